@@ -1,0 +1,1 @@
+"""Plan to files: one module per artefact family; nothing is written here."""
