@@ -1,0 +1,195 @@
+"""Facts as data: VM sizes, releases, images, file systems, regions, limits and health floors, each with its source.
+
+Every figure stands in a JSON file of this folder beside the key of its source in `sources.json`, or is `null` where
+nobody published it. Nothing here reads more than the file that a question needs: one VM size is one small file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from generator.catalog.sizes import (
+    SizeFacts,
+    facts_of_general,
+    facts_of_measured,
+    hardware_of_general,
+    hardware_of_measured,
+)
+from generator.plan.types import NodeHardware
+
+_FOLDER = Path(__file__).resolve().parent
+_MEASURED = _FOLDER / "vm_sizes"
+
+__all__ = [
+    "SizeFacts",
+    "canonical_vm_size",
+    "file_systems",
+    "general_sizes",
+    "hardware",
+    "health",
+    "image",
+    "images",
+    "limits",
+    "models",
+    "regions",
+    "release",
+    "releases",
+    "size_facts",
+    "slurm_project",
+    "sources",
+    "vm_size",
+    "vm_size_names",
+    "vm_size_notes",
+]
+
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+@cache
+def _file(name: str) -> Mapping[str, Any]:
+    content: Mapping[str, Any] = _read(_FOLDER / f"{name}.json")
+    return content
+
+
+# ---------------------------------------------------------------- VM sizes
+
+
+@cache
+def _measured_names() -> frozenset[str]:
+    """Sizes with a file of their own; the listing also guards against names that are paths."""
+    return frozenset(path.stem for path in _MEASURED.glob("*.json"))
+
+
+def general_sizes() -> Mapping[str, Any]:
+    """General-purpose series by name: `sizes` maps each VM size to its vCPUs and GiB."""
+    series: Mapping[str, Any] = _file("general_sizes")["series"]
+    return series
+
+
+@cache
+def _series_of() -> Mapping[str, str]:
+    return {size: name for name, series in general_sizes().items() for size in series["sizes"]}
+
+
+@cache
+def vm_size_names() -> tuple[str, ...]:
+    """All known VM sizes, sorted."""
+    return tuple(sorted(_measured_names() | _series_of().keys()))
+
+
+@cache
+def _by_lower_name() -> Mapping[str, str]:
+    return {name.lower(): name for name in vm_size_names()}
+
+
+def canonical_vm_size(name: str) -> str | None:
+    """The known size that differs from `name` at most in case or a missing `Standard_`; for suggestions only."""
+    lower = name.strip().lower()
+    known = _by_lower_name()
+    return known.get(lower) or known.get(f"standard_{lower}")
+
+
+@cache
+def vm_size(name: str) -> Mapping[str, Any] | None:
+    """All published figures of an AI or HPC size, in groups with their sources; None for other sizes."""
+    if name not in _measured_names():
+        return None
+    content: Mapping[str, Any] = _read(_MEASURED / f"{name}.json")
+    return content
+
+
+@cache
+def hardware(name: str) -> NodeHardware | None:
+    """What templates, node attributes and jobs need to know of a size; None when the size is unknown."""
+    measured = vm_size(name)
+    if measured is not None:
+        return hardware_of_measured(name, measured)
+    if name in _series_of():
+        return hardware_of_general(name, general_sizes()[_series_of()[name]])
+    return None
+
+
+@cache
+def size_facts(name: str) -> SizeFacts | None:
+    """What the rules check of a size (architecture, disks, retirement, InfiniBand); None when it is unknown."""
+    measured = vm_size(name)
+    if measured is not None:
+        return facts_of_measured(name, measured, vm_size_notes())
+    if name in _series_of():
+        series = _series_of()[name]
+        return facts_of_general(name, series, general_sizes()[series])
+    return None
+
+
+def vm_size_notes() -> Mapping[str, Any]:
+    """What holds for all AI and HPC sizes: units, rules, image rules, known conflicts, retirement dates."""
+    return _file("vm_sizes")
+
+
+# ---------------------------------------------------------------- everything else
+
+
+def sources() -> Mapping[str, Any]:
+    """Public sources by key: `title`, `url`, `commit`, `date`."""
+    return _file("sources")
+
+
+def releases() -> Mapping[str, Any]:
+    """CycleCloud releases (`matrix`), cyclecloud-slurm projects, OS sets, `defaults` and compatibility rules."""
+    return _file("releases")
+
+
+@cache
+def release(cyclecloud_version: str) -> Mapping[str, Any] | None:
+    """The row of one CycleCloud server release, for example `8.9.1`."""
+    return next((row for row in releases()["matrix"] if row["cyclecloud"] == cyclecloud_version), None)
+
+
+@cache
+def slurm_project(version: str) -> Mapping[str, Any] | None:
+    """One release of the cyclecloud-slurm project, for example `4.0.9`."""
+    return next((row for row in releases()["slurm_projects"] if row["version"] == version), None)
+
+
+def file_systems() -> Mapping[str, Any]:
+    """Tiers, service levels, sizes and steps of Managed Lustre, NetApp Files and the built-in NFS disks."""
+    return _file("file_systems")
+
+
+def images() -> Mapping[str, Any]:
+    """Node images (`node_images`) and the marketplace images for HPC (`hpc_marketplace`)."""
+    return _file("images")
+
+
+@cache
+def image(name: str) -> Mapping[str, Any] | None:
+    """One node image by the name that the cluster template uses, for example `cycle.image.ubuntu24`."""
+    row: Mapping[str, Any] | None = images()["node_images"].get(name)
+    return row
+
+
+def regions() -> Mapping[str, Any]:
+    """Azure regions by name: `cloud`, `display_name` and whether they have availability zones."""
+    content: Mapping[str, Any] = _file("regions")["regions"]
+    return content
+
+
+def limits() -> Mapping[str, Any]:
+    """Limits of Azure, CycleCloud and Slurm: `value`, `unit`, `source`, or a list with its reasons."""
+    return _file("limits")
+
+
+def health() -> Mapping[str, Any]:
+    """Node-health checks and floors per VM size (`vm_sizes`), tools, common checks."""
+    return _file("health")
+
+
+def models() -> Mapping[str, Any]:
+    """Model presets of the training recipes and the bytes that a checkpoint takes per parameter."""
+    return _file("models")
