@@ -1,0 +1,72 @@
+"""Every error that ends the program, with its exit code. Library code raises; only `generator.cli.main` catches."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class CycleForgeError(Exception):
+    """A failure that we can name. `message` says what is wrong, `hint` what to do about it."""
+
+    exit_code: ClassVar[int]
+    when: ClassVar[str]
+    """When it happens; the table of exit codes in the documentation is made from these."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class ProblemsFound(CycleForgeError):
+    """A definition was read and breaks rules, or `build --check` found a folder that is not up to date."""
+
+    exit_code = 1
+    when = "a definition breaks rules, or `build --check` found differences"
+
+
+class CannotRead(CycleForgeError):
+    """The command line or an input file cannot be understood."""
+
+    exit_code = 2
+    when = "wrong command line, missing or unreadable file, broken YAML"
+
+
+class ProgramMissing(CycleForgeError):
+    """A program that the command needs is not installed or too old."""
+
+    exit_code = 3
+    when = "az, bicep or cyclecloud is absent or too old"
+
+
+class AzureRefused(CycleForgeError):
+    """Azure or the CycleCloud server answered with an error."""
+
+    exit_code = 4
+    when = "Azure or the CycleCloud server refused a request"
+
+
+class CannotWrite(CycleForgeError):
+    """Nothing was written: the folder is not ours, the disk is full, a permission is missing."""
+
+    exit_code = 5
+    when = "the output cannot be written: folder not made by CycleForge, disk full, no permission"
+
+
+OK = 0
+BUG = 70
+INTERRUPTED = 130
+OUTPUT_CLOSED = 141
+
+_CLASSES: tuple[type[CycleForgeError], ...] = (ProblemsFound, CannotRead, ProgramMissing, AzureRefused, CannotWrite)
+
+
+def exit_codes() -> tuple[tuple[int, str], ...]:
+    """(exit code, when), ascending: the table that `cycleforge --help` and the documentation show."""
+    return (
+        (OK, "success"),
+        *((each.exit_code, each.when) for each in _CLASSES),
+        (BUG, "a bug in CycleForge itself"),
+        (INTERRUPTED, "interrupted with Ctrl-C"),
+        (OUTPUT_CLOSED, "the reader of the output went away (`cycleforge … | head`)"),
+    )

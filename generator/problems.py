@@ -1,0 +1,131 @@
+"""Problems of a definition: what a rule reports, where it stands, how it is sorted and silenced.
+
+`generator.problem_text` prints them. A problem carries a path into the definition; the source knows line and column.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from generator.source import Source
+
+Level = Literal["error", "warning", "info"]
+LEVELS: tuple[Level, ...] = ("error", "warning", "info")
+KeyPath = tuple[str | int, ...]
+"""Keys and list indexes from the top of the definition to a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleInfo:
+    """What `cycleforge explain` and the reference page print about one rule."""
+
+    id: str
+    level: Level
+    subject: str
+    summary: str
+    why: str
+    fix: str
+    source: str
+    """Where the fact is documented; empty for what is our own decision."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A stretch of one line. Line and columns count characters from 1; `end_column` is the first one after it."""
+
+    line: int
+    column: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A second place that explains a problem, for example the first of two equal keys."""
+
+    message: str
+    path: KeyPath = ()
+    on_key: bool = False
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One finding.
+
+    `on_key` puts the caret under the key instead of the value. `place` overrides the path where none fits (syntax).
+    `hide_value` keeps the value out of the printed source line, for what may be a secret.
+    """
+
+    rule_id: str
+    level: Level
+    path: KeyPath
+    message: str
+    hint: str | None = None
+    on_key: bool = False
+    place: Place | None = None
+    related: tuple[Related, ...] = ()
+    hide_value: bool = False
+
+
+def locate(problem: Problem | Related, source: Source) -> Place:
+    """Line and columns of a problem: its own place, else that of its path or of the nearest section above."""
+    return problem.place or source.position(problem.path, on_key=problem.on_key)
+
+
+def sort_problems(problems: Iterable[Problem], source: Source) -> tuple[Problem, ...]:
+    """By position, then errors before warnings, then rule id; equal problems are reported once."""
+    return tuple(
+        sorted(
+            dict.fromkeys(problems),
+            key=lambda each: (locate(each, source), LEVELS.index(each.level), each.rule_id, each.message),
+        )
+    )
+
+
+def can_be_silenced(rule_id: str) -> bool:
+    """Whether a definition may switch the rule off.
+
+    E00xx (YAML, environment) and E01xx (keys, types) leave nothing that could be built, so they always count.
+    """
+    return not rule_id.startswith(("E00", "E01"))
+
+
+def silence(problems: Iterable[Problem], silenced: Sequence[tuple[str, str]]) -> tuple[Problem, ...]:
+    """The problems without those whose rule the definition silences; `silenced` holds (rule id, reason)."""
+    ids = {rule_id for rule_id, _ in silenced if can_be_silenced(rule_id)}
+    return tuple(each for each in problems if each.rule_id not in ids)
+
+
+def unused_silences(problems: Iterable[Problem], silenced: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Silenced rule ids that match none of the problems (given before `silence`), in their order."""
+    found = {each.rule_id for each in problems}
+    return tuple(rule_id for rule_id, _ in silenced if rule_id not in found)
+
+
+def fails(problems: Iterable[Problem], *, strict: bool = False) -> bool:
+    """Whether the problems stop a build: errors do, with `strict` warnings too."""
+    stopping = {"error", "warning"} if strict else {"error"}
+    return any(each.level in stopping for each in problems)
+
+
+def did_you_mean(word: str, allowed: Iterable[str]) -> str | None:
+    """The allowed word that was probably meant, or None when none is close."""
+    choices = list(allowed)
+    folded = word.casefold()
+    for choice in choices:
+        if choice.casefold() == folded:
+            return choice
+    # Compared without case, and with - and _ alike: both are frequent slips in keys and VM sizes.
+    plain = {choice.casefold().replace("-", "_"): choice for choice in reversed(choices)}
+    close = difflib.get_close_matches(folded.replace("-", "_"), plain, n=1, cutoff=0.7)
+    return plain[close[0]] if close else None
+
+
+def suggestion(word: str, allowed: Iterable[str]) -> str | None:
+    """The hint `did you mean '…'?`, or None."""
+    choice = did_you_mean(word, allowed)
+    return None if choice is None else f"did you mean '{choice}'?"
