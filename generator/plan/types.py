@@ -7,7 +7,7 @@ Collections are tuples in the order in which they are printed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -430,6 +430,8 @@ class Plan:
     variables: tuple[Variable, ...]
     silenced: tuple[tuple[str, str], ...]
     """(rule id, reason), sorted."""
+    resolved: dict[str, object] = field(default_factory=dict, compare=False)
+    """The definition with all defaults as plain data; `effective.yaml` begins with it."""
 
     @property
     def all_mounts(self) -> tuple[MountPlan, ...]:

@@ -1,0 +1,43 @@
+# Two commands do everything on a fresh machine: `make build` and `make test`.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+OUT    ?= output
+JOBS   ?= auto
+
+.DEFAULT_GOAL := build
+.PHONY: build test lint format bench clean reference tools
+
+build: $(STAMP)  ## render every definition into output/
+	$(BIN)/cycleforge build --out $(OUT)
+
+test: $(STAMP) tools lint  ## everything that can be checked here
+	$(BIN)/python -m pytest -n $(JOBS)
+
+lint: $(STAMP)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(STAMP)  ## ratios against named yardsticks
+	$(BIN)/python -m benchmarks
+
+reference: $(STAMP)  ## rewrite what is written from the model and the rules
+	$(BIN)/python -m generator.references
+
+tools:
+	@tests/install-tools.sh
+
+clean:
+	rm -rf $(OUT) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(STAMP): pyproject.toml generator/version.py
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "CycleForge needs Python 3.11 or newer; choose one with make PYTHON=…")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@

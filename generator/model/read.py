@@ -1,0 +1,135 @@
+"""Plain data to the typed definition, reporting every problem and repairing what it can so that the rules run too."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from generator.model.definition import Definition
+from generator.model.errors import problem_of
+from generator.model.fields import Section
+from generator.model.walk import Path, branches, choose, extra_of, field_annotation, field_at, item_annotation, sections
+from generator.problems import Problem
+
+_ROUNDS = 6
+"""Repairs uncover further errors at most a few levels deep; after that the file is left to its author."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read.
+
+    With problems, `definition` is the repaired file (or None when no repair helps): unknown keys are gone, invalid
+    values are replaced. `replaced` holds the repaired paths; what rules say about them is not the user's doing.
+    """
+
+    definition: Definition | None
+    problems: tuple[Problem, ...]
+    replaced: tuple[Path, ...]
+
+
+def read_model(data: Any) -> Reading:
+    """Validate plain data; never raises for bad input."""
+    data = _without_empty_sections(Definition, data)
+    problems: dict[tuple[str, Path], Problem] = {}
+    replaced: list[Path] = []
+    repaired = data
+    for _ in range(_ROUNDS):
+        try:
+            return Reading(Definition.model_validate(repaired), tuple(problems.values()), tuple(replaced))
+        except ValidationError as error:
+            if repaired is data:
+                repaired = copy.deepcopy(data)
+            found = [problem_of(entry, repaired) for entry in error.errors(include_url=False, include_context=True)]
+            before = len(replaced)
+            for problem in _outermost(found):
+                if not any(_below(problem.path, path) for path in replaced):
+                    problems.setdefault((problem.rule_id, problem.path), problem)
+                if not any(_below(problem.path, path) for path in replaced[before:]):
+                    _repair(repaired, problem)
+                    replaced.append(problem.path)
+    return Reading(None, tuple(problems.values()), tuple(replaced))
+
+
+def _outermost(problems: list[Problem]) -> list[Problem]:
+    """Unions report one finding per branch; keep one per path."""
+    unique: dict[Path, Problem] = {}
+    for problem in problems:
+        unique.setdefault(problem.path, problem)
+    return sorted(unique.values(), key=_removal_order)
+
+
+def _removal_order(problem: Problem) -> tuple[Any, ...]:
+    """Items of one list from the back, so that removing one does not move the others."""
+    return tuple((0, -step, "") if isinstance(step, int) else (1, 0, step) for step in problem.path)
+
+
+def _below(path: Path, ancestor: Path) -> bool:
+    return path[: len(ancestor)] == ancestor
+
+
+def _repair(data: Any, problem: Problem) -> None:
+    """Delete an unknown or invalid value; put the declared example where a required one is missing or invalid."""
+    path = problem.path
+    if not path:
+        return
+    parent: Any = data
+    for step in path[:-1]:
+        parent = parent[step] if isinstance(parent, (Mapping, list)) and _has(parent, step) else None
+    last = path[-1]
+    field = field_at(Definition, path, data)
+    annotation = field_annotation(Definition, path, data)
+    declared = field is not None and annotation is not None and not isinstance(last, int)
+    if isinstance(parent, dict):
+        parent.pop(last, None)
+        if declared and field is not None and field.is_required():
+            parent[last] = copy.deepcopy(_stand_in(field, annotation))
+    elif isinstance(parent, list) and isinstance(last, int) and last < len(parent):
+        parent[last] = copy.deepcopy(_item_stand_in(data, path))
+
+
+def _stand_in(field: Any, annotation: Any) -> Any:
+    example = extra_of(field).get("example")
+    if example is None:
+        return next((branch.__args__[0] for branch in branches(annotation) if hasattr(branch, "__args__")), "example")
+    return example
+
+
+def _item_stand_in(data: Any, path: Path) -> Any:
+    annotation = field_annotation(Definition, path[:-1], data)
+    item = item_annotation(annotation) if annotation is not None else None
+    candidates = sections(item) if item is not None else ()
+    if not candidates:
+        return "example"
+    return {name: copy.deepcopy(_stand_in(field, field.annotation)) for name, field in candidates[0].model_fields.items() if field.is_required()}
+
+
+def _has(container: Any, step: Any) -> bool:
+    if isinstance(container, list):
+        return isinstance(step, int) and step < len(container)
+    return step in container
+
+
+def _without_empty_sections(section: type[Section], data: Any) -> Any:
+    """`network:` with nothing below it means the default, as when the key is left out."""
+    if not isinstance(data, Mapping):
+        return data
+    result: dict[Any, Any] = {}
+    for key, value in data.items():
+        field = section.model_fields.get(key)
+        if field is None:
+            result[key] = value
+        elif value is None and not field.is_required():
+            continue
+        elif isinstance(value, list):
+            inner = sections(item_annotation(field.annotation) or Any)
+            chosen = [(choose(inner, item), item) for item in value]
+            result[key] = [_without_empty_sections(cls, item) if cls else item for cls, item in chosen]
+        else:
+            cls = choose(sections(field.annotation), value)
+            result[key] = _without_empty_sections(cls, value) if cls else value
+    return result

@@ -1,0 +1,91 @@
+"""The way from text to files: source → model → rules → plan → render. Pure but for reading local project folders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from generator.problems import Problem, silence, sort_problems
+from generator.source import Source, load
+
+if TYPE_CHECKING:
+    from generator.model.definition import Definition
+    from generator.plan.types import Plan
+    from generator.render.files import Files
+    from generator.rules.base import Site
+
+KeyPath = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A definition with its problems; `plan` is None when an error stops it."""
+
+    source: Source
+    problems: tuple[Problem, ...]
+    plan: Plan | None
+
+
+def check(text: bytes, filename: str, env: Mapping[str, str], folder: Path) -> Checked:
+    """Read and check one definition; `folder` is where it lies, for the local projects that it names."""
+    source = load(text, filename, env)
+    if not isinstance(source.data, Mapping):
+        return Checked(source, sort_problems(source.problems, source), None)
+    from generator.model.read import read_model
+
+    reading = read_model(source.data, source.is_from_environment)
+    problems = [*source.problems, *reading.problems]
+    plan = None
+    if reading.definition is not None:
+        from generator.rules import run
+
+        found = [
+            problem
+            for problem in run(site_of(reading.definition, source, folder))
+            if not any(_touches(problem.path, path) for path in reading.replaced)
+        ]
+        silenced = [(entry.rule, entry.reason) for entry in reading.definition.silence]
+        problems += silence(found, silenced) if not reading.problems else found
+        if not any(problem.level == "error" for problem in problems):
+            plan = plan_of(reading.definition, source, folder)
+    return Checked(source, sort_problems(problems, source), plan)
+
+
+def site_of(definition: Definition, source: Source, folder: Path) -> Site:
+    """What the rules look at."""
+    from generator.plan.network import layout_of
+    from generator.projects.local import local_projects
+    from generator.rules.base import Site
+
+    return Site(definition, source.data, layout_of(definition), local_projects(definition, folder))
+
+
+def plan_of(definition: Definition, source: Source, folder: Path) -> Plan:
+    """The plan of a definition without errors."""
+    from generator.plan.planner import make_plan
+    from generator.projects.local import available_projects
+
+    variables = [(variable.name, variable.default) for variable in source.variables]
+    return make_plan(definition, Path(source.filename).name, variables, available_projects(definition, folder))
+
+
+def effective(plan: Plan) -> dict[str, Any]:
+    """The plan as plain data."""
+    from generator.plan.effective import effective as plain
+
+    return plain(plan)
+
+
+def render(plan: Plan, folder: Path) -> Files:
+    """The whole deployment folder, including its manifest; nothing is written."""
+    from generator.render.deployment import deployment_files
+
+    return deployment_files(plan, folder)
+
+
+def _touches(path: KeyPath, replaced: KeyPath) -> bool:
+    """Whether a finding is about a value that a repair put there, or about something that contains one."""
+    shorter = min(len(path), len(replaced))
+    return path[:shorter] == replaced[:shorter]

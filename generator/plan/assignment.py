@@ -1,0 +1,57 @@
+"""Which cluster-init projects run on which node, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from generator.model.definition import Definition
+from generator.model.slurm import NodeProjects
+from generator.plan.types import NodeHardware, SpecRef
+
+FIRST_ORDER, ORDER_STEP = 10000, 100
+"""CycleCloud gives built-in specs 1000 and up; specs added to a cluster start at 10000 in steps of 100.
+
+Source: https://github.com/Azure/cyclecloud-slurm-workspace (create_cc_param.py at 2026.07.02)
+"""
+BASE, GPU_NODE, CONTAINERS, HEALTH = "misc_ubuntu", "misc_ndv4", "pyxis_enroot", "slurm_nhc"
+SHIPPED = (BASE, GPU_NODE, CONTAINERS, HEALTH)
+DEFAULT_SPEC = "default"
+
+
+def chosen_projects(role: str, hardware: NodeHardware, *, cluster_has_gpus: bool) -> tuple[str, ...]:
+    """The projects of a role unless the definition says otherwise.
+
+    The base comes first, because it stops upgrades that would hold the package lock; the disks come before the
+    containers and health checks that use them.
+    """
+    if role == "scheduler":
+        return (BASE, CONTAINERS, HEALTH) if cluster_has_gpus else (BASE, CONTAINERS)
+    if role == "login":
+        return (BASE, CONTAINERS)
+    local = hardware.gpu_count > 0 or bool(hardware.nvme_count)
+    return (BASE, GPU_NODE, CONTAINERS, HEALTH) if hardware.gpu_count else (BASE, GPU_NODE, CONTAINERS) if local else (BASE, CONTAINERS)
+
+
+def specs_of(
+    role: str, node: NodeProjects, hardware: NodeHardware, versions: Mapping[str, str], *, cluster_has_gpus: bool
+) -> tuple[SpecRef, ...]:
+    """The role's specs in order; a project named twice runs once, at its first place."""
+    chosen = node.projects if node.projects is not None else chosen_projects(role, hardware, cluster_has_gpus=cluster_has_gpus)
+    wanted = dict.fromkeys(_split(text) for text in (*chosen, *node.extra_projects))
+    return tuple(
+        SpecRef(project, spec, versions.get(project, ""), FIRST_ORDER + ORDER_STEP * place)
+        for place, (project, spec) in enumerate(wanted)
+    )
+
+
+def named_projects(definition: Definition) -> Iterator[str]:
+    """Every project that some role of the definition names itself."""
+    slurm = definition.slurm
+    for node in (slurm.scheduler, slurm.login, *slurm.partitions):
+        for text in (*(node.projects or ()), *node.extra_projects):
+            yield _split(text)[0]
+
+
+def _split(text: str) -> tuple[str, str]:
+    project, _, spec = text.partition(":")
+    return project, spec or DEFAULT_SPEC

@@ -1,0 +1,29 @@
+"""Node attributes: how a definition reaches the scripts of our projects, which are the same for every definition."""
+
+from __future__ import annotations
+
+from generator.model.definition import Definition
+from generator.model.slurm import NodeProjects, Value
+from generator.model.storage import BlobMount
+from generator.plan.types import NodeHardware
+
+NVME_MOUNT_POINT = "/nvme"
+"""Where CycleCloud 8.8 and later mount NVMe disks and where cyclecloud-slurm looks for enroot's scratch space."""
+
+
+def node_attributes(definition: Definition, role: str, node: NodeProjects, hardware: NodeHardware) -> tuple[tuple[str, Value], ...]:
+    """The `[[[configuration]]]` keys of a role, sorted: ours, then the definition's own, which win."""
+    values: dict[str, Value] = {"cycleforge.deployment": definition.name}
+    if role == "execute":
+        values["cycleforge.mounts"] = " ".join(_mount_points(definition))
+        if hardware.gpu_count or hardware.nvme_count:
+            values["cycleforge.nvme.mount_point"] = NVME_MOUNT_POINT
+        if hardware.nvme_count is not None:
+            values["cycleforge.nvme.disks"] = hardware.nvme_count
+    return tuple(sorted((values | node.configuration).items()))
+
+
+def _mount_points(definition: Definition) -> list[str]:
+    """Mount points that the node's health checks expect; a blobfuse mount comes up late and is not among them."""
+    own = (mount.path for mount in definition.storage.mounts if not isinstance(mount, BlobMount))
+    return ["/sched", "/shared", *own]

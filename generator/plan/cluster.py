@@ -1,0 +1,175 @@
+"""The Slurm plan: scheduler, login nodes, node arrays, accounting, slurm.conf lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from generator import catalog
+from generator.model.definition import Definition
+from generator.model.slurm import ExistingDatabase, NodeProjects, Partition, Value
+from generator.plan import names
+from generator.plan.assignment import specs_of
+from generator.plan.attributes import node_attributes
+from generator.plan.hardware import default_image, hardware_of
+from generator.plan.types import AccountingPlan, LoginPlan, NodeArrayPlan, NodeHardware, SchedulerPlan, SlurmPlan
+
+MYSQL_VERSION = "8.0.21"
+"""What the workspace template's MySQL module asks for. Source: https://github.com/Azure/cyclecloud-slurm-workspace"""
+_BASE_LINES: dict[str, Value] = {
+    # the template's default `none` makes every MPI job name its plugin
+    "MpiDefault": "pmix",
+    # the template's default `none` leaves MaxRSS empty in sacct
+    "JobAcctGatherType": "jobacct_gather/cgroup",
+}
+
+
+def slurm_plan(definition: Definition, versions: Mapping[str, str]) -> SlurmPlan:
+    """The cluster; `versions` maps every project that roles may name to its version."""
+    slurm = definition.slurm
+    cluster_name = slurm.cluster_name or definition.name
+    release = catalog.release(server_release(definition)) or {}
+    project_version = slurm.project_version or _bundled_project(release)
+    has_gpus = any(hardware_of(partition.vm_size).gpu_count for partition in slurm.partitions)
+    return SlurmPlan(
+        cluster_name=cluster_name,
+        config_name=names.slurm_config_name(cluster_name),
+        version=slurm.version or _default_slurm(project_version),
+        project_version=project_version,
+        pin_project=slurm.pin_project,
+        autoscale=slurm.autoscale,
+        start_cluster=slurm.start_cluster,
+        scheduler=_scheduler(definition, cluster_name, versions, has_gpus=has_gpus),
+        login=_login(definition, versions, has_gpus=has_gpus),
+        node_arrays=tuple(_node_array(definition, partition, versions, has_gpus=has_gpus) for partition in slurm.partitions),
+        accounting=_accounting(definition, cluster_name),
+        launch_parameters=slurm.launch_parameters,
+        additional_config=slurm_conf_lines(definition),
+        health_checks=slurm.health_checks,
+    )
+
+
+def server_release(definition: Definition) -> str:
+    """CycleCloud release of the definition, or the catalogue's default."""
+    return definition.server.release or str(catalog.releases()["defaults"]["cyclecloud"])
+
+
+def slurm_conf_lines(definition: Definition) -> tuple[str, ...]:
+    """Lines for the end of slurm.conf, where a later setting wins over cyclecloud-slurm's own.
+
+    A static pool is `SuspendTime=-1`; azslurm reads it from slurm.conf itself, not from included files.
+    """
+    slurm = definition.slurm
+    lines: dict[str, Value] = dict(_BASE_LINES)
+    if not slurm.autoscale:
+        lines["SuspendTime"] = -1
+    elif slurm.idle_timeout_s is not None:
+        lines["SuspendTime"] = slurm.idle_timeout_s
+    own = {key.lower() for key in slurm.settings}
+    merged = {key: value for key, value in lines.items() if key.lower() not in own} | dict(sorted(slurm.settings.items()))
+    return tuple(f"{key}={_slurm_value(value)}" for key, value in merged.items())
+
+
+def image_of(definition: Definition, node: NodeProjects, vm_size: str) -> str:
+    """Image of a role: its own, else the cluster's, else the default for its VM size."""
+    return node.image or definition.slurm.image or default_image(vm_size)
+
+
+def is_default(definition: Definition, partition: Partition) -> bool:
+    """The partition marked default, or the only one."""
+    return partition.default or len(definition.slurm.partitions) == 1
+
+
+def is_hpc(partition: Partition, hardware: NodeHardware) -> bool:
+    """One placement group: as the definition says, else where the size has InfiniBand."""
+    return partition.hpc if partition.hpc is not None else hardware.infiniband_nics > 0
+
+
+def scale_set_size(partition: Partition, hardware: NodeHardware) -> int:
+    """VMs per scale set: tightly coupled nodes lie in one, so it must hold all of them."""
+    if partition.max_scale_set_size is not None:
+        return partition.max_scale_set_size
+    default = int(catalog.limits()["scale_set_with_infiniband"]["value"])
+    return max(default, partition.max_nodes) if is_hpc(partition, hardware) else default
+
+
+def _scheduler(definition: Definition, cluster_name: str, versions: Mapping[str, str], *, has_gpus: bool) -> SchedulerPlan:
+    scheduler = definition.slurm.scheduler
+    hardware = hardware_of(scheduler.vm_size)
+    return SchedulerPlan(
+        hardware=hardware,
+        image=image_of(definition, scheduler, scheduler.vm_size),
+        host_name=f"{names.slurm_config_name(cluster_name)}-scheduler",
+        high_availability=scheduler.high_availability,
+        zone=scheduler.zone,
+        backup_zone=scheduler.backup_zone,
+        os_disk_gb=scheduler.os_disk_gb,
+        specs=specs_of("scheduler", scheduler, hardware, versions, cluster_has_gpus=has_gpus),
+        attributes=node_attributes(definition, "scheduler", scheduler, hardware),
+    )
+
+
+def _login(definition: Definition, versions: Mapping[str, str], *, has_gpus: bool) -> LoginPlan:
+    login = definition.slurm.login
+    hardware = hardware_of(login.vm_size)
+    return LoginPlan(
+        hardware=hardware,
+        image=image_of(definition, login, login.vm_size),
+        count=login.count,
+        max_count=login.max_count if login.max_count is not None else max(login.count, 1),
+        os_disk_gb=login.os_disk_gb,
+        specs=specs_of("login", login, hardware, versions, cluster_has_gpus=has_gpus),
+        attributes=node_attributes(definition, "login", login, hardware),
+    )
+
+
+def _node_array(definition: Definition, partition: Partition, versions: Mapping[str, str], *, has_gpus: bool) -> NodeArrayPlan:
+    hardware = hardware_of(partition.vm_size)
+    hpc = is_hpc(partition, hardware)
+    return NodeArrayPlan(
+        name=partition.name,
+        partition=partition.name,
+        hardware=hardware,
+        image=image_of(definition, partition, partition.vm_size),
+        max_nodes=partition.max_nodes,
+        is_default=is_default(definition, partition),
+        is_hpc=hpc,
+        max_scale_set_size=scale_set_size(partition, hardware),
+        use_physical_cpus=partition.use_physical_cpus if partition.use_physical_cpus is not None else hpc,
+        spot=partition.spot,
+        spot_max_price_usd_per_hour=partition.spot_max_price_usd_per_hour,
+        zone=partition.zone,
+        os_disk_gb=partition.os_disk_gb,
+        dampen_memory_percent=partition.dampen_memory_percent,
+        node_health_checks=partition.node_health_checks,
+        specs=specs_of("execute", partition, hardware, versions, cluster_has_gpus=has_gpus),
+        attributes=node_attributes(definition, "execute", partition, hardware),
+    )
+
+
+def _accounting(definition: Definition, cluster_name: str) -> AccountingPlan | None:
+    accounting = definition.slurm.accounting
+    if accounting is None:
+        return None
+    database = accounting.database or names.database_name(cluster_name)
+    if isinstance(accounting, ExistingDatabase):
+        return AccountingPlan(False, None, None, None, None, accounting.host, accounting.user, database)
+    return AccountingPlan(
+        True, accounting.server_name, accounting.sku, accounting.storage_gib, MYSQL_VERSION, None, accounting.user, database
+    )
+
+
+def _bundled_project(release: Mapping[str, object]) -> str:
+    project = release.get("slurm_project")
+    version = project.get("version") if isinstance(project, Mapping) else None
+    return str(version or catalog.releases()["defaults"]["slurm_project"])
+
+
+def _default_slurm(project_version: str) -> str:
+    project = catalog.slurm_project(project_version)
+    return str(project["slurm"]["default"] if project else catalog.releases()["defaults"]["slurm"])
+
+
+def _slurm_value(value: Value) -> str:
+    if isinstance(value, bool):
+        return "YES" if value else "NO"
+    return str(value)

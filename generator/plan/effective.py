@@ -1,0 +1,30 @@
+"""The plan as plain data: printed by `plan`, stored as `effective.yaml`, compared by `diff`."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from generator.plan.types import Asked, Plan
+
+_LEFT_OUT = frozenset({"resolved"})
+
+
+def effective(plan: Plan) -> dict[str, Any]:
+    """`definition`: the file with all defaults; `derived`: what follows from it. Order is that of the declarations."""
+    return {"definition": plan.resolved, "derived": _plain(plan)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Asked):
+        return {"ask": value.variable, "parameter": value.parameter}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value) if field.name not in _LEFT_OUT}
+    if isinstance(value, tuple):
+        if value and all(isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) for item in value):
+            return {item[0]: _plain(item[1]) for item in value}
+        return [_plain(item) for item in value]
+    if isinstance(value, PurePosixPath):
+        return str(value)
+    return value

@@ -1,0 +1,54 @@
+"""Names derived from the definition, each within the limits of what it names."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from generator.model.definition import Definition
+
+
+def prefix(definition: Definition) -> str:
+    """What the names of Azure resources begin with."""
+    return definition.azure.prefix or definition.name
+
+
+def resource_group(definition: Definition) -> str:
+    """Resource group of the deployment."""
+    return definition.azure.resource_group or f"{prefix(definition)}-rg"
+
+
+def slurm_config_name(cluster_name: str) -> str:
+    """The cluster name as cyclecloud-slurm writes it below /sched: lower case, every other character becomes `-`.
+
+    Source: https://github.com/Azure/cyclecloud-slurm (azure-slurm-install/install.py at 4.0.9)
+    """
+    return re.sub(r"[^a-z0-9-]", "-", cluster_name.lower())
+
+
+def mount_name(path: str) -> str:
+    """`/data/sets` → `data-sets`: the mount's name in template, facts and resource names."""
+    return re.sub(r"[^a-z0-9]+", "-", path.lower()).strip("-") or "root"
+
+
+def address_fact(name: str) -> str:
+    """`data-sets` → `dataSetsAddress`: key of the server's facts that holds a created file system's address."""
+    head, *rest = name.split("-")
+    return head + "".join(part.capitalize() for part in rest) + "Address"
+
+
+def database_name(cluster_name: str) -> str:
+    """cyclecloud-slurm's default accounting database: the sanitised cluster name, `-` becomes `_`."""
+    return f"{slurm_config_name(cluster_name).replace('-', '_')}_acct_db"
+
+
+def computer_name(name: str) -> str:
+    """A Windows computer name: at most 15 characters, not ending with a hyphen."""
+    return f"{name[:12].rstrip('-')}-jb"
+
+
+def vnet_parts(vnet_id: str) -> tuple[str, str]:
+    """(resource group, name) of a virtual network's resource id; empty strings where the id is malformed."""
+    found = re.search(r"/resourceGroups/([^/]+)/.*/virtualNetworks/([^/]+)$", vnet_id, re.IGNORECASE)
+    return (found[1], found[2]) if found else ("", "")

@@ -1,0 +1,178 @@
+"""From the checked definition to the plan: every name, number and choice is decided here, once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from generator import catalog
+from generator.model.definition import Definition
+from generator.plan import names
+from generator.plan.asked import ADMIN_PASSWORD, DATABASE_PASSWORD, SSH_KEY, asked_or
+from generator.plan.cluster import server_release, slurm_plan
+from generator.plan.jobs import job_plans
+from generator.plan.network import layout_of, network_plan
+from generator.plan.storage import home_plan, locker_plan, mount_plans, sched_plan
+from generator.plan.types import (
+    AdminPlan,
+    Asked,
+    JumpboxPlan,
+    MarketplaceImage,
+    MonitoringPlan,
+    NetworkPlan,
+    Plan,
+    ProjectPlan,
+    SecretPlan,
+    ServerPlan,
+    SlurmPlan,
+    Variable,
+)
+
+CREATED_BY = ("created-by", "cycleforge")
+
+
+def make_plan(
+    definition: Definition,
+    definition_file: str,
+    variables: Sequence[tuple[str, str | None]],
+    projects: Mapping[str, ProjectPlan],
+) -> Plan:
+    """The plan of a definition without errors.
+
+    `variables` are the environment variables that the file names, with their defaults; `projects` are the shipped and
+    local projects by name (`roles` empty: the assignment fills them in).
+    """
+    versions = {name: project.version for name, project in projects.items()} | _staged_versions(definition)
+    slurm = slurm_plan(definition, versions)
+    network = network_plan(definition, layout_of(definition))
+    admin = AdminPlan(definition.admin.username, asked_or(definition.admin.ssh_public_key, SSH_KEY))
+    secrets = (ADMIN_PASSWORD, *((DATABASE_PASSWORD,) if slurm.accounting else ()))
+    asked = _asked(admin, network)
+    mounts = mount_plans(definition)
+    return Plan(
+        name=definition.name,
+        definition=definition_file,
+        location=definition.location,
+        cloud=definition.azure.cloud,
+        subscription_id=definition.azure.subscription_id,
+        resource_group=names.resource_group(definition),
+        tags=tuple(sorted((dict((CREATED_BY, ("deployment", definition.name))) | definition.tags).items())),
+        admin=admin,
+        network=network,
+        server=_server(definition),
+        locker=locker_plan(definition),
+        home=home_plan(definition),
+        sched=sched_plan(definition),
+        mounts=mounts,
+        slurm=slurm,
+        monitoring=_monitoring(definition),
+        projects=_carried(projects, slurm),
+        jobs=job_plans(definition, slurm, mounts),
+        asked=asked,
+        secrets=secrets,
+        variables=_variables(variables, asked, secrets),
+        silenced=tuple(sorted((entry.rule, entry.reason) for entry in definition.silence)),
+        resolved=resolved(definition),
+    )
+
+
+def resolved(definition: Definition) -> dict[str, object]:
+    """The definition with its defaults as plain data; what the deployment asks for stands as `{ask: VARIABLE}`."""
+
+    def plain(value: object) -> object:
+        if isinstance(value, dict):
+            return {key: plain(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [plain(item) for item in value]
+        if isinstance(value, str | int | float) or value is None:
+            return value
+        return {"ask": getattr(value, "name", str(value))}
+
+    dumped = plain({name: _dump(getattr(definition, name)) for name in type(definition).model_fields})
+    return dumped if isinstance(dumped, dict) else {}
+
+
+def _dump(value: object) -> object:
+    from pydantic import BaseModel
+
+    if isinstance(value, BaseModel):
+        return {name: _dump(getattr(value, name)) for name in type(value).model_fields}
+    if isinstance(value, list):
+        return [_dump(item) for item in value]
+    return value
+
+
+def _staged_versions(definition: Definition) -> dict[str, str]:
+    return {project.name: project.version for project in definition.projects if project.version is not None}
+
+
+def _server(definition: Definition) -> ServerPlan:
+    server = definition.server
+    release = server_release(definition)
+    row = catalog.release(release) or {}
+    image_version = row.get("image_version")
+    marketplace = catalog.releases()["marketplace"]
+    image = None
+    if server.image_id is None and image_version:
+        image = MarketplaceImage(marketplace["publisher"], marketplace["offer"], marketplace["sku"], image_version)
+    jumpbox = None
+    if server.jumpbox is not None:
+        jumpbox = JumpboxPlan(
+            vm_name=f"{names.prefix(definition)}-jumpbox",
+            computer_name=names.computer_name(names.prefix(definition)),
+            vm_size=server.jumpbox.vm_size,
+            image=MarketplaceImage("MicrosoftWindowsDesktop", "windows-11", server.jumpbox.sku, "latest"),
+        )
+    return ServerPlan(
+        vm_name=f"{names.prefix(definition)}-server",
+        vm_size=server.vm_size,
+        release=release,
+        image=image,
+        image_id=server.image_id,
+        os_disk_gb=server.os_disk_gb,
+        data_disk_gb=server.data_disk_gb,
+        java_heap_mb=server.java_heap_mb,
+        jumpbox=jumpbox,
+        accept_marketplace_terms=definition.azure.accept_marketplace_terms,
+    )
+
+
+def _monitoring(definition: Definition) -> MonitoringPlan | None:
+    monitoring = definition.monitoring
+    if monitoring is None:
+        return None
+    return MonitoringPlan(monitoring.workspace_id, monitoring.ingestion_endpoint, monitoring.data_collection_rule_id)
+
+
+def _asked(admin: AdminPlan, network: NetworkPlan) -> tuple[Asked, ...]:
+    candidates = (admin.ssh_public_key, network.hub.vnet_id if network.hub else None)
+    return tuple(value for value in candidates if isinstance(value, Asked))
+
+
+def _carried(projects: Mapping[str, ProjectPlan], slurm: SlurmPlan) -> tuple[ProjectPlan, ...]:
+    """The projects that travel with the deployment: those that a role runs, with the roles that run them."""
+    from dataclasses import replace
+
+    users: dict[str, list[str]] = {}
+    nodes = [("scheduler", slurm.scheduler), ("login", slurm.login), *((array.name, array) for array in slurm.node_arrays)]
+    for role, node in nodes:
+        for spec in node.specs:
+            if role not in users.setdefault(spec.project, []):
+                users[spec.project].append(role)
+    return tuple(
+        replace(project, roles=tuple(users[name])) for name, project in sorted(projects.items()) if name in users
+    )
+
+
+def _variables(
+    named: Sequence[tuple[str, str | None]], asked: tuple[Asked, ...], secrets: tuple[SecretPlan, ...]
+) -> tuple[Variable, ...]:
+    """What the environment template lists: variables of the definition, then the secrets."""
+    described = {value.variable: value.description for value in asked}
+    result: dict[str, Variable] = {}
+    for name, default in named:
+        result.setdefault(name, Variable(name, described.get(name, "Read by the definition."), secret=False, default=default, example=""))
+    for value in asked:
+        result.setdefault(value.variable, Variable(value.variable, value.description, secret=False, default=None, example=""))
+    for secret in secrets:
+        result.setdefault(secret.variable, Variable(secret.variable, secret.description, secret=True, default=None, example=""))
+    return tuple(result.values())
