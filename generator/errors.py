@@ -18,35 +18,35 @@ class CycleForgeError(Exception):
         self.hint = hint
 
 
-class ProblemsFound(CycleForgeError):
+class ProblemsFound(CycleForgeError):  # noqa: N818 - named by what happened
     """A definition was read and breaks rules, or `build --check` found a folder that is not up to date."""
 
     exit_code = 1
     when = "a definition breaks rules, or `build --check` found differences"
 
 
-class CannotRead(CycleForgeError):
+class CannotRead(CycleForgeError):  # noqa: N818 - named by what happened
     """The command line or an input file cannot be understood."""
 
     exit_code = 2
     when = "wrong command line, missing or unreadable file, broken YAML"
 
 
-class ProgramMissing(CycleForgeError):
+class ProgramMissing(CycleForgeError):  # noqa: N818 - named by what happened
     """A program that the command needs is not installed or too old."""
 
     exit_code = 3
     when = "az, bicep or cyclecloud is absent or too old"
 
 
-class AzureRefused(CycleForgeError):
+class AzureRefused(CycleForgeError):  # noqa: N818 - named by what happened
     """Azure or the CycleCloud server answered with an error."""
 
     exit_code = 4
     when = "Azure or the CycleCloud server refused a request"
 
 
-class CannotWrite(CycleForgeError):
+class CannotWrite(CycleForgeError):  # noqa: N818 - named by what happened
     """Nothing was written: the folder is not ours, the disk is full, a permission is missing."""
 
     exit_code = 5

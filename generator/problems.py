@@ -24,13 +24,13 @@ class RuleInfo:
     """What `cycleforge explain` and the reference page print about one rule."""
 
     id: str
-    level: Level
-    subject: str
     summary: str
     why: str
     fix: str
     source: str
     """Where the fact is documented; empty for what is our own decision."""
+    level: Level = "error"
+    subject: str = "definition"
 
 
 @dataclass(frozen=True, slots=True, order=True)
