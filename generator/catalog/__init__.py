@@ -35,6 +35,7 @@ __all__ = [
     "images",
     "limits",
     "models",
+    "mount_options",
     "regions",
     "release",
     "releases",
@@ -160,6 +161,11 @@ def slurm_project(version: str) -> Mapping[str, Any] | None:
 def file_systems() -> Mapping[str, Any]:
     """Tiers, service levels, sizes and steps of Managed Lustre, NetApp Files and the built-in NFS disks."""
     return _file("file_systems")
+
+
+def mount_options() -> Mapping[str, Any]:
+    """Recommended mount options by protocol."""
+    return _file("mount_options")
 
 
 def images() -> Mapping[str, Any]:

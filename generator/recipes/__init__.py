@@ -1,0 +1,86 @@
+"""What the recipes offer: kind, needs, default settings and steps, read from `recipes/<name>/recipe.json`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from generator import assets
+
+Kind = Literal["validation", "training"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One batch job of a recipe; `<script>` becomes `<script without .sh>.sbatch`."""
+
+    script: str
+    title: str
+    partition: Literal["job", "cpu"]
+    """`job`: the job's own partition; `cpu`: one without GPUs where the cluster has one."""
+    nodes: int | None
+    """None: as many as the job has."""
+    tasks_per_node: int | None
+    """None: one task per GPU, or one on nodes without GPUs."""
+    gpus: bool
+    exclusive: bool
+    time_limit: str
+    """HH:MM:SS or D-HH:MM:SS."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One validation or training recipe."""
+
+    name: str
+    kind: Kind
+    title: str
+    needs_gpu: bool
+    gpu_vendors: tuple[str, ...]
+    architectures: tuple[str, ...]
+    containers: bool
+    """True: needs pyxis and enroot."""
+    min_nodes: int
+    default_nodes: int
+    models: tuple[str, ...]
+    """Keys of the model catalogue, smallest first; empty for recipes without a model."""
+    default_model: str | None
+    default_settings: tuple[tuple[str, str], ...]
+    """Sorted; a job may override each."""
+    steps: tuple[Step, ...]
+    """In the order in which they are submitted; the last one is the job itself."""
+
+
+@cache
+def recipe_names(kind: Kind | None = None) -> tuple[str, ...]:
+    """Names of all recipes, or of one kind, sorted."""
+    names = sorted(path.parent.name for path in assets.folder("recipes").glob("*/recipe.json"))
+    return tuple(name for name in names if kind is None or _read(name).kind == kind)
+
+
+def recipe(name: str) -> Recipe | None:
+    """One recipe, or None when no folder of that name holds one."""
+    return _read(name) if name in recipe_names() else None
+
+
+@cache
+def _read(name: str) -> Recipe:
+    text = (assets.folder("recipes") / name / "recipe.json").read_text(encoding="utf-8")
+    raw: dict[str, Any] = json.loads(text)
+    return Recipe(
+        name=name,
+        kind=raw["kind"],
+        title=raw["title"],
+        needs_gpu=raw["needs_gpu"],
+        gpu_vendors=tuple(raw["gpu_vendors"]),
+        architectures=tuple(raw["architectures"]),
+        containers=raw["containers"],
+        min_nodes=raw["min_nodes"],
+        default_nodes=raw["default_nodes"],
+        models=tuple(raw["models"]),
+        default_model=raw["default_model"],
+        default_settings=tuple(sorted(raw["settings"].items())),
+        steps=tuple(Step(**step) for step in raw["steps"]),
+    )

@@ -1,0 +1,208 @@
+"""Arithmetic of the training recipes: parameters, checkpoints, memory, parallel layout, batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from generator import catalog
+from generator.plan.types import CheckpointPlan, NodeHardware
+from generator.recipes import Recipe
+
+
+@dataclass(frozen=True)
+class Model:
+    """Shape of a decoder-only transformer."""
+
+    name: str
+    family: str
+    layers: int
+    hidden: int
+    heads: int
+    sequence: int
+    vocabulary: int
+    global_batch: int | None
+    """Samples per step that the preset of the family uses; None = the recipe derives it from the GPUs."""
+    microbatch: int | None
+    max_duration: str | None
+
+    @property
+    def parameters(self) -> int:
+        """Weights and embeddings: 12·L·h²·(1 + 13/(12h)) + V·h + S·h."""
+        blocks = 12 * self.layers * self.hidden**2 + 13 * self.layers * self.hidden
+        return blocks + (self.vocabulary + self.sequence) * self.hidden
+
+
+@dataclass(frozen=True)
+class Parallelism:
+    """How a model is spread: tensor × pipeline × data = number of GPUs."""
+
+    tensor: int
+    pipeline: int
+    data: int
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of the whole job."""
+        return self.tensor * self.pipeline * self.data
+
+
+@cache
+def model(name: str) -> Model | None:
+    """One preset of the model catalogue, for example `opt-175b`."""
+    row = catalog.models()["models"].get(name)
+    if row is None:
+        return None
+    return Model(
+        name=name,
+        family=row["family"],
+        layers=row["layers"],
+        hidden=row["hidden"],
+        heads=row["heads"],
+        sequence=row["sequence"],
+        vocabulary=row["vocabulary"],
+        global_batch=row.get("global_batch"),
+        microbatch=row.get("microbatch"),
+        max_duration=row.get("max_duration"),
+    )
+
+
+def _family(shape: Model) -> Mapping[str, Any]:
+    content: Mapping[str, Any] = catalog.models()["families"][shape.family]
+    return content
+
+
+def checkpoint(
+    shape: Model,
+    kept: int,
+    capacity_bytes: int | None = None,
+    bandwidth_gb_per_s: float | None = None,
+    other_bytes: int = 0,
+) -> CheckpointPlan:
+    """Size of one checkpoint and of all that are kept; `other_bytes` is what images and data take besides.
+
+    `bandwidth_gb_per_s` (10^9 bytes/s) is that of the file system: the seconds are a floor that assumes all of it.
+    """
+    per_parameter = int(_family(shape)["checkpoint_bytes_per_parameter"]["value"])
+    size = shape.parameters * per_parameter
+    seconds = size / (bandwidth_gb_per_s * 1e9) if bandwidth_gb_per_s else None
+    return CheckpointPlan(
+        parameters=shape.parameters,
+        bytes_per_parameter=per_parameter,
+        checkpoint_bytes=size,
+        kept=kept,
+        needed_bytes=size * kept + other_bytes,
+        capacity_bytes=capacity_bytes,
+        bandwidth_gb_per_s=bandwidth_gb_per_s,
+        seconds_per_checkpoint=seconds,
+    )
+
+
+def amlfs_bandwidth_gb_per_s(tier_mb_per_s_per_tib: int, size_gib: int) -> float:
+    """Nominal bandwidth of Managed Lustre in 10^9 bytes/s: tier (MB/s per TiB) × TiB."""
+    return tier_mb_per_s_per_tib * (size_gib / 1024) / 1000
+
+
+# ---------------------------------------------------------------- fit
+
+
+def training_bytes_per_gpu(shape: Model, layout: Parallelism) -> float:
+    """Weights, gradients and optimizer state on one GPU with the distributed optimizer of Megatron (bf16)."""
+    rule = _family(shape)["training_bytes_per_parameter"]
+    per_parameter = rule["replicated"] + rule["sharded"] / layout.data
+    return float(shape.parameters * per_parameter / (layout.tensor * layout.pipeline))
+
+
+def parallelism(shape: Model, gpus_per_node: int, nodes: int, gpu_memory_gb: int) -> Parallelism | None:
+    """The layout with the fewest pipeline stages that fits the GPU memory; None when none does.
+
+    Tensor parallelism stays inside a node. Every divisor rule of `layout_problems` holds for the result.
+    """
+    world = gpus_per_node * nodes
+    usable = gpu_memory_gb * 1e9 * float(_family(shape)["usable_memory_share"]["value"])
+    tensors = [
+        count for count in range(1, gpus_per_node + 1) if gpus_per_node % count == 0 and shape.heads % count == 0
+    ]
+    for pipeline in (count for count in range(1, shape.layers + 1) if shape.layers % count == 0):
+        for tensor in tensors:
+            if world % (tensor * pipeline):
+                continue
+            layout = Parallelism(tensor, pipeline, world // (tensor * pipeline))
+            if training_bytes_per_gpu(shape, layout) <= usable:
+                return layout
+    return None
+
+
+def llm_foundry_fits(shape: Model, gpus: int, gpu_memory_gb: int) -> bool:
+    """LLM Foundry's rule of thumb: total GPU memory in GB above 12 × parameters in 10^9."""
+    rule = float(_family(shape)["memory_gb_per_billion_parameters"]["value"])
+    return gpus * gpu_memory_gb > rule * shape.parameters / 1e9
+
+
+def fits(shape: Model, hardware: NodeHardware, nodes: int) -> bool:
+    """Whether the model can be trained on that many nodes; False where the GPU memory is unknown."""
+    if hardware.gpu_memory_gb is None or hardware.gpu_count == 0:
+        return False
+    if shape.family == "megatron":
+        return parallelism(shape, hardware.gpu_count, nodes, hardware.gpu_memory_gb) is not None
+    return llm_foundry_fits(shape, hardware.gpu_count * nodes, hardware.gpu_memory_gb)
+
+
+def largest_fitting_model(recipe: Recipe, hardware: NodeHardware, nodes: int) -> Model | None:
+    """The recipe's own model where it fits, otherwise its largest smaller preset; None when not even that fits."""
+    names = list(recipe.models)
+    if recipe.default_model in names:
+        names = names[: names.index(recipe.default_model) + 1]
+    for name in reversed(names):
+        shape = model(name)
+        if shape is not None and fits(shape, hardware, nodes):
+            return shape
+    return None
+
+
+def nodes_needed(shape: Model, hardware: NodeHardware, at_most: int = 1000) -> int | None:
+    """The smallest number of nodes on which the model fits, up to `at_most`."""
+    return next((nodes for nodes in range(1, at_most + 1) if fits(shape, hardware, nodes)), None)
+
+
+# ---------------------------------------------------------------- checks
+
+
+def layout_problems(
+    shape: Model, layout: Parallelism, gpus_per_node: int, global_batch: int, microbatch: int
+) -> tuple[str, ...]:
+    """Every divisor rule of Megatron that a layout breaks, as sentences; empty when it is sound."""
+    checks = (
+        (layout.tensor > gpus_per_node, f"tensor parallelism {layout.tensor} leaves the node of {gpus_per_node} GPUs"),
+        (shape.layers % layout.pipeline != 0, f"{shape.layers} layers do not divide into {layout.pipeline} stages"),
+        (shape.heads % layout.tensor != 0, f"{shape.heads} heads do not divide over {layout.tensor} GPUs"),
+        (shape.hidden % shape.heads != 0, f"hidden size {shape.hidden} does not divide by {shape.heads} heads"),
+        (
+            global_batch % (microbatch * layout.data) != 0,
+            f"global batch {global_batch} is no multiple of micro-batch {microbatch} times {layout.data} replicas",
+        ),
+    )
+    return tuple(sentence for broken, sentence in checks if broken)
+
+
+def megatron_global_batch(shape: Model, layout: Parallelism) -> int:
+    """Global batch that the reference suggests for that many GPUs; a multiple of the data-parallel size."""
+    return int(_family(shape)["samples_per_gpu"]["value"]) * layout.gpus
+
+
+def llm_foundry_global_batch(shape: Model, gpus: int) -> int | None:
+    """The preset's global batch, lowered to the next multiple of the GPUs; None when that leaves nothing."""
+    if shape.global_batch is None:
+        return None
+    return shape.global_batch // gpus * gpus or None
+
+
+def llm_foundry_microbatch(shape: Model, gpus: int) -> int | None:
+    """Largest micro-batch, up to the preset's, that divides the batch of one GPU; None when there is no batch."""
+    batch = llm_foundry_global_batch(shape, gpus)
+    if batch is None or shape.microbatch is None:
+        return None
+    per_gpu = batch // gpus
+    return max(size for size in range(1, min(shape.microbatch, per_gpu) + 1) if per_gpu % size == 0)

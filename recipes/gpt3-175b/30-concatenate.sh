@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Extracts the files and packs them into chunks, without the sources that are not wanted. Safe to run again:
+# a chunk is written under a temporary name and counts as finished only with its line count beside it.
+set -euo pipefail
+# shellcheck source=recipes/lib/common.sh
+. ./lib/common.sh
+
+# build_chunk NUMBER: the files of one chunk, in sorted order.
+build_chunk() {
+    local output
+    printf -v output '%s/train_chunk_%03d.jsonl' "${chunks}" "$1"
+    if [[ -s "${output}" && -s "${output}.lines" ]]; then return 0; fi
+    local -a files
+    mapfile -t files < <(find "${raw}" -name '*.jsonl.zst' | sort | tail -n +$(($1 * DATASET_FILES_PER_CHUNK + 1)) | sed -n "1,${DATASET_FILES_PER_CHUNK}p")
+    local file
+    for file in "${files[@]}"; do zstd --decompress --stdout --quiet "${file}"; done |
+        awk -v sets="${EXCLUDED_SETS}" '
+            BEGIN { count = split(sets, names, /[ ,]+/) }
+            {
+                for (i = 1; i <= count; i++)
+                    if (names[i] != "" && $0 ~ "\"redpajama_set_name\": *\"" names[i] "\"") next
+                print
+            }' >"${output}.partial"
+    wc -l <"${output}.partial" >"${output}.lines.partial"
+    mv "${output}.partial" "${output}"
+    mv "${output}.lines.partial" "${output}.lines"
+    log "${output}: $(cat "${output}.lines") documents of ${#files[@]} files"
+}
+
+main() {
+    load_settings
+    require STAGE_PATH DATASET_FILES DATASET_FILES_PER_CHUNK WORKERS_PER_NODE
+    require_commands zstd
+    readonly raw="${STAGE_PATH}/slimpajama/raw" chunks="${STAGE_PATH}/slimpajama/chunks"
+    local -r expected=$(((DATASET_FILES + DATASET_FILES_PER_CHUNK - 1) / DATASET_FILES_PER_CHUNK))
+    if [[ "${1:-}" == worker ]]; then
+        local number
+        for ((number = SLURM_PROCID; number < expected; number += SLURM_NTASKS)); do build_chunk "${number}"; done
+        return
+    fi
+    local have
+    have="$(find "${raw}" -name '*.jsonl.zst' | wc -l)"
+    ((have == DATASET_FILES)) || die "${have} of ${DATASET_FILES} files in ${raw}; finish the download first"
+    mkdir -p "${chunks}"
+    srun --ntasks=$((WORKERS_PER_NODE * SLURM_JOB_NUM_NODES)) --ntasks-per-node="${WORKERS_PER_NODE}" \
+        --cpus-per-task=$((SLURM_CPUS_ON_NODE / WORKERS_PER_NODE)) --kill-on-bad-exit=0 ./30-concatenate.sh worker || log "a worker failed"
+    have="$(find "${chunks}" -name 'train_chunk_*.jsonl.lines' | wc -l)"
+    ((have == expected)) || die "${have} of ${expected} chunks in ${chunks}; submit this step again"
+    log "${have} chunks in ${chunks}"
+}
+main "$@"

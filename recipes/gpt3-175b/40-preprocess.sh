@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Tokenizes every chunk with Megatron-LM's own tool, in the training container, on nodes without GPUs. Safe to run again.
+set -euo pipefail
+# shellcheck source=recipes/lib/common.sh
+. ./lib/common.sh
+# shellcheck source=recipes/lib/images.sh
+. ./lib/images.sh
+
+# tokenize FILE: into a folder of its own, moved into place when both files are whole.
+tokenize() {
+    local name
+    name="$(basename "$1" .jsonl)"
+    if [[ -s "${out}/${name}_text_document.bin" && -s "${out}/${name}_text_document.idx" ]]; then return 0; fi
+    local -r partial="${out}/.partial-${name}"
+    rm -rf "${partial}"
+    mkdir -p "${partial}"
+    python3 "${STAGE_PATH}/Megatron-LM/tools/preprocess_data.py" --input "$1" --output-prefix "${partial}/${name}" \
+        --vocab-file "${STAGE_PATH}/slimpajama/bpe/vocab.json" --merge-file "${STAGE_PATH}/slimpajama/bpe/merges.txt" \
+        --tokenizer-type GPT2BPETokenizer --append-eod --workers "$(nproc)"
+    mv "${partial}/${name}_text_document.bin" "${partial}/${name}_text_document.idx" "${out}/"
+    rm -rf "${partial}"
+}
+
+main() {
+    load_settings
+    require STAGE_PATH CONTAINER DATASET_FILES DATASET_FILES_PER_CHUNK
+    readonly chunks="${STAGE_PATH}/slimpajama/chunks" out="${STAGE_PATH}/slimpajama/preprocessed"
+    local -r expected=$(((DATASET_FILES + DATASET_FILES_PER_CHUNK - 1) / DATASET_FILES_PER_CHUNK))
+    if [[ "${1:-}" == worker ]]; then
+        local -a files
+        mapfile -t files < <(find "${chunks}" -name 'train_chunk_*.jsonl' | sort)
+        local number
+        for ((number = SLURM_PROCID; number < ${#files[@]}; number += SLURM_NTASKS)); do tokenize "${files[number]}"; done
+        return
+    fi
+    mkdir -p "${out}"
+    # Nodes without GPUs have no driver: the enroot hooks for GPU and InfiniBand must not look for one.
+    export NVIDIA_VISIBLE_DEVICES=void MELLANOX_VISIBLE_DEVICES=void
+    srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task="${SLURM_CPUS_ON_NODE}" --kill-on-bad-exit=0 --container-image="$(squash_path "${CONTAINER}")" \
+        --container-mounts="${STAGE_PATH}:${STAGE_PATH},${PWD}:${PWD}" --container-workdir="${PWD}" \
+        --container-env=NVIDIA_VISIBLE_DEVICES,MELLANOX_VISIBLE_DEVICES ./40-preprocess.sh worker || log "a worker failed"
+    local bins indexes
+    bins="$(find "${out}" -maxdepth 1 -name '*_text_document.bin' | wc -l)"
+    indexes="$(find "${out}" -maxdepth 1 -name '*_text_document.idx' | wc -l)"
+    ((bins == expected && indexes == expected)) || die "${bins} .bin and ${indexes} .idx of ${expected} in ${out}; submit this step again"
+    log "${bins} tokenized chunks in ${out}"
+}
+main "$@"

@@ -1,0 +1,82 @@
+# shellcheck shell=bash
+# Container images as squash files: imported once, put whole, striped over all Lustre targets, copied to local disks.
+
+# squash_path IMAGE: where the squash file of a docker:// reference lies.
+squash_path() {
+    local name="${1#docker://}"
+    name="${name//[^A-Za-z0-9._-]/+}"
+    echo "${STAGE_PATH:?}/images/${name}.sqsh"
+}
+
+# striped_folder FOLDER: creates it; on Lustre its files are spread over all targets, because every node reads them at once.
+striped_folder() {
+    [[ -d "$1" ]] && return 0
+    mkdir -p "$1"
+    if command -v lfs >/dev/null && lfs getstripe -d "$1" >/dev/null 2>&1; then
+        lfs setstripe -S 1M -c -1 "$1" || log "could not stripe ${1}; every node will read from few targets"
+    fi
+}
+
+# import_image IMAGE: nothing to do when the squash file is there; a broken import leaves no file of that name.
+import_image() {
+    local -r image="$1"
+    local file partial
+    file="$(squash_path "${image}")"
+    if [[ -s "${file}" ]]; then
+        log "image is there: ${file}"
+        return 0
+    fi
+    require_commands enroot sha256sum
+    striped_folder "$(dirname "${file}")"
+    partial="${file}.partial-${SLURM_JOB_ID:-$$}"
+    rm -f "${partial}"
+    enroot import --output "${partial}" "${image}"
+    (cd "$(dirname "${file}")" && sha256sum "$(basename "${partial}")") | awk -v name="$(basename "${file}")" '{ print $1 "  " name }' >"${file}.sha256"
+    mv "${partial}" "${file}"
+    log "imported ${image}: $(cat "${file}.sha256")"
+}
+
+# stage_image IMAGE: prints the path that nodes start from: the local disk where there is one, the shared file otherwise.
+stage_image() {
+    local file local_file
+    file="$(squash_path "$1")"
+    [[ -s "${file}" ]] || die "${file} is missing; run the set-up step first"
+    if [[ -z "${NVME_MOUNT:-}" ]]; then
+        echo "${file}"
+        return 0
+    fi
+    local_file="${NVME_MOUNT}/$(basename "${file}")"
+    # One task per node: a copy in the batch script would reach the first node only.
+    # shellcheck disable=SC2016  # expanded on each node
+    srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task=1 bash -c '
+        set -euo pipefail
+        mountpoint -q "$1" || { echo "$1 is not a mount point on $(hostname -s)" >&2; exit 1; }
+        if [[ "$(stat -c %s "$3" 2>/dev/null)" != "$(stat -c %s "$2")" ]]; then cp "$2" "$3.partial" && mv "$3.partial" "$3"; fi
+    ' stage "${NVME_MOUNT}" "${file}" "${local_file}" >&2 || die "could not stage ${file} on every node"
+    echo "${local_file}"
+}
+
+# clone_at URL COMMIT FOLDER: a checkout of exactly that commit.
+clone_at() {
+    local -r url="$1" commit="$2" folder="$3"
+    require_commands git
+    if [[ ! -d "${folder}/.git" ]]; then
+        rm -rf "${folder}.partial"
+        git clone --quiet "${url}" "${folder}.partial"
+        mv "${folder}.partial" "${folder}"
+    fi
+    git -C "${folder}" checkout --quiet --detach "${commit}"
+    log "${folder} is at $(git -C "${folder}" rev-parse HEAD)"
+}
+
+# download URL FILE: whole or not at all; server errors are tried again, other errors end it.
+download() {
+    local -r url="$1" file="$2"
+    if [[ -s "${file}" ]]; then return 0; fi
+    local -a header=()
+    if [[ -n "${HF_TOKEN:-}" && "${url}" == https://huggingface.co/* ]]; then header=(--config <(printf 'header = "Authorization: Bearer %s"\n' "${HF_TOKEN}")); fi
+    mkdir -p "$(dirname "${file}")"
+    curl --fail --silent --show-error --location --proto '=https' --retry 8 --retry-delay 5 --connect-timeout 30 \
+        --speed-limit 1024 --speed-time 120 "${header[@]}" --output "${file}.partial" "${url}" || return
+    mv "${file}.partial" "${file}"
+}

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Container image and Megatron-LM at the pinned commit. Safe to run again.
+set -euo pipefail
+# shellcheck source=recipes/lib/common.sh
+. ./lib/common.sh
+# shellcheck source=recipes/lib/images.sh
+. ./lib/images.sh
+
+main() {
+    load_settings
+    require STAGE_PATH CONTAINER MEGATRON_URL MEGATRON_COMMIT
+    mkdir -p "${STAGE_PATH}"
+    import_image "${CONTAINER}"
+    clone_at "${MEGATRON_URL}" "${MEGATRON_COMMIT}" "${STAGE_PATH}/Megatron-LM"
+}
+main "$@"

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# One task per node: the node starts, runs a task and sees the same shared file system as the submitting side.
+set -euo pipefail
+# shellcheck source=recipes/lib/common.sh
+. ./lib/common.sh
+
+probe() {
+    local -r file="${SHARED_DIR}/.smoke-${SLURM_JOB_ID}"
+    [[ "$(cat "${file}")" == "${SLURM_JOB_ID}" ]] || die "${file} does not hold the job id on $(hostname -s)"
+    hostname -s >"${results}/${SLURMD_NODENAME}.node"
+    log "$(hostname -s): $(nproc) CPUs, $(awk '/MemTotal/ { print $2 }' /proc/meminfo) kB"
+}
+
+main() {
+    load_settings
+    require SHARED_DIR
+    if [[ "${1:-}" == probe ]]; then
+        probe
+        return
+    fi
+    new_results_folder
+    local -r marker="${SHARED_DIR}/.smoke-${SLURM_JOB_ID}"
+    # shellcheck disable=SC2064  # the path of this run, not of the time of the trap
+    trap "rm -f '${marker}'" EXIT
+    echo "${SLURM_JOB_ID}" >"${marker}"
+    if ! srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task=1 --kill-on-bad-exit=0 "$(realpath "$0")" probe; then
+        log "srun reported a failed task"
+    fi
+    local node verdict
+    while read -r node; do
+        verdict=fail
+        if [[ -s "${results}/${node}.node" ]]; then verdict=pass; fi
+        record "${results}/nodes.tsv" "${node}" "${verdict}" "" "" "" ""
+    done < <(requested_nodes)
+    verdict="$(worst_in "${results}/nodes.tsv")"
+    results_json "${results}/nodes.tsv" >"${results}/nodes.json"
+    finish "${verdict}" "$(grep -c $'\tpass\t' "${results}/nodes.tsv" || true) of $(wc -l <"${results}/nodes.tsv") nodes answered"
+}
+main "$@"
