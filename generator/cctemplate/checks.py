@@ -1,0 +1,48 @@
+"""All checks of one template, with the parameter file and the projects that travel beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+
+from generator.cctemplate.check_nodes import Specs, check_nodes
+from generator.cctemplate.check_parameters import check_parameters
+from generator.cctemplate.check_structure import check_structure
+from generator.cctemplate.errors import EvaluationError
+from generator.cctemplate.evaluate import Value
+from generator.cctemplate.findings import Finding
+from generator.cctemplate.syntax import Template
+from generator.cctemplate.values import constant
+
+
+def variables(template: Template, values: Mapping[str, Value] | None = None) -> dict[str, Value]:
+    """What expressions may read: the parameter file's values, else defaults, else undefined; and `ClusterName`."""
+    known: dict[str, Value] = {"ClusterName": template.clusters[0].name if template.clusters else None}
+    for section in template.parameters:
+        default = section.attribute("DefaultValue")
+        try:
+            known[section.name] = None if default is None else constant(default.value)
+        except EvaluationError:
+            known[section.name] = None
+    for name, value in (values or {}).items():
+        if name in known:
+            known[name] = value
+    return known
+
+
+def check(
+    template: Template,
+    *,
+    values: Mapping[str, Value] | None = None,
+    late: Set[str] = frozenset(),
+    specs: Specs | None = None,
+) -> tuple[Finding, ...]:
+    """Everything that is wrong, in the order of lines.
+
+    `values` is the parameter file, `late` names the parameters that are filled in on the server, `specs` holds
+    (project, spec, version) of what the deployment folder contains. None leaves out the checks that need it.
+    """
+    findings = [*check_structure(template), *check_parameters(template, values, late)]
+    known = variables(template, values)
+    for cluster in template.clusters:
+        findings += check_nodes(cluster, known, specs)
+    return tuple(sorted(findings, key=lambda finding: (finding.line, finding.kind, finding.message)))

@@ -1,0 +1,175 @@
+"""The value of an expression for given parameters, with ClassAd's third truth value `undefined` (None)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from generator.cctemplate.errors import EvaluationError
+from generator.cctemplate.expressions import (
+    Binary,
+    Call,
+    Conditional,
+    Constant,
+    Duration,
+    Items,
+    Name,
+    Record,
+    Tree,
+    Unary,
+)
+
+Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
+
+
+def evaluate(tree: Tree, variables: Mapping[str, Value]) -> Value:
+    """The value; a name that is not among the variables raises EvaluationError."""
+    match tree:
+        case Constant(value):
+            return value
+        case Duration(text):
+            return text
+        case Name(text):
+            if text not in variables:
+                raise EvaluationError(f"nothing is known of {text!r}")
+            return variables[text]
+        case Items(items):
+            return [evaluate(item, variables) for item in items]
+        case Record(fields):
+            return {name: evaluate(value, variables) for name, value in fields}
+        case Unary(operator, operand):
+            return _unary(operator, evaluate(operand, variables))
+        case Conditional(test, yes, no):
+            return _choose(evaluate(test, variables), lambda: evaluate(yes, variables), lambda: evaluate(no, variables))
+        case Binary(operator, left, right):
+            return _binary(operator, evaluate(left, variables), evaluate(right, variables))
+        case Call(function, arguments):
+            return _call(function, arguments, variables)
+
+
+def _choose(test: Value, yes: Callable[[], Value], no: Callable[[], Value]) -> Value:
+    if test is None:
+        return None
+    if not isinstance(test, bool):
+        raise EvaluationError(f"{test!r} is neither true nor false")
+    return yes() if test else no()
+
+
+def _unary(operator: str, value: Value) -> Value:
+    if value is None:
+        return None
+    if operator == "!" and isinstance(value, bool):
+        return not value
+    if operator in "+-" and isinstance(value, int | float) and not isinstance(value, bool):
+        return -value if operator == "-" else value
+    raise EvaluationError(f"{operator} does not apply to {value!r}")
+
+
+def _same(left: Value, right: Value) -> bool:
+    """`is`: same type and value; texts with case."""
+    return isinstance(left, bool) == isinstance(right, bool) and left == right
+
+
+def _binary(operator: str, left: Value, right: Value) -> Value:
+    if operator in ("is", "===", "=?="):
+        return _same(left, right)
+    if operator in ("isnt", "!==", "=!="):
+        return not _same(left, right)
+    if operator in ("&&", "||"):
+        return _logic(decisive=operator == "||", left=left, right=right)
+    if left is None or right is None:
+        return None
+    if operator == "in":
+        return isinstance(right, list) and any(_same(left, item) for item in right)
+    if operator in ("==", "!="):
+        equal = left.lower() == right.lower() if isinstance(left, str) and isinstance(right, str) else left == right
+        return equal == (operator == "==")
+    if isinstance(left, int | float) and isinstance(right, int | float):
+        return _numbers(operator, left, right)
+    raise EvaluationError(f"{operator} does not apply to {left!r} and {right!r}")
+
+
+def _logic(*, decisive: bool, left: Value, right: Value) -> Value:
+    for side in (left, right):
+        if not isinstance(side, bool | None):
+            raise EvaluationError(f"{side!r} is neither true nor false")
+    if decisive in (left, right):
+        return decisive
+    return None if None in (left, right) else not decisive
+
+
+def _numbers(operator: str, left: float, right: float) -> Value:
+    operations: dict[str, Callable[[], Value]] = {
+        "<": lambda: left < right,
+        "<=": lambda: left <= right,
+        ">": lambda: left > right,
+        ">=": lambda: left >= right,
+        "+": lambda: left + right,
+        "-": lambda: left - right,
+        "*": lambda: left * right,
+        "/": lambda: left / right if right else None,
+        "%": lambda: left % right if right else None,
+    }
+    return operations[operator]()
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise EvaluationError(f"{value!r} is not text")
+
+
+def _size(value: Value) -> Value:
+    if isinstance(value, str | list):
+        return len(value)
+    raise EvaluationError(f"{value!r} has no size")
+
+
+def _replace(pattern: Value, target: Value, substitution: Value) -> Value:
+    return re.sub(_text(pattern), lambda _: _text(substitution), _text(target))
+
+
+def _join(separator: Value, *parts: Value) -> Value:
+    items = parts[0] if len(parts) == 1 and isinstance(parts[0], list) else parts
+    return _text(separator).join(_text(item) for item in items)
+
+
+def _slice(text: Value, start: Value, end: Value = None) -> Value:
+    if not isinstance(start, int) or not isinstance(end, int | None):
+        raise EvaluationError("substr needs whole numbers")
+    return _text(text)[start:end]
+
+
+# Apart from ifThenElse and ifUndefined, a function of something undefined is undefined.
+_FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "strcat": lambda *parts: "".join(_text(part) for part in parts),
+    "strjoin": _join,
+    "tolower": lambda value: _text(value).lower(),
+    "toupper": lambda value: _text(value).upper(),
+    "trim": lambda value: _text(value).strip(),
+    "size": _size,
+    "regexp": lambda pattern, target: re.search(_text(pattern), _text(target)) is not None,
+    "regexps": _replace,
+    "substr": _slice,
+}
+KNOWN_FUNCTIONS = frozenset(_FUNCTIONS) | {"ifthenelse", "ifundefined"}
+
+
+def _call(function: str, arguments: tuple[Tree, ...], variables: Mapping[str, Value]) -> Value:
+    name = function.lower()
+    if name == "ifthenelse" and len(arguments) == 3:
+        test, yes, no = arguments
+        return evaluate(Conditional(test, yes, no), variables)
+    values = [evaluate(argument, variables) for argument in arguments]
+    if name == "ifundefined" and len(values) == 2:
+        return values[1] if values[0] is None else values[0]
+    if name not in _FUNCTIONS:
+        raise EvaluationError(f"function {function} is not known or has other arguments")
+    if None in values:
+        return None
+    try:
+        return _FUNCTIONS[name](*values)
+    except TypeError as error:
+        raise EvaluationError(f"function {function} has other arguments") from error

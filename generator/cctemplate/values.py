@@ -1,0 +1,258 @@
+"""Values of attributes: how a template is read, and how a value is written so that it is read back unchanged.
+
+`=` takes plain text, which CycleCloud types by its look: numbers, `true`, comma lists, `$Parameter`, `${expression}`.
+`:=` takes a ClassAd expression as it stands, in which `$`, `#` and commas inside quotes mean nothing.
+Source: https://learn.microsoft.com/azure/cyclecloud/cluster-references/special-parsing
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from generator.cctemplate.errors import EvaluationError, ExpressionError
+from generator.cctemplate.evaluate import Value, evaluate
+from generator.cctemplate.expressions import Constant, Duration, Items, Name, Tree, names, parse_expression
+
+_INTEGER = re.compile(r"[+-]?\d+")
+_FLOAT = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?")
+_PARAMETER = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
+_BARE = re.compile(r"[A-Za-z_/~][A-Za-z0-9_./:@~+-]*")
+_TYPED_WORDS = frozenset({"true", "false", "undefined", "error", "nan", "inf", "infinity"})
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A value that is computed. `text` is what stands in the file; `is_reference` marks a bare `$Parameter`."""
+
+    text: str
+    tree: Tree
+    is_reference: bool = False
+
+
+@dataclass(frozen=True)
+class Interpolation:
+    """Text with expressions inside, for example `${ClusterName}-data`."""
+
+    parts: tuple[str | Tree, ...]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Values separated by commas."""
+
+    items: tuple[AttributeValue, ...]
+
+
+AttributeValue = Constant | Duration | Expression | Interpolation | Listing
+
+
+def references(value: AttributeValue) -> tuple[str, ...]:
+    """Names that the value reads, in order, without repetition."""
+    found: list[str] = []
+    match value:
+        case Expression(_, tree):
+            found.extend(names(tree))
+        case Interpolation(parts):
+            for part in parts:
+                found.extend(() if isinstance(part, str) else names(part))
+        case Listing(items):
+            for item in items:
+                found.extend(references(item))
+        case _:
+            pass
+    return tuple(dict.fromkeys(found))
+
+
+def value_of(value: AttributeValue, variables: Mapping[str, Value]) -> Value:
+    """The value for given parameters; EvaluationError where a name is unknown or operands do not fit."""
+    match value:
+        case Constant(constant):
+            return constant
+        case Duration(text):
+            return text
+        case Expression(_, tree):
+            return evaluate(tree, variables)
+        case Interpolation(parts):
+            return "".join(part if isinstance(part, str) else _as_text(evaluate(part, variables)) for part in parts)
+        case Listing(items):
+            return [value_of(item, variables) for item in items]
+
+
+def _as_text(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+def constant(value: AttributeValue) -> Value:
+    """The value of something that reads no parameter; EvaluationError otherwise."""
+    return value_of(value, {})
+
+
+# ---------------------------------------------------------------- reading
+
+
+def read_expression(text: str) -> AttributeValue:
+    """What stands after `:=`; a constant or a list of constants is returned as such."""
+    tree = parse_expression(text)
+    if isinstance(tree, Constant | Duration):
+        return tree
+    if isinstance(tree, Items) and all(isinstance(item, Constant) for item in tree.items):
+        return Listing(tuple(item for item in tree.items if isinstance(item, Constant)))
+    return Expression(text, tree)
+
+
+def read_value(text: str) -> AttributeValue:
+    """What stands after `=` on one line, without surrounding blanks."""
+    if text.startswith("="):
+        return read_expression(text[1:].strip())
+    pieces = _split(text)
+    if len(pieces) > 1:
+        return Listing(tuple(_scalar(piece.strip()) for piece in pieces))
+    return _scalar(text)
+
+
+def _scalar(text: str) -> AttributeValue:
+    if len(text) > 1 and text[0] == text[-1] == '"' and '"' not in text[1:-1].replace('\\"', ""):
+        return Constant(text[1:-1].replace('\\"', '"').replace("\\\\", "\\"))
+    if len(text) > 1 and text[0] == text[-1] == "`":
+        return Duration(text[1:-1])
+    if _INTEGER.fullmatch(text):
+        return Constant(int(text))
+    if _FLOAT.fullmatch(text):
+        return Constant(float(text))
+    if text.lower() in ("true", "false"):
+        return Constant(text.lower() == "true")
+    if (match := _PARAMETER.fullmatch(text)) is not None:
+        return Expression(text, Name(match.group(1)), is_reference=True)
+    return _interpolated(text)
+
+
+def _interpolated(text: str) -> AttributeValue:
+    parts: list[str | Tree] = []
+    at = plain_from = 0
+    while (at := text.find("$", at)) >= 0:
+        if text.startswith("${", at):
+            end = _closing_brace(text, at + 2)
+            tree = parse_expression(text[at + 2 : end])
+            after = end + 1
+        elif (match := _PARAMETER.match(text, at)) is not None:
+            tree, after = Name(match.group(1)), match.end()
+        else:
+            at += 1
+            continue
+        parts += [text[plain_from:at], tree]
+        at = plain_from = after
+    if not parts:
+        return Constant(text)
+    parts.append(text[plain_from:])
+    kept = tuple(part for part in parts if part != "")
+    if len(kept) == 1 and not isinstance(kept[0], str):
+        return Expression(text, kept[0])
+    return Interpolation(kept)
+
+
+def _closing_brace(text: str, start: int) -> int:
+    """Index of the brace that ends `${` before `start`; braces of lists nest, quoted text does not count."""
+    depth, at, quoted = 1, start, False
+    while at < len(text):
+        character = text[at]
+        if quoted and character == "\\":
+            at += 1
+        elif character == '"':
+            quoted = not quoted
+        elif not quoted and character in "{}":
+            depth += 1 if character == "{" else -1
+            if depth == 0:
+                return at
+        at += 1
+    raise ExpressionError("'${' is not closed")
+
+
+def _split(text: str) -> list[str]:
+    """Parts between commas that are neither quoted nor inside `${…}`."""
+    pieces, start, at, quoted = [], 0, 0, False
+    while at < len(text):
+        character = text[at]
+        if quoted and character == "\\":
+            at += 1
+        elif character == '"':
+            quoted = not quoted
+        elif not quoted and text.startswith("${", at):
+            at = _closing_brace(text, at + 2)
+        elif not quoted and character == ",":
+            pieces.append(text[start:at])
+            start = at + 1
+        at += 1
+    return [*pieces, text[start:]]
+
+
+# ---------------------------------------------------------------- writing
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A ClassAd expression that is written as it stands, after `:=`."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Verbatim:
+    """A `$Parameter` or `${expression}` that is written as it stands, after `=`."""
+
+    text: str
+
+
+Writable = None | bool | int | float | str | Sequence["Writable"] | Raw | Verbatim
+
+
+def classad(value: Writable) -> str:
+    """A literal for use inside an expression."""
+    if value is None:
+        return "undefined"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return _number(value)
+    if isinstance(value, str):
+        return '"' + "".join(_escaped(character) for character in value) + '"'
+    if isinstance(value, Raw | Verbatim):
+        return value.text
+    return "{" + ", ".join(classad(item) for item in value) + "}"
+
+
+def assignment(value: Writable) -> str:
+    """Operator and value, for example `= htc` or `:= "costs $5"`; what is read back equals what was given.
+
+    Plain text stays plain. What CycleCloud would read as something else (a number, a word like `true`, a list, a
+    parameter, a quote) is quoted, and what even quotes would not protect becomes an expression.
+    """
+    if isinstance(value, Verbatim):
+        return f"= {value.text}"
+    if isinstance(value, bool) or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return f"= {classad(value)}"
+    if isinstance(value, str):
+        if _BARE.fullmatch(value) and value.lower() not in _TYPED_WORDS:
+            return f"= {value}"
+        if value.isprintable() and not set(value) & set('"\\$`'):
+            return f'= "{value}"'
+    return f":= {classad(value)}"
+
+
+def _number(value: float) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise EvaluationError(f"{value} cannot stand in a template")
+    return repr(value)
+
+
+_WRITTEN = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def _escaped(character: str) -> str:
+    if character in _WRITTEN:
+        return _WRITTEN[character]
+    return character if ord(character) >= 0x20 and character != "\x7f" else f"\\{ord(character):03o}"

@@ -1,0 +1,139 @@
+"""Names that CycleCloud and its Slurm project know: which sections lie where, and what each may set.
+
+Sources: the pages below https://learn.microsoft.com/azure/cyclecloud/cluster-references/ (cluster, node-nodearray,
+volume, network-interface, input-endpoint, cluster-init, parameter, configuration), the release notes of 8.6 to 8.9,
+and the keys that cyclecloud-slurm 4.0.9 reads and writes.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from functools import cache
+
+NODE_KINDS = ("node", "nodearray")
+
+# Kind → kinds that may contain it; "" is the top of the file.
+PARENTS: dict[str, frozenset[str]] = {
+    "cluster": frozenset({""}),
+    "environment": frozenset({""}),
+    "noderef": frozenset({"", "cluster"}),
+    "parameters": frozenset({"", "parameters"}),
+    "parameter": frozenset({"", "parameters"}),
+    "node": frozenset({"cluster"}),
+    "nodearray": frozenset({"cluster"}),
+    "configuration": frozenset(NODE_KINDS),
+    "cluster-init": frozenset(NODE_KINDS),
+    "volume": frozenset(NODE_KINDS),
+    "network-interface": frozenset(NODE_KINDS),
+    "input-endpoint": frozenset(NODE_KINDS),
+    "list": frozenset({"parameter"}),
+}
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_CLUSTER = _words("Abstract Autoscale Category CategoryOrder FormLayout IconUrl MaxCount MaxCoreCount ParentName")
+_NODE = _words("""
+    Abstract Extends MachineType SubnetId Credentials ImageName ImageId Azure.Publisher Azure.Offer Azure.Sku
+    Azure.ImageVersion ImagePlan.Name ImagePlan.Publisher ImagePlan.Product ImagePlan.Plan Region Locker
+    KeyPairLocation Zone Tags Azure.Identities PredefinedScaleSetId NetworkSecurityGroupId ComputerName
+    ComputerNamePrefix ProximityPlacementGroupId PlacementGroupId FlexScaleSetId BootDiagnosticsUri HybridBenefit
+    HybridBenefitLicense KeepAlive UsePublicNetwork IsReturnProxy ReturnPath.Hostname ReturnPath.WebserverPort
+    ReturnPath.BrokerPort Interruptible MaxPrice InitialCount InitialCoreCount MaxCount MaxCoreCount
+    Azure.AllocationMethod Azure.SingleScaleset Azure.SinglePlacementGroup Azure.Overprovision Azure.MaxScalesetSize
+    ScaleSetUpgradePolicyMode ThrottleCapacity ThrottleCapacityTime ShutdownPolicy EnableTerminateNotification
+    TerminateNotificationTimeout EnableNodeHealthChecks DownloadJetpack InstallJetpack AwaitInstallation
+    EncryptionAtHost SecurityType EnableSecureBoot EnableVTPM EphemeralOSDisk EnableAcceleratedNetworking
+    AdditionalClusterInitSpecs CloudInit StageResources
+""")
+_VOLUME = _words("""
+    Size VolumeId StorageAccountType SSD Mount Persistent Disabled Azure.Lun Azure.Caching DiskIOPSReadWrite
+    DiskMBPSReadWrite SourceUri StorageAccountId SourceResourceId DiskEncryptionSetId ConfidentialDiskEncryptionSetId
+    SecurityEncryptionType
+""")
+_INTERFACE = _words("""
+    AssociatePublicIpAddress StaticPublicIpAddress EnableIpForwarding PrivateIp NetworkInterfaceId SecurityGroup
+    ApplicationSecurityGroups SubnetId
+""")
+_PARAMETER = _words("""
+    Label HideLabel Description Required DefaultValue Disabled Hidden Order ParameterType
+    Config.Plugin Config.Template Config.Filter Config.OS Config.MinValue Config.MaxValue Config.IntegerOnly
+    Config.MultiSelect Config.FreeForm Config.Entries Config.Label Config.NumLines Config.Increment Config.Query
+    Config.SetDefault Config.Parameters Config.Required Config.ParameterType Config.Options Config.PlaceholderText
+    Widget.Plugin Widget.Label Widget.FalseValue
+    Conditions.Hidden Conditions.Excluded Conditions.Required Conditions.Disabled Conditions.Value
+""")
+ATTRIBUTES: dict[str, frozenset[str]] = {
+    "cluster": _CLUSTER,
+    "node": _NODE,
+    "nodearray": _NODE,
+    "volume": _VOLUME,
+    "network-interface": _INTERFACE,
+    "input-endpoint": _words("PublicPort PrivatePort Protocol"),
+    "cluster-init": _words("Project Spec Version Locker SourceLocker Order run_list Optional"),
+    "parameters": _words("Order Description Label Conditions.Hidden Conditions.Excluded"),
+    "parameter": _PARAMETER,
+}
+OPEN_PREFIXES = {"node": ("tags.",), "nodearray": ("tags.",)}
+"""Attributes whose second part is free, in lower case."""
+
+CONFIGURATION = _words("""
+    slurm.version slurm.insiders slurm.role slurm.do_install slurm.install_pkg slurm.autoscale_pkg slurm.project_name
+    slurm.user.name slurm.user.group slurm.user.uid slurm.user.gid munge.user.name munge.user.group munge.user.uid
+    munge.user.gid slurm.slurmrestd.user.name slurm.slurmrestd.user.group slurm.slurmrestd.user.uid
+    slurm.slurmrestd.user.gid slurm.enable_healthchecks slurm.accounting.enabled slurm.accounting.url
+    slurm.accounting.user slurm.accounting.password slurm.accounting.certificate slurm.accounting.storageloc
+    slurm.additional.config slurm.ha_enabled slurm.primary_scheduler_name slurm.secondary_scheduler_name
+    slurm.is_primary_scheduler slurm.launch_parameters slurm.use_nodename_as_hostname slurm.node_prefix
+    slurm.ensure_waagent_monitor_hostname slurm.ubuntu22_waagent_fix slurm.max_node_count slurm.dynamic_feature
+    slurm.dynamic_config slurm.jwt_key_path slurm.imex.enabled slurm.autoscale slurm.hpc slurm.partition
+    slurm.default_partition slurm.use_pcpu slurm.dampen_memory slurm.gpu_device_config slurm.overallocation
+    autoscale.enabled autoscale.is_hpc autoscale.resources
+    cluster_init.fail_on_error cluster.identities.default cshared.server.legacy_links_disabled
+    cyclecloud.converge_on_boot cyclecloud.hosts.standalone_dns.enabled cyclecloud.hosts.standalone_dns.alt_suffix
+    cyclecloud.hosts.standalone_dns.subnets cyclecloud.hosts.simple_vpc_dns.enabled
+    cyclecloud.healthagent.disable cyclecloud.healthagent.disabled
+    cyclecloud.monitoring.enabled cyclecloud.monitoring.identity_client_id cyclecloud.monitoring.ingestion_endpoint
+    cyclecloud.monitoring.dcgm_exporter_port cyclecloud.keepalive.timeout cyclecloud.discoverable
+    cyclecloud.selinux.policy cyclecloud.dns.domain cyclecloud.dns.alias cyclecloud.samba.enabled
+    http_proxy https_proxy no_proxy
+""")
+STRICT_PREFIXES = ("slurm.", "munge.", "autoscale.")
+"""Configuration of these names belongs to the Slurm project, which reads the listed keys and no others."""
+
+MOUNT_KEYS = _words("""
+    type export_path fs_type mountpoint cluster_name address options disabled raid_level raid_device_symlink devices
+    vg_name lv_name order encryption.bits encryption.key encryption.name encryption.key_path
+""")
+EXPORT_KEYS = _words("type export_path owner group mode network sync writable options disabled samba.enabled")
+
+DISPLAY_ONLY_PLUGIN = "pico.widget.HtmlTemplateWidget"
+BUILTIN_LOCKER = "cyclecloud"
+BUILTIN_PROJECTS: dict[str, frozenset[str]] = {
+    "slurm": frozenset({"default", "scheduler", "login", "execute"}),
+    "healthagent": frozenset({"default"}),
+    "monitoring": frozenset({"default"}),
+}
+"""Projects that a CycleCloud server brings for Slurm clusters, and their specs."""
+
+BUILTIN_PARAMETERS = frozenset({"ClusterName"})
+"""Names that every expression may read."""
+
+
+def suggestion(word: str, known: frozenset[str]) -> str | None:
+    """A known name that the word was probably meant to be."""
+    by_lower = {name.lower(): name for name in sorted(known)}
+    close = get_close_matches(word.lower(), list(by_lower), n=1, cutoff=0.7)
+    return by_lower[close[0]] if close else None
+
+
+def knows(known: frozenset[str], word: str) -> bool:
+    """Whether a name is known, whatever its case."""
+    return word.lower() in _lower(known)
+
+
+@cache
+def _lower(known: frozenset[str]) -> frozenset[str]:
+    return frozenset(name.lower() for name in known)

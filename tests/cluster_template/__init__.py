@@ -1,0 +1,1 @@
+"""The cluster template, its parameters, and the reader that checks them."""
