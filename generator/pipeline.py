@@ -31,12 +31,12 @@ class Checked:
 def check(text: bytes, filename: str, env: Mapping[str, str], folder: Path) -> Checked:
     """Read and check one definition; `folder` is where it lies, for the local projects that it names."""
     source = load(text, filename, env)
-    if not isinstance(source.data, Mapping):
+    if source.data is None:
         return Checked(source, sort_problems(source.problems, source), None)
     from generator.model.read import read_model
 
-    reading = read_model(source.data, source.is_from_environment)
-    problems = [*source.problems, *reading.problems]
+    reading = read_model(source.data, source.written)
+    problems = [*source.problems, *(each for each in reading.problems if not source.is_doubtful(each.path))]
     plan = None
     if reading.definition is not None:
         from generator.rules import run

@@ -74,7 +74,7 @@ class Definition(Section):
     network: Network = setting(Network, text="Network and access.", change="recreate", example={})
     server: Server = setting(Server, text="The CycleCloud server.", change="recreate", example={})
     storage: Storage = setting(Storage, text="Locker and file systems.", change="recreate", example={})
-    slurm: Slurm = setting(text="The Slurm cluster.", example={"partitions": [{"name": "htc", "vm_size": "Standard_D4ads_v5", "max_nodes": 2}]})
+    slurm: Slurm = setting(text="The Slurm cluster.", example={})
     projects: list[Project] = setting(list, text="Projects beyond the shipped ones, for roles to name.", change="node restart", example=[])
     monitoring: Monitoring | None = setting(None, text="Metrics; none by default.", change="node restart", example={})
     tags: dict[str, str] = setting(dict, text="Tags of all resources and node VMs.", example={"owner": "research"})

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, get_args
 
 from generator.model.definition import Definition
-from generator.model.walk import Path, _descend, extra_of, field_annotation, field_at, is_free_mapping, section_at, sections, type_tags
+from generator.model.walk import Path, branches, descend, extra_of, field_annotation, field_at, is_free_mapping, section_at, sections, type_tags
 from generator.model.wording import key_of, subject
 from generator.problems import Problem, RuleInfo, did_you_mean
 from generator.source import MissingVariable
@@ -86,9 +86,14 @@ _LIMIT_WORDS = {
     "less_than": ("lt", "less than"),
 }
 _FEW = 12
+_YES_NO = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 
-def problem_of(error: Mapping[str, Any], data: Any) -> Problem:
+Written = Callable[[Path], str | None]
+"""A single value as its author wrote it, so that messages neither reformat it nor print what came from the environment."""
+
+
+def problem_of(error: Mapping[str, Any], data: Any, written: Written) -> Problem:
     """One entry of `ValidationError.errors()` as a problem; `data` is the plain data that was read."""
     kind: str = error["type"]
     path = plain_path(error["loc"], data, keep_last=kind in ("missing", "extra_forbidden"))
@@ -101,10 +106,15 @@ def problem_of(error: Mapping[str, Any], data: Any) -> Problem:
         return Problem("E0103", "error", path, f"{key_of(path, data)} reads the environment variable {value.name}, which is not set",
                        hint=f"export {value.name}=…, or write ${{{value.name}:-default}}")  # fmt: skip
     if kind in ("literal_error", "union_tag_invalid"):
-        return _not_allowed(path, data, kind)
+        return _not_allowed(path, data, kind, written)
     if kind in _LIMIT_WORDS or kind in ("too_short", "string_too_short"):
-        return _out_of_range(kind, error, path, data, value)
-    return _wrong_type(kind, path, data, value)
+        return _out_of_range(kind, error, path, data, written(path) or value)
+    return _wrong_type(kind, path, data, value, written(path))
+
+
+def misspelt_for(problem: Problem) -> str | None:
+    """The key that an unknown key was probably meant to be."""
+    return problem.hint.split("'")[1] if problem.rule_id == "E0101" and problem.hint and problem.hint.startswith("did you mean") else None
 
 
 def plain_path(location: tuple[str | int, ...], data: Any, *, keep_last: bool) -> Path:
@@ -114,13 +124,13 @@ def plain_path(location: tuple[str | int, ...], data: Any, *, keep_last: bool) -
         last = depth == len(location) - 1
         if (isinstance(data, Mapping) and step in data) or (isinstance(data, list) and isinstance(step, int)) or (last and keep_last):
             path.append(step)
-            data = _descend(data, step)
+            data = descend(data, step)
     return tuple(path)
 
 
 def _value_at(path: Path, data: Any) -> Any:
     for step in path:
-        data = _descend(data, step)
+        data = descend(data, step)
     return data
 
 
@@ -148,15 +158,13 @@ def _missing_key(path: Path, data: Any) -> Problem:
     return Problem("E0102", "error", path, f"{subject(parent, data)} needs the key '{key}'", hint=hint, on_key=True)
 
 
-def _not_allowed(path: Path, data: Any, kind: str) -> Problem:
+def _not_allowed(path: Path, data: Any, kind: str, written: Written) -> Problem:
     annotation = field_annotation(Definition, path, data)
     if kind == "union_tag_invalid":
         allowed = [str(tag) for section in sections(annotation) for tag in type_tags(section)]
         value = _value_at(path, data)["type"]
         path = (*path, "type")
     else:
-        from generator.model.walk import branches, get_args
-
         allowed = [str(option) for part in branches(annotation) for option in get_args(part)]
         value = _value_at(path, data)
     allowed = list(dict.fromkeys(allowed))
@@ -165,7 +173,7 @@ def _not_allowed(path: Path, data: Any, kind: str) -> Problem:
     if str(value) in allowed:
         quoted = isinstance(value, str)
         hint = f"write {value} without quotes" if quoted else f'write "{value}" in quotes'
-    return Problem("E0105", "error", path, f"{key_of(path, data)} cannot be {shown(value)}", hint=hint)
+    return Problem("E0105", "error", path, f"{key_of(path, data)} cannot be {shown(value, written(path))}", hint=hint)
 
 
 def _out_of_range(kind: str, error: Mapping[str, Any], path: Path, data: Any, value: Any) -> Problem:
@@ -173,12 +181,12 @@ def _out_of_range(kind: str, error: Mapping[str, Any], path: Path, data: Any, va
     unit = extra_of(field).get("unit") if field else None
     if kind in _LIMIT_WORDS:
         key, words = _LIMIT_WORDS[kind]
-        limit = f"{words} {error['ctx'][key]}{f' {unit}' if unit else ''}"
+        limit = f"{words} {error['ctx'][key]}{f' ({unit})' if unit else ''}"
         return Problem("E0106", "error", path, f"{key_of(path, data)} must be {limit}, not {value}")
     return Problem("E0106", "error", path, f"{key_of(path, data)} must not be empty")
 
 
-def _wrong_type(kind: str, path: Path, data: Any, value: Any) -> Problem:
+def _wrong_type(kind: str, path: Path, data: Any, value: Any, written: str | None) -> Problem:
     field = field_at(Definition, path, data)
     unit = extra_of(field).get("unit") if field else None
     annotation = field_annotation(Definition, path, data)
@@ -189,13 +197,15 @@ def _wrong_type(kind: str, path: Path, data: Any, value: Any) -> Problem:
     if unit and wanted in ("a whole number", "a number"):
         wanted += f" ({unit})"
     hint = None
-    if isinstance(value, str) and kind in ("int_type", "float_type", "bool_type") and _looks_like(value, kind):
+    if isinstance(value, str) and written == value and kind in ("int_type", "float_type", "bool_type") and _looks_like(value, kind):
         hint = f"remove the quotes: {value}"
-    elif kind == "string_type" and isinstance(value, int | float | bool):
-        hint = f'put it in quotes: "{value}"'
+    elif kind == "string_type" and isinstance(value, int | float | bool) and written:
+        hint = f'put it in quotes: "{written}"'
+    elif kind == "bool_type" and isinstance(value, str) and value.lower() in _YES_NO:
+        hint = f"write {_YES_NO[value.lower()]}"
     elif kind == "list_type" and value is not None:
         hint = "write a list: [a, b], or one `- item` per line"
-    return Problem("E0104", "error", path, f"{key_of(path, data)} must be {wanted}, not {shown(value)}", hint=hint)
+    return Problem("E0104", "error", path, f"{key_of(path, data)} must be {wanted}, not {shown(value, written)}", hint=hint)
 
 
 def _looks_like(value: str, kind: str) -> bool:
@@ -208,16 +218,15 @@ def _looks_like(value: str, kind: str) -> bool:
     return True
 
 
-def shown(value: Any) -> str:
+def shown(value: Any, written: str | None) -> str:
     """A value as the user wrote it, short."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
     if value is None:
         return "empty"
     if isinstance(value, str):
-        return f"'{value if len(value) <= 60 else value[:57] + '…'}'"
+        text = written or value
+        return f"'{text if len(text) <= 60 else text[:57] + '…'}'"
     if isinstance(value, Mapping):
         return "a mapping"
     if isinstance(value, list):
         return "a list"
-    return str(value)
+    return written if written else str(value)

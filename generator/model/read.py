@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from generator.model.definition import Definition
-from generator.model.errors import problem_of
+from generator.model.errors import Written, misspelt_for, problem_of
 from generator.model.fields import Section
 from generator.model.walk import Path, branches, choose, extra_of, field_annotation, field_at, item_annotation, sections
 from generator.problems import Problem
@@ -32,11 +32,17 @@ class Reading:
     replaced: tuple[Path, ...]
 
 
-def read_model(data: Any) -> Reading:
-    """Validate plain data; never raises for bad input."""
+def _unwritten(_: Path) -> None:
+    return None
+
+
+def read_model(data: Any, written: Written = _unwritten) -> Reading:
+    """Validate plain data; never raises for bad input. `written` gives a value as its author wrote it."""
     data = _without_empty_sections(Definition, data)
     problems: dict[tuple[str, Path], Problem] = {}
     replaced: list[Path] = []
+    explained: set[Path] = set()
+    """Missing keys that a misspelt one beside them explains."""
     repaired = data
     for _ in range(_ROUNDS):
         try:
@@ -44,14 +50,15 @@ def read_model(data: Any) -> Reading:
         except ValidationError as error:
             if repaired is data:
                 repaired = copy.deepcopy(data)
-            found = [problem_of(entry, repaired) for entry in error.errors(include_url=False, include_context=True)]
+            found = [problem_of(entry, repaired, written) for entry in error.errors(include_url=False, include_context=True)]
+            explained |= {(*each.path[:-1], meant) for each in found if (meant := misspelt_for(each)) is not None}
             before = len(replaced)
             for problem in _outermost(found):
-                if not any(_below(problem.path, path) for path in replaced):
+                is_new = not any(_below(problem.path, path) for path in replaced)
+                if is_new and not (problem.rule_id == "E0102" and problem.path in explained):
                     problems.setdefault((problem.rule_id, problem.path), problem)
                 if not any(_below(problem.path, path) for path in replaced[before:]):
-                    _repair(repaired, problem)
-                    replaced.append(problem.path)
+                    replaced.append(_repair(repaired, problem.path))
     return Reading(None, tuple(problems.values()), tuple(replaced))
 
 
@@ -72,11 +79,15 @@ def _below(path: Path, ancestor: Path) -> bool:
     return path[: len(ancestor)] == ancestor
 
 
-def _repair(data: Any, problem: Problem) -> None:
-    """Delete an unknown or invalid value; put the declared example where a required one is missing or invalid."""
-    path = problem.path
+def _repair(data: Any, path: Path) -> Path:
+    """Delete an unknown or invalid value; put the declared example where a required one is missing or invalid.
+
+    Returns the path that was replaced.
+    """
     if not path:
-        return
+        return path
+    if path[-1] == "type" and field_annotation(Definition, path, data) is None:
+        path = path[:-1]  # without its type a section is nothing; its default or example takes the place
     parent: Any = data
     for step in path[:-1]:
         parent = parent[step] if isinstance(parent, (Mapping, list)) and _has(parent, step) else None
@@ -90,6 +101,7 @@ def _repair(data: Any, problem: Problem) -> None:
             parent[last] = copy.deepcopy(_stand_in(field, annotation))
     elif isinstance(parent, list) and isinstance(last, int) and last < len(parent):
         parent[last] = copy.deepcopy(_item_stand_in(data, path))
+    return path
 
 
 def _stand_in(field: Any, annotation: Any) -> Any:

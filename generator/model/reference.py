@@ -77,7 +77,7 @@ def _entry(name: str, field: FieldInfo, value: Any, indent: str) -> Iterator[str
     if item is not None and sections(item) and isinstance(value, list) and value and isinstance(value[0], Mapping):
         yield f"{indent}{name}:"
         yield from _items(sections(item), value, indent + "  ")
-    elif sections(field.annotation) and item is None:
+    elif sections(field.annotation) and item is None and isinstance(value, Mapping | None):
         chosen = choose(sections(field.annotation), value) or sections(field.annotation)[0]
         yield f"{indent}{name}:"
         yield from _section(chosen, value or {}, indent + "  ")
@@ -91,10 +91,13 @@ def _entry(name: str, field: FieldInfo, value: Any, indent: str) -> Iterator[str
 
 def _items(candidates: tuple[type[Section], ...], values: list[Any], indent: str) -> Iterator[str]:
     used = []
-    for value in values:
+    for number, value in enumerate(values):
         section = choose(candidates, value) or candidates[0]
         used.append(section)
-        yield from _dashed(list(_section(section, value, indent + "  ")), indent)
+        if number == 0:
+            yield from _dashed(list(_section(section, value, indent + "  ")), indent)
+        else:
+            yield f"{indent}- {_flow(value)}"
     for other in candidates:
         if other not in used:
             yield f"{indent}# {_first_sentence(other)}"
@@ -108,10 +111,21 @@ def _dashed(lines: list[str], indent: str) -> list[str]:
 
 
 def _comment(field: FieldInfo, indent: str) -> Iterator[str]:
-    unit = extra_of(field).get("unit")
-    facts = f"{kind_text(field.annotation)}{f', {unit}' if unit else ''}; default: {default_text(field)}; a change: {change_of(field)}"
-    for line in textwrap.wrap(f"{field.description} ({facts})", WIDTH - len(indent), break_long_words=False, break_on_hyphens=False):
+    for line in textwrap.wrap(f"{field.description}{_facts(field)}", WIDTH - len(indent), break_long_words=False, break_on_hyphens=False):
         yield f"{indent}# {line}"
+
+
+def _facts(field: FieldInfo) -> str:
+    """Type, unit, default and cost of a change in brackets; what the description or the example says is left out."""
+    unit, kind, default = extra_of(field).get("unit"), kind_text(field.annotation), default_text(field)
+    facts = [] if kind in ("mapping", "list of mapping") else [f"{kind}, {unit}" if unit else kind]
+    if default == "required":
+        facts.append("required")
+    elif default not in ("none", "its defaults", "[]", "{}") and kind != "mapping":
+        facts.append(f"default: {default}")
+    if facts:
+        facts.append(f"change: {change_of(field)}")
+    return f" ({'; '.join(facts)})" if facts else ""
 
 
 def _commented(lines: list[str], indent: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from generator.model.definition import Definition
@@ -30,6 +31,11 @@ def json_schema() -> dict[str, Any]:
         "title": "CycleForge definition",
         **{key: value for key, value in schema.items() if key != "title"},
     }
+
+
+def schema_text() -> str:
+    """The schema as the file that editors read."""
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def cost_of(path: Path) -> str:

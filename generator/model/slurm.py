@@ -28,21 +28,25 @@ class NodeProjects(Section):
     os_disk_gb: int | None = setting(None, text="OS disk; default: size of the image.", change="node restart", unit="GB", ge=30, le=4095, example=64)
 
 
-class Scheduler(NodeProjects):
-    """The node that runs slurmctld and, with built-in NFS, exports /sched and /shared."""
-
+class _SchedulerNode(Section):
     vm_size: str = setting("Standard_D4ads_v5", text="VM size.", change="recreate", example="Standard_D4ads_v5")
     high_availability: bool = setting(False, text="A second scheduler takes over; needs external /sched and /shared.", change="recreate", example=False)
     zone: Zone | None = setting(None, text="Zone of the scheduler; only with high availability.", change="recreate", example="1", active=False)
     backup_zone: Zone | None = setting(None, text="Zone of the second scheduler.", change="recreate", example="2", active=False)
 
 
-class Login(NodeProjects):
-    """Login nodes."""
+class Scheduler(NodeProjects, _SchedulerNode):
+    """The node that runs slurmctld and, with built-in NFS, exports /sched and /shared."""
 
+
+class _LoginNode(Section):
     vm_size: str = setting("Standard_D4ads_v5", text="VM size.", change="node restart", example="Standard_D8ads_v5")
     count: int = setting(1, text="Nodes that start with the cluster.", unit="nodes", ge=0, le=100, example=2)
     max_count: int | None = setting(None, text="Upper limit; default: count, at least 1.", unit="nodes", ge=0, le=100, example=4)
+
+
+class Login(NodeProjects, _LoginNode):
+    """Login nodes."""
 
 
 class NewDatabase(Section):
@@ -68,9 +72,7 @@ class ExistingDatabase(Section):
 Accounting = Annotated[NewDatabase | ExistingDatabase, Field(discriminator="type")]
 
 
-class Partition(NodeProjects):
-    """One Slurm partition, backed by one CycleCloud node array of one VM size."""
-
+class _NodeArray(Section):
     name: str = setting(text="Name of partition and node array.", change="recreate", example="hpc")
     vm_size: str = setting(text="VM size of every node.", change="node restart", example="Standard_ND96amsr_A100_v4")
     max_nodes: int = setting(text="Upper limit of autoscaling.", unit="nodes", ge=1, le=10000, example=2)
@@ -84,6 +86,10 @@ class Partition(NodeProjects):
     use_physical_cpus: bool | None = setting(None, text="Slurm counts physical cores instead of hyperthreads; default: true for hpc.", change="node restart", example=True)
     dampen_memory_percent: int | None = setting(None, text="Memory withheld from jobs; default: cyclecloud-slurm's max(1 GiB, 5 %).", unit="%", ge=1, le=50, example=5)
     node_health_checks: bool = setting(False, text="The image's own health suite runs once when a node starts.", change="node restart", example=False)
+
+
+class Partition(NodeProjects, _NodeArray):
+    """One Slurm partition, backed by one CycleCloud node array of one VM size."""
 
 
 class Slurm(Section):
@@ -100,7 +106,8 @@ class Slurm(Section):
     scheduler: Scheduler = setting(Scheduler, text="The scheduler.", change="recreate", example={})
     login: Login = setting(Login, text="Login nodes.", change="node restart", example={"count": 2})
     accounting: Accounting | None = setting(None, text="Accounting database; none by default.", change="recreate", example={"type": "new"})
-    partitions: list[Partition] = setting(text="Partitions.", example=[{"name": "hpc", "vm_size": "Standard_ND96amsr_A100_v4", "max_nodes": 2}], min_length=1)
+    partitions: list[Partition] = setting(text="Partitions.", min_length=1,
+                                           example=[{"name": "hpc", "default": False}, {"name": "htc", "vm_size": "Standard_D64ds_v5", "max_nodes": 8, "default": True}])  # fmt: skip
     launch_parameters: str = setting("use_interactive_step", text="LaunchParameters of slurm.conf.", example="use_interactive_step")
     settings: dict[str, Value] = setting(dict, text="Further lines of slurm.conf; keys that CycleCloud owns are refused.", example={"SchedulerTimeSlice": 60})
     health_checks: bool = setting(True, text="healthagent watches GPUs and links and drains nodes.", change="node restart", example=True)

@@ -63,11 +63,11 @@ class LustreMount(_Mounted):
     zone: Zone | None = setting(None, text="Availability zone; default: 1 where the region has zones.", change="recreate", example="1")
 
 
-class NetAppMount(_Mounted, NetApp):
+class NetAppMount(NetApp, _Mounted):
     """A new NetApp Files volume."""
 
 
-class ExistingMount(_Mounted, Existing):
+class ExistingMount(Existing, _Mounted):
     """A file system that somebody else runs."""
 
 

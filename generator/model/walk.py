@@ -72,7 +72,7 @@ def field_at(root: type[Section], path: Path, data: Any) -> FieldInfo | None:
                 return found
             found = section.model_fields[step]
             annotation = found.annotation
-        data = _descend(data, step)
+        data = descend(data, step)
         candidates = sections(annotation) if annotation is not None else ()
         chosen = choose(candidates, data)
         candidates = (chosen,) if chosen else candidates
@@ -85,7 +85,7 @@ def section_at(root: type[Section], path: Path, data: Any) -> type[Section] | No
         return root
     annotation = field_annotation(root, path, data)
     for step in path:
-        data = _descend(data, step)
+        data = descend(data, step)
     return choose(sections(annotation), data) if annotation is not None else None
 
 
@@ -100,7 +100,7 @@ def field_annotation(root: type[Section], path: Path, data: Any) -> Any | None:
             annotation = section.model_fields[step].annotation
         else:
             return None
-        data = _descend(data, step)
+        data = descend(data, step)
         section = choose(sections(annotation), data) if annotation is not None else None
     return annotation
 
@@ -115,7 +115,8 @@ def change_of(field: FieldInfo) -> Change:
     return typing.cast("Change", extra_of(field).get("change", "in place"))
 
 
-def _descend(data: Any, step: str | int) -> Any:
+def descend(data: Any, step: str | int) -> Any:
+    """The value below a key or index; None where there is none."""
     if isinstance(data, Mapping):
         return data.get(step)
     if isinstance(data, list) and isinstance(step, int) and 0 <= step < len(data):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from generator.model.walk import Path, _descend
+from generator.model.walk import Path, descend
 
 ITEM_NOUNS = {
     "partitions": ("partition", "name"),
@@ -21,7 +21,7 @@ def subject(path: Path, data: Any) -> str:
     """`partition 'gpu'`, `mount '/data'`, `slurm.scheduler`; `the definition` for the root."""
     name = ""
     for depth, step in enumerate(path):
-        data = _descend(data, step)
+        data = descend(data, step)
         if isinstance(step, int):
             name = _item(str(path[depth - 1]) if depth else "", step, data, name)
         elif name and not name[0].islower() or " " in name:

@@ -6,9 +6,11 @@ from dataclasses import fields, is_dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from generator.plan.types import Asked, Plan
+from generator.plan.types import Asked, NodeHardware, Plan
 
 _LEFT_OUT = frozenset({"resolved"})
+_HARDWARE = ("vm_size", "known", "vcpus", "memory_gib", "arch", "gpu_count", "gpu_model", "infiniband_nics", "nvme_count", "quota_family")
+"""What tells a VM size apart; its launch masks and variables stand in the jobs."""
 
 
 def effective(plan: Plan) -> dict[str, Any]:
@@ -19,6 +21,8 @@ def effective(plan: Plan) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, Asked):
         return {"ask": value.variable, "parameter": value.parameter}
+    if isinstance(value, NodeHardware):
+        return {name: getattr(value, name) for name in _HARDWARE}
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value) if field.name not in _LEFT_OUT}
     if isinstance(value, tuple):

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from generator.model.definition import Definition, Job
 from generator.plan.types import CheckpointPlan, JobPlan, MountPlan, NodeArrayPlan, SlurmPlan
-from generator.recipes import Checkpoint, Recipe, checkpoint_of, recipe, recipe_names
+from generator.recipes import Recipe, recipe, recipe_names
+from generator.recipes.models import Model, amlfs_bandwidth_gb_per_s, checkpoint, largest_fitting_model, model
 
 _GIB = 1024**3
+MODEL, KEPT = "MODEL", "KEEP_CHECKPOINTS"
+NODE_HEALTH = "node-health"
 
 
-def job_plans(definition: Definition, slurm: SlurmPlan, mounts: tuple[MountPlan, ...]) -> tuple[JobPlan, ...]:
-    """Validation jobs first, then training jobs, in the definition's order."""
+def job_plans(definition: Definition, slurm: SlurmPlan, work: MountPlan) -> tuple[JobPlan, ...]:
+    """Validation jobs first, then training jobs, in the definition's order; `work` holds data and checkpoints."""
     validation = definition.jobs.validation
     wanted = validation if validation is not None else _fitting_validation(slurm)
     return tuple(
         plan
         for job in (*wanted, *definition.jobs.training)
-        if (plan := _job(job, slurm, mounts)) is not None
+        if (plan := _job(job, slurm, work)) is not None
     )
 
 
@@ -31,65 +34,66 @@ def partition_for(job: Job, wanted: Recipe, slurm: SlurmPlan) -> NodeArrayPlan |
 
 
 def _fitting_validation(slurm: SlurmPlan) -> list[Job]:
-    """Every validation recipe that some partition can run."""
+    """Every validation recipe on the partitions that it is for: those with GPUs, the smoke test on the cheapest one."""
     jobs = []
-    for name in recipe_names():
+    for name in recipe_names("validation"):
         candidate = recipe(name)
-        job = Job(recipe=name)
-        if candidate is not None and candidate.kind == "validation":
-            array = partition_for(job, candidate, slurm)
-            if array is not None and array.max_nodes >= candidate.min_nodes:
-                jobs.append(job)
+        arrays = _arrays_to_validate(candidate, slurm) if candidate else []
+        for array in arrays:
+            jobs.append(Job(recipe=name, partition=array.partition, name=f"{name}-{array.partition}" if len(arrays) > 1 else name))
     return jobs
 
 
-def _job(job: Job, slurm: SlurmPlan, mounts: tuple[MountPlan, ...]) -> JobPlan | None:
+def _arrays_to_validate(wanted: Recipe, slurm: SlurmPlan) -> list[NodeArrayPlan]:
+    gpus = [array for array in slurm.node_arrays if array.hardware.gpu_count and _vendor_fits(wanted, array)]
+    if wanted.needs_gpu or (wanted.name == NODE_HEALTH and gpus):
+        return [array for array in gpus if array.max_nodes >= wanted.min_nodes]
+    cheapest = partition_for(Job(recipe=wanted.name), wanted, slurm)
+    return [cheapest] if cheapest and cheapest.max_nodes >= wanted.min_nodes else []
+
+
+def _vendor_fits(wanted: Recipe, array: NodeArrayPlan) -> bool:
+    return not wanted.gpu_vendors or array.hardware.gpu_vendor in wanted.gpu_vendors
+
+
+def _job(job: Job, slurm: SlurmPlan, work: MountPlan) -> JobPlan | None:
     wanted = recipe(job.recipe)
     array = partition_for(job, wanted, slurm) if wanted else None
     if wanted is None or array is None:
         return None
-    settings = {**wanted.default_settings, **_data_path(wanted, mounts), **{key: _text(value) for key, value in job.settings.items()}}
-    figures = checkpoint_of(job.recipe, settings)
+    nodes = job.nodes if job.nodes is not None else min(wanted.default_nodes, array.max_nodes)
+    settings = dict(wanted.default_settings) | {key: _text(value) for key, value in job.settings.items()}
+    shape = _model(wanted, settings, array, nodes)
+    if shape is not None:
+        settings[MODEL] = shape.name
     return JobPlan(
         name=job.name or job.recipe,
         kind=wanted.kind,
         recipe=job.recipe,
         node_array=array.name,
-        nodes=job.nodes if job.nodes is not None else min(wanted.default_nodes, array.max_nodes),
+        nodes=nodes,
         settings=tuple(sorted(settings.items())),
-        checkpoint=_checkpoint(figures, _data_mount(mounts)) if figures else None,
+        checkpoint=_checkpoint(shape, settings, work) if shape else None,
     )
 
 
-def _data_mount(mounts: tuple[MountPlan, ...]) -> MountPlan | None:
-    """Where training data and checkpoints go: the first Lustre file system, else the first mount."""
-    return next((mount for mount in mounts if mount.protocol == "lustre"), mounts[0] if mounts else None)
+def _model(wanted: Recipe, settings: dict[str, str], array: NodeArrayPlan, nodes: int) -> Model | None:
+    """The model that the definition names, else the largest of the recipe's that these nodes hold."""
+    if not wanted.models:
+        return None
+    named = settings.get(MODEL)
+    fallback = wanted.default_model or wanted.models[0]
+    return (model(named) if named else largest_fitting_model(wanted, array.hardware, nodes)) or model(fallback)
 
 
-def _data_path(wanted: Recipe, mounts: tuple[MountPlan, ...]) -> dict[str, str]:
-    mount = _data_mount(mounts)
-    return {"DATA_DIR": mount.path if mount else "/shared/data"} if wanted.kind == "training" else {}
-
-
-def _checkpoint(figures: Checkpoint, mount: MountPlan | None) -> CheckpointPlan:
-    """Do the kept checkpoints fit, and how long does one take at the file system's nominal bandwidth?
-
-    Bandwidth of Managed Lustre: tier (MB/s per TiB) × size (TiB) / 1000 GB/s; a floor, all OSTs in use.
-    Source: https://github.com/Azure/ai-infrastructure-on-azure
-    """
+def _checkpoint(shape: Model, settings: dict[str, str], work: MountPlan) -> CheckpointPlan:
+    """Do the kept checkpoints fit, and how long does one take at the file system's nominal bandwidth?"""
+    capacity = work.size_gib * _GIB if work.size_gib else None
     bandwidth = None
-    if mount and mount.tier_mb_per_s_per_tib and mount.size_gib:
-        bandwidth = mount.tier_mb_per_s_per_tib * mount.size_gib / 1024 / 1000
-    return CheckpointPlan(
-        parameters=figures.parameters,
-        bytes_per_parameter=figures.bytes_per_parameter,
-        checkpoint_bytes=figures.checkpoint_bytes,
-        kept=figures.kept,
-        needed_bytes=figures.needed_bytes,
-        capacity_bytes=mount.size_gib * _GIB if mount and mount.size_gib else None,
-        bandwidth_gb_per_s=bandwidth,
-        seconds_per_checkpoint=figures.checkpoint_bytes / (bandwidth * 1e9) if bandwidth else None,
-    )
+    if work.tier_mb_per_s_per_tib and work.size_gib:
+        bandwidth = amlfs_bandwidth_gb_per_s(work.tier_mb_per_s_per_tib, work.size_gib)
+    kept = settings.get(KEPT, "1")
+    return checkpoint(shape, int(kept) if kept.isdigit() else 1, capacity, bandwidth)
 
 
 def _text(value: str | int | bool) -> str:

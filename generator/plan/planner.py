@@ -11,7 +11,7 @@ from generator.plan.asked import ADMIN_PASSWORD, DATABASE_PASSWORD, SSH_KEY, ask
 from generator.plan.cluster import server_release, slurm_plan
 from generator.plan.jobs import job_plans
 from generator.plan.network import layout_of, network_plan
-from generator.plan.storage import home_plan, locker_plan, mount_plans, sched_plan
+from generator.plan.storage import home_plan, locker_plan, mount_plans, sched_plan, working_mount
 from generator.plan.types import (
     AdminPlan,
     Asked,
@@ -47,7 +47,7 @@ def make_plan(
     admin = AdminPlan(definition.admin.username, asked_or(definition.admin.ssh_public_key, SSH_KEY))
     secrets = (ADMIN_PASSWORD, *((DATABASE_PASSWORD,) if slurm.accounting else ()))
     asked = _asked(admin, network)
-    mounts = mount_plans(definition)
+    home, mounts = home_plan(definition), mount_plans(definition)
     return Plan(
         name=definition.name,
         definition=definition_file,
@@ -60,13 +60,13 @@ def make_plan(
         network=network,
         server=_server(definition),
         locker=locker_plan(definition),
-        home=home_plan(definition),
+        home=home,
         sched=sched_plan(definition),
         mounts=mounts,
         slurm=slurm,
         monitoring=_monitoring(definition),
         projects=_carried(projects, slurm),
-        jobs=job_plans(definition, slurm, mounts),
+        jobs=job_plans(definition, slurm, working_mount(home, mounts)),
         asked=asked,
         secrets=secrets,
         variables=_variables(variables, asked, secrets),

@@ -38,6 +38,11 @@ def mount_plans(definition: Definition) -> tuple[MountPlan, ...]:
     return tuple(_mount(mount, definition) for mount in definition.storage.mounts)
 
 
+def working_mount(home: MountPlan, mounts: tuple[MountPlan, ...]) -> MountPlan:
+    """Where jobs keep images, data and checkpoints: Lustre, else another file system, else blob, else /shared."""
+    return min(mounts, key=lambda mount: (mount.protocol != "lustre", mount.protocol == "blobfuse"), default=home)
+
+
 def default_mount_options(protocol: str) -> str | None:
     """Recommended options of a protocol, from the catalogue."""
     options: str | None = catalog.mount_options().get(protocol, {}).get("value")

@@ -1,0 +1,38 @@
+"""Writes what is derived from model and rules: `python -m generator.references`, or `make reference`.
+
+The files are committed, so that editors and readers have them without running anything; a test compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from generator import assets
+
+
+def documents() -> Mapping[str, Callable[[], str]]:
+    """Path in the checkout → the text that belongs there."""
+    from generator.model.page import page
+    from generator.model.reference import reference
+    from generator.model.schema import schema_text
+    from generator.rules.page import render
+
+    return {
+        "cluster_defs/reference.yaml": reference,
+        "cluster_defs/definition.schema.json": schema_text,
+        "docs/definition.md": page,
+        "docs/rules.md": render,
+    }
+
+
+def main() -> None:
+    """Write them all."""
+    for name, text in documents().items():
+        path: Path = assets.root() / name
+        path.write_text(text(), encoding="utf-8")
+        print(path.relative_to(assets.root()))
+
+
+if __name__ == "__main__":
+    main()

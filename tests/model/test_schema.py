@@ -1,0 +1,76 @@
+"""The JSON Schema for editors says what the model says; what is written from the model is up to date."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from generator import assets
+from generator.model.schema import cost_of, json_schema
+from generator.model.starter import presets, starter
+from generator.references import documents
+
+DEFINITIONS = sorted(assets.folder("cluster_defs").glob("*.yaml"))
+
+
+@pytest.fixture(scope="module")
+def validator() -> Draft202012Validator:
+    Draft202012Validator.check_schema(json_schema())
+    return Draft202012Validator(json_schema())
+
+
+@pytest.mark.parametrize("path", DEFINITIONS, ids=lambda path: path.stem)
+def test_shipped_definitions_fit_the_schema_and_name_it(path: Path, validator: Draft202012Validator) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("# yaml-language-server: $schema=definition.schema.json\n")
+    assert [error.message for error in validator.iter_errors(yaml.safe_load(text))] == []
+
+
+@pytest.mark.parametrize("preset", presets())
+def test_starters_fit_the_schema(preset: str, validator: Draft202012Validator) -> None:
+    text = starter("team-a", preset)
+    assert yaml.safe_load(text)["name"] == "team-a"
+    assert [error.message for error in validator.iter_errors(yaml.safe_load(text))] == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"nam": "x"}, {"slurm": {"partitions": []}}, {"network": {"access": "vpn"}}, {"storage": {"home": {"type": "nfs", "size_gb": "1"}}}],
+    ids=lambda change: next(iter(change)),
+)
+def test_the_schema_refuses_what_the_model_refuses(change: dict[str, object], validator: Draft202012Validator) -> None:
+    good = {"name": "x", "location": "eastus", "slurm": {"partitions": [{"name": "a", "vm_size": "b", "max_nodes": 1}]}}
+    assert list(validator.iter_errors(good)) == []
+    assert list(validator.iter_errors(good | change)) != []
+
+
+def test_editors_accept_variables_where_numbers_stand(validator: Draft202012Validator) -> None:
+    partition = {"name": "a", "vm_size": "b", "max_nodes": "${NODES:-2}"}
+    assert list(validator.iter_errors({"name": "x", "location": "eastus", "slurm": {"partitions": [partition]}})) == []
+
+
+@pytest.mark.parametrize("name", documents())
+def test_what_is_written_from_the_model_is_up_to_date(name: str) -> None:
+    assert (assets.root() / name).read_text(encoding="utf-8") == documents()[name](), "run: make reference"
+
+
+@pytest.mark.parametrize(
+    ("path", "cost"),
+    [
+        (("definition", "name"), "recreate"),
+        (("definition", "slurm", "partitions", 0, "max_nodes"), "in place"),
+        (("definition", "slurm", "partitions", 0, "vm_size"), "node restart"),
+        (("definition", "storage", "home", "service_level"), "recreate"),
+        (("definition", "storage", "mounts", 0, "tier"), "recreate"),
+        (("definition", "tags", "owner"), "in place"),
+        (("derived", "projects", 0, "version"), "node restart"),
+        (("derived", "slurm", "version"), "recreate"),
+        (("derived", "home", "size_gib"), "in place"),
+    ],
+    ids=str,
+)
+def test_the_cost_of_a_change(path: tuple[str | int, ...], cost: str) -> None:
+    assert cost_of(path) == cost
