@@ -1,0 +1,43 @@
+metadata description = 'Azure Bastion with tunnelling, so that `az network bastion tunnel` and `ssh` work.'
+
+@description('Azure region.')
+param location string
+@description('Tags of all resources.')
+param tags object
+@description('Name of the Bastion host.')
+param name string
+@description('Resource id of the subnet AzureBastionSubnet.')
+param subnetId string
+
+resource address 'Microsoft.Network/publicIPAddresses@2025-05-01' = {
+  name: '${name}-ip'
+  location: location
+  tags: tags
+  sku: { name: 'Standard' }
+  properties: {
+    publicIPAllocationMethod: 'Static'
+  }
+}
+
+// The Basic SKU has no tunnelling.
+resource bastion 'Microsoft.Network/bastionHosts@2025-05-01' = {
+  name: name
+  location: location
+  tags: tags
+  sku: { name: 'Standard' }
+  properties: {
+    enableTunneling: true
+    ipConfigurations: [
+      {
+        name: 'default'
+        properties: {
+          subnet: { id: subnetId }
+          publicIPAddress: { id: address.id }
+        }
+      }
+    ]
+  }
+}
+
+@description('Name of the Bastion host.')
+output name string = bastion.name

@@ -1,0 +1,103 @@
+metadata description = 'Windows VM without a public address, whose browser reaches the portal.'
+
+@description('Image of the marketplace; it must be generation 2.')
+type marketplaceImage = {
+  publisher: string
+  offer: string
+  sku: string
+  version: string
+}
+
+@description('Azure region.')
+param location string
+@description('Tags of all resources.')
+param tags object
+@description('Name of the VM.')
+param name string
+@description('Windows computer name; at most 15 characters.')
+@maxLength(15)
+param computerName string
+@description('VM size.')
+param vmSize string
+@description('Image of the VM.')
+param image marketplaceImage
+@description('Name of the administrator.')
+param adminUsername string
+@description('Password of the administrator: 12 to 123 characters.')
+@secure()
+@minLength(12)
+@maxLength(123)
+param adminPassword string
+@description('Resource id of the server subnet.')
+param subnetId string
+
+resource nic 'Microsoft.Network/networkInterfaces@2025-05-01' = {
+  name: '${name}-nic'
+  location: location
+  tags: tags
+  properties: {
+    ipConfigurations: [
+      {
+        name: 'default'
+        properties: {
+          subnet: { id: subnetId }
+          privateIPAllocationMethod: 'Dynamic'
+        }
+      }
+    ]
+  }
+}
+
+resource vm 'Microsoft.Compute/virtualMachines@2025-04-01' = {
+  name: name
+  location: location
+  tags: tags
+  properties: {
+    hardwareProfile: { vmSize: vmSize }
+    // Windows 11 asks for it.
+    securityProfile: {
+      securityType: 'TrustedLaunch'
+      uefiSettings: {
+        secureBootEnabled: true
+        vTpmEnabled: true
+      }
+    }
+    storageProfile: {
+      imageReference: image
+      osDisk: {
+        createOption: 'FromImage'
+        caching: 'ReadWrite'
+        deleteOption: 'Delete'
+        managedDisk: { storageAccountType: 'StandardSSD_LRS' }
+      }
+    }
+    osProfile: {
+      computerName: computerName
+      adminUsername: adminUsername
+      adminPassword: adminPassword
+      windowsConfiguration: {
+        enableAutomaticUpdates: true
+        provisionVMAgent: true
+      }
+    }
+    networkProfile: {
+      networkInterfaces: [
+        {
+          id: nic.id
+          properties: {
+            primary: true
+            deleteOption: 'Delete'
+          }
+        }
+      ]
+    }
+    diagnosticsProfile: {
+      bootDiagnostics: { enabled: true }
+    }
+  }
+}
+
+@description('Resource id of the VM.')
+output id string = vm.id
+@description('Name of the VM.')
+output name string = vm.name

@@ -1,0 +1,58 @@
+metadata description = 'Storage account of the CycleCloud locker and its container: no keys, no public access.'
+
+@description('Azure region.')
+param location string
+@description('Tags of all resources.')
+param tags object
+@description('Name of the storage account: 3 to 24 lower-case letters and digits, unique in Azure.')
+@minLength(3)
+@maxLength(24)
+param accountName string
+@description('Storage SKU, for example `Standard_LRS`.')
+param redundancy string
+@description('Name of the container that CycleCloud uses as its locker.')
+param containerName string
+
+resource account 'Microsoft.Storage/storageAccounts@2025-06-01' = {
+  name: accountName
+  location: location
+  tags: tags
+  kind: 'StorageV2'
+  sku: { name: redundancy }
+  properties: {
+    accessTier: 'Hot'
+    // CycleCloud does not support a locker with a hierarchical namespace.
+    isHnsEnabled: false
+    allowSharedKeyAccess: false
+    allowBlobPublicAccess: false
+    allowCrossTenantReplication: false
+    defaultToOAuthAuthentication: true
+    minimumTlsVersion: 'TLS1_2'
+    supportsHttpsTrafficOnly: true
+    publicNetworkAccess: 'Disabled'
+    networkAcls: {
+      defaultAction: 'Deny'
+      bypass: 'None'
+    }
+  }
+}
+
+resource blobService 'Microsoft.Storage/storageAccounts/blobServices@2025-06-01' = {
+  parent: account
+  name: 'default'
+}
+
+resource container 'Microsoft.Storage/storageAccounts/blobServices/containers@2025-06-01' = {
+  parent: blobService
+  name: containerName
+  properties: {
+    publicAccess: 'None'
+  }
+}
+
+@description('Resource id of the storage account.')
+output id string = account.id
+@description('Name of the storage account.')
+output name string = account.name
+@description('Name of the locker container.')
+output containerName string = container.name

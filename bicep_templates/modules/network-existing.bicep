@@ -1,0 +1,22 @@
+metadata description = 'Looks up an existing virtual network and its subnets; creates nothing.'
+
+@description('Name of the virtual network.')
+param vnetName string
+@description('Names of the subnets, by role; `server` and `compute` are required.')
+param subnetNames { server: string, compute: string, *: string }
+
+resource vnet 'Microsoft.Network/virtualNetworks@2025-05-01' existing = {
+  name: vnetName
+
+  resource compute 'subnets' existing = {
+    name: subnetNames.compute
+  }
+}
+
+@description('Resource id of the virtual network.')
+output vnetId string = vnet.id
+@description('Resource ids of the subnets, by role.')
+output subnetIds { *: string } = mapValues(subnetNames, name => '${vnet.id}/subnets/${name}')
+// Reading the subnet makes a misspelt network or subnet fail here, before anything costly is created.
+@description('Comma-separated CIDRs of the compute subnet.')
+output computePrefixes string = join(vnet::compute.properties.?addressPrefixes ?? [vnet::compute.properties.addressPrefix], ',')

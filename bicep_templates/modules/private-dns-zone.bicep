@@ -1,0 +1,30 @@
+metadata description = 'Private DNS zone, linked to one virtual network.'
+
+@description('Tags of all resources.')
+param tags object
+@description('Name of the zone, for example `privatelink.blob` and the suffix of the cloud.')
+param zoneName string
+@description('Name of the link, unique in the zone.')
+param linkName string
+@description('Resource id of the virtual network that resolves the zone.')
+param vnetId string
+
+resource zone 'Microsoft.Network/privateDnsZones@2024-06-01' = {
+  name: zoneName
+  location: 'global'
+  tags: tags
+}
+
+resource link 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01' = {
+  parent: zone
+  name: linkName
+  location: 'global'
+  tags: tags
+  properties: {
+    registrationEnabled: false
+    virtualNetwork: { id: vnetId }
+  }
+}
+
+@description('Resource id of the zone.')
+output id string = zone.id

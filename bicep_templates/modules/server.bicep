@@ -1,0 +1,187 @@
+metadata description = 'The CycleCloud server: VM, network interface and, if it is public, an address with its own firewall.'
+
+@description('Image of the marketplace; its sku is also the name of the plan.')
+type marketplaceImage = {
+  publisher: string
+  offer: string
+  sku: string
+  version: string
+}
+
+@description('Azure region.')
+param location string
+@description('Tags of all resources.')
+param tags object
+@description('Name of the VM and its host name; at most 64 characters.')
+@maxLength(64)
+param name string
+@description('VM size, for example `Standard_D4as_v5`.')
+param vmSize string
+@description('Marketplace image with its plan; null with an own image.')
+param image marketplaceImage?
+@description('Resource id of an own image; null with a marketplace image.')
+param imageId string?
+@description('Size of the OS disk in GiB; null: the size of the image.')
+param osDiskGb int?
+@description('Size of an empty data disk in GiB for an own image; null: none. A marketplace image brings its own.')
+param dataDiskGb int?
+@description('Name of the administrator.')
+param adminUsername string
+@description('SSH public key of the administrator; password logins are off.')
+param sshPublicKey string
+@description('cloud-init user data, base64.')
+param customData string
+@description('Resource id of the server subnet.')
+param subnetId string
+@description('Whether the server gets a public address.')
+param publicAccess bool
+@description('CIDRs that may reach the public address by HTTPS and SSH.')
+param allowedSources string[]
+
+// CycleCloud's datastore lies on the data disk: it outlives the VM ("Detach"), while OS disk and network interface hold
+// nothing that a new VM does not bring. Without a name Azure gives a re-created VM a fresh disk beside the kept one.
+var imageDisks = [
+  {
+    lun: 0
+    createOption: 'FromImage'
+    caching: 'None'
+    deleteOption: 'Detach'
+    managedDisk: { storageAccountType: 'Premium_LRS' }
+  }
+]
+var emptyDisks = [
+  {
+    lun: 0
+    createOption: 'Empty'
+    diskSizeGB: dataDiskGb
+    caching: 'None'
+    deleteOption: 'Detach'
+    managedDisk: { storageAccountType: 'Premium_LRS' }
+  }
+]
+
+resource address 'Microsoft.Network/publicIPAddresses@2025-05-01' = if (publicAccess) {
+  name: '${name}-ip'
+  location: location
+  tags: tags
+  sku: { name: 'Standard' }
+  properties: {
+    publicIPAllocationMethod: 'Static'
+  }
+}
+
+// Also in an existing network, whose subnet may have no security group, only the listed sources get in.
+resource securityGroup 'Microsoft.Network/networkSecurityGroups@2025-05-01' = if (publicAccess) {
+  name: '${name}-nsg'
+  location: location
+  tags: tags
+  properties: {
+    securityRules: [
+      {
+        name: 'AllowUsers'
+        properties: {
+          priority: 100
+          direction: 'Inbound'
+          access: 'Allow'
+          protocol: 'Tcp'
+          sourceAddressPrefixes: allowedSources
+          sourcePortRange: '*'
+          destinationAddressPrefix: '*'
+          destinationPortRanges: ['22', '443']
+        }
+      }
+    ]
+  }
+}
+
+resource nic 'Microsoft.Network/networkInterfaces@2025-05-01' = {
+  name: '${name}-nic'
+  location: location
+  tags: tags
+  properties: {
+    networkSecurityGroup: publicAccess ? { id: securityGroup.id } : null
+    ipConfigurations: [
+      {
+        name: 'default'
+        properties: {
+          subnet: { id: subnetId }
+          privateIPAllocationMethod: 'Dynamic'
+          publicIPAddress: publicAccess ? { id: address.id } : null
+        }
+      }
+    ]
+  }
+}
+
+// No securityProfile: the marketplace image does not say that it supports Trusted Launch, and Azure refuses a VM that
+// asks for it with an image that does not.
+resource vm 'Microsoft.Compute/virtualMachines@2025-04-01' = {
+  name: name
+  location: location
+  tags: tags
+  identity: { type: 'SystemAssigned' }
+  plan: image == null
+    ? null
+    : {
+        publisher: image!.publisher
+        product: image!.offer
+        name: image!.sku
+      }
+  properties: {
+    hardwareProfile: { vmSize: vmSize }
+    storageProfile: {
+      imageReference: image == null ? { id: imageId } : image
+      osDisk: {
+        createOption: 'FromImage'
+        caching: 'ReadWrite'
+        diskSizeGB: osDiskGb
+        deleteOption: 'Delete'
+        managedDisk: { storageAccountType: 'StandardSSD_LRS' }
+      }
+      dataDisks: image != null ? imageDisks : (dataDiskGb == null ? [] : emptyDisks)
+    }
+    osProfile: {
+      computerName: name
+      adminUsername: adminUsername
+      customData: customData
+      linuxConfiguration: {
+        disablePasswordAuthentication: true
+        provisionVMAgent: true
+        ssh: {
+          publicKeys: [
+            {
+              path: '/home/${adminUsername}/.ssh/authorized_keys'
+              keyData: sshPublicKey
+            }
+          ]
+        }
+      }
+    }
+    networkProfile: {
+      networkInterfaces: [
+        {
+          id: nic.id
+          properties: {
+            primary: true
+            deleteOption: 'Delete'
+          }
+        }
+      ]
+    }
+    // Serial console and boot log on storage that Azure manages.
+    diagnosticsProfile: {
+      bootDiagnostics: { enabled: true }
+    }
+  }
+}
+
+@description('Resource id of the VM.')
+output id string = vm.id
+@description('Name of the VM.')
+output name string = vm.name
+@description('Object id of the VM\'s system-assigned identity.')
+output principalId string = vm.identity.principalId
+@description('Private IPv4 address of the VM.')
+output privateIp string = nic.properties.ipConfigurations[0].properties.privateIPAddress
+@description('Public IPv4 address of the VM; empty without one.')
+output publicIp string = publicAccess ? address!.properties.ipAddress : ''

@@ -1,0 +1,285 @@
+"""`main.bicep`, `main.bicepparam` and the modules in use.
+
+The template only composes: what is present or absent, every name, scope and number is decided here and printed there.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TypeVar, cast
+
+from generator import assets
+from generator.plan.types import Asked, Json, MountPlan, Plan, SecretPlan
+from generator.render.files import File, Files, text
+from generator.render.templates import bicep_string, environment
+
+T = TypeVar("T")
+
+_MODULE = re.compile(r"'(modules/[a-z0-9-]+\.bicep)'")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_RESOURCE_ID = re.compile(
+    r"/subscriptions/([^/]+)/resourceGroups/([^/]+)/providers/[^/]+/[^/]+/([^/]+)/?", re.IGNORECASE
+)
+_MYSQL_SUFFIX = {
+    "public": "mysql.database.azure.com",
+    "usgov": "mysql.database.usgovcloudapi.net",
+    "china": "mysql.database.chinacloudapi.cn",
+    "germany": "mysql.database.cloudapi.de",
+}
+"""Domain of flexible servers by cloud; a private zone is `<name>.private.<domain>`.
+
+Source: https://learn.microsoft.com/azure/mysql/flexible-server/concepts-networking-vnet
+"""
+_MYSQL_TIERS = {"B": "Burstable", "D": "GeneralPurpose", "E": "MemoryOptimized"}
+_MAX_LENGTHS = {"adminPassword": 123, "databasePassword": 128}
+"""Longest passwords that the CycleCloud portal and MySQL flexible server take, in characters."""
+
+
+@dataclass(frozen=True)
+class ResourceId:
+    """The parts of a resource id that a Bicep scope is made of."""
+
+    subscription: str
+    resource_group: str
+    name: str
+
+
+def resource_id(value: str) -> ResourceId:
+    """The parts of the id of a top-level resource; ValueError where it is not one (the rules refuse it before)."""
+    found = _RESOURCE_ID.fullmatch(value)
+    if found is None:
+        raise ValueError(f"not the resource id of a top-level resource: {value}")
+    return ResourceId(found[1], found[2], found[3])
+
+
+def bicep_literal(value: Json, indent: int = 0) -> str:
+    """A value as a Bicep literal; lists and objects stand on several lines, `indent` spaces in."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return bicep_string(value)
+    if isinstance(value, float):
+        raise TypeError(f"Bicep has no fractions: {value}")
+    if isinstance(value, int):
+        return str(value)
+    pad = " " * (indent + 2)
+    if isinstance(value, list):
+        items = [f"{pad}{bicep_literal(item, indent + 2)}\n" for item in value]
+        return f"[\n{''.join(items)}{' ' * indent}]" if items else "[]"
+    items = [f"{pad}{_key(key)}: {bicep_literal(item, indent + 2)}\n" for key, item in value.items()]
+    return f"{{\n{''.join(items)}{' ' * indent}}}" if items else "{}"
+
+
+def _key(name: str) -> str:
+    """A property name; what is not an identifier stands in quotes."""
+    return name if _IDENTIFIER.fullmatch(name) else bicep_string(name)
+
+
+def render(plan: Plan, payload: tuple[str, ...], content_hash: str, payload_sha256: str | None = None) -> Files:
+    """The Bicep part of a deployment folder.
+
+    `payload` are the paths of the archive's pieces relative to the folder, in order. `content_hash` is what makes the
+    first-boot program run again; `payload_sha256` is the digest of the joined pieces that the server compares with
+    (None: they are the same value).
+    """
+    templates = environment("bicep_templates")
+    values = _values(plan, payload, content_hash, payload_sha256 or content_hash)
+    main = templates.get_template("main.bicep.j2").render(values)
+    parameters = templates.get_template("main.bicepparam.j2").render(values)
+    files: Files = {PurePosixPath("main.bicep"): text(main), PurePosixPath("main.bicepparam"): text(parameters)}
+    source = assets.folder("bicep_templates")
+    for module in sorted(set(_MODULE.findall(main))):
+        files[PurePosixPath(module)] = File((source / module).read_bytes())
+    return files
+
+
+def _values(plan: Plan, payload: tuple[str, ...], content_hash: str, payload_sha256: str) -> dict[str, object]:
+    """Everything that the two templates print."""
+    network = plan.network
+    key = plan.admin.ssh_public_key
+    # Every name of the deployment begins like the server's; the plan has it from the definition's prefix or name.
+    prefix = plan.server.vm_name.removesuffix("-server")
+    return {
+        "plan": plan,
+        "literal": bicep_literal,
+        "names": {
+            "bastion": f"{prefix}-bastion",
+            "endpoint": f"{prefix}-locker-endpoint",
+            "hub_peering": f"'{network.vnet_name[:66]}-${{unique}}'",  # Azure takes 80 characters
+            "link": prefix,
+            "netapp": f"{prefix}-netapp",
+            "nodes": f"{prefix}-nodes",
+            "shared_link": f"'{prefix[:60]}-${{unique}}'",
+        },
+        "tags": dict(plan.tags),
+        "secrets": [_secret(secret, plan) for secret in plan.secrets],
+        "ssh_key": bicep_string(key) if isinstance(key, str) else None,
+        "ssh_key_name": key.parameter if isinstance(key, Asked) else "sshPublicKey",
+        "compute_subnet": "/".join((network.vnet_resource_group, network.vnet_name, _compute(plan))),
+        "has_bastion": network.is_new and network.access == "bastion" and network.subnet("bastion") is not None,
+        "subnets": _subnets(plan),
+        "subnet_names": {subnet.role: subnet.name for subnet in network.subnets},
+        "user_sources": _user_sources(plan),
+        "vnet": resource_id(network.vnet_id) if network.vnet_id else None,
+        "hub": _hub(plan),
+        "dns_zone": _dns_zone(plan),
+        "locker_account": _unique(plan.locker.account_name, f"cf{re.sub('[^a-z0-9]', '', plan.name.lower())[:9]}"),
+        "volumes": [_volume(index, mount) for index, mount in enumerate(_of_kind(plan, "anf"))],
+        "file_systems": [_file_system(index, mount, prefix) for index, mount in enumerate(_of_kind(plan, "amlfs"))],
+        "database": _database(plan, prefix),
+        "metrics_rule": resource_id(plan.monitoring.data_collection_rule_id) if plan.monitoring else None,
+        "server_image": _image(plan),
+        "payload": [
+            {"symbol": f"payload{i:02}", "name": f"cycleforge-payload-{i:02}", "path": path}
+            for i, path in enumerate(payload)
+        ],
+        "content_hash": content_hash,
+        "payload_sha256": payload_sha256,
+    }
+
+
+def _secret(secret: SecretPlan, plan: Plan) -> dict[str, object]:
+    # Windows asks for 12 characters, CycleCloud and MySQL for 8; the jumpbox shares the administrator's password.
+    shortest = 12 if secret.parameter == "adminPassword" and plan.server.jumpbox else 8
+    return {"secret": secret, "min_length": shortest, "max_length": _MAX_LENGTHS.get(secret.parameter, 123)}
+
+
+def _compute(plan: Plan) -> str:
+    """Name of the compute subnet, which every network has; ValueError says that the plan is not final."""
+    subnet = plan.network.subnet("compute")
+    if subnet is None:
+        raise ValueError("the network has no compute subnet")
+    return subnet.name
+
+
+def _subnets(plan: Plan) -> list[Json]:
+    network = plan.network
+    subnets: list[Json] = []
+    for subnet in network.subnets:
+        # The hosts of Managed Lustre call Azure services on 443, for which a private subnet needs a way out.
+        # https://learn.microsoft.com/azure/azure-managed-lustre/configure-network-security-group
+        uses_nat = network.nat_gateway and (subnet.uses_nat or subnet.role == "lustre")
+        value: dict[str, Json] = {"role": subnet.role, "name": subnet.name, "prefix": subnet.prefix}
+        if subnet.delegation:
+            value["delegation"] = subnet.delegation
+        subnets.append(value | {"usesNat": uses_nat})
+    return subnets
+
+
+def _user_sources(plan: Plan) -> list[str]:
+    """Where users of a hub come from; without declared prefixes the tag covers the peers and what lies behind them."""
+    if plan.network.access != "hub":
+        return []
+    declared = plan.network.hub.address_spaces if plan.network.hub else ()
+    return list(declared) or ["VirtualNetwork"]
+
+
+def _hub(plan: Plan) -> dict[str, object] | None:
+    """Scope and id of the hub as Bicep expressions; None without a peering (an existing network is left as it is)."""
+    hub = plan.network.hub
+    if hub is None or not plan.network.is_new:
+        return None
+    if isinstance(hub.vnet_id, Asked):
+        parameter = hub.vnet_id.parameter
+        subscription, group, name = (f"split({parameter}, '/')[{position}]" for position in (2, 4, 8))
+        return _hub_values(parameter, subscription, group, name, use_gateway=hub.use_remote_gateway)
+    parts = resource_id(hub.vnet_id)
+    literals = (bicep_string(part) for part in (hub.vnet_id, parts.subscription, parts.resource_group, parts.name))
+    return _hub_values(*literals, use_gateway=hub.use_remote_gateway)
+
+
+def _hub_values(vnet_id: str, subscription: str, group: str, name: str, *, use_gateway: bool) -> dict[str, object]:
+    return {
+        "id": vnet_id,
+        "subscription": subscription,
+        "resource_group": group,
+        "name": name,
+        "use_gateway": use_gateway,
+    }
+
+
+def _dns_zone(plan: Plan) -> dict[str, object]:
+    """How the name of the locker is resolved: `kind` new, existing or none; `link` where the zone must be linked.
+
+    An existing zone is linked to a new network. Beside an existing network it counts as linked already: Azure allows
+    one link between a zone and a network, and it belongs to whoever owns both.
+    """
+    wanted = plan.network.blob_dns_zone
+    if wanted in ("new", "none"):
+        return {"kind": wanted, "id": None, "parts": None, "link": False}
+    return {"kind": "existing", "id": wanted, "parts": resource_id(wanted), "link": plan.network.is_new}
+
+
+def _unique(given: str | None, stem: str) -> str:
+    """A Bicep expression: the given name, or the stem and 13 characters of subscription and resource group."""
+    return bicep_string(given) if given else f"'{stem}${{unique}}'"
+
+
+def _of_kind(plan: Plan, kind: str) -> list[MountPlan]:
+    return [mount for mount in plan.all_mounts if mount.kind == kind]
+
+
+def _named(mount: MountPlan) -> str:
+    """The mount's name as a resource name: Azure wants a letter first; NetApp Files takes 64 characters."""
+    return (mount.name if mount.name[0].isalpha() else f"m-{mount.name}")[:64]
+
+
+def _volume(index: int, mount: MountPlan) -> dict[str, object]:
+    size_gib = _needed(mount.size_gib, mount)
+    return {
+        "symbol": f"volume{index}",
+        "fact": _needed(mount.address_fact, mount),
+        "name": _named(mount),
+        "service_level": _needed(mount.service_level, mount),
+        "pool_tib": -(-size_gib // 1024),  # pools come in whole TiB
+        "size_gib": size_gib,
+        "throughput_mibps": mount.throughput_mibps,
+        "export_name": _needed(mount.export_path, mount).strip("/"),
+        "zone": mount.zone,
+    }
+
+
+def _file_system(index: int, mount: MountPlan, prefix: str) -> dict[str, object]:
+    return {
+        "symbol": f"lustre{index}",
+        "fact": _needed(mount.address_fact, mount),
+        "name": f"{prefix}-{_named(mount)}"[:80].rstrip("-"),
+        "sku": f"AMLFS-Durable-Premium-{_needed(mount.tier_mb_per_s_per_tib, mount)}",
+        "capacity_tib": _needed(mount.size_gib, mount) // 1024,
+        "zone": mount.zone,
+    }
+
+
+def _needed(value: T | None, mount: MountPlan) -> T:
+    """A field that this kind of mount must have; ValueError says that the plan is not final."""
+    if value is None:
+        raise ValueError(f"mount {mount.path} ({mount.kind}) lacks a value that its kind needs")
+    return value
+
+
+def _database(plan: Plan, prefix: str) -> dict[str, object] | None:
+    accounting = plan.slurm.accounting
+    if accounting is None or not accounting.is_new:
+        return None
+    sku = cast("str", accounting.sku)
+    return {
+        "name": _unique(accounting.server_name, f"{prefix[:40].lower()}-db-"),
+        "zone": f"{prefix.lower()}.private.{_MYSQL_SUFFIX[plan.cloud]}",
+        "sku": sku,
+        "tier": _MYSQL_TIERS[sku.removeprefix("Standard_")[0].upper()],
+        "storage_gib": accounting.storage_gib,
+        "version": accounting.version,
+        "user": accounting.user,
+        "database": accounting.database,
+    }
+
+
+def _image(plan: Plan) -> Json:
+    image = plan.server.image
+    if image is None:
+        return None
+    return {"publisher": image.publisher, "offer": image.offer, "sku": image.sku, "version": image.version}
