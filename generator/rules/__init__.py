@@ -1,0 +1,149 @@
+"""The rules: one class per check, one module per subject. Modules are imported when the first rule is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+from generator.problems import Problem, RuleInfo
+
+if TYPE_CHECKING:
+    from generator.model.definition import Definition
+    from generator.plan.types import Plan
+    from generator.render.files import Files
+    from generator.rules.base import Rule, Site
+
+SUBJECTS = {
+    "00": "the file",
+    "01": "keys and types",
+    "02": "names",
+    "03": "network",
+    "04": "VM sizes and scale sets",
+    "05": "partitions",
+    "06": "storage",
+    "07": "releases and images",
+    "08": "containers",
+    "09": "slurm.conf",
+    "10": "accounting",
+    "11": "high availability",
+    "12": "spot",
+    "13": "secrets",
+    "14": "monitoring",
+    "15": "projects",
+    "16": "jobs",
+    "17": "silence",
+    "18": "size budgets",
+}
+"""First two digits of a rule's id → its subject."""
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """All rules of this package, in the order in which they run."""
+    from generator.rules import (
+        accounting,
+        addresses,
+        availability,
+        azure_names,
+        budgets,
+        containers,
+        jobs,
+        monitoring,
+        mount_points,
+        names,
+        network,
+        partitions,
+        prefixes,
+        projects,
+        releases,
+        scale_sets,
+        secrets,
+        silence,
+        slurm_settings,
+        spot,
+        storage,
+        vm_sizes,
+    )
+
+    classes = (
+        *names.RULES,
+        *azure_names.RULES,
+        *prefixes.RULES,
+        *addresses.RULES,
+        *network.RULES,
+        *vm_sizes.RULES,
+        *scale_sets.RULES,
+        *partitions.RULES,
+        *storage.RULES,
+        *mount_points.RULES,
+        *releases.RULES,
+        *containers.RULES,
+        *slurm_settings.RULES,
+        *accounting.RULES,
+        *availability.RULES,
+        *spot.RULES,
+        *secrets.RULES,
+        *monitoring.RULES,
+        *projects.RULES,
+        *jobs.RULES,
+        *silence.RULES,
+        *budgets.RULES,
+    )
+    return tuple(each() for each in classes)
+
+
+@cache
+def all_rules() -> tuple[RuleInfo, ...]:
+    """What `explain`, `list rules` and docs/rules.md print: YAML, keys and types, and our rules, sorted by number."""
+    from generator.model.errors import MODEL_RULES
+    from generator.rules.capacity import PLAN_RULES
+    from generator.source_rules import SOURCE_RULES
+
+    own = tuple(
+        RuleInfo(
+            id=rule.id,
+            level=rule.level,
+            subject=SUBJECTS[rule.id[1:3]],
+            summary=rule.summary,
+            why=rule.why,
+            fix=rule.fix,
+            source=rule.source,
+        )
+        for rule in (*rules(), *PLAN_RULES)
+    )
+    return tuple(sorted((*SOURCE_RULES, *MODEL_RULES, *own), key=lambda info: (info.id[1:], info.id[0])))
+
+
+@cache
+def rule_ids() -> frozenset[str]:
+    """Ids of all rules."""
+    return frozenset(info.id for info in all_rules())
+
+
+def run(site: Site) -> Iterator[Problem]:
+    """Every problem that the rules find; values may be anything that the model lets through."""
+    for rule in rules():
+        yield from rule.check(site)
+
+
+def check_plan(plan: Plan) -> Iterator[Problem]:
+    """Problems that show only in derived figures; for definitions without errors."""
+    from generator.rules.capacity import PLAN_RULES
+
+    for rule in PLAN_RULES:
+        yield from rule.check_plan(plan)
+
+
+def check_files(files: Files, definition: Definition | None = None) -> Iterator[Problem]:
+    """Problems that show only in the rendered files: the size of what travels with the deployment."""
+    from generator.rules.budgets import PayloadTooLarge
+
+    return PayloadTooLarge().check_files(files, definition)
+
+
+def stale_silences(site: Site, problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Warnings about silenced rules that found nothing; `problems` are all findings before silencing."""
+    from generator.rules import silence
+
+    return silence.stale_silences(site, problems)

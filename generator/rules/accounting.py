@@ -1,0 +1,94 @@
+"""The accounting database."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from generator.model.slurm import ExistingDatabase, NewDatabase
+from generator.problems import Problem
+from generator.rules.base import Path, Rule, Site
+from generator.rules.look import figures, quoted
+from generator.rules.network import host_fault
+
+_MYSQL = "https://learn.microsoft.com/azure/mysql/flexible-server/quickstart-create-portal"
+_ACCOUNTING: Path = ("slurm", "accounting")
+
+
+class DatabaseUser(Rule):
+    id = "E1001"
+    summary = "The database user is not one that MySQL on Azure accepts."
+    why = "Azure reserves some names for itself; others carry signs that slurmdbd.conf cannot hold."
+    fix = "Use 1 to 32 letters, digits and underscores, beginning with a letter, for example slurmadmin."
+    source = _MYSQL
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        accounting, rule = site.definition.slurm.accounting, figures()["mysql"]
+        if accounting is None:
+            return
+        user, path = accounting.user, (*_ACCOUNTING, "user")
+        if isinstance(accounting, NewDatabase):
+            if user.lower() in rule["users_refused"]:
+                yield self.problem(path, f"the database user {quoted(user)} is reserved by Azure", "user: slurmadmin")
+            elif not (len(user) <= rule["user_max"] and re.fullmatch(r"[A-Za-z]\w*", user, re.ASCII)):
+                yield self.problem(
+                    path,
+                    f"the database user {quoted(user)} is not 1 to {rule['user_max']} letters, digits and underscores",
+                )
+        elif not (len(user) <= 80 and re.fullmatch(r"[\w.@-]+", user, re.ASCII)):
+            yield self.problem(path, f"the database user {quoted(user)} has signs that slurmdbd.conf cannot hold")
+
+
+class DatabaseName(Rule):
+    id = "E1002"
+    summary = "The database name is not one that MySQL accepts without quotes."
+    why = "slurmdbd writes it into its statements as it is; MySQL allows 64 characters."
+    fix = "Use 1 to 64 letters, digits and underscores."
+    source = "https://dev.mysql.com/doc/refman/8.0/en/identifiers.html"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        accounting, longest = site.definition.slurm.accounting, figures()["mysql"]["database_max"]
+        name = accounting.database if accounting is not None else None
+        if name is None:
+            return
+        if not (len(name) <= longest and re.fullmatch(r"[A-Za-z0-9_]+", name)) or name.isdecimal():
+            near = re.sub(r"\W+", "_", name[:100], flags=re.ASCII).strip("_")[:longest]
+            text = f"the database name {quoted(name)} is not 1 to {longest} letters, digits and underscores"
+            yield self.problem(
+                (*_ACCOUNTING, "database"),
+                text,
+                f"for example {near}" if near and not near.isdecimal() and near != name else None,
+            )
+
+
+class DatabaseHost(Rule):
+    id = "E1003"
+    summary = "The host of the existing database is not a host name or IPv4 address."
+    why = "slurmdbd connects to it as it is; port and scheme do not belong there."
+    fix = "Write the host alone, for example mysql.example.com."
+    source = "https://slurm.schedmd.com/slurmdbd.conf.html#OPT_StorageHost"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        accounting = site.definition.slurm.accounting
+        fault = host_fault(accounting.host) if isinstance(accounting, ExistingDatabase) else None
+        if fault and isinstance(accounting, ExistingDatabase):
+            yield self.problem((*_ACCOUNTING, "host"), f"the database host {quoted(accounting.host)} {fault}")
+
+
+class DatabaseSku(Rule):
+    id = "E1004"
+    summary = "The SKU of the database server is not one of MySQL flexible servers."
+    why = "Flexible servers come in the series B (burstable), D (general purpose) and E (memory optimised)."
+    fix = "Choose for example Standard_B2ms, Standard_D2ads_v5 or Standard_E2ads_v5."
+    source = "https://learn.microsoft.com/azure/mysql/flexible-server/concepts-service-tiers-storage"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        accounting = site.definition.slurm.accounting
+        if isinstance(accounting, NewDatabase) and not re.fullmatch(
+            r"Standard_(?:B\d{1,2}ms|B1s|[DE]\d{1,3}[a-z]{1,4}_v\d)", accounting.sku
+        ):
+            text = f"the database SKU {quoted(accounting.sku)} is not one of MySQL flexible servers"
+            yield self.problem((*_ACCOUNTING, "sku"), text, "sku: Standard_B2ms")
+
+
+RULES: tuple[type[Rule], ...] = (DatabaseUser, DatabaseName, DatabaseHost, DatabaseSku)

@@ -1,0 +1,209 @@
+"""Whether the subnets of a new network are large enough and apart from each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv4Network
+from itertools import combinations
+
+from generator import catalog
+from generator.model.storage import LustreMount
+from generator.plan.subnets import Layout
+from generator.plan.types import SubnetRole
+from generator.problems import Problem
+from generator.rules.base import Path, Rule, Site
+from generator.rules.look import count_of, first_given, given, limit, listed, login_maximum, partitions
+
+_VNET_FAQ = "https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq"
+_SPACE: Path = ("network", "address_space")
+
+
+def _subnet_path(role: str) -> Path:
+    return ("network", "subnets", role)
+
+
+def usable_addresses(subnet: IPv4Network) -> int:
+    """Addresses of an Azure subnet that network cards can get.
+
+    Azure keeps the first four and the last one. Source: https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq
+    """
+    return max(0, subnet.num_addresses - limit("reserved_addresses_per_subnet"))
+
+
+def needed_compute_addresses(site: Site) -> int:
+    """Network cards that may lie in the compute subnet: schedulers, login nodes and nodes of all partitions."""
+    schedulers = 2 if site.definition.slurm.scheduler.high_availability else 1
+    return schedulers + login_maximum(site) + sum(partition.max_nodes for _, partition in partitions(site))
+
+
+class SubnetsOverlap(Rule):
+    id = "E0305"
+    summary = "Two subnets overlap."
+    why = "An address belongs to one subnet only; Azure refuses the second one."
+    fix = "Give the subnets prefixes that do not overlap, or leave one out to have it planned."
+    source = _VNET_FAQ
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        if site.layout is None:
+            return
+        for (one, first), (two, second) in combinations(site.layout.subnets.items(), 2):
+            if first.overlaps(second):
+                path = first_given(site, _subnet_path(two), _subnet_path(one), _SPACE)
+                yield self.problem(path, f"the {two} subnet {second} overlaps the {one} subnet {first}")
+
+
+class SubnetTooSmall(Rule):
+    id = "E0306"
+    summary = "A subnet is smaller than its service accepts."
+    why = "Azure Bastion, NetApp Files, Managed Lustre, MySQL and Azure itself refuse subnets below their minimum."
+    fix = "Choose a shorter prefix for the subnet, or leave it out to have it planned."
+    source = "https://learn.microsoft.com/azure/bastion/configuration-settings"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for role, network in (site.layout.subnets if site.layout else {}).items():
+            longest = longest_prefix(role)
+            if network.prefixlen > longest and given(site, _subnet_path(role)):
+                yield self.problem(
+                    _subnet_path(role), f"the {role} subnet {network} is smaller than /{longest}, its minimum"
+                )
+
+
+def longest_prefix(role: SubnetRole) -> int:
+    """Prefix length of the smallest subnet that the role's service accepts."""
+    own = {"bastion": "bastion_subnet_prefix", "netapp": "netapp_subnet_prefix", "lustre": "lustre_subnet_prefix"}
+    own["database"] = "database_subnet_prefix"
+    return limit(own.get(role, "smallest_subnet_prefix"))
+
+
+class NoRoom(Rule):
+    id = "E0307"
+    summary = "The address space has no room for all subnets."
+    why = (
+        "Half of the address space goes to the nodes; server, end points, Bastion and file systems share the other "
+        "half."
+    )
+    fix = "Enlarge network.address_space, or give single subnets by network.subnets."
+    source = _VNET_FAQ
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        layout = site.layout
+        if layout is None or not layout.without_room:
+            return
+        names = listed(layout.without_room)
+        noun = "subnets" if len(layout.without_room) > 1 else "subnet"
+        path = first_given(site, _SPACE, ("network", "subnets"), ("network",), ("name",))
+        yield self.problem(
+            path, f"the address space {layout.address_space} has no room for the {names} {noun}", self._hint(layout)
+        )
+
+    def _hint(self, layout: Layout) -> str | None:
+        space = layout.address_space
+        if space.prefixlen > 20:
+            return f"address_space: {IPv4Network((int(space.network_address), 20), strict=False)}"
+        return f"address_space: {space.supernet()}" if space.prefixlen > 8 else None
+
+
+class TooFewAddresses(Rule):
+    id = "E0308"
+    summary = "The compute subnet has fewer addresses than the cluster may use."
+    why = "Azure keeps five addresses of every subnet; a node that gets none does not start."
+    fix = (
+        "Enlarge network.address_space (half of it is the compute subnet), give a larger compute subnet, or lower "
+        "max_nodes."
+    )
+    source = _VNET_FAQ
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        compute = site.layout.subnets.get("compute") if site.layout else None
+        if compute is None:
+            return
+        free, need = usable_addresses(compute), needed_compute_addresses(site)
+        if need <= free:
+            return
+        bits = (need + limit("reserved_addresses_per_subnet") - 1).bit_length()
+        if given(site, _subnet_path("compute")):
+            path, hint = _subnet_path("compute"), f"a prefix of /{32 - bits} or shorter"
+        else:
+            path = first_given(site, _SPACE, ("slurm", "partitions"))
+            start = int(compute.network_address)
+            hint = f"address_space: {IPv4Network((start, max(8, 31 - bits)), strict=False)}"
+        text = f"the compute subnet {compute} has {count_of(free, 'address')} for nodes, the cluster may use {need}"
+        yield self.problem(path, text, hint)
+
+
+def lustre_capacity_tib(site: Site) -> int:
+    """Capacity of the new Managed Lustre file systems together."""
+    return sum(mount.size_tib for mount in site.definition.storage.mounts if isinstance(mount, LustreMount))
+
+
+class LustreSubnetTooSmall(Rule):
+    id = "E0309"
+    summary = "The Lustre subnet is too small for the capacity."
+    why = "Managed Lustre takes addresses in proportion to its capacity and cannot move to another subnet later."
+    fix = "Leave the subnet out to have it planned, or choose the prefix that the message names."
+    source = "https://learn.microsoft.com/azure/azure-managed-lustre/amlfs-prerequisites"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        network = site.layout.subnets.get("lustre") if site.layout else None
+        size = lustre_capacity_tib(site)
+        row = _lustre_row(size)
+        if network is None or row is None or not given(site, _subnet_path("lustre")):
+            return
+        if limit("lustre_subnet_prefix") >= network.prefixlen > row["prefix"]:
+            text = f"the lustre subnet {network} is too small for {size} TiB, which ask for /{row['prefix']}"
+            yield self.problem(_subnet_path("lustre"), text)
+
+
+def _lustre_row(size_tib: int) -> dict[str, int] | None:
+    rows: list[dict[str, int]] = catalog.file_systems()["amlfs_subnet_prefix"]["rows"]
+    return next((row for row in rows if size_tib <= row["max_tib"]), None)
+
+
+class LustreSubnetUnknown(Rule):
+    id = "W0310"
+    summary = "Nobody published how large the Lustre subnet has to be for this capacity."
+    why = "Microsoft's table ends at 400 TiB; the subnet cannot be changed later."
+    fix = (
+        "Ask the service for the size (az amlfs get-subnets-size), give network.subnets.lustre, and silence this rule."
+    )
+    source = "https://learn.microsoft.com/azure/azure-managed-lustre/amlfs-prerequisites"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        size = lustre_capacity_tib(site)
+        last = catalog.file_systems()["amlfs_subnet_prefix"]["rows"][-1]["max_tib"]
+        if size > last:
+            for index, mount in enumerate(site.definition.storage.mounts):
+                if isinstance(mount, LustreMount):
+                    text = (
+                        f"no figure is published for the subnet of {size} TiB Managed Lustre; the table ends at "
+                        f"{last} TiB"
+                    )
+                    yield self.problem(("storage", "mounts", index, "size_tib"), text)
+                    return
+
+
+class UnusedPrefix(Rule):
+    id = "W0324"
+    summary = "A prefix is given for a subnet that this deployment does not need."
+    why = "The subnet is not created, so the prefix has no effect."
+    fix = "Remove the prefix, or add what needs the subnet."
+    source = _VNET_FAQ
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        if site.layout is None:
+            return
+        for role in type(site.definition.network.subnets).model_fields:
+            wanted = role in site.layout.subnets or role in site.layout.without_room
+            if not wanted and given(site, _subnet_path(role)):
+                yield self.problem(_subnet_path(role), f"nothing in this deployment needs the {role} subnet")
+
+
+RULES: tuple[type[Rule], ...] = (
+    SubnetsOverlap,
+    SubnetTooSmall,
+    NoRoom,
+    TooFewAddresses,
+    LustreSubnetTooSmall,
+    LustreSubnetUnknown,
+    UnusedPrefix,
+)

@@ -1,0 +1,86 @@
+"""High availability of the scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from generator.model.storage import BuiltinNfs
+from generator.problems import Problem
+from generator.rules.base import Path, Rule, Site
+from generator.rules.look import given
+
+_SLURM4 = "https://learn.microsoft.com/azure/cyclecloud/slurm-4"
+_SCHEDULER: Path = ("slurm", "scheduler")
+
+
+class NeedsExternalFiles(Rule):
+    id = "E1101"
+    summary = "High availability needs file systems outside the schedulers."
+    why = (
+        "/sched and /shared on a disk of one scheduler disappear with it, and with them what the other one needs to "
+        "take over."
+    )
+    fix = "Use NetApp Files or an existing server for storage.sched and storage.home."
+    source = _SLURM4
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        storage = site.definition.storage
+        if not site.definition.slurm.scheduler.high_availability:
+            return
+        for key, point, each in (("sched", "/sched", storage.sched), ("home", "/shared", storage.home)):
+            if isinstance(each, BuiltinNfs):
+                path: Path = ("storage", key) if given(site, ("storage", key)) else (*_SCHEDULER, "high_availability")
+                text = f"high availability needs {point} outside the scheduler, but storage.{key} is one of its disks"
+                yield self.problem(path, text, f"{key}: {{type: anf, size_tib: 1}}", on_key=path[0] == "storage")
+
+
+class SameZone(Rule):
+    id = "W1102"
+    summary = "Both schedulers are in the same zone."
+    why = "A failure of the zone takes both away."
+    fix = "Choose different zones."
+    source = "https://learn.microsoft.com/azure/reliability/availability-zones-overview"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        scheduler = site.definition.slurm.scheduler
+        if scheduler.high_availability and scheduler.zone and scheduler.zone == scheduler.backup_zone:
+            yield self.problem((*_SCHEDULER, "backup_zone"), f"both schedulers are in zone {scheduler.zone}")
+
+
+class ZoneWithoutAvailability(Rule):
+    id = "E1103"
+    summary = "A zone of the scheduler is given without high availability."
+    why = "The cluster template uses the scheduler's zones only when there are two schedulers."
+    fix = "Remove the zone, or set high_availability: true."
+    source = "https://github.com/Azure/cyclecloud-slurm/blob/4.0.9/templates/slurm.txt"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        scheduler = site.definition.slurm.scheduler
+        if scheduler.high_availability:
+            return
+        for key in ("zone", "backup_zone"):
+            if getattr(scheduler, key) is not None:
+                yield self.problem(
+                    (*_SCHEDULER, key), f"scheduler.{key} has no effect without high availability", on_key=True
+                )
+
+
+class OneZoneOnly(Rule):
+    id = "W1104"
+    summary = "Only one of the two schedulers has a zone."
+    why = "The other one may land in the same zone, so that its failure takes both away."
+    fix = "Give both zone and backup_zone, or neither."
+    source = "https://learn.microsoft.com/azure/reliability/availability-zones-overview"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        scheduler = site.definition.slurm.scheduler
+        if scheduler.high_availability and bool(scheduler.zone) != bool(scheduler.backup_zone):
+            key, other = ("zone", "backup_zone") if scheduler.zone else ("backup_zone", "zone")
+            yield self.problem(
+                (*_SCHEDULER, key),
+                f"scheduler.{key} is given, but not {other}, so both may be in one zone",
+                on_key=True,
+            )
+
+
+RULES: tuple[type[Rule], ...] = (NeedsExternalFiles, SameZone, ZoneWithoutAvailability, OneZoneOnly)

@@ -1,0 +1,361 @@
+"""Names and ids that Azure checks: accounts, administrator, tags, region, resource ids, SSH key."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+
+from generator import catalog
+from generator.model.slurm import NewDatabase
+from generator.model.storage import BlobMount
+from generator.problems import Problem
+from generator.rules.base import Path, Rule, Site
+from generator.rules.look import GUID, choose_from, figures, meant, quoted, resource_id_fault
+
+_NAMES_URL = "https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules"
+ID_FORM = "copy the id from the portal (JSON view) or from `az … show --query id`"
+
+
+class StorageAccountName(Rule):
+    id = "E0208"
+    summary = "A storage account name is not one that Azure accepts."
+    why = "Names of storage accounts are host names of the whole cloud: 3 to 24 characters a-z and 0-9."
+    fix = "Use 3 to 24 lower-case letters and digits, nothing else."
+    source = _NAMES_URL
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        pattern = catalog.limits()["names"]["storage_account"]["pattern"]
+        for path, name in self._accounts(site):
+            if not re.fullmatch(pattern, name):
+                text = f"the storage account name {quoted(name)} is not 3 to 24 characters a-z and 0-9"
+                plain = re.sub(r"[^a-z0-9]", "", name[:100].lower())[:24]
+                yield self.problem(path, text, f"for example '{plain}'" if len(plain) >= 3 else None)
+
+    def _accounts(self, site: Site) -> Iterator[tuple[Path, str]]:
+        storage = site.definition.storage
+        if storage.locker.account_name is not None:
+            yield ("storage", "locker", "account_name"), storage.locker.account_name
+        for index, mount in enumerate(storage.mounts):
+            if isinstance(mount, BlobMount):
+                yield ("storage", "mounts", index, "storage_account"), mount.storage_account
+
+
+class ContainerName(Rule):
+    id = "E0209"
+    summary = "A container name is not one that Azure accepts."
+    why = "Containers have 3 to 63 characters a-z, 0-9 and single hyphens between letters or digits."
+    fix = "Use 3 to 63 characters a-z and 0-9, with single hyphens between them."
+    source = _NAMES_URL
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        storage = site.definition.storage
+        names: list[tuple[Path, str]] = [(("storage", "locker", "container"), storage.locker.container)]
+        names += [
+            (("storage", "mounts", index, "container"), mount.container)
+            for index, mount in enumerate(storage.mounts)
+            if isinstance(mount, BlobMount)
+        ]
+        rule = catalog.limits()["names"]["container"]
+        for path, name in names:
+            if not (rule["min"] <= len(name) <= rule["value"] and re.fullmatch(r"[a-z0-9]+(?:-[a-z0-9]+)*", name)):
+                text = (
+                    f"the container name {quoted(name)} is not {rule['min']} to {rule['value']} characters a-z, 0-9 "
+                    "and single hyphens"
+                )
+                yield self.problem(path, text)
+
+
+class AdminName(Rule):
+    id = "E0210"
+    summary = "The administrator's name does not fit CycleCloud and the VMs."
+    why = "The same name is a user of the CycleCloud site, of the server VM, of the nodes and of the jumpbox."
+    fix = "Use 6 to 20 letters, digits and underscores, beginning with a letter."
+    source = "https://github.com/Azure/cyclecloud-slurm-workspace/blob/2026.07.02/uidefinitions/createUiDefinition.json"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        name, rule = site.definition.admin.username, figures()["admin_user_name"]
+        if _is_reserved(name):
+            return
+        if not (rule["min"] <= len(name) <= rule["max"] and re.fullmatch(rule["pattern"], name)):
+            text = (
+                f"the administrator's name {quoted(name)} is not {rule['min']} to {rule['max']} letters, digits and "
+                "underscores, beginning with a letter"
+            )
+            yield self.problem(("admin", "username"), text)
+
+
+def _is_reserved(name: str) -> bool:
+    all_figures = figures()
+    return name.lower() in (
+        *all_figures["admin_user_names_refused_by_azure"]["values"],
+        *all_figures["admin_user_names_of_services"]["values"],
+    )
+
+
+class AdminNameReserved(Rule):
+    id = "E0211"
+    summary = "The administrator's name is reserved."
+    why = "Azure refuses common names such as admin and root; others belong to services on the server and the nodes."
+    fix = "Choose another name, for example ccadmin."
+    source = "https://learn.microsoft.com/javascript/api/@azure/arm-compute/osprofile"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        name = site.definition.admin.username
+        if _is_reserved(name):
+            by_azure = name.lower() in figures()["admin_user_names_refused_by_azure"]["values"]
+            owner = "Azure refuses it" if by_azure else "a service of the server or the nodes has it"
+            yield self.problem(
+                ("admin", "username"),
+                f"the administrator's name {quoted(name)} is reserved: {owner}",
+                "for example 'ccadmin'",
+            )
+
+
+class Tags(Rule):
+    id = "E0212"
+    summary = "A tag is not one that Azure accepts."
+    why = "Azure limits number, length and signs of tags; a wrong tag stops the deployment at its first resource."
+    fix = "Shorten or rename the tag."
+    source = "https://learn.microsoft.com/azure/azure-resource-manager/management/tag-resources"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        tags, names, rule = site.definition.tags, catalog.limits()["names"], figures()["tag_names"]
+        most = names["tags_per_resource"]["value"] - rule["own_tags"]
+        if len(tags) > most:
+            text = f"{len(tags)} tags are given; with the {rule['own_tags']} that CycleForge adds, {most} are possible"
+            yield self.problem(("tags",), text, on_key=True)
+        seen: dict[str, str] = {}
+        for name, value in tags.items():
+            fault = self._fault(name, value, names["tag_name"]["value"], names["tag_value"]["value"])
+            if fault is None and name.lower() in seen:
+                fault = f"differs from {quoted(seen[name.lower()])} only in case, which Azure does not tell apart"
+            if fault:
+                yield self.problem(("tags", name), f"the tag {quoted(name)} {fault}", on_key=True)
+            seen.setdefault(name.lower(), name)
+
+    def _fault(self, name: str, value: str, longest_name: int, longest_value: int) -> str | None:
+        rule = figures()["tag_names"]
+        forbidden = [sign for sign in rule["forbidden_characters"] if sign in name]
+        if not name.strip():
+            return "has no name"
+        if len(name) > longest_name:
+            return f"has a name of {len(name)} characters; at most {longest_name} are allowed"
+        if forbidden:
+            return f"has the sign {forbidden[0]}, which names of tags cannot have"
+        if name.lower().startswith(tuple(rule["reserved_prefixes"])):
+            return "begins with a word that Azure reserves: azure, microsoft or windows"
+        if len(value) > longest_value:
+            return f"has a value of {len(value)} characters; at most {longest_value} are allowed"
+        if not all(sign.isprintable() for sign in name + value):
+            return "has a control character"
+        return None
+
+
+class UnknownRegion(Rule):
+    id = "E0213"
+    summary = "The region is not known."
+    why = "A misspelt region is found by Azure only after the deployment has begun."
+    fix = (
+        "Write the region's short name in lower case without spaces; a region that is newer than this list can be "
+        "silenced."
+    )
+    source = "https://learn.microsoft.com/azure/reliability/regions-list"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        name, known = site.definition.location, catalog.regions()
+        if name in known:
+            return
+        plain = re.sub(r"[\s_-]", "", name[:80].lower())
+        hint = f"did you mean '{plain}'?" if plain in known else meant(name, tuple(known))
+        yield self.problem(("location",), f"the region {quoted(name)} is not known", hint)
+
+
+class RegionOfOtherCloud(Rule):
+    id = "E0214"
+    summary = "The region belongs to another Azure cloud."
+    why = "Clouds have their own regions, end points and sign-in."
+    fix = "Set azure.cloud to the region's cloud, or choose a region of this cloud."
+    source = "https://learn.microsoft.com/azure/reliability/regions-list"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        row = catalog.regions().get(site.definition.location)
+        cloud = site.definition.azure.cloud
+        if row is not None and row["cloud"] != cloud:
+            text = (
+                f"the region {quoted(site.definition.location)} belongs to the cloud '{row['cloud']}', azure.cloud is "
+                f"'{cloud}'"
+            )
+            yield self.problem(("location",), text, f"azure: {{cloud: {row['cloud']}}}")
+
+
+class ResourceId(Rule):
+    id = "E0215"
+    summary = "A resource id is malformed or names another kind of resource."
+    why = "Bicep passes the id on as it is; Azure answers with an error that names no key of this file."
+    fix = "Copy the id from the portal (JSON view) or from `az … show --query id`."
+    source = "https://learn.microsoft.com/azure/azure-resource-manager/templates/template-functions-resource#resourceid"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        definition = site.definition
+        ids: list[tuple[Path, object, str, str]] = [
+            (("server", "image_id"), definition.server.image_id, "Microsoft.Compute", "images"),
+        ]
+        if definition.network.existing is not None:
+            vnet = definition.network.existing.vnet_id
+            ids.append((("network", "existing", "vnet_id"), vnet, "Microsoft.Network", "virtualNetworks"))
+        if definition.network.hub is not None:
+            ids.append(
+                (("network", "hub", "vnet_id"), definition.network.hub.vnet_id, "Microsoft.Network", "virtualNetworks")
+            )
+        for path, value, provider, kind in ids:
+            if isinstance(value, str) and not (kind == "images" and is_gallery_image(value)):
+                fault = resource_id_fault(value, provider, kind)
+                if fault:
+                    yield self.problem(path, f"{path[-1]} {quoted(value)} {fault}", ID_FORM)
+
+
+def is_gallery_image(text: str) -> bool:
+    """Whether the id names an image definition or version of a compute gallery."""
+    return re.fullmatch(
+        rf"/subscriptions/{GUID}/resourceGroups/[\w.()-]{{1,90}}/providers/Microsoft\.Compute/galleries/[\w.]{{1,80}}"
+        r"/images/[\w.-]{1,80}(?:/versions/(?:latest|\d+\.\d+\.\d+))?",
+        text,
+        re.IGNORECASE,
+    ) is not None  # fmt: skip
+
+
+class SubscriptionId(Rule):
+    id = "E0218"
+    summary = "The subscription id is not an id."
+    why = "The commands of the README pass it to az."
+    fix = "Write the id that `az account show --query id` prints."
+    source = "https://learn.microsoft.com/azure/azure-portal/get-subscription-tenant-id"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        value = site.definition.azure.subscription_id
+        if value is not None and not re.fullmatch(GUID, value):
+            text = f"the subscription {quoted(value)} is not an id like 00000000-0000-0000-0000-000000000000"
+            yield self.problem(("azure", "subscription_id"), text, "az account show --query id")
+
+
+class DatabaseServerName(Rule):
+    id = "E0217"
+    summary = "The name of the database server is not one that Azure accepts."
+    why = "It is a host name of the whole cloud: 3 to 63 characters a-z, 0-9 and -."
+    fix = "Use 3 to 63 characters a-z, 0-9 and -, not beginning or ending with -, or leave the key out."
+    source = _NAMES_URL
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        accounting = site.definition.slurm.accounting
+        if not isinstance(accounting, NewDatabase) or accounting.server_name is None:
+            return
+        name, rule = accounting.server_name, catalog.limits()["names"]["mysql_server"]
+        if not (rule["min"] <= len(name) <= rule["value"] and re.fullmatch(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?", name)):
+            text = (
+                f"the database server name {quoted(name)} is not {rule['min']} to {rule['value']} characters a-z, 0-9 "
+                "and -"
+            )
+            yield self.problem(("slurm", "accounting", "server_name"), text)
+
+
+class SubnetName(Rule):
+    id = "E0219"
+    summary = "The name of an existing subnet cannot exist."
+    why = (
+        "Azure's subnet names have 1 to 80 letters, digits, underscores, periods and hyphens, beginning with a "
+        "letter or digit."
+    )
+    fix = "Write the subnet's name (not its id or prefix)."
+    source = _NAMES_URL
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        existing = site.definition.network.existing
+        if existing is None:
+            return
+        longest = catalog.limits()["names"]["subnet"]["value"]
+        for role in type(existing.subnets).model_fields:
+            name = getattr(existing.subnets, role)
+            if name is not None and not (len(name) <= longest and re.fullmatch(r"[A-Za-z0-9](?:[\w.-]*\w)?", name)):
+                path = ("network", "existing", "subnets", role)
+                yield self.problem(
+                    path, f"the {role} subnet cannot be called {quoted(name)}", "write its name, not its id or prefix"
+                )
+
+
+class SshPublicKey(Rule):
+    id = "E0216"
+    summary = "The SSH public key is damaged or of a kind that Azure does not accept."
+    why = "It is the only way to sign in to the server; Azure accepts RSA keys of 2048 bits or more and ed25519 keys."
+    fix = "Paste the whole line of a .pub file; `ssh-keygen -t ed25519` makes one."
+    source = "https://learn.microsoft.com/azure/virtual-machines/linux/mac-create-ssh-keys"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        key = site.definition.admin.ssh_public_key
+        if not isinstance(key, str) or "PRIVATE KEY" in key:
+            return
+        fault, hint = ssh_key_fault(key)
+        if fault:
+            yield self.problem(("admin", "ssh_public_key"), f"the SSH public key {fault}", hint)
+
+
+_MAKE_KEY = "ssh-keygen -t ed25519"
+
+
+def ssh_key_fault(key: str) -> tuple[str | None, str | None]:
+    """What is wrong with a public key line, and what to do; (None, None) when it is well-formed."""
+    rule = figures()["ssh_keys"]
+    if "\n" in key.strip() or "\r" in key.strip():
+        return "has more than one line", "paste the line of one .pub file"
+    parts = key.split(maxsplit=2)
+    if len(parts) < 2:
+        return "is not of the form '<type> <base64> [comment]'", _MAKE_KEY
+    kind, encoded = parts[0], parts[1]
+    if kind not in rule["known_types"]:
+        return f"has the unknown type {quoted(kind)}", choose_from(kind, rule["azure_types"])
+    if kind not in rule["azure_types"]:
+        return f"is of the type '{kind}', which Azure VMs do not accept", _MAKE_KEY
+    try:
+        blob = base64.b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError):
+        return "is damaged: its second part is not base64", "paste the whole line of the .pub file"
+    fields = _ssh_fields(blob)
+    if not fields or fields[0] != kind.encode():
+        return f"is damaged: its content is not a key of the type '{kind}'", "paste the whole line of the .pub file"
+    if kind == "ssh-ed25519" and (len(fields) != 2 or len(fields[1]) != 32):
+        return "is damaged: an ed25519 key holds 32 bytes", "paste the whole line of the .pub file"
+    if kind == "ssh-rsa":
+        bits = int.from_bytes(fields[2], "big").bit_length() if len(fields) == 3 else 0
+        if bits < rule["min_rsa_bits"]:
+            return f"has {bits} bits; Azure accepts RSA keys of {rule['min_rsa_bits']} bits or more", _MAKE_KEY
+    return None, None
+
+
+def _ssh_fields(blob: bytes) -> list[bytes]:
+    """The length-prefixed fields of a key blob; empty when the lengths do not add up."""
+    fields: list[bytes] = []
+    at = 0
+    while at < len(blob) and len(fields) < 8:
+        length = int.from_bytes(blob[at : at + 4], "big")
+        if at + 4 + length > len(blob):
+            return []
+        fields.append(blob[at + 4 : at + 4 + length])
+        at += 4 + length
+    return fields
+
+
+RULES: tuple[type[Rule], ...] = (
+    StorageAccountName,
+    ContainerName,
+    AdminName,
+    AdminNameReserved,
+    Tags,
+    UnknownRegion,
+    RegionOfOtherCloud,
+    ResourceId,
+    SshPublicKey,
+    DatabaseServerName,
+    SubscriptionId,
+    SubnetName,
+)

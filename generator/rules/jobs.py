@@ -1,0 +1,242 @@
+"""Validation and training jobs against the partitions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from generator import catalog
+from generator.model.definition import Job
+from generator.model.slurm import Partition
+from generator.problems import Problem, Related
+from generator.recipes import Recipe, recipe, recipe_names
+from generator.rules.base import Path, Rule, Site
+from generator.rules.containers import has_containers
+from generator.rules.look import choose_from, count_of, listed, partitions, quoted, roles
+
+_SBATCH = "https://slurm.schedmd.com/sbatch.html"
+_CYCLECLOUD = "https://learn.microsoft.com/azure/cyclecloud/slurm-4"
+
+
+def _jobs(site: Site) -> Iterator[tuple[Path, Job]]:
+    jobs = site.definition.jobs
+    for kind, entries in (("validation", jobs.validation or ()), ("training", jobs.training)):
+        for index, job in enumerate(entries):
+            yield ("jobs", kind, index), job
+
+
+def _partition(site: Site, name: str | None) -> Partition | None:
+    return next((partition for _, partition in partitions(site) if partition.name == name), None)
+
+
+def _key(site: Site, path: Path, key: str) -> Path:
+    """The path of a job's key; of the whole entry when the job is written as a recipe's name alone."""
+    from generator.rules.look import given
+
+    return (*path, key) if given(site, (*path, key)) else path
+
+
+def misfit(needs: Recipe, partition: Partition) -> str | None:
+    """Why a recipe cannot run on a partition; None when it can, or when nothing is known of its VM size."""
+    facts = catalog.size_facts(partition.vm_size)
+    if facts is None:
+        return None
+    if needs.needs_gpu and not facts.gpu_count:
+        return f"it needs GPUs, and {partition.vm_size} has none"
+    if needs.needs_gpu and needs.gpu_vendors and facts.gpu_vendor not in needs.gpu_vendors:
+        return f"it needs GPUs of {listed(needs.gpu_vendors)}, and {partition.vm_size} has {facts.gpu_vendor} ones"
+    arch = needs.architectures
+    if arch and facts.arch not in arch:
+        return f"it runs on {listed(arch)}, and {partition.vm_size} is {facts.arch}"
+    if partition.max_nodes < needs.min_nodes:
+        return f"it needs {count_of(needs.min_nodes, 'node')}, and the partition has {partition.max_nodes}"
+    return None
+
+
+class UnknownRecipe(Rule):
+    id = "E1601"
+    summary = "A job names a recipe that does not exist."
+    why = "Jobs are made from the recipes that come with CycleForge."
+    fix = "Choose a recipe that `cycleforge list recipes` shows."
+    source = _SBATCH
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for path, job in _jobs(site):
+            found, kind = recipe(job.recipe), path[1]
+            if found is None:
+                text = f"there is no recipe {quoted(job.recipe)}"
+                names = recipe_names("training" if kind == "training" else "validation")
+                yield self.problem(
+                    _key(site, path, "recipe"),
+                    text,
+                    choose_from(job.recipe, names) or choose_from(job.recipe, recipe_names()),
+                )
+            elif found.kind != kind:
+                text = f"the recipe {quoted(job.recipe)} is a {found.kind} job, it stands among the {kind} jobs"
+                yield self.problem(_key(site, path, "recipe"), text, f"move it to jobs.{found.kind}")
+
+
+class UnknownPartition(Rule):
+    id = "E1602"
+    summary = "A job names a partition that does not exist."
+    why = "sbatch refuses it."
+    fix = "Name one of the partitions, or leave the key out."
+    source = _SBATCH
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        names = tuple(partition.name for _, partition in partitions(site))
+        for path, job in _jobs(site):
+            if job.partition is not None and job.partition not in names:
+                text = f"job {quoted(job.name or job.recipe)}: there is no partition {quoted(job.partition)}"
+                yield self.problem((*path, "partition"), text, choose_from(job.partition, names))
+
+
+class TooManyJobNodes(Rule):
+    id = "E1603"
+    summary = "A job asks for more nodes than its partition may have."
+    why = "It would wait for ever."
+    fix = "Lower the job's nodes, or raise max_nodes of the partition."
+    source = _SBATCH
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for path, job in _jobs(site):
+            if job.nodes is None:
+                continue
+            needs, chosen = recipe(job.recipe), _partition(site, job.partition)
+            fitting = [each for _, each in partitions(site) if needs is None or misfit(needs, each) is None]
+            candidates = [chosen] if chosen else [] if job.partition is not None else fitting
+            most = max((each.max_nodes for each in candidates), default=None)
+            if most is not None and job.nodes > most:
+                where = f"partition {quoted(chosen.name)} has" if chosen else "the largest partition that fits has"
+                text = f"job {quoted(job.name or job.recipe)} asks for {job.nodes} nodes, {where} {most}"
+                yield self.problem((*path, "nodes"), text, f"nodes: {most}")
+
+
+class JobDoesNotFit(Rule):
+    id = "E1604"
+    summary = "A job cannot run on its partition, or on any."
+    why = "Recipes need certain GPUs, architectures and node counts; the job would wait for ever or fail at its start."
+    fix = "Choose another partition or recipe."
+    source = _SBATCH
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        every = [partition for _, partition in partitions(site)]
+        for path, job in _jobs(site):
+            needs = recipe(job.recipe)
+            if needs is None:
+                continue
+            name, chosen = quoted(job.name or job.recipe), _partition(site, job.partition)
+            if chosen is not None:
+                fault = misfit(needs, chosen)
+                if fault:
+                    fitting = [partition.name for partition in every if misfit(needs, partition) is None]
+                    hint = f"partition: {fitting[0]}" if fitting else None
+                    yield self.problem(
+                        (*path, "partition"), f"job {name} does not fit partition {quoted(chosen.name)}: {fault}", hint
+                    )
+            elif job.partition is None:
+                faults = [misfit(needs, partition) for partition in every]
+                if every and all(faults):
+                    yield self.problem(_key(site, path, "recipe"), f"job {name} fits no partition: {faults[0]}")
+
+
+class JobName(Rule):
+    id = "E1605"
+    summary = "A job's name is not usable as a folder, or two jobs have the same."
+    why = "Each job is written into jobs/<name>."
+    fix = "Use letters, digits, ., _ and -, a different name for each job."
+    source = _SBATCH
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        seen: dict[str, Path] = {}
+        for path, job in _jobs(site):
+            name = job.name if job.name is not None else job.recipe
+            if job.name is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", job.name):
+                text = f"the job name {quoted(job.name)} is not 1 to 64 letters, digits, ., _ and -"
+                yield self.problem((*path, "name"), text)
+            elif name.lower() in seen:
+                place = _key(site, path, "name")
+                problem = self.problem(
+                    place, f"a second job has the name {quoted(name)}", f"name: {name}-2" if len(name) < 60 else None
+                )
+                first = Related("the first one", seen[name.lower()])
+                yield replace(problem, related=(first,))
+            seen.setdefault(name.lower(), _key(site, path, "name"))
+
+
+class JobSetting(Rule):
+    id = "E1606"
+    summary = "A job's setting is not one line of a shell file."
+    why = "Settings become lines NAME=value of settings.env, which the job's scripts read."
+    fix = "Use capital letters, digits and _ in the name and one line as the value."
+    source = "https://pubs.opengroup.org/onlinepubs/9699919799/basedefs/V1_chap08.html"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for path, job in _jobs(site):
+            label = f"job {quoted(job.name or job.recipe)}"
+            for key, value in job.settings.items():
+                place = (*path, "settings", key)
+                if not re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", key):
+                    text = f"{label}: the setting {quoted(key)} is not a name of capital letters, digits and _"
+                    near = re.sub(r"[^A-Z0-9]+", "_", key[:64].upper()).strip("_0123456789")
+                    yield self.problem(place, text, f"for example {near}" if near else None, on_key=True)
+                elif isinstance(value, str) and not all(sign.isprintable() or sign == "\t" for sign in value):
+                    yield self.problem(place, f"{label}: the value of {key} has a line break or control character")
+
+
+class UnknownSetting(Rule):
+    id = "W1607"
+    summary = "A job's setting looks misspelt."
+    why = "A setting that the recipe's scripts do not read has no effect."
+    fix = "Correct the name; the recipe's README lists its settings."
+    source = "https://pubs.opengroup.org/onlinepubs/9699919799/basedefs/V1_chap08.html"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        from generator.rules.look import meant
+
+        for path, job in _jobs(site):
+            needs = recipe(job.recipe)
+            known = tuple(name for name, _ in needs.default_settings) if needs else ()
+            for key in job.settings:
+                hint = meant(key, (*known, "MODEL", "NODES", "PARTITION")) if known and key not in known else None
+                if hint:
+                    text = f"job {quoted(job.name or job.recipe)}: the recipe has no setting {quoted(key)}"
+                    yield self.problem((*path, "settings", key), text, hint, on_key=True)
+
+
+class JobWithoutContainers(Rule):
+    id = "E1608"
+    summary = "A job runs in a container, which its partition's image cannot do."
+    why = "cyclecloud-slurm sets up enroot and pyxis on Ubuntu and EL 8 only."
+    fix = "Choose cycle.image.ubuntu24, cycle.image.ubuntu22 or almalinux8 for the partition, or another partition."
+    source = _CYCLECLOUD
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        images = {node.partition.name: node.image for node in roles(site) if node.partition is not None}
+        for path, job in _jobs(site):
+            needs = recipe(job.recipe)
+            if needs is None or not needs.containers:
+                continue
+            chosen = _partition(site, job.partition)
+            candidates = [chosen] if chosen else [each for _, each in partitions(site) if misfit(needs, each) is None]
+            without = [each.name for each in candidates if has_containers(site, images[each.name]) is False]
+            if candidates and len(without) == len(candidates) and (chosen or job.partition is None):
+                place = (*path, "partition") if chosen else _key(site, path, "recipe")
+                text = (
+                    f"job {quoted(job.name or job.recipe)} runs in a container, which the image "
+                    f"{quoted(images[without[0]])} of partition {quoted(without[0])} cannot do"
+                )
+                yield self.problem(place, text)
+
+
+RULES: tuple[type[Rule], ...] = (
+    UnknownRecipe,
+    UnknownPartition,
+    TooManyJobNodes,
+    JobDoesNotFit,
+    JobName,
+    JobSetting,
+    UnknownSetting,
+    JobWithoutContainers,
+)

@@ -1,0 +1,106 @@
+"""Metrics into an Azure Monitor workspace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from generator.problems import Problem
+from generator.rules.azure_names import ID_FORM
+from generator.rules.base import Rule, Site
+from generator.rules.look import figures, image_facts, quoted, resource_id_fault, roles
+from generator.rules.releases import os_row
+
+_REMOTE_WRITE = "https://learn.microsoft.com/azure/azure-monitor/metrics/prometheus-remote-write"
+
+
+class MonitoringId(Rule):
+    id = "E1401"
+    summary = "An id of the monitoring section is malformed or names another kind of resource."
+    why = "The deployment gives the nodes' identity a role on the data collection rule; a wrong id stops it."
+    fix = "Copy the ids from the workspace's overview in the portal (JSON view)."
+    source = _REMOTE_WRITE
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        monitoring = site.definition.monitoring
+        if monitoring is None:
+            return
+        for key, provider, kind in (
+            ("workspace_id", "Microsoft.Monitor", "accounts"),
+            ("data_collection_rule_id", "Microsoft.Insights", "dataCollectionRules"),
+        ):
+            value = getattr(monitoring, key)
+            fault = resource_id_fault(value, provider, kind)
+            if fault:
+                yield self.problem(("monitoring", key), f"{key} {quoted(value)} {fault}", ID_FORM)
+
+
+_PATH = re.compile(
+    r"/dataCollectionRules/dcr-[0-9a-fA-F]{32}/streams/Microsoft-PrometheusMetrics/api/v1/write\?api-version=\d{4}-\d{2}-\d{2}(?:-preview)?"
+)
+
+
+class IngestionEndpoint(Rule):
+    id = "E1402"
+    summary = "The ingestion end point is not the remote-write address of a workspace."
+    why = (
+        "Prometheus on the nodes sends to it as it is; with another address every metric is lost without a word on "
+        "the cluster."
+    )
+    fix = "Copy `Metrics ingestion endpoint` from the workspace's overview in the portal."
+    source = _REMOTE_WRITE
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        if site.definition.monitoring is None:
+            return
+        value, path = site.definition.monitoring.ingestion_endpoint, ("monitoring", "ingestion_endpoint")
+        host, slash, rest = value.removeprefix("https://").partition("/")
+        hint = "copy `Metrics ingestion endpoint` from the workspace's overview in the portal"
+        if not value.startswith("https://"):
+            yield self.problem(path, f"the ingestion end point {quoted(value)} does not begin with https://", hint)
+        elif not any(host.endswith(f".{end}") for end in figures()["monitoring_hosts"]["values"].values()):
+            yield self.problem(
+                path, f"the host {quoted(host)} of the ingestion end point is not one of Azure Monitor", hint
+            )
+        elif len(rest) > 400 or not _PATH.fullmatch(slash + rest):
+            yield self.problem(path, f"the ingestion end point {quoted(value)} is not a remote-write address", hint)
+
+
+class MonitoringOfOtherCloud(Rule):
+    id = "E1403"
+    summary = "The monitoring workspace belongs to another Azure cloud."
+    why = "The nodes' identity has no token for another cloud."
+    fix = "Use a workspace of the deployment's cloud."
+    source = _REMOTE_WRITE
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        if site.definition.monitoring is None:
+            return
+        host = site.definition.monitoring.ingestion_endpoint.removeprefix("https://").partition("/")[0]
+        ends, cloud = figures()["monitoring_hosts"]["values"], site.definition.azure.cloud
+        other = next((name for name, end in ends.items() if host.endswith(f".{end}") and name != cloud), None)
+        if other:
+            text = f"the ingestion end point belongs to the cloud '{other}', azure.cloud is '{cloud}'"
+            yield self.problem(("monitoring", "ingestion_endpoint"), text)
+
+
+class NotMonitored(Rule):
+    id = "W1404"
+    summary = "Nodes of a role send no metrics."
+    why = "cyclecloud-slurm has no monitoring for the operating system of their image."
+    fix = "Choose another image, or silence this rule."
+    source = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        if site.definition.monitoring is None:
+            return
+        for node in roles(site):
+            facts = image_facts(node.image)
+            row = os_row(site, facts.os) if facts else None
+            if facts is not None and row is not None and row.get("monitoring") is False:
+                yield self.problem(
+                    node.image_path, f"{node.label} sends no metrics: there is no monitoring for {facts.os}"
+                )
+
+
+RULES: tuple[type[Rule], ...] = (MonitoringId, IngestionEndpoint, MonitoringOfOtherCloud, NotMonitored)

@@ -1,0 +1,112 @@
+"""Where file systems are mounted on the nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+from generator import catalog
+from generator.problems import Problem, Related
+from generator.rules.base import Path, Rule, Site
+from generator.rules.look import figures, quoted
+
+_POINT = re.compile(r"(?:/[A-Za-z0-9_][\w.-]*)+")
+_LONGEST = 255
+
+
+def _points(site: Site) -> Iterator[tuple[Path, str]]:
+    for index, mount in enumerate(site.definition.storage.mounts):
+        yield ("storage", "mounts", index, "path"), mount.path
+
+
+def _normal(point: str) -> str | None:
+    """The mount point without a trailing slash or doubled ones; None when it is not usable at all."""
+    plain = re.sub(r"/+", "/", point[: _LONGEST + 1]).rstrip("/") or "/"
+    return plain if len(plain) <= _LONGEST and (plain == "/" or _POINT.fullmatch(plain)) else None
+
+
+class NotAMountPoint(Rule):
+    id = "E0604"
+    summary = "A mount point is not a plain absolute path."
+    why = "It goes into /etc/fstab, the cluster template and scripts of the nodes."
+    fix = "Write an absolute path of letters, digits, _, - and ., without a slash at its end."
+    source = "https://man7.org/linux/man-pages/man5/fstab.5.html"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for path, point in _points(site):
+            if point != "/" and not (len(point) <= _LONGEST and _POINT.fullmatch(point)):
+                near = _normal(point) or _normal(f"/{point}")
+                text = f"the mount point {quoted(point)} is not a plain absolute path"
+                yield self.problem(path, text, f"for example {near}" if near and near != "/" else "for example /data")
+
+
+class MountPointTwice(Rule):
+    id = "E0605"
+    summary = "Two file systems have the same mount point."
+    why = "The second mount hides the first."
+    fix = "Choose another mount point for one of them."
+    source = "https://man7.org/linux/man-pages/man8/mount.8.html"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        seen: dict[str, Path] = {}
+        for path, point in _points(site):
+            normal = _normal(point)
+            if normal is None:
+                continue
+            if normal in seen:
+                problem = self.problem(path, f"a second file system is mounted at {quoted(normal)}")
+                yield replace(problem, related=(Related("the first one", seen[normal]),))
+            seen.setdefault(normal, path)
+
+
+class ReservedMountPoint(Rule):
+    id = "E0606"
+    summary = "A mount point is reserved."
+    why = (
+        "System, CycleCloud, Slurm and the cluster's own file systems live there; a mount would hide them or be hidden."
+    )
+    fix = "Choose another one, for example /data or /scratch."
+    source = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        reserved: dict[str, str] = catalog.limits()["reserved_mount_points"]["paths"]
+        below = figures()["mount_points_below"]["paths"]
+        for path, point in _points(site):
+            normal = _normal(point)
+            if normal is None:
+                continue
+            owner = next((each for each in below if normal.startswith(f"{each}/") or normal == each), None)
+            if normal in reserved:
+                yield self.problem(
+                    path, f"the mount point {quoted(normal)} is reserved: {reserved[normal]}", "for example /data"
+                )
+            elif owner:
+                reason = reserved.get(owner, "programs of CycleCloud")
+                yield self.problem(
+                    path,
+                    f"the mount point {quoted(normal)} lies below {owner}, which is reserved: {reason}",
+                    "for example /data",
+                )
+
+
+class NestedMountPoint(Rule):
+    id = "W0607"
+    summary = "A mount point lies within another file system."
+    why = "It works only when the outer one is mounted first; nodes do not promise an order."
+    fix = "Choose mount points beside each other."
+    source = "https://man7.org/linux/man-pages/man8/mount.8.html"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        points = {normal: path for path, point in _points(site) if (normal := _normal(point)) and normal != "/"}
+        outer = {*points, "/shared"}
+        for normal, path in points.items():
+            parent = next((str(each) for each in PurePosixPath(normal).parents if str(each) in outer), None)
+            if parent:
+                yield self.problem(
+                    path, f"the mount point {quoted(normal)} lies within the file system {quoted(parent)}"
+                )
+
+
+RULES: tuple[type[Rule], ...] = (NotAMountPoint, MountPointTwice, ReservedMountPoint, NestedMountPoint)

@@ -1,0 +1,199 @@
+"""Names of the deployment, the cluster and its partitions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from generator import catalog
+from generator.problems import Problem, Related
+from generator.rules.base import Rule, Site
+from generator.rules.look import figures, partitions, quoted
+
+_NAME = re.compile(r"[a-z](?:[a-z0-9-]*[a-z0-9])?")
+
+
+def _name_limit(name: str) -> int:
+    value: int = catalog.limits()["names"][name]["value"]
+    return value
+
+
+def _cleaned(name: str, longest: int) -> str | None:
+    """The nearest legal name; None when nothing of the name is left."""
+    legal = re.sub(r"[^a-z0-9]+", "-", name[:200].lower()).strip("-0123456789")[:longest].strip("-")
+    return legal if _NAME.fullmatch(legal) and legal != name else None
+
+
+def _hint(name: str, longest: int) -> str:
+    legal = _cleaned(name, longest)
+    return f"for example '{legal}'" if legal else "use a-z, 0-9 and -, beginning with a letter"
+
+
+class DeploymentName(Rule):
+    id = "E0201"
+    summary = "The name of the deployment does not fit all names that are made from it."
+    why = (
+        "Resource group, network, server VM, tags and (by default) the cluster take their names from it, so it has to "
+        "keep the strictest of their rules: 3 to 40 characters a-z, 0-9 and -, beginning with a letter."
+    )
+    fix = "Choose a name of 3 to 40 characters a-z, 0-9 and -, that begins with a letter and does not end with -."
+    source = "https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        name, rule = site.definition.name, figures()["deployment_name"]
+        if not rule["min"] <= len(name) <= rule["max"]:
+            text = (
+                f"the deployment name {quoted(name)} has {len(name)} characters; {rule['min']} to {rule['max']} are "
+                "allowed"
+            )
+            yield self.problem(("name",), text)
+        elif not _NAME.fullmatch(name):
+            text = (
+                f"the deployment name {quoted(name)} has other signs than a-z, 0-9 and -, or begins or ends with a "
+                "wrong one"
+            )
+            yield self.problem(("name",), text, _hint(name, rule["max"]))
+
+
+class ResourceGroupName(Rule):
+    id = "E0202"
+    summary = "The name of the resource group is not one that Azure accepts."
+    why = (
+        "Azure accepts letters, digits, underscores, hyphens, periods and parentheses, at most 90, not ending in a "
+        "period."
+    )
+    fix = "Choose another name, or leave the key out: <name>-rg."
+    source = "https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        name, longest = site.definition.azure.resource_group, _name_limit("resource_group")
+        if name is None:
+            return
+        if not 1 <= len(name) <= longest:
+            fault = f"has {len(name)} characters; 1 to {longest} are allowed"
+        elif not re.fullmatch(r"[\w().-]+", name):
+            fault = "has other signs than letters, digits, _, -, . and parentheses"
+        elif name.endswith("."):
+            fault = "ends with a period"
+        else:
+            return
+        yield self.problem(("azure", "resource_group"), f"the resource group name {quoted(name)} {fault}")
+
+
+class ClusterName(Rule):
+    id = "E0203"
+    summary = "The cluster name is not the same in CycleCloud, Slurm and host names."
+    why = (
+        "cyclecloud-slurm turns every sign outside a-z, 0-9 and - into -, so that the folder below /sched, Slurm's "
+        "ClusterName and the host names would differ from what was written; Slurm allows 40 characters, CycleCloud "
+        "asks for 3."
+    )
+    fix = "Use 3 to 40 characters a-z, 0-9 and -, beginning with a letter."
+    source = "https://slurm.schedmd.com/slurm.conf.html#OPT_ClusterName"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        name, rule = site.definition.slurm.cluster_name, figures()["cluster_name"]
+        if name is None:
+            return
+        path = ("slurm", "cluster_name")
+        if not rule["min"] <= len(name) <= rule["max"]:
+            text = (
+                f"the cluster name {quoted(name)} has {len(name)} characters; {rule['min']} to {rule['max']} are "
+                "allowed"
+            )
+            yield self.problem(path, text)
+        elif not _NAME.fullmatch(name):
+            text = (
+                f"the cluster name {quoted(name)} has other signs than a-z, 0-9 and -, or begins or ends with a wrong "
+                "one"
+            )
+            yield self.problem(path, text, _hint(name, rule["max"]))
+
+
+class PartitionName(Rule):
+    id = "E0204"
+    summary = "A partition name has signs that host names cannot carry."
+    why = (
+        "The name becomes the node array and part of every host name; an underscore there breaks name resolution, and "
+        "nodes never join."
+    )
+    fix = "Use a-z, 0-9 and -, beginning with a letter and not ending with -."
+    source = "https://github.com/Azure/cyclecloud-slurm/issues/514"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for path, partition in partitions(site):
+            name = partition.name
+            if _NAME.fullmatch(name):
+                continue
+            why = "an underscore" if "_" in name else "other signs than a-z, 0-9 and -"
+            if name and re.fullmatch(r"[a-z0-9-]+", name):
+                why = "a digit or hyphen at its beginning, or a hyphen at its end"
+            text = f"the partition name {quoted(name)} has {why}" if name else "a partition has an empty name"
+            yield self.problem((*path, "name"), text, _hint(name, 30))
+
+
+class PartitionTwice(Rule):
+    id = "E0205"
+    summary = "Two partitions have the same name."
+    why = "azslurm disables node arrays that share a static partition and says so only in its log."
+    fix = "Rename one of them."
+    source = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        seen: dict[str, tuple[str | int, ...]] = {}
+        for path, partition in partitions(site):
+            key = partition.name.lower()
+            if key in seen:
+                problem = self.problem((*path, "name"), f"a second partition has the name {quoted(partition.name)}")
+                yield replace(problem, related=(Related("the first one", seen[key]),))
+            else:
+                seen[key] = (*path, "name")
+
+
+class PartitionReserved(Rule):
+    id = "E0206"
+    summary = "A partition has a name that the cluster template or Slurm uses for something else."
+    why = "The template would have two sections of one name, or Slurm would read the name as a keyword."
+    fix = "Choose another name."
+    source = "https://github.com/Azure/cyclecloud-slurm/blob/4.0.9/templates/slurm.txt"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        reserved = figures()["reserved_partition_names"]["values"]
+        for path, partition in partitions(site):
+            reason = reserved.get(partition.name.lower())
+            if reason:
+                yield self.problem(
+                    (*path, "name"), f"the partition name {quoted(partition.name)} is reserved: {reason}"
+                )
+
+
+class HostNameTooLong(Rule):
+    id = "E0207"
+    summary = "Cluster name, partition name and node number together are too long for a host name."
+    why = "Nodes are called <cluster>-<partition>-<number>; a label of a host name has at most 63 characters."
+    fix = "Shorten the partition's name or slurm.cluster_name."
+    source = "https://man7.org/linux/man-pages/man7/hostname.7.html"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        cluster = site.definition.slurm.cluster_name or site.definition.name
+        longest = _name_limit("host_name_label")
+        for path, partition in partitions(site):
+            host = f"{cluster}-{partition.name}-{partition.max_nodes}"
+            if len(host) > longest:
+                text = (
+                    f"partition {quoted(partition.name)}: its host name {quoted(host)} has {len(host)} characters, at "
+                    f"most {longest} are possible"
+                )
+                yield self.problem((*path, "name"), text, f"shorten the names by {len(host) - longest} characters")
+
+
+RULES: tuple[type[Rule], ...] = (
+    DeploymentName,
+    ResourceGroupName,
+    ClusterName,
+    PartitionName,
+    PartitionTwice,
+    PartitionReserved,
+    HostNameTooLong,
+)

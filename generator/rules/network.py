@@ -1,0 +1,222 @@
+"""The way in, the hub, an existing network and the DNS zone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from ipaddress import IPv4Network
+
+from generator.model.slurm import NewDatabase
+from generator.model.storage import LustreMount, NetApp
+from generator.problems import Problem
+from generator.rules.azure_names import ID_FORM
+from generator.rules.base import Path, Rule, Site
+from generator.rules.look import figures, given, meant, quoted, resource_id_fault
+from generator.rules.prefixes import prefix
+
+
+class PublicWithoutSources(Rule):
+    id = "E0313"
+    summary = "The server gets a public address, but nobody may reach it."
+    why = "With access public only listed sources pass the firewall; an empty list shuts everybody out."
+    fix = "List the prefixes of your users in network.allowed_sources."
+    source = "https://learn.microsoft.com/azure/virtual-network/network-security-groups-overview"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        network = site.definition.network
+        if network.access == "public" and not network.allowed_sources:
+            yield self.problem(
+                ("network", "access"),
+                "access is public, but network.allowed_sources lists nobody",
+                "allowed_sources: [203.0.113.7/32], with the address that your users come from",
+            )
+
+
+class OpenToAll(Rule):
+    id = "E0314"
+    summary = "The server is open to the whole internet."
+    why = "The portal of CycleCloud can create and delete VMs in your subscription; it must not face everybody."
+    fix = "List the prefixes of your users."
+    source = "https://learn.microsoft.com/azure/cyclecloud/concepts/security-best-practices"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for index, text in enumerate(site.definition.network.allowed_sources):
+            network = prefix(text)
+            if network is not None and network.prefixlen == 0:
+                yield self.problem(
+                    ("network", "allowed_sources", index), f"{text} lets the whole internet reach the server"
+                )
+
+
+class PrivateSource(Rule):
+    id = "W0315"
+    summary = "An allowed source is a private prefix."
+    why = "Traffic reaches a public address from public addresses; a private source never matches."
+    fix = "Write the public address of your site, or use access hub or bastion."
+    source = "https://www.rfc-editor.org/rfc/rfc1918"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        private = [IPv4Network(text) for text in figures()["address_ranges"]["private"]]
+        for index, text in enumerate(site.definition.network.allowed_sources):
+            network = prefix(text)
+            if network is not None and any(network.subnet_of(range_) for range_ in private):
+                yield self.problem(
+                    ("network", "allowed_sources", index),
+                    f"{text} is private, so no traffic to a public address comes from it",
+                )
+
+
+class HubMissing(Rule):
+    id = "E0316"
+    summary = "Access through a hub is asked for, but no hub is named."
+    why = "Without the peering nobody reaches the server."
+    fix = "Add network.hub with the hub's vnet_id; it may be left to an environment variable."
+    source = "https://learn.microsoft.com/azure/virtual-network/virtual-network-peering-overview"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        network = site.definition.network
+        if (
+            network.access == "hub"
+            and network.existing is None
+            and (network.hub is None or network.hub.vnet_id is None)
+        ):
+            hint = "hub: {vnet_id: ${HUB_VNET_ID}}"
+            yield self.problem(("network", "access"), "access is hub, but network.hub names no hub network", hint)
+
+
+class SettingWithoutEffect(Rule):
+    id = "E0317"
+    summary = "A setting belongs to another kind of access."
+    why = "It would have no effect, which is hardly what was meant."
+    fix = "Remove the setting, or change network.access."
+    source = "https://learn.microsoft.com/azure/bastion/bastion-overview"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        network = site.definition.network
+        if network.hub is not None and network.access != "hub":
+            yield self.problem(
+                ("network", "hub"), f"network.hub is given, but access is {network.access}", "access: hub", on_key=True
+            )
+        if network.allowed_sources and network.access != "public":
+            text = f"network.allowed_sources is given, but access is {network.access}"
+            yield self.problem(("network", "allowed_sources"), text, "access: public", on_key=True)
+
+
+class ExistingAndNew(Rule):
+    id = "E0318"
+    summary = "An existing network is named together with settings of a new one."
+    why = "Nothing is created in an existing network, so its prefixes cannot be chosen here."
+    fix = "Remove network.existing, or remove the settings of the new network."
+    source = "https://learn.microsoft.com/azure/virtual-network/virtual-networks-overview"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        if site.definition.network.existing is None:
+            return
+        for path in (("network", "address_space"), ("network", "subnets")):
+            if given(site, path):
+                text = f"network.{path[1]} has no effect in the existing network that network.existing names"
+                yield self.problem(path, text, on_key=True)
+
+
+class ExistingSubnetMissing(Rule):
+    id = "E0319"
+    summary = "An existing network lacks the subnet that a service needs."
+    why = (
+        "NetApp Files, Managed Lustre and MySQL each need a subnet of their own, which is not created in somebody's "
+        "network."
+    )
+    fix = "Create the subnet and name it in network.existing.subnets."
+    source = "https://learn.microsoft.com/azure/virtual-network/subnet-delegation-overview"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        existing = site.definition.network.existing
+        if existing is None:
+            return
+        for role, reason in _needed_roles(site):
+            if getattr(existing.subnets, role) is None:
+                path: Path = ("network", "existing", "subnets")
+                text = f"network.existing.subnets names no {role} subnet, which {reason} needs"
+                yield self.problem(path, text, f"{role}: <name of the subnet>", on_key=True)
+
+
+def _needed_roles(site: Site) -> Iterator[tuple[str, str]]:
+    storage = site.definition.storage
+    if any(isinstance(each, NetApp) for each in (storage.home, storage.sched, *storage.mounts)):
+        yield "netapp", "NetApp Files"
+    if any(isinstance(mount, LustreMount) for mount in storage.mounts):
+        yield "lustre", "Managed Lustre"
+    if isinstance(site.definition.slurm.accounting, NewDatabase):
+        yield "database", "the accounting database"
+
+
+class BlobDnsZone(Rule):
+    id = "E0320"
+    summary = "The DNS zone of the locker's end point is not new, none or an id of such a zone."
+    why = "Server and nodes find the locker's private address through this zone."
+    fix = "Write new, none, or the resource id of the privatelink.blob zone."
+    source = "https://learn.microsoft.com/azure/private-link/private-endpoint-dns"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        value, path = site.definition.network.blob_dns_zone, ("network", "blob_dns_zone")
+        if value in ("new", "none"):
+            return
+        if not value.startswith("/"):
+            hint = meant(value, ("new", "none")) or "new, none, or the resource id of a zone"
+            yield self.problem(path, f"network.blob_dns_zone cannot be {quoted(value)}", hint)
+            return
+        fault = resource_id_fault(value, "Microsoft.Network", "privateDnsZones")
+        zone = figures()["blob_dns_suffix"]["values"][site.definition.azure.cloud]
+        if fault:
+            yield self.problem(path, f"network.blob_dns_zone {quoted(value)} {fault}", ID_FORM)
+        elif value.rsplit("/", 1)[1].lower() != zone:
+            yield self.problem(
+                path, f"network.blob_dns_zone names the zone {quoted(value.rsplit('/', 1)[1])}; the locker needs {zone}"
+            )
+
+
+class NoNatGateway(Rule):
+    id = "W0321"
+    summary = "The new network has no NAT gateway."
+    why = (
+        "Nodes install Slurm from packages.microsoft.com when they start; since 2026-03-31 new networks have no "
+        "default outbound access, so without another route no node becomes ready."
+    )
+    fix = "Set network.nat_gateway: true, or silence this rule with the route that exists."
+    source = "https://learn.microsoft.com/azure/virtual-network/ip-services/default-outbound-access"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        network = site.definition.network
+        if network.existing is None and not network.nat_gateway:
+            text = "network.nat_gateway is off, so nodes need another route to the internet to install their packages"
+            yield self.problem(("network", "nat_gateway"), text)
+
+
+_HOST = re.compile(
+    r"(?=.{1,253}$)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*"
+)
+
+
+def host_fault(text: str) -> str | None:
+    """What is wrong with a host name or IPv4 address; None when it is one."""
+    if re.fullmatch(r"[0-9.]+", text):
+        octets = text.split(".")
+        good = len(octets) == 4 and all(octet.isdecimal() and len(octet) <= 3 and int(octet) <= 255 for octet in octets)
+        return None if good else "is not an IPv4 address"
+    if len(text) <= 253 and _HOST.fullmatch(text):
+        return None
+    if "/" in text or "://" in text:
+        return "is not a host name or IPv4 address; it must stand alone, without scheme, path or prefix length"
+    return "is not a host name or IPv4 address"
+
+
+RULES: tuple[type[Rule], ...] = (
+    PublicWithoutSources,
+    OpenToAll,
+    PrivateSource,
+    HubMissing,
+    SettingWithoutEffect,
+    ExistingAndNew,
+    ExistingSubnetMissing,
+    BlobDnsZone,
+    NoNatGateway,
+)

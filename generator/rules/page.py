@@ -1,0 +1,60 @@
+"""docs/rules.md: every rule with its reason, its remedy and where to read more."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from generator.problems import RuleInfo, can_be_silenced
+from generator.rules import SUBJECTS, all_rules
+
+_HEAD = """\
+# Rules
+
+What `cycleforge validate` checks. `cycleforge explain ID` prints the same text offline. The letter of an id is its
+level: `E` an error, which stops the build; `W` a warning; `I` advice. The first two digits are the subject. An id is
+never reused.
+
+A rule that does not apply is silenced in the definition, with the reason:
+
+```yaml
+silence:
+  - rule: W0502
+    reason: All users of this cluster come for its GPUs.
+```
+
+This page is generated from the rules; `make reference` writes it.
+"""
+
+
+def render() -> str:
+    """The whole page."""
+    infos = all_rules()
+    parts = [_HEAD, _overview(infos)]
+    for subject, group in groupby(infos, key=_subject):
+        parts.append(f"## {subject[0].upper()}{subject[1:]}\n")
+        parts += [_section(info) for info in group]
+    return "\n".join(parts)
+
+
+def _subject(info: RuleInfo) -> str:
+    return SUBJECTS.get(info.id[1:3], info.subject)
+
+
+def _overview(infos: tuple[RuleInfo, ...]) -> str:
+    rows = [f"| [{info.id}](#{info.id.lower()}) | {_subject(info)} | {_cell(info.summary)} |" for info in infos]
+    return "\n".join(("| id | subject | what |", "|---|---|---|", *rows, ""))
+
+
+def _section(info: RuleInfo) -> str:
+    lines = [f"### {info.id}\n", f"**{info.summary}**\n", f"{info.why}\n", f"*Remedy:* {info.fix}\n"]
+    if info.source:
+        lines.append(
+            f"*Read more:* <{info.source}>\n" if info.source.startswith("https://") else f"*Read more:* {info.source}\n"
+        )
+    if not can_be_silenced(info.id):
+        lines.append("*Always counts; cannot be silenced.*\n")
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

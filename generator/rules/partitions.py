@@ -1,0 +1,171 @@
+"""The partitions together, login nodes, and attributes of nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from generator.problems import Problem, Related
+from generator.rules.base import Rule, Site
+from generator.rules.look import PARTITIONS, figures, gpus, limit, listed, partition_label, partitions, quoted, roles
+
+
+class DefaultPartition(Rule):
+    id = "E0501"
+    summary = "There is no default partition, or more than one."
+    why = (
+        "Slurm refuses jobs without a partition when none is the default; with two, azslurm writes both and the last "
+        "line wins."
+    )
+    fix = "Set default: true on exactly one partition."
+    source = "https://github.com/Azure/cyclecloud-slurm/issues/294"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        every = list(partitions(site))
+        defaults = [(path, partition) for path, partition in every if partition.default]
+        if not defaults and len(every) > 1:
+            names = listed(quoted(partition.name) for _, partition in every[:5])
+            yield self.problem(
+                PARTITIONS,
+                f"none of the {len(every)} partitions is the default",
+                f"default: true for one of {names}",
+                on_key=True,
+            )
+        for path, partition in defaults[1:]:
+            first_path, first = defaults[0]
+            problem = self.problem(
+                (*path, "default"), f"{partition_label(partition)} is a second default beside {quoted(first.name)}"
+            )
+            yield replace(problem, related=(Related("the first one", (*first_path, "default")),))
+
+
+class CostlyDefault(Rule):
+    id = "W0502"
+    summary = "The default partition has GPUs although there is a CPU partition."
+    why = (
+        "Every job without --partition, a hello world too, starts a GPU node and pays for it until it is idle long "
+        "enough."
+    )
+    fix = "Make the CPU partition the default, or silence this rule if all users come for GPUs."
+    source = "https://slurm.schedmd.com/slurm.conf.html#OPT_Default"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        every = list(partitions(site))
+        cheap = [partition.name for _, partition in every if not gpus(partition.vm_size)]
+        for path, partition in every:
+            count = gpus(partition.vm_size)
+            if partition.default and count and cheap:
+                text = (
+                    f"{partition_label(partition)} is the default, so a job without --partition starts a node with "
+                    f"{count} GPUs"
+                )
+                yield self.problem((*path, "default"), text, f"default: true for {quoted(cheap[0])}")
+
+
+class TooManyNodes(Rule):
+    id = "E0503"
+    summary = "The partitions together have more nodes than Slurm is set up for."
+    why = "cyclecloud-slurm writes MaxNodeCount=10000; slurmctld does not start with more nodes."
+    fix = "Lower max_nodes of some partitions."
+    source = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        total, most = sum(partition.max_nodes for _, partition in partitions(site)), limit("slurm_max_node_count")
+        if total > most:
+            yield self.problem(
+                PARTITIONS, f"the partitions together may have {total} nodes, Slurm is set up for {most}", on_key=True
+            )
+
+
+class LoginCount(Rule):
+    id = "E0505"
+    summary = "More login nodes start than are allowed."
+    why = "CycleCloud starts no node beyond the upper limit."
+    fix = "Raise login.max_count, or lower login.count."
+    source = "https://github.com/Azure/cyclecloud-slurm/blob/4.0.9/templates/slurm.txt"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        login = site.definition.slurm.login
+        if login.max_count is not None and login.count > login.max_count:
+            text = f"login.count is {login.count}, but login.max_count allows {login.max_count}"
+            yield self.problem(("slurm", "login", "max_count"), text, f"max_count: {login.count}")
+
+
+class IdleGpus(Rule):
+    id = "W0506"
+    summary = "GPU nodes run all the time."
+    why = "Without autoscaling every node of every partition starts and is paid for until somebody stops it."
+    fix = "Set slurm.autoscale: true, or silence this rule if the capacity is reserved and paid for anyway."
+    source = "https://azure.microsoft.com/pricing/details/virtual-machines/linux/"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        if site.definition.slurm.autoscale:
+            return
+        pools = [
+            f"{partition.max_nodes} × {partition.vm_size} in {partition_label(partition)}"
+            for _, partition in partitions(site)
+            if gpus(partition.vm_size)
+        ]
+        if pools:
+            more = f" and {len(pools) - 5} more" if len(pools) > 5 else ""
+            yield self.problem(
+                ("slurm", "autoscale"),
+                f"autoscale is off, so these run and cost all the time: {', '.join(pools[:5])}{more}",
+            )
+
+
+class OwnedAttribute(Rule):
+    id = "E0507"
+    summary = "A node attribute is one that the cluster template sets itself."
+    why = "The template would have the key twice, and what azslurm assumes about the cluster would no longer hold."
+    fix = "Remove the attribute; the message names the key of the definition that does the same."
+    source = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        owned = figures()["owned_attributes"]["keys"]
+        for node in roles(site):
+            for key in node.settings.configuration:
+                lower = key.lower()
+                prefix = next((name for name in owned if lower == name or lower.startswith(f"{name}.")), None)
+                if prefix:
+                    text = f"{node.label}: the attribute {quoted(key)} belongs to the cluster template"
+                    yield self.problem((*node.path, "configuration", key), text, owned[prefix], on_key=True)
+
+
+_ATTRIBUTE = re.compile(r"[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*")
+
+
+class BadAttribute(Rule):
+    id = "E0508"
+    summary = "A node attribute does not fit into one line of the cluster template."
+    why = "Keys are words joined by dots; a line break in a value would begin another key or section."
+    fix = "Use letters, digits, _, - and dots in the key and one line in the value."
+    source = "https://learn.microsoft.com/azure/cyclecloud/cluster-references/configuration-reference"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for node in roles(site):
+            for key, value in node.settings.configuration.items():
+                path = (*node.path, "configuration", key)
+                if len(key) > 256 or not _ATTRIBUTE.fullmatch(key):
+                    yield self.problem(
+                        path,
+                        f"{node.label}: the attribute {quoted(key)} is not a key of words joined by dots",
+                        on_key=True,
+                    )
+                elif isinstance(value, str) and not all(sign.isprintable() or sign == "\t" for sign in value):
+                    yield self.problem(
+                        path,
+                        f"{node.label}: the value of the attribute {quoted(key)} has a line break or control character",
+                    )
+
+
+RULES: tuple[type[Rule], ...] = (
+    DefaultPartition,
+    CostlyDefault,
+    TooManyNodes,
+    LoginCount,
+    IdleGpus,
+    OwnedAttribute,
+    BadAttribute,
+)

@@ -1,0 +1,175 @@
+"""Whether prefixes are prefixes: syntax, host bits, private and forbidden ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv4Network, IPv6Network
+
+from generator.plan.subnets import parse_network
+from generator.problems import Problem
+from generator.rules.base import Path, Rule, Site
+from generator.rules.look import figures, given, quoted
+
+_VNET_FAQ = "https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq"
+
+
+def prefix(text: str) -> IPv4Network | None:
+    """The network when the text is exactly how Azure writes it; None otherwise."""
+    network = parse_network(text) if len(text) <= 18 else None
+    return network if network is not None and str(network) == text else None
+
+
+def own_prefixes(site: Site) -> Iterator[tuple[Path, str]]:
+    """Address space and subnets of a new network, as far as they are used."""
+    network = site.definition.network
+    if network.existing is not None:
+        return
+    yield ("network", "address_space"), network.address_space
+    for role in type(network.subnets).model_fields:
+        text = getattr(network.subnets, role)
+        if text is not None:
+            yield ("network", "subnets", role), text
+
+
+def foreign_prefixes(site: Site) -> Iterator[tuple[Path, str]]:
+    """Prefixes of others: the hub's and the allowed sources."""
+    network = site.definition.network
+    for index, text in enumerate(network.hub.address_spaces if network.hub else ()):
+        yield ("network", "hub", "address_spaces", index), text
+    for index, text in enumerate(network.allowed_sources):
+        yield ("network", "allowed_sources", index), text
+
+
+class NotAPrefix(Rule):
+    id = "E0301"
+    summary = "A prefix is not one."
+    why = "Azure wants the network address and its length, without host bits: 10.50.0.0/20."
+    fix = "Write <network address>/<length>; the hint names the network that the address lies in."
+    source = _VNET_FAQ
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for path, text in (*own_prefixes(site), *foreign_prefixes(site)):
+            if prefix(text) is None:
+                fault, hint = self._fault(text)
+                yield self.problem(path, f"{quoted(text)} {fault}", hint)
+
+    def _fault(self, text: str) -> tuple[str, str | None]:
+        example = "for example 10.50.0.0/20"
+        if len(text) > 49:
+            return "is not a prefix", example
+        try:
+            loose = IPv4Network(text, strict=False)
+        except ValueError:
+            try:
+                IPv6Network(text, strict=False)
+            except ValueError:
+                return "is not a prefix", example
+            return "is an IPv6 prefix; CycleCloud clusters use IPv4", example
+        if "/" not in text:
+            return (
+                "is an address without a length",
+                f"write {text}/32 for this address alone" if loose.prefixlen == 32 else None,
+            )
+        if parse_network(text) is None:
+            return "has bits set beyond its length", f"the network is {loose}"
+        return "is not written as a network address and a length", f"write {loose}"
+
+
+class NotPrivate(Rule):
+    id = "W0302"
+    summary = "The network uses public addresses."
+    why = "Hosts of the internet that own these addresses cannot be reached from the cluster."
+    fix = "Choose a range within 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16."
+    source = "https://www.rfc-editor.org/rfc/rfc1918"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        rule = figures()["address_ranges"]
+        private = [IPv4Network(text) for text in rule["private"]]
+        for path, text in own_prefixes(site):
+            network = prefix(text)
+            if network is None or refused_range(network) or any(network.subnet_of(range_) for range_ in private):
+                continue
+            if path[1] == "address_space":
+                yield self.problem(path, f"the address space {text} is not a private range of RFC 1918")
+
+
+def refused_range(network: IPv4Network) -> str | None:
+    """Why Azure refuses these addresses in a virtual network; None when it does not."""
+    for text, reason in figures()["address_ranges"]["refused"].items():
+        if network.overlaps(IPv4Network(text)):
+            return f"{text} ({reason})"
+    return None
+
+
+class RefusedRange(Rule):
+    id = "E0303"
+    summary = "The network contains addresses that Azure refuses."
+    why = "Loopback, link-local, multicast and Azure's own service address cannot be part of a virtual network."
+    fix = "Choose a range within 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16."
+    source = _VNET_FAQ
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for path, text in own_prefixes(site):
+            network = prefix(text)
+            reason = refused_range(network) if network else None
+            if reason:
+                yield self.problem(path, f"{text} contains {reason}, which Azure refuses")
+
+
+class OutsideAddressSpace(Rule):
+    id = "E0304"
+    summary = "A subnet lies outside the address space."
+    why = "Azure creates subnets only within the address space of their network."
+    fix = "Choose a prefix within network.address_space, or enlarge the address space."
+    source = _VNET_FAQ
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        space = prefix(site.definition.network.address_space)
+        for path, text in own_prefixes(site):
+            network = prefix(text)
+            if space is not None and network is not None and len(path) == 3 and not network.subnet_of(space):
+                yield self.problem(path, f"the {path[2]} subnet {text} lies outside the address space {space}")
+
+
+class HubPrefixTwice(Rule):
+    id = "W0312"
+    summary = "Two prefixes of the hub overlap."
+    why = "One of them is superfluous, or one of them is wrong."
+    fix = "Remove the narrower prefix, or correct it."
+    source = _VNET_FAQ
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        hub = site.definition.network.hub
+        seen: list[IPv4Network] = []
+        for index, text in enumerate(hub.address_spaces if hub else ()):
+            network = prefix(text)
+            if network is None:
+                continue
+            other = next((each for each in seen[:256] if each.overlaps(network)), None)
+            if other is not None:
+                yield self.problem(
+                    ("network", "hub", "address_spaces", index), f"the hub prefix {text} overlaps {other}"
+                )
+            seen.append(network)
+
+
+class OverlapsHub(Rule):
+    id = "E0311"
+    summary = "The network overlaps the hub or a network behind it."
+    why = "Azure refuses to peer networks that overlap, and routes to overlapping networks behind the gateway are lost."
+    fix = "Choose an address space that neither the hub nor a network behind its gateway uses."
+    source = "https://learn.microsoft.com/azure/virtual-network/virtual-network-peering-overview"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        network = site.definition.network
+        space = prefix(network.address_space) if network.existing is None else None
+        for index, text in enumerate(network.hub.address_spaces if network.hub else ()):
+            other = prefix(text)
+            if space is not None and other is not None and space.overlaps(other):
+                path: Path = ("network", "address_space")
+                if not given(site, path):
+                    path = ("network", "hub", "address_spaces", index)
+                yield self.problem(path, f"the address space {space} overlaps the hub prefix {text}")
+
+
+RULES: tuple[type[Rule], ...] = (NotAPrefix, NotPrivate, RefusedRange, OutsideAddressSpace, OverlapsHub, HubPrefixTwice)

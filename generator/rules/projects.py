@@ -1,0 +1,224 @@
+"""Cluster-init projects: shipped, local and from the locker."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+
+from generator import assets
+from generator.problems import Problem, Related
+from generator.rules.base import Path, Rule, Site
+from generator.rules.look import choose_from, figures, listed, quoted, roles
+
+_PROJECTS = "https://learn.microsoft.com/azure/cyclecloud/how-to/projects"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@cache
+def shipped_projects() -> Mapping[str, tuple[str, ...]]:
+    """Names of the projects that come with CycleForge, each with its specs."""
+    return {
+        path.parent.name: tuple(sorted(spec.name for spec in (path.parent / "specs").glob("*") if spec.is_dir()))
+        for path in sorted(assets.folder("projects").glob("*/project.ini"))
+    }
+
+
+def known_specs(site: Site) -> dict[str, tuple[str, ...] | None]:
+    """Every project that a role may name; its specs, or None where they are not known."""
+    specs: dict[str, tuple[str, ...] | None] = dict(shipped_projects())
+    for project in site.definition.projects:
+        local = site.local_projects.get(project.name)
+        specs.setdefault(project.name, local.specs if local and not local.problem and project.path else None)
+    return specs
+
+
+def references(site: Site) -> Iterator[tuple[str, Path, str]]:
+    """Every place where a role names a project: the role, the path, `name` or `name:spec`."""
+    for node in roles(site):
+        for key in ("projects", "extra_projects"):
+            for index, reference in enumerate(getattr(node.settings, key) or ()):
+                yield node.label, (*node.path, key, index), reference
+
+
+class UnknownProject(Rule):
+    id = "E1501"
+    summary = "A role names a project that does not exist."
+    why = "A node that refers to a project without a manifest in the locker never becomes ready."
+    fix = "Correct the name, or declare the project below `projects`."
+    source = _PROJECTS
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        known = known_specs(site)
+        for label, path, reference in references(site):
+            name, *rest = reference.split(":")
+            if len(rest) > 1 or not _NAME.fullmatch(name):
+                text = f"{label}: {quoted(reference)} is not a project, written as name or name:spec"
+                yield self.problem(path, text, f"{name}:{rest[0]}" if rest and _NAME.fullmatch(name) else None)
+            elif name not in known:
+                yield self.problem(
+                    path, f"{label}: there is no project {quoted(name)}", choose_from(name, tuple(known))
+                )
+
+
+class UnknownSpec(Rule):
+    id = "E1502"
+    summary = "A role names a spec that its project does not have."
+    why = "A node that refers to a spec without a manifest in the locker never becomes ready."
+    fix = "Name a spec that the project has."
+    source = _PROJECTS
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        known = known_specs(site)
+        for label, path, reference in references(site):
+            name, *rest = reference.split(":")
+            specs = known.get(name)
+            spec = rest[0] if rest else "default"
+            if specs is not None and len(rest) <= 1 and spec not in specs:
+                text = f"{label}: the project {quoted(name)} has no spec {quoted(spec)}"
+                yield self.problem(path, text, choose_from(spec, specs) if specs else "it has no specs")
+
+
+class LocalProjectProblem(Rule):
+    id = "E1503"
+    summary = "A local project cannot be used."
+    why = (
+        "Its folder travels with the deployment and is uploaded on the server; what is wrong with it shows here "
+        "already."
+    )
+    fix = "Mend what the message says; a project has a project.ini and specs/<name>/cluster-init/scripts."
+    source = _PROJECTS
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for index, project in enumerate(site.definition.projects):
+            local = site.local_projects.get(project.name)
+            if project.path is not None and project.version is None and local is not None and local.problem:
+                yield self.problem(("projects", index, "path"), f"project {quoted(project.name)}: {local.problem}")
+
+
+class PathOrVersion(Rule):
+    id = "E1504"
+    summary = "A project has neither a path nor a version, or both."
+    why = (
+        "A local project is read from its path, with the version of its project.ini; one in the locker is known by "
+        "its version."
+    )
+    fix = "Give path for a local project, or version for one that already lies in the locker."
+    source = _PROJECTS
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for index, project in enumerate(site.definition.projects):
+            if project.path is None and project.version is None:
+                text = f"project {quoted(project.name)} has neither path nor version"
+                yield self.problem(
+                    ("projects", index), text, "path: <folder>, or version: <version in the locker>", on_key=True
+                )
+            elif project.path is not None and project.version is not None:
+                text = (
+                    f"project {quoted(project.name)} has path and version; a local project has its version in "
+                    "project.ini"
+                )
+                yield self.problem(("projects", index, "version"), text, on_key=True)
+
+
+class ProjectNameTaken(Rule):
+    id = "E1505"
+    summary = "A project has the name of another one."
+    why = "In the locker both would lie in the same folder."
+    fix = "Rename the project, also in its project.ini."
+    source = _PROJECTS
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        built_in = figures()["built_in_projects"]["values"]
+        seen: dict[str, int] = {}
+        for index, project in enumerate(site.definition.projects):
+            path: Path = ("projects", index, "name")
+            if project.name.lower() in built_in:
+                yield self.problem(
+                    path, f"the project name {quoted(project.name)} is taken: {built_in[project.name.lower()]}"
+                )
+            elif project.name in shipped_projects():
+                yield self.problem(
+                    path, f"the project name {quoted(project.name)} is taken by a project that comes with CycleForge"
+                )
+            elif project.name in seen:
+                problem = self.problem(path, f"a second project has the name {quoted(project.name)}")
+                first = Related("the first one", ("projects", seen[project.name], "name"))
+                yield replace(problem, related=(first,))
+            seen.setdefault(project.name, index)
+
+
+class ProjectName(Rule):
+    id = "E1506"
+    summary = "A project's name or version is not usable in the locker."
+    why = "Both become part of blob paths and of references like name:spec:version, so : and / and blanks cannot occur."
+    fix = "Use letters, digits, ., _ and -, beginning with a letter or digit."
+    source = _PROJECTS
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for index, project in enumerate(site.definition.projects):
+            for key in ("name", "version"):
+                value = getattr(project, key)
+                if value is not None and not _NAME.fullmatch(value):
+                    text = f"the project {key} {quoted(value)} is not 1 to 64 letters, digits, ., _ and -"
+                    yield self.problem(("projects", index, key), text)
+
+
+class UnusedProject(Rule):
+    id = "W1508"
+    summary = "A declared project is attached to no role."
+    why = "It is uploaded, but no node runs it."
+    fix = "Add it to extra_projects of a role, or remove it."
+    source = _PROJECTS
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        used = {reference.split(":")[0] for _, _, reference in references(site)}
+        for index, project in enumerate(site.definition.projects):
+            if project.name not in used:
+                yield self.problem(("projects", index, "name"), f"no role runs the project {quoted(project.name)}")
+
+
+class AttachedTwice(Rule):
+    id = "W1509"
+    summary = "A role names the same project twice."
+    why = "CycleCloud runs a spec once per node; the second entry has no effect or changes the order."
+    fix = "Remove one of them."
+    source = _PROJECTS
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        seen: set[tuple[Path, str]] = set()
+        for label, path, reference in references(site):
+            name, _, spec = reference.partition(":")
+            key = (path[:-2], f"{name}:{spec or 'default'}")
+            if key in seen:
+                yield self.problem(path, f"{label}: the project {quoted(reference)} is named twice")
+            seen.add(key)
+
+
+class DefaultsReplaced(Rule):
+    id = "I1510"
+    summary = "A role's list of projects leaves out shipped ones that its VM size would get."
+    why = "`projects` replaces the choice made from role and VM size; `extra_projects` adds to it."
+    fix = "Use extra_projects if the shipped projects should run too; silence this rule if not."
+    source = _PROJECTS
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for node in roles(site):
+            chosen = node.settings.projects
+            if chosen is not None and not any(reference.split(":")[0] in shipped_projects() for reference in chosen):
+                text = f"{node.label} runs none of the shipped projects ({listed(shipped_projects())})"
+                yield self.problem((*node.path, "projects"), text, on_key=True)
+
+
+RULES: tuple[type[Rule], ...] = (
+    UnknownProject,
+    UnknownSpec,
+    LocalProjectProblem,
+    PathOrVersion,
+    ProjectNameTaken,
+    ProjectName,
+    UnusedProject,
+    AttachedTwice,
+    DefaultsReplaced,
+)

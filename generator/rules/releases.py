@@ -1,0 +1,308 @@
+"""The compatibility table: CycleCloud release, cyclecloud-slurm, Slurm, operating systems."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from generator import catalog
+from generator.problems import Problem
+from generator.rules.azure_names import is_gallery_image
+from generator.rules.base import Path, Rule, Site
+from generator.rules.look import GUID, choose_from, first_given, image_facts, is_urn, listed, meant, quoted, roles
+
+_NOTES = "https://learn.microsoft.com/azure/cyclecloud/release-notes"
+_SLURM = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
+_RELEASE: Path = ("server", "release")
+
+
+def release_row(site: Site) -> Mapping[str, Any] | None:
+    """The row of the chosen or default CycleCloud release."""
+    return catalog.release(site.definition.server.release or catalog.releases()["defaults"]["cyclecloud"])
+
+
+def projects_of(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """The cyclecloud-slurm versions that a server release may bring, likeliest first."""
+    project = row["slurm_project"]
+    named = (project["version"],) if project["version"] else ()
+    return tuple(dict.fromkeys((*named, *project.get("candidates", ()))))
+
+
+def project_row(site: Site) -> Mapping[str, Any] | None:
+    """The row of the chosen cyclecloud-slurm version, else of the one that the server brings."""
+    version = site.definition.slurm.project_version
+    if version is not None:
+        return catalog.slurm_project(version)
+    row = release_row(site)
+    versions = projects_of(row) if row else ()
+    return catalog.slurm_project(versions[0]) if versions else None
+
+
+def operating_systems(site: Site) -> Sequence[Mapping[str, Any]]:
+    """Operating systems of the cyclecloud-slurm version; the server release's where the project publishes none."""
+    project, release = project_row(site), release_row(site)
+    return (project or {}).get("os") or (release or {}).get("os") or ()
+
+
+def os_row(site: Site, os: str) -> Mapping[str, Any] | None:
+    """What cyclecloud-slurm does on one operating system."""
+    return next((row for row in operating_systems(site) if row["os"] == os), None)
+
+
+def _is_4(version: str) -> bool:
+    return version.split(".")[0] == "4"
+
+
+def _deployable() -> list[str]:
+    rows = catalog.releases()["matrix"]
+    return [
+        row["cyclecloud"]
+        for row in rows
+        if row["image_version"] and projects_of(row) and all(map(_is_4, projects_of(row)))
+    ]
+
+
+class UnknownRelease(Rule):
+    id = "E0701"
+    summary = "The CycleCloud release is not in the compatibility table."
+    why = "Server, cyclecloud-slurm and Slurm belong together; a release without a row cannot be checked."
+    fix = "Choose a release that `cycleforge list releases` shows."
+    source = _NOTES
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        release = site.definition.server.release
+        if release is not None and catalog.release(release) is None:
+            known = [row["cyclecloud"] for row in catalog.releases()["matrix"]]
+            hint = meant(release, known) or f"known: {', '.join(_deployable())}"
+            yield self.problem(_RELEASE, f"the CycleCloud release {quoted(release)} is not known", hint)
+
+
+class UnknownBuild(Rule):
+    id = "E0702"
+    summary = "The marketplace image of the CycleCloud release is not known."
+    why = "Image versions carry a build date that nobody published for this release, and a guess fails at deployment."
+    fix = "Choose a release whose image is known, or name your own image by server.image_id."
+    source = _NOTES
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        row, server = release_row(site), site.definition.server
+        if row is not None and row["image_version"] is None and server.image_id is None:
+            yield self.problem(
+                _RELEASE,
+                f"the build number of CycleCloud {row['cyclecloud']}'s marketplace image is not published",
+                f"release: {catalog.releases()['defaults']['cyclecloud']}, or server.image_id",
+            )
+
+
+class SlurmNotOffered(Rule):
+    id = "E0703"
+    summary = "The Slurm version does not belong to the cyclecloud-slurm version."
+    why = "Each cyclecloud-slurm release installs one Slurm version; another one fails when the first node starts."
+    fix = "Leave slurm.version out, or choose a version that the message lists."
+    source = "https://github.com/Azure/cyclecloud-slurm-workspace/issues/141"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        version, project = site.definition.slurm.version, project_row(site)
+        if version is None or project is None:
+            return
+        offered = [str(each) for each in project["slurm"]["versions"]]
+        if offered and version not in offered:
+            text = f"cyclecloud-slurm {project['version']} installs Slurm {listed(offered)}, not {quoted(version)}"
+            yield self.problem(("slurm", "version"), text, f'version: "{offered[0]}"')
+
+
+class ProjectNotOfServer(Rule):
+    id = "E0704"
+    summary = "The cyclecloud-slurm version does not belong to the CycleCloud release."
+    why = "The mapping is strict: template, autoscaler and server are tested together only in the pairs of the table."
+    fix = "Leave slurm.project_version out, or choose the CycleCloud release that brings it."
+    source = "https://github.com/Azure/cyclecloud-slurm-workspace/issues/141"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        version, row = site.definition.slurm.project_version, release_row(site)
+        if version is None or row is None:
+            return
+        allowed, path = projects_of(row), ("slurm", "project_version")
+        if catalog.slurm_project(version) is None:
+            known = [str(each["version"]) for each in catalog.releases()["slurm_projects"]]
+            text = f"cyclecloud-slurm {quoted(version)} is not in the compatibility table"
+            yield self.problem(path, text, f'project_version: "{allowed[0]}"' if allowed else meant(version, known))
+        elif allowed and version not in allowed:
+            text = (
+                f"CycleCloud {row['cyclecloud']} brings cyclecloud-slurm {' or '.join(allowed)}, not {quoted(version)}"
+            )
+            yield self.problem(path, text, f'project_version: "{allowed[0]}"')
+
+
+class ProjectOpen(Rule):
+    id = "W0711"
+    summary = "Which cyclecloud-slurm version the server brings is not known for certain."
+    why = "Template and node scripts depend on it; the newest one that public sources name is assumed."
+    fix = "Look on the server (SELECT Name, Version FROM Cloud.Project) and write slurm.project_version."
+    source = _NOTES
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        row = release_row(site)
+        if row is None or site.definition.slurm.project_version is not None or row["slurm_project"]["version"]:
+            return
+        candidates = projects_of(row)
+        if candidates and all(map(_is_4, candidates)):
+            text = (
+                f"CycleCloud {row['cyclecloud']} brings cyclecloud-slurm {' or '.join(candidates)}; which one is not "
+                "published"
+            )
+            yield self.problem(
+                first_given(site, _RELEASE, ("server",), ("name",)), text, f'project_version: "{candidates[0]}"'
+            )
+
+
+class OldProject(Rule):
+    id = "E0707"
+    summary = "The cluster template is written for cyclecloud-slurm 4.x; this is an older one."
+    why = "3.x converges nodes with Chef, has other parameters and brings no enroot and pyxis."
+    fix = "Choose CycleCloud 8.8.0 or newer."
+    source = "https://learn.microsoft.com/azure/cyclecloud/slurm-4"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        version, row = site.definition.slurm.project_version, release_row(site)
+        hint = f"release: {catalog.releases()['defaults']['cyclecloud']}"
+        if version is not None and catalog.slurm_project(version) is not None and not _is_4(version):
+            yield self.problem(
+                ("slurm", "project_version"),
+                f"cyclecloud-slurm {version} is older than 4.0, which the cluster template needs",
+                hint,
+            )
+        elif version is None and row is not None and not all(map(_is_4, projects_of(row))):
+            brought = " or ".join(projects_of(row))
+            yield self.problem(
+                _RELEASE,
+                f"CycleCloud {row['cyclecloud']} brings cyclecloud-slurm {brought}, the cluster template needs 4.x",
+                hint,
+            )
+
+
+class SystemNotSupported(Rule):
+    id = "E0705"
+    summary = "cyclecloud-slurm does not support the operating system of an image."
+    why = "Its installer knows the package repositories of certain systems and stops on all others."
+    fix = "Choose cycle.image.ubuntu24, cycle.image.ubuntu22, almalinux8 or almalinux9."
+    source = _SLURM
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        systems = operating_systems(site)
+        project = project_row(site)
+        name = f"cyclecloud-slurm {project['version']}" if project else "cyclecloud-slurm"
+        for node in roles(site) if systems else ():
+            facts = image_facts(node.image)
+            if facts is None:
+                continue
+            row = os_row(site, facts.os)
+            size = catalog.size_facts(node.vm_size)
+            arch = "arm64" if size is not None and size.arch == "aarch64" else "amd64"
+            if row is None:
+                yield self.problem(
+                    node.image_path, f"{node.label}: {name} does not support {facts.os}", "image: cycle.image.ubuntu24"
+                )
+            elif arch not in row["arch"] and (size is None or size.arch in facts.arch):
+                yield self.problem(
+                    node.image_path,
+                    f"{node.label}: {name} does not support {facts.os} on {arch}",
+                    "image: cycle.image.ubuntu24",
+                )
+
+
+class LimitedSystem(Rule):
+    id = "W0706"
+    summary = "cyclecloud-slurm supports the operating system only in part."
+    why = (
+        "SLES gets an old Slurm without REST service, monitoring and health checks; Azure Linux needs an image with "
+        "Slurm in it."
+    )
+    fix = "Choose cycle.image.ubuntu24 or almalinux8 unless you need this system."
+    source = _SLURM
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for node in roles(site):
+            facts = image_facts(node.image)
+            row = os_row(site, facts.os) if facts else None
+            if facts is None or row is None:
+                continue
+            if row.get("slurm_override"):
+                text = (
+                    f"{node.label}: {facts.os} gets Slurm {row['slurm_override']} without REST service, monitoring "
+                    "and health checks"
+                )
+                yield self.problem(node.image_path, text)
+            elif row.get("custom_image_with_slurm_packages"):
+                yield self.problem(
+                    node.image_path,
+                    f"{node.label}: {facts.os} works only with an image that has the Slurm packages in it",
+                )
+
+
+class UnknownImage(Rule):
+    id = "E0708"
+    summary = "An image is neither a CycleCloud image, a marketplace URN nor a resource id."
+    why = "CycleCloud refuses a node array whose image it cannot resolve."
+    fix = "Use an image that `cycleforge list images` shows, publisher:offer:sku:version, or a resource id."
+    source = "https://learn.microsoft.com/azure/cyclecloud/how-to/create-custom-image"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        seen: set[Path] = set()
+        for node in roles(site):
+            if node.image_path in seen or _is_image(node.image):
+                continue
+            seen.add(node.image_path)
+            names = tuple(
+                name
+                for name in catalog.images()["node_images"]
+                if os_row(site, catalog.images()["node_images"][name]["os"])
+            )
+            fault = (
+                "is not a resource id of an image"
+                if node.image.startswith("/")
+                else "is not an image that CycleCloud knows"
+            )
+            yield self.problem(node.image_path, f"{quoted(node.image)} {fault}", choose_from(node.image, names))
+
+
+def _is_image(text: str) -> bool:
+    managed = (
+        rf"/subscriptions/{GUID}/resourceGroups/[\w.()-]{{1,90}}/providers/Microsoft\.Compute/images/[\w.-]{{1,80}}"
+    )
+    community = r"/(?:CommunityGalleries|SharedGalleries)/[\w.-]{1,120}/images/[\w.-]{1,80}(?:/versions/[\w.]{1,40})?"
+    return (
+        catalog.image(text) is not None
+        or is_urn(text)
+        or is_gallery_image(text)
+        or re.fullmatch(f"(?:{managed}|{community})", text, re.IGNORECASE) is not None
+    )
+
+
+class DataDiskWithoutImage(Rule):
+    id = "E0710"
+    summary = "A data disk is given for the marketplace image of the server."
+    why = "The marketplace image brings its own data disk; a second one would lie there unused."
+    fix = "Remove server.data_disk_gb, or name your own image by server.image_id."
+    source = "https://learn.microsoft.com/azure/cyclecloud/qs-install-marketplace"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        server = site.definition.server
+        if server.data_disk_gb is not None and server.image_id is None:
+            text = "server.data_disk_gb is for an own image; the marketplace image brings its data disk"
+            yield self.problem(("server", "data_disk_gb"), text, on_key=True)
+
+
+RULES: tuple[type[Rule], ...] = (
+    UnknownRelease,
+    UnknownBuild,
+    SlurmNotOffered,
+    ProjectNotOfServer,
+    OldProject,
+    SystemNotSupported,
+    LimitedSystem,
+    UnknownImage,
+    DataDiskWithoutImage,
+    ProjectOpen,
+)

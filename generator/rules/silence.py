@@ -1,0 +1,106 @@
+"""Silenced rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from generator.problems import Problem, can_be_silenced
+from generator.rules.base import Path, Rule, Site
+from generator.rules.look import meant, quoted
+
+_SOURCE = "https://github.com/Azure/cyclecloud-slurm-workspace"
+
+
+def _entries(site: Site) -> Iterator[tuple[Path, str, str]]:
+    for index, entry in enumerate(site.definition.silence):
+        yield ("silence", index), entry.rule, entry.reason
+
+
+class UnknownRule(Rule):
+    id = "E1701"
+    summary = "A silenced rule does not exist."
+    why = "A misspelt id silences nothing."
+    fix = "Write the id that the problem shows; `cycleforge list rules` prints all."
+    source = _SOURCE
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        from generator.rules import rule_ids
+
+        known = rule_ids()
+        for path, rule, _ in _entries(site):
+            if rule not in known:
+                yield self.problem((*path, "rule"), f"there is no rule {quoted(rule)}", meant(rule, sorted(known)))
+
+
+class NotSilenceable(Rule):
+    id = "E1702"
+    summary = "A rule is silenced that always counts."
+    why = "What is not YAML, or has unknown keys and wrong types, leaves nothing to build from."
+    fix = "Mend what the rule reports, and remove the entry."
+    source = _SOURCE
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        from generator.rules import rule_ids
+
+        for path, rule, _ in _entries(site):
+            if rule in rule_ids() and not (can_be_silenced(rule) and rule[1:3] != "17"):
+                yield self.problem((*path, "rule"), f"the rule {rule} cannot be silenced")
+
+
+class StaleSilence(Rule):
+    id = "W1703"
+    summary = "A silenced rule finds nothing."
+    why = "The reason has gone, and the entry would hide the next finding of that rule."
+    fix = "Remove the entry."
+    source = _SOURCE
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        """Nothing by itself: `stale_silences` needs the findings of all rules."""
+        yield from ()
+
+    def check_found(self, site: Site, problems: Iterable[Problem]) -> Iterator[Problem]:
+        """The entries that match none of the problems, which must be those from before silencing."""
+        from generator.rules import rule_ids
+
+        found = {problem.rule_id for problem in problems}
+        for path, rule, _ in _entries(site):
+            if rule not in found and rule in rule_ids() and can_be_silenced(rule):
+                yield self.problem(
+                    (*path, "rule"), f"the rule {rule} is silenced, but finds nothing in this definition"
+                )
+
+
+class SilencedTwice(Rule):
+    id = "W1704"
+    summary = "A rule is silenced twice."
+    why = "One reason is enough, and two may contradict each other."
+    fix = "Remove one of the entries."
+    source = _SOURCE
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        seen: set[str] = set()
+        for path, rule, _ in _entries(site):
+            if rule in seen:
+                yield self.problem((*path, "rule"), f"the rule {quoted(rule)} is silenced twice")
+            seen.add(rule)
+
+
+class EmptyReason(Rule):
+    id = "E1705"
+    summary = "A rule is silenced without a reason."
+    why = "Whoever reads the file next must be able to judge whether the reason still holds."
+    fix = "Write why the rule does not apply here."
+    source = _SOURCE
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for path, rule, reason in _entries(site):
+            if not reason.strip():
+                yield self.problem((*path, "reason"), f"the reason for silencing {quoted(rule)} is blank")
+
+
+def stale_silences(site: Site, problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Warnings about silenced rules that found nothing; `problems` are the findings before silencing."""
+    return StaleSilence().check_found(site, problems)
+
+
+RULES: tuple[type[Rule], ...] = (UnknownRule, NotSilenceable, StaleSilence, SilencedTwice, EmptyReason)

@@ -1,0 +1,165 @@
+"""Lines of slurm.conf that a definition adds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from generator import catalog
+from generator.problems import Problem
+from generator.rules.base import Path, Rule, Site
+from generator.rules.look import figures, given, meant, quoted
+
+_CONF = "https://slurm.schedmd.com/slurm.conf.html"
+_SETTINGS: Path = ("slurm", "settings")
+_KEY = re.compile(r"[A-Za-z][A-Za-z0-9]{0,63}")
+
+
+class OwnedKey(Rule):
+    id = "E0901"
+    summary = "A key of slurm.conf belongs to CycleCloud."
+    why = "cyclecloud-slurm writes it and relies on its value; a second value stops autoscaling or slurmctld."
+    fix = "Remove the key; where the definition has a setting of its own for it, the hint names it."
+    source = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        owned = {name.lower(): (name, reason) for name, reason in catalog.limits()["owned_slurm_keys"]["keys"].items()}
+        for key in site.definition.slurm.settings:
+            if key.lower() in owned:
+                name, reason = owned[key.lower()]
+                yield self.problem((*_SETTINGS, key), f"CycleCloud owns {name} of slurm.conf: {reason}", on_key=True)
+
+
+class KeyWithSetting(Rule):
+    id = "E0902"
+    summary = "The definition has a setting of its own for this key of slurm.conf."
+    why = "Two places for one value: the last line of slurm.conf would win, and nobody sees which it is."
+    fix = "Use the setting that the message names."
+    source = _CONF
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        own = {
+            name.lower(): (name, setting) for name, setting in figures()["slurm_keys_with_own_setting"]["keys"].items()
+        }
+        for key in site.definition.slurm.settings:
+            if key.lower() in own:
+                name, setting = own[key.lower()]
+                yield self.problem(
+                    (*_SETTINGS, key),
+                    f"{name} of slurm.conf is set by {setting}",
+                    f"{setting.split('.')[1]}: …",
+                    on_key=True,
+                )
+
+
+class MisspeltKey(Rule):
+    id = "W0903"
+    summary = "A key of slurm.conf looks misspelt."
+    why = "slurmctld does not start with a key that it does not know."
+    fix = "Correct the key, or silence this rule if your Slurm knows it."
+    source = _CONF
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        owned, own = catalog.limits()["owned_slurm_keys"]["keys"], figures()["slurm_keys_with_own_setting"]["keys"]
+        known = (*figures()["slurm_keys"]["values"], *owned, *own)
+        lower = {name.lower() for name in known}
+        for key in site.definition.slurm.settings:
+            if key.lower() not in lower and _KEY.fullmatch(key):
+                hint = meant(key, known)
+                if hint:
+                    yield self.problem(
+                        (*_SETTINGS, key), f"slurm.conf has no key {quoted(key)} that is known here", hint, on_key=True
+                    )
+
+
+class BadLine(Rule):
+    id = "E0905"
+    summary = "A setting does not make one line of slurm.conf."
+    why = "A line break begins another line, # begins a comment, and a key is one word."
+    fix = "Write one word as the key and one line without # as the value."
+    source = _CONF
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for key, value in site.definition.slurm.settings.items():
+            path = (*_SETTINGS, key)
+            if not _KEY.fullmatch(key):
+                yield self.problem(
+                    path, f"{quoted(key)} is not one word of letters and digits, as keys of slurm.conf are", on_key=True
+                )
+            elif isinstance(value, str) and (fault := line_fault(value)):
+                yield self.problem(path, f"the value of {key} for slurm.conf {fault}")
+
+
+def line_fault(value: str) -> str | None:
+    """Why a text cannot be a value in slurm.conf; None when it can."""
+    if not value.strip():
+        return "is empty"
+    if "\n" in value or "\r" in value:
+        return "has more than one line"
+    if "#" in value:
+        return "has a #, which begins a comment"
+    return None if all(sign.isprintable() or sign == "\t" for sign in value) else "has a control character"
+
+
+class BlockTopology(Rule):
+    id = "E0906"
+    summary = "Block topology is switched on before there is a topology."
+    why = (
+        "slurmctld does not start with topology/block while topology.conf is empty, and it is filled only by azslurm "
+        "on a running cluster."
+    )
+    fix = "Remove it; run `azslurm topology` on the cluster and switch it on in site_specific.conf."
+    source = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for key, value in site.definition.slurm.settings.items():
+            if key.lower() == "topologyplugin" and str(value).strip().lower() == "topology/block":
+                yield self.problem(
+                    (*_SETTINGS, key),
+                    "with TopologyPlugin=topology/block slurmctld does not start, because topology.conf is still empty",
+                )
+
+
+class LaunchParameters(Rule):
+    id = "E0908"
+    summary = "launch_parameters is not a list joined by commas."
+    why = "It becomes one value of slurm.conf, which a blank or line break ends."
+    fix = "Write parameter,parameter without blanks, for example use_interactive_step,enable_nss_slurm."
+    source = "https://slurm.schedmd.com/slurm.conf.html#OPT_LaunchParameters"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        value = site.definition.slurm.launch_parameters
+        if not (len(value) <= 1024 and re.fullmatch(r"[\w.=:/-]+(?:,[\w.=:/-]+)*", value)):
+            hint = ",".join(value.replace(",", " ").split())
+            good = len(value) <= 200 and re.fullmatch(r"[\w.=:/,-]+", hint)
+            text = f"launch_parameters {quoted(value)} is not a list joined by commas"
+            yield self.problem(
+                ("slurm", "launch_parameters"),
+                text,
+                f"for example {hint}" if good else "for example use_interactive_step",
+            )
+
+
+class IdleTimeoutWithoutEffect(Rule):
+    id = "W0909"
+    summary = "An idle time is given, but nodes do not stop."
+    why = "Without autoscaling nodes run until somebody stops them."
+    fix = "Remove slurm.idle_timeout_s, or set slurm.autoscale: true."
+    source = "https://slurm.schedmd.com/power_save.html"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        slurm = site.definition.slurm
+        if not slurm.autoscale and slurm.idle_timeout_s is not None and given(site, ("slurm", "idle_timeout_s")):
+            text = f"idle_timeout_s is {slurm.idle_timeout_s} s, but autoscale is off and nodes do not stop"
+            yield self.problem(("slurm", "idle_timeout_s"), text, on_key=True)
+
+
+RULES: tuple[type[Rule], ...] = (
+    OwnedKey,
+    KeyWithSetting,
+    MisspeltKey,
+    BadLine,
+    BlockTopology,
+    LaunchParameters,
+    IdleTimeoutWithoutEffect,
+)

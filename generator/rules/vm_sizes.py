@@ -1,0 +1,264 @@
+"""Whether the VM sizes exist and fit their roles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from generator import catalog
+from generator.model.storage import BuiltinNfs, LustreMount, NetApp
+from generator.problems import Problem
+from generator.rules.base import Path, Rule, Site
+from generator.rules.look import (
+    Machine,
+    RoleNode,
+    count_of,
+    figures,
+    image_facts,
+    image_variant,
+    machines,
+    meant,
+    partition_label,
+    partitions,
+    quoted,
+    roles,
+)
+
+_SIZES = "https://learn.microsoft.com/azure/virtual-machines/sizes/overview"
+
+
+class UnknownSize(Rule):
+    id = "E0401"
+    summary = "A VM size is not known."
+    why = (
+        "A misspelt size fails only when the first node is to start; GPUs, memory and health floors of an unknown "
+        "one cannot be checked."
+    )
+    fix = "Correct the name; if Azure offers the size, silence this rule and check the figures yourself."
+    source = _SIZES
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for machine in machines(site):
+            if catalog.size_facts(machine.vm_size) is None:
+                near = catalog.canonical_vm_size(machine.vm_size) if len(machine.vm_size) < 80 else None
+                hint = f"did you mean '{near}'?" if near else meant(machine.vm_size, catalog.vm_size_names())
+                text = f"the VM size {quoted(machine.vm_size)} of {machine.label} is not known"
+                yield self.problem(machine.size_path, text, hint or "cycleforge list sizes")
+
+
+class InfiniBandUnused(Rule):
+    id = "W0402"
+    summary = "A partition of an InfiniBand size is not marked hpc."
+    why = "Without hpc its nodes come from several placement groups, and InfiniBand does not connect them."
+    fix = "Remove `hpc: false`, or silence this rule if every job runs on one node."
+    source = "https://learn.microsoft.com/azure/cyclecloud/concepts/node-cluster"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for path, partition in partitions(site):
+            facts = catalog.size_facts(partition.vm_size)
+            if partition.hpc is False and facts is not None and facts.infiniband:
+                text = (
+                    f"{partition_label(partition)} has hpc: false, but {partition.vm_size} has InfiniBand, which "
+                    "works only within one placement group"
+                )
+                yield self.problem((*path, "hpc"), text)
+
+
+class HpcWithoutInfiniBand(Rule):
+    id = "W0403"
+    summary = "A partition is marked hpc, but its VM size has no InfiniBand."
+    why = (
+        "It is held in one placement group, which limits it to 100 nodes and gains nothing but a shorter way over "
+        "Ethernet."
+    )
+    fix = "Remove `hpc: true`, or choose a size with InfiniBand (an r in its name, as in ND96isr)."
+    source = "https://learn.microsoft.com/azure/virtual-machines/setup-infiniband"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for path, partition in partitions(site):
+            facts = catalog.size_facts(partition.vm_size)
+            if partition.hpc and facts is not None and not facts.infiniband:
+                yield self.problem(
+                    (*path, "hpc"),
+                    f"{partition_label(partition)} has hpc: true, but {partition.vm_size} has no InfiniBand",
+                )
+
+
+class ArchitectureMismatch(Rule):
+    id = "E0404"
+    summary = "The image does not run on the processor of the VM size."
+    why = "Images exist for x86-64, for arm64 or for both; cyclecloud-slurm supports arm64 only with Ubuntu 24.04."
+    fix = "Choose cycle.image.ubuntu24 for arm64 sizes, or an x86-64 size."
+    source = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for machine in machines(site):
+            facts = catalog.size_facts(machine.vm_size)
+            if facts is None:
+                continue
+            if isinstance(machine, RoleNode):
+                image = image_facts(machine.image)
+                if image is not None and facts.arch not in image.arch:
+                    text = (
+                        f"{machine.vm_size} of {machine.label} is {_words(facts.arch)}, the image "
+                        f"{quoted(machine.image)} runs on {' and '.join(_words(arch) for arch in image.arch)}"
+                    )
+                    yield self.problem(
+                        machine.image_path, text, "image: cycle.image.ubuntu24" if facts.arch == "aarch64" else None
+                    )
+            elif facts.arch != "x86_64" and not (machine.path == ("server",) and site.definition.server.image_id):
+                yield self.problem(
+                    machine.size_path,
+                    f"{machine.vm_size} of {machine.label} is {_words(facts.arch)}, its image runs on x86-64",
+                )
+
+
+def _words(arch: str) -> str:
+    return {"aarch64": "arm64", "x86_64": "x86-64"}.get(arch, arch)
+
+
+class ImageVariant(Rule):
+    id = "E0405"
+    summary = "The image has no driver for the GPUs of the VM size."
+    why = "V100 sizes need the V100 variant of the HPC images (older driver branch), MI300X needs the ROCm variant."
+    fix = "Set the image that the hint names for this partition."
+    source = "https://github.com/Azure/azhpc-images"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for node in roles(site):
+            size = catalog.vm_size(node.vm_size)
+            urns: list[str] = (size or {}).get("images", {}).get("marketplace_urns") or []
+            variants = {image_variant(urn) for urn in urns}
+            facts = image_facts(node.image)
+            if facts is not None and variants and facts.variant not in variants:
+                text = f"{node.label}: the image {quoted(node.image)} has no driver for the GPUs of {node.vm_size}"
+                yield self.problem(node.image_path, text, f"image: {urns[0]}")
+
+
+class CostlyServiceNode(Rule):
+    id = "W0406"
+    summary = "A GPU or InfiniBand size is chosen for a machine that runs all the time."
+    why = "Server, scheduler, login nodes and jumpbox run day and night and use neither."
+    fix = "Choose a general-purpose size, for example Standard_D4ads_v5."
+    source = _SIZES
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for machine in machines(site):
+            facts = catalog.size_facts(machine.vm_size)
+            if facts is None or (isinstance(machine, RoleNode) and machine.partition is not None):
+                continue
+            extra = count_of(facts.gpu_count, "GPU") if facts.gpu_count else "InfiniBand" if facts.infiniband else None
+            if extra:
+                yield self.problem(
+                    machine.size_path,
+                    f"{machine.label} runs all the time on {machine.vm_size}, whose {extra} nobody uses there",
+                )
+
+
+class ServerTooSmall(Rule):
+    id = "E0407"
+    summary = "The server's VM size is too small for CycleCloud."
+    why = "CycleCloud asks for at least 4 vCPUs and 8 GiB of memory."
+    fix = "Choose a larger size, for example Standard_D4as_v5."
+    source = "https://learn.microsoft.com/azure/cyclecloud/how-to/install-manual"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        size, need = site.definition.server.vm_size, figures()["server"]
+        facts = catalog.size_facts(size)
+        if facts is None or facts.vcpus is None or facts.memory_gib is None:
+            return
+        if facts.vcpus < need["vcpus"] or facts.memory_gib < need["memory_gib"]:
+            text = (
+                f"the server's {size} has {facts.vcpus} vCPUs and {facts.memory_gib:g} GiB, CycleCloud needs "
+                f"{need['vcpus']} vCPUs and {need['memory_gib']} GiB"
+            )
+            yield self.problem(("server", "vm_size"), text)
+
+
+class Retiring(Rule):
+    id = "W0408"
+    summary = "Azure has announced the end of the VM size."
+    why = "After the date its VMs are stopped and none can be started; quota for new subscriptions often ends earlier."
+    fix = "Choose the successor of the series."
+    source = "https://learn.microsoft.com/azure/virtual-machines/sizes/retirement/retired-sizes-list"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for machine in machines(site):
+            facts = catalog.size_facts(machine.vm_size)
+            if facts is not None and facts.retirement:
+                yield self.problem(
+                    machine.size_path, f"Azure retires {machine.vm_size} of {machine.label} on {facts.retirement}"
+                )
+
+
+class NoZones(Rule):
+    id = "E0409"
+    summary = "A zone is named in a region without zones."
+    why = "Azure refuses zonal resources there."
+    fix = "Remove the zone, or choose a region with availability zones."
+    source = "https://learn.microsoft.com/azure/reliability/regions-list"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        row = catalog.regions().get(site.definition.location)
+        if row is None or row["zones"] is not False:
+            return
+        for path, zone in zones(site):
+            yield self.problem(
+                path,
+                f"the region {site.definition.location} has no availability zones, so zone {zone} cannot be chosen",
+            )
+
+
+def zones(site: Site) -> Iterator[tuple[Path, str]]:
+    """All zones that the definition names."""
+    storage, scheduler = site.definition.storage, site.definition.slurm.scheduler
+    for key, each in (("home", storage.home), ("sched", storage.sched)):
+        if isinstance(each, NetApp) and each.zone:
+            yield ("storage", key, "zone"), each.zone
+    for index, mount in enumerate(storage.mounts):
+        if isinstance(mount, NetApp | LustreMount) and mount.zone:
+            yield ("storage", "mounts", index, "zone"), mount.zone
+    if scheduler.zone:
+        yield ("slurm", "scheduler", "zone"), scheduler.zone
+    if scheduler.backup_zone:
+        yield ("slurm", "scheduler", "backup_zone"), scheduler.backup_zone
+    for path, partition in partitions(site):
+        if partition.zone:
+            yield (*path, "zone"), partition.zone
+
+
+class NoPremiumDisk(Rule):
+    id = "E0410"
+    summary = "The scheduler's VM size cannot attach the SSD of the built-in file systems."
+    why = (
+        "/sched and /shared lie on premium disks of the scheduler; sizes without an s in their name take standard "
+        "disks only."
+    )
+    fix = "Choose a size with premium storage, for example Standard_D4ads_v5, or external file systems."
+    source = "https://learn.microsoft.com/azure/virtual-machines/disks-types"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        storage, size = site.definition.storage, site.definition.slurm.scheduler.vm_size
+        facts = catalog.size_facts(size)
+        builtin = [
+            f"/{name}"
+            for name, each in (("sched", storage.sched), ("shared", storage.home))
+            if isinstance(each, BuiltinNfs)
+        ]
+        if facts is not None and facts.premium_storage is False and builtin:
+            machine = Machine("the scheduler", ("slurm", "scheduler"), size)
+            text = f"the scheduler's {size} has no premium storage, which the built-in {' and '.join(builtin)} needs"
+            yield self.problem(machine.size_path, text)
+
+
+RULES: tuple[type[Rule], ...] = (
+    UnknownSize,
+    InfiniBandUnused,
+    HpcWithoutInfiniBand,
+    ArchitectureMismatch,
+    ImageVariant,
+    CostlyServiceNode,
+    ServerTooSmall,
+    Retiring,
+    NoZones,
+    NoPremiumDisk,
+)
