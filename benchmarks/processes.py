@@ -1,0 +1,92 @@
+"""Whole processes: `cycleforge build` and `cycleforge --help`, each beside its yardstick."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.table import Ratio
+from generator import assets
+
+ROUNDS = 15
+YARDSTICK = """\
+import json, pathlib, sys
+import jinja2, yaml
+definition = yaml.safe_load(open(sys.argv[1], encoding="utf-8"))
+out = pathlib.Path(sys.argv[3])
+environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+template = environment.from_string("{% for line in lines %}{{ line }}\\n{% endfor %}")
+for name, lines in json.load(open(sys.argv[2], encoding="utf-8")).items():
+    path = out / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(template.render(lines=lines, definition=definition), encoding="utf-8")
+"""
+"""A bare script: PyYAML reads the definition, one Jinja2 template renders the same number of files and bytes."""
+
+
+def build_ratio() -> Ratio:
+    """`cycleforge build llm-a100` into an empty folder, as a whole process."""
+    definition = assets.folder("cluster_defs") / "llm-a100.yaml"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        command = [_program(), "build", str(definition), "--out", str(folder / "ours")]
+        _run(command)
+        lines = folder / "lines.json"
+        lines.write_text(json.dumps(_same_size(folder / "ours" / "llm-a100")), encoding="utf-8")
+        script = folder / "yardstick.py"
+        script.write_text(YARDSTICK, encoding="utf-8")
+        bare = [sys.executable, str(script), str(definition), str(lines), str(folder / "bare")]
+        ours, theirs = _alternate(
+            lambda: _fresh(command, folder / "ours"),
+            lambda: _fresh(bare, folder / "bare"),
+        )
+        files = len(json.loads(lines.read_text(encoding="utf-8")))
+    return Ratio("cycleforge build llm-a100", ours, f"PyYAML + Jinja2, the same {files} files and bytes", theirs, 4)
+
+
+def help_ratio() -> Ratio:
+    """`cycleforge --help` beside an interpreter that does nothing."""
+    ours, theirs = _alternate(lambda: _timed([_program(), "--help"]), lambda: _timed([sys.executable, "-c", "pass"]))
+    return Ratio("cycleforge --help", ours, "python -c pass", theirs, 5)
+
+
+def _program() -> str:
+    return str(Path(sys.executable).parent / "cycleforge")
+
+
+def _same_size(folder: Path) -> dict[str, list[str]]:
+    """For every built file as many bytes of text, in lines of at most 100 characters."""
+    result = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        full, rest = divmod(path.stat().st_size, 101)
+        result[str(path.relative_to(folder))] = ["x" * 100] * full + (["x" * (rest - 1)] if rest else [])
+    return result
+
+
+def _fresh(command: list[str], folder: Path) -> float:
+    shutil.rmtree(folder, ignore_errors=True)
+    return _timed(command)
+
+
+def _alternate(one: Callable[[], float], other: Callable[[], float]) -> tuple[float, float]:
+    """Medians of alternating runs, after one warm-up each, so that both see the same machine."""
+    one(), other()
+    pairs = [(one(), other()) for _ in range(ROUNDS)]
+    return statistics.median(pair[0] for pair in pairs), statistics.median(pair[1] for pair in pairs)
+
+
+def _timed(command: list[str]) -> float:
+    start = time.perf_counter()
+    _run(command)
+    return time.perf_counter() - start
+
+
+def _run(command: list[str]) -> None:
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

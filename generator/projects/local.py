@@ -1,0 +1,61 @@
+"""The projects that a definition can name: the shipped ones, and the folders beside the definition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+from generator import assets
+from generator.errors import CannotRead
+from generator.model.definition import Definition, Project
+from generator.plan.assignment import SHIPPED
+from generator.plan.types import ProjectPlan
+from generator.projects.content import contents, digest
+from generator.projects.ini import read_project
+from generator.rules.base import LocalProject
+
+
+def available_projects(definition: Definition, folder: Path) -> Mapping[str, ProjectPlan]:
+    """Shipped and local projects by name; raises CannotRead for a local one that cannot be read."""
+    local = {entry.name: _local_plan(entry, folder) for entry in _with_path(definition)}
+    return {name: shipped_plan(name) for name in SHIPPED} | local
+
+
+@cache
+def shipped_plan(name: str) -> ProjectPlan:
+    """A shipped project; its roles are filled in by the planner."""
+    source = PurePosixPath("projects") / name
+    project = read_project(assets.root() / source)
+    return ProjectPlan(name, project.version, source, False, project.specs, (), digest(contents(project, shipped=True)))
+
+
+def local_projects(definition: Definition, folder: Path) -> Mapping[str, LocalProject]:
+    """What the rules may know of the local project folders, readable or not."""
+    return {entry.name: _facts(entry, folder) for entry in _with_path(definition)}
+
+
+def _facts(entry: Project, folder: Path) -> LocalProject:
+    try:
+        project = read_project(folder / str(entry.path))
+        files = contents(project, shipped=False)
+    except CannotRead as error:
+        problem = error.message if error.hint is None else f"{error.message}; {error.hint}"
+        return LocalProject(entry.name, None, (), 0, problem)
+    except (OSError, ValueError) as error:
+        return LocalProject(entry.name, None, (), 0, f"the folder cannot be read: {error.strerror if isinstance(error, OSError) else 'bad path'}")
+    if project.name != entry.name:
+        problem = f"its project.ini names it '{project.name}'"
+        return LocalProject(entry.name, project.version, project.specs, 0, problem)
+    size = sum(len(file.content) for file in files.values())
+    return LocalProject(entry.name, project.version, project.specs, size, None)
+
+
+def _local_plan(entry: Project, folder: Path) -> ProjectPlan:
+    source = PurePosixPath(str(entry.path))
+    project = read_project(folder / source)
+    return ProjectPlan(entry.name, project.version, source, True, project.specs, (), digest(contents(project, shipped=False)))
+
+
+def _with_path(definition: Definition) -> Iterator[Project]:
+    return (entry for entry in definition.projects if entry.path is not None)

@@ -1,0 +1,78 @@
+"""Rules about the finished plan: do the checkpoints of the training jobs fit, do the models fit the nodes?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from generator.plan.types import JobPlan, Plan
+from generator.problems import Problem
+from generator.recipes import models
+from generator.rules.base import Rule, Site
+
+_TIB = 1024**4
+
+
+class PlanRule(Rule):
+    """A rule that needs derived figures; it runs when the definition has no errors."""
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        """Nothing before there is a plan."""
+        yield from ()
+
+    def check_plan(self, plan: Plan) -> Iterator[Problem]:
+        """The problems of a plan, at places of its definition."""
+        raise NotImplementedError
+
+
+class CheckpointsDoNotFit(PlanRule):
+    id = "E1690"
+    subject = "jobs"
+    summary = "The checkpoints that a training job keeps are larger than the file system that they go to."
+    why = "The job runs for hours and then fails when it writes the checkpoint that no longer fits."
+    fix = "Enlarge the file system, or keep fewer checkpoints: settings: {KEEP_CHECKPOINTS: …} of the job."
+    source = "https://github.com/Azure/ai-infrastructure-on-azure"
+
+    def check_plan(self, plan: Plan) -> Iterator[Problem]:
+        for path, job in training_jobs(plan):
+            figures = job.checkpoint
+            if figures and figures.capacity_bytes is not None and figures.needed_bytes > figures.capacity_bytes:
+                yield self.problem(
+                    path,
+                    f"training job '{job.name}' keeps {figures.kept} checkpoints of {figures.checkpoint_bytes / _TIB:.2f} TiB, "
+                    f"{figures.needed_bytes / _TIB:.2f} TiB in all; its file system has {figures.capacity_bytes / _TIB:.2f} TiB",
+                    self.fix,
+                )
+
+
+class ModelDoesNotFit(PlanRule):
+    id = "W1691"
+    subject = "jobs"
+    summary = "The model of a training job does not fit the memory of its GPUs."
+    why = "The job stops with an out-of-memory error after the nodes have booted."
+    fix = "Give the job more nodes or a smaller model: nodes: …, settings: {MODEL: …}."
+    source = "https://github.com/Azure/ai-infrastructure-on-azure"
+
+    def check_plan(self, plan: Plan) -> Iterator[Problem]:
+        arrays = {array.name: array.hardware for array in plan.slurm.node_arrays}
+        for path, job in training_jobs(plan):
+            shape = models.model(dict(job.settings).get("MODEL", ""))
+            hardware = arrays[job.node_array]
+            if shape is None or hardware.gpu_memory_gb is None or models.fits(shape, hardware, job.nodes):
+                continue
+            needed = models.nodes_needed(shape, hardware)
+            enough = f"it needs {needed}" if needed else "no number of these nodes holds it"
+            yield self.problem(
+                path,
+                f"the model {shape.name} of training job '{job.name}' does not fit {job.nodes} x {hardware.vm_size}; {enough}",
+                self.fix,
+            )
+
+
+PLAN_RULES: tuple[PlanRule, ...] = (CheckpointsDoNotFit(), ModelDoesNotFit())
+
+
+def training_jobs(plan: Plan) -> Iterator[tuple[tuple[str | int, ...], JobPlan]]:
+    """Training jobs with their places; the plan keeps the definition's order."""
+    training = [job for job in plan.jobs if job.kind == "training"]
+    for index, job in enumerate(training):
+        yield ("jobs", "training", index), job

@@ -1,0 +1,154 @@
+"""What must hold for every deployment folder, whatever its text."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path, PurePosixPath
+
+import pytest
+import yaml
+
+from generator import assets
+from tests.definitions.build import NAMES, checked, path_of, rendered, write
+
+BICEPCHECK = assets.root().parent / "shared" / "tools" / "bicepcheck" / "bicepcheck"
+SHELLCHECK = Path(sys.executable).parent / "shellcheck"
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def folder(name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("folder") / name
+    write(rendered(name), target)
+    return target
+
+
+def test_no_problem_of_any_level(name: str) -> None:
+    assert checked(name).problems == ()
+
+
+def test_all_shipped_definitions_are_tested() -> None:
+    assert sorted(path.stem for path in assets.folder("cluster_defs").glob("*.yaml")) == sorted(NAMES)
+
+
+def test_the_layout_of_the_folder(name: str) -> None:
+    top = {path.parts[0] for path in rendered(name)}
+    expected = {"main.bicep", "main.bicepparam", "modules", "bootstrap", "cluster", "projects", "jobs", "effective.yaml", "manifest.json", "README.md", ".envrc.template"}  # fmt: skip
+    assert top == expected
+
+
+def test_the_manifest_names_every_file_with_its_digest(name: str) -> None:
+    files = rendered(name)
+    manifest = json.loads(files[PurePosixPath("manifest.json")].content)
+    digests = {str(path): hashlib.sha256(file.content).hexdigest() for path, file in files.items() if path.name != "manifest.json" or len(path.parts) > 1}
+    listed = {entry["path"]: entry["sha256"] for entry in manifest["files"]} if isinstance(manifest["files"], list) else manifest["files"]
+    listed = {path: value["sha256"] if isinstance(value, dict) else value for path, value in listed.items()}
+    assert listed == digests
+
+
+def test_effective_yaml_can_be_read_by_everybody(name: str) -> None:
+    content = yaml.safe_load(rendered(name)[PurePosixPath("effective.yaml")].content)
+    assert content["definition"]["name"] == name
+    assert content["derived"]["slurm"]["node_arrays"]
+
+
+def test_no_secret_path_or_time_is_in_any_file(name: str) -> None:
+    patterns = {
+        "private key": rb"BEGIN [A-Z ]*PRIVATE KEY",
+        "account key": rb"AccountKey=[A-Za-z0-9+/]{20}",
+        "home folder": re.escape(str(Path.home())).encode(),
+        "checkout": re.escape(str(assets.root())).encode(),
+        "date": rb"20[2-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:",
+    }
+    for path, file in rendered(name).items():
+        if path.parts[:2] == ("bootstrap", "payload"):
+            continue
+        for what, pattern in patterns.items():
+            assert re.search(pattern, file.content) is None, f"{what} in {path}"
+
+
+def test_bicep(folder: Path) -> None:
+    if not BICEPCHECK.exists():
+        pytest.skip(f"the Bicep checker is not beside the project ({BICEPCHECK.name})")
+    command = [sys.executable, str(BICEPCHECK), "--types-as-errors", "--format", "json", str(folder / "main.bicep")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PATH": os.environ["PATH"]})
+    findings = json.loads(done.stdout)["findings"]
+    assert findings == []
+    assert done.returncode == 0, done.stderr
+
+
+def test_bicep_compiler(folder: Path) -> None:
+    bicep = shutil.which("bicep")
+    if bicep is None:
+        pytest.skip("no Bicep compiler on PATH")
+    for verb in ("build", "lint"):
+        done = subprocess.run([bicep, verb, str(folder / "main.bicep")], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_every_shell_script_is_clean(folder: Path) -> None:
+    scripts = [path for path in sorted(folder.rglob("*")) if path.is_file() and is_shell(path)]
+    assert scripts
+    done = subprocess.run([str(SHELLCHECK), "-x", "-P", "SCRIPTDIR", *map(str, scripts)], capture_output=True, text=True, check=False)
+    assert done.stdout == ""
+    for script in scripts:
+        shell = "sh" if script.read_bytes().startswith(b"#!/bin/sh") else "bash"
+        assert subprocess.run([shell, "-n", str(script)], capture_output=True, check=False).stderr == b""
+
+
+def is_shell(path: Path) -> bool:
+    """A script by its first line, or a sourced one by its ending."""
+    first = path.read_bytes()[:40].split(b"\n")[0]
+    return (first.startswith(b"#!") and b"sh" in first and b"python" not in first) or path.suffix in (".sh", ".sbatch")
+
+
+def test_every_python_file_parses_with_the_servers_python(folder: Path) -> None:
+    files = sorted((folder / "bootstrap").rglob("*.py"))
+    assert files
+    for path in files:
+        ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 6))
+
+
+def test_the_readme_gives_the_exact_commands(name: str) -> None:
+    text = rendered(name)[PurePosixPath("README.md")].content.decode()
+    plan = checked(name).plan
+    assert plan is not None
+    for part in (
+        f"az deployment sub create --name {plan.name}-{plan.location} --location {plan.location}",
+        "main.bicep",
+        "az deployment sub show",
+        "sbatch",
+        f"cyclecloud terminate_cluster {plan.slurm.cluster_name}",
+        f"az group delete --name {plan.resource_group}",
+        "cyclecloud project upload azure-storage",
+    ):
+        assert part in text, part
+
+
+def test_two_builds_are_identical_wherever_and_whenever(name: str, tmp_path: Path) -> None:
+    """Other working folder, locale, time zone, hash seed and umask; the definition read through another path."""
+    copy = tmp_path / "elsewhere" / path_of(name).name
+    copy.parent.mkdir()
+    copy.write_bytes(path_of(name).read_bytes())
+    environment = {"PATH": os.environ["PATH"], "LC_ALL": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu", "PYTHONHASHSEED": "4711", "HOME": "/nonexistent"}
+    script = 'umask 077; exec "$0" -m generator build "$1" --out "$2"'
+    environment["PYTHONPATH"] = str(assets.root())
+    done = subprocess.run(["sh", "-c", script, sys.executable, str(copy), str(tmp_path / "out")], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    built = tmp_path / "out" / name
+    found = {PurePosixPath(path.relative_to(built)): path for path in built.rglob("*") if path.is_file()}
+    assert set(found) == set(rendered(name))
+    for path, file in rendered(name).items():
+        assert found[path].read_bytes() == file.content, path
+        assert bool(found[path].stat().st_mode & 0o111) == file.executable, path
