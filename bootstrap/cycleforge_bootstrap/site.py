@@ -1,0 +1,229 @@
+"""Steps that make the CycleCloud site itself: started, on its ports, with administrator, key and pinned projects."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any, Dict, List, Sequence
+
+from .core import Context, StepError, shred, to_json, write_atomically
+from .programs import run
+from .web import Azure, portal_status
+
+OWNER = "cycle_server"
+
+
+def cycle_server(context: Context, *arguments: str, **options: float) -> str:
+    """Output of `/opt/cycle_server/cycle_server …`; StepError if it fails."""
+    argv = [str(context.paths.server / "cycle_server"), *arguments]
+    result = run(context, argv, options.get("limit", 120))
+    if result.status != 0:
+        raise StepError("`cycle_server {}` failed with {}: {}".format(arguments[0], result.status, result.said))
+    return result.output
+
+
+def quoted(value: str) -> str:
+    """A string of CycleCloud's query language; names are checked before, so only the quotes matter."""
+    return '"{}"'.format(value.replace("\\", "\\\\").replace('"', '\\"'))
+
+
+def query(context: Context, text: str) -> List[Dict[str, Any]]:
+    """Records that a query finds."""
+    output = cycle_server(context, "execute", "--format", "json", text).strip()
+    try:
+        records = json.loads(output) if output else []
+    except ValueError:
+        raise StepError("`cycle_server execute` answered something that is not JSON: {}".format(output[:200])) from None
+    return [record for record in records if isinstance(record, dict)] if isinstance(records, list) else []
+
+
+# ---------------------------------------------------------------- started
+
+
+def is_installed(context: Context) -> bool:
+    """The image has brought CycleCloud."""
+    return os.access(str(context.paths.server / "cycle_server"), os.X_OK)
+
+
+def wait_for_installation(context: Context) -> None:
+    """Nothing to do but wait: the marketplace image may still unpack its data disk."""
+    raise StepError("{} is not there yet".format(context.paths.server / "cycle_server"))
+
+
+def _wanted_settings(context: Context) -> Dict[str, str]:
+    """Properties of the web server. Nodes come in by the cluster port, people by the other two.
+
+    Source: azure-docs articles/cyclecloud/how-to/install-manual.md
+    """
+    server = context.config["server"]
+    wanted = {
+        "webServerEnableHttps": "true",
+        "webServerPort": str(server["httpPort"]),
+        "webServerSslPort": str(server["httpsPort"]),
+        "webServerClusterPort": str(server["clusterPort"]),
+    }
+    if server["javaHeapMb"]:
+        wanted["webServerMaxHeapSize"] = "{}M".format(server["javaHeapMb"])
+    return wanted
+
+
+def _properties(context: Context) -> Path:
+    return context.paths.server / "config/cycle_server.properties"
+
+
+def has_settings(context: Context) -> bool:
+    """Ports and heap are as wanted, and the server was restarted since they were written."""
+    if context.state.get("restartNeeded"):
+        return False
+    lines = _properties(context).read_text(encoding="utf-8").splitlines()
+    return all("{}={}".format(key, value) in lines for key, value in _wanted_settings(context).items())
+
+
+def write_settings(context: Context) -> None:
+    """Write the properties and restart; a kill in between is remembered."""
+    path = _properties(context)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    wanted = _wanted_settings(context)
+    # Everything after the first `=` belongs to the value; a key that we set is written once, at the end.
+    kept = [line for line in lines if re.split(r"[=:]", line, maxsplit=1)[0].strip() not in wanted]
+    text = "\n".join(kept + ["{}={}".format(key, value) for key, value in sorted(wanted.items())]) + "\n"
+    context.remember("restartNeeded", True)
+    mode = path.stat().st_mode & 0o777
+    write_atomically(path, text.encode("utf-8"), mode)
+    give_to_server(path)
+    cycle_server(context, "stop", limit=300)
+    cycle_server(context, "start", limit=300)
+    context.remember("restartNeeded", False)
+
+
+def portal_url(context: Context) -> str:
+    """The site as seen from the server itself, without a last slash."""
+    port = context.config["server"]["httpsPort"]
+    return context.environment.get("CYCLEFORGE_PORTAL", "https://localhost:{}".format(port))
+
+
+def is_answering(context: Context) -> bool:
+    """The site gives a page; 401 and redirects count, 5xx does not."""
+    try:
+        return 0 < portal_status(portal_url(context) + "/ui/metadata") < 500
+    except StepError:
+        return False
+
+
+def await_startup(context: Context) -> None:
+    """Wait as CycleCloud does itself; if the service was never started, start it."""
+    try:
+        cycle_server(context, "await_startup", limit=300)
+    except StepError:
+        cycle_server(context, "start", limit=300)
+        raise
+    if not is_answering(context):
+        raise StepError("CycleCloud says that it is up, but {} gives no page".format(portal_url(context)))
+
+
+# ---------------------------------------------------------------- records
+
+
+def give_to_server(path: Path) -> None:
+    """Let CycleCloud own a file; where that user is missing (tests), the file stays as it is."""
+    with contextlib.suppress(LookupError, PermissionError):
+        shutil.chown(str(path), OWNER, OWNER)
+
+
+def drop_records(context: Context, name: str, content: bytes) -> None:
+    """Hand records to the server: written beside, given to it, then moved in whole.
+
+    The server renames the file to `<name>.imported`; that copy is removed, since it may hold a password.
+    """
+    target = context.paths.records / name
+    imported = target.with_name(name + ".imported")
+    shred(imported)
+    beside = context.paths.server / ("." + name + ".cycleforge")
+    write_atomically(beside, content, 0o600)
+    give_to_server(beside)
+    beside.replace(target)
+    waited_until = min(context.now() + 120, context.step_deadline)
+    while not imported.exists():
+        if context.now() >= waited_until:
+            shred(target)
+            raise StepError("CycleCloud did not import {} within 120 s".format(target))
+        context.sleep(2)
+    shred(imported)
+
+
+def clean_records(context: Context) -> None:
+    """Remove what an interrupted run left in the import folder."""
+    for name in ("cycleforge_admin.json", "cycleforge_admin.json.imported"):
+        shred(context.paths.records / name)
+    shred(context.paths.server / ".cycleforge_admin.json.cycleforge")
+    shred(context.paths.server / "..cycleforge_admin.json.cycleforge.new")
+
+
+def _exists(context: Context, kind: str, name: str) -> bool:
+    return bool(query(context, "SELECT Name FROM {} WHERE Name=={}".format(kind, quoted(name))))
+
+
+def has_admin(context: Context) -> bool:
+    """The administrator exists and the first-run wizard is off. An existing password is never changed."""
+    settings = query(
+        context,
+        'SELECT Name, Value FROM Application.Setting WHERE Name=="cycleserver.installation.complete"',
+    )
+    complete = any(record.get("Value") in (True, "true") for record in settings)
+    return complete and _exists(context, "AuthenticatedUser", context.config["admin"]["username"])
+
+
+def create_admin(context: Context) -> None:
+    """The records of the first user.
+
+    Source: Azure/cyclecloud-slurm-workspace bicep/files-to-load/cyclecloud_install.py
+    """
+    user = context.config["admin"]["username"]
+    records: Sequence[Dict[str, Any]] = [
+        {"AdType": "Application.Setting", "Name": "cycleserver.installation.initial_user", "Value": user},
+        {"AdType": "AuthenticatedUser", "Name": user, "RawPassword": context.secret("adminPassword"),
+         "Superuser": True},
+        {"AdType": "Application.Setting", "Name": "cycleserver.installation.complete", "Value": True},
+    ]  # fmt: skip
+    drop_records(context, "cycleforge_admin.json", to_json(records))
+
+
+def has_key(context: Context) -> bool:
+    """The administrator's public key is there, so every node lets that user in."""
+    return _exists(context, "Credential", context.config["admin"]["username"] + "/public")
+
+
+def create_key(context: Context) -> None:
+    """The key of the definition, else of the deployment, else the one that Azure gave this VM."""
+    key = context.config["admin"]["sshPublicKey"] or context.facts.get("sshPublicKey")
+    if not key:
+        keys = Azure(context).compute().get("publicKeys") or []
+        key = keys[0].get("keyData", "").strip() if keys else ""
+    if not key:
+        raise StepError("no SSH public key: neither the deployment nor this VM has one", permanent=True)
+    name = context.config["admin"]["username"] + "/public"
+    record = {"AdType": "Credential", "CredentialType": "PublicKey", "Name": name, "PublicKey": str(key).strip()}
+    drop_records(context, "cycleforge_key.json", to_json(record))
+
+
+def has_slurm_project(context: Context) -> bool:
+    """The pinned release of the scheduler project is known to the server."""
+    version = quoted(context.config["slurmProject"]["version"])
+    return bool(query(context, 'SELECT Name FROM Cloud.Project WHERE Name=="slurm" && Version=={}'.format(version)))
+
+
+def create_slurm_project(context: Context) -> None:
+    """Make the server fetch the pinned release, so that `cyclecloud/slurm:*:<version>` resolves."""
+    project = context.config["slurmProject"]
+    fields = [
+        ("AdType", quoted("Cloud.Project")),
+        ("Version", quoted(project["version"])),
+        ("ProjectType", quoted("scheduler")),
+        ("Url", quoted(project["url"])),
+        ("AutoUpgrade", "false"),
+        ("Name", quoted("slurm")),
+    ]
+    text = "".join("{} = {}\n".format(key, value) for key, value in fields)
+    drop_records(context, "cycleforge_slurm_{}.txt".format(project["version"]), text.encode("utf-8"))

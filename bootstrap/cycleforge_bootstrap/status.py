@@ -1,0 +1,100 @@
+"""The one status file of the bootstrap, and how it reads."""
+
+import time
+from typing import Any, Dict, List, Optional, Sequence
+
+from . import STATUS_SCHEMA
+from .core import Context, Paths, StepError, optional, read_json, to_json, write_atomically
+
+TERMINAL = ("succeeded", "failed")
+
+
+def utc_now() -> str:
+    """Time of day as ISO 8601, UTC."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+class Status:
+    """`status.json`: written whole after every change, so that a reader never meets half of it."""
+
+    def __init__(self, context: Context, steps: Sequence[Any]) -> None:
+        self._context = context
+        before = _previous(context.paths)
+        self.document: Dict[str, Any] = {
+            "schema": STATUS_SCHEMA,
+            "deployment": context.config["name"],
+            "cluster": context.config["cluster"]["name"],
+            "payloadSha256": context.facts.get("payloadSha256"),
+            "state": "running",
+            "started": before.get("started") or utc_now(),
+            "finished": None,
+            # How often the program began on this payload: more than one after a reboot.
+            "runs": int(before.get("runs") or 0) + 1,
+            "step": None,
+            "message": "",
+            "hint": "",
+            "warnings": [],
+            "steps": [
+                {"name": s.name, "title": s.title, "state": "pending", "attempts": 0, "seconds": 0, "message": "",
+                 "hint": ""}
+                for s in steps
+            ],
+        }  # fmt: skip
+
+    def step(self, name: str, **changes: Any) -> None:
+        """Change one step and write the file."""
+        for entry in self.document["steps"]:
+            if entry["name"] == name:
+                entry.update(changes)
+        self.document["step"] = name
+        self.write()
+
+    def finish(self, state: str, message: str, hint: str) -> None:
+        """The end of a run."""
+        self.document.update({"state": state, "finished": utc_now(), "message": message, "hint": hint})
+        self.write()
+
+    def write(self) -> None:
+        """Write the file; no text in it holds a secret."""
+        self.document["warnings"] = list(self._context.warnings)
+        write_atomically(self._context.paths.status, to_json(_cleaned(self.document, self._context)), 0o644)
+
+
+def _cleaned(value: Any, context: Context) -> Any:
+    if isinstance(value, str):
+        return context.log.clean(value)
+    if isinstance(value, list):
+        return [_cleaned(item, context) for item in value]
+    if isinstance(value, dict):
+        return {key: _cleaned(item, context) for key, item in value.items()}
+    return value
+
+
+def _previous(paths: Paths) -> Dict[str, Any]:
+    """What an interrupted run of this bootstrap left, else nothing."""
+    document = read_status(paths)
+    return document if document is not None and document.get("state") == "running" else {}
+
+
+def read_status(paths: Paths) -> Optional[Dict[str, Any]]:
+    """The status file, or None if there is none that can be read."""
+    try:
+        return read_json(paths.status)
+    except StepError:
+        return None
+
+
+def summary(document: Optional[Dict[str, Any]]) -> str:
+    """A few lines for a person: every step, then what went wrong and what to do."""
+    if document is None:
+        return "CycleForge bootstrap: not started yet\n"
+    lines: List[str] = ["CycleForge bootstrap of {deployment}: {state}".format(**document)]
+    for step in document["steps"]:
+        note = "  " + step["message"] if step["message"] else ""
+        lines.append("  {:<9} {:>5.0f} s  {}{}".format(step["state"], step["seconds"], step["title"], note))
+    lines.extend("warning: " + text for text in document["warnings"])
+    if document["state"] == "failed":
+        lines.append("error: step '{}': {}".format(optional(document["step"], "start"), document["message"]))
+    if document["hint"]:
+        lines.append("hint: " + document["hint"])
+    return "\n".join(lines) + "\n"

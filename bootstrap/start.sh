@@ -1,0 +1,222 @@
+#!/bin/sh
+# Started by the CustomScript extension on the CycleCloud server; its exit status is the deployment's result.
+# The deployment puts two lines above this text, both base64 of a JSON object:
+#   CYCLEFORGE_FACTS=…    what the deployment knows (addresses, names of the payload deployments, digest)
+#   CYCLEFORGE_SECRETS=…  passwords; they go into a file that only root reads, and this script removes itself
+# It fetches the payload from the outputs of the payload deployments with the server's identity, checks its digest,
+# unpacks it, starts cycleforge-bootstrap.service and waits, within a limit, until that has succeeded or failed.
+set -eu
+umask 077
+# The Python of EL 8 takes the C locale at its word.
+export LC_ALL=C.UTF-8 PYTHONIOENCODING=utf-8
+
+readonly root="${CYCLEFORGE_ROOT:-}"
+readonly home="${root}/var/lib/cycleforge" versions="${root}/opt/cycleforge" units="${root}/etc/systemd/system"
+readonly unit=cycleforge-bootstrap.service
+readonly imds="${CYCLEFORGE_IMDS:-http://169.254.169.254}"
+readonly fetch_s="${CYCLEFORGE_FETCH_SECONDS:-900}" pause_s="${CYCLEFORGE_PAUSE_SECONDS:-5}"
+# The extension itself ends after 90 minutes; the program stops by itself after 75.
+readonly wait_s="${CYCLEFORGE_WAIT_SECONDS:-4740}"
+readonly api=2021-04-01
+
+log() { printf '%s start.sh: %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$*"; }
+die() {
+    log "ERROR: $*" >&2
+    exit 1
+}
+
+# The extension keeps its script on disk; ours begins with the secrets.
+remove_script() {
+    if [ -f "$0" ] && grep -q '^CYCLEFORGE_SECRETS=.' "$0"; then
+        shred -u "$0" 2>/dev/null || rm -f "$0"
+    fi
+}
+
+# shellcheck disable=SC2329 # the trap calls it
+clean_up() {
+    status=$?
+    rm -rf "${scratch:-/nonexistent}"
+    remove_script
+    exit "${status}"
+}
+
+find_python() {
+    for python in "${CYCLEFORGE_PYTHON:-}" python3 /usr/libexec/platform-python; do
+        if [ -n "${python}" ] && command -v "${python}" >/dev/null 2>&1; then
+            return
+        fi
+    done
+    die "neither python3 nor /usr/libexec/platform-python is on this server"
+}
+
+# json KEY...: the value at that path of the JSON on standard input; empty if there is none.
+json() {
+    "${python}" -c '
+import json, sys
+value = json.load(sys.stdin)
+for key in sys.argv[1:]:
+    value = value.get(key) if isinstance(value, dict) else None
+if isinstance(value, list):
+    value = "\n".join(value)
+sys.stdout.write("" if value is None else str(value))' "$@"
+}
+
+fact() { json "$1" <"${home}/facts.json"; }
+
+# The JSON that the deployment handed over, whole or not at all.
+store() {
+    printf '%s' "$2" | base64 -d >"${home}/.$1.new" 2>/dev/null || die "$1 of the deployment is not base64"
+    json <"${home}/.$1.new" >/dev/null 2>&1 || die "$1 of the deployment is not JSON"
+    mv -f "${home}/.$1.new" "${home}/$1"
+}
+
+take_over() {
+    install -d -m 0700 "${home}"
+    [ -n "${CYCLEFORGE_FACTS:-}" ] || die "the deployment gave no CYCLEFORGE_FACTS"
+    [ -n "${CYCLEFORGE_SECRETS:-}" ] || die "the deployment gave no CYCLEFORGE_SECRETS"
+    store facts.json "${CYCLEFORGE_FACTS}"
+    store secrets.json "${CYCLEFORGE_SECRETS}"
+    sync
+    sha=$(fact payloadSha256)
+    case "${sha}" in
+    '' | *[!0-9a-f]*) die "payloadSha256 of the deployment is no sha256" ;;
+    esac
+}
+
+# A bearer token in a header file: a command line is no place for it.
+fetch_token() {
+    curl -sS --noproxy '*' --max-time 10 -H Metadata:true -G -o "${scratch}/token.json" \
+        --data-urlencode "resource=$(fact armEndpoint)" \
+        "${imds}/metadata/identity/oauth2/token?api-version=2018-02-01" 2>"${scratch}/why" || return 1
+    token=$(json access_token <"${scratch}/token.json" 2>/dev/null) || return 1
+    if [ -z "${token}" ]; then
+        printf 'instance metadata gave no token\n' >"${scratch}/why"
+        return 1
+    fi
+    printf 'Authorization: Bearer %s\n' "${token}" >"${scratch}/header"
+}
+
+# fetch_chunk NAME: append the output `content` of one payload deployment; 1 = try again, 2 = hopeless.
+fetch_chunk() {
+    fetch_token || return 1
+    arm=$(fact armEndpoint)
+    code=$(curl -sS --max-time 60 -H "@${scratch}/header" -o "${scratch}/answer" -w '%{http_code}' \
+        "${arm%/}/subscriptions/$(fact subscriptionId)/resourceGroups/$(fact resourceGroup)/providers/Microsoft.Resources/deployments/$1?api-version=${api}" \
+        2>"${scratch}/why") || return 1
+    if [ "${code}" != 200 ]; then
+        printf 'HTTP %s: %s\n' "${code}" "$(json error message <"${scratch}/answer" 2>/dev/null | cut -c 1-300)" >"${scratch}/why"
+        return 1
+    fi
+    state=$(json properties provisioningState <"${scratch}/answer" 2>"${scratch}/why") || return 1
+    case "${state}" in
+    Succeeded) ;;
+    Failed | Canceled)
+        printf 'the deployment is %s\n' "${state}" >"${scratch}/why"
+        return 2
+        ;;
+    *)
+        printf 'the deployment is still %s\n' "${state:-unknown}" >"${scratch}/why"
+        return 1
+        ;;
+    esac
+    json properties outputs content value <"${scratch}/answer" | base64 -d >"${scratch}/chunk" 2>/dev/null || return 1
+    if [ ! -s "${scratch}/chunk" ]; then
+        printf 'the deployment has no output named content yet\n' >"${scratch}/why"
+        return 1
+    fi
+    cat "${scratch}/chunk" >>"${scratch}/payload"
+}
+
+fetch_payload() {
+    deadline=$(($(date +%s) + fetch_s))
+    : >"${scratch}/payload"
+    names=$(fact payloadDeployments)
+    [ -n "${names}" ] || die "the deployment names no payload deployments"
+    for name in ${names}; do
+        while :; do
+            result=0
+            fetch_chunk "${name}" || result=$?
+            [ "${result}" -ne 0 ] || break
+            why=$(cat "${scratch}/why")
+            [ "${result}" -ne 2 ] || die "payload ${name}: ${why}"
+            [ "$(date +%s)" -lt "${deadline}" ] || die "payload ${name} not read within ${fetch_s} s: ${why}. The server's identity needs to read deployments of its resource group; a new role takes up to ten minutes."
+            log "payload ${name}: ${why}; again in ${pause_s} s"
+            sleep "${pause_s}"
+        done
+    done
+    have=$(sha256sum <"${scratch}/payload" | cut -d ' ' -f 1)
+    [ "${have}" = "${sha}" ] || die "the payload is damaged: its sha256 is ${have}, the deployment says ${sha}"
+}
+
+unpack() {
+    if [ -d "${versions}/${sha}" ]; then
+        log "payload ${sha} is already unpacked"
+        return
+    fi
+    fetch_payload
+    install -d -m 0755 "${versions}"
+    rm -rf "${versions}/.new"
+    install -d -m 0755 "${versions}/.new"
+    tar -xzf "${scratch}/payload" --no-same-owner -C "${versions}/.new" || die "the payload cannot be unpacked"
+    sync
+    mv "${versions}/.new" "${versions}/${sha}"
+    log "payload ${sha} unpacked"
+}
+
+start_unit() {
+    here="${versions}/${sha}/bootstrap"
+    ln -sfn "${sha}" "${versions}/.current.new"
+    mv -Tf "${versions}/.current.new" "${versions}/current"
+    install -d -m 0755 "${units}" "${root}/usr/local/sbin"
+    install -m 0644 "${here}/${unit}" "${units}/${unit}"
+    ln -sfn /opt/cycleforge/current/bootstrap/cycleforge-bootstrap "${root}/usr/local/sbin/cycleforge-bootstrap"
+    # A result of an earlier run must not be taken for ours.
+    systemctl stop "${unit}" 2>/dev/null || :
+    [ ! -f "${home}/status.json" ] || mv -f "${home}/status.json" "${home}/status.previous.json"
+    systemctl daemon-reload
+    systemctl enable "${unit}"
+    systemctl restart --no-block "${unit}"
+}
+
+# Exit status of the program: 0 succeeded, 1 failed, 3 not yet.
+wait_for_result() {
+    deadline=$(($(date +%s) + wait_s))
+    gone=0
+    while :; do
+        result=0
+        "${here}/cycleforge-bootstrap" status >"${scratch}/summary" 2>&1 || result=$?
+        [ "${result}" -eq 3 ] || break
+        # Between two attempts of systemd the unit is down for ten seconds.
+        if systemctl is-active --quiet "${unit}"; then gone=0; else gone=$((gone + 1)); fi
+        if [ "${gone}" -ge 6 ]; then
+            cat "${scratch}/summary"
+            die "${unit} ended without a result; see: journalctl -u ${unit}"
+        fi
+        if [ "$(date +%s)" -ge "${deadline}" ]; then
+            cat "${scratch}/summary"
+            die "no result within ${wait_s} s; the bootstrap goes on: sudo cycleforge-bootstrap status"
+        fi
+        sleep "${pause_s}"
+    done
+    if [ "${result}" -ne 0 ]; then
+        cat "${scratch}/summary" >&2
+        die "the bootstrap failed; log: /var/log/cycleforge/bootstrap.log; again, after the fix: sudo cycleforge-bootstrap retry"
+    fi
+    cat "${scratch}/summary"
+}
+
+main() {
+    trap clean_up EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+    scratch=$(mktemp -d)
+    find_python
+    take_over
+    remove_script
+    unpack
+    start_unit
+    wait_for_result
+}
+
+# One line, and read before it runs: the file is gone by the time that main returns.
+main "$@"; exit

@@ -1,0 +1,183 @@
+"""What runs on the CycleCloud server at its first boot, and the archive that carries it inside the deployment.
+
+Azure's custom data holds 64 KiB, which is too little for projects with blobs. So it holds a fixed text, and everything
+else travels as one archive, cut into chunks: each is an output of one nested deployment, which the server reads with
+its own identity.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+import zlib
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from generator import assets
+from generator.render.files import File, Files, json_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from generator.plan.types import Plan
+
+CUSTOM_DATA_BYTES = 65_535
+"""Custom data of a VM before base64. Source: https://learn.microsoft.com/azure/virtual-machines/custom-data"""
+
+CHUNK_BYTES = 64 * 1024
+"""Bytes of one payload chunk; Bicep's `loadFileAsBase64` takes files of up to 96 KiB.
+Source: https://learn.microsoft.com/azure/azure-resource-manager/bicep/bicep-functions-files"""
+
+MAX_CHUNKS = 20
+"""Chunks of one deployment: Resource Manager accepts templates of 4 MiB, and a chunk takes about 2.7 times its bytes
+there (base64, then once more as the parameter of its nested deployment)."""
+
+SCRIPT_BYTES = 256 * 1024
+"""The extension's `script` after base64.
+Source: https://learn.microsoft.com/azure/virtual-machines/extensions/custom-script-linux"""
+
+FOLDER = PurePosixPath("bootstrap")
+PAYLOAD = FOLDER / "payload"
+CLOUD_INIT = FOLDER / "cloud-init.yaml"
+START = FOLDER / "start.sh"
+NOT_CARRIED = (CLOUD_INIT, START)
+"""They reach the server on their own: as custom data and as the extension's script."""
+
+SLURM_RELEASE_URL = "https://github.com/Azure/cyclecloud-slurm/releases/{version}"
+
+LIMITS = {"totalSeconds": 75 * 60, "uploadSeconds": 300}
+"""The extension ends after 90 minutes, and `start.sh` stops waiting after 79."""
+
+
+class PayloadTooLargeError(ValueError):
+    """The archive does not fit the deployment; the message says by how much and what is largest."""
+
+
+def render(plan: Plan, carried: Files, late: Mapping[str, str]) -> Files:
+    """The files below `bootstrap/`.
+
+    `carried` are the rendered files that travel to the server (`cluster/…`, `projects/…`). `late` maps a template
+    parameter to the fact, or `secret:<name>`, that fills it on the server. Raises PayloadTooLargeError.
+    """
+    files = {path: _source(path) for path in _sources()}
+    files[FOLDER / "bootstrap.json"] = json_file(configuration(plan, late))
+    packed = carried | {path: file for path, file in files.items() if path not in NOT_CARRIED}
+    return files | _chunks(archive(packed), packed)
+
+
+def payload_chunks(files: Files) -> tuple[str, ...]:
+    """Paths of the chunks, relative to the deployment folder, in order."""
+    return tuple(str(path) for path in sorted(files) if path.parent == PAYLOAD)
+
+
+def payload_sha256(files: Files) -> str:
+    """sha256 of the joined chunks: the fact `payloadSha256`, by which the server knows the archive."""
+    return hashlib.sha256(_payload(files)).hexdigest()
+
+
+def content_hash(files: Files) -> str:
+    """sha256 over everything that the extension runs; when it changes, the extension has to run again."""
+    return hashlib.sha256(files[START].content + b"\0" + _payload(files)).hexdigest()
+
+
+def _payload(files: Files) -> bytes:
+    return b"".join(files[PurePosixPath(path)].content for path in payload_chunks(files))
+
+
+def payload_size(packed: Files) -> int:
+    """Bytes of the archive of these files."""
+    return len(archive(packed))
+
+
+def configuration(plan: Plan, late: Mapping[str, str]) -> dict[str, object]:
+    """`bootstrap.json`: what the program on the server does for this deployment. No secret is in it."""
+    slurm = plan.slurm
+    key = plan.admin.ssh_public_key
+    cluster = slurm.cluster_name
+    secrets = {"adminPassword": f"Password of the CycleCloud administrator '{plan.admin.username}'"}
+    if "secret:databasePassword" in late.values():
+        secrets["databasePassword"] = "Password of the Slurm accounting database"
+    return {
+        "schema": 1,
+        "name": plan.name,
+        "admin": {"username": plan.admin.username, "sshPublicKey": key if isinstance(key, str) else None},
+        "server": {
+            "httpPort": 80,
+            "httpsPort": 443,
+            "clusterPort": 9443,
+            "javaHeapMb": plan.server.java_heap_mb,
+            "acceptMarketplaceTerms": plan.server.accept_marketplace_terms,
+        },
+        "account": plan.locker.locker_name.removesuffix("-storage"),
+        "locker": plan.locker.locker_name,
+        "slurmProject": (
+            {"version": slurm.project_version, "url": SLURM_RELEASE_URL.format(version=slurm.project_version)}
+            if slurm.pin_project
+            else None
+        ),
+        "projects": [
+            {"name": project.name, "version": project.version, "digest": project.digest} for project in plan.projects
+        ],
+        "cluster": {
+            "name": cluster,
+            # Templates and clusters share one name space on the server.
+            "templateName": f"{cluster}-template",
+            "template": f"cluster/{cluster}.txt",
+            "parameters": f"cluster/{cluster}.params.json",
+            "late": dict(sorted(late.items())),
+            "start": slurm.start_cluster,
+        },
+        "secrets": secrets,
+        "limits": LIMITS,
+    }
+
+
+def _sources() -> tuple[PurePosixPath, ...]:
+    folder = assets.folder(str(FOLDER))
+    program = sorted(path.name for path in (folder / "cycleforge_bootstrap").glob("*.py"))
+    names = ["cloud-init.yaml", "cycleforge-bootstrap", "cycleforge-bootstrap.service", "start.sh"]
+    return (*(FOLDER / name for name in names), *(FOLDER / "cycleforge_bootstrap" / name for name in program))
+
+
+def _source(path: PurePosixPath) -> File:
+    source: Path = assets.root() / path
+    # Not the mode on disk: a checkout or a wheel may have lost it.
+    return File(source.read_bytes(), executable=path.name in ("cycleforge-bootstrap", "start.sh"))
+
+
+def archive(files: Files) -> bytes:
+    """A tar.gz that depends on nothing but paths, contents and the executable bit."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for path, file in sorted(files.items()):
+            entry = tarfile.TarInfo(str(path))
+            entry.size = len(file.content)
+            entry.mode = 0o755 if file.executable else 0o644
+            tar.addfile(entry, io.BytesIO(file.content))
+    return _gzip(buffer.getvalue())
+
+
+def _gzip(content: bytes) -> bytes:
+    """gzip with a header of our own: releases of Python write different ones (time, operating system)."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    body = packer.compress(content) + packer.flush()
+    size = len(content) & 0xFFFFFFFF
+    return (
+        b"\x1f\x8b\x08\x00\0\0\0\0\x02\xff"
+        + body
+        + zlib.crc32(content).to_bytes(4, "little")
+        + size.to_bytes(4, "little")
+    )
+
+
+def _chunks(content: bytes, packed: Files) -> Files:
+    if len(content) > CHUNK_BYTES * MAX_CHUNKS:
+        path, largest = max(packed.items(), key=lambda item: len(item[1].content))
+        raise PayloadTooLargeError(
+            f"the payload has {len(content)} bytes, and a deployment carries {CHUNK_BYTES * MAX_CHUNKS}; "
+            f"the largest file in it is {path} with {len(largest.content)} bytes"
+        )
+    pieces = [content[start : start + CHUNK_BYTES] for start in range(0, len(content), CHUNK_BYTES)]
+    return {PAYLOAD / f"payload-{number:02}.bin": File(piece) for number, piece in enumerate(pieces)}
