@@ -43,7 +43,13 @@ def _facts(entry: Project, folder: Path) -> LocalProject:
         problem = error.message if error.hint is None else f"{error.message}; {error.hint}"
         return LocalProject(entry.name, None, (), 0, problem)
     except (OSError, ValueError) as error:
-        return LocalProject(entry.name, None, (), 0, f"the folder cannot be read: {error.strerror if isinstance(error, OSError) else 'bad path'}")
+        return LocalProject(
+            entry.name,
+            None,
+            (),
+            0,
+            f"the folder cannot be read: {error.strerror if isinstance(error, OSError) else 'bad path'}",
+        )
     if project.name != entry.name:
         problem = f"its project.ini names it '{project.name}'"
         return LocalProject(entry.name, project.version, project.specs, 0, problem)
@@ -54,7 +60,9 @@ def _facts(entry: Project, folder: Path) -> LocalProject:
 def _local_plan(entry: Project, folder: Path) -> ProjectPlan:
     source = PurePosixPath(str(entry.path))
     project = read_project(folder / source)
-    return ProjectPlan(entry.name, project.version, source, True, project.specs, (), digest(contents(project, shipped=False)))
+    return ProjectPlan(
+        entry.name, project.version, source, True, project.specs, (), digest(contents(project, shipped=False))
+    )
 
 
 def _with_path(definition: Definition) -> Iterator[Project]:

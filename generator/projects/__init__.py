@@ -1,0 +1,31 @@
+"""Cluster-init projects: what a project folder says, which files it uploads, and the lock of released versions."""
+
+from generator.projects.content import Missing, contents, digest
+from generator.projects.ini import Project, ProjectUnreadable, read_project
+from generator.projects.lock import (
+    Bump,
+    Lock,
+    LockProblem,
+    bump,
+    check,
+    next_version,
+    read_lock,
+    shipped_problems,
+)
+
+__all__ = [
+    "Bump",
+    "Lock",
+    "LockProblem",
+    "Missing",
+    "Project",
+    "ProjectUnreadable",
+    "bump",
+    "check",
+    "contents",
+    "digest",
+    "next_version",
+    "read_lock",
+    "read_project",
+    "shipped_problems",
+]

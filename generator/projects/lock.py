@@ -1,0 +1,182 @@
+"""Released versions never change: the lock holds the digest of each, and a bump makes a new one.
+
+A node remembers by script name what has run, not by content, and the locker keeps one folder per version. A version
+whose content changes would run as the old one on some nodes and as the new one on others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from generator import assets
+from generator.errors import CannotRead, CannotWrite
+from generator.projects.content import contents, digest
+from generator.projects.ini import VERSION, Project, ProjectUnreadable, read_project
+from generator.render.files import File, Files
+
+Part = Literal["major", "minor", "patch"]
+Lock = Mapping[str, Mapping[str, str]]
+"""Project → version → digest."""
+LOCK_NAME = "projects.lock.json"
+_FORMAT = 1
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class LockProblem:
+    """A project that does not agree with the lock; `fix` is the command to type."""
+
+    project: str
+    version: str
+    file: Path
+    line: int
+    message: str
+    fix: str
+
+
+@dataclass(frozen=True)
+class Bump:
+    """What a bump did; `old` equals `new` when the version in `project.ini` was new and only had to be recorded."""
+
+    project: str
+    old: str
+    new: str
+    digest: str
+
+
+def read_lock(file: Path) -> Lock:
+    """The lock; an absent file is an empty lock. Anything else that is no lock raises CannotRead."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise CannotRead(f"{file}: no readable lock: {error}", "Restore it from version control.") from error
+    projects = content.get("projects") if isinstance(content, dict) and content.get("format") == _FORMAT else None
+    if not isinstance(projects, dict) or not all(_is_versions(versions) for versions in projects.values()):
+        raise CannotRead(f"{file}: no lock of format {_FORMAT}", "Restore it from version control.")
+    return projects
+
+
+def _is_versions(versions: object) -> bool:
+    return isinstance(versions, dict) and all(
+        isinstance(value, str) and _DIGEST.fullmatch(value) for value in versions.values()
+    )
+
+
+def check(project: Project, current: str, lock: Lock) -> LockProblem | None:
+    """Whether the lock allows this project with this digest."""
+    released = lock.get(project.name, {})
+    recorded = released.get(project.version)
+    if recorded == current:
+        return None
+    if recorded is not None:
+        message = f"project '{project.name}' has changed, but its version is still {project.version}"
+    elif any(_numbers(version) > _numbers(project.version) for version in released):
+        newest = max(released, key=_numbers)
+        message = f"project '{project.name}' has version {project.version}, older than the released {newest}"
+    else:
+        message = f"version {project.version} of project '{project.name}' is not in the lock"
+    return LockProblem(
+        project.name, project.version, project.folder / "project.ini", project.version_line, message,
+        f"cycleforge project bump {project.name}",
+    )  # fmt: skip
+
+
+def shipped_problems(names: Iterable[str], folder: Path | None = None) -> tuple[LockProblem, ...]:
+    """Problems of the shipped projects with these names, in their order; `folder` holds the projects and the lock."""
+    root = folder or assets.folder("projects")
+    lock = read_lock(root / LOCK_NAME)
+    projects = [read_project(root / name) for name in names]
+    found = (check(project, digest(contents(project, shipped=True)), lock) for project in projects)
+    return tuple(problem for problem in found if problem is not None)
+
+
+def next_version(version: str, part: Part = "patch") -> str:
+    """The following version; one that is not three numbers raises ValueError."""
+    match = VERSION.fullmatch(version)
+    if match is None:
+        raise ValueError(f"'{version}' is not three numbers separated by points")
+    major, minor, patch = map(int, match.groups())
+    following = {"major": (major + 1, 0, 0), "minor": (major, minor + 1, 0), "patch": (major, minor, patch + 1)}[part]
+    return ".".join(map(str, following))
+
+
+def bump(folder: Path, part: Part = "patch", *, lock_file: Path | None = None, shipped: bool = True) -> Bump | None:
+    """Give a changed project a new version and record it; None when it agrees with the lock already.
+
+    A version that the lock does not know is recorded as it stands, so a bump that was killed between its two writes is
+    completed by the next one. `lock_file` defaults to the one beside the project's folder.
+    """
+    project = read_project(folder)
+    lock_file = lock_file or folder.parent / LOCK_NAME
+    lock = read_lock(lock_file)
+    files = contents(project, shipped=shipped)
+    problem = check(project, digest(files), lock)
+    if problem is None:
+        return None
+    released = lock.get(project.name, {})
+    new = project.version
+    newer_exists = any(_numbers(version) > _numbers(project.version) for version in released)
+    if project.version in released or newer_exists:
+        base = max((project.version, *released), key=_numbers)
+        try:
+            new = next_version(base, part)
+        except ValueError as error:
+            raise ProjectUnreadable(
+                folder / "project.ini",
+                project.version_line,
+                str(error),
+                "Write the new version yourself, then run the command again.",
+            ) from error
+        files = _with_version(folder / "project.ini", project, new, files)
+    record = {name: dict(versions) for name, versions in lock.items()}
+    record.setdefault(project.name, {})[new] = digest(files)
+    _write(lock_file, lock_text(record))
+    return Bump(project.name, project.version, new, digest(files))
+
+
+def lock_text(lock: Lock) -> bytes:
+    """The lock as it is stored: projects by name, versions by number."""
+    projects = {name: dict(sorted(lock[name].items(), key=lambda item: _numbers(item[0]))) for name in sorted(lock)}
+    return (json.dumps({"format": _FORMAT, "projects": projects}, indent=2) + "\n").encode()
+
+
+def _numbers(version: str) -> tuple[tuple[int, int | str], ...]:
+    """A key that orders 1.10.0 after 1.9.0; words sort after numbers."""
+    return tuple((0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"[._-]", version))
+
+
+def _with_version(file: Path, project: Project, new: str, files: Files) -> Files:
+    """Replace the version in its line of `project.ini`, leaving every other byte; the files as they are then."""
+    lines = file.read_bytes().split(b"\n")
+    place = project.version_line - 1
+    head, equals, tail = lines[place].partition(b"=")
+    lines[place] = head + equals + tail.replace(project.version.encode(), new.encode(), 1)
+    content = b"\n".join(lines)
+    _write(file, content)
+    return files | {PurePosixPath("project.ini"): File(content)}
+
+
+def _write(file: Path, content: bytes) -> None:
+    """In one rename: a kill leaves the old file or the new one."""
+    try:
+        mode = file.stat().st_mode & 0o777 if file.exists() else 0o644
+        descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(content)
+            os.chmod(temporary, mode)  # noqa: PTH101 - beside replace
+            os.replace(temporary, file)  # noqa: PTH105 - atomic
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise CannotWrite(f"{file}: cannot be written: {error.strerror}") from error

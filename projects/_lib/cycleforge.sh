@@ -1,0 +1,395 @@
+#!/usr/bin/env bash
+# What every CycleForge project shares: logging, steps, node attributes, VM-size figures, bounded waits, whole-file
+# writes. Sourced, never run; the caller has set -euo pipefail. One source; the build places a copy in each project.
+#
+# All paths of the node start with CYCLEFORGE_ROOT, which is empty on a node and a folder in the tests.
+# shellcheck disable=SC2034 # the CF_ variables are results for the script that sources this
+
+readonly CF_ROOT="${CYCLEFORGE_ROOT:-}"
+readonly CF_STATE_DIR="${CF_ROOT}/var/lib/cycleforge"
+readonly CF_CONF_DIR="${CF_ROOT}/etc/cycleforge"
+CF_PROJECT="${CYCLECLOUD_PROJECT_NAME:-cycleforge}"
+CF_STEP=""
+CF_STEP_START=0
+CF_OUTCOME=""
+CF_CHANGED=0
+
+# ---------------------------------------------------------------- log and stop
+
+cf_log() { TZ=UTC printf '%(%FT%TZ)T %s: %s\n' -1 "${CF_PROJECT}" "$*"; }
+
+cf_warn() { cf_log "WARNING: $*" >&2; }
+
+# cf_die WHAT [WHY [FIX]]: the last words of a script, one line each.
+cf_die() {
+    cf_log "ERROR: ${CF_STEP:+${CF_STEP}: }$1" >&2
+    [[ -z "${2:-}" ]] || cf_log "  why: $2" >&2
+    [[ -z "${3:-}" ]] || cf_log "  do:  $3" >&2
+    CF_STEP=""
+    exit 1
+}
+
+# Milliseconds on a clock that only this process compares with itself. EPOCHREALTIME writes the locale's radix character.
+cf_now_ms() {
+    local -r now="${EPOCHREALTIME//[.,]/}"
+    REPLY=$((10#${now} / 1000))
+}
+
+# cf_step NAME COMMAND...: run one step and log it with what it did (cf_outcome) and how long it took.
+# The command runs outside any condition, so that set -e holds inside it; cf_on_exit names the step that failed.
+cf_step() {
+    CF_STEP="$1" CF_OUTCOME="done"
+    shift
+    cf_now_ms
+    CF_STEP_START="${REPLY}"
+    "$@"
+    cf_now_ms
+    cf_log "${CF_STEP}: ${CF_OUTCOME} ($((REPLY - CF_STEP_START)) ms)"
+    CF_STEP=""
+}
+
+cf_outcome() { CF_OUTCOME="$*"; }
+
+cf_on_exit() {
+    local -r code="$1" line="$2"
+    if ((code != 0)) && [[ -n "${CF_STEP}" ]]; then
+        cf_log "ERROR: step '${CF_STEP}' ended with exit code ${code} near line ${line}" >&2
+        cf_log "  do:  read the lines above, then run the script again; it is safe to repeat" >&2
+    fi
+}
+
+# cf_main FUNCTION ARGS...: entry point of every script.
+cf_main() {
+    trap 'cf_on_exit "$?" "${LINENO}"' EXIT
+    umask 022
+    cd /
+    "$@"
+}
+
+# ---------------------------------------------------------------- the node
+
+# cf_attribute KEY DEFAULT: value of a node attribute in REPLY. Outside CycleCloud (no jetpack) it is the default.
+cf_attribute() {
+    local -r key="$1" default="$2"
+    if ! command -v jetpack >/dev/null; then
+        REPLY="${default}"
+        return
+    fi
+    REPLY="$(timeout 60 jetpack config "${key}" "${default:-None}")" ||
+        cf_die "jetpack config ${key} failed" "the node agent does not answer" "run 'jetpack config ${key}' on the node"
+    # A key that exists without a value prints None, so None means "not set" here.
+    if [[ -z "${REPLY}" || "${REPLY}" == "None" ]]; then REPLY="${default}"; fi
+}
+
+# cf_attribute_bool KEY true|false: REPLY is true or false. jetpack prints Python's True and False.
+cf_attribute_bool() {
+    cf_attribute "$1" "$2"
+    case "${REPLY,,}" in
+        true | yes | on | 1) REPLY=true ;;
+        false | no | off | 0) REPLY=false ;;
+        *) cf_die "attribute $1 is '${REPLY}', expected true or false" "" "correct it in the definition and build again" ;;
+    esac
+}
+
+# cf_attribute_int KEY DEFAULT MIN MAX: REPLY is a whole number within the limits.
+cf_attribute_int() {
+    cf_attribute "$1" "$2"
+    if [[ ! "${REPLY}" =~ ^[0-9]{1,12}$ ]] || ((10#${REPLY} < $3 || 10#${REPLY} > $4)); then
+        cf_die "attribute $1 is '${REPLY}', expected a whole number from $3 to $4" "" \
+            "correct it in the definition and build again"
+    fi
+    REPLY=$((10#${REPLY}))
+}
+
+# cf_attribute_path KEY DEFAULT: REPLY is an absolute path of plain characters, or empty when the default is empty.
+cf_attribute_path() {
+    cf_attribute "$1" "$2"
+    if [[ -n "${REPLY}" && ! "${REPLY}" =~ ^(/[A-Za-z0-9._-]+)+$ ]] || [[ "${REPLY}/" == */../* ]]; then
+        cf_die "attribute $1 is '${REPLY}', expected an absolute path of letters, digits, '.', '_', '-'" "" \
+            "correct it in the definition and build again"
+    fi
+}
+
+# cf_role: scheduler, login, execute or unknown, in REPLY.
+cf_role() {
+    cf_attribute slurm.role unknown
+    case "${REPLY}" in
+        scheduler | login | execute) ;;
+        *) REPLY=unknown ;;
+    esac
+}
+
+# cf_os: family and version in REPLY, for example "ubuntu 24.04", "el 9" or "unknown alpine-3.20".
+cf_os() {
+    local id="" version="" like="" key value
+    if [[ -r "${CF_ROOT}/etc/os-release" ]]; then
+        while IFS='=' read -r key value; do
+            value="${value#\"}" value="${value%\"}"
+            case "${key}" in
+                ID) id="${value}" ;;
+                VERSION_ID) version="${value}" ;;
+                ID_LIKE) like="${value}" ;;
+            esac
+        done <"${CF_ROOT}/etc/os-release"
+    fi
+    case "${id} ${like} " in
+        "ubuntu "*) REPLY="ubuntu ${version}" ;;
+        "rhel "* | "almalinux "* | "rocky "* | *" rhel "*) REPLY="el ${version%%.*}" ;;
+        *) REPLY="unknown ${id:-none}-${version:-none}" ;;
+    esac
+}
+
+# cf_vm_size: full name in lower case, or unknown, in REPLY. The agent knows it; instance metadata is the second source.
+cf_vm_size() {
+    cf_attribute azure.metadata.compute.vmSize ""
+    if [[ -z "${REPLY}" ]] && command -v curl >/dev/null; then
+        REPLY="$(curl --silent --fail --noproxy '*' --max-time 5 --header Metadata:true \
+            'http://169.254.169.254/metadata/instance/compute/vmSize?api-version=2021-02-01&format=text' || true)"
+    fi
+    REPLY="${REPLY,,}"
+    if [[ ! "${REPLY}" =~ ^[a-z0-9_-]+$ ]]; then REPLY=unknown; fi
+}
+
+# cf_load_figures FILE VM_SIZE: the rows of a size into CF_FIGURES (value), CF_UNITS and CF_SOURCES, by key.
+# A row is vm_size, key, value, unit, source, separated by tabs; a figure that nobody published is null and stays
+# out, so that a missing and an unknown figure look the same to a check. No row at all means an unknown size.
+declare -gA CF_FIGURES=() CF_UNITS=() CF_SOURCES=()
+CF_SIZE_KNOWN=false
+cf_load_figures() {
+    local -r file="$1" wanted="$2"
+    local size key value unit source
+    CF_FIGURES=() CF_UNITS=() CF_SOURCES=() CF_SIZE_KNOWN=false
+    [[ -r "${file}" ]] || cf_die "${file} is missing" "the project is incomplete" "upload the project again"
+    while IFS=$'\t' read -r size key value unit source; do
+        if [[ "${size}" == "${wanted}" ]]; then CF_SIZE_KNOWN=true; fi
+        if [[ "${size}" != "${wanted}" && "${size}" != "*" ]] || [[ "${value}" == null ]]; then continue; fi
+        CF_FIGURES["${key}"]="${value}" CF_UNITS["${key}"]="${unit}" CF_SOURCES["${key}"]="${source}"
+    done < <(grep -F -e "${wanted}"$'\t' -e $'*\t' "${file}" || true)
+}
+
+# ---------------------------------------------------------------- configuration of our own units
+
+# cf_load_conf FILE: KEY=VALUE lines into CF_CONF. Not sourced: a value is text, never code.
+declare -gA CF_CONF=()
+cf_load_conf() {
+    local key value
+    CF_CONF=()
+    [[ -r "$1" ]] || cf_die "$1 is missing" "the project's cluster-init script writes it" "run the converge again"
+    while IFS='=' read -r key value; do
+        if [[ "${key}" =~ ^[a-z][a-z0-9_]*$ ]]; then CF_CONF["${key}"]="${value}"; fi
+    done <"$1"
+}
+
+# ---------------------------------------------------------------- files
+
+# cf_write PATH MODE: standard input becomes the file, in one rename; CF_CHANGED tells whether anything changed.
+# Use a redirection, not a pipe: a pipe would run it in a subshell and lose CF_CHANGED.
+cf_write() {
+    local -r path="$1" mode="$2"
+    local -r folder="${path%/*}" name="${path##*/}"
+    local temporary
+    mkdir -p "${folder}"
+    rm -f "${folder}/.${name}.cycleforge."*
+    temporary="$(mktemp "${folder}/.${name}.cycleforge.XXXXXX")"
+    cat >"${temporary}"
+    chmod "${mode}" "${temporary}"
+    if [[ -f "${path}" && ! -L "${path}" ]] && cmp -s "${temporary}" "${path}" &&
+        [[ "$(stat -c %a "${path}")" == "$(stat -c %a "${temporary}")" ]]; then
+        rm -f "${temporary}"
+        CF_CHANGED=0
+        return
+    fi
+    mv -fT "${temporary}" "${path}"
+    CF_CHANGED=1
+}
+
+# cf_outcome_file TEXT: the outcome of a step that wrote one file.
+cf_outcome_file() {
+    if ((CF_CHANGED)); then cf_outcome "${1:+$1, }written"; else cf_outcome "${1:+$1, }unchanged"; fi
+}
+
+cf_remove() {
+    CF_CHANGED=0
+    if [[ -e "$1" || -L "$1" ]]; then
+        rm -f "$1"
+        CF_CHANGED=1
+    fi
+}
+
+# cf_install_files SOURCE_DIR TARGET_DIR NAME...: files that must outlive the spec's folder, which lies on a disk that
+# deallocation empties. CF_CHANGED counts the files that differed.
+cf_install_files() {
+    local -r source="$1" target="$2"
+    local name mode changed=0
+    shift 2
+    for name in "$@"; do
+        mode=0644
+        if [[ "${name}" == *.sh ]]; then mode=0755; fi
+        cf_write "${target}/${name}" "${mode}" <"${source}/${name}"
+        changed=$((changed + CF_CHANGED))
+    done
+    CF_CHANGED="${changed}"
+}
+
+# cf_apply NAME FILES COMMAND...: run the command unless it has succeeded for exactly this content of FILES (paths
+# separated by colons). The stamp is written after the command, so a kill in between repeats it.
+cf_apply() {
+    local -r name="$1" files="$2"
+    local -r stamp="${CF_STATE_DIR}/applied/${name}"
+    local digest
+    local -a paths=()
+    shift 2
+    IFS=':' read -r -a paths <<<"${files}"
+    digest="$(cat -- "${paths[@]}" 2>/dev/null | sha256sum || true)"
+    if [[ -r "${stamp}" && "$(<"${stamp}")" == "${digest}" ]]; then
+        CF_CHANGED=0
+        return
+    fi
+    # Explicit: inside a caller's condition set -e would not stop before the stamp.
+    "$@" || return
+    cf_write "${stamp}" 0644 <<<"${digest}"
+    CF_CHANGED=1
+}
+
+# ---------------------------------------------------------------- waiting
+
+# cf_wait_for SECONDS COMMAND...: poll until the command succeeds; 1 after the limit.
+cf_wait_for() {
+    local -r deadline=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        if ((SECONDS >= deadline)); then return 1; fi
+        sleep "${CYCLEFORGE_POLL_S:-2}"
+    done
+}
+
+# ---------------------------------------------------------------- numbers
+
+# cf_milli TEXT: a decimal number without sign or exponent, times 1000 and cut, in REPLY; 1 when it is none.
+# Text comparison would call 9.5 more than 23.0; everything that is compared goes through here.
+cf_milli() {
+    local whole fraction
+    REPLY=""
+    [[ "$1" =~ ^([0-9]{1,14})(\.([0-9]+))?$ ]] || return 1
+    whole="${BASH_REMATCH[1]}" fraction="${BASH_REMATCH[3]:-}000"
+    REPLY=$((10#${whole} * 1000 + 10#${fraction:0:3}))
+}
+
+# cf_compare A lt|le|gt|ge|eq|ne B: 0 when it holds, 1 when not, 2 when one of them is no number.
+cf_compare() {
+    local left right
+    cf_milli "$1" || return 2
+    left="${REPLY}"
+    cf_milli "$3" || return 2
+    right="${REPLY}"
+    case "$2" in
+        lt) ((left < right)) ;;
+        le) ((left <= right)) ;;
+        gt) ((left > right)) ;;
+        ge) ((left >= right)) ;;
+        eq) ((left == right)) ;;
+        ne) ((left != right)) ;;
+        *) return 2 ;;
+    esac
+}
+
+# ---------------------------------------------------------------- systemd and Slurm
+
+# cf_unit FILE: install a unit file or a drop-in (path below /etc/systemd/system) from standard input.
+cf_unit() { cf_write "${CF_ROOT}/etc/systemd/system/$1" 0644; }
+
+# cf_own_unit NAME FILES: enable a unit of ours and (re)start it when its files (separated by colons) changed. Never for
+# Slurm's daemons: those start after all cluster-init has finished. A failure shows the unit's own last lines.
+cf_own_unit() {
+    local -r unit="$1" files="$2"
+    if [[ "${unit}" != cycleforge-* ]]; then cf_die "cf_own_unit is for our own units, not for ${unit}"; fi
+    systemctl daemon-reload
+    systemctl --quiet enable "${unit}"
+    if ! cf_apply "unit-${unit}" "${files}" systemctl restart "${unit}"; then
+        journalctl --unit "${unit}" --boot --lines 20 --output cat --no-pager >&2 || true
+        cf_die "${unit} did not start" "its last lines are above" \
+            "correct the cause, then run 'systemctl restart ${unit}' or converge again"
+    fi
+}
+
+# cf_drop_unit NAME FILE...: take a unit of ours away again, with its drop-ins (paths below /etc/systemd/system).
+cf_drop_unit() {
+    local -r unit="$1"
+    local file changed=0
+    if [[ -e "${CF_ROOT}/etc/systemd/system/${unit}" ]]; then systemctl --quiet disable --now "${unit}" || true; fi
+    for file in "$@"; do
+        cf_remove "${CF_ROOT}/etc/systemd/system/${file}"
+        changed=$((changed + CF_CHANGED))
+    done
+    rm -f "${CF_STATE_DIR}/applied/unit-${unit}"
+    if ((changed > 0)); then systemctl daemon-reload; fi
+    CF_CHANGED="${changed}"
+}
+
+# cf_mounted PATH: whether exactly this path is a mount point.
+cf_mounted() { mountpoint -q "${CF_ROOT}$1"; }
+
+# cf_slurm_hook prolog|epilog NAME FILE: put a job hook where slurm.conf of cyclecloud-slurm 4.x looks for it. The
+# folder lies on the shared /sched, so the scheduler writes it once for all nodes. No line of slurm.conf changes.
+cf_slurm_hook() {
+    local folder
+    folder="$(readlink -f "${CF_ROOT}/etc/slurm/$1.d" || true)"
+    if [[ -z "${folder}" || ! -d "${folder}" ]]; then
+        cf_die "/etc/slurm/$1.d is missing on the scheduler" "the slurm project has not configured this node" \
+            "check that cyclecloud/slurm:scheduler runs before this project (Order below 10000)"
+    fi
+    cf_write "${folder}/$2" 0755 <"$3"
+}
+
+# cf_node_name: Slurm's name of this node, in REPLY.
+cf_node_name() {
+    local file options
+    REPLY="${SLURMD_NODENAME:-}"
+    if [[ -n "${REPLY}" ]]; then return; fi
+    for file in "${CF_ROOT}/etc/default/slurmd" "${CF_ROOT}/etc/sysconfig/slurmd"; do
+        if [[ -r "${file}" ]]; then
+            options="$(grep -m 1 '^SLURMD_OPTIONS=' "${file}" || true)"
+            if [[ "${options}" =~ -N[[:space:]]+([A-Za-z0-9._-]+) ]]; then
+                REPLY="${BASH_REMATCH[1]}"
+                return
+            fi
+        fi
+    done
+    REPLY="${HOSTNAME%%.*}"
+}
+
+# ---------------------------------------------------------------- limits
+
+# cf_limits: limits of login sessions and jobs. Shared, because the node base and the GPU base must write the same file.
+# Memory locking is written only where nothing else does: cyclecloud-slurm 4.x ships limits.d/slurm-limits.conf.
+cf_limits() {
+    local -r folder="${CF_ROOT}/etc/security/limits.d"
+    local nofile changed file
+    local foreign=""
+    cf_attribute_int cycleforge.limits.nofile 1048576 1024 1048576
+    nofile="${REPLY}"
+    cf_write "${folder}/90-cycleforge.conf" 0644 <<CONF
+# Written by CycleForge. Open files per process.
+* soft nofile ${nofile}
+* hard nofile ${nofile}
+root soft nofile ${nofile}
+root hard nofile ${nofile}
+CONF
+    changed="${CF_CHANGED}"
+    for file in "${folder}"/*.conf "${CF_ROOT}/etc/security/limits.conf"; do
+        if [[ "${file##*/}" != 90-cycleforge-memlock.conf ]] &&
+            grep -q -s -E '^[[:space:]]*\*[[:space:]]+(-|soft|hard)[[:space:]]+memlock[[:space:]]+unlimited' "${file}"; then
+            foreign="${file##*/}"
+        fi
+    done
+    if [[ -n "${foreign}" ]]; then
+        cf_remove "${folder}/90-cycleforge-memlock.conf"
+    else
+        cf_write "${folder}/90-cycleforge-memlock.conf" 0644 <<'CONF'
+# Written by CycleForge. InfiniBand registers memory, which needs it locked.
+* soft memlock unlimited
+* hard memlock unlimited
+CONF
+    fi
+    cf_outcome "nofile ${nofile}, memlock by ${foreign:-90-cycleforge-memlock.conf}, $((changed + CF_CHANGED)) files changed"
+}

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Container scratch on the fastest local disk, now and at every boot.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR/../files source-path=SCRIPTDIR/../../../../../_lib source=cycleforge.sh disable=SC1091
+. "${CYCLECLOUD_SPEC_PATH}/files/cycleforge.sh"
+
+readonly FILES="${CYCLECLOUD_SPEC_PATH}/files"
+readonly TARGET="${CF_ROOT}/opt/cycleforge/pyxis_enroot"
+readonly UNIT=cycleforge-enroot.service
+
+write_configuration() {
+    local scratch nvme mount_home
+    cf_attribute_path cycleforge.enroot.scratch ""
+    scratch="${REPLY}"
+    cf_attribute_path cycleforge.nvme.mount_point /nvme
+    nvme="${REPLY}"
+    cf_attribute cycleforge.enroot.mount_home leave
+    mount_home="${REPLY,,}"
+    if [[ "${mount_home}" != @(leave|true|false) ]]; then
+        cf_die "attribute cycleforge.enroot.mount_home is '${REPLY}', expected leave, true or false" "" \
+            "correct it in the definition and build again"
+    fi
+    cf_write "${CF_CONF_DIR}/enroot.conf" 0644 <<CONF
+scratch=${scratch}
+nvme_mount_point=${nvme}
+mount_home=${mount_home}
+CONF
+    cf_outcome_file "scratch ${scratch:-chosen at boot}"
+}
+
+install_unit() {
+    local changed
+    cf_install_files "${FILES}" "${TARGET}" cycleforge.sh enroot.sh
+    changed="${CF_CHANGED}"
+    cf_unit "${UNIT}" <"${FILES}/${UNIT}"
+    changed=$((changed + CF_CHANGED))
+    cf_unit slurmd.service.d/20-cycleforge-pyxis_enroot.conf <"${FILES}/slurmd-pyxis_enroot.conf"
+    cf_outcome "$((changed + CF_CHANGED)) files changed"
+}
+
+# Run here as a script, so that its lines stand in the converge's own log; slurmd pulls the unit in at every boot.
+prepare_now() {
+    systemctl daemon-reload
+    systemctl --quiet enable "${UNIT}"
+    bash "${TARGET}/enroot.sh"
+}
+
+main() {
+    cf_step "enroot configuration" write_configuration
+    cf_step "enroot unit" install_unit
+    cf_step "container scratch" prepare_now
+}
+
+cf_main main "$@"
