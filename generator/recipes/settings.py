@@ -15,15 +15,23 @@ _NVME_ATTRIBUTE = "cycleforge.nvme.mount_point"
 def job_settings(plan: Plan, job: JobPlan, array: NodeArrayPlan, recipe: Recipe) -> dict[str, str]:
     """All settings of a job; a setting of the plan that differs from the recipe's default decides."""
     defaults = dict(recipe.default_settings)
-    overrides = {name: value for name, value in job.settings if defaults.get(name) != value}
+    overrides = {name: _switch(defaults.get(name), value) for name, value in job.settings}
+    overrides = {name: value for name, value in overrides.items() if defaults.get(name) != value}
     settings = defaults | _common(plan, job, array)
     if recipe.name == "nccl-allreduce":
         settings |= baseline(array.hardware.vm_size, job.nodes, overrides.get("MESSAGE_SIZE"))
     if recipe.name == "node-health":
         settings |= expectations(array.hardware)
     if recipe.models:
-        settings |= _model_settings(overrides.get("MODEL") or str(recipe.default_model), array.hardware, job.nodes)
+        settings |= _model_settings(
+            overrides.get("MODEL") or _fitting_model(recipe, array.hardware, job.nodes), array.hardware, job.nodes
+        )
     return settings | overrides
+
+
+def _switch(default: str | None, value: str) -> str:
+    """A YAML boolean as the scripts read it, for settings that are switches."""
+    return {"true": "1", "false": "0"}.get(value, value) if default in ("0", "1") else value
 
 
 def nccl_variables(hardware: NodeHardware) -> dict[str, str]:
@@ -58,7 +66,7 @@ def _common(plan: Plan, job: JobPlan, array: NodeArrayPlan) -> dict[str, str]:
         "PARTITION": array.partition,
         "RECIPE": job.recipe,
         "SHARED_DIR": plan.home.path,
-        "STAGE_PATH": f"{stage_path(plan)}/{job.name}",
+        "STAGE_PATH": f"{dict(job.settings).get('DATA_DIR') or stage_path(plan)}/{job.name}",
         "TASKS_PER_NODE": str(tasks),
         "VCPUS": _text(hardware.vcpus),
         "VM_SIZE": hardware.vm_size,
@@ -130,7 +138,8 @@ def expectations(hardware: NodeHardware) -> dict[str, str]:
     memory, health = entry.get("memory") or {}, entry.get("health") or {}
     infiniband = hardware.infiniband_nics > 0
     return {
-        "EXPECT_AZNHC": "1" if "aznhc" in (health.get("source") or []) else "",
+        # Sizes without a configuration on main: the checks print "not supported" and end with 0.
+        "EXPECT_AZNHC": "1" if "aznhc" in (health.get("source") or []) and health.get("cpuinfo") else "",
         "EXPECT_GPUS": str(hardware.gpu_count) if hardware.gpu_count else "",
         "EXPECT_IB_GBPS": _text(hardware.infiniband_gbps_per_nic) if infiniband else "",
         "EXPECT_IB_PORTS": str(hardware.infiniband_nics) if infiniband else "",
@@ -142,6 +151,12 @@ def expectations(hardware: NodeHardware) -> dict[str, str]:
 
 
 # ---------------------------------------------------------------- models
+
+
+def _fitting_model(recipe: Recipe, hardware: NodeHardware, nodes: int) -> str:
+    """The recipe's model, or its largest preset that fits these nodes."""
+    shape = models.largest_fitting_model(recipe, hardware, nodes)
+    return shape.name if shape else str(recipe.default_model)
 
 
 def _model_settings(name: str, hardware: NodeHardware, nodes: int) -> dict[str, str]:

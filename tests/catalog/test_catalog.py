@@ -1,0 +1,339 @@
+"""The catalogue: every figure has a source that exists, files are stable, and the figures agree with each other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from generator import catalog
+from generator.recipes import models, recipe, recipe_names
+
+FOLDER = Path(catalog.__file__).parent
+# The figures of the rules are kept in another layout, by their own test.
+FILES = sorted(path for path in FOLDER.rglob("*.json") if path.name != "rule_figures.json")
+MEASURED = sorted(path.stem for path in (FOLDER / "vm_sizes").glob("*.json"))
+
+
+def entries() -> Iterator[tuple[str, dict[str, Any]]]:
+    for name in MEASURED:
+        yield name, dict(catalog.vm_size(name) or {})
+
+
+def named_sources(value: object) -> Iterator[str]:
+    """Every key below `source` or `sources` in any depth."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key == "source" and isinstance(item, list):
+                yield from item
+            else:
+                yield from named_sources(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from named_sources(item)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_files_are_sorted_and_pretty(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text == json.dumps(json.loads(text), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path.stem not in ("releases", "health")], ids=lambda path: path.name
+)
+def test_every_source_exists(path: Path) -> None:
+    missing = {
+        key for key in named_sources(json.loads(path.read_text(encoding="utf-8"))) if key not in catalog.sources()
+    }
+    assert not missing
+
+
+def test_releases_name_their_own_sources() -> None:
+    releases = catalog.releases()
+    for row in (*releases["matrix"], *releases["slurm_projects"]):
+        assert row["sources"]
+        assert set(row["sources"]) <= set(releases["sources"])
+
+
+def test_every_used_source_has_a_title_and_an_address() -> None:
+    for key, source in catalog.sources().items():
+        assert source["title"], key
+        assert source["url"] is None or source["url"].startswith("https://"), key
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_groups_with_figures_name_a_source(name: str) -> None:
+    for group, content in dict(catalog.vm_size(name) or {}).items():
+        if isinstance(content, dict) and any(
+            value is not None for key, value in content.items() if key not in ("source", "note")
+        ):
+            assert content.get("source"), group
+
+
+@pytest.mark.parametrize("limit", [key for key, value in catalog.limits().items() if key not in ("names",)])
+def test_limits_have_a_source(limit: str) -> None:
+    assert catalog.limits()[limit]["source"]
+
+
+def test_general_series_have_a_source_and_sizes() -> None:
+    for name, series in catalog.general_sizes().items():
+        assert series["source"], name
+        assert series["url"].startswith("https://learn.microsoft.com/"), name
+        assert series["sizes"], name
+        for size, figures in series["sizes"].items():
+            assert size.startswith("Standard_")
+            assert figures["vcpus"] >= 1
+            assert figures["memory_gib"] > 0
+
+
+def test_no_size_stands_in_two_places() -> None:
+    general = [size for series in catalog.general_sizes().values() for size in series["sizes"]]
+    assert len(general) == len(set(general))
+    assert not set(general) & set(MEASURED)
+
+
+# ---------------------------------------------------------------- agreement
+
+
+@pytest.mark.parametrize(("name", "entry"), list(entries()), ids=MEASURED)
+def test_a_size_agrees_with_itself(name: str, entry: dict[str, Any]) -> None:
+    cpu, gpu = entry["cpu"], entry["gpu"]
+    infiniband, numa, launch = entry["infiniband"], entry["numa"], entry["launch"]
+    if infiniband and infiniband["nics"] and infiniband["gbps_per_nic"]:
+        assert infiniband["line_rate_gb_s"] == infiniband["nics"] * infiniband["gbps_per_nic"] / 8
+        assert infiniband["total_gbps"] == infiniband["nics"] * infiniband["gbps_per_nic"]
+    if numa and numa["gpu_to_numa"] is not None:
+        assert len(numa["gpu_to_numa"]) == gpu["count"]
+        assert max(numa["gpu_to_numa"]) < numa["nodes"]
+    if numa and numa["cpus_per_node"]:
+        assert numa["nodes"] * numa["cpus_per_node"] == cpu["vcpus"]
+    if launch and launch["cpu_masks"]:
+        assert len(launch["cpu_masks"]) == launch["tasks_per_node"]
+        widest = max(int(mask, 16).bit_length() for mask in launch["cpu_masks"])
+        assert widest <= cpu["vcpus"]
+        assert launch["tasks_per_node"] * launch["cpus_per_task"] <= cpu["vcpus"]
+    if entry["health"] and entry["health"]["gpu_count"]:
+        assert entry["health"]["gpu_count"] == gpu["count"]
+    if gpu["count"] and gpu["memory_gb"] and gpu["memory_total_gb"]:
+        assert gpu["count"] * gpu["memory_gb"] == gpu["memory_total_gb"]
+
+
+@pytest.mark.parametrize(("name", "entry"), list(entries()), ids=MEASURED)
+def test_masks_lie_in_the_numa_node_of_their_gpu(name: str, entry: dict[str, Any]) -> None:
+    launch, numa = entry["launch"], entry["numa"]
+    if not (
+        launch
+        and launch["cpu_masks"]
+        and numa
+        and numa["gpu_to_numa"]
+        and launch["tasks_per_node"] == entry["gpu"]["count"]
+    ):
+        pytest.skip("no masks or no NUMA table")
+    for rank, mask in enumerate(launch["cpu_masks"]):
+        first, last = (int(number) for number in numa["cpu_lists"][numa["gpu_to_numa"][rank]].split("-"))
+        allowed = ((1 << (last + 1)) - 1) & ~((1 << first) - 1)
+        assert int(mask, 16) & ~allowed == 0, f"rank {rank}"
+
+
+def test_floors_are_ordered() -> None:
+    for name, entry in entries():
+        for row in entry["nccl"] or []:
+            figures = [row[key] for key in ("fail", "warn", "expected") if row[key] is not None]
+            assert figures == sorted(figures), name
+
+
+def test_the_default_release_is_complete() -> None:
+    defaults = catalog.releases()["defaults"]
+    row = catalog.release(defaults["cyclecloud"])
+    assert row is not None
+    assert row["image_version"] == defaults["image_version"]
+    assert row["slurm_project"]["version"] == defaults["slurm_project"]
+    project = catalog.slurm_project(defaults["slurm_project"])
+    assert project is not None
+    assert defaults["slurm"] in project["slurm"]["versions"]
+    assert any(defaults["node_image"] in system["image_names"] for system in row["os"])
+    assert catalog.image(defaults["node_image"]) is not None
+    assert catalog.images()["default"] == defaults["node_image"]
+
+
+def test_node_images_agree_with_the_operating_systems_of_the_default_release() -> None:
+    row = catalog.release(catalog.releases()["defaults"]["cyclecloud"])
+    assert row is not None
+    for system in row["os"]:
+        for name in system["image_names"]:
+            image = catalog.image(name)
+            assert image is not None
+            assert image["os"] == system["os"]
+            assert image["enroot_pyxis"] == system["enroot_pyxis"]
+            assert len(image["arch"]) == len(system["arch"])
+
+
+def test_every_marketplace_image_of_a_size_is_known() -> None:
+    known = catalog.images()["hpc_marketplace"]
+    for name, entry in entries():
+        for urn in (entry["images"] or {}).get("marketplace_urns") or []:
+            assert urn in known, f"{name}: {urn}"
+
+
+def test_lustre_tiers_are_consistent() -> None:
+    for name, tier in catalog.file_systems()["amlfs"]["tiers"].items():
+        assert name.endswith(f"-{tier['tier']}")
+        assert tier["tier"] == tier["mb_s_per_tib"]
+        assert tier["min_tib"] % tier["step_tib"] == 0
+        assert tier["max_tib"] % tier["step_tib"] == 0
+
+
+def test_health_covers_every_size_with_floors() -> None:
+    for name, entry in entries():
+        if entry["health"] and entry["health"]["cpuinfo"]:
+            assert name in catalog.health()["vm_sizes"]
+
+
+# ---------------------------------------------------------------- look-ups
+
+
+def test_hardware_of_a_gpu_size() -> None:
+    node = catalog.hardware("Standard_ND96amsr_A100_v4")
+    assert node is not None
+    assert (node.gpu_count, node.infiniband_nics, node.nvme_count, len(node.cpu_masks)) == (8, 8, 8, 8)
+    assert list(node.nccl_env) == sorted(node.nccl_env)
+    assert node.quota_family == "standardNDAMSv4_A100Family"
+
+
+def test_hardware_of_a_general_size() -> None:
+    node = catalog.hardware("Standard_D64ds_v5")
+    assert node is not None
+    assert (node.vcpus, node.memory_gib, node.gpu_count, node.infiniband_nics) == (64, 256.0, 0, 0)
+
+
+@pytest.mark.parametrize("name", catalog.vm_size_names())
+def test_every_size_has_hardware_and_facts(name: str) -> None:
+    node, facts = catalog.hardware(name), catalog.size_facts(name)
+    assert node is not None
+    assert facts is not None
+    assert (node.vm_size, node.arch, node.gpu_count) == (facts.name, facts.arch, facts.gpu_count)
+    assert facts.infiniband == (node.infiniband_nics > 0)
+
+
+@pytest.mark.parametrize(
+    "name", ["Standard_None", "", "../sources", "vm_sizes/Standard_ND40rs_v2", "standard_nd40rs_v2"]
+)
+def test_unknown_sizes_are_none(name: str) -> None:
+    assert catalog.hardware(name) is None
+    assert catalog.vm_size(name) is None
+    assert catalog.size_facts(name) is None
+
+
+def test_canonical_names_are_for_suggestions() -> None:
+    assert catalog.canonical_vm_size("standard_nd96isr_h100_v5") == "Standard_ND96isr_H100_v5"
+    assert catalog.canonical_vm_size("D4as_v5") == "Standard_D4as_v5"
+    assert catalog.canonical_vm_size("D5000") is None
+
+
+def test_regions_know_cloud_and_zones() -> None:
+    regions = catalog.regions()
+    assert regions["southcentralus"] == {"cloud": "public", "zones": True}
+    assert regions["westus"]["zones"] is False
+    assert regions["usgovvirginia"]["cloud"] == "usgov"
+    assert {region["cloud"] for region in regions.values()} == {"public", "usgov", "china"}
+
+
+def test_retiring_series_have_a_date() -> None:
+    for name, date in (("Standard_F2s_v2", "2028-11-15"), ("Standard_D12_v2", "2028-05-01")):
+        facts = catalog.size_facts(name)
+        assert facts is not None
+        assert facts.retirement == date
+
+
+# ---------------------------------------------------------------- models
+
+
+@pytest.mark.parametrize(
+    ("name", "billions", "gibibytes"),
+    [("mpt-30b", 29.98, 335.0), ("mpt-70b", 64.86, 724.9), ("gpt3-175b", 174.6, 2276.6), ("gpt3-375m", 0.064, 0.84)],
+)
+def test_parameters_and_checkpoints_match_the_published_sizes(name: str, billions: float, gibibytes: float) -> None:
+    shape = models.model(name)
+    assert shape is not None
+    assert shape.parameters / 1e9 == pytest.approx(billions, rel=2e-3)
+    assert models.checkpoint(shape, 1).checkpoint_bytes / 2**30 == pytest.approx(gibibytes, rel=5e-3)
+
+
+def test_checkpoint_time_uses_real_units() -> None:
+    shape = models.model("gpt3-175b")
+    assert shape is not None
+    bandwidth = models.amlfs_bandwidth_gb_per_s(250, 512 * 1024)
+    assert bandwidth == 128
+    plan = models.checkpoint(shape, 15, 10**15, bandwidth)
+    assert plan.seconds_per_checkpoint == pytest.approx(plan.checkpoint_bytes / 128e9)
+    assert plan.needed_bytes == 15 * plan.checkpoint_bytes
+
+
+def test_layouts_keep_every_divisor_rule() -> None:
+    node = catalog.hardware("Standard_ND96isr_H100_v5")
+    assert node is not None
+    assert node.gpu_memory_gb is not None
+    found = 0
+    for name in catalog.models()["models"]:
+        shape = models.model(name)
+        assert shape is not None
+        if shape.family != "megatron":
+            continue
+        for nodes in (1, 2, 3, 8, 16, 20):
+            layout = models.parallelism(shape, node.gpu_count, nodes, node.gpu_memory_gb)
+            if layout is None:
+                continue
+            found += 1
+            assert layout.gpus == node.gpu_count * nodes
+            batch = models.megatron_global_batch(shape, layout)
+            assert models.layout_problems(shape, layout, node.gpu_count, batch, 1) == ()
+    assert found > 20
+
+
+def test_layout_problems_name_each_broken_rule() -> None:
+    shape = models.model("gpt3-175b")
+    assert shape is not None
+    problems = models.layout_problems(shape, models.Parallelism(16, 7, 3), 8, 10, 1)
+    # 16 leaves the node, 96 layers have no 7 stages, 10 samples no 3 replicas; 96 heads do divide by 16.
+    assert len(problems) == 3
+
+
+def test_a_model_that_does_not_fit_is_replaced_by_a_smaller_one() -> None:
+    node, opt = catalog.hardware("Standard_ND96amsr_A100_v4"), recipe("opt-175b")
+    assert node is not None
+    assert opt is not None
+    small, full = models.largest_fitting_model(opt, node, 2), models.largest_fitting_model(opt, node, 16)
+    assert small is not None
+    assert full is not None
+    assert small.parameters < full.parameters
+    assert full.name == "opt-175b"
+
+
+@pytest.mark.parametrize("gpus", [8, 128, 512, 24, 2048, 4096])
+def test_llm_foundry_batches_divide(gpus: int) -> None:
+    shape = models.model("mpt-30b")
+    assert shape is not None
+    batch, micro = models.llm_foundry_global_batch(shape, gpus), models.llm_foundry_microbatch(shape, gpus)
+    if batch is None:
+        assert micro is None
+        assert gpus > 2048
+        return
+    assert micro is not None
+    assert batch % gpus == 0
+    assert (batch // gpus) % micro == 0
+
+
+def test_recipes_name_models_that_exist_smallest_first() -> None:
+    for name in recipe_names():
+        found = recipe(name)
+        assert found is not None
+        shapes = [models.model(model) for model in found.models]
+        assert None not in shapes
+        sizes = [shape.parameters for shape in shapes if shape is not None]
+        assert sizes == sorted(sizes)
+        assert found.default_model is None or found.default_model in found.models
+        assert found.steps[-1].script == "run.sh"

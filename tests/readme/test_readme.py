@@ -1,0 +1,238 @@
+"""The README of a deployment: right for its access, pasteable, and complete."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shutil
+import subprocess
+from pathlib import PurePosixPath
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from generator.plan.types import (
+    Asked,
+    HubPlan,
+    JobPlan,
+    JumpboxPlan,
+    MarketplaceImage,
+    MonitoringPlan,
+    Plan,
+    SlurmPlan,
+    Variable,
+)
+from generator.recipes import models
+from generator.render import readme, readme_deploy
+from tests import plans
+
+BLOCK = re.compile(r"```bash\n(.*?)```", re.DOTALL)
+
+
+def change_slurm(plan: Plan, **changes: object) -> Plan:
+    slurm: SlurmPlan = dataclasses.replace(plan.slurm, **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(plan, slurm=slurm)
+
+
+def change_network(plan: Plan, **changes: object) -> Plan:
+    return dataclasses.replace(plan, network=dataclasses.replace(plan.network, **changes))  # type: ignore[arg-type]
+
+
+def bastion_with_jumpbox() -> Plan:
+    plan = plans.minimal()
+    windows = MarketplaceImage("microsoftwindowsdesktop", "windows-11", "win11-24h2-pro", "latest")
+    jumpbox = JumpboxPlan("minimal-jumpbox", "minimal-jb", "Standard_D4as_v5", windows)
+    return dataclasses.replace(plan, server=dataclasses.replace(plan.server, jumpbox=jumpbox))
+
+
+def bastion_existing_network() -> Plan:
+    return change_network(
+        plans.minimal(), is_new=False, vnet_name="corp", vnet_resource_group="net-rg", address_space=None,
+        vnet_id="/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/net-rg/providers/Microsoft.Network/virtualNetworks/corp",
+        subnets=tuple(subnet for subnet in plans.minimal().network.subnets if subnet.role != "bastion"),
+    )  # fmt: skip
+
+
+def hub_training() -> Plan:
+    """A100 nodes behind a hub that is asked for, Lustre, NetApp Files, accounting, OPT."""
+    asked = Asked("HUB_VNET_ID", "hubVnetId", "Resource id of the hub virtual network.")
+    plan = change_network(plans.minimal(), access="hub", hub=HubPlan(asked, True, ("10.0.0.0/16",)))
+    shape = models.model("opt-30b")
+    assert shape is not None
+    job = JobPlan(
+        "opt-175b", "training", "opt-175b", "hpc", 2, (("DATA_DIR", "/data"), ("MODEL", "opt-30b")),
+        models.checkpoint(shape, 3, 128 * 1024**4, 32.0),
+    )  # fmt: skip
+    health = JobPlan("node-health", "validation", "node-health", "hpc", 2, (), None)
+    plan = change_slurm(
+        plan, node_arrays=(plans.node_array("hpc", plans.A100), plans.node_array("htc")), start_cluster=True,
+        accounting=plans.new_accounting(),
+    )  # fmt: skip
+    variables = (
+        Variable("CYCLECLOUD_ADMIN_PASSWORD", "Password of the CycleCloud administrator.", True, None, ""),
+        Variable("HUB_VNET_ID", "Resource id of the hub.", False, None, "/subscriptions/…/virtualNetworks/hub"),
+        Variable("LAB_PREFIX", "Prefix of names.", False, "lab", ""),
+    )
+    return dataclasses.replace(
+        plan, mounts=(plans.lustre(),), home=plans.netapp_home(), jobs=(health, job), asked=(asked,),
+        variables=variables,
+    )  # fmt: skip
+
+
+def public_static_spot() -> Plan:
+    plan = change_network(plans.minimal(), access="public", allowed_sources=("203.0.113.0/24", "198.51.100.7/32"))
+    arrays = (plans.node_array("htc", spot=True), plans.node_array("one", max_nodes=1))
+    plan = change_slurm(plan, autoscale=False, node_arrays=arrays)
+    image = dataclasses.replace(plan.server, image=None, image_id="/subscriptions/…/images/own")
+    monitoring = MonitoringPlan(
+        "/subscriptions/…/accounts/workspace", "https://example.com", "/subscriptions/…/rules/rule"
+    )
+    return dataclasses.replace(
+        plan, cloud="usgov", location="usgovvirginia", server=image,
+        subscription_id="11111111-2222-3333-4444-555555555555", jobs=(), projects=(), monitoring=monitoring,
+    )  # fmt: skip
+
+
+PLANS = {
+    "bastion": plans.minimal,
+    "bastion-jumpbox": bastion_with_jumpbox,
+    "bastion-existing-network": bastion_existing_network,
+    "hub-training": hub_training,
+    "public-static-spot": public_static_spot,
+}
+
+
+def rendered(plan: Plan, name: str = "README.md") -> str:
+    return readme.render(plan, {})[PurePosixPath(name)].content.decode()
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_snapshot(name: str, snapshot: SnapshotAssertion) -> None:
+    assert rendered(PLANS[name]()) == snapshot(name=f"{name}.md")
+    assert rendered(PLANS[name](), ".envrc.template") == snapshot(name=f"{name}.envrc")
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_every_block_is_valid_shell(name: str) -> None:
+    blocks = BLOCK.findall(rendered(PLANS[name]()))
+    assert blocks
+    for block in blocks:
+        result = subprocess.run(["bash", "-n"], input=block, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, f"{block}\n{result.stderr}"
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_environment_template_is_valid_shell_without_a_secret(name: str) -> None:
+    text = rendered(PLANS[name](), ".envrc.template")
+    assert subprocess.run(["bash", "-n"], input=text, text=True, check=False).returncode == 0
+    assert re.search(r"^export CYCLECLOUD_ADMIN_PASSWORD=''", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_commands_are_complete(name: str) -> None:
+    """No placeholder stands in a command, and every section is there."""
+    text = rendered(PLANS[name]())
+    for block in BLOCK.findall(text):
+        assert not re.search(r"<[a-z-]+>|\.\.\.|…|\bTODO\b", block), block
+    for section in (
+        "Prerequisites",
+        "Deploy",
+        "Watch",
+        "Connect",
+        "Validate",
+        "Train",
+        "Update",
+        "Delete",
+        "Troubleshooting",
+    ):
+        assert f"\n## {section}\n" in text
+    assert "None" not in text
+
+
+def test_access_decides_the_way_in() -> None:
+    bastion, hub, public = (rendered(PLANS[name]()) for name in ("bastion", "hub-training", "public-static-spot"))
+    assert "az network bastion tunnel" in bastion
+    assert "az network bastion" not in hub + public
+    assert "--query privateIps" in hub
+    assert "--query publicIps" in public
+    assert "VPN or ExpressRoute" in hub
+
+
+def test_an_existing_network_finds_its_own_bastion() -> None:
+    text = rendered(bastion_existing_network())
+    assert "virtualNetworks/corp/')" in text
+    assert "this deployment creates none there" in text
+    assert "Left as they are" in text
+
+
+def test_quota_counts_every_partition_at_its_limit() -> None:
+    plan = hub_training()
+    vcpus = {role: number for role, _, _, number, _, _ in readme_deploy.quota_rows(plan)}
+    assert vcpus["partition hpc"] == plan.slurm.node_arrays[0].max_nodes * (plans.A100.vcpus or 0)
+    assert f"| standardNDAMSv4_A100Family | {vcpus['partition hpc']} |" in rendered(plan)
+
+
+def test_spot_counts_against_the_spot_limit_only() -> None:
+    text = rendered(public_static_spot())
+    assert "| spot vCPUs of the region (lowPriorityCores) | 128 |" in text
+    assert "lowPriorityCores" in next(line for line in text.splitlines() if "list-usage" in line)
+
+
+def test_providers_follow_the_plan() -> None:
+    assert set(readme_deploy.providers(hub_training())) >= {
+        "Microsoft.NetApp",
+        "Microsoft.StorageCache",
+        "Microsoft.DBforMySQL",
+    }
+    assert "Microsoft.NetApp" not in readme_deploy.providers(plans.minimal())
+
+
+def test_an_own_image_has_no_terms_to_accept() -> None:
+    assert "az vm image terms accept" not in rendered(public_static_spot())
+    assert "az vm image terms accept --urn azurecyclecloud:" in rendered(plans.minimal())
+
+
+def test_a_static_pool_says_how_to_start_and_stop_nodes() -> None:
+    text = rendered(public_static_spot())
+    assert "resume_program.sh 'htc-[1-2]'" in text
+    assert "resume_program.sh one-1" in text
+    assert "resume_program.sh" not in rendered(plans.minimal())
+
+
+def test_training_steps_are_chained_and_the_checkpoint_is_counted() -> None:
+    text = rendered(hub_training())
+    assert "setup=$(sbatch --parsable 10-setup.sbatch)" in text
+    assert 'sbatch --dependency=afterok:"${setup}" job.sbatch' in text
+    assert "The job trains `opt-30b`." in text
+    assert "TB per checkpoint; 3 kept" in text
+
+
+def test_only_a_hub_leaves_a_peering() -> None:
+    assert 'hub="${HUB_VNET_ID:?}"' in rendered(hub_training())
+    assert "peering delete" not in rendered(plans.minimal())
+
+
+def test_other_clouds_are_set_before_the_login() -> None:
+    text = rendered(public_static_spot())
+    assert text.index("az cloud set --name AzureUSGovernment") < text.index("az login")
+    assert "az account set --subscription 11111111-2222-3333-4444-555555555555" in text
+
+
+def test_a_long_name_still_makes_a_deployment_name() -> None:
+    plan = dataclasses.replace(plans.minimal(), name="x" * 80)
+    names = set(re.findall(r"--name (x+-southcentralus)", rendered(plan)))
+    assert len(names) == 1
+    assert len(names.pop()) <= 64
+
+
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not on the PATH")
+@pytest.mark.parametrize("name", PLANS)
+def test_shellcheck_reads_the_blocks(name: str) -> None:
+    """One script of all blocks, because later blocks use names that earlier ones set."""
+    script = "#!/usr/bin/env bash\n" + "\n".join(BLOCK.findall(rendered(PLANS[name]())))
+    # A pasted line needs no test after cd, reads a file that is not here, and expands on purpose.
+    ignored = "SC2164,SC1091,SC2103"
+    result = subprocess.run(
+        ["shellcheck", "-e", ignored, "-"], input=script, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stdout
