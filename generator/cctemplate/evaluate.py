@@ -24,6 +24,13 @@ Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
 
 def evaluate(tree: Tree, variables: Mapping[str, Value]) -> Value:
     """The value; a name that is not among the variables raises EvaluationError."""
+    try:
+        return _evaluate(tree, variables)
+    except RecursionError as error:
+        raise EvaluationError("the expression is nested too deeply") from error
+
+
+def _evaluate(tree: Tree, variables: Mapping[str, Value]) -> Value:
     match tree:
         case Constant(value):
             return value
@@ -34,25 +41,27 @@ def evaluate(tree: Tree, variables: Mapping[str, Value]) -> Value:
                 raise EvaluationError(f"nothing is known of {text!r}")
             return variables[text]
         case Items(items):
-            return [evaluate(item, variables) for item in items]
+            return [_evaluate(item, variables) for item in items]
         case Record(fields):
-            return {name: evaluate(value, variables) for name, value in fields}
+            return {name: _evaluate(value, variables) for name, value in fields}
         case Unary(operator, operand):
-            return _unary(operator, evaluate(operand, variables))
+            return _unary(operator, _evaluate(operand, variables))
         case Conditional(test, yes, no):
-            return _choose(evaluate(test, variables), lambda: evaluate(yes, variables), lambda: evaluate(no, variables))
+            return _choose(
+                _evaluate(test, variables), lambda: _evaluate(yes, variables), lambda: _evaluate(no, variables)
+            )
         case Binary(operator, left, right):
-            return _binary(operator, evaluate(left, variables), evaluate(right, variables))
+            return _binary(operator, _evaluate(left, variables), _evaluate(right, variables))
         case Call(function, arguments):
             return _call(function, arguments, variables)
 
 
-def _choose(test: Value, yes: Callable[[], Value], no: Callable[[], Value]) -> Value:
+def _choose(test: Value, yes: Tree, no: Tree) -> Tree | None:
     if test is None:
         return None
     if not isinstance(test, bool):
         raise EvaluationError(f"{test!r} is neither true nor false")
-    return yes() if test else no()
+    return yes if test else no
 
 
 def _unary(operator: str, value: Value) -> Value:
@@ -110,7 +119,10 @@ def _numbers(operator: str, left: float, right: float) -> Value:
         "/": lambda: left / right if right else None,
         "%": lambda: left % right if right else None,
     }
-    return operations[operator]()
+    try:
+        return operations[operator]()
+    except OverflowError as error:
+        raise EvaluationError(f"{operator} goes beyond the range of numbers") from error
 
 
 def _text(value: Value) -> str:
@@ -161,8 +173,8 @@ def _call(function: str, arguments: tuple[Tree, ...], variables: Mapping[str, Va
     name = function.lower()
     if name == "ifthenelse" and len(arguments) == 3:
         test, yes, no = arguments
-        return evaluate(Conditional(test, yes, no), variables)
-    values = [evaluate(argument, variables) for argument in arguments]
+        return _evaluate(Conditional(test, yes, no), variables)
+    values = [_evaluate(argument, variables) for argument in arguments]
     if name == "ifundefined" and len(values) == 2:
         return values[1] if values[0] is None else values[0]
     if name not in _FUNCTIONS:
@@ -171,5 +183,5 @@ def _call(function: str, arguments: tuple[Tree, ...], variables: Mapping[str, Va
         return None
     try:
         return _FUNCTIONS[name](*values)
-    except TypeError as error:
+    except (TypeError, re.error) as error:
         raise EvaluationError(f"function {function} has other arguments") from error

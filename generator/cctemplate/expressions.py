@@ -89,7 +89,7 @@ Tree = Constant | Duration | Name | Call | Unary | Binary | Conditional | Items 
 
 _TOKEN = re.compile(
     r"""\s*(?:
-        (?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)
+        (?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)
       | (?P<string>"(?:[^"\\]|\\.)*")
       | (?P<quoted>'[^']*')
       | (?P<duration>`[^`]*`)
@@ -126,6 +126,14 @@ def unescape(text: str) -> str:
         return chr(int(code, 8)) if len(code) == 3 else _ESCAPES.get(code, code)
 
     return _ESCAPE.sub(one, text)
+
+
+def integer(text: str) -> int:
+    """A whole number; Python itself refuses to read more than some thousand digits."""
+    try:
+        return int(text)
+    except ValueError as error:
+        raise ExpressionError(f"the number {text[:20]}… has too many digits") from error
 
 
 def _tokens(text: str) -> Iterator[_Token]:
@@ -198,7 +206,7 @@ class _Parser:
     def _primary(self) -> Tree:
         token = self._take()
         if token.kind == "number":
-            return Constant(float(token.text) if re.search(r"[.eE]", token.text) else int(token.text))
+            return Constant(float(token.text) if re.search(r"[.eE]", token.text) else integer(token.text))
         if token.kind == "string":
             return Constant(unescape(token.text[1:-1]))
         if token.kind == "duration":
@@ -251,7 +259,10 @@ class _Parser:
 
 def parse_expression(text: str) -> Tree:
     """The tree of one expression; ExpressionError if it is not one."""
-    return _Parser(text).whole()
+    try:
+        return _Parser(text).whole()
+    except RecursionError as error:
+        raise ExpressionError("the expression is nested too deeply") from error
 
 
 def children(tree: Tree) -> tuple[Tree, ...]:
@@ -275,9 +286,11 @@ def children(tree: Tree) -> tuple[Tree, ...]:
 
 def walk(tree: Tree) -> Iterator[Tree]:
     """The tree and everything below it, left to right."""
-    yield tree
-    for child in children(tree):
-        yield from walk(child)
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(children(node)))
 
 
 def names(tree: Tree) -> tuple[str, ...]:

@@ -69,11 +69,14 @@ def text_of(section: Section, name: str) -> str:
 
 
 def extends(section: Section) -> tuple[str, ...]:
-    """Names that a node inherits from, without the implicit `defaults`."""
+    """Names that a node inherits from, without the implicit `defaults`; none where a parameter decides."""
     found = section.attribute("Extends")
     if found is None:
         return ()
-    value = constant(found.value)
+    try:
+        value = constant(found.value)
+    except EvaluationError:
+        return ()
     names = value if isinstance(value, list) else [value]
     return tuple(str(name) for name in names)
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from generator.cctemplate.errors import EvaluationError, ExpressionError
 from generator.cctemplate.evaluate import Value, evaluate
-from generator.cctemplate.expressions import Constant, Duration, Items, Name, Tree, names, parse_expression
+from generator.cctemplate.expressions import Constant, Duration, Items, Name, Tree, integer, names, parse_expression
 
-_INTEGER = re.compile(r"[+-]?\d+")
-_FLOAT = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_FLOAT = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]?[0-9]+)?")
 _PARAMETER = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 _BARE = re.compile(r"[A-Za-z_/~][A-Za-z0-9_./:@~+-]*")
 _TYPED_WORDS = frozenset({"true", "false", "undefined", "error", "nan", "inf", "infinity"})
@@ -121,7 +121,7 @@ def _scalar(text: str) -> AttributeValue:
     if len(text) > 1 and text[0] == text[-1] == "`":
         return Duration(text[1:-1])
     if _INTEGER.fullmatch(text):
-        return Constant(int(text))
+        return Constant(integer(text))
     if _FLOAT.fullmatch(text):
         return Constant(float(text))
     if text.lower() in ("true", "false"):
