@@ -86,8 +86,8 @@ class _Sentence:
                 )
             above = next((line for line in reversed(self.lines[: self.mark.line]) if line.strip()), "")
             if len(above) - len(above.lstrip()) >= len(line) - len(line.lstrip()):
-                return self._say("the text in the lines above this key is neither a key with ':' nor a list item", self._text_start(),
-                                 end=self.mark.column)  # fmt: skip
+                message = "the text in the lines above this key is neither a key with ':' nor a list item"
+                return self._say(message, self._text_start(), end=self.mark.column)
             return self._say(
                 "this key is indented deeper than the line above it, which is already complete",
                 self._text_start(),
