@@ -47,9 +47,8 @@ def _evaluate(tree: Tree, variables: Mapping[str, Value]) -> Value:
         case Unary(operator, operand):
             return _unary(operator, _evaluate(operand, variables))
         case Conditional(test, yes, no):
-            return _choose(
-                _evaluate(test, variables), lambda: _evaluate(yes, variables), lambda: _evaluate(no, variables)
-            )
+            chosen = _choose(_evaluate(test, variables), yes, no)
+            return None if chosen is None else _evaluate(chosen, variables)
         case Binary(operator, left, right):
             return _binary(operator, _evaluate(left, variables), _evaluate(right, variables))
         case Call(function, arguments):

@@ -4,6 +4,9 @@ Own cluster-init projects stand in the template as `[[[cluster-init project:spec
 the plan, and not in the `*ClusterInitSpecs` parameters: CycleCloud runs sections in the order of the template, after
 the inherited ones of the Slurm project, and editing a cluster in the portal has dropped specs of parameters (fixed in
 8.9.2). The parameters stay, empty, for an operator's own specs, which run last.
+
+Accelerated networking is left to the server, which knows the VM sizes that have it: the documentation of nodes no longer
+names `EnableAcceleratedNetworking`, and https://github.com/Azure/cyclecloud-slurm-workspace/pull/295 dropped it too.
 """
 
 from __future__ import annotations
