@@ -5,8 +5,8 @@ the plan, and not in the `*ClusterInitSpecs` parameters: CycleCloud runs section
 the inherited ones of the Slurm project, and editing a cluster in the portal has dropped specs of parameters (fixed in
 8.9.2). The parameters stay, empty, for an operator's own specs, which run last.
 
-Accelerated networking is left to the server, which knows the VM sizes that have it: the documentation of nodes no longer
-names `EnableAcceleratedNetworking`, and https://github.com/Azure/cyclecloud-slurm-workspace/pull/295 dropped it too.
+Accelerated networking is left to the server, which knows the VM sizes that have it: the documentation of nodes does not
+name `EnableAcceleratedNetworking`, and https://github.com/Azure/cyclecloud-slurm-workspace/pull/295 dropped it too.
 """
 
 from __future__ import annotations
