@@ -17,7 +17,7 @@ param name string
 @description('Windows computer name; at most 15 characters.')
 @maxLength(15)
 param computerName string
-@description('VM size.')
+@description('VM size, for example `Standard_D2as_v5`.')
 param vmSize string
 @description('Image of the VM.')
 param image marketplaceImage

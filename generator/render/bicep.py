@@ -209,9 +209,19 @@ def _dns_zone(plan: Plan) -> dict[str, object]:
     one link between a zone and a network, and it belongs to whoever owns both.
     """
     wanted = plan.network.blob_dns_zone
+    name = "'privatelink.blob.${environment().suffixes.storage}'"
     if wanted in ("new", "none"):
-        return {"kind": wanted, "id": None, "parts": None, "link": False}
-    return {"kind": "existing", "id": wanted, "parts": resource_id(wanted), "link": plan.network.is_new}
+        return {"kind": wanted, "name": name, "link": False}
+    parts = resource_id(wanted)
+    scope = ", ".join((bicep_string(parts.subscription), bicep_string(parts.resource_group)))
+    # The zone's name follows from the cloud, and a literal one would tie the deployment to it.
+    return {
+        "kind": "existing",
+        "name": name,
+        "scope": scope,
+        "id": f"resourceId({scope}, 'Microsoft.Network/privateDnsZones', {name})",
+        "link": plan.network.is_new,
+    }
 
 
 def _unique(given: str | None, stem: str) -> str:

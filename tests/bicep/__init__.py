@@ -1,0 +1,1 @@
+"""Bicep modules and rendered deployments."""

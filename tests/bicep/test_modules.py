@@ -1,0 +1,272 @@
+"""What must hold in every module, whatever its text."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from generator import assets
+from tests.bicep.compilers import MODULES
+from tests.bicep.variants import VARIANTS, main_bicep
+
+API_VERSIONS = {
+    "Microsoft.Authorization/roleAssignments": "2022-04-01",
+    "Microsoft.Compute/virtualMachines": "2025-04-01",
+    "Microsoft.Compute/virtualMachines/extensions": "2025-04-01",
+    "Microsoft.DBforMySQL/flexibleServers": "2024-12-30",
+    "Microsoft.DBforMySQL/flexibleServers/configurations": "2024-12-30",
+    "Microsoft.DBforMySQL/flexibleServers/databases": "2024-12-30",
+    "Microsoft.Insights/dataCollectionRules": "2024-03-11",
+    "Microsoft.ManagedIdentity/userAssignedIdentities": "2024-11-30",
+    "Microsoft.NetApp/netAppAccounts": "2025-12-01",
+    "Microsoft.NetApp/netAppAccounts/capacityPools": "2025-12-01",
+    "Microsoft.NetApp/netAppAccounts/capacityPools/volumes": "2025-12-01",
+    "Microsoft.Network/bastionHosts": "2025-05-01",
+    "Microsoft.Network/natGateways": "2025-05-01",
+    "Microsoft.Network/networkInterfaces": "2025-05-01",
+    "Microsoft.Network/networkSecurityGroups": "2025-05-01",
+    "Microsoft.Network/privateDnsZones": "2024-06-01",
+    "Microsoft.Network/privateDnsZones/virtualNetworkLinks": "2024-06-01",
+    "Microsoft.Network/privateEndpoints": "2025-05-01",
+    "Microsoft.Network/privateEndpoints/privateDnsZoneGroups": "2025-05-01",
+    "Microsoft.Network/publicIPAddresses": "2025-05-01",
+    "Microsoft.Network/virtualNetworks": "2025-05-01",
+    "Microsoft.Network/virtualNetworks/virtualNetworkPeerings": "2025-05-01",
+    "Microsoft.Resources/resourceGroups": "2025-04-01",
+    "Microsoft.Storage/storageAccounts": "2025-06-01",
+    "Microsoft.Storage/storageAccounts/blobServices": "2025-06-01",
+    "Microsoft.Storage/storageAccounts/blobServices/containers": "2025-06-01",
+    "Microsoft.StorageCache/amlFilesystems": "2026-01-01",
+}
+"""The one version of each resource type. Stable versions only."""
+
+TAKES_NO_TAGS = {
+    "Microsoft.Authorization/roleAssignments",
+    "Microsoft.DBforMySQL/flexibleServers/configurations",
+    "Microsoft.DBforMySQL/flexibleServers/databases",
+    "Microsoft.Network/privateEndpoints/privateDnsZoneGroups",
+    "Microsoft.Network/virtualNetworks/virtualNetworkPeerings",
+    "Microsoft.Storage/storageAccounts/blobServices",
+    "Microsoft.Storage/storageAccounts/blobServices/containers",
+}
+RESOURCE = re.compile(r"^resource (\w+) '([\w./]+)@([\w-]+)' (existing )?=(.*?)^[}\]]$", re.MULTILINE | re.DOTALL)
+SOURCES = [*MODULES, assets.folder("bicep_templates") / "main.bicep.j2"]
+every_module = pytest.mark.parametrize("module", MODULES, ids=lambda module: module.stem)
+
+
+def resources(module: Path) -> list[tuple[str, str]]:
+    """(type, body) of the resources that a module creates."""
+    return [(kind, body) for _, kind, _, existing, body in RESOURCE.findall(module.read_text()) if not existing]
+
+
+def module_text(name: str) -> str:
+    """Text of one module."""
+    return (assets.folder("bicep_templates") / "modules" / f"{name}.bicep").read_text()
+
+
+def test_all_modules_are_found() -> None:
+    assert len(MODULES) > 15
+
+
+def test_each_resource_type_has_one_version() -> None:
+    found = defaultdict(set)
+    for source in SOURCES:
+        for kind, version in re.findall(r"'(Microsoft\.[\w./]+)@([\w-]+)'", source.read_text()):
+            found[kind].add(version)
+    assert {kind: sorted(versions) for kind, versions in found.items()} == {
+        kind: [version] for kind, version in API_VERSIONS.items()
+    }
+    assert not [version for version in API_VERSIONS.values() if "preview" in version]
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
+def test_nothing_differs_between_two_deployments(source: Path) -> None:
+    assert not re.search(r"\b(utcNow|newGuid)\b", source.read_text())
+
+
+@every_module
+def test_everything_is_described(module: Path) -> None:
+    lines = module.read_text().splitlines()
+    assert any(line.startswith("metadata description = '") for line in lines)
+    decorators = ("@secure()", "@minLength(", "@maxLength(", "@allowed(")
+    for number, line in enumerate(lines):
+        if line.startswith(("param ", "output ", "type ")):
+            above = number - 1
+            while lines[above].startswith(decorators):
+                above -= 1
+            assert re.fullmatch(r"@description\('.{8,}[.]'\)", lines[above]), f"{module.name}:{number + 1}: {line}"
+
+
+@every_module
+def test_every_resource_carries_the_tags(module: Path) -> None:
+    for kind, body in resources(module):
+        assert ("tags: tags" in body) is (kind not in TAKES_NO_TAGS), kind
+
+
+@every_module
+def test_no_output_is_secret(module: Path) -> None:
+    text = module.read_text()
+    secrets = re.findall(r"@secure\(\)\n(?:@.*\n)*param (\w+)", text)
+    for output in re.findall(r"^output .*$", text, re.MULTILINE):
+        assert not re.search(r"password|secret|listKeys|sharedKey", output, re.IGNORECASE)
+        assert not [secret for secret in secrets if re.search(rf"\b{secret}\b", output)]
+
+
+def test_passwords_are_secure_parameters_without_a_default() -> None:
+    for module in MODULES:
+        text = module.read_text()
+        for name in re.findall(r"^param (\w*(?:[pP]assword|secrets)\w*)", text, re.MULTILINE):
+            declaration = re.search(rf"((?:^@.*\n)*)^param {name} \w+$", text, re.MULTILINE)
+            assert declaration is not None, f"{module.name}: {name} has a default"
+            assert "@secure()" in declaration[1], f"{module.name}: {name}"
+
+
+def test_the_locker_is_closed() -> None:
+    text = module_text("locker")
+    for line in (
+        "isHnsEnabled: false", "allowSharedKeyAccess: false", "allowBlobPublicAccess: false",
+        "publicNetworkAccess: 'Disabled'", "minimumTlsVersion: 'TLS1_2'", "supportsHttpsTrafficOnly: true",
+        "defaultAction: 'Deny'", "bypass: 'None'", "publicAccess: 'None'",
+    ):  # fmt: skip
+        assert line in text
+
+
+def test_public_addresses_belong_to_bastion_egress_or_a_server_that_asks_for_one() -> None:
+    holders = {module.stem for module in MODULES if "publicIPAddresses@" in module.read_text()}
+    assert holders == {"bastion", "network", "server"}
+    assert re.search(r"publicIPAddresses@\S+ = if \(publicAccess\)", module_text("server"))
+    assert re.search(r"publicIPAddresses@\S+ = if \(natGateway\)", module_text("network"))
+    for holder in holders:
+        assert "sku: { name: 'Standard' }" in module_text(holder)
+
+
+def test_every_subnet_has_its_own_security_group_and_no_default_egress() -> None:
+    text = module_text("network")
+    subnet = text[text.index("for (subnet, index) in subnets") :]
+    assert "networkSecurityGroup: { id: securityGroups[index].id }" in subnet
+    assert "defaultOutboundAccess: false" in subnet
+    assert "'NetworkSecurityGroupEnabled'" in subnet
+
+
+def test_role_assignments_are_repeatable_and_narrow() -> None:
+    for module in MODULES:
+        text = module.read_text()
+        assignments = [body for kind, body in resources(module) if kind.endswith("/roleAssignments")]
+        for body in assignments:
+            assert re.search(r"name: guid\([\w:.()]+[iI]d, (\w+PrincipalId), \w+\)", body), module.name
+            assert "principalType: 'ServicePrincipal'" in body
+        if assignments and "targetScope = 'subscription'" in text:
+            assert re.findall(r"'[0-9a-f]{8}-[0-9a-f-]{27}'", text) == [
+                "'acdd72a7-3385-48ef-bd42-f606fba81ae7'"
+            ]  # Reader
+
+
+def test_the_server_takes_a_key_only_and_keeps_its_data_disk() -> None:
+    text = module_text("server")
+    assert "disablePasswordAuthentication: true" in text
+    assert "adminPassword" not in text
+    disks = text[text.index("var imageDisks") : text.index("resource address")]
+    assert disks.count("deleteOption: 'Detach'") == 2
+    assert "deleteOption: 'Delete'" not in disks
+
+
+def test_the_extension_gets_only_settings_that_it_knows() -> None:
+    text = module_text("server-bootstrap")
+    assert "settings: { skipDos2Unix: true }" in text
+    assert "forceUpdateTag: contentHash" in text
+    protected = text[text.index("protectedSettings") :]
+    assert re.findall(r"^ {6}(\w+):", protected, re.MULTILINE) == ["script"]
+    assert "commandToExecute" not in text
+
+
+def test_netapp_volumes_are_not_open_to_everybody() -> None:
+    text = module_text("netapp-volume")
+    assert "allowedClients: allowedClients" in text
+    assert "0.0.0.0/0" not in text
+
+
+RULE = re.compile(
+    r"\{ name: '(?P<name>\w+)', priority: (?P<priority>\d+), direction: '(?P<direction>\w+)', "
+    r"access: '(?P<access>\w+)', protocol: '(?P<protocol>[\w*]+)', from: (?P<source>.+?), to: (?P<to>.+?), ports: (?P<ports>.+) \}"
+)
+
+
+def security_rules() -> dict[str, list[dict[str, str]]]:
+    """Rules of network.bicep by subnet role; the shared deny rule is `denyNetwork`."""
+    text = module_text("network")
+    table = text[text.index("var rules = {") : text.index("resource natAddress")]
+    by_role: dict[str, list[dict[str, str]]] = {}
+    role = ""
+    for line in table.splitlines():
+        if found := re.fullmatch(r"  (\w+): \[", line):
+            role = found[1]
+            by_role[role] = []
+        elif found := RULE.search(line):
+            by_role[role].append(found.groupdict())
+        elif line.strip() == "denyNetwork":
+            by_role[role].append({"name": "denyNetwork", "priority": "4000", "direction": "Inbound", "access": "Deny"})
+        else:
+            assert re.fullmatch(r"var rules = \{|  \]|\}|\s*|\s*//.*", line), line
+    return by_role
+
+
+def test_every_role_has_rules_and_ends_with_the_deny() -> None:
+    rules = security_rules()
+    assert set(rules) == {"server", "compute", "endpoints", "bastion", "netapp", "lustre", "database"}
+    for role, table in rules.items():
+        assert [rule["name"] for rule in table].count("denyNetwork") == 1, role
+        for direction in ("Inbound", "Outbound"):
+            priorities = [int(rule["priority"]) for rule in table if rule["direction"] == direction]
+            assert len(set(priorities)) == len(priorities), role
+
+
+def test_only_bastion_listens_to_the_internet() -> None:
+    for role, table in security_rules().items():
+        sources = [rule["source"] for rule in table if rule["direction"] == "Inbound" and "source" in rule]
+        assert any("Internet" in source for source in sources) is (role == "bastion"), role
+        assert not [source for source in sources if "'*'" in source], role
+
+
+@pytest.mark.parametrize(
+    ("role", "ports"),
+    [
+        ("server", {"22", "443", "3389", "9443"}),
+        ("endpoints", {"443"}),
+        ("netapp", {"111", "635", "2049", "4045", "4046", "4049"}),
+    ],
+)
+def test_ports_that_are_open_to_other_subnets(role: str, ports: set[str]) -> None:
+    open_ports = set()
+    for rule in security_rules()[role]:
+        if rule["name"] not in ("denyNetwork", "AllowOwnSubnet"):
+            open_ports |= set(re.findall(r"'([\d*-]+)'", rule["ports"]))
+    assert open_ports == ports
+
+
+def test_bastion_has_the_rules_that_azure_demands() -> None:
+    """https://learn.microsoft.com/azure/bastion/bastion-nsg"""
+    found = {
+        (rule["direction"], rule["source"], rule["to"], tuple(re.findall(r"'(\d+)'", rule["ports"])))
+        for rule in security_rules()["bastion"]
+        if "source" in rule
+    }
+    assert found == {
+        ("Inbound", "['Internet']", "'*'", ("443",)),
+        ("Inbound", "['GatewayManager']", "'*'", ("443",)),
+        ("Inbound", "['AzureLoadBalancer']", "'*'", ("443",)),
+        ("Inbound", "['VirtualNetwork']", "'VirtualNetwork'", ("8080", "5701")),
+        ("Outbound", "['*']", "'VirtualNetwork'", ("22", "443", "3389")),
+        ("Outbound", "['*']", "'AzureCloud'", ("443",)),
+        ("Outbound", "['VirtualNetwork']", "'VirtualNetwork'", ("8080", "5701")),
+        ("Outbound", "['*']", "'Internet'", ("80",)),
+    }
+
+
+def test_every_module_is_in_use() -> None:
+    used = {
+        name for build in VARIANTS.values() for name in re.findall(r"'modules/([\w-]+)\.bicep'", main_bicep(build()))
+    }
+    assert used == {module.stem for module in MODULES}

@@ -1,0 +1,350 @@
+"""What each kind of plan puts into main.bicep and main.bicepparam."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from generator.plan.types import HubPlan
+from generator.render import bicep
+from generator.render.bicep import ResourceId, bicep_literal, resource_id
+from tests.bicep import variants
+from tests.bicep.variants import HASH, PAYLOAD, VARIANTS, main_bicep
+
+every_variant = pytest.mark.parametrize("name", VARIANTS)
+
+
+def block(text: str, start: str) -> str:
+    """A top-level declaration, from the line that begins with `start` to its closing brace."""
+    found = re.search(rf"^{re.escape(start)}.*?^\}}$", text, re.MULTILINE | re.DOTALL)
+    assert found, f"no {start!r}"
+    return found[0]
+
+
+def parameters(text: str) -> dict[str, str]:
+    """Name → what stands behind the type, empty where the deployment must ask."""
+    return dict(re.findall(r"^param (\w+) [\w\[\]]+(.*)$", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", ["minimal", "asked_hub", "everything"])
+def test_snapshot(name: str, snapshot: SnapshotAssertion) -> None:
+    files = bicep.render(VARIANTS[name](), PAYLOAD, HASH)
+    for path in ("main.bicep", "main.bicepparam"):
+        assert files[PurePosixPath(path)].content.decode() == snapshot(name=path)
+
+
+@every_variant
+def test_exactly_the_modules_in_use_are_copied(name: str) -> None:
+    files = bicep.render(VARIANTS[name](), PAYLOAD, HASH)
+    called = set(re.findall(r"'(modules/.+?)'", files[PurePosixPath("main.bicep")].content.decode()))
+    assert called == {str(path) for path in files} - {"main.bicep", "main.bicepparam"}
+
+
+@every_variant
+def test_two_renders_are_equal_and_end_with_a_newline(name: str) -> None:
+    first, second = (bicep.render(VARIANTS[name](), PAYLOAD, HASH) for _ in range(2))
+    assert first == second
+    for file in first.values():
+        assert file.content.endswith(b"}\n") or file.content.endswith(b"\n")
+        assert b"\r" not in file.content
+
+
+@every_variant
+def test_parameters_and_outputs_are_described(name: str) -> None:
+    lines = main_bicep(VARIANTS[name]()).splitlines()
+    for number, line in enumerate(lines):
+        if line.startswith(("param ", "output ")):
+            above = number - 1
+            while lines[above].startswith(("@secure()", "@minLength(", "@maxLength(")):
+                above -= 1
+            assert lines[above].startswith("@description('"), line
+
+
+@every_variant
+def test_the_parameter_file_gives_what_has_no_default(name: str) -> None:
+    plan = VARIANTS[name]()
+    files = bicep.render(plan, PAYLOAD, HASH)
+    required = {key for key, default in parameters(main_bicep(plan)).items() if not default}
+    given = dict(
+        re.findall(
+            r"^param (\w+) = readEnvironmentVariable\('(\w+)'\)$",
+            files[PurePosixPath("main.bicepparam")].content.decode(),
+            re.MULTILINE,
+        )
+    )
+    assert set(given) == required
+    secrets = {item.parameter: item.variable for item in plan.secrets}
+    assert given == secrets | {item.parameter: item.variable for item in plan.asked}
+
+
+@every_variant
+def test_no_secret_leaves_the_deployment(name: str) -> None:
+    text = main_bicep(VARIANTS[name]())
+    for secret in VARIANTS[name]().secrets:
+        assert (
+            f"@secure()\n@minLength({12 if name == 'everything' and secret.parameter == 'adminPassword' else 8})"
+            in text
+        )
+        for line in text.splitlines():
+            if re.search(rf"\b{secret.parameter}\b", line):
+                assert re.fullmatch(rf"param {secret.parameter} string|\s+\w+: {secret.parameter}", line), line
+    assert not re.search(r"^output .*(password|secret)", text, re.IGNORECASE | re.MULTILINE)
+
+
+def test_only_the_password_is_asked_for() -> None:
+    assert parameters(main_bicep(variants.minimal())) == {"adminPassword": ""}
+
+
+def test_what_is_absent_is_not_called() -> None:
+    text = main_bicep(variants.minimal())
+    for module in (
+        "jumpbox",
+        "netapp-account",
+        "netapp-volume",
+        "lustre",
+        "mysql",
+        "peering",
+        "roles-monitoring",
+        "roles-network",
+        "network-existing",
+    ):
+        assert f"modules/{module}.bicep" not in text
+    assert "publicAccess: false" in text
+    assert "serverPublicIp" not in text
+
+
+def test_bastion_prints_the_tunnel() -> None:
+    text = main_bicep(variants.minimal())
+    assert "--resource-port 443 --port 8443'" in text
+    assert "output portalUrl string = 'https://localhost:8443'" in text
+    assert "--username ccadmin --ssh-key ~/.ssh/" in text
+
+
+def test_an_asked_hub_is_split_at_deployment_and_comes_first() -> None:
+    text = main_bicep(variants.asked_hub())
+    assert parameters(text) == {"adminPassword": "", "sshPublicKey": "", "hubVnetId": ""}
+    hub, spoke = block(text, "module hubPeering "), block(text, "module peering ")
+    assert "scope: resourceGroup(split(hubVnetId, '/')[2], split(hubVnetId, '/')[4])" in hub
+    assert "localVnetName: split(hubVnetId, '/')[8]" in hub
+    assert "allowGatewayTransit: true" in hub
+    assert "useRemoteGateways: false" in hub
+    assert "remoteVnetId: hubVnetId" in spoke
+    assert "useRemoteGateways: true" in spoke
+    assert "dependsOn: [hubPeering]" in spoke
+    assert "sshPublicKey: sshPublicKey" in text
+    assert "var sshPublicKey" not in text
+
+
+def test_declared_prefixes_of_the_hub_reach_server_and_nodes() -> None:
+    network = block(main_bicep(variants.asked_hub()), "module network ")
+    assert network.count("'10.0.0.0/16'") == network.count("'172.16.0.0/24'") == 2
+
+
+def test_a_hub_without_prefixes_or_gateway() -> None:
+    text = main_bicep(variants.known_hub())
+    assert block(text, "module network ").count("'VirtualNetwork'") == 2
+    assert "resourceGroup('11111111-2222-3333-4444-555555555555', 'network-rg')" in block(text, "module hubPeering ")
+    assert "useRemoteGateways: true" not in text
+    assert "allowGatewayTransit: true" not in text
+
+
+def test_an_existing_zone_is_linked_to_a_new_network_only() -> None:
+    linked, left_alone = main_bicep(variants.known_hub()), main_bicep(variants.existing_network())
+    assert "modules/private-dns-link.bicep" in linked
+    assert "blobZoneLink" in block(linked, "module bootstrap ")
+    assert "modules/private-dns-link.bicep" not in left_alone
+    for text in (linked, left_alone):
+        assert "dnsZoneId: resourceId('11111111-2222-3333-4444-555555555555', 'network-rg', " in text
+
+
+def test_without_a_zone_the_endpoint_gets_none() -> None:
+    plan = variants.minimal()
+    text = main_bicep(replace(plan, network=replace(plan.network, blob_dns_zone="none")))
+    assert "dnsZoneId" not in text
+    assert "private-dns" not in text
+
+
+def test_public_access_names_its_sources_once() -> None:
+    text = main_bicep(variants.public())
+    assert "'203.0.113.0/24'" in parameters_block(text)
+    assert text.count("203.0.113.0/24") == 1
+    assert "userSources: allowedSources" in text
+    assert "nodeUserSources: []" in text
+    assert "publicAccess: true" in text
+    assert "natGateway: false" in text
+    assert "usesNat: true" not in text
+    assert "ssh ccadmin@${server.outputs.publicIp}" in text
+
+
+def parameters_block(text: str) -> str:
+    """Everything before the first variable."""
+    return text[: text.index("\nvar ")]
+
+
+def test_an_existing_network_gets_nothing_but_roles_for_the_server() -> None:
+    text = main_bicep(variants.existing_network())
+    assert "modules/network.bicep" not in text
+    assert "modules/bastion.bicep" not in text
+    roles = block(text, "module networkRoles ")
+    assert "scope: resourceGroup('11111111-2222-3333-4444-555555555555', 'network-rg')" in roles
+    assert "computeSubnetName: 'nodes'" in roles
+    assert "networkRoles" in block(text, "module bootstrap ")
+    assert "subnetId: 'network-rg/shared-vnet/nodes'" in text
+
+
+def test_an_existing_network_is_never_peered() -> None:
+    plan = variants.existing_network()
+    hub = HubPlan(variants.HUB_ID, use_remote_gateway=True, address_spaces=())
+    text = main_bicep(replace(plan, network=replace(plan.network, access="hub", hub=hub)))
+    assert "peering" not in text
+    assert "https://${server.outputs.privateIp}" in text
+
+
+def test_volumes_get_a_pool_of_whole_tebibytes() -> None:
+    text = main_bicep(variants.everything())
+    home, numbered = block(text, "module volume0 "), block(text, "module volume1 ")
+    assert "poolSizeTib: 4\n" in home
+    assert "volumeSizeGib: 4096\n" in home
+    assert "exportName: 'home-path'" in home
+    assert "throughputMibps" not in home
+    assert "poolSizeTib: 2\n" in numbered
+    assert "volumeSizeGib: 1500\n" in numbered
+    assert "throughputMibps: 256" in numbered
+    assert "name: 'm-2024'" in numbered
+    assert "zone: '2'" in numbered
+    for volume in (home, numbered):
+        assert "allowedClients: network.outputs.computePrefixes" in volume
+
+
+def test_addresses_of_created_file_systems_are_facts() -> None:
+    facts = block(main_bicep(variants.everything()), "module bootstrap ")
+    for line in (
+        "homeAddress: volume0.outputs.address",
+        "x2024Address: volume1.outputs.address",
+        "dataAddress: lustre0.outputs.address",
+        "databaseHost: database.outputs.host",
+        "databasePassword: databasePassword",
+    ):
+        assert line in facts
+
+
+def test_lustre_gets_a_way_out_where_there_is_one() -> None:
+    plan = variants.everything()
+    assert re.search(r"role: 'lustre'\n.*\n.*\n\s+usesNat: true", main_bicep(plan))
+    closed = replace(plan, network=replace(plan.network, nat_gateway=False))
+    assert "usesNat: true" not in main_bicep(closed)
+
+
+@pytest.mark.parametrize(
+    ("sku", "tier"),
+    [("Standard_B2ms", "Burstable"), ("Standard_D4ads_v5", "GeneralPurpose"), ("Standard_E8ds_v4", "MemoryOptimized")],
+)
+def test_database_tier_follows_its_size(sku: str, tier: str) -> None:
+    plan = variants.everything()
+    accounting = plan.slurm.accounting
+    assert accounting is not None
+    text = main_bicep(replace(plan, slurm=replace(plan.slurm, accounting=replace(accounting, sku=sku))))
+    assert f"skuTier: '{tier}'" in text
+
+
+@pytest.mark.parametrize(
+    ("cloud", "domain"), [("public", "azure.com"), ("usgov", "usgovcloudapi.net"), ("china", "chinacloudapi.cn")]
+)
+def test_database_zone_follows_the_cloud(cloud: str, domain: str) -> None:
+    text = main_bicep(replace(variants.everything(), cloud=cloud))  # type: ignore[arg-type]
+    assert f"zoneName: 'minimal.private.mysql.database.{domain}'" in text
+
+
+def test_an_existing_database_creates_none_but_passes_its_password() -> None:
+    plan = variants.everything()
+    accounting = plan.slurm.accounting
+    assert accounting is not None
+    existing = replace(accounting, is_new=False, host="db.example.org")
+    text = main_bicep(replace(plan, slurm=replace(plan.slurm, accounting=existing)))
+    assert "mysql" not in text
+    assert "databasePassword: databasePassword" in text
+    assert "databaseHost" not in text
+
+
+def test_monitoring_roles_only_with_monitoring() -> None:
+    plan = variants.everything()
+    roles = block(main_bicep(plan), "module monitoringRoles ")
+    assert "scope: resourceGroup('11111111-2222-3333-4444-555555555555', 'metrics-rg')" in roles
+    assert "dataCollectionRuleName: 'cluster'" in roles
+    assert "monitoringRoles" not in main_bicep(replace(plan, monitoring=None))
+
+
+def test_an_own_image_has_no_plan() -> None:
+    server = block(main_bicep(variants.own_image()), "module server ")
+    assert "imageId: '" in server
+    assert "    image:" not in server
+    assert "osDiskGb: 128" in server
+    assert "dataDiskGb: 256" in server
+
+
+def test_the_locker_name_is_given_or_unique_and_legal() -> None:
+    assert "accountName: 'minimallocker'" in main_bicep(variants.own_image())
+    plan = replace(variants.minimal(), name="llm-a100-South-Central")
+    assert "accountName: 'cfllma100so${unique}'" in main_bicep(plan)
+    stem = re.search(r"accountName: '(\w+)\$", main_bicep(plan))
+    assert stem is not None
+    assert len(stem[1]) + 13 <= 24
+
+
+def test_quoting_keeps_awkward_tags_as_they_are() -> None:
+    assert r"'cost center': 'it\'s \${not} code\\'" in main_bicep(variants.own_image())
+
+
+def test_first_boot_waits_for_roles_endpoint_and_payload() -> None:
+    bootstrap = block(main_bicep(variants.minimal()), "module bootstrap ")
+    waits = bootstrap[bootstrap.index("dependsOn") :]
+    for symbol in ("roles", "subscriptionRoles", "lockerEndpoint", "payload00", "payload01"):
+        assert f"    {symbol}\n" in waits
+    assert f"contentHash: '{HASH}'" in bootstrap
+    assert f"payloadSha256: '{HASH}'" in bootstrap
+    assert re.search(r"payloadDeployments: \[\s+'cycleforge-payload-00'\s+'cycleforge-payload-01'\s+\]", bootstrap)
+
+
+def test_the_digest_of_the_payload_may_differ_from_what_runs_it_again() -> None:
+    files = bicep.render(variants.minimal(), PAYLOAD, HASH, "f" * 64)
+    text = files[PurePosixPath("main.bicep")].content.decode()
+    assert f"contentHash: '{HASH}'" in text
+    assert f"payloadSha256: '{'f' * 64}'" in text
+
+
+def test_facts_are_the_ones_that_the_server_reads() -> None:
+    bootstrap = block(main_bicep(variants.minimal()), "module bootstrap ")
+    facts = bootstrap[bootstrap.index("    facts: {") : bootstrap.index("    secrets: {")]
+    assert re.findall(r"^ {6}(\w+):", facts, re.MULTILINE) == [
+        "subscriptionId", "tenantId", "resourceGroup", "location", "cloud", "armEndpoint", "storageAccount",
+        "storageSuffix", "container", "lockerIdentityId", "lockerIdentityClientId", "subnetId", "serverName",
+        "payloadDeployments", "payloadSha256",
+    ]  # fmt: skip
+
+
+def test_resource_ids() -> None:
+    assert resource_id(variants.RULE_ID) == ResourceId("11111111-2222-3333-4444-555555555555", "metrics-rg", "cluster")
+    for bad in ("", "hub", f"{variants.VNET_ID}/subnets/a", "/subscriptions/x/resourceGroups/y"):
+        with pytest.raises(ValueError, match="not the resource id"):
+            resource_id(bad)
+
+
+def test_literals() -> None:
+    assert bicep_literal({"a b": [1, True, None, "it's"], "c": {}, "d": []}) == (
+        "{\n  'a b': [\n    1\n    true\n    null\n    'it\\'s'\n  ]\n  c: {}\n  d: []\n}"
+    )
+    with pytest.raises(TypeError):
+        bicep_literal(0.5)
+
+
+def test_an_unfinished_plan_is_refused() -> None:
+    plan = variants.everything()
+    with pytest.raises(ValueError, match="/shared"):
+        main_bicep(replace(plan, home=replace(plan.home, size_gib=None)))
+    subnets = tuple(subnet for subnet in plan.network.subnets if subnet.role != "compute")
+    with pytest.raises(ValueError, match="compute"):
+        main_bicep(replace(plan, network=replace(plan.network, subnets=subnets)))
