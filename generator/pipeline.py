@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from generator.problems import Problem, silence, sort_problems
+from generator.problems import Problem, fails, silence, sort_problems
 from generator.source import Source, load
 
 if TYPE_CHECKING:
@@ -39,18 +39,29 @@ def check(text: bytes, filename: str, env: Mapping[str, str], folder: Path) -> C
     problems = [*source.problems, *(each for each in reading.problems if not source.is_doubtful(each.path))]
     plan = None
     if reading.definition is not None:
-        from generator.rules import run
-
-        found = [
-            problem
-            for problem in run(site_of(reading.definition, source, folder))
-            if not any(_touches(problem.path, path) for path in reading.replaced)
-        ]
-        silenced = [(entry.rule, entry.reason) for entry in reading.definition.silence]
-        problems += silence(found, silenced) if not reading.problems else found
-        if not any(problem.level == "error" for problem in problems):
-            plan = plan_of(reading.definition, source, folder)
+        found, plan = _judge(reading.definition, source, folder, problems, reading.replaced)
+        problems += found
     return Checked(source, sort_problems(problems, source), plan)
+
+
+def _judge(
+    definition: Definition, source: Source, folder: Path, before: Sequence[Problem], replaced: tuple[KeyPath, ...]
+) -> tuple[list[Problem], Plan | None]:
+    """What the rules find, and the plan when nothing stops it; `before` is what is known already."""
+    from generator import rules
+
+    site = site_of(definition, source, folder)
+    found = [problem for problem in rules.run(site) if not any(_touches(problem.path, path) for path in replaced)]
+    silenced = [(entry.rule, entry.reason) for entry in definition.silence]
+    plan = None
+    if not fails([*before, *silence(found, silenced)]):
+        plan = plan_of(definition, source, folder)
+        found += rules.check_plan(plan)
+        if any(project.is_local for project in plan.projects):
+            found += rules.check_files(render(plan, folder), definition)
+        found += rules.stale_silences(site, found)
+    left = list(silence(found, silenced))
+    return left, None if fails(left) else plan
 
 
 def site_of(definition: Definition, source: Source, folder: Path) -> Site:

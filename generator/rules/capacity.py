@@ -26,7 +26,6 @@ class PlanRule(Rule):
 
 class CheckpointsDoNotFit(PlanRule):
     id = "E1690"
-    subject = "jobs"
     summary = "The checkpoints that a training job keeps are larger than the file system that they go to."
     why = "The job runs for hours and then fails when it writes the checkpoint that no longer fits."
     fix = "Enlarge the file system, or keep fewer checkpoints: settings: {KEEP_CHECKPOINTS: …} of the job."
@@ -46,7 +45,6 @@ class CheckpointsDoNotFit(PlanRule):
 
 class ModelDoesNotFit(PlanRule):
     id = "W1691"
-    subject = "jobs"
     summary = "The model of a training job does not fit the memory of its GPUs."
     why = "The job stops with an out-of-memory error after the nodes have booted."
     fix = "Give the job more nodes or a smaller model: nodes: …, settings: {MODEL: …}."

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from pathlib import Path as FilePath
 from typing import Any
 
 from generator import catalog
 from generator.model.slurm import NodeProjects, Partition
+from generator.plan.cluster import image_of
 from generator.problems import did_you_mean
 from generator.rules.base import Path, Site
 
@@ -58,10 +59,29 @@ def count_of(number: int, noun: str) -> str:
 
 def meant(word: str, allowed: Sequence[str]) -> str | None:
     """The hint `did you mean '…'?`; None when nothing is close or the word is too long to be a slip."""
-    if not word or len(word) > _LONGEST_SUGGESTION:
-        return None
+    return _meant(word, tuple(allowed)) if 0 < len(word) <= _LONGEST_SUGGESTION else None
+
+
+@lru_cache(maxsize=1024)
+def _meant(word: str, allowed: tuple[str, ...]) -> str | None:
     close = did_you_mean(word, allowed)
     return f"did you mean '{close}'?" if close and close != word else None
+
+
+def size_meant(word: str) -> str | None:
+    """The hint for a misspelt VM size; the common `Standard_` does not count as likeness."""
+    if not 0 < len(word) <= _LONGEST_SUGGESTION:
+        return None
+    near = catalog.canonical_vm_size(word)
+    if near:
+        return f"did you mean '{near}'?"
+    hint = meant(re.sub("^standard_", "", word, flags=re.IGNORECASE), _short_sizes())
+    return hint.replace("'", "'Standard_", 1) if hint else None
+
+
+@cache
+def _short_sizes() -> tuple[str, ...]:
+    return tuple(name.removeprefix("Standard_") for name in catalog.vm_size_names())
 
 
 def choose_from(word: str, allowed: Sequence[str], few: int = 12) -> str | None:
@@ -146,7 +166,7 @@ def roles(site: Site) -> Iterator[RoleNode]:
 
 
 def _role(site: Site, label: str, path: Path, settings: NodeProjects, vm_size: str) -> RoleNode:
-    image = settings.image or site.definition.slurm.image or str(catalog.images()["default"])
+    image = image_of(site.definition, settings, vm_size)
     return RoleNode(
         label,
         path,
@@ -155,6 +175,16 @@ def _role(site: Site, label: str, path: Path, settings: NodeProjects, vm_size: s
         image,
         first_given(site, (*path, "image"), ("slurm", "image"), (*path, "vm_size")),
     )
+
+
+def image_users(site: Site) -> Iterator[RoleNode]:
+    """The roles, but only one of those that take their image from `slurm.image`: for what depends on the image alone."""
+    seen = False
+    for node in roles(site):
+        shared = node.image_path == ("slurm", "image")
+        if not (shared and seen):
+            yield replace(node, label="all roles without an image of their own") if shared else node
+        seen = seen or shared
 
 
 def machines(site: Site) -> Iterator[Machine]:
@@ -237,6 +267,6 @@ def resource_id_fault(text: str, provider: str, kind: str) -> str | None:
         return f"names the resource group {quoted(parts[4])}, which cannot exist"
     if parts[5].lower() != "providers" or (parts[6].lower(), parts[7].lower()) != (provider.lower(), kind.lower()):
         return f"names a {quoted(parts[6] + '/' + parts[7])}, not a {provider}/{kind}"
-    if not re.fullmatch(r"[\w.-]{1,260}", parts[8]):
+    if not re.fullmatch(r"[\w.-]{1,260}", parts[8], re.ASCII):
         return "ends without a valid name"
     return None
