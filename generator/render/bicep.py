@@ -79,15 +79,14 @@ def _key(name: str) -> str:
     return name if _IDENTIFIER.fullmatch(name) else bicep_string(name)
 
 
-def render(plan: Plan, payload: tuple[str, ...], content_hash: str, payload_sha256: str | None = None) -> Files:
+def render(plan: Plan, payload: tuple[str, ...], content_hash: str, payload_sha256: str) -> Files:
     """The Bicep part of a deployment folder.
 
     `payload` are the paths of the archive's pieces relative to the folder, in order. `content_hash` is what makes the
-    first-boot program run again; `payload_sha256` is the digest of the joined pieces that the server compares with
-    (None: they are the same value).
+    first-boot program run again; `payload_sha256` is the digest of the joined pieces, which the server checks.
     """
     templates = environment("bicep_templates")
-    values = _values(plan, payload, content_hash, payload_sha256 or content_hash)
+    values = _values(plan, payload, content_hash, payload_sha256)
     main = templates.get_template("main.bicep.j2").render(values)
     parameters = templates.get_template("main.bicepparam.j2").render(values)
     files: Files = {PurePosixPath("main.bicep"): text(main), PurePosixPath("main.bicepparam"): text(parameters)}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
+import subprocess
 from collections import defaultdict
 from pathlib import Path
 
@@ -182,6 +185,30 @@ def test_the_extension_gets_only_settings_that_it_knows() -> None:
     assert "commandToExecute" not in text
 
 
+def test_the_script_of_the_extension_hands_everything_over(tmp_path: Path) -> None:
+    """The text that the module composes, run by the shell that the extension uses."""
+    found = re.search(r"script: base64\('(.+)'\)", module_text("server-bootstrap"))
+    assert found is not None
+    facts, secrets = {"location": "here", "list": ["a", "b"]}, {"adminPassword": 'it\'s "$HOME" `x` \\ ${y} ü\n!'}
+    start = """#!/bin/sh
+set -eu
+for given in "${CYCLEFORGE_FACTS}" "${CYCLEFORGE_SECRETS}"; do
+    printf '%s' "${given}" | base64 -d
+    echo
+done
+"""
+    script = found[1].replace("\\n", "\n")
+    for name, value in (("facts", facts), ("secrets", secrets)):
+        encoded = base64.b64encode(json.dumps(value).encode()).decode()
+        script = script.replace(f"${{base64(string({name}))}}", encoded)
+    script = script.replace("${startScript}", start)
+    path = tmp_path / "script.sh"
+    path.write_text(script)
+    path.chmod(0o500)
+    done = subprocess.run(["/bin/sh", "-c", str(path)], capture_output=True, text=True, check=True, timeout=30)
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [facts, secrets]
+
+
 def test_netapp_volumes_are_not_open_to_everybody() -> None:
     text = module_text("netapp-volume")
     assert "allowedClients: allowedClients" in text
@@ -190,7 +217,8 @@ def test_netapp_volumes_are_not_open_to_everybody() -> None:
 
 RULE = re.compile(
     r"\{ name: '(?P<name>\w+)', priority: (?P<priority>\d+), direction: '(?P<direction>\w+)', "
-    r"access: '(?P<access>\w+)', protocol: '(?P<protocol>[\w*]+)', from: (?P<source>.+?), to: (?P<to>.+?), ports: (?P<ports>.+) \}"
+    r"access: '(?P<access>\w+)', protocol: '(?P<protocol>[\w*]+)', "
+    r"from: (?P<source>.+?), to: (?P<to>.+?), ports: (?P<ports>.+) \}"
 )
 
 

@@ -21,6 +21,7 @@ from tests import plans
 
 PAYLOAD = ("bootstrap/payload/payload-00.bin", "bootstrap/payload/payload-01.bin")
 HASH = "0123456789abcdef" * 4
+DIGEST = "fedcba9876543210" * 4
 SUBSCRIPTION = "/subscriptions/11111111-2222-3333-4444-555555555555"
 NETWORK_GROUP = f"{SUBSCRIPTION}/resourceGroups/network-rg/providers/Microsoft.Network"
 HUB_ID = f"{NETWORK_GROUP}/virtualNetworks/hub"
@@ -128,13 +129,13 @@ VARIANTS = {
 
 def main_bicep(plan: Plan) -> str:
     """Text of main.bicep."""
-    files = bicep.render(plan, PAYLOAD, HASH)
+    files = bicep.render(plan, PAYLOAD, HASH, DIGEST)
     return next(file.content.decode() for path, file in files.items() if path.name == "main.bicep")
 
 
 def write_folder(plan: Plan, folder: Path, payload: tuple[str, ...] = PAYLOAD) -> Path:
     """The rendered files and stand-ins for what other renderers put beside them; returns main.bicep."""
-    for path, file in bicep.render(plan, payload, HASH).items():
+    for path, file in bicep.render(plan, payload, HASH, DIGEST).items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(file.content)
