@@ -12,6 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 from generator.plan.types import HubPlan
 from generator.render import bicep
 from generator.render.bicep import ResourceId, bicep_literal, resource_id
+from generator.render.cluster_template import late_parameters
 from tests.bicep import variants
 from tests.bicep.variants import DIGEST, HASH, PAYLOAD, VARIANTS, main_bicep
 
@@ -314,9 +315,19 @@ def test_facts_are_the_ones_that_the_server_reads() -> None:
     facts = bootstrap[bootstrap.index("    facts: {") : bootstrap.index("    secrets: {")]
     assert re.findall(r"^ {6}(\w+):", facts, re.MULTILINE) == [
         "subscriptionId", "tenantId", "resourceGroup", "location", "cloud", "armEndpoint", "storageAccount",
-        "storageSuffix", "container", "lockerIdentityId", "lockerIdentityClientId", "subnetId", "serverName", "sshPublicKey",
-        "payloadDeployments", "payloadSha256",
+        "storageSuffix", "container", "lockerIdentityId", "lockerIdentityClientId", "subnetId", "serverName",
+        "sshPublicKey", "payloadDeployments", "payloadSha256",
     ]  # fmt: skip
+
+
+@every_variant
+def test_parameters_that_the_server_fills_have_their_fact(name: str) -> None:
+    plan = VARIANTS[name]()
+    bootstrap = block(main_bicep(plan), "module bootstrap ")
+    given = set(re.findall(r"^ {6}(\w+):", bootstrap, re.MULTILINE))
+    wanted = {source.removeprefix("secret:") for source in late_parameters(plan).values()}
+    assert wanted <= given
+    assert wanted
 
 
 def test_resource_ids() -> None:
