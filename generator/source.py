@@ -70,8 +70,7 @@ class Source:
 def load(text: str | bytes, filename: str, env: Mapping[str, str] | None) -> Source:
     """Read a definition. `env` fills in variables; None leaves `$` alone, for files that we wrote ourselves."""
     if len(text) > MAX_BYTES:
-        unit = "bytes" if isinstance(text, bytes) else "characters"
-        message = f"the file has {len(text):,} {unit}, more than {MAX_BYTES:,}"
+        message = f"the file is larger than {MAX_BYTES:,} bytes"
         return _refused(filename, (), Problem(TOO_LARGE, "error", (), message, place=Place(1, 1, 1)))
     if isinstance(text, bytes):
         try:

@@ -1,0 +1,134 @@
+"""`cycleforge build`."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from generator.cli import common
+from generator.errors import OK, CannotRead, CannotWrite, CycleForgeError, ProblemsFound
+from generator.problems import fails
+
+if TYPE_CHECKING:
+    from generator.output import Changes
+
+DESCRIPTION = """\
+Render the deployment folder of each definition into DIR/<name>.
+
+All definitions are checked first and all their problems reported. Each one stands for itself: those without errors are
+built even when another has some; then the exit code is not 0.
+
+A folder is replaced as a whole: interrupted at any moment, the old one or the new one is there. A folder that already
+is what it should be is not touched. A folder that CycleForge did not make is refused. Files that you added to a folder
+stay; a file of ours that you edited is replaced, and your version is kept beside it as <file>.orig.
+"""
+_SHOWN = 20
+"""Changed files that are listed per deployment; --json has all of them."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the flags."""
+    common.add_definitions(parser, many=True)
+    common.add_out(parser)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 if a folder is not up to date")
+    common.add_json(parser)
+    common.add_strict(parser)
+
+
+def run(args: Namespace) -> int:
+    """Build."""
+    definitions = common.read_definitions(args.names)
+    _no_name_twice(definitions)
+    if not args.json:
+        common.print_problems(definitions, args)
+    code = common.exit_code(definitions, strict=args.strict)
+    built: list[dict[str, object]] = []
+    errors: list[dict[str, object]] = []
+    for each in definitions:
+        if each.checked.plan is None or fails(each.checked.problems, strict=args.strict):
+            if not args.json:
+                print(f"{each.filename}: not built", file=sys.stderr)
+            continue
+        folder: Path = args.out / each.checked.plan.name
+        try:
+            changes = _build(each, folder, check=args.check)
+        except CannotWrite as error:
+            code = error.exit_code
+            errors.append({"definition": each.filename, "message": error.message, "hint": error.hint})
+            if not args.json:
+                _print_error(error)
+            continue
+        if args.check and changes.any and code == OK:
+            code = ProblemsFound.exit_code
+        built.append(
+            {"definition": each.filename, "folder": str(folder), **asdict(changes), "up_to_date": not changes.any}
+        )
+        if not args.json:
+            common.emit("\n".join(_lines(folder, changes, check=args.check)))
+    if args.json:
+        common.emit_json(
+            {"ok": code == OK, "deployments": built, "problems": common.problems_json(definitions), "errors": errors}
+        )
+    return code
+
+
+def _build(definition: common.Definition, folder: Path, *, check: bool) -> Changes:
+    from generator import output, pipeline
+
+    assert definition.checked.plan is not None
+    files = pipeline.render(definition.checked.plan, definition.folder)
+    return output.check(folder, files) if check else output.write(folder, files)
+
+
+def _no_name_twice(definitions: Sequence[common.Definition]) -> None:
+    """Two definitions of one name would overwrite each other's folder."""
+    seen: dict[str, str] = {}
+    for each in definitions:
+        if each.checked.plan is None:
+            continue
+        name = each.checked.plan.name
+        if name in seen:
+            raise CannotRead(
+                f"{seen[name]} and {each.filename} both define '{name}'; nothing was built",
+                "give one of them another name",
+            )
+        seen[name] = each.filename
+
+
+def _lines(folder: Path, changes: Changes, *, check: bool) -> Iterator[str]:
+    """What happened, for people: a headline, then the files that changed."""
+    if not changes.any:
+        yield f"{folder}: up to date, {len(changes.unchanged)} files"
+        return
+    if changes.is_new:
+        yield f"{folder}: {'would be created' if check else 'created'}, {len(changes.added)} files"
+        return
+    counts = (
+        (changes.added, "added"),
+        (changes.changed, "changed"),
+        (changes.removed, "removed"),
+        (changes.unchanged, "unchanged"),
+    )
+    state = "not up to date: " if check else ""
+    yield f"{folder}: {state}" + ", ".join(f"{len(paths)} {word}" for paths, word in counts if paths)
+    marked = [
+        *(("+", path) for path in changes.added),
+        *(("~", path) for path in changes.changed),
+        *(("-", path) for path in changes.removed),
+    ]
+    for sign, path in marked[:_SHOWN]:
+        yield f"  {sign} {path}"
+    if len(marked) > _SHOWN:
+        yield f"  … and {len(marked) - _SHOWN} more; --json lists all"
+    for path, kept in changes.kept:
+        yield f"  ! {path} was not as built; {'your version would be kept' if check else 'your version is now'} {kept}"
+
+
+def _print_error(error: CycleForgeError) -> None:
+    print(f"cycleforge: {error.message}", file=sys.stderr)
+    if error.hint:
+        print(f"  hint: {error.hint}", file=sys.stderr)

@@ -1,0 +1,205 @@
+"""What several verbs share: find and read definitions, print problems, print results."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from generator import assets
+from generator.errors import OK, CannotRead, CannotWrite, ProblemsFound
+from generator.problems import fails, suggestion
+
+if TYPE_CHECKING:
+    from generator.pipeline import Checked
+
+FOLDER = "cluster_defs"
+SUFFIXES = (".yaml", ".yml")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A definition that was read and checked; `filename` is how the user would call it."""
+
+    filename: str
+    folder: Path
+    checked: Checked
+
+
+def add_definitions(parser: ArgumentParser, *, many: bool) -> None:
+    """The positional argument NAME."""
+    text = f"name of a definition in {FOLDER}/, path of a YAML file, or - for standard input"
+    if many:
+        parser.add_argument("names", metavar="NAME", nargs="*", help=f"{text}; none: all of {FOLDER}/*.yaml")
+    else:
+        parser.add_argument("name", metavar="NAME", help=text)
+
+
+def add_json(parser: ArgumentParser) -> None:
+    """--json."""
+    parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
+
+
+def add_strict(parser: ArgumentParser) -> None:
+    """--strict."""
+    parser.add_argument("--strict", action="store_true", help="warnings fail, too")
+
+
+def add_out(parser: ArgumentParser) -> None:
+    """--out."""
+    parser.add_argument(
+        "--out",
+        metavar="DIR",
+        type=Path,
+        default=Path("output"),
+        help="folder of the deployment folders (default: output)",
+    )
+
+
+# ---------------------------------------------------------------- definitions
+
+
+def read_definitions(names: Sequence[str]) -> list[Definition]:
+    """Read and check the named definitions, or all of them."""
+    from generator.pipeline import check
+
+    paths = [find_definition(name) for name in names] if names else all_definitions()
+    found = []
+    for path in dict.fromkeys(paths):
+        if path is None:
+            filename, folder, text = "<stdin>", Path(), sys.stdin.buffer.read(_read_limit())
+        else:
+            filename, folder, text = str(path), path.parent, _read(path)
+        found.append(Definition(filename, folder, check(text, filename, os.environ, folder)))
+    return found
+
+
+def all_definitions() -> list[Path | None]:
+    """Every definition of the folder here, or of the ones that CycleForge brings."""
+    for folder in _folders():
+        paths = sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES and path.is_file())
+        if paths:
+            return list(paths)
+    raise CannotRead(f"there is no definition in {FOLDER}/", "`cycleforge init` writes one")
+
+
+def find_definition(word: str) -> Path | None:
+    """The file that a word on the command line means; None for standard input."""
+    if word == "-":
+        return None
+    path = Path(word)
+    if path.suffix in SUFFIXES or len(path.parts) > 1 or path.is_file():
+        if path.exists():
+            return path
+        near = [str(path.with_name(other.name)) for other in _siblings(path)]
+        raise CannotRead(f"there is no file {word}", suggestion(word, near))
+    known: list[str] = []
+    for folder in _folders():
+        for suffix in SUFFIXES:
+            if (folder / f"{word}{suffix}").is_file():
+                return folder / f"{word}{suffix}"
+        known += sorted(other.stem for other in folder.iterdir() if other.suffix in SUFFIXES)
+    hint = suggestion(word, known) or (
+        f"definitions: {', '.join(dict.fromkeys(known))}" if known else "`cycleforge init` writes one"
+    )
+    raise CannotRead(f"there is no definition '{word}' in {FOLDER}/", hint)
+
+
+def _folders() -> list[Path]:
+    here, shipped = Path(FOLDER), assets.folder(FOLDER)
+    folders = [folder for folder in (here, shipped) if folder.is_dir()]
+    return folders[:1] if len(folders) == 2 and here.samefile(shipped) else folders
+
+
+def _siblings(path: Path) -> list[Path]:
+    try:
+        return [other for other in path.parent.iterdir() if other.suffix in SUFFIXES]
+    except OSError:
+        return []
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_read_limit())
+    except OSError as error:
+        raise CannotRead(f"cannot read {path}: {(error.strerror or 'error').lower()}") from error
+
+
+def _read_limit() -> int:
+    """One byte more than is allowed, so that a device without end is noticed as too large."""
+    from generator.source import MAX_BYTES
+
+    return MAX_BYTES + 1
+
+
+# ---------------------------------------------------------------- problems
+
+
+def print_problems(definitions: Sequence[Definition], args: Namespace) -> None:
+    """All problems of all files on standard error, each file followed by its count."""
+    from generator.problem_text import render, summary
+
+    for each in definitions:
+        problems = each.checked.problems
+        if problems:
+            text = render(problems, each.checked.source, color=use_color(sys.stderr, args))
+            print(f"{text}{summary(problems, each.filename)}", file=sys.stderr)
+
+
+def problems_json(definitions: Sequence[Definition]) -> list[dict[str, object]]:
+    """All problems of all files as plain data."""
+    from generator.problem_text import as_json
+
+    return [row for each in definitions for row in as_json(each.checked.problems, each.checked.source)]
+
+
+def exit_code(definitions: Sequence[Definition], *, strict: bool = False) -> int:
+    """2 if a file could not be understood, 1 if one breaks rules, else 0."""
+    if any(each.checked.source.data is None for each in definitions):
+        return CannotRead.exit_code
+    if any(fails(each.checked.problems, strict=strict) for each in definitions):
+        return ProblemsFound.exit_code
+    return OK
+
+
+def use_color(stream: TextIO, args: Namespace) -> bool:
+    """Colour only on a terminal that can, and unless the user says no. Source: https://no-color.org"""
+    if getattr(args, "no_color", False) or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
+
+
+# ---------------------------------------------------------------- results
+
+
+def emit(text: str) -> None:
+    """Print a result on standard output."""
+    try:
+        sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = (error.strerror or "error").lower()
+        raise CannotWrite(f"cannot write the result to standard output: {reason}") from error
+
+
+def emit_json(value: object) -> None:
+    """Print a result as JSON on standard output."""
+    emit(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def columns(rows: Sequence[Sequence[object]], *, indent: str = "") -> str:
+    """Rows as aligned columns; None is printed as a dash."""
+    cells = [["—" if cell is None else str(cell) for cell in row] for row in rows]
+    widths = [
+        max(len(row[index]) for row in cells if index < len(row)) for index in range(max(map(len, cells), default=0))
+    ]
+    lines = ("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)).rstrip() for row in cells)
+    return "".join(f"{indent}{line}\n" for line in lines)

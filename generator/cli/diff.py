@@ -1,0 +1,89 @@
+"""`cycleforge diff`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from generator.cli import common
+from generator.errors import OK, CannotRead
+
+DESCRIPTION = """\
+Compare a definition with the folder that was built from it: which settings and derived values change, from what to
+what, and what that costs a running cluster.
+
+  in place      deploy again; nothing stops
+  node restart  nodes that run keep the old value until they are started anew
+  recreate      the resource or the cluster has to be deleted and created again
+
+The exit code is 0 whether or not something changes; `build --check` is for scripts.
+"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the flags."""
+    common.add_definitions(parser, many=False)
+    common.add_out(parser)
+    common.add_json(parser)
+
+
+def run(args: Namespace) -> int:
+    """Compare."""
+    definition = common.read_definitions([args.name])[0]
+    plan = definition.checked.plan
+    if plan is None:
+        if args.json:
+            common.emit_json({"ok": False, "problems": common.problems_json([definition])})
+        else:
+            common.print_problems([definition], args)
+        return common.exit_code([definition])
+    from generator import diff, output, pipeline
+    from generator.model.schema import cost_of
+
+    folder: Path = args.out / plan.name
+    files = pipeline.render(plan, definition.folder)
+    changes = output.check(folder, files)
+    # Both sides go through the same YAML, so that the way of writing cannot look like a change.
+    new = _plain(files[PurePosixPath("effective.yaml")].content, "effective.yaml")
+    old = None if changes.is_new else _plain(_read(folder / "effective.yaml"), str(folder / "effective.yaml"))
+    values = diff.compare(old, new, cost_of) if old is not None else ()
+    if args.json:
+        common.emit_json(
+            {
+                "ok": True,
+                "folder": str(folder),
+                "is_new": changes.is_new,
+                "worst": diff.worst(values),
+                "changes": [each.as_json() for each in values],
+                "files": {name: getattr(changes, name) for name in ("added", "changed", "removed")},
+            }
+        )
+    elif changes.is_new:
+        common.emit(
+            f"{folder} does not exist yet; `cycleforge build {args.name}` creates it with {len(changes.added)} files"
+        )
+    elif not changes.any:
+        common.emit(f"{folder} is up to date")
+    else:
+        text = f"{diff.table(values)}\n" if values else "no setting changes\n"
+        cost = diff.worst(values)
+        common.emit(text + diff.files_text(changes) + (f"\nhighest cost: {cost}" if cost else ""))
+    return OK
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        reason = (error.strerror or "error").lower()
+        raise CannotRead(f"cannot read {path}: {reason}", "`cycleforge build` writes it again") from error
+
+
+def _plain(content: bytes, filename: str) -> dict[str, Any]:
+    from generator.source import load
+
+    source = load(content, filename, None)
+    if source.data is None or source.problems:
+        raise CannotRead(f"{filename} is damaged: {source.problems[0].message}", "`cycleforge build` writes it again")
+    return source.data

@@ -1,0 +1,63 @@
+"""`cycleforge init`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from generator.cli import common
+from generator.cli.files import write_file
+from generator.errors import OK, CannotRead
+from generator.problems import suggestion
+
+DESCRIPTION = "Write a short commented definition to start from, or a copy of one that CycleForge brings."
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the flags."""
+    parser.add_argument(
+        "name", metavar="NAME", nargs="?", default="my-cluster", help="name of the deployment (default: my-cluster)"
+    )
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        help=f"file to write, - for standard output (default: {common.FOLDER}/NAME.yaml, or NAME.yaml)",
+    )
+    parser.add_argument(
+        "--preset",
+        metavar="PRESET",
+        default="starter",
+        help="starter (default), or a definition that CycleForge brings",
+    )
+
+
+def run(args: Namespace) -> int:
+    """Write the definition."""
+    from generator.model.starter import presets, starter
+
+    if args.preset not in presets():
+        hint = suggestion(args.preset, presets()) or f"presets: {', '.join(presets())}"
+        raise CannotRead(f"there is no preset '{args.preset}'", hint)
+    text = starter(args.name, args.preset)
+    _check_name(args.name, text)
+    if args.out == "-":
+        common.emit(text)
+        return OK
+    folder = Path(common.FOLDER)
+    path = Path(args.out) if args.out else (folder if folder.is_dir() else Path()) / f"{args.name}.yaml"
+    write_file(path, text, replace=False)
+    common.emit(f"wrote {path}\nnext: edit it, then `cycleforge build {path}`")
+    return OK
+
+
+def _check_name(name: str, text: str) -> None:
+    """The rules for names apply before a file is there."""
+    from generator.pipeline import check
+
+    checked = check(text.encode(), f"{name}.yaml", {}, Path())
+    data = checked.source.data
+    if data is None or data.get("name") != name:
+        raise CannotRead(f"'{name}' cannot be the name of a deployment", "use small letters, digits and hyphens")
+    for problem in checked.problems:
+        if problem.level == "error" and problem.path == ("name",):
+            raise CannotRead(problem.message, problem.hint)

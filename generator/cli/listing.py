@@ -1,0 +1,110 @@
+"""`cycleforge list`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+
+from generator.cli import common
+from generator.errors import OK
+
+DESCRIPTION = "List what the catalogue knows, or the rules. FILTER keeps the rows that contain it, whatever the case."
+Rows = list[dict[str, object]]
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the flags."""
+    parser.add_argument("what", choices=tuple(_LISTS), help="what to list")
+    parser.add_argument("filter", metavar="FILTER", nargs="?", default="", help="for example A100, or ND96")
+    common.add_json(parser)
+
+
+def run(args: Namespace) -> int:
+    """List."""
+    wanted = args.filter.casefold()
+    rows = [row for row in _LISTS[args.what]() if wanted in " ".join(str(value) for value in row.values()).casefold()]
+    if args.json:
+        common.emit_json(rows)
+    elif rows:
+        head = [name.replace("_", " ") for name in rows[0]]
+        common.emit(common.columns([head, *([_cell(value) for value in row.values()] for row in rows)]))
+    else:
+        common.emit(f"no {args.what.replace('-', ' ')} contain '{args.filter}'")
+    return OK
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else value
+
+
+def _vm_sizes() -> Rows:
+    from generator import catalog
+
+    rows: Rows = []
+    for name in catalog.vm_size_names():
+        size = catalog.hardware(name)
+        if size is not None:
+            rows.append(
+                {
+                    "name": name,
+                    "vcpus": size.vcpus,
+                    "memory_gib": size.memory_gib,
+                    "arch": size.arch,
+                    "gpus": size.gpu_count,
+                    "gpu": size.gpu_model,
+                    "infiniband_nics": size.infiniband_nics,
+                    "quota_family": size.quota_family,
+                }
+            )
+    return rows
+
+
+def _releases() -> Rows:
+    from generator import catalog
+
+    return [
+        {
+            "cyclecloud": row["cyclecloud"],
+            "date": row["release_date"],
+            "slurm": row["slurm"]["default"],
+            "slurm_project": row["slurm_project"]["version"],
+            "server_image": row["image_version"],
+            "status": row["status"].replace("_", " "),
+        }
+        for row in catalog.releases()["matrix"]
+    ]
+
+
+def _images() -> Rows:
+    from generator import catalog
+
+    return [
+        {
+            "name": name,
+            "title": row.get("title"),
+            "os": row.get("os"),
+            "arch": row.get("arch"),
+            "containers": row.get("enroot_pyxis"),
+        }
+        for name, row in catalog.images()["node_images"].items()
+    ]
+
+
+def _rules() -> Rows:
+    from generator.rules import all_rules
+
+    return [
+        {"id": rule.id, "level": rule.level, "subject": rule.subject, "summary": rule.summary} for rule in all_rules()
+    ]
+
+
+_LISTS: dict[str, Callable[[], Rows]] = {
+    "vm-sizes": _vm_sizes,
+    "releases": _releases,
+    "images": _images,
+    "rules": _rules,
+}

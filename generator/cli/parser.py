@@ -1,0 +1,107 @@
+"""The argument parser. Only the verb that is called is imported; all of them for completion and documentation."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from typing import NoReturn, Protocol, cast
+
+from generator.errors import CannotRead, exit_codes
+from generator.version import __version__
+
+VERBS: dict[str, tuple[str, str]] = {
+    "init": ("init", "write a commented definition to start from"),
+    "validate": ("validate", "check definitions and report all problems"),
+    "plan": ("plan", "show what a definition leads to: network, partitions, mounts, projects, jobs"),
+    "build": ("build", "render deployment folders from definitions"),
+    "diff": ("diff", "compare a definition with what was built, and what each change costs"),
+    "explain": ("explain", "explain a problem: why it matters and how to fix it"),
+    "schema": ("schema", "print the JSON Schema of definitions, for editors"),
+    "list": ("listing", "list VM sizes, releases, images or rules"),
+    "completion": ("completion", "print a completion script for the shell"),
+}
+"""Verb → its module in this package and its summary."""
+
+
+class Verb(Protocol):
+    """What a verb's module offers."""
+
+    DESCRIPTION: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the flags."""
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Do it; returns the exit code."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise CannotRead(message, f"see `{self.prog} --help`")
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Parse and run one command."""
+    verb = next((word for word in arguments if not word.startswith("-")), None)
+    if verb is not None and verb not in VERBS:
+        raise CannotRead(f"there is no command '{verb}'", _did_you_mean(verb, VERBS) or f"commands: {', '.join(VERBS)}")
+    parser, verbs = make_parser([] if verb is None else [verb])
+    args, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        parts = [parser, verbs[verb]] if verb else [parser]
+        options = [option for part in parts for option in part._option_string_actions]
+        name = unknown[0].partition("=")[0]
+        kind = "option" if name.startswith("-") else "argument"
+        usage = f"see `cycleforge {verb} --help`" if verb else "see `cycleforge --help`"
+        raise CannotRead(f"unknown {kind} '{name}'", _did_you_mean(name, options) or usage)
+    if verb is None:
+        parser.print_help(sys.stderr)
+        raise CannotRead("a command is missing", "begin with `cycleforge init` or `cycleforge build`")
+    command: Callable[[argparse.Namespace], int] = args.run
+    return command(args)
+
+
+def full_parser() -> argparse.ArgumentParser:
+    """The parser with the flags of every verb."""
+    return make_parser(VERBS)[0]
+
+
+def make_parser(wanted: Iterable[str]) -> tuple[_Parser, dict[str, _Parser]]:
+    """The parser, with the flags of the wanted verbs only; and the parsers of all verbs."""
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument(
+        "--no-color", action="store_true", default=argparse.SUPPRESS, help="no colour, as with NO_COLOR"
+    )
+    parser = _Parser(
+        prog="cycleforge",
+        description="One YAML file to a complete, checked Slurm GPU cluster on Azure CycleCloud. Works offline.",
+        epilog="exit codes:\n" + "\n".join(f"  {code:<4} {when}" for code, when in exit_codes()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[common],
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"cycleforge {__version__}")
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", dest="verb")
+    verbs: dict[str, _Parser] = {}
+    for name, (module, summary) in VERBS.items():
+        verb = cast("Verb", import_module(f"generator.cli.{module}")) if name in wanted else None
+        verbs[name] = subparsers.add_parser(
+            name,
+            help=summary,
+            description=verb.DESCRIPTION if verb else summary,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            parents=[common],
+            allow_abbrev=False,
+        )
+        if verb:
+            verb.add_arguments(verbs[name])
+            verbs[name].set_defaults(run=verb.run)
+    return parser, verbs
+
+
+def _did_you_mean(word: str, allowed: Iterable[str]) -> str | None:
+    from generator.problems import suggestion
+
+    return suggestion(word, allowed)

@@ -1,0 +1,37 @@
+"""`cycleforge plan`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from generator.cli import common
+from generator.errors import OK
+
+DESCRIPTION = "Show what a definition leads to. Nothing is written and nothing is asked of Azure."
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the flags."""
+    common.add_definitions(parser, many=False)
+    common.add_json(parser)
+
+
+def run(args: Namespace) -> int:
+    """Print the plan."""
+    definition = common.read_definitions([args.name])[0]
+    plan = definition.checked.plan
+    if plan is None and args.json:
+        common.emit_json({"ok": False, "problems": common.problems_json([definition])})
+    if not args.json:
+        common.print_problems([definition], args)
+    if plan is None:
+        return common.exit_code([definition])
+    if args.json:
+        from generator.pipeline import effective
+
+        common.emit_json(effective(plan))
+    else:
+        from generator.cli.plan_text import plan_text
+
+        common.emit(plan_text(plan))
+    return OK

@@ -1,0 +1,205 @@
+"""The plan as text for people: what will be there, how many cores and which quota it takes, what will be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from generator.cli.common import columns
+from generator.plan.types import MountPlan, NodeArrayPlan, Plan, SpecRef
+
+_NETWORK_WAYS = {
+    "bastion": "Azure Bastion (tunnel), no public address",
+    "hub": "peering with a hub network, no public address",
+    "public": "public address, allow-list",
+}
+
+
+def plan_text(plan: Plan) -> str:
+    """The whole plan in sections."""
+    sections = (
+        _head(plan),
+        _network(plan),
+        _nodes(plan),
+        _quota(plan),
+        _mounts(plan),
+        _projects(plan),
+        _jobs(plan),
+        _asked(plan),
+    )
+    return "\n".join(f"{title}\n{body}" for title, body in sections if body)
+
+
+def _head(plan: Plan) -> tuple[str, str]:
+    server = plan.server
+    rows: list[tuple[object, ...]] = [
+        ("location", plan.location),
+        ("resource group", plan.resource_group),
+        ("server", f"{server.vm_name}, {server.vm_size}, CycleCloud {server.release}"),
+        ("administrator", plan.admin.username),
+        ("locker", f"{plan.locker.account_name or 'name derived at deployment'}, container {plan.locker.container}"),
+        (
+            "cluster",
+            f"{plan.slurm.cluster_name}, Slurm {plan.slurm.version}, cyclecloud-slurm {plan.slurm.project_version}",
+        ),
+        ("scaling", "on demand" if plan.slurm.autoscale else "static"),
+        ("accounting", _accounting(plan)),
+        ("monitoring", plan.monitoring.ingestion_endpoint if plan.monitoring else "none"),
+    ]
+    if server.jumpbox:
+        rows.insert(3, ("jumpbox", f"{server.jumpbox.vm_name}, {server.jumpbox.vm_size}"))
+    return f"{plan.name} ({plan.definition})", columns(rows, indent="  ")
+
+
+def _accounting(plan: Plan) -> str:
+    accounting = plan.slurm.accounting
+    if accounting is None:
+        return "none"
+    return f"new MySQL flexible server, {accounting.sku}" if accounting.is_new else f"MySQL at {accounting.host}"
+
+
+def _network(plan: Plan) -> tuple[str, str]:
+    network = plan.network
+    kind = f"new, {network.address_space}" if network.is_new else f"existing, in {network.vnet_resource_group}"
+    rows: list[tuple[object, ...]] = [("subnet", "for", "prefix", "delegated to")]
+    rows += [(each.name, each.role, each.prefix or "as it is", each.delegation) for each in network.subnets]
+    lines = [f"  {network.vnet_name}: {kind}; access by {_NETWORK_WAYS[network.access]}"]
+    if network.allowed_sources:
+        lines.append(f"  allowed sources: {', '.join(network.allowed_sources)}")
+    if network.nat_gateway:
+        lines.append("  egress through a NAT gateway")
+    return "network", "\n".join(lines) + "\n" + columns(rows, indent="  ")
+
+
+def _nodes(plan: Plan) -> tuple[str, str]:
+    slurm = plan.slurm
+    scheduler, login = slurm.scheduler, slurm.login
+    rows: list[tuple[object, ...]] = [("nodes", "VM size", "count", "vCPUs", "GPUs", "image", "")]
+    count = 2 if scheduler.high_availability else 1
+    note = "high availability" if scheduler.high_availability else ""
+    size = scheduler.hardware
+    rows.append(
+        ("scheduler", size.vm_size, count, _times(size.vcpus, count), size.gpu_count * count, scheduler.image, note)
+    )
+    if login.max_count:
+        counts = str(login.count) if login.count == login.max_count else f"{login.count}–{login.max_count}"
+        rows.append(
+            ("login", login.hardware.vm_size, counts, _times(login.hardware.vcpus, login.max_count), 0, login.image, "")
+        )
+    for array in slurm.node_arrays:
+        size = array.hardware
+        rows.append((array.partition, array.vm_size, f"≤ {array.max_nodes}", _times(size.vcpus, array.max_nodes),
+                     size.gpu_count * array.max_nodes, array.image, ", ".join(_traits(array))))  # fmt: skip
+    return "nodes", columns(rows, indent="  ")
+
+
+def _times(each: int | None, count: int) -> int | None:
+    return None if each is None else each * count
+
+
+def _traits(array: NodeArrayPlan) -> Iterator[str]:
+    if array.is_default:
+        yield "default"
+    if array.is_hpc:
+        yield "InfiniBand" if array.hardware.infiniband_nics else "one placement group"
+    if array.spot:
+        price = array.spot_max_price_usd_per_hour
+        yield "spot" if price is None else f"spot up to {price:g} USD/h"
+    if array.zone:
+        yield f"zone {array.zone}"
+    if array.max_nodes > array.max_scale_set_size:
+        yield f"scale sets of {array.max_scale_set_size}"
+
+
+def _quota(plan: Plan) -> tuple[str, str]:
+    """vCPUs per quota family when every node runs; spot VMs count against a quota of their own."""
+    slurm = plan.slurm
+    used: dict[str, int | None] = {}
+    nodes = [
+        (slurm.scheduler.hardware, 2 if slurm.scheduler.high_availability else 1, False),
+        (slurm.login.hardware, slurm.login.max_count, False),
+        *((array.hardware, array.max_nodes, array.spot) for array in slurm.node_arrays),
+    ]
+    for size, count, spot in nodes:
+        family = (
+            "lowPriorityCores (spot)"
+            if spot
+            else size.quota_family or f"family of {size.vm_size} (not in the catalogue)"
+        )
+        before, more = used.get(family, 0), _times(size.vcpus, count)
+        used[family] = None if before is None or more is None else before + more
+    rows: list[tuple[object, ...]] = [("quota family", "vCPUs at most")]
+    rows += sorted(used.items())
+    return "quota in " + plan.location + " (cluster nodes; the server and the jumpbox come on top)", columns(
+        rows, indent="  "
+    )
+
+
+def _mounts(plan: Plan) -> tuple[str, str]:
+    rows: list[tuple[object, ...]] = [("path", "file system", "size", "from")]
+    rows += [(each.path, _kind(each), _size(each.size_gib), _origin(each)) for each in plan.all_mounts]
+    return "mounts", columns(rows, indent="  ")
+
+
+def _kind(mount: MountPlan) -> str:
+    names = {
+        "nfs": "NFS from the scheduler",
+        "anf": "NetApp Files",
+        "amlfs": "Managed Lustre",
+        "blob": "blob by blobfuse",
+    }
+    name = names.get(mount.kind, f"existing {'Lustre' if mount.protocol == 'lustre' else 'NFS'}")
+    if mount.service_level:
+        name += f", {mount.service_level}"
+    if mount.tier_mb_per_s_per_tib:
+        name += f", {mount.tier_mb_per_s_per_tib} MB/s per TiB"
+    return name
+
+
+def _size(gib: int | None) -> str | None:
+    if gib is None:
+        return None
+    return f"{gib // 1024} TiB" if gib >= 1024 and gib % 1024 == 0 else f"{gib} GiB"
+
+
+def _origin(mount: MountPlan) -> str:
+    if mount.kind == "blob":
+        return f"{mount.storage_account or 'new account'}/{mount.container}"
+    if mount.address:
+        return f"{mount.address}:{mount.export_path}" if mount.export_path else mount.address
+    return "created by the deployment" if mount.address_fact else "disk of the scheduler"
+
+
+def _projects(plan: Plan) -> tuple[str, str]:
+    slurm = plan.slurm
+    rows: list[tuple[object, ...]] = [("role", "projects, in this order")]
+    rows.append(("scheduler", _specs(slurm.scheduler.specs)))
+    if slurm.login.max_count:
+        rows.append(("login", _specs(slurm.login.specs)))
+    rows += [(array.partition, _specs(array.specs)) for array in slurm.node_arrays]
+    return "projects", columns(rows, indent="  ")
+
+
+def _specs(specs: tuple[SpecRef, ...]) -> str:
+    return ", ".join(each.key for each in specs) or "none"
+
+
+def _jobs(plan: Plan) -> tuple[str, str]:
+    if not plan.jobs:
+        return "jobs", ""
+    rows: list[tuple[object, ...]] = [("job", "kind", "partition", "nodes", "checkpoint")]
+    for job in plan.jobs:
+        checkpoint = None
+        if job.checkpoint:
+            checkpoint = f"{job.checkpoint.checkpoint_bytes / 1e9:,.0f} GB, {job.checkpoint.kept} kept"
+            if job.checkpoint.seconds_per_checkpoint is not None:
+                checkpoint += f", {job.checkpoint.seconds_per_checkpoint:,.0f} s each"
+        rows.append((job.name, job.kind, job.node_array, job.nodes, checkpoint))
+    return "jobs", columns(rows, indent="  ")
+
+
+def _asked(plan: Plan) -> tuple[str, str]:
+    """What a deployment asks for: secrets, and what unset variables left open."""
+    rows: list[tuple[object, ...]] = [("parameter", "read from", "what")]
+    rows += [(each.parameter, each.variable, f"{each.description} Secret.") for each in plan.secrets]
+    rows += [(each.parameter, each.variable, each.description) for each in plan.asked]
+    return "asked at deployment", columns(rows, indent="  ") if len(rows) > 1 else ""

@@ -1,0 +1,34 @@
+"""`cycleforge schema`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from generator.cli import common
+from generator.cli.files import write_file
+from generator.errors import OK
+
+DESCRIPTION = """\
+Print the JSON Schema of definitions. Editors with a YAML language server use it to complete and check while typing;
+the first line of a definition names it:
+
+  # yaml-language-server: $schema=definition.schema.json
+"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the flags."""
+    parser.add_argument("--out", metavar="FILE", type=Path, help="write it to a file, replacing it")
+
+
+def run(args: Namespace) -> int:
+    """Print or write the schema."""
+    from generator.model.schema import schema_text
+
+    if args.out is None:
+        common.emit(schema_text())
+    else:
+        write_file(args.out, schema_text(), replace=True)
+        common.emit(f"wrote {args.out}")
+    return OK

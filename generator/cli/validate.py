@@ -1,0 +1,36 @@
+"""`cycleforge validate`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from generator.cli import common
+
+DESCRIPTION = "Check definitions and report all problems of all files at once. Nothing is written."
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the flags."""
+    common.add_definitions(parser, many=True)
+    common.add_json(parser)
+    common.add_strict(parser)
+
+
+def run(args: Namespace) -> int:
+    """Check."""
+    definitions = common.read_definitions(args.names)
+    code = common.exit_code(definitions, strict=args.strict)
+    if args.json:
+        common.emit_json(
+            {
+                "ok": code == 0,
+                "files": [each.filename for each in definitions],
+                "problems": common.problems_json(definitions),
+            }
+        )
+        return code
+    common.print_problems(definitions, args)
+    for each in definitions:
+        if not each.checked.problems:
+            common.emit(f"{each.filename}: no problems")
+    return code
