@@ -40,75 +40,74 @@ var lustre = contains(prefixes, 'lustre') ? [prefixes.lustre] : []
 var database = contains(prefixes, 'database') ? [prefixes.database] : []
 var lustrePorts = ['988', '1019-1023']
 
-// The default rule AllowVnetInBound would let every peer and every subnet in. It stands at 65000; this one closes it.
-var denyNetwork = {
-  name: 'DenyVirtualNetworkInbound'
-  priority: 4000
-  direction: 'Inbound'
-  access: 'Deny'
-  protocol: '*'
-  from: ['VirtualNetwork']
-  to: '*'
-  ports: ['*']
-}
-
-// Rules whose `from` is empty are left out: the subnet or the users that they would let in do not exist.
-var rules = {
+// Inbound rules by role, in order of priority, to the subnet itself unless `to` says otherwise. A rule whose `from` is
+// empty is left out: the subnet or the users that it would let in do not exist.
+var inbound = {
   server: [
     // Nodes report to 9443 (webServerClusterPort); the scheduler's autoscaler may also use the portal's port.
-    { name: 'AllowNodes', priority: 100, direction: 'Inbound', access: 'Allow', protocol: 'Tcp', from: compute, to: prefixes.server, ports: ['443', '9443'] }
-    { name: 'AllowUsers', priority: 110, direction: 'Inbound', access: 'Allow', protocol: 'Tcp', from: userSources, to: prefixes.server, ports: ['22', '443'] }
-    { name: 'AllowBastion', priority: 120, direction: 'Inbound', access: 'Allow', protocol: 'Tcp', from: bastion, to: prefixes.server, ports: jumpbox ? ['22', '443', '3389'] : ['22', '443'] }
-    { name: 'AllowJumpbox', priority: 130, direction: 'Inbound', access: 'Allow', protocol: 'Tcp', from: jumpbox ? server : [], to: prefixes.server, ports: ['22', '443'] }
-    denyNetwork
+    { name: 'AllowNodes', protocol: 'Tcp', from: compute, ports: ['443', '9443'] }
+    { name: 'AllowUsers', protocol: 'Tcp', from: userSources, ports: ['22', '443'] }
+    { name: 'AllowBastion', protocol: 'Tcp', from: bastion, ports: jumpbox ? ['22', '443', '3389'] : ['22', '443'] }
+    { name: 'AllowJumpbox', protocol: 'Tcp', from: jumpbox ? server : [], ports: ['22', '443'] }
   ]
   compute: [
     // MPI, NCCL, Slurm and the built-in NFS server use ports that are not fixed.
-    { name: 'AllowNodes', priority: 100, direction: 'Inbound', access: 'Allow', protocol: '*', from: compute, to: prefixes.compute, ports: ['*'] }
-    { name: 'AllowServer', priority: 110, direction: 'Inbound', access: 'Allow', protocol: 'Tcp', from: server, to: prefixes.compute, ports: ['22'] }
-    { name: 'AllowBastion', priority: 120, direction: 'Inbound', access: 'Allow', protocol: 'Tcp', from: bastion, to: prefixes.compute, ports: ['22'] }
-    { name: 'AllowUsers', priority: 130, direction: 'Inbound', access: 'Allow', protocol: 'Tcp', from: nodeUserSources, to: prefixes.compute, ports: ['22'] }
+    { name: 'AllowNodes', protocol: '*', from: compute, ports: ['*'] }
+    { name: 'AllowServer', protocol: 'Tcp', from: server, ports: ['22'] }
+    { name: 'AllowBastion', protocol: 'Tcp', from: bastion, ports: ['22'] }
+    { name: 'AllowUsers', protocol: 'Tcp', from: nodeUserSources, ports: ['22'] }
     // Storage servers open connections back to their clients.
-    { name: 'AllowLustre', priority: 140, direction: 'Inbound', access: 'Allow', protocol: 'Tcp', from: lustre, to: prefixes.compute, ports: lustrePorts }
+    { name: 'AllowLustre', protocol: 'Tcp', from: lustre, ports: lustrePorts }
     // NFSv3 lock callbacks come back on ports that the client's port mapper hands out.
-    { name: 'AllowNetApp', priority: 150, direction: 'Inbound', access: 'Allow', protocol: '*', from: netapp, to: prefixes.compute, ports: ['*'] }
-    denyNetwork
+    { name: 'AllowNetApp', protocol: '*', from: netapp, ports: ['*'] }
   ]
   endpoints: [
-    { name: 'AllowServerAndNodes', priority: 100, direction: 'Inbound', access: 'Allow', protocol: 'Tcp', from: concat(server, compute), to: prefixes.endpoints, ports: ['443'] }
-    denyNetwork
+    { name: 'AllowServerAndNodes', protocol: 'Tcp', from: concat(server, compute), ports: ['443'] }
   ]
-  // Azure refuses or breaks a Bastion without these eight. Ports 443 and 22 are what `az network bastion tunnel|ssh` reaches.
-  // https://learn.microsoft.com/azure/bastion/bastion-nsg
+  // Bastion needs these four and the four of `bastionOutbound`: https://learn.microsoft.com/azure/bastion/bastion-nsg
   bastion: [
-    { name: 'AllowHttpsInbound', priority: 100, direction: 'Inbound', access: 'Allow', protocol: 'Tcp', from: ['Internet'], to: '*', ports: ['443'] }
-    { name: 'AllowGatewayManagerInbound', priority: 110, direction: 'Inbound', access: 'Allow', protocol: 'Tcp', from: ['GatewayManager'], to: '*', ports: ['443'] }
-    { name: 'AllowAzureLoadBalancerInbound', priority: 120, direction: 'Inbound', access: 'Allow', protocol: 'Tcp', from: ['AzureLoadBalancer'], to: '*', ports: ['443'] }
-    { name: 'AllowBastionHostsInbound', priority: 130, direction: 'Inbound', access: 'Allow', protocol: '*', from: ['VirtualNetwork'], to: 'VirtualNetwork', ports: ['8080', '5701'] }
-    denyNetwork
-    { name: 'AllowTargetsOutbound', priority: 100, direction: 'Outbound', access: 'Allow', protocol: '*', from: ['*'], to: 'VirtualNetwork', ports: ['22', '443', '3389'] }
-    { name: 'AllowAzureCloudOutbound', priority: 110, direction: 'Outbound', access: 'Allow', protocol: 'Tcp', from: ['*'], to: 'AzureCloud', ports: ['443'] }
-    { name: 'AllowBastionHostsOutbound', priority: 120, direction: 'Outbound', access: 'Allow', protocol: '*', from: ['VirtualNetwork'], to: 'VirtualNetwork', ports: ['8080', '5701'] }
-    { name: 'AllowSessionInformationOutbound', priority: 130, direction: 'Outbound', access: 'Allow', protocol: '*', from: ['*'], to: 'Internet', ports: ['80'] }
+    { name: 'AllowHttps', protocol: 'Tcp', from: ['Internet'], to: '*', ports: ['443'] }
+    { name: 'AllowGatewayManager', protocol: 'Tcp', from: ['GatewayManager'], to: '*', ports: ['443'] }
+    { name: 'AllowAzureLoadBalancer', protocol: 'Tcp', from: ['AzureLoadBalancer'], to: '*', ports: ['443'] }
+    { name: 'AllowBastionHosts', protocol: '*', from: ['VirtualNetwork'], to: 'VirtualNetwork', ports: ['8080', '5701'] }
   ]
   netapp: [
     // NFSv3: port mapper, mount, nfs, lock manager, status monitor, quota.
-    { name: 'AllowNodes', priority: 100, direction: 'Inbound', access: 'Allow', protocol: '*', from: compute, to: prefixes.?netapp, ports: ['111', '635', '2049', '4045', '4046', '4049'] }
-    { name: 'AllowOwnSubnet', priority: 110, direction: 'Inbound', access: 'Allow', protocol: '*', from: netapp, to: prefixes.?netapp, ports: ['*'] }
-    denyNetwork
+    { name: 'AllowNodes', protocol: '*', from: compute, ports: ['111', '635', '2049', '4045', '4046', '4049'] }
+    { name: 'AllowOwnSubnet', protocol: '*', from: netapp, ports: ['*'] }
   ]
   // https://learn.microsoft.com/azure/azure-managed-lustre/configure-network-security-group
   lustre: [
-    { name: 'AllowOwnSubnet', priority: 100, direction: 'Inbound', access: 'Allow', protocol: '*', from: lustre, to: prefixes.?lustre, ports: ['*'] }
-    { name: 'AllowNodes', priority: 110, direction: 'Inbound', access: 'Allow', protocol: 'Tcp', from: compute, to: prefixes.?lustre, ports: lustrePorts }
-    { name: 'AllowAzureMonitor', priority: 120, direction: 'Inbound', access: 'Allow', protocol: 'Tcp', from: ['AzureMonitor'], to: 'VirtualNetwork', ports: ['*'] }
-    denyNetwork
+    { name: 'AllowOwnSubnet', protocol: '*', from: lustre, ports: ['*'] }
+    { name: 'AllowNodes', protocol: 'Tcp', from: compute, ports: lustrePorts }
+    { name: 'AllowAzureMonitor', protocol: 'Tcp', from: ['AzureMonitor'], to: 'VirtualNetwork', ports: ['*'] }
   ]
   database: [
-    { name: 'AllowNodes', priority: 100, direction: 'Inbound', access: 'Allow', protocol: 'Tcp', from: compute, to: prefixes.?database, ports: ['3306'] }
-    { name: 'AllowOwnSubnet', priority: 110, direction: 'Inbound', access: 'Allow', protocol: '*', from: database, to: prefixes.?database, ports: ['*'] }
-    denyNetwork
+    { name: 'AllowNodes', protocol: 'Tcp', from: compute, ports: ['3306'] }
+    { name: 'AllowOwnSubnet', protocol: '*', from: database, ports: ['*'] }
   ]
+}
+// Ports 22 and 443 are what `az network bastion ssh` and `tunnel` reach, 3389 the jumpbox.
+var bastionOutbound = [
+  { name: 'AllowTargetsOutbound', protocol: '*', from: '*', to: 'VirtualNetwork', ports: ['22', '443', '3389'] }
+  { name: 'AllowAzureCloudOutbound', protocol: 'Tcp', from: '*', to: 'AzureCloud', ports: ['443'] }
+  { name: 'AllowBastionHostsOutbound', protocol: '*', from: 'VirtualNetwork', to: 'VirtualNetwork', ports: ['8080', '5701'] }
+  { name: 'AllowSessionInformationOutbound', protocol: '*', from: '*', to: 'Internet', ports: ['80'] }
+]
+
+// The default rule AllowVnetInBound would let every peer and every subnet in. It stands at 65000; this one closes it.
+var denyNetwork = {
+  name: 'DenyVirtualNetworkInbound'
+  properties: {
+    priority: 4000
+    direction: 'Inbound'
+    access: 'Deny'
+    protocol: '*'
+    sourceAddressPrefix: 'VirtualNetwork'
+    sourcePortRange: '*'
+    destinationAddressPrefix: '*'
+    destinationPortRange: '*'
+  }
 }
 
 resource natAddress 'Microsoft.Network/publicIPAddresses@2025-05-01' = if (natGateway) {
@@ -138,21 +137,37 @@ resource securityGroups 'Microsoft.Network/networkSecurityGroups@2025-05-01' = [
     location: location
     tags: tags
     properties: {
-      securityRules: map(filter(rules[subnet.role], rule => !empty(rule.from)), rule => {
-        name: rule.name
-        properties: {
-          priority: rule.priority
-          direction: rule.direction
-          access: rule.access
-          protocol: rule.protocol
-          // Azure takes a service tag only in the singular property, several CIDRs only in the plural one.
-          sourceAddressPrefix: length(rule.from) == 1 ? rule.from[0] : null
-          sourceAddressPrefixes: length(rule.from) == 1 ? null : rule.from
-          sourcePortRange: '*'
-          destinationAddressPrefix: rule.to
-          destinationPortRanges: rule.ports
-        }
-      })
+      securityRules: concat(
+        map(filter(inbound[subnet.role], rule => !empty(rule.from)), (rule, index) => {
+          name: rule.name
+          properties: {
+            priority: 100 + 10 * index
+            direction: 'Inbound'
+            access: 'Allow'
+            protocol: rule.protocol
+            // Azure takes a service tag only in the singular property, several CIDRs only in the plural one.
+            sourceAddressPrefix: length(rule.from) == 1 ? rule.from[0] : null
+            sourceAddressPrefixes: length(rule.from) == 1 ? null : rule.from
+            sourcePortRange: '*'
+            destinationAddressPrefix: rule.?to ?? subnet.prefix
+            destinationPortRanges: rule.ports
+          }
+        }),
+        [denyNetwork],
+        map(subnet.role == 'bastion' ? bastionOutbound : [], (rule, index) => {
+          name: rule.name
+          properties: {
+            priority: 100 + 10 * index
+            direction: 'Outbound'
+            access: 'Allow'
+            protocol: rule.protocol
+            sourceAddressPrefix: rule.from
+            sourcePortRange: '*'
+            destinationAddressPrefix: rule.to
+            destinationPortRanges: rule.ports
+          }
+        })
+      )
     }
   }
 ]
