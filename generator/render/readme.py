@@ -51,7 +51,7 @@ def _environment_template(plan: Plan) -> str:
         if variable.example:
             lines.append(f"# Example: {variable.example}")
         if variable.default is not None:
-            lines.append(f"# Default: {variable.default or '(empty)'}. Read by cycleforge build, not by the deployment.")
+            lines.append(f"# Default: {variable.default or '(empty)'}. Read by cycleforge build, not the deployment.")
             lines.append(f"# export {variable.name}={shlex.quote(variable.default)}")
         else:
             lines.append(f"export {variable.name}=''")

@@ -134,7 +134,7 @@ worst_in() {
 # results_json FILE: recorded lines as a JSON array.
 results_json() {
     awk -F '\t' '
-        function quoted(text) { gsub(/\\/, "\\\\", text); gsub(/"/, "\\\"", text); gsub(/[\001-\037]/, " ", text); return "\"" text "\"" }
+        function quoted(text) { gsub(/["\\]/, "\\\\&", text); gsub(/[\001-\037]/, " ", text); return "\"" text "\"" }
         BEGIN { split("check verdict value expected unit detail", names, " "); print "[" }
         {
             if (NR > 1) printf ",\n"
@@ -168,7 +168,7 @@ free_port() {
     local try port
     for try in {0..99}; do
         port=$((20000 + (${SLURM_JOB_ID:?} + try * 131) % 10000))
-        if ! ss -Hltn "sport = :${port}" 2>/dev/null | grep -q .; then
+        if [[ -z "$(ss -Hltn "sport = :${port}" 2>/dev/null)" ]]; then
             echo "${port}"
             return
         fi

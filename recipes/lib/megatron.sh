@@ -49,7 +49,7 @@ launch() {
     # `set -e` is off in a function whose status is tested, so each step that may fail returns by itself.
     local image head port mounts
     image="$(stage_image "${CONTAINER}")" || return
-    head="$(requested_nodes | head -n 1)" || return
+    head="$(requested_nodes | sed -n 1p)" || return
     port="$(free_port)" || return
     # Everything that is written must be mounted, or it is lost with the container.
     mounts="${STAGE_PATH}:${STAGE_PATH},${results:?}:${results},${PWD}:${PWD}"

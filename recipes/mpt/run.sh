@@ -59,7 +59,7 @@ main() {
     mounts="${STAGE_PATH}:${STAGE_PATH},${results}:${results},${PWD}:${PWD}"
     if [[ -n "${NVME_MOUNT}" ]]; then mounts+=",${NVME_MOUNT}:${NVME_MOUNT}"; fi
     if [[ -d /opt/microsoft ]]; then mounts+=",/opt/microsoft:/opt/microsoft:ro"; fi
-    MASTER_ADDR="$(getent hosts "$(requested_nodes | head -n 1)" | awk 'NR == 1 { print $1 }')"
+    MASTER_ADDR="$(getent hosts "$(requested_nodes | sed -n 1p)" | awk 'NR == 1 { print $1 }')"
     [[ -n "${MASTER_ADDR}" ]] || die "the first node has no address"
     MASTER_PORT="$(free_port)"
     export MASTER_ADDR MASTER_PORT HF_HOME="${STAGE_PATH}/huggingface" HF_HUB_OFFLINE=1 TRITON_CACHE_DIR="/tmp/triton-${SLURM_JOB_ID}"

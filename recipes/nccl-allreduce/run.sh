@@ -23,6 +23,18 @@ count_gpus() {
     done < <(requested_nodes)
 }
 
+# load_modules: defines `module` where the image has it. The whole of /etc/profile would replace PATH.
+load_modules() {
+    local file
+    for file in /etc/profile.d/modules.sh /usr/share/modules/init/bash /etc/profile.d/lmod.sh; do
+        if declare -F module >/dev/null || [[ ! -r "${file}" ]]; then continue; fi
+        set +u
+        # shellcheck source=/dev/null
+        . "${file}"
+        set -u
+    done
+}
+
 all_reduce() {
     local -r tasks=$((TASKS_PER_NODE * SLURM_JOB_NUM_NODES))
     local -a options=(--mpi=pmix "--ntasks=${tasks}" "--cpus-per-task=${CPUS_PER_TASK}" --gpus-per-node="${GPUS_PER_NODE}")
@@ -31,12 +43,7 @@ all_reduce() {
         options+=(--container-image="${CONTAINER}" --container-mounts="${CONTAINER_MOUNTS},${results}:${results}")
         options+=("--container-env=NCCL_DEBUG,NCCL_DEBUG_FILE,NCCL_TOPO_FILE")
     else
-        if [[ -r /etc/profile ]]; then
-            set +u
-            # shellcheck source=/dev/null
-            . /etc/profile
-            set -u
-        fi
+        load_modules
         if [[ -n "${MPI_MODULE}" ]] && declare -F module >/dev/null; then module load "${MPI_MODULE}"; fi
     fi
     # The log of each rank tells which algorithm NCCL used; a baseline holds for its algorithm only.

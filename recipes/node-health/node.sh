@@ -10,9 +10,9 @@ expect() {
     local -r check="$1" value="$2" expected="$3" unit="$4"
     [[ -n "${expected}" ]] || return 0
     if [[ "${value}" == "${expected}" ]]; then
-        record "${file}" "${check}" pass "${value}" "${expected}" "${unit}" ""
+        record "${checks}" "${check}" pass "${value}" "${expected}" "${unit}" ""
     else
-        record "${file}" "${check}" fail "${value}" "${expected}" "${unit}" ""
+        record "${checks}" "${check}" fail "${value}" "${expected}" "${unit}" ""
     fi
 }
 
@@ -29,13 +29,13 @@ check_memory() {
     have="$(awk '/^MemTotal:/ { print $2 }' "${meminfo}")"
     awk -v have="${have:-0}" -v want="${EXPECT_MEMORY_KIB}" -v percent="${MEMORY_TOLERANCE_PERCENT:-0}" \
         'BEGIN { d = have - want; if (d < 0) d = -d; exit !(d * 100 <= want * percent) }' || verdict=fail
-    record "${file}" memory "${verdict}" "${have}" "${EXPECT_MEMORY_KIB}" KiB "tolerance ${MEMORY_TOLERANCE_PERCENT:-0} %"
+    record "${checks}" memory "${verdict}" "${have}" "${EXPECT_MEMORY_KIB}" KiB "tolerance ${MEMORY_TOLERANCE_PERCENT:-0} %"
 }
 
 check_gpus() {
     [[ -n "${EXPECT_GPUS}" ]] || return 0
     if [[ "${GPU_VENDOR}" != NVIDIA ]]; then
-        record "${file}" gpus error "" "${EXPECT_GPUS}" GPUs "this recipe counts NVIDIA GPUs only"
+        record "${checks}" gpus error "" "${EXPECT_GPUS}" GPUs "this recipe counts NVIDIA GPUs only"
         return
     fi
     local count
@@ -69,7 +69,7 @@ check_infiniband() {
         fi
         for counter in symbol_error link_error_recovery link_downed; do
             if (($(cat "${port}/counters/${counter}" 2>/dev/null || echo 0) > 0)); then
-                record "${file}" "ib_${counter}" warn "$(cat "${port}/counters/${counter}")" 0 events "${port}"
+                record "${checks}" "ib_${counter}" warn "$(cat "${port}/counters/${counter}")" 0 events "${port}"
             fi
         done
     done
@@ -103,13 +103,13 @@ check_aznhc() {
             verdict=pass
         fi
     fi
-    record "${file}" aznhc "${verdict}" "" "exit code 0" "" "${detail}"
+    record "${checks}" aznhc "${verdict}" "" "exit code 0" "" "${detail}"
 }
 
 main() {
     load_settings
     require results SLURMD_NODENAME SLURM_JOB_ID VM_SIZE EXPECT_VCPUS
-    readonly file="${results}/${SLURMD_NODENAME}.tsv"
+    readonly checks="${results}/${SLURMD_NODENAME}.tsv"
     check_vm_size
     # shellcheck disable=SC2153  # EXPECT_GPUS is another setting
     expect cpus "$(getconf _NPROCESSORS_ONLN)" "${EXPECT_VCPUS}" CPUs
@@ -118,9 +118,9 @@ main() {
     check_nvme
     check_infiniband
     check_aznhc
-    [[ -s "${file}" ]] || record "${file}" baseline no_baseline "" "" "" "nothing is published for ${VM_SIZE}"
-    results_json "${file}" >"${results}/${SLURMD_NODENAME}.json"
+    [[ -s "${checks}" ]] || record "${checks}" baseline no_baseline "" "" "" "nothing is published for ${VM_SIZE}"
+    results_json "${checks}" >"${results}/${SLURMD_NODENAME}.json"
     touch "${results}/${SLURMD_NODENAME}.done"
-    [[ "$(worst_in "${file}")" == pass ]]
+    [[ "$(worst_in "${checks}")" == pass ]]
 }
 main "$@"

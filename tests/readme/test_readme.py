@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import shutil
 import subprocess
-from pathlib import PurePosixPath
+import sys
+from pathlib import Path, PurePosixPath
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -26,6 +26,7 @@ from generator.recipes import models
 from generator.render import readme, readme_deploy
 from tests import plans
 
+SHELLCHECK = Path(sys.executable).parent / "shellcheck"
 BLOCK = re.compile(r"```bash\n(.*?)```", re.DOTALL)
 
 
@@ -225,7 +226,7 @@ def test_a_long_name_still_makes_a_deployment_name() -> None:
     assert len(names.pop()) <= 64
 
 
-@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not on the PATH")
+@pytest.mark.skipif(not SHELLCHECK.is_file(), reason="shellcheck is not beside the interpreter")
 @pytest.mark.parametrize("name", PLANS)
 def test_shellcheck_reads_the_blocks(name: str) -> None:
     """One script of all blocks, because later blocks use names that earlier ones set."""
@@ -233,6 +234,6 @@ def test_shellcheck_reads_the_blocks(name: str) -> None:
     # A pasted line needs no test after cd, reads a file that is not here, and expands on purpose.
     ignored = "SC2164,SC1091,SC2103"
     result = subprocess.run(
-        ["shellcheck", "-e", ignored, "-"], input=script, capture_output=True, text=True, check=False
+        [str(SHELLCHECK), "-e", ignored, "-"], input=script, capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stdout

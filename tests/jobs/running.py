@@ -1,0 +1,81 @@
+"""Runs a rendered job folder with fakes of Slurm, NCCL, Megatron-LM and Azure on the PATH."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+from pathlib import Path
+
+from generator.plan.types import JobPlan, NodeArrayPlan, Plan
+from generator.render import jobs
+from tests import plans
+
+FAKES = Path(__file__).parent / "fakes"
+
+
+def plan_with(job: JobPlan, *arrays: NodeArrayPlan) -> Plan:
+    """A plan with one job, on A100 nodes and CPU nodes unless arrays are given, and Lustre at /data."""
+    arrays = arrays or (plans.node_array("hpc", plans.A100, max_nodes=16), plans.node_array("htc"))
+    plan = plans.minimal()
+    return dataclasses.replace(
+        plan, jobs=(job,), mounts=(plans.lustre(),), slurm=dataclasses.replace(plan.slurm, node_arrays=arrays)
+    )
+
+
+def job(recipe: str, nodes: int = 2, /, **settings: str) -> JobPlan:
+    return JobPlan(recipe, "validation", recipe, "hpc", nodes, tuple(sorted(settings.items())), None)
+
+
+@dataclasses.dataclass
+class JobFolder:
+    """A job folder on disk and the environment that Slurm would give its scripts."""
+
+    path: Path
+    environment: dict[str, str]
+
+    def run(self, script: str = "run.sh", **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [f"./{script}"],
+            cwd=self.path,
+            env=self.environment | environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    @property
+    def log(self) -> str:
+        """The srun command lines."""
+        path = Path(self.environment["FAKE_LOG"])
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+
+    def results(self, name: str) -> str:
+        return (self.path / "results" / "4711" / name).read_text(encoding="utf-8")
+
+
+def job_folder(tmp_path: Path, plan: Plan, nodes: tuple[str, ...] = ("hpc-1", "hpc-2")) -> JobFolder:
+    """The rendered folder of the plan's only job."""
+    root = tmp_path / "out"
+    for path, file in jobs.render(plan).items():
+        target = root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(file.content)
+        target.chmod(0o755 if file.executable else 0o644)
+    environment = {
+        "PATH": f"{FAKES}:{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "FAKE_LOG": str(tmp_path / "srun.log"),
+        "FAKE_NODES": " ".join(nodes),
+        "FAKE_NODE_COUNT": str(len(nodes)),
+        "SLURM_JOB_ID": "4711",
+        "SLURM_JOB_NODELIST": ",".join(nodes),
+        "SLURM_JOB_NUM_NODES": str(len(nodes)),
+        "SLURM_CPUS_ON_NODE": "64",
+        "SET_SHARED_DIR": str(tmp_path),
+        "SET_STAGE_PATH": str(tmp_path / "stage"),
+        "SET_NVME_MOUNT": "",
+    }
+    (tmp_path / "stage").mkdir(exist_ok=True)
+    return JobFolder(root / "jobs" / plan.jobs[0].name, environment)

@@ -1,0 +1,517 @@
+"""The scripts of the recipes, run with fakes: the exit status is the verdict, and nothing passes by accident."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from generator import assets
+from tests.jobs.running import JobFolder, job, job_folder, plan_with
+
+PASS, FAIL, ERROR, WARN, NO_BASELINE = 0, 1, 2, 3, 4
+
+
+def common(expression: str) -> str:
+    command = f". {assets.folder('recipes') / 'lib/common.sh'}; {expression}"
+    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True).stdout.strip()
+
+
+# ---------------------------------------------------------------- verdicts
+
+
+@pytest.mark.parametrize(
+    ("value", "warn", "fail", "verdict"),
+    [
+        ("190", "185", "170", "pass"),
+        ("9.5", "", "23.0", "fail"),  # as text 9.5 is above 23.0
+        ("99.0", "", "228.0", "fail"),
+        ("1e3", "", "228", "pass"),
+        ("180", "185", "170", "warn"),
+        ("185", "185", "185", "pass"),
+        ("184.99", "185", "185", "fail"),
+        ("0", "", "1", "fail"),
+        ("-200", "", "1", "fail"),
+        ("nan", "", "1", "fail"),
+        ("inf", "", "1", "fail"),
+        ("", "", "1", "fail"),
+        ("200 GB/s", "", "1", "fail"),
+        ("200", "", "", "no_baseline"),
+        ("nan", "", "", "fail"),
+    ],
+)
+def test_judge(value: str, warn: str, fail: str, verdict: str) -> None:
+    assert common(f"judge '{value}' '{warn}' '{fail}'") == verdict
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "result"),
+    [
+        ("pass pass", "pass"), ("pass warn", "warn"), ("warn no_baseline", "no_baseline"), ("pass error", "error"),
+        ("error fail", "fail"), ("pass nonsense", "error"), ("", "error"),
+    ],
+)  # fmt: skip
+def test_worst(verdicts: str, result: str) -> None:
+    assert common(f"worst {verdicts}") == result
+
+
+def test_warnings_pass_only_when_allowed() -> None:
+    assert common("exit_status warn") == "3"
+    assert common("ALLOW_WARN=1; exit_status warn") == "0"
+    assert common("exit_status nonsense") == "2"
+
+
+def test_results_are_json(tmp_path: Path) -> None:
+    file = tmp_path / "r.tsv"
+    out = common(f"""record {file} 'a "b" \\ c' pass "1	2" "" GB/s $'x\\ny'; results_json {file}""")
+    assert json.loads(out) == [
+        {"check": 'a "b" \\ c', "verdict": "pass", "value": "1 2", "expected": "", "unit": "GB/s", "detail": "x y"}
+    ]
+
+
+# ---------------------------------------------------------------- smoke
+
+
+def test_smoke_passes_when_every_node_answers(tmp_path: Path) -> None:
+    folder = job_folder(tmp_path, plan_with(job("smoke")))
+    assert folder.run().returncode == PASS
+    assert not list(tmp_path.glob(".smoke-*"))
+
+
+def test_smoke_fails_for_a_node_that_does_not_answer(tmp_path: Path) -> None:
+    folder = job_folder(tmp_path, plan_with(job("smoke")))
+    assert folder.run(FAKE_DEAD="hpc-2").returncode == FAIL
+    assert '"check": "hpc-2", "verdict": "fail"' in folder.results("nodes.json")
+
+
+def test_results_of_an_earlier_run_are_never_read(tmp_path: Path) -> None:
+    folder = job_folder(tmp_path, plan_with(job("smoke")))
+    assert folder.run().returncode == PASS
+    assert folder.run().returncode == ERROR
+
+
+# ---------------------------------------------------------------- NCCL
+
+HEADER = "#  size  count  type  redop  root  time  algbw  busbw #wrong  time  algbw  busbw #wrong\n"
+
+
+def nccl_output(bus: str = "189.6", wrong: str = "0", size: int = 8 * 1024**3, bounds: str = "0 OK") -> str:
+    row = f"  {size}  2147483648  float  sum  -1  87025  98.71  {bus}  {wrong}  86961  98.78  {bus}  0\n"
+    return f"{HEADER}{row}# Out of bounds values : {bounds}\n# Avg bus bandwidth    : {bus}\n"
+
+
+def nccl(tmp_path: Path, output: str, nodes: int = 2, /, **environment: str) -> tuple[JobFolder, int]:
+    names = tuple(f"hpc-{number + 1}" for number in range(nodes))
+    folder = job_folder(tmp_path, plan_with(job("nccl-allreduce", nodes)), names)
+    (tmp_path / "output").write_text(output)
+    variables = {"FAKE_OUTPUT": str(tmp_path / "output"), "SET_NCCL_TEST_BINARY": "all_reduce_perf"}
+    return folder, folder.run(**(variables | environment)).returncode
+
+
+@pytest.mark.parametrize(
+    ("output", "status"),
+    [
+        (nccl_output("189.6"), PASS),
+        (nccl_output("99.0"), FAIL),
+        (nccl_output("184.9"), FAIL),
+        (nccl_output("nan"), FAIL),
+        (nccl_output("0.00"), FAIL),
+        (nccl_output(wrong="3"), FAIL),
+        (nccl_output(wrong="N/A"), FAIL),
+        (nccl_output(bounds="1 FAILED"), FAIL),
+        (nccl_output(size=4 * 1024**3), ERROR),
+        ("", ERROR),
+    ],
+)
+def test_nccl_verdict(tmp_path: Path, output: str, status: int) -> None:
+    assert nccl(tmp_path, output)[1] == status
+
+
+def test_nccl_error_when_the_program_fails(tmp_path: Path) -> None:
+    assert nccl(tmp_path, nccl_output(), FAKE_STATUS="3")[1] == ERROR
+
+
+def test_nccl_fails_before_the_run_when_a_gpu_is_missing(tmp_path: Path) -> None:
+    folder, status = nccl(tmp_path, nccl_output(), FAKE_GPUS="7")
+    assert status == FAIL
+    assert "all_reduce_perf" not in folder.log
+
+
+def test_nccl_fails_for_a_dead_node(tmp_path: Path) -> None:
+    assert nccl(tmp_path, nccl_output(), FAKE_DEAD="hpc-2")[1] == FAIL
+
+
+def test_nccl_without_a_baseline_is_no_pass(tmp_path: Path) -> None:
+    assert (
+        nccl(tmp_path, nccl_output(), SET_BASELINE_METRIC="", SET_BASELINE_WARN="", SET_BASELINE_FAIL="")[1]
+        == NO_BASELINE
+    )
+
+
+@pytest.mark.parametrize(
+    ("log", "status"),
+    [
+        ("24 coll channels, 16 collnet channels, 0 nvls channels", PASS),
+        ("24 coll channels, 0 collnet channels", NO_BASELINE),
+        (None, NO_BASELINE),
+    ],
+)
+def test_a_collnet_figure_judges_collnet_runs_only(tmp_path: Path, log: str | None, status: int) -> None:
+    variables = {"SET_BASELINE_ALGORITHM": "collnet"}
+    if log is not None:
+        (tmp_path / "nccl").write_text(f"hpc-1:1:1 [0] NCCL INFO {log}\n")
+        variables["FAKE_NCCL_LOG"] = str(tmp_path / "nccl")
+    assert nccl(tmp_path, nccl_output(), **variables)[1] == status
+
+
+def test_nccl_binds_ranks_and_uses_pmix(tmp_path: Path) -> None:
+    folder, _ = nccl(tmp_path, nccl_output())
+    step = next(line for line in folder.log.splitlines() if "all_reduce_perf" in line)
+    for option in ("--mpi=pmix", "--ntasks=16", "--ntasks-per-node=8", "--cpus-per-task=12", "--mem=0"):
+        assert option in step
+    assert "mask_cpu:ffffff000000" in step
+
+
+def test_nccl_in_a_container_mounts_results_and_topology(tmp_path: Path) -> None:
+    folder, status = nccl(tmp_path, nccl_output(), SET_CONTAINER="docker://nvcr.io#nvidia/pytorch:25.03-py3")
+    assert status == PASS
+    step = next(line for line in folder.log.splitlines() if "--container-image" in line)
+    assert "/opt/microsoft:/opt/microsoft:ro" in step
+    assert "results/4711" in step
+
+
+# ---------------------------------------------------------------- node health
+
+AZNHC_GOOD = "SUCCESS:  nhc:  Health check passed\nHealth checks completed with exit code: 0.\n"
+
+
+def health(tmp_path: Path, aznhc: str | None = AZNHC_GOOD, **environment: str) -> tuple[JobFolder, int]:
+    folder = job_folder(tmp_path, plan_with(job("node-health")))
+    sys = tmp_path / "sys"
+    for number in range(8):
+        disk = sys / f"block/nvme{number}n1/device"
+        disk.mkdir(parents=True)
+        (disk / "model").write_text("Microsoft NVMe Direct Disk\n")
+        port = sys / f"class/infiniband/mlx5_ib{number}/ports/1"
+        (port / "counters").mkdir(parents=True)
+        for name, value in (
+            ("link_layer", "InfiniBand"),
+            ("state", "4: ACTIVE"),
+            ("phys_state", "5: LinkUp"),
+            ("rate", "200 Gb/sec (4X HDR)"),
+        ):
+            (port / name).write_text(f"{value}\n")
+    (tmp_path / "meminfo").write_text("MemTotal:       1857830712 kB\n")
+    folder.environment |= {
+        "CF_SYS": str(sys), "CF_MEMINFO": str(tmp_path / "meminfo"), "FAKE_VM_SIZE": "Standard_ND96amsr_A100_v4",
+        "SET_EXPECT_VCPUS": str(os.sysconf("SC_NPROCESSORS_ONLN")),
+        "SET_AZNHC_DIR": str(tmp_path / "aznhc"),
+    }  # fmt: skip
+    if aznhc is not None:
+        (tmp_path / "aznhc").mkdir()
+        (tmp_path / "aznhc/run-health-checks.sh").write_text(f"cat <<'EOF'\n{aznhc}EOF\n")
+    return folder, folder.run(**environment).returncode
+
+
+def test_health_passes(tmp_path: Path) -> None:
+    folder, status = health(tmp_path)
+    assert status == PASS, folder.results("nodes.json")
+    checks = {row["check"]: row["verdict"] for row in json.loads(folder.results("hpc-1.json"))}
+    assert set(checks) == {"vm_size", "cpus", "memory", "gpus", "row_remaps", "nvme_disks", "ib_ports_active", "aznhc"}
+
+
+@pytest.mark.parametrize(
+    ("aznhc", "status"),
+    [
+        ("standard_nd128isr_gb300_v6 is currently not supported\n", FAIL),
+        ("ERROR:  nhc:  Health check failed\nHealth checks completed with exit code: 1.\n", FAIL),
+        ("SUCCESS:  nhc:  Health check passed\n", FAIL),
+        ("WARNING:  nhc:  near\nHealth checks completed with exit code: 0.\n", WARN),
+        ("", FAIL),
+        (None, ERROR),
+    ],
+)
+def test_health_reads_the_image_checks_fail_closed(tmp_path: Path, aznhc: str | None, status: int) -> None:
+    assert health(tmp_path, aznhc)[1] == status
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"FAKE_GPUS": "7"},
+        {"FAKE_REMAPS": "Yes, No"},
+        {"FAKE_DEAD": "hpc-2"},
+        {"FAKE_VM_SIZE": "Standard_D4as_v5"},
+        {"SET_EXPECT_NVME": "9"},
+        {"SET_EXPECT_IB_PORTS": "9"},
+        {"SET_EXPECT_IB_GBPS": "400"},
+        {"SET_EXPECT_MEMORY_KIB": "2857830712"},
+    ],
+)  # fmt: skip
+def test_health_fails_for_what_is_missing(tmp_path: Path, environment: dict[str, str]) -> None:
+    folder, status = health(tmp_path, **environment)
+    assert status == FAIL
+    assert "hpc-2" in folder.results("failed_nodes.txt")
+
+
+def test_health_without_sudo_is_an_error(tmp_path: Path) -> None:
+    assert health(tmp_path, FAKE_NO_SUDO="1")[1] == ERROR
+
+
+def test_image_checks_can_be_left_out(tmp_path: Path) -> None:
+    assert health(tmp_path, None, SET_AZNHC="skip")[1] == PASS
+
+
+# ---------------------------------------------------------------- training
+
+
+def iteration(number: int, of: int = 100, loss: str = "7.123456E+00", nan: int = 0) -> str:
+    return (
+        f" [2026-01-01] iteration {number:8d}/{of:8d} | consumed samples: 100 | elapsed time per iteration (ms): 1234.5"
+        f" | learning rate: 1.0E-05 | lm loss: {loss} | number of skipped iterations:   0"
+        f" | number of nan iterations:   {nan} |\n"
+    )
+
+
+def training(
+    tmp_path: Path, recipe: str, output: str, nodes: int = 2, /, **environment: str
+) -> tuple[JobFolder, subprocess.CompletedProcess[str]]:
+    names = tuple(f"hpc-{number + 1}" for number in range(nodes))
+    folder = job_folder(tmp_path, plan_with(job(recipe, nodes)), names)
+    (tmp_path / "output").write_text(output)
+    assert folder.run("10-setup.sh").returncode in (0, 2)
+    image = tmp_path / "stage/images"
+    image.mkdir(parents=True, exist_ok=True)
+    for name in ("nvcr.io+nvidia+pytorch+25.03-py3", "ghcr.io+azure+ai-infrastructure-on-azure+llm-foundry+latest"):
+        (image / f"{name}.sqsh").write_text("squash")
+    return folder, folder.run(FAKE_OUTPUT=str(tmp_path / "output"), **environment)
+
+
+@pytest.mark.parametrize(
+    ("output", "environment", "status"),
+    [
+        (iteration(50) + iteration(100), {}, PASS),
+        (iteration(50), {}, FAIL),
+        (iteration(100, loss="nan"), {}, FAIL),
+        (iteration(100, nan=1), {}, FAIL),
+        ("", {}, ERROR),
+        (iteration(100), {"FAKE_STATUS": "9"}, ERROR),
+        (iteration(100), {"SET_TENSOR_PARALLEL": "3"}, ERROR),
+        (iteration(100), {"SET_TENSOR_PARALLEL": ""}, ERROR),
+        (iteration(100), {"SET_GLOBAL_BATCH": "7", "SET_TENSOR_PARALLEL": "4", "SET_PIPELINE_PARALLEL": "1"}, ERROR),
+    ],
+)
+def test_opt_verdict(tmp_path: Path, output: str, environment: dict[str, str], status: int) -> None:
+    _, result = training(tmp_path, "opt-175b", output, **environment)
+    assert result.returncode == status, result.stdout + result.stderr
+
+
+def test_opt_needs_its_image(tmp_path: Path) -> None:
+    folder = job_folder(tmp_path, plan_with(job("opt-175b")))
+    result = folder.run(FAKE_OUTPUT="/dev/null")
+    assert result.returncode == ERROR
+    assert "run the set-up step first" in result.stdout + result.stderr
+
+
+def test_opt_mounts_what_it_writes_and_names_its_run(tmp_path: Path) -> None:
+    folder, result = training(tmp_path, "opt-175b", iteration(100), SET_SAVE_INTERVAL="50")
+    assert result.returncode == PASS
+    step = next(line for line in folder.log.splitlines() if "torchrun" in line)
+    assert "--cpus-per-task=96" in step
+    arguments = Path(folder.environment["FAKE_LOG"] + ".torchrun").read_text().splitlines()
+    save = arguments[arguments.index("--save") + 1]
+    assert save.startswith(str(tmp_path / "stage"))
+    assert save.endswith("-4711/checkpoints")
+    assert "--mock-data" in arguments
+    port = int(arguments[arguments.index("--rdzv_endpoint") + 1].split(":")[1])
+    assert 20000 <= port < 32768
+
+
+def test_a_run_is_continued_only_on_request(tmp_path: Path) -> None:
+    folder, first = training(tmp_path, "opt-175b", iteration(100), SET_RUN_NAME="mine")
+    assert first.returncode == PASS
+    again = folder.run(FAKE_OUTPUT=str(tmp_path / "output"), SET_RUN_NAME="mine", SLURM_JOB_ID="4712")
+    assert again.returncode == ERROR
+    resumed = folder.run(FAKE_OUTPUT=str(tmp_path / "output"), SET_RUN_NAME="mine", SET_RESUME="1", SLURM_JOB_ID="4713")
+    assert resumed.returncode == PASS
+
+
+def test_old_checkpoints_are_pruned_but_never_the_latest(tmp_path: Path) -> None:
+    checkpoints = tmp_path / "stage/runs/mine/checkpoints"
+    for number in (10, 20, 30, 40, 50):
+        (checkpoints / f"iter_{number:07d}").mkdir(parents=True)
+    (checkpoints / "latest_checkpointed_iteration.txt").write_text("40")
+    _, result = training(
+        tmp_path,
+        "opt-175b",
+        iteration(100),
+        SET_RUN_NAME="mine",
+        SET_RESUME="1",
+        SET_SAVE_INTERVAL="10",
+        SET_KEEP_CHECKPOINTS="1",
+    )
+    assert result.returncode == PASS
+    assert sorted(path.name for path in checkpoints.iterdir() if path.is_dir()) == ["iter_0000040", "iter_0000050"]
+
+
+# ---------------------------------------------------------------- GPT-3 data
+
+GPT = {
+    "SET_DATASET_LAST_INDEX": "2 1",
+    "SET_DATASET_FILES": "5",
+    "SET_DATASET_FILES_PER_CHUNK": "2",
+    "SET_DOWNLOADS_PER_NODE": "2",
+}
+
+
+def gpt(tmp_path: Path) -> JobFolder:
+    folder = job_folder(tmp_path, plan_with(job("gpt3-175b", 16)))
+    folder.environment |= GPT
+    return folder
+
+
+def test_download_is_complete_or_fails_and_resumes(tmp_path: Path) -> None:
+    folder = gpt(tmp_path)
+    missing = folder.run("20-download.sh", FAKE_MISSING="example_train_1.jsonl.zst")
+    assert missing.returncode == ERROR
+    assert "3 of 5 files" in missing.stdout + missing.stderr
+    assert folder.run("20-download.sh", SLURM_JOB_ID="4712").returncode == PASS
+    files = sorted(path.name for path in (tmp_path / "stage/slimpajama/raw").glob("*.zst"))
+    assert len(files) == 5
+    assert files[0] == "example_train_chunk1_shard0.jsonl.zst"
+    assert not list((tmp_path / "stage/slimpajama/raw").glob("*.partial"))
+
+
+def test_a_token_stays_off_the_command_line(tmp_path: Path) -> None:
+    folder = gpt(tmp_path)
+    assert folder.run("20-download.sh", HF_TOKEN="hf_secret").returncode == PASS
+    assert "hf_secret" not in Path(folder.environment["FAKE_LOG"] + ".curl").read_text()
+
+
+def test_concatenation_counts_filters_and_resumes(tmp_path: Path) -> None:
+    folder = gpt(tmp_path)
+    raw = tmp_path / "stage/slimpajama/raw"
+    raw.mkdir(parents=True)
+    assert folder.run("30-concatenate.sh").returncode == ERROR
+    for number in range(5):
+        lines = [
+            {"text": f"{number}", "meta": {"redpajama_set_name": name}} for name in ("RedPajamaC4", "RedPajamaBook")
+        ]
+        (raw / f"example_train_chunk1_shard{number}.jsonl.zst").write_text(
+            "".join(json.dumps(line) + "\n" for line in lines)
+        )
+    chunks = tmp_path / "stage/slimpajama/chunks"
+    chunks.mkdir(parents=True)
+    (chunks / "train_chunk_000.jsonl").write_text("cut off")  # an interrupted run: no line count beside it
+    assert folder.run("30-concatenate.sh").returncode == PASS
+    text = "".join(path.read_text() for path in sorted(chunks.glob("*.jsonl")))
+    assert text.count("RedPajamaC4") == 5
+    assert "RedPajamaBook" not in text
+    assert "cut off" not in text
+    assert [path.read_text().strip() for path in sorted(chunks.glob("*.lines"))] == ["2", "2", "1"]
+
+
+def test_tokenizing_makes_one_pair_per_chunk(tmp_path: Path) -> None:
+    folder = gpt(tmp_path)
+    chunks = tmp_path / "stage/slimpajama/chunks"
+    chunks.mkdir(parents=True)
+    for number in range(3):
+        (chunks / f"train_chunk_{number:03d}.jsonl").write_text("{}\n")
+    assert folder.run("40-preprocess.sh").returncode == PASS
+    out = tmp_path / "stage/slimpajama/preprocessed"
+    assert len(list(out.glob("*.bin"))) == len(list(out.glob("*.idx"))) == 3
+    (chunks / "train_chunk_002.jsonl").unlink()
+    (out / "train_chunk_002_text_document.idx").unlink()
+    assert folder.run("40-preprocess.sh").returncode == ERROR
+
+
+def gpt_training(tmp_path: Path, files: int, chunks: int = 2) -> tuple[JobFolder, subprocess.CompletedProcess[str]]:
+    data, bpe = tmp_path / "stage/slimpajama/preprocessed", tmp_path / "stage/slimpajama/bpe"
+    data.mkdir(parents=True)
+    bpe.mkdir()
+    for name in ("vocab.json", "merges.txt"):
+        (bpe / name).write_text("{}")
+    for number in range(files):
+        (data / f"robin_{number:02d}_text_document.bin").write_text("x")
+    return training(tmp_path, "gpt3-175b", iteration(1500, 1500), 16, SET_CHUNKS=str(chunks))
+
+
+def test_the_three_data_sets_are_disjoint(tmp_path: Path) -> None:
+    folder, result = gpt_training(tmp_path, 7)
+    assert result.returncode == PASS, result.stdout + result.stderr
+    arguments = Path(folder.environment["FAKE_LOG"] + ".torchrun").read_text().splitlines()
+    sets: dict[str, list[str]] = {}
+    for option in ("--train-data-path", "--test-data-path", "--valid-data-path"):
+        start = arguments.index(option) + 1
+        sets[option] = []
+        for value in arguments[start:]:
+            if not value.startswith(str(tmp_path)) or not value.endswith("_text_document"):
+                break
+            sets[option].append(value)
+    assert [len(files) for files in sets.values()] == [3, 2, 2]
+    assert len({file for files in sets.values() for file in files}) == 7
+    assert all("robin_" in file for files in sets.values() for file in files)
+    assert arguments[arguments.index("--merge-file") + 1].endswith("merges.txt")
+
+
+@pytest.mark.parametrize("files", [0, 1, 4])
+def test_too_few_files_are_refused(tmp_path: Path, files: int) -> None:
+    _, result = gpt_training(tmp_path, files)
+    assert result.returncode == ERROR
+    assert "more than 4 are needed" in result.stdout + result.stderr
+
+
+def test_an_image_is_imported_once_and_whole(tmp_path: Path) -> None:
+    folder = job_folder(tmp_path, plan_with(job("mpt")))
+    assert folder.run("10-setup.sh", FAKE_STATUS="1").returncode != 0
+    images = tmp_path / "stage/images"
+    assert not list(images.glob("*.sqsh"))
+    assert folder.run("10-setup.sh").returncode == PASS
+    assert folder.run("10-setup.sh").returncode == PASS
+    assert len(list(images.glob("*.sqsh"))) == len(list(images.glob("*.sha256"))) == 1
+    assert len(Path(folder.environment["FAKE_LOG"] + ".enroot").read_text().splitlines()) == 2
+
+
+# ---------------------------------------------------------------- MPT
+
+
+def test_mpt_data_is_moved_into_place_once(tmp_path: Path) -> None:
+    folder = job_folder(tmp_path, plan_with(job("mpt")))
+    for _ in range(2):
+        assert folder.run("20-data.sh").returncode == PASS
+    data = tmp_path / "stage/data/allenai-c4-en"
+    assert (data / "train/index.json").exists()
+    assert (data / "val/index.json").exists()
+    assert len(Path(folder.environment["FAKE_LOG"] + ".python").read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("output", "environment", "status"),
+    [
+        ("\tTrain loss/train/total: 5.4321\nDone.\n", {}, PASS),
+        ("\tTrain loss/train/total: nan\nDone.\n", {}, FAIL),
+        ("\tTrain loss/train/total: 5.4321\n", {}, FAIL),
+        ("", {}, FAIL),
+        ("\tTrain loss/train/total: 5.4321\nDone.\n", {"FAKE_STATUS": "1"}, ERROR),
+        ("\tTrain loss/train/total: 5.4321\nDone.\n", {"SET_GLOBAL_BATCH": "2047"}, ERROR),
+        ("\tTrain loss/train/total: 5.4321\nDone.\n", {"SET_MICRO_BATCH": "7"}, ERROR),
+    ],
+)
+def test_mpt_verdict(tmp_path: Path, output: str, environment: dict[str, str], status: int) -> None:
+    _, result = training(tmp_path, "mpt", output, **environment)
+    assert result.returncode == status, result.stdout + result.stderr
+
+
+def test_mpt_passes_every_override_to_every_node(tmp_path: Path) -> None:
+    folder, result = training(
+        tmp_path, "mpt", "loss/train/total: 5.4\nDone.\n", SET_EXTRA_OVERRIDES="max_seq_len=1024 seed=7"
+    )
+    assert result.returncode == PASS
+    lines = Path(folder.environment["FAKE_LOG"] + ".composer").read_text().splitlines()
+    assert lines.count("seed=7") == 2
+    ranks = [lines[number + 1] for number, line in enumerate(lines) if line == "--node_rank"]
+    assert ranks == ["0", "1"]
+    assert f"save_folder={tmp_path}/stage/runs/mpt-30b-4711/checkpoints" in lines
