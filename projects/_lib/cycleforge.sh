@@ -13,6 +13,7 @@ CF_STEP=""
 CF_STEP_START=0
 CF_OUTCOME=""
 CF_CHANGED=0
+CF_FAILED_AT=""
 
 # ---------------------------------------------------------------- log and stop
 
@@ -51,16 +52,18 @@ cf_step() {
 cf_outcome() { CF_OUTCOME="$*"; }
 
 cf_on_exit() {
-    local -r code="$1" line="$2"
+    local -r code="$1"
     if ((code != 0)) && [[ -n "${CF_STEP}" ]]; then
-        cf_log "ERROR: step '${CF_STEP}' ended with exit code ${code} near line ${line}" >&2
+        cf_log "ERROR: step '${CF_STEP}' ended with exit code ${code}${CF_FAILED_AT:+ at ${CF_FAILED_AT}}" >&2
         cf_log "  do:  read the lines above, then run the script again; it is safe to repeat" >&2
     fi
 }
 
 # cf_main FUNCTION ARGS...: entry point of every script.
 cf_main() {
-    trap 'cf_on_exit "$?" "${LINENO}"' EXIT
+    set -o errtrace
+    trap 'CF_FAILED_AT="${BASH_SOURCE[0]##*/}:${LINENO}: ${BASH_COMMAND}"' ERR
+    trap 'cf_on_exit "$?"' EXIT
     umask 022
     cd /
     "$@"

@@ -92,7 +92,7 @@ classify() {
 
 # Read all block devices anew; names are not stable, so nothing is kept from an earlier look.
 scan() {
-    local listing line name
+    local listing line name kind parent mounted model
     local -a disks=()
     local -A mounts=() children=()
     BLANK=() MEMBERS=() SINGLES=() FOREIGN=() ACTIVE_ARRAY="" ARRAY_DEVICES=0
@@ -100,15 +100,14 @@ scan() {
     listing="$(timeout 60 lsblk --pairs --output NAME,TYPE,PKNAME,MOUNTPOINT,MODEL)" || cf_die "lsblk failed"
     while read -r line; do
         [[ "${line}" =~ ${row} ]] || continue
-        name="${BASH_REMATCH[1]}"
-        if [[ -n "${BASH_REMATCH[3]}" ]]; then
-            children["${BASH_REMATCH[3]}"]+="${name}:${BASH_REMATCH[2]},"
-        elif [[ "${BASH_REMATCH[2]}" == disk && "${name}" =~ ^nvme[0-9]+n[0-9]+$ ]]; then
-            # shellcheck disable=SC2053 # the right side is a pattern
-            if [[ "${BASH_REMATCH[5]//\\x20/ }" != ${REMOTE_MODEL} ]]; then
-                disks+=("${name}")
-                mounts["${name}"]="${BASH_REMATCH[4]}"
-            fi
+        name="${BASH_REMATCH[1]}" kind="${BASH_REMATCH[2]}" parent="${BASH_REMATCH[3]}"
+        mounted="${BASH_REMATCH[4]}" model="${BASH_REMATCH[5]//\\x20/ }"
+        # shellcheck disable=SC2053 # REMOTE_MODEL is a pattern
+        if [[ -n "${parent}" ]]; then
+            children["${parent}"]+="${name}:${kind},"
+        elif [[ "${kind}" == disk && "${name}" =~ ^nvme[0-9]+n[0-9]+$ && "${model}" != ${REMOTE_MODEL} ]]; then
+            disks+=("${name}")
+            mounts["${name}"]="${mounted}"
         fi
     done <<<"${listing}"
     for name in "${disks[@]}"; do

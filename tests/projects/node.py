@@ -1,0 +1,204 @@
+"""A node for the project scripts: a root folder, a PATH of fakes and a few harmless real tools, node attributes.
+
+Nothing of the machine below is reachable: PATH holds only what stands in TOOLS and what a test puts there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path, PurePosixPath
+
+from generator import assets
+from generator.projects import contents, read_project
+
+TOOLS = (
+    "awk bash cat chmod cmp cp cut date df env flock grep head kill ln ls mkdir mktemp mv printf readlink rm sed seq "
+    "sha256sum sleep sort stat tail timeout touch tr wc"
+).split()
+A100 = "Standard_ND96amsr_A100_v4"
+H100 = "Standard_ND96isr_H100_v5"
+
+JETPACK = """
+[[ "$1" == config ]] || exit 2
+if [[ -e "$FAKE_STATE/attributes/$2" ]]; then cat "$FAKE_STATE/attributes/$2"; else printf '%s\\n' "$3"; fi
+"""
+# Runs our own units as systemd would; every other unit is only logged.
+SYSTEMCTL = """
+while [[ "$1" == --* ]]; do shift; done
+verb="$1"; shift
+case "$verb" in
+    is-active)
+        for unit in "$@"; do [[ "$unit" == --* ]] || name="$unit"; done
+        state="$(cat "$FAKE_STATE/active/$name" 2>/dev/null || echo inactive)"
+        echo "$state"
+        [[ "$state" == active ]] ;;
+    cat) [[ -e "$FAKE_STATE/installed/$1" ]] ;;
+    mask)
+        for unit in "$@"; do
+            if [[ "$unit" != --* ]]; then
+                mkdir -p "$CYCLEFORGE_ROOT/etc/systemd/system"
+                ln -sf /dev/null "$CYCLEFORGE_ROOT/etc/systemd/system/$unit"
+            fi
+        done ;;
+    start | restart)
+        file="$CYCLEFORGE_ROOT/etc/systemd/system/$1"
+        if [[ -r "$file" ]]; then
+            command="$(sed -n 's|^ExecStart=/bin/bash ||p' "$file")"
+            if [[ -n "$command" ]]; then bash $CYCLEFORGE_ROOT$command >>"$FAKE_STATE/units.log" 2>&1; fi
+        fi ;;
+esac
+"""
+MOUNTPOINT = """
+for path in "$@"; do :; done
+grep -q -x -F "${path#"$CYCLEFORGE_ROOT"}" "$FAKE_STATE/mounts" 2>/dev/null
+"""
+
+
+class Node:
+    """One node and one project on it. `state` holds what the fakes know: attributes, mounts, calls."""
+
+    def __init__(self, folder: Path, project: str) -> None:
+        self.folder, self.project = folder, project
+        self.root, self.bin, self.state = folder / "root", folder / "bin", folder / "state"
+        self.spec = folder / "cluster-init" / project / "default"
+        for made in (self.root, self.bin, self.state / "attributes", self.state / "active", self.state / "installed"):
+            made.mkdir(parents=True)
+        for tool in TOOLS:
+            self.link(tool)
+        self.fake("jetpack", JETPACK)
+        self.fake("systemctl", SYSTEMCTL)
+        self.fake("mountpoint", MOUNTPOINT)
+        self.fake("findmnt", 'for path in "$@"; do :; done; echo "${SOURCE:-/dev/sdb1}"')
+        for quiet in ("journalctl", "sysctl"):
+            self.fake(quiet, "exit 0")
+        self.os("ubuntu", "22.04")
+        self.attribute("slurm.role", "execute")
+        self.install(project)
+
+    def install(self, project: str) -> None:
+        """Place the rendered spec where the node agent would: without execute bits."""
+        files = contents(read_project(assets.folder("projects") / project), shipped=True)
+        start = PurePosixPath("specs/default/cluster-init")
+        for path, file in files.items():
+            if path.is_relative_to(start):
+                target = self.folder / "cluster-init" / project / "default" / path.relative_to(start)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(file.content)
+
+    def link(self, tool: str) -> None:
+        """Make a real tool reachable."""
+        found = shutil.which(tool)
+        assert found is not None, f"the tests need {tool}"
+        (self.bin / tool).symlink_to(found)
+
+    def fake(self, tool: str, body: str) -> None:
+        """A tool that logs its call and then runs the body."""
+        log = f'printf "%s\\n" "{tool} $*" >>"$FAKE_STATE/calls"\n'
+        self._program(tool, f"#!{shutil.which('bash')}\n{log}{body}\n")
+
+    def fake_python(self, tool: str, module: Path) -> None:
+        """A tool that is a Python script; the tool's name is its first argument."""
+        self._program(tool, f'#!{shutil.which("bash")}\nprintf "%s\\n" "{tool} $*" >>"$FAKE_STATE/calls"\n'
+                            f'exec {sys.executable} -I -S {module} {tool} "$@"\n')  # fmt: skip
+
+    def _program(self, tool: str, text: str) -> None:
+        path = self.bin / tool
+        path.unlink(missing_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def remove(self, tool: str) -> None:
+        """The tool is not installed."""
+        (self.bin / tool).unlink()
+
+    def os(self, name: str, version: str, like: str = "") -> None:
+        """Write /etc/os-release."""
+        self.write("etc/os-release", f'NAME="x"\nID={name}\nVERSION_ID="{version}"\nID_LIKE="{like}"\n')
+
+    def attribute(self, key: str, value: str) -> None:
+        """Set a node attribute."""
+        (self.state / "attributes" / key).write_text(value + "\n")
+
+    def vm_size(self, name: str) -> None:
+        """Set the VM size."""
+        self.attribute("azure.metadata.compute.vmSize", name)
+
+    def write(self, path: str, text: str, mode: int = 0o644) -> Path:
+        """A file below the root."""
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+        target.chmod(mode)
+        return target
+
+    def read(self, path: str) -> str:
+        """Text of a file below the root."""
+        return (self.root / path).read_text()
+
+    def mount(self, path: str) -> None:
+        """Let a path be a mount point."""
+        with (self.state / "mounts").open("a") as stream:
+            stream.write(path + "\n")
+
+    def mounts(self) -> list[str]:
+        """Mount points, in the order of mounting."""
+        file = self.state / "mounts"
+        return file.read_text().split() if file.exists() else []
+
+    def calls(self, start: str = "") -> list[str]:
+        """Calls of fakes that begin with the words, in order."""
+        file = self.state / "calls"
+        lines = file.read_text().splitlines() if file.exists() else []
+        return [line for line in lines if line.startswith(start)]
+
+    def forget(self) -> None:
+        """Forget the calls so far."""
+        (self.state / "calls").unlink(missing_ok=True)
+
+    def environment(self) -> dict[str, str]:
+        """What the node agent and systemd set, and our two test variables."""
+        return {
+            "PATH": str(self.bin), "FAKE_STATE": str(self.state), "CYCLEFORGE_ROOT": str(self.root), "LC_ALL": "C",
+            "CYCLECLOUD_SPEC_PATH": str(self.spec), "CYCLECLOUD_PROJECT_NAME": self.project,
+            "CYCLEFORGE_POLL_S": "0.05", "HOSTNAME": "node-1",
+        }  # fmt: skip
+
+    def command(self, *words: str, **extra: str) -> subprocess.CompletedProcess[str]:
+        """Run a program as root would on the node."""
+        bash = str(self.bin / "bash")
+        return subprocess.run([bash, *words], env=self.environment() | extra, capture_output=True, text=True,
+                              timeout=60, check=False)  # fmt: skip
+
+    def run(self, script: str, **extra: str) -> subprocess.CompletedProcess[str]:
+        """Run one cluster-init script of the project."""
+        return self.command(str(self.spec / "scripts" / script), **extra)
+
+    def ok(self, script: str, **extra: str) -> str:
+        """Run a script that must succeed; its whole output."""
+        result = self.run(script, **extra)
+        assert result.returncode == 0, result.stdout + result.stderr
+        return result.stdout + result.stderr
+
+    def fails(self, script: str, **extra: str) -> str:
+        """Run a script that must fail; its whole output."""
+        result = self.run(script, **extra)
+        assert result.returncode != 0, result.stdout + result.stderr
+        return result.stdout + result.stderr
+
+    def files(self) -> dict[str, tuple[int, int, str]]:
+        """Every file below the root: mode, inode and content. A rewritten file has another inode."""
+        found = {}
+        for path in sorted(self.root.rglob("*")):
+            if path.is_symlink():
+                found[str(path.relative_to(self.root))] = (0, 0, os.readlink(path))
+            elif path.is_file():
+                status = path.stat()
+                found[str(path.relative_to(self.root))] = (status.st_mode & 0o7777, status.st_ino, path.read_text())
+        return found
+
+    def content(self) -> dict[str, tuple[int, str]]:
+        """As `files`, without inodes: to compare two nodes."""
+        return {path: (mode, text) for path, (mode, _, text) in self.files().items()}

@@ -1,0 +1,203 @@
+"""The shared library: numbers, attributes, whole-file writes, stamps, waits, figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.projects.conftest import MakeNode
+from tests.projects.node import A100, Node
+
+
+@pytest.fixture
+def node(make_node: MakeNode) -> Node:
+    return make_node("misc_ubuntu")
+
+
+def lib(node: Node, text: str, **extra: str) -> tuple[int, str]:
+    """Run a few lines after sourcing the library; exit code and output."""
+    result = node.command("-c", f'set -euo pipefail\n. "$CYCLECLOUD_SPEC_PATH/files/cycleforge.sh"\n{text}', **extra)
+    return result.returncode, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
+    ("left", "relation", "right", "code"),
+    [
+        # Pairs that text comparison decides wrongly.
+        ("9.5", "ge", "23.0", 1), ("97.5", "ge", "185.0", 1), ("99.0", "ge", "228.0", 1), ("6.0", "ge", "52", 1),
+        ("100.2", "ge", "24", 0), ("9", "lt", "10", 0), ("10", "lt", "9", 1),
+        # The limit itself, on both sides.
+        ("228", "ge", "228", 0), ("227.999", "ge", "228", 1), ("512", "le", "512", 0), ("513", "le", "512", 1),
+        ("8", "eq", "8.0", 0), ("08", "eq", "8", 0), ("1857830712", "ge", "1803719137", 0), ("0", "le", "0", 0),
+        ("7", "ne", "8", 0), ("3.25", "gt", "3.2", 0),
+        # No number is neither above nor below.
+        ("", "ge", "1", 2), ("[N/A]", "le", "0", 2), ("1e3", "ge", "1", 2), ("-1", "le", "0", 2), ("5 GB", "ge", "1", 2),
+        ("nan", "ge", "1", 2), ("1", "ge", "", 2), ("1", "above", "2", 2), ("9" * 30, "ge", "1", 2),
+    ],
+)  # fmt: skip
+def test_numbers_are_compared_as_numbers(node: Node, left: str, relation: str, right: str, code: int) -> None:
+    assert lib(node, f"code=0; cf_compare '{left}' {relation} '{right}' || code=$?; exit $code")[0] == code
+
+
+def test_attribute_takes_the_node_value_then_the_default(node: Node) -> None:
+    node.attribute("cycleforge.a.b", "wanted")
+    node.attribute("cycleforge.none", "None")
+    code, output = lib(node, 'cf_attribute cycleforge.a.b x; echo "$REPLY"; cf_attribute cycleforge.c y; echo "$REPLY"'
+                             '\ncf_attribute cycleforge.none z; echo "$REPLY"')  # fmt: skip
+    assert (code, output.split()) == (0, ["wanted", "y", "z"])
+
+
+def test_attribute_without_the_node_agent_is_the_default(node: Node) -> None:
+    node.remove("jetpack")
+    assert lib(node, 'cf_attribute cycleforge.a.b x; echo "$REPLY"') == (0, "x\n")
+
+
+def test_a_failing_node_agent_stops_the_script(node: Node) -> None:
+    node.fake("jetpack", "exit 1")
+    code, output = lib(node, "cf_attribute cycleforge.a x; echo not reached")
+    assert code == 1
+    assert "jetpack config cycleforge.a failed" in output
+    assert "not reached" not in output
+
+
+@pytest.mark.parametrize(("text", "value"), [("True", "true"), ("False", "false"), ("yes", "true"), ("0", "false")])
+def test_booleans_of_the_node_agent(node: Node, text: str, value: str) -> None:
+    node.attribute("k", text)
+    assert lib(node, 'cf_attribute_bool k false; echo "$REPLY"') == (0, f"{value}\n")
+
+
+@pytest.mark.parametrize(
+    ("call", "value"),
+    [
+        ("cf_attribute_bool k true", "maybe"), ("cf_attribute_int k 5 1 10", "11"), ("cf_attribute_int k 5 1 10", "0"),
+        ("cf_attribute_int k 5 1 10", "5.5"), ("cf_attribute_int k 5 1 10", "$(id)"), ("cf_attribute_path k /a", "relative"),
+        ("cf_attribute_path k /a", "/a/../etc"), ("cf_attribute_path k /a", "/a b"), ("cf_attribute_path k /a", "/a;reboot"),
+    ],
+)  # fmt: skip
+def test_bad_attributes_are_named_with_their_value(node: Node, call: str, value: str) -> None:
+    node.attribute("k", value)
+    code, output = lib(node, call)
+    assert code == 1
+    assert f"attribute k is '{value}'" in output
+    assert "expected" in output
+
+
+def test_integers_are_decimal(node: Node) -> None:
+    node.attribute("k", "010")
+    assert lib(node, 'cf_attribute_int k 5 1 10; echo "$REPLY"') == (0, "10\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "like", "wanted"),
+    [
+        ("ubuntu", "24.04", "debian", "ubuntu 24.04"), ("almalinux", "8.10", "rhel centos fedora", "el 8"),
+        ("rhel", "9.4", "fedora", "el 9"), ("rocky", "9.3", "rhel centos fedora", "el 9"),
+        ("alpine", "3.20", "", "unknown alpine-3.20"),
+    ],
+)  # fmt: skip
+def test_operating_systems(node: Node, name: str, version: str, like: str, wanted: str) -> None:
+    node.os(name, version, like)
+    assert lib(node, 'cf_os; echo "$REPLY"') == (0, wanted + "\n")
+
+
+def test_vm_size_from_the_agent_from_metadata_or_unknown(node: Node) -> None:
+    assert lib(node, 'cf_vm_size; echo "$REPLY"') == (0, "unknown\n")
+    node.fake("curl", "printf Standard_HB120rs_v3")
+    assert lib(node, 'cf_vm_size; echo "$REPLY"') == (0, "standard_hb120rs_v3\n")
+    node.fake("curl", 'printf "<html>proxy error</html>"')
+    assert lib(node, 'cf_vm_size; echo "$REPLY"') == (0, "unknown\n")
+    node.vm_size(A100)
+    assert lib(node, 'cf_vm_size; echo "$REPLY"') == (0, A100.lower() + "\n")
+
+
+def test_figures_of_one_size_and_of_all(node: Node, tmp_path: Path) -> None:
+    table = tmp_path / "t.tsv"
+    table.write_text(
+        "# h\n*\tcommon\t5\tn\tsrc\nsize_a\tx\t1\tGPUs\tsrc\nsize_a\ty\tnull\tn\tnull\nsize_ab\tx\t2\tn\ts\n"
+    )
+    show = 'echo "${CF_FIGURES[x]:-none} ${CF_FIGURES[y]:-none} ${CF_FIGURES[common]} $CF_SIZE_KNOWN ${CF_UNITS[x]:-}"'
+    assert lib(node, f"cf_load_figures {table} size_a; {show}") == (0, "1 none 5 true GPUs\n")
+    assert lib(node, f"cf_load_figures {table} unknown; {show}") == (0, "none none 5 false \n")
+
+
+def test_a_file_is_written_once_and_whole(node: Node) -> None:
+    text = 'cf_write "$CYCLEFORGE_ROOT/etc/a/b.conf" 0640 <<<"one"; echo $CF_CHANGED'
+    assert lib(node, text) == (0, "1\n")
+    before = node.files()
+    assert before["etc/a/b.conf"][0] == 0o640
+    assert lib(node, text) == (0, "0\n")
+    assert node.files() == before
+    assert lib(node, text.replace("0640", "0600")) == (0, "1\n")
+    assert node.files()["etc/a/b.conf"][0] == 0o600
+
+
+def test_a_kill_before_the_rename_leaves_the_old_file_and_the_next_run_cleans_up(node: Node) -> None:
+    node.write("etc/b.conf", "old\n")
+    node.fake("mv", "kill -KILL $PPID; sleep 5")
+    code, _ = lib(node, 'cf_write "$CYCLEFORGE_ROOT/etc/b.conf" 0644 <<<"new"')
+    assert code == -9
+    assert node.read("etc/b.conf") == "old\n"
+    node.remove("mv")
+    node.link("mv")
+    assert lib(node, 'cf_write "$CYCLEFORGE_ROOT/etc/b.conf" 0644 <<<"new"')[0] == 0
+    assert [path for path in node.files() if path != "etc/os-release"] == ["etc/b.conf"]
+    assert node.read("etc/b.conf") == "new\n"
+
+
+def test_an_action_follows_a_change_exactly_once(node: Node) -> None:
+    node.write("etc/x", "1")
+    text = 'cf_apply thing "$CYCLEFORGE_ROOT/etc/x" sysctl apply; echo $CF_CHANGED'
+    assert [lib(node, text)[1] for _ in range(2)] == ["1\n", "0\n"]
+    assert node.calls("sysctl") == ["sysctl apply"]
+    node.write("etc/x", "2")
+    assert lib(node, text) == (0, "1\n")
+
+
+@pytest.mark.parametrize(
+    "inside", ["cf_apply t $CYCLEFORGE_ROOT/etc/x false", "if ! cf_apply t $CYCLEFORGE_ROOT/etc/x false; then :; fi"]
+)
+def test_a_failed_action_is_not_stamped(node: Node, inside: str) -> None:
+    node.write("etc/x", "1")
+    (node.bin / "false").symlink_to("/bin/false")
+    lib(node, inside)
+    assert not (node.root / "var/lib/cycleforge/applied/t").exists()
+
+
+def test_waits_end(node: Node) -> None:
+    (node.bin / "false").symlink_to("/bin/false")
+    assert lib(node, 'if cf_wait_for 1 false; then echo yes; else echo "no $((SECONDS <= 3))"; fi') == (0, "no 1\n")
+
+
+def test_a_failing_step_is_named_and_ends_the_script(node: Node) -> None:
+    (node.bin / "false").symlink_to("/bin/false")
+    code, output = lib(
+        node, "broken() { false; echo not reached; }\nmain() { cf_step 'the step' broken; }\ncf_main main"
+    )
+    assert code == 1
+    assert "step 'the step' ended with exit code 1" in output
+    assert "not reached" not in output
+
+
+def test_each_step_is_one_line_with_its_duration(node: Node) -> None:
+    code, output = lib(node, "f() { cf_outcome 'did 3 things'; }\nmain() { cf_step 'the step' f; }\ncf_main main")
+    assert code == 0
+    (line,) = output.splitlines()
+    assert "misc_ubuntu: the step: did 3 things (" in line
+    assert line.endswith(" ms)")
+
+
+def test_only_own_units_are_restarted(node: Node) -> None:
+    code, output = lib(node, "cf_own_unit slurmd.service /dev/null")
+    assert code == 1
+    assert "not for slurmd.service" in output
+    assert node.calls("systemctl") == []
+
+
+@pytest.mark.parametrize(
+    ("environment", "file", "wanted"),
+    [({"SLURMD_NODENAME": "hpc-1"}, "", "hpc-1"), ({}, 'SLURMD_OPTIONS="-b -N hpc-7"\n', "hpc-7"), ({}, "", "node-1")],
+)
+def test_node_name(node: Node, environment: dict[str, str], file: str, wanted: str) -> None:
+    node.write("etc/default/slurmd", file)
+    assert lib(node, 'cf_node_name; echo "$REPLY"', **environment) == (0, wanted + "\n")
