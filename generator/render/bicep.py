@@ -279,7 +279,7 @@ def _database(plan: Plan, prefix: str) -> dict[str, object] | None:
         "name": _unique(accounting.server_name, f"{prefix[:40].lower()}-db-"),
         "zone": f"{prefix.lower()}.private.{_MYSQL_SUFFIX[plan.cloud]}",
         "sku": sku,
-        "tier": _MYSQL_TIERS[sku.removeprefix("Standard_")[0].upper()],
+        "tier": _MYSQL_TIERS.get(sku.removeprefix("Standard_")[:1].upper(), "GeneralPurpose"),
         "storage_gib": accounting.storage_gib,
         "version": accounting.version,
         "user": accounting.user,
