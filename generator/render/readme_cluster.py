@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from generator.plan.types import Asked, CheckpointPlan, JobPlan, NodeArrayPlan, Plan
 from generator.recipes import recipe
-from generator.recipes.settings import stage_path
+from generator.recipes.settings import job_settings, stage_path
 from generator.render.jobs import batch_file
 from generator.render.readme_text import (
     SSH_TUNNEL_PORT,
@@ -125,7 +125,7 @@ def train(plan: Plan) -> str:
 def _training(plan: Plan, job: JobPlan) -> str:
     source = recipe(job.recipe)
     array = _array(plan, job)
-    folder = f"{dict(job.settings).get('DATA_DIR') or stage_path(plan)}/{job.name}"
+    folder = job_settings(plan, job, array, source)["STAGE_PATH"] if source else stage_path(plan)
     lines = [f'sudo install -d -o "$USER" -m 0755 {q(folder)}', f"cd ~/jobs/{q(job.name)}"]
     steps = source.steps if source else ()
     previous: str | None = None
@@ -216,7 +216,9 @@ def upload(plan: Plan) -> str:
 
 def delete(plan: Plan) -> str:
     """Terminating the cluster, deleting the group, and what remains."""
-    cluster, group = q(plan.slurm.cluster_name), q(plan.resource_group)
+    cluster, group, name = q(plan.slurm.cluster_name), q(plan.resource_group), q(deployment_name(plan))
+    outside = "" if plan.network.is_new else " and joins nodes to the existing network"
+    principals = ["serverPrincipalId", *(["nodePrincipalId"] if plan.monitoring else [])]
     return paragraphs(
         "## Delete",
         "This destroys the cluster and all data in it, the home folders included. Copy away what is to stay. Terminate the cluster first and "
@@ -225,11 +227,22 @@ def delete(plan: Plan) -> str:
             _on_server(plan, f"cyclecloud terminate_cluster {cluster}"),
             _on_server(plan, f"cyclecloud show_cluster {cluster}"),
         ),
-        "Then the resource group with everything in it:",
-        shell(f"az group delete --name {group} --yes"),
+        "Role assignments outside the resource group would stay behind without their owner: the server reads sizes and quota of the whole "
+        "subscription" + outside + ". Delete them, then the resource group with everything in it:",
+        shell(
+            *(
+                line
+                for output in principals
+                for line in (
+                    f"principal=$(az deployment sub show --name {name} --query properties.outputs.{output}.value --output tsv)",
+                    "az role assignment list --all --assignee \"${principal:?}\" --query '[].id' --output tsv | xargs -r az role assignment delete --ids",
+                )
+            ),
+            f"az group delete --name {group} --yes",
+        ),
         "What remains outside the group:",
         shell(
-            f"az deployment sub delete --name {q(deployment_name(plan))}",
+            f"az deployment sub delete --name {name}",
             f"az resource list --tag ClusterName={cluster} --query '[].id' --output tsv",
         ),
         "The first line removes the record of the deployment. The second must print nothing; what it prints is a leftover of the cluster.",
@@ -263,7 +276,7 @@ def _delete_leftovers(plan: Plan) -> str | None:
     if accounting is not None and not accounting.is_new:
         kept.append(f"the database `{accounting.database}` on `{accounting.host}`")
     if plan.monitoring is not None:
-        kept.append("the role assignments on the Azure Monitor workspace")
+        kept.append("the Azure Monitor workspace")
     return "Left as they are, because the deployment did not create them: " + "; ".join(kept) + "." if kept else None
 
 
