@@ -8,7 +8,8 @@ from itertools import combinations
 
 from generator import catalog
 from generator.model.storage import LustreMount
-from generator.plan.subnets import Layout
+from generator.plan.network import lustre_prefix_length
+from generator.plan.subnets import Layout, place_subnets
 from generator.plan.types import SubnetRole
 from generator.problems import Problem
 from generator.rules.base import Path, Rule, Site
@@ -50,6 +51,23 @@ class SubnetsOverlap(Rule):
             if first.overlaps(second):
                 path = first_given(site, _subnet_path(two), _subnet_path(one), _SPACE)
                 yield self.problem(path, f"the {two} subnet {second} overlaps the {one} subnet {first}")
+        for role in site.layout.without_room:
+            place, others = _planned_place(site, role), site.layout.subnets.items()
+            if place is None:
+                continue
+            for one, first in others:
+                if first.overlaps(place) and given(site, _subnet_path(one)):
+                    text = f"the {one} subnet {first} covers the place {place} of the {role} subnet"
+                    hint = f"give network.subnets.{role} too, or move the {one} subnet"
+                    yield self.problem(_subnet_path(one), text, hint)
+
+
+def _planned_place(site: Site, role: SubnetRole) -> IPv4Network | None:
+    """Where the subnet would lie if it were alone; None when the address space is too small even then."""
+    if site.layout is None:
+        return None
+    length = lustre_prefix_length(site.definition)
+    return place_subnets(site.layout.address_space, (role,), {}, length).subnets.get(role)
 
 
 class SubnetTooSmall(Rule):
@@ -87,13 +105,21 @@ class NoRoom(Rule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         layout = site.layout
-        if layout is None or not layout.without_room:
+        missing = [role for role in layout.without_room if not self._is_covered(site, role)] if layout else []
+        if layout is None or not missing:
             return
-        names = listed(layout.without_room)
-        noun = "subnets" if len(layout.without_room) > 1 else "subnet"
+        names, noun = listed(missing), "subnets" if len(missing) > 1 else "subnet"
         path = first_given(site, _SPACE, ("network", "subnets"), ("network",), ("name",))
         yield self.problem(
             path, f"the address space {layout.address_space} has no room for the {names} {noun}", self._hint(layout)
+        )
+
+    def _is_covered(self, site: Site, role: SubnetRole) -> bool:
+        """Whether a prefix of the definition stands in the way, which E0305 reports."""
+        place = _planned_place(site, role)
+        subnets = site.layout.subnets.items() if site.layout else ()
+        return place is not None and any(
+            place.overlaps(each) and given(site, _subnet_path(one)) for one, each in subnets
         )
 
     def _hint(self, layout: Layout) -> str | None:

@@ -222,7 +222,7 @@ def is_gallery_image(text: str) -> bool:
         rf"/subscriptions/{GUID}/resourceGroups/[\w.()-]{{1,90}}/providers/Microsoft\.Compute/galleries/[\w.]{{1,80}}"
         r"/images/[\w.-]{1,80}(?:/versions/(?:latest|\d+\.\d+\.\d+))?",
         text,
-        re.IGNORECASE,
+        re.IGNORECASE | re.ASCII,
     ) is not None  # fmt: skip
 
 
@@ -277,7 +277,9 @@ class SubnetName(Rule):
         longest = catalog.limits()["names"]["subnet"]["value"]
         for role in type(existing.subnets).model_fields:
             name = getattr(existing.subnets, role)
-            if name is not None and not (len(name) <= longest and re.fullmatch(r"[A-Za-z0-9](?:[\w.-]*\w)?", name)):
+            if name is not None and not (
+                len(name) <= longest and re.fullmatch(r"[A-Za-z0-9](?:[\w.-]*\w)?", name, re.ASCII)
+            ):
                 path = ("network", "existing", "subnets", role)
                 yield self.problem(
                     path, f"the {role} subnet cannot be called {quoted(name)}", "write its name, not its id or prefix"

@@ -178,7 +178,7 @@ def _role(site: Site, label: str, path: Path, settings: NodeProjects, vm_size: s
 
 
 def image_users(site: Site) -> Iterator[RoleNode]:
-    """The roles, but only one of those that take their image from `slurm.image`: for what depends on the image alone."""
+    """The roles, only one of those that take their image from `slurm.image`: for what depends on the image alone."""
     seen = False
     for node in roles(site):
         shared = node.image_path == ("slurm", "image")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from generator.problems import Problem
 from generator.rules.azure_names import ID_FORM
 from generator.rules.base import Rule, Site
-from generator.rules.look import figures, image_facts, quoted, resource_id_fault, roles
+from generator.rules.look import figures, image_facts, image_users, quoted, resource_id_fault
 from generator.rules.releases import os_row
 
 _REMOTE_WRITE = "https://learn.microsoft.com/azure/azure-monitor/metrics/prometheus-remote-write"
@@ -94,12 +94,12 @@ class NotMonitored(Rule):
     def check(self, site: Site) -> Iterator[Problem]:
         if site.definition.monitoring is None:
             return
-        for node in roles(site):
+        for node in image_users(site):
             facts = image_facts(node.image)
             row = os_row(site, facts.os) if facts else None
             if facts is not None and row is not None and row.get("monitoring") is False:
                 yield self.problem(
-                    node.image_path, f"{node.label} sends no metrics: there is no monitoring for {facts.os}"
+                    node.image_path, f"{node.label}: no metrics, because there is no monitoring for {facts.os}"
                 )
 
 

@@ -12,7 +12,7 @@ from generator.problems import Problem, Related
 from generator.rules.base import Path, Rule, Site
 from generator.rules.look import figures, quoted
 
-_POINT = re.compile(r"(?:/[A-Za-z0-9_][\w.-]*)+")
+_POINT = re.compile(r"(?:/[A-Za-z0-9_][\w.-]*)+", re.ASCII)
 _LONGEST = 255
 
 

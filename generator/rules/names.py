@@ -21,8 +21,22 @@ def _name_limit(name: str) -> int:
 
 def _cleaned(name: str, longest: int) -> str | None:
     """The nearest legal name; None when nothing of the name is left."""
-    legal = re.sub(r"[^a-z0-9]+", "-", name[:200].lower()).strip("-0123456789")[:longest].strip("-")
+    legal = re.sub(r"[^a-z0-9]+", "-", name[:200].lower()).lstrip("-0123456789")[:longest].strip("-")
     return legal if _NAME.fullmatch(legal) and legal != name else None
+
+
+def _fault(name: str) -> str | None:
+    """Why a name is not made of a-z, 0-9 and -, beginning with a letter; None when it is."""
+    wrong = next((sign for sign in name if not re.fullmatch("[a-z0-9-]", sign)), None)
+    if _NAME.fullmatch(name):
+        return None
+    if not name:
+        return "is empty"
+    if wrong is not None and wrong.isupper():
+        return f"has the capital letter {quoted(wrong)}"
+    if wrong is not None:
+        return {"_": "has an underscore", " ": "has a blank"}.get(wrong, f"has the sign {quoted(wrong)}")
+    return "ends with a hyphen" if name[0].isalpha() else f"begins with {quoted(name[0])} instead of a letter"
 
 
 def _hint(name: str, longest: int) -> str:
@@ -48,11 +62,8 @@ class DeploymentName(Rule):
                 "allowed"
             )
             yield self.problem(("name",), text)
-        elif not _NAME.fullmatch(name):
-            text = (
-                f"the deployment name {quoted(name)} has other signs than a-z, 0-9 and -, or begins or ends with a "
-                "wrong one"
-            )
+        elif fault := _fault(name):
+            text = f"the deployment name {quoted(name)} {fault}"
             yield self.problem(("name",), text, _hint(name, rule["max"]))
 
 
@@ -103,11 +114,8 @@ class ClusterName(Rule):
                 "allowed"
             )
             yield self.problem(path, text)
-        elif not _NAME.fullmatch(name):
-            text = (
-                f"the cluster name {quoted(name)} has other signs than a-z, 0-9 and -, or begins or ends with a wrong "
-                "one"
-            )
+        elif fault := _fault(name):
+            text = f"the cluster name {quoted(name)} {fault}"
             yield self.problem(path, text, _hint(name, rule["max"]))
 
 
@@ -123,14 +131,10 @@ class PartitionName(Rule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for path, partition in partitions(site):
-            name = partition.name
-            if _NAME.fullmatch(name):
-                continue
-            why = "an underscore" if "_" in name else "other signs than a-z, 0-9 and -"
-            if name and re.fullmatch(r"[a-z0-9-]+", name):
-                why = "a digit or hyphen at its beginning, or a hyphen at its end"
-            text = f"the partition name {quoted(name)} has {why}" if name else "a partition has an empty name"
-            yield self.problem((*path, "name"), text, _hint(name, 30))
+            fault = _fault(partition.name)
+            if fault:
+                text = f"the partition name {quoted(partition.name)} {fault}"
+                yield self.problem((*path, "name"), text, _hint(partition.name, 30))
 
 
 class PartitionTwice(Rule):

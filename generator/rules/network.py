@@ -112,7 +112,7 @@ class ExistingAndNew(Rule):
     def check(self, site: Site) -> Iterator[Problem]:
         if site.definition.network.existing is None:
             return
-        for path in (("network", "address_space"), ("network", "subnets")):
+        for path in (("network", "address_space"), ("network", "subnets"), ("network", "nat_gateway")):
             if given(site, path):
                 text = f"network.{path[1]} has no effect in the existing network that network.existing names"
                 yield self.problem(path, text, on_key=True)

@@ -133,7 +133,7 @@ class OwnedAttribute(Rule):
                     yield self.problem((*node.path, "configuration", key), text, owned[prefix], on_key=True)
 
 
-_ATTRIBUTE = re.compile(r"[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*")
+_ATTRIBUTE = re.compile(r"[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*", re.ASCII)
 
 
 class BadAttribute(Rule):

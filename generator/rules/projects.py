@@ -207,7 +207,7 @@ class DefaultsReplaced(Rule):
         for node in roles(site):
             chosen = node.settings.projects
             if chosen is not None and not any(reference.split(":")[0] in shipped_projects() for reference in chosen):
-                text = f"{node.label} runs none of the shipped projects ({listed(shipped_projects())})"
+                text = f"{node.label}: none of the shipped projects runs ({listed(shipped_projects())})"
                 yield self.problem((*node.path, "projects"), text, on_key=True)
 
 

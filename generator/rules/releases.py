@@ -10,7 +10,18 @@ from generator import catalog
 from generator.problems import Problem
 from generator.rules.azure_names import is_gallery_image
 from generator.rules.base import Path, Rule, Site
-from generator.rules.look import GUID, choose_from, first_given, image_facts, is_urn, listed, meant, quoted, roles
+from generator.rules.look import (
+    GUID,
+    choose_from,
+    first_given,
+    image_facts,
+    image_users,
+    is_urn,
+    listed,
+    meant,
+    quoted,
+    roles,
+)
 
 _NOTES = "https://learn.microsoft.com/azure/cyclecloud/release-notes"
 _SLURM = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
@@ -73,9 +84,9 @@ class UnknownRelease(Rule):
     def check(self, site: Site) -> Iterator[Problem]:
         release = site.definition.server.release
         if release is not None and catalog.release(release) is None:
-            known = [row["cyclecloud"] for row in catalog.releases()["matrix"]]
-            hint = meant(release, known) or f"known: {', '.join(_deployable())}"
-            yield self.problem(_RELEASE, f"the CycleCloud release {quoted(release)} is not known", hint)
+            yield self.problem(
+                _RELEASE, f"the CycleCloud release {quoted(release)} is not known", f"known: {', '.join(_deployable())}"
+            )
 
 
 class UnknownBuild(Rule):
@@ -128,7 +139,7 @@ class ProjectNotOfServer(Rule):
             known = [str(each["version"]) for each in catalog.releases()["slurm_projects"]]
             text = f"cyclecloud-slurm {quoted(version)} is not in the compatibility table"
             yield self.problem(path, text, f'project_version: "{allowed[0]}"' if allowed else meant(version, known))
-        elif allowed and version not in allowed:
+        elif allowed and version not in allowed and _is_4(version):
             text = (
                 f"CycleCloud {row['cyclecloud']} brings cyclecloud-slurm {' or '.join(allowed)}, not {quoted(version)}"
             )
@@ -146,6 +157,8 @@ class ProjectOpen(Rule):
         row = release_row(site)
         if row is None or site.definition.slurm.project_version is not None or row["slurm_project"]["version"]:
             return
+        if row["image_version"] is None and site.definition.server.image_id is None:
+            return  # E0702 says that this release cannot be used at all
         candidates = projects_of(row)
         if candidates and all(map(_is_4, candidates)):
             text = (
@@ -193,7 +206,7 @@ class SystemNotSupported(Rule):
         systems = operating_systems(site)
         project = project_row(site)
         name = f"cyclecloud-slurm {project['version']}" if project else "cyclecloud-slurm"
-        for node in roles(site) if systems else ():
+        for node in image_users(site) if systems and (project is None or _is_4(str(project["version"]))) else ():
             facts = image_facts(node.image)
             if facts is None:
                 continue
@@ -223,7 +236,7 @@ class LimitedSystem(Rule):
     source = _SLURM
 
     def check(self, site: Site) -> Iterator[Problem]:
-        for node in roles(site):
+        for node in image_users(site):
             facts = image_facts(node.image)
             row = os_row(site, facts.os) if facts else None
             if facts is None or row is None:

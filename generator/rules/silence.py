@@ -16,6 +16,11 @@ def _entries(site: Site) -> Iterator[tuple[Path, str, str]]:
         yield ("silence", index), entry.rule, entry.reason
 
 
+def _may_be_silenced(rule: str) -> bool:
+    """Rules about silencing always count, too."""
+    return can_be_silenced(rule) and rule[1:3] != "17"
+
+
 class UnknownRule(Rule):
     id = "E1701"
     summary = "A silenced rule does not exist."
@@ -43,7 +48,7 @@ class NotSilenceable(Rule):
         from generator.rules import rule_ids
 
         for path, rule, _ in _entries(site):
-            if rule in rule_ids() and not (can_be_silenced(rule) and rule[1:3] != "17"):
+            if rule in rule_ids() and not _may_be_silenced(rule):
                 yield self.problem((*path, "rule"), f"the rule {rule} cannot be silenced")
 
 
@@ -64,7 +69,7 @@ class StaleSilence(Rule):
 
         found = {problem.rule_id for problem in problems}
         for path, rule, _ in _entries(site):
-            if rule not in found and rule in rule_ids() and can_be_silenced(rule):
+            if rule not in found and rule in rule_ids() and _may_be_silenced(rule):
                 yield self.problem(
                     (*path, "rule"), f"the rule {rule} is silenced, but finds nothing in this definition"
                 )

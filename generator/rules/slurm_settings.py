@@ -129,9 +129,9 @@ class LaunchParameters(Rule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         value = site.definition.slurm.launch_parameters
-        if not (len(value) <= 1024 and re.fullmatch(r"[\w.=:/-]+(?:,[\w.=:/-]+)*", value)):
+        if not (len(value) <= 1024 and re.fullmatch(r"[\w.=:/-]+(?:,[\w.=:/-]+)*", value, re.ASCII)):
             hint = ",".join(value.replace(",", " ").split())
-            good = len(value) <= 200 and re.fullmatch(r"[\w.=:/,-]+", hint)
+            good = len(value) <= 200 and re.fullmatch(r"[\w.=:/,-]+", hint, re.ASCII)
             text = f"launch_parameters {quoted(value)} is not a list joined by commas"
             yield self.problem(
                 ("slurm", "launch_parameters"),

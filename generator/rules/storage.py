@@ -11,7 +11,7 @@ from generator import catalog
 from generator.model.storage import BuiltinNfs, Existing, LustreMount, NetApp
 from generator.problems import Problem, Related
 from generator.rules.base import Path, Rule, Site
-from generator.rules.look import RoleNode, figures, image_facts, partition_label, partitions, quoted, roles
+from generator.rules.look import RoleNode, figures, image_facts, image_users, partition_label, partitions, quoted
 from generator.rules.network import host_fault
 
 _LUSTRE = "https://learn.microsoft.com/azure/azure-managed-lustre/amlfs-prerequisites"
@@ -134,7 +134,7 @@ class LustreClient(Rule):
         lustre = [point for _, point, each in file_systems(site) if _is_lustre(each)]
         if not lustre:
             return
-        for node in roles(site):
+        for node in image_users(site):
             facts = image_facts(node.image)
             if facts is not None and facts.os not in self._supported(node):
                 text = (
@@ -192,8 +192,8 @@ class ServerAddress(Rule):
                 )
 
 
-_OPTIONS = re.compile(r"[\w.:/@%+=-]+(?:,[\w.:/@%+=-]+)*")
-_EXPORT = re.compile(r"/|(?:/[\w.@%+=~-]+)+/?")
+_OPTIONS = re.compile(r"[\w.:/@%+=-]+(?:,[\w.:/@%+=-]+)*", re.ASCII)
+_EXPORT = re.compile(r"/|(?:/[\w.@%+=~-]+)+/?", re.ASCII)
 
 
 class MountOptions(Rule):

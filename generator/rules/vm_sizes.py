@@ -16,11 +16,11 @@ from generator.rules.look import (
     image_facts,
     image_variant,
     machines,
-    meant,
     partition_label,
     partitions,
     quoted,
     roles,
+    size_meant,
 )
 
 _SIZES = "https://learn.microsoft.com/azure/virtual-machines/sizes/overview"
@@ -39,10 +39,8 @@ class UnknownSize(Rule):
     def check(self, site: Site) -> Iterator[Problem]:
         for machine in machines(site):
             if catalog.size_facts(machine.vm_size) is None:
-                near = catalog.canonical_vm_size(machine.vm_size) if len(machine.vm_size) < 80 else None
-                hint = f"did you mean '{near}'?" if near else meant(machine.vm_size, catalog.vm_size_names())
                 text = f"the VM size {quoted(machine.vm_size)} of {machine.label} is not known"
-                yield self.problem(machine.size_path, text, hint or "cycleforge list sizes")
+                yield self.problem(machine.size_path, text, size_meant(machine.vm_size) or "cycleforge list sizes")
 
 
 class InfiniBandUnused(Rule):
@@ -150,7 +148,7 @@ class CostlyServiceNode(Rule):
             if extra:
                 yield self.problem(
                     machine.size_path,
-                    f"{machine.label} runs all the time on {machine.vm_size}, whose {extra} nobody uses there",
+                    f"{machine.label}: {machine.vm_size} runs all the time, and nobody uses its {extra} there",
                 )
 
 

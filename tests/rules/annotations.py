@@ -1,0 +1,141 @@
+"""Case files: definitions whose findings stand as comments under the lines that they are about.
+
+    name: hpc_lab
+    #     ^^^^^^^ E0201 the deployment name 'hpc_lab' has …; for example 'hpc-lab'
+
+Carets cover the columns of the finding; `<` in front of them means one column further left, for what begins in the
+first column. Comment lines `# with: {…}` give what is not in the file: local projects and secret values.
+
+`python -m tests.rules.annotations [FILE…]` writes the comments anew; the diff is then to be read.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from generator.model.read import read_model
+from generator.plan.network import layout_of
+from generator.problems import Problem, locate, sort_problems
+from generator.rules import run, stale_silences
+from generator.rules.base import LocalProject, Site
+from generator.source import Source, load
+
+CASES = Path(__file__).parent / "cases"
+_ANNOTATION = re.compile(r"#( *)(<?\^+) ([EWI]\d{4}) (.*)")
+_WITH = "# with: "
+
+
+@dataclass(frozen=True, order=True)
+class Finding:
+    """One finding at its place; lines and columns count from 1."""
+
+    line: int
+    column: int
+    end_column: int
+    rule_id: str
+    text: str
+
+
+def site_of(source: Source, given: dict[str, Any]) -> Site | None:
+    """What the rules look at; None when the file cannot be read as a definition."""
+    reading = read_model(source.data)
+    if reading.definition is None:
+        return None
+    local = {
+        name: LocalProject(
+            name,
+            project.get("version", "1.0.0"),
+            tuple(project.get("specs", ["default"])),
+            project.get("size_bytes", 1000),
+            project.get("problem"),
+        )
+        for name, project in given.get("local_projects", {}).items()
+    }
+    definition = reading.definition
+    return Site(definition, source.data, layout_of(definition), local, tuple(given.get("secret_values", ())))
+
+
+def problems_of(text: str, filename: str = "case.yaml") -> tuple[Source, tuple[Problem, ...]]:
+    """All findings of the rules, silenced ones too, sorted by position."""
+    given: dict[str, Any] = {}
+    for line in text.splitlines():
+        if line.startswith(_WITH):
+            given |= yaml.safe_load(line.removeprefix(_WITH))
+    source = load(text, filename, {})
+    reading = read_model(source.data) if source.data is not None else None
+    assert not source.problems, source.problems
+    assert reading is not None
+    assert not reading.problems, reading.problems
+    site = site_of(source, given)
+    assert site is not None
+    found = tuple(run(site))
+    return source, sort_problems((*found, *stale_silences(site, found)), source)
+
+
+def findings_of(text: str) -> list[Finding]:
+    """What the rules find in a case."""
+    source, problems = problems_of(text)
+    found = []
+    for problem in problems:
+        place = locate(problem, source)
+        words = f"{problem.message}; {problem.hint}" if problem.hint else problem.message
+        found.append(Finding(place.line, place.column, max(place.end_column, place.column + 1), problem.rule_id, words))
+    return sorted(found)
+
+
+def annotated_findings(text: str) -> list[Finding]:
+    """What the comments of a case say."""
+    found = []
+    line_number = 0
+    for number, line in enumerate(text.splitlines(), start=1):
+        match = _ANNOTATION.fullmatch(line)
+        if match is None:
+            line_number = number
+            continue
+        blanks, mark, rule_id, words = match.groups()
+        column = 1 if mark.startswith("<") else len(blanks) + 2
+        found.append(Finding(line_number, column, column + len(mark), rule_id, words))
+    return sorted(found)
+
+
+def without_annotations(text: str) -> str:
+    """The case without its findings."""
+    return "".join(line for line in text.splitlines(keepends=True) if not _ANNOTATION.fullmatch(line.rstrip("\n")))
+
+
+def annotate(text: str) -> str:
+    """The case with the findings that the rules have now."""
+    plain = without_annotations(text).splitlines()
+    lines: list[str] = []
+    findings = findings_of("\n".join(plain) + "\n")
+    for number, line in enumerate(plain, start=1):
+        lines.append(line)
+        for finding in findings:
+            if finding.line == number:
+                width = finding.end_column - finding.column
+                mark = (
+                    f"<{'^' * max(width - 1, 1)}" if finding.column == 1 else " " * (finding.column - 2) + "^" * width
+                )
+                lines.append(f"#{mark} {finding.rule_id} {finding.text}")
+    return "\n".join(lines) + "\n"
+
+
+def main(names: Sequence[str]) -> None:
+    """Write the comments of the given cases, or of all, anew."""
+    for path in [Path(name) for name in names] or sorted(CASES.glob("*.yaml")):
+        before = path.read_text(encoding="utf-8")
+        after = annotate(before)
+        if after != before:
+            path.write_text(after, encoding="utf-8")
+            print(path.name)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
