@@ -51,6 +51,8 @@ class Recipe:
     """Sorted; a job may override each."""
     steps: tuple[Step, ...]
     """In the order in which they are submitted; the last one is the job itself."""
+    sources: tuple[str, ...]
+    """Keys of the catalogue's sources for images, commits, data sets and procedure."""
 
 
 @cache
@@ -83,4 +85,5 @@ def _read(name: str) -> Recipe:
         default_model=raw["default_model"],
         default_settings=tuple(sorted(raw["settings"].items())),
         steps=tuple(Step(**step) for step in raw["steps"]),
+        sources=tuple(raw["source"]),
     )

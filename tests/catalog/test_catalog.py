@@ -337,3 +337,5 @@ def test_recipes_name_models_that_exist_smallest_first() -> None:
         assert sizes == sorted(sizes)
         assert found.default_model is None or found.default_model in found.models
         assert found.steps[-1].script == "run.sh"
+        assert set(found.sources) <= set(catalog.sources())
+        assert found.sources or name == "smoke"
