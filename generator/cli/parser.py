@@ -19,6 +19,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "diff": ("diff", "compare a definition with what was built, and what each change costs"),
     "explain": ("explain", "explain a problem: why it matters and how to fix it"),
     "schema": ("schema", "print the JSON Schema of definitions, for editors"),
+    "project": ("project", "give a changed project a new version"),
     "list": ("listing", "list VM sizes, releases, images or rules"),
     "completion": ("completion", "print a completion script for the shell"),
 }
@@ -70,7 +71,7 @@ def full_parser() -> argparse.ArgumentParser:
 
 def make_parser(wanted: Iterable[str]) -> tuple[_Parser, dict[str, _Parser]]:
     """The parser, with the flags of the wanted verbs only; and the parsers of all verbs."""
-    common = argparse.ArgumentParser(add_help=False)
+    common = _Parser(add_help=False)
     common.add_argument(
         "--no-color", action="store_true", default=argparse.SUPPRESS, help="no colour, as with NO_COLOR"
     )
