@@ -35,53 +35,115 @@ NHC = SpecRef("slurm_nhc", "default", "1.0.0", 10300)
 def hardware(vm_size: str = "Standard_D4as_v5", **changes: object) -> NodeHardware:
     """A CPU size unless the changes say otherwise."""
     values: dict[str, object] = {
-        "vm_size": vm_size, "known": True, "vcpus": 4, "memory_gib": 16.0, "arch": "x86_64", "gpu_count": 0,
-        "gpu_vendor": None, "gpu_model": None, "gpu_memory_gb": None, "infiniband_nics": 0,
-        "infiniband_gbps_per_nic": None, "nvme_count": None, "numa_nodes": None, "nccl_topo_file": None,
-        "nccl_graph_file": None, "nccl_env": (), "tasks_per_node": None, "cpus_per_task": None, "cpu_masks": (),
+        "vm_size": vm_size,
+        "known": True,
+        "vcpus": 4,
+        "memory_gib": 16.0,
+        "arch": "x86_64",
+        "gpu_count": 0,
+        "gpu_vendor": None,
+        "gpu_model": None,
+        "gpu_memory_gb": None,
+        "infiniband_nics": 0,
+        "infiniband_gbps_per_nic": None,
+        "nvme_count": None,
+        "numa_nodes": None,
+        "nccl_topo_file": None,
+        "nccl_graph_file": None,
+        "nccl_env": (),
+        "tasks_per_node": None,
+        "cpus_per_task": None,
+        "cpu_masks": (),
         "quota_family": None,
-    }  # fmt: skip
+    }
     return NodeHardware(**(values | changes))  # type: ignore[arg-type]
 
 
 A100 = hardware(
-    "Standard_ND96amsr_A100_v4", vcpus=96, memory_gib=1900.0, gpu_count=8, gpu_vendor="NVIDIA", gpu_model="A100",
-    gpu_memory_gb=80, infiniband_nics=8, infiniband_gbps_per_nic=200, nvme_count=8, numa_nodes=4,
+    "Standard_ND96amsr_A100_v4",
+    vcpus=96,
+    memory_gib=1900.0,
+    gpu_count=8,
+    gpu_vendor="NVIDIA",
+    gpu_model="A100",
+    gpu_memory_gb=80,
+    infiniband_nics=8,
+    infiniband_gbps_per_nic=200,
+    nvme_count=8,
+    numa_nodes=4,
     nccl_topo_file="/opt/microsoft/ndv4-topo.xml",
-    nccl_env=(("CUDA_DEVICE_ORDER", "PCI_BUS_ID"), ("NCCL_IB_PCI_RELAXED_ORDERING", "1"),
-              ("NCCL_SOCKET_IFNAME", "eth0"), ("NCCL_TOPO_FILE", "/opt/microsoft/ndv4-topo.xml")),
-    tasks_per_node=8, cpus_per_task=12,
-    cpu_masks=("ffffff000000", "ffffff000000", "ffffff", "ffffff", "ffffff000000000000000000",
-               "ffffff000000000000000000", "ffffff000000000000", "ffffff000000000000"),
+    nccl_env=(
+        ("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
+        ("NCCL_IB_PCI_RELAXED_ORDERING", "1"),
+        ("NCCL_SOCKET_IFNAME", "eth0"),
+        ("NCCL_TOPO_FILE", "/opt/microsoft/ndv4-topo.xml"),
+    ),
+    tasks_per_node=8,
+    cpus_per_task=12,
+    cpu_masks=(
+        "ffffff000000",
+        "ffffff000000",
+        "ffffff",
+        "ffffff",
+        "ffffff000000000000000000",
+        "ffffff000000000000000000",
+        "ffffff000000000000",
+        "ffffff000000000000",
+    ),
     quota_family="standardNDAMSv4_A100Family",
-)  # fmt: skip
+)
 
 
 def mount(name: str, path: str, kind: str = "nfs", **changes: object) -> MountPlan:
     """A built-in NFS share unless the changes say otherwise."""
     values: dict[str, object] = {
-        "name": name, "path": path, "kind": kind, "protocol": "nfs", "size_gib": None, "address": None,
-        "address_fact": None, "export_path": path, "mount_options": None, "service_level": None,
-        "throughput_mibps": None, "tier_mb_per_s_per_tib": None, "storage_account": None, "container": None,
+        "name": name,
+        "path": path,
+        "kind": kind,
+        "protocol": "nfs",
+        "size_gib": None,
+        "address": None,
+        "address_fact": None,
+        "export_path": path,
+        "mount_options": None,
+        "service_level": None,
+        "throughput_mibps": None,
+        "tier_mb_per_s_per_tib": None,
+        "storage_account": None,
+        "container": None,
         "zone": None,
-    }  # fmt: skip
+    }
     return MountPlan(**(values | changes))  # type: ignore[arg-type]
 
 
 def lustre(path: str = "/data", size_gib: int = 128 * 1024, tier: int = 250) -> MountPlan:
     """A new Managed Lustre file system."""
     return mount(
-        "data", path, "amlfs", protocol="lustre", size_gib=size_gib, address_fact="dataAddress",
-        export_path="", mount_options="noatime,user_xattr", tier_mb_per_s_per_tib=tier, zone="1",
-    )  # fmt: skip
+        "data",
+        path,
+        "amlfs",
+        protocol="lustre",
+        size_gib=size_gib,
+        address_fact="dataAddress",
+        export_path="",
+        mount_options="noatime,user_xattr",
+        tier_mb_per_s_per_tib=tier,
+        zone="1",
+    )
 
 
 def netapp_home() -> MountPlan:
     """A new NetApp Files volume for /shared."""
     return mount(
-        "home", "/shared", "anf", size_gib=4096, address_fact="homeAddress", export_path="/home-path",
-        mount_options="rw,hard,rsize=262144,wsize=262144,vers=3,tcp,_netdev,nconnect=8", service_level="Premium",
-    )  # fmt: skip
+        "home",
+        "/shared",
+        "anf",
+        size_gib=4096,
+        address_fact="homeAddress",
+        export_path="/home-path",
+        mount_options="rw,hard,rsize=262144,wsize=262144,vers=3,tcp,_netdev,nconnect=8",
+        service_level="Premium",
+    )
 
 
 def node_array(name: str, node: NodeHardware | None = None, **changes: object) -> NodeArrayPlan:
@@ -89,12 +151,24 @@ def node_array(name: str, node: NodeHardware | None = None, **changes: object) -
     node = node or hardware("Standard_D64ds_v5", vcpus=64, memory_gib=256.0)
     gpu = node.gpu_count > 0
     values: dict[str, object] = {
-        "name": name, "partition": name, "hardware": node, "image": "cycle.image.ubuntu24", "max_nodes": 2,
-        "is_default": not gpu, "is_hpc": gpu, "max_scale_set_size": 100, "use_physical_cpus": gpu, "spot": False,
-        "spot_max_price_usd_per_hour": None, "zone": None, "os_disk_gb": None, "dampen_memory_percent": None,
-        "node_health_checks": False, "specs": (UBUNTU, NDV4, PYXIS, NHC) if gpu else (UBUNTU, PYXIS),
+        "name": name,
+        "partition": name,
+        "hardware": node,
+        "image": "cycle.image.ubuntu24",
+        "max_nodes": 2,
+        "is_default": not gpu,
+        "is_hpc": gpu,
+        "max_scale_set_size": 100,
+        "use_physical_cpus": gpu,
+        "spot": False,
+        "spot_max_price_usd_per_hour": None,
+        "zone": None,
+        "os_disk_gb": None,
+        "dampen_memory_percent": None,
+        "node_health_checks": False,
+        "specs": (UBUNTU, NDV4, PYXIS, NHC) if gpu else (UBUNTU, PYXIS),
         "attributes": (("cycleforge.nvme.mount_point", "/nvme"),) if gpu else (),
-    }  # fmt: skip
+    }
     return NodeArrayPlan(**(values | changes))  # type: ignore[arg-type]
 
 
@@ -109,9 +183,14 @@ def minimal() -> Plan:
         subscription_id=None,
         resource_group="minimal-rg",
         tags=(("created-by", "cycleforge"), ("deployment", "minimal")),
-        admin=AdminPlan("ccadmin", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFakeFakeFakeFakeFakeFakeFakeFakeFakeFakeFake user"),
+        admin=AdminPlan(
+            "ccadmin", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFakeFakeFakeFakeFakeFakeFakeFakeFakeFakeFake user"
+        ),
         network=NetworkPlan(
-            is_new=True, vnet_name="minimal-vnet", vnet_resource_group="minimal-rg", vnet_id=None,
+            is_new=True,
+            vnet_name="minimal-vnet",
+            vnet_resource_group="minimal-rg",
+            vnet_id=None,
             address_space="10.50.0.0/22",
             subnets=(
                 SubnetPlan("server", "server", "10.50.2.0/27", None, uses_nat=True),
@@ -119,31 +198,53 @@ def minimal() -> Plan:
                 SubnetPlan("bastion", "AzureBastionSubnet", "10.50.2.64/26", None, uses_nat=False),
                 SubnetPlan("compute", "compute", "10.50.0.0/23", None, uses_nat=True),
             ),
-            access="bastion", allowed_sources=(), hub=None, nat_gateway=True, blob_dns_zone="new",
-        ),  # fmt: skip
+            access="bastion",
+            allowed_sources=(),
+            hub=None,
+            nat_gateway=True,
+            blob_dns_zone="new",
+        ),
         server=ServerPlan("minimal-server", "Standard_D4as_v5", "8.9.1", image, None, None, None, None, None, False),
         locker=LockerPlan(None, "cyclecloud", "Standard_LRS", "azure-storage"),
         home=mount("home", "/shared", size_gib=100, export_path="/shared"),
         sched=mount("sched", "/sched", size_gib=30, export_path="/sched"),
         mounts=(),
         slurm=SlurmPlan(
-            cluster_name="minimal", config_name="minimal", version="25.11.5", project_version="4.0.9",
-            pin_project=False, autoscale=True, start_cluster=False,
-            scheduler=SchedulerPlan(hardware(), "cycle.image.ubuntu24", "minimal-scheduler", False, None, None, None,
-                                    (UBUNTU, PYXIS), ()),
+            cluster_name="minimal",
+            config_name="minimal",
+            version="25.11.5",
+            project_version="4.0.9",
+            pin_project=False,
+            autoscale=True,
+            start_cluster=False,
+            scheduler=SchedulerPlan(
+                hardware(), "cycle.image.ubuntu24", "minimal-scheduler", False, None, None, None, (UBUNTU, PYXIS), ()
+            ),
             login=LoginPlan(hardware(), "cycle.image.ubuntu24", 1, 1, None, (UBUNTU, PYXIS), ()),
             node_arrays=(node_array("htc"),),
-            accounting=None, launch_parameters="use_interactive_step",
-            additional_config=("MpiDefault=pmix", "JobAcctGatherType=jobacct_gather/cgroup"), health_checks=True,
-        ),  # fmt: skip
+            accounting=None,
+            launch_parameters="use_interactive_step",
+            additional_config=("MpiDefault=pmix", "JobAcctGatherType=jobacct_gather/cgroup"),
+            health_checks=True,
+        ),
         monitoring=None,
         projects=tuple(
-            ProjectPlan(name, "1.0.0", PurePosixPath("projects") / name, False, ("default",), ("scheduler", "login", "htc"), "0" * 64)
+            ProjectPlan(
+                name,
+                "1.0.0",
+                PurePosixPath("projects") / name,
+                False,
+                ("default",),
+                ("scheduler", "login", "htc"),
+                "0" * 64,
+            )
             for name in ("misc_ubuntu", "pyxis_enroot")
         ),
         jobs=(JobPlan("smoke", "validation", "smoke", "htc", 1, (("PARTITION", "htc"),), None),),
         asked=(),
-        secrets=(SecretPlan("adminPassword", "CYCLECLOUD_ADMIN_PASSWORD", "Password of the CycleCloud administrator."),),
+        secrets=(
+            SecretPlan("adminPassword", "CYCLECLOUD_ADMIN_PASSWORD", "Password of the CycleCloud administrator."),
+        ),
         variables=(Variable("CYCLECLOUD_ADMIN_PASSWORD", "Password of the CycleCloud administrator.", True, None, ""),),
         silenced=(),
     )

@@ -6,7 +6,18 @@ from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
 from generator.model.definition import Definition
-from generator.model.walk import Path, branches, descend, extra_of, field_annotation, field_at, is_free_mapping, section_at, sections, type_tags
+from generator.model.walk import (
+    Path,
+    branches,
+    descend,
+    extra_of,
+    field_annotation,
+    field_at,
+    is_free_mapping,
+    section_at,
+    sections,
+    type_tags,
+)
 from generator.model.wording import key_of, subject
 from generator.problems import Problem, RuleInfo, did_you_mean
 from generator.source import MissingVariable
@@ -66,7 +77,7 @@ MODEL_RULES = (
         fix="Choose a value within the limits that the message names.",
         source="docs/definition.md",
     ),
-)  # fmt: skip
+)
 
 _TYPE_WORDS = {
     "string_type": "a text",
@@ -90,7 +101,7 @@ _YES_NO = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 
 Written = Callable[[Path], str | None]
-"""A single value as its author wrote it, so that messages neither reformat it nor print what came from the environment."""
+"""A single value as its author wrote it: messages neither reformat it nor print what came from the environment."""
 
 
 def problem_of(error: Mapping[str, Any], data: Any, written: Written) -> Problem:
@@ -101,10 +112,17 @@ def problem_of(error: Mapping[str, Any], data: Any, written: Written) -> Problem
     if kind == "extra_forbidden":
         return _unknown_key(path, data)
     if kind in ("missing", "union_tag_not_found"):
-        return _missing_key((*path, "type") if kind == "union_tag_not_found" and isinstance(value, Mapping) else path, data)
+        return _missing_key(
+            (*path, "type") if kind == "union_tag_not_found" and isinstance(value, Mapping) else path, data
+        )
     if isinstance(value, MissingVariable):
-        return Problem("E0103", "error", path, f"{key_of(path, data)} reads the environment variable {value.name}, which is not set",
-                       hint=f"export {value.name}=…, or write ${{{value.name}:-default}}")  # fmt: skip
+        return Problem(
+            "E0103",
+            "error",
+            path,
+            f"{key_of(path, data)} reads the environment variable {value.name}, which is not set",
+            hint=f"export {value.name}=…, or write ${{{value.name}:-default}}",
+        )
     if kind in ("literal_error", "union_tag_invalid"):
         return _not_allowed(path, data, kind, written)
     if kind in _LIMIT_WORDS or kind in ("too_short", "string_too_short"):
@@ -114,7 +132,11 @@ def problem_of(error: Mapping[str, Any], data: Any, written: Written) -> Problem
 
 def misspelt_for(problem: Problem) -> str | None:
     """The key that an unknown key was probably meant to be."""
-    return problem.hint.split("'")[1] if problem.rule_id == "E0101" and problem.hint and problem.hint.startswith("did you mean") else None
+    return (
+        problem.hint.split("'")[1]
+        if problem.rule_id == "E0101" and problem.hint and problem.hint.startswith("did you mean")
+        else None
+    )
 
 
 def plain_path(location: tuple[str | int, ...], data: Any, *, keep_last: bool) -> Path:
@@ -122,7 +144,11 @@ def plain_path(location: tuple[str | int, ...], data: Any, *, keep_last: bool) -
     path: list[str | int] = []
     for depth, step in enumerate(location):
         last = depth == len(location) - 1
-        if (isinstance(data, Mapping) and step in data) or (isinstance(data, list) and isinstance(step, int)) or (last and keep_last):
+        if (
+            (isinstance(data, Mapping) and step in data)
+            or (isinstance(data, list) and isinstance(step, int))
+            or (last and keep_last)
+        ):
             path.append(step)
             data = descend(data, step)
     return tuple(path)
@@ -149,6 +175,7 @@ def _missing_key(path: Path, data: Any) -> Problem:
     field = field_at(Definition, path, data)
     parent, key = path[:-1], str(path[-1])
     annotation = field_annotation(Definition, parent, data)
+    hint: str | None
     if key == "type" and annotation is not None:
         tags = [str(tag) for section in sections(annotation) for tag in type_tags(section)]
         hint = f"type: {' | '.join(dict.fromkeys(tags))}"
@@ -197,7 +224,12 @@ def _wrong_type(kind: str, path: Path, data: Any, value: Any, written: str | Non
     if unit and wanted in ("a whole number", "a number"):
         wanted += f" ({unit})"
     hint = None
-    if isinstance(value, str) and written == value and kind in ("int_type", "float_type", "bool_type") and _looks_like(value, kind):
+    if (
+        isinstance(value, str)
+        and written == value
+        and kind in ("int_type", "float_type", "bool_type")
+        and _looks_like(value, kind)
+    ):
         hint = f"remove the quotes: {value}"
     elif kind == "string_type" and isinstance(value, int | float | bool) and written:
         hint = f'put it in quotes: "{written}"'
@@ -205,7 +237,9 @@ def _wrong_type(kind: str, path: Path, data: Any, value: Any, written: str | Non
         hint = f"write {_YES_NO[value.lower()]}"
     elif kind == "list_type" and value is not None:
         hint = "write a list: [a, b], or one `- item` per line"
-    return Problem("E0104", "error", path, f"{key_of(path, data)} must be {wanted}, not {shown(value, written)}", hint=hint)
+    return Problem(
+        "E0104", "error", path, f"{key_of(path, data)} must be {wanted}, not {shown(value, written)}", hint=hint
+    )
 
 
 def _looks_like(value: str, kind: str) -> bool:

@@ -16,6 +16,10 @@ replaced; `recreate`: the resource or the cluster has to be deleted first, or it
 """
 
 
+EXAMPLE_GROUPS = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups"
+"""How the resource ids of the examples begin."""
+
+
 class Section(BaseModel):
     """One mapping of the definition: unknown keys are problems, values are not converted silently."""
 

@@ -26,7 +26,14 @@ def page() -> str:
     """The text of docs/definition.md."""
     lines = [HEADER]
     for title, section in _walk("", Definition):
-        lines += [f"## {title or 'Top level'}", "", (section.__doc__ or "").strip(), "", "| key | type | default | change | meaning |", "|---|---|---|---|---|"]
+        lines += [
+            f"## {title or 'Top level'}",
+            "",
+            (section.__doc__ or "").strip(),
+            "",
+            "| key | type | default | change | meaning |",
+            "|---|---|---|---|---|",
+        ]
         for name, field in section.model_fields.items():
             unit = extra_of(field).get("unit")
             kind = kind_text(field.annotation).replace("|", "\\|") + (f", {unit}" if unit else "")

@@ -12,7 +12,17 @@ from pydantic import ValidationError
 from generator.model.definition import Definition
 from generator.model.errors import Written, misspelt_for, problem_of
 from generator.model.fields import Section
-from generator.model.walk import Path, branches, choose, extra_of, field_annotation, field_at, item_annotation, sections
+from generator.model.walk import (
+    Path,
+    branches,
+    choose,
+    descend,
+    extra_of,
+    field_annotation,
+    field_at,
+    item_annotation,
+    sections,
+)
 from generator.problems import Problem
 
 _ROUNDS = 6
@@ -50,7 +60,9 @@ def read_model(data: Any, written: Written = _unwritten) -> Reading:
         except ValidationError as error:
             if repaired is data:
                 repaired = copy.deepcopy(data)
-            found = [problem_of(entry, repaired, written) for entry in error.errors(include_url=False, include_context=True)]
+            found = [
+                problem_of(entry, repaired, written) for entry in error.errors(include_url=False, include_context=True)
+            ]
             explained |= {(*each.path[:-1], meant) for each in found if (meant := misspelt_for(each)) is not None}
             before = len(replaced)
             for problem in _outermost(found):
@@ -90,7 +102,7 @@ def _repair(data: Any, path: Path) -> Path:
         path = path[:-1]  # without its type a section is nothing; its default or example takes the place
     parent: Any = data
     for step in path[:-1]:
-        parent = parent[step] if isinstance(parent, (Mapping, list)) and _has(parent, step) else None
+        parent = descend(parent, step)
     last = path[-1]
     field = field_at(Definition, path, data)
     annotation = field_annotation(Definition, path, data)
@@ -117,13 +129,11 @@ def _item_stand_in(data: Any, path: Path) -> Any:
     candidates = sections(item) if item is not None else ()
     if not candidates:
         return "example"
-    return {name: copy.deepcopy(_stand_in(field, field.annotation)) for name, field in candidates[0].model_fields.items() if field.is_required()}
-
-
-def _has(container: Any, step: Any) -> bool:
-    if isinstance(container, list):
-        return isinstance(step, int) and step < len(container)
-    return step in container
+    return {
+        name: copy.deepcopy(_stand_in(field, field.annotation))
+        for name, field in candidates[0].model_fields.items()
+        if field.is_required()
+    }
 
 
 def _without_empty_sections(section: type[Section], data: Any) -> Any:

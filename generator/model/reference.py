@@ -1,4 +1,4 @@
-"""The fully commented definition `cluster_defs/reference.yaml`, written from the declarations so that it cannot drift."""
+"""The fully commented definition `cluster_defs/reference.yaml`, written from the declarations, so it cannot drift."""
 
 from __future__ import annotations
 
@@ -37,7 +37,11 @@ def default_text(field: FieldInfo) -> str:
         return "required"
     value = field.get_default(call_default_factory=True)
     if isinstance(value, Section):
-        return _flow(value.model_dump(exclude_defaults=True, mode="json")) if value.model_dump(exclude_defaults=True) else "its defaults"
+        return (
+            _flow(value.model_dump(exclude_defaults=True, mode="json"))
+            if value.model_dump(exclude_defaults=True)
+            else "its defaults"
+        )
     if value is None or value is PydanticUndefined:
         return "none"
     return _flow(value)
@@ -52,9 +56,7 @@ def kind_text(annotation: Any) -> str:
     for part in branches(annotation):
         if get_origin(part) is Literal:
             found.append(" | ".join(str(option) for option in get_args(part)))
-        elif isinstance(part, type) and issubclass(part, Section):
-            found.append("mapping")
-        elif get_origin(part) is dict:
+        elif (isinstance(part, type) and issubclass(part, Section)) or get_origin(part) is dict:
             found.append("mapping")
         else:
             found.append({str: "text", int: "whole number", float: "number", bool: "true | false"}.get(part, "text"))
@@ -107,11 +109,16 @@ def _items(candidates: tuple[type[Section], ...], values: list[Any], indent: str
 def _dashed(lines: list[str], indent: str) -> list[str]:
     first = next(number for number, line in enumerate(lines) if line.strip() and not line.lstrip().startswith("#"))
     head = lines[:first]
-    return [line.replace(indent + "  ", indent, 1) for line in head] + [f"{indent}- {lines[first].lstrip()}", *lines[first + 1 :]]
+    return [line.replace(indent + "  ", indent, 1) for line in head] + [
+        f"{indent}- {lines[first].lstrip()}",
+        *lines[first + 1 :],
+    ]
 
 
 def _comment(field: FieldInfo, indent: str) -> Iterator[str]:
-    for line in textwrap.wrap(f"{field.description}{_facts(field)}", WIDTH - len(indent), break_long_words=False, break_on_hyphens=False):
+    for line in textwrap.wrap(
+        f"{field.description}{_facts(field)}", WIDTH - len(indent), break_long_words=False, break_on_hyphens=False
+    ):
         yield f"{indent}# {line}"
 
 
@@ -148,7 +155,15 @@ def _flow(value: Any) -> str:
         return "true" if value else "false"
     if not isinstance(value, str):
         return str(value)
-    plain = bool(value) and value.replace("-", "").replace("_", "").replace(".", "").replace("/", "").replace(" ", "").isalnum()
-    if value.startswith("${") or (plain and not value.replace(".", "").isdigit() and value[0] not in "-. " and value not in ("true", "false", "null")):
+    plain = (
+        bool(value)
+        and value.replace("-", "").replace("_", "").replace(".", "").replace("/", "").replace(" ", "").isalnum()
+    )
+    if value.startswith("${") or (
+        plain
+        and not value.replace(".", "").isdigit()
+        and value[0] not in "-. "
+        and value not in ("true", "false", "null")
+    ):
         return value
     return json.dumps(value)

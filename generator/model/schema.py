@@ -78,7 +78,7 @@ def _property(value: dict[str, Any]) -> dict[str, Any]:
     if example not in (None, {}, []):
         value["examples"] = [example]
     if value.get("type") in ("integer", "number", "boolean"):
-        shell = {key: value.pop(key) for key in ("description", "default", "examples") if key in value}
+        shell: dict[str, Any] = {key: value.pop(key) for key in ("description", "default", "examples") if key in value}
         return {**shell, "anyOf": [value, INTERPOLATION]}
     if "anyOf" in value and any(option.get("type") in ("integer", "number", "boolean") for option in value["anyOf"]):
         value["anyOf"] = [*value["anyOf"], INTERPOLATION]

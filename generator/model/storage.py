@@ -15,8 +15,13 @@ Zone = Literal["1", "2", "3"]
 class Locker(Section):
     """Storage account from which nodes load their projects."""
 
-    account_name: str | None = setting(None, text="Name of the storage account; default: derived from subscription and resource group.", change="recreate",
-                                       example="reflocker0001", active=False)  # fmt: skip
+    account_name: str | None = setting(
+        None,
+        text="Name of the storage account; default: derived from subscription and resource group.",
+        change="recreate",
+        example="reflocker0001",
+        active=False,
+    )
     container: str = setting("cyclecloud", text="Container.", change="recreate", example="cyclecloud")
     redundancy: Literal["Standard_LRS", "Standard_ZRS", "Standard_GRS"] = setting(
         "Standard_LRS", text="Redundancy of the account.", change="recreate", example="Standard_LRS"
@@ -35,19 +40,39 @@ class NetApp(Section):
 
     type: Literal["anf"] = setting(text="NetApp Files, created by the deployment.", change="recreate", example="anf")
     size_tib: int = setting(text="Size of pool and volume.", change="in place", unit="TiB", ge=1, example=4)
-    service_level: ServiceLevel = setting("Premium", text="Service level; it sets the throughput per TiB.", change="recreate", example="Premium")
+    service_level: ServiceLevel = setting(
+        "Premium", text="Service level; it sets the throughput per TiB.", change="recreate", example="Premium"
+    )
     zone: Zone | None = setting(None, text="Availability zone.", change="recreate", example="1")
-    mount_options: str | None = setting(None, text="Mount options instead of the recommended ones.", change="node restart", example="rw,hard,vers=3,tcp,_netdev", active=False)
+    mount_options: str | None = setting(
+        None,
+        text="Mount options instead of the recommended ones.",
+        change="node restart",
+        example="rw,hard,vers=3,tcp,_netdev",
+        active=False,
+    )
 
 
 class Existing(Section):
     """A file system that somebody else runs."""
 
     type: Literal["existing"] = setting(text="An existing NFS or Lustre server.", change="recreate", example="existing")
-    address: str = setting(text="Host name or IP address of the server (Lustre: of the MGS).", change="node restart", example="10.0.0.5")
-    export_path: str = setting("/", text="Exported path; for Lustre the path below the file system's root.", change="node restart", example="/export")
+    address: str = setting(
+        text="Host name or IP address of the server (Lustre: of the MGS).", change="node restart", example="10.0.0.5"
+    )
+    export_path: str = setting(
+        "/",
+        text="Exported path; for Lustre the path below the file system's root.",
+        change="node restart",
+        example="/export",
+    )
     protocol: Literal["nfs", "lustre"] = setting("nfs", text="Protocol.", change="node restart", example="nfs")
-    mount_options: str | None = setting(None, text="Mount options instead of the recommended ones.", change="node restart", example="rw,hard,vers=3,tcp,_netdev")
+    mount_options: str | None = setting(
+        None,
+        text="Mount options instead of the recommended ones.",
+        change="node restart",
+        example="rw,hard,vers=3,tcp,_netdev",
+    )
 
 
 class _Mounted(Section):
@@ -57,10 +82,18 @@ class _Mounted(Section):
 class LustreMount(_Mounted):
     """A new Azure Managed Lustre file system."""
 
-    type: Literal["amlfs"] = setting(text="Managed Lustre, created by the deployment.", change="recreate", example="amlfs")
-    tier: Literal[40, 125, 250, 500] = setting(text="Throughput tier AMLFS-Durable-Premium-<tier>.", change="recreate", unit="MB/s per TiB", example=250)
-    size_tib: int = setting(text="Capacity; a multiple of the tier's step.", change="recreate", unit="TiB", ge=1, example=128)
-    zone: Zone | None = setting(None, text="Availability zone; default: 1 where the region has zones.", change="recreate", example="1")
+    type: Literal["amlfs"] = setting(
+        text="Managed Lustre, created by the deployment.", change="recreate", example="amlfs"
+    )
+    tier: Literal[40, 125, 250, 500] = setting(
+        text="Throughput tier AMLFS-Durable-Premium-<tier>.", change="recreate", unit="MB/s per TiB", example=250
+    )
+    size_tib: int = setting(
+        text="Capacity; a multiple of the tier's step.", change="recreate", unit="TiB", ge=1, example=128
+    )
+    zone: Zone | None = setting(
+        None, text="Availability zone; default: 1 where the region has zones.", change="recreate", example="1"
+    )
 
 
 class NetAppMount(NetApp, _Mounted):
@@ -87,9 +120,21 @@ class Storage(Section):
     """Locker and shared file systems."""
 
     locker: Locker = setting(Locker, text="Storage account of the projects.", change="recreate", example={})
-    home: HomeFileSystem = setting(BuiltinNfs(type="nfs", size_gb=100), text="File system of /shared, which holds the home directories.", change="recreate",
-                                   example={"type": "anf", "size_tib": 4})  # fmt: skip
-    sched: HomeFileSystem = setting(BuiltinNfs(type="nfs", size_gb=30), text="File system of /sched, which holds Slurm's configuration and state.", change="recreate",
-                                    example={"type": "nfs", "size_gb": 30})  # fmt: skip
-    mounts: list[Mount] = setting(list, text="Further file systems that every node mounts.", change="node restart",
-                                  example=[{"type": "amlfs", "path": "/data", "tier": 250, "size_tib": 128}])  # fmt: skip
+    home: HomeFileSystem = setting(
+        BuiltinNfs(type="nfs", size_gb=100),
+        text="File system of /shared, which holds the home directories.",
+        change="recreate",
+        example={"type": "anf", "size_tib": 4},
+    )
+    sched: HomeFileSystem = setting(
+        BuiltinNfs(type="nfs", size_gb=30),
+        text="File system of /sched, which holds Slurm's configuration and state.",
+        change="recreate",
+        example={"type": "nfs", "size_gb": 30},
+    )
+    mounts: list[Mount] = setting(
+        list,
+        text="Further file systems that every node mounts.",
+        change="node restart",
+        example=[{"type": "amlfs", "path": "/data", "tier": 250, "size_tib": 128}],
+    )

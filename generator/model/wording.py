@@ -24,7 +24,7 @@ def subject(path: Path, data: Any) -> str:
         data = descend(data, step)
         if isinstance(step, int):
             name = _item(str(path[depth - 1]) if depth else "", step, data, name)
-        elif name and not name[0].islower() or " " in name:
+        elif (name and not name[0].islower()) or " " in name:
             name = f"{step} of {name}"
         else:
             name = f"{name}.{step}" if name else step

@@ -8,9 +8,13 @@ from generator.source import MissingVariable
 SSH_KEY = Asked("CYCLECLOUD_SSH_PUBLIC_KEY", "sshPublicKey", "SSH public key of the administrator.")
 HUB_VNET = Asked("HUB_VNET_ID", "hubVnetId", "Resource id of the hub virtual network that owns the gateway.")
 ADMIN_PASSWORD = SecretPlan(
-    "adminPassword", "CYCLECLOUD_ADMIN_PASSWORD", "Password of the CycleCloud administrator: 8 to 123 characters, three of lower case, upper case, digits and symbols."
+    "adminPassword",
+    "CYCLECLOUD_ADMIN_PASSWORD",
+    "Password of the CycleCloud administrator: lower case, upper case, digits and symbols.",
 )
-DATABASE_PASSWORD = SecretPlan("databasePassword", "SLURM_DATABASE_PASSWORD", "Password of the accounting database's user.")
+DATABASE_PASSWORD = SecretPlan(
+    "databasePassword", "SLURM_DATABASE_PASSWORD", "Password of the accounting database's user."
+)
 
 
 def asked_or(value: str | MissingVariable | None, asked: Asked) -> str | Asked:

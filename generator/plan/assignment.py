@@ -29,14 +29,24 @@ def chosen_projects(role: str, hardware: NodeHardware, *, cluster_has_gpus: bool
     if role == "login":
         return (BASE, CONTAINERS)
     local = hardware.gpu_count > 0 or bool(hardware.nvme_count)
-    return (BASE, GPU_NODE, CONTAINERS, HEALTH) if hardware.gpu_count else (BASE, GPU_NODE, CONTAINERS) if local else (BASE, CONTAINERS)
+    return (
+        (BASE, GPU_NODE, CONTAINERS, HEALTH)
+        if hardware.gpu_count
+        else (BASE, GPU_NODE, CONTAINERS)
+        if local
+        else (BASE, CONTAINERS)
+    )
 
 
 def specs_of(
     role: str, node: NodeProjects, hardware: NodeHardware, versions: Mapping[str, str], *, cluster_has_gpus: bool
 ) -> tuple[SpecRef, ...]:
     """The role's specs in order; a project named twice runs once, at its first place."""
-    chosen = node.projects if node.projects is not None else chosen_projects(role, hardware, cluster_has_gpus=cluster_has_gpus)
+    chosen = (
+        node.projects
+        if node.projects is not None
+        else chosen_projects(role, hardware, cluster_has_gpus=cluster_has_gpus)
+    )
     wanted = dict.fromkeys(_split(text) for text in (*chosen, *node.extra_projects))
     return tuple(
         SpecRef(project, spec, versions.get(project, ""), FIRST_ORDER + ORDER_STEP * place)

@@ -11,7 +11,9 @@ NVME_MOUNT_POINT = "/nvme"
 """Where CycleCloud 8.8 and later mount NVMe disks and where cyclecloud-slurm looks for enroot's scratch space."""
 
 
-def node_attributes(definition: Definition, role: str, node: NodeProjects, hardware: NodeHardware) -> tuple[tuple[str, Value], ...]:
+def node_attributes(
+    definition: Definition, role: str, node: NodeProjects, hardware: NodeHardware
+) -> tuple[tuple[str, Value], ...]:
     """The `[[[configuration]]]` keys of a role, sorted: ours, then the definition's own, which win."""
     values: dict[str, Value] = {"cycleforge.deployment": definition.name}
     if role == "execute":

@@ -40,7 +40,9 @@ def slurm_plan(definition: Definition, versions: Mapping[str, str]) -> SlurmPlan
         start_cluster=slurm.start_cluster,
         scheduler=_scheduler(definition, cluster_name, versions, has_gpus=has_gpus),
         login=_login(definition, versions, has_gpus=has_gpus),
-        node_arrays=tuple(_node_array(definition, partition, versions, has_gpus=has_gpus) for partition in slurm.partitions),
+        node_arrays=tuple(
+            _node_array(definition, partition, versions, has_gpus=has_gpus) for partition in slurm.partitions
+        ),
         accounting=_accounting(definition, cluster_name),
         launch_parameters=slurm.launch_parameters,
         additional_config=slurm_conf_lines(definition),
@@ -65,7 +67,9 @@ def slurm_conf_lines(definition: Definition) -> tuple[str, ...]:
     elif slurm.idle_timeout_s is not None:
         lines["SuspendTime"] = slurm.idle_timeout_s
     own = {key.lower() for key in slurm.settings}
-    merged = {key: value for key, value in lines.items() if key.lower() not in own} | dict(sorted(slurm.settings.items()))
+    merged = {key: value for key, value in lines.items() if key.lower() not in own} | dict(
+        sorted(slurm.settings.items())
+    )
     return tuple(f"{key}={_slurm_value(value)}" for key, value in merged.items())
 
 
@@ -92,7 +96,9 @@ def scale_set_size(partition: Partition, hardware: NodeHardware) -> int:
     return max(default, partition.max_nodes) if is_hpc(partition, hardware) else default
 
 
-def _scheduler(definition: Definition, cluster_name: str, versions: Mapping[str, str], *, has_gpus: bool) -> SchedulerPlan:
+def _scheduler(
+    definition: Definition, cluster_name: str, versions: Mapping[str, str], *, has_gpus: bool
+) -> SchedulerPlan:
     scheduler = definition.slurm.scheduler
     hardware = hardware_of(scheduler.vm_size)
     return SchedulerPlan(
@@ -122,7 +128,9 @@ def _login(definition: Definition, versions: Mapping[str, str], *, has_gpus: boo
     )
 
 
-def _node_array(definition: Definition, partition: Partition, versions: Mapping[str, str], *, has_gpus: bool) -> NodeArrayPlan:
+def _node_array(
+    definition: Definition, partition: Partition, versions: Mapping[str, str], *, has_gpus: bool
+) -> NodeArrayPlan:
     hardware = hardware_of(partition.vm_size)
     hpc = is_hpc(partition, hardware)
     return NodeArrayPlan(
@@ -154,7 +162,14 @@ def _accounting(definition: Definition, cluster_name: str) -> AccountingPlan | N
     if isinstance(accounting, ExistingDatabase):
         return AccountingPlan(False, None, None, None, None, accounting.host, accounting.user, database)
     return AccountingPlan(
-        True, accounting.server_name, accounting.sku, accounting.storage_gib, MYSQL_VERSION, None, accounting.user, database
+        True,
+        accounting.server_name,
+        accounting.sku,
+        accounting.storage_gib,
+        MYSQL_VERSION,
+        None,
+        accounting.user,
+        database,
     )
 
 

@@ -9,7 +9,18 @@ from typing import Any
 from generator.plan.types import Asked, NodeHardware, Plan
 
 _LEFT_OUT = frozenset({"resolved"})
-_HARDWARE = ("vm_size", "known", "vcpus", "memory_gib", "arch", "gpu_count", "gpu_model", "infiniband_nics", "nvme_count", "quota_family")
+_HARDWARE = (
+    "vm_size",
+    "known",
+    "vcpus",
+    "memory_gib",
+    "arch",
+    "gpu_count",
+    "gpu_model",
+    "infiniband_nics",
+    "nvme_count",
+    "quota_family",
+)
 """What tells a VM size apart; its launch masks and variables stand in the jobs."""
 
 
@@ -24,7 +35,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, NodeHardware):
         return {name: getattr(value, name) for name in _HARDWARE}
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value) if field.name not in _LEFT_OUT}
+        return {
+            field.name: _plain(getattr(value, field.name)) for field in fields(value) if field.name not in _LEFT_OUT
+        }
     if isinstance(value, tuple):
         if value and all(isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) for item in value):
             return {item[0]: _plain(item[1]) for item in value}

@@ -16,15 +16,11 @@ def job_plans(definition: Definition, slurm: SlurmPlan, work: MountPlan) -> tupl
     """Validation jobs first, then training jobs, in the definition's order; `work` holds data and checkpoints."""
     validation = definition.jobs.validation
     wanted = validation if validation is not None else _fitting_validation(slurm)
-    return tuple(
-        plan
-        for job in (*wanted, *definition.jobs.training)
-        if (plan := _job(job, slurm, work)) is not None
-    )
+    return tuple(plan for job in (*wanted, *definition.jobs.training) if (plan := _job(job, slurm, work)) is not None)
 
 
 def partition_for(job: Job, wanted: Recipe, slurm: SlurmPlan) -> NodeArrayPlan | None:
-    """The named partition; else the first that fits: GPUs where the recipe needs them, the cheapest CPU size otherwise."""
+    """The named partition; else the first that fits: GPUs where the recipe needs them, else the cheapest size."""
     if job.partition is not None:
         return next((array for array in slurm.node_arrays if array.partition == job.partition), None)
     if wanted.needs_gpu:
@@ -40,7 +36,13 @@ def _fitting_validation(slurm: SlurmPlan) -> list[Job]:
         candidate = recipe(name)
         arrays = _arrays_to_validate(candidate, slurm) if candidate else []
         for array in arrays:
-            jobs.append(Job(recipe=name, partition=array.partition, name=f"{name}-{array.partition}" if len(arrays) > 1 else name))
+            jobs.append(
+                Job(
+                    recipe=name,
+                    partition=array.partition,
+                    name=f"{name}-{array.partition}" if len(arrays) > 1 else name,
+                )
+            )
     return jobs
 
 

@@ -26,7 +26,8 @@ DELEGATIONS: dict[SubnetRole, str] = {
     "netapp": "Microsoft.Netapp/volumes",
     "database": "Microsoft.DBforMySQL/flexibleServers",
 }
-_USES_NAT: frozenset[SubnetRole] = frozenset({"server", "compute"})
+# The hosts of Managed Lustre call Azure over the internet too.
+_USES_NAT: frozenset[SubnetRole] = frozenset({"server", "compute", "lustre"})
 
 
 def needed_roles(definition: Definition) -> tuple[SubnetRole, ...]:
@@ -46,10 +47,12 @@ def needed_roles(definition: Definition) -> tuple[SubnetRole, ...]:
 
 
 def lustre_prefix_length(definition: Definition) -> int:
-    """Prefix length of the Lustre subnet for the largest new file system; the largest published row beyond the table."""
-    capacity_tib = max((mount.size_tib for mount in definition.storage.mounts if isinstance(mount, LustreMount)), default=0)
+    """Prefix length of the Lustre subnet for the largest new file system; one bit more beyond the published table."""
+    capacity_tib = max(
+        (mount.size_tib for mount in definition.storage.mounts if isinstance(mount, LustreMount)), default=0
+    )
     rows = catalog.file_systems()["amlfs_subnet_prefix"]["rows"]
-    return next((row["prefix"] for row in rows if capacity_tib <= row["max_tib"]), rows[-1]["prefix"] - 1)
+    return int(next((row["prefix"] for row in rows if capacity_tib <= row["max_tib"]), rows[-1]["prefix"] - 1))
 
 
 def layout_of(definition: Definition) -> Layout | None:
@@ -77,7 +80,9 @@ def network_plan(definition: Definition, layout: Layout | None) -> NetworkPlan:
         vnet_group, vnet_name = names.resource_group(definition), f"{names.prefix(definition)}-vnet"
     hub = None
     if network.access == "hub" and network.hub is not None:
-        hub = HubPlan(asked_or(network.hub.vnet_id, HUB_VNET), network.hub.use_remote_gateway, tuple(network.hub.address_spaces))
+        hub = HubPlan(
+            asked_or(network.hub.vnet_id, HUB_VNET), network.hub.use_remote_gateway, tuple(network.hub.address_spaces)
+        )
     return NetworkPlan(
         is_new=existing is None,
         vnet_name=vnet_name,
@@ -93,9 +98,11 @@ def network_plan(definition: Definition, layout: Layout | None) -> NetworkPlan:
     )
 
 
-def _new_subnets(layout: Layout, nat_gateway: bool) -> tuple[SubnetPlan, ...]:  # noqa: FBT001 - one caller
+def _new_subnets(layout: Layout, nat_gateway: bool) -> tuple[SubnetPlan, ...]:
     return tuple(
-        SubnetPlan(role, SUBNET_NAMES[role], str(prefix), DELEGATIONS.get(role), uses_nat=nat_gateway and role in _USES_NAT)
+        SubnetPlan(
+            role, SUBNET_NAMES[role], str(prefix), DELEGATIONS.get(role), uses_nat=nat_gateway and role in _USES_NAT
+        )
         for role, prefix in layout.subnets.items()
     )
 

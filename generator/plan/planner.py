@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from generator import catalog
 from generator.model.definition import Definition
@@ -16,11 +17,14 @@ from generator.plan.types import (
     AdminPlan,
     Asked,
     JumpboxPlan,
+    LoginPlan,
     MarketplaceImage,
     MonitoringPlan,
     NetworkPlan,
+    NodeArrayPlan,
     Plan,
     ProjectPlan,
+    SchedulerPlan,
     SecretPlan,
     ServerPlan,
     SlurmPlan,
@@ -150,10 +154,12 @@ def _asked(admin: AdminPlan, network: NetworkPlan) -> tuple[Asked, ...]:
 
 def _carried(projects: Mapping[str, ProjectPlan], slurm: SlurmPlan) -> tuple[ProjectPlan, ...]:
     """The projects that travel with the deployment: those that a role runs, with the roles that run them."""
-    from dataclasses import replace
-
     users: dict[str, list[str]] = {}
-    nodes = [("scheduler", slurm.scheduler), ("login", slurm.login), *((array.name, array) for array in slurm.node_arrays)]
+    nodes: list[tuple[str, SchedulerPlan | LoginPlan | NodeArrayPlan]] = [
+        ("scheduler", slurm.scheduler),
+        ("login", slurm.login),
+        *((array.name, array) for array in slurm.node_arrays),
+    ]
     for role, node in nodes:
         for spec in node.specs:
             if role not in users.setdefault(spec.project, []):
@@ -170,9 +176,16 @@ def _variables(
     described = {value.variable: value.description for value in asked}
     result: dict[str, Variable] = {}
     for name, default in named:
-        result.setdefault(name, Variable(name, described.get(name, "Read by the definition."), secret=False, default=default, example=""))
+        result.setdefault(
+            name,
+            Variable(name, described.get(name, "Read by the definition."), secret=False, default=default, example=""),
+        )
     for value in asked:
-        result.setdefault(value.variable, Variable(value.variable, value.description, secret=False, default=None, example=""))
+        result.setdefault(
+            value.variable, Variable(value.variable, value.description, secret=False, default=None, example="")
+        )
     for secret in secrets:
-        result.setdefault(secret.variable, Variable(secret.variable, secret.description, secret=True, default=None, example=""))
+        result.setdefault(
+            secret.variable, Variable(secret.variable, secret.description, secret=True, default=None, example="")
+        )
     return tuple(result.values())

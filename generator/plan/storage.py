@@ -11,10 +11,19 @@ from generator.plan.types import LockerPlan, MountPlan
 _GIB_PER_TIB = 1024
 _EMPTY = dict.fromkeys(
     (
-        "size_gib", "address", "address_fact", "export_path", "mount_options", "service_level", "throughput_mibps",
-        "tier_mb_per_s_per_tib", "storage_account", "container", "zone",
+        "size_gib",
+        "address",
+        "address_fact",
+        "export_path",
+        "mount_options",
+        "service_level",
+        "throughput_mibps",
+        "tier_mb_per_s_per_tib",
+        "storage_account",
+        "container",
+        "zone",
     )
-)  # fmt: skip
+)
 
 
 def locker_plan(definition: Definition) -> LockerPlan:
@@ -53,38 +62,53 @@ def _mount(mount: LustreMount | NetAppMount | ExistingMount | BlobMount, definit
     name = names.mount_name(mount.path)
     if isinstance(mount, LustreMount):
         return _plan(
-            name, mount.path, "amlfs", "lustre",
+            name,
+            mount.path,
+            "amlfs",
+            "lustre",
             size_gib=mount.size_tib * _GIB_PER_TIB,
             address_fact=names.address_fact(name),
             export_path="",
             mount_options=default_mount_options("lustre"),
             tier_mb_per_s_per_tib=mount.tier,
             zone=mount.zone or _first_zone(definition.location),
-        )  # fmt: skip
+        )
     if isinstance(mount, BlobMount):
-        return _plan(name, mount.path, "blob", "blobfuse", storage_account=mount.storage_account, container=mount.container)
+        return _plan(
+            name, mount.path, "blob", "blobfuse", storage_account=mount.storage_account, container=mount.container
+        )
     return _file_system(name, mount.path, mount, definition)
 
 
-def _file_system(name: str, path: str, file_system: BuiltinNfs | NetApp | Existing, definition: Definition) -> MountPlan:
+def _file_system(
+    name: str, path: str, file_system: BuiltinNfs | NetApp | Existing, definition: Definition
+) -> MountPlan:
     if isinstance(file_system, BuiltinNfs):
         return _plan(name, path, "nfs", "nfs", size_gib=file_system.size_gb, export_path=path)
     if isinstance(file_system, NetApp):
         return _plan(
-            name, path, "anf", "nfs",
+            name,
+            path,
+            "anf",
+            "nfs",
             size_gib=file_system.size_tib * _GIB_PER_TIB,
             address_fact=names.address_fact(name),
             export_path=f"/{name}",
             mount_options=file_system.mount_options or default_mount_options("nfs"),
             service_level=file_system.service_level,
             zone=file_system.zone,
-        )  # fmt: skip
+        )
     return _plan(
-        name, path, "existing", file_system.protocol,
+        name,
+        path,
+        "existing",
+        file_system.protocol,
         address=file_system.address,
-        export_path=_lustre_path(file_system.export_path) if file_system.protocol == "lustre" else file_system.export_path,
+        export_path=_lustre_path(file_system.export_path)
+        if file_system.protocol == "lustre"
+        else file_system.export_path,
         mount_options=file_system.mount_options or default_mount_options(file_system.protocol),
-    )  # fmt: skip
+    )
 
 
 def _plan(name: str, path: str, kind: str, protocol: str, **values: object) -> MountPlan:

@@ -12,9 +12,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 Role = Literal["scheduler", "login", "execute"]
-SubnetRole = Literal[
-    "server", "compute", "endpoints", "bastion", "netapp", "lustre", "database"
-]
+SubnetRole = Literal["server", "compute", "endpoints", "bastion", "netapp", "lustre", "database"]
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 

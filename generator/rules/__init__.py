@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from generator.plan.types import Plan
     from generator.render.files import Files
     from generator.rules.base import Rule, Site
+    from generator.rules.capacity import PlanRule
 
 SUBJECTS = {
     "00": "the file",
@@ -97,7 +98,6 @@ def rules() -> tuple[Rule, ...]:
 def all_rules() -> tuple[RuleInfo, ...]:
     """What `explain`, `list rules` and docs/rules.md print: YAML, keys and types, and our rules, sorted by number."""
     from generator.model.errors import MODEL_RULES
-    from generator.rules.capacity import PLAN_RULES
     from generator.source_rules import SOURCE_RULES
 
     own = tuple(
@@ -110,7 +110,7 @@ def all_rules() -> tuple[RuleInfo, ...]:
             fix=rule.fix,
             source=rule.source,
         )
-        for rule in (*rules(), *PLAN_RULES)
+        for rule in (*rules(), *plan_rules())
     )
     return tuple(sorted((*SOURCE_RULES, *MODEL_RULES, *own), key=lambda info: (info.id[1:], info.id[0])))
 
@@ -127,11 +127,17 @@ def run(site: Site) -> Iterator[Problem]:
         yield from rule.check(site)
 
 
+@cache
+def plan_rules() -> tuple[PlanRule, ...]:
+    """The rules that look at the finished plan."""
+    from generator.rules import capacity, released
+
+    return (*capacity.PLAN_RULES, released.ChangedWithoutVersion())
+
+
 def check_plan(plan: Plan) -> Iterator[Problem]:
     """Problems that show only in derived figures; for definitions without errors."""
-    from generator.rules.capacity import PLAN_RULES
-
-    for rule in PLAN_RULES:
+    for rule in plan_rules():
         yield from rule.check_plan(plan)
 
 

@@ -12,6 +12,10 @@ from generator.rules.base import Rule, Site
 _TIB = 1024**4
 
 
+def _tib(size_bytes: int) -> str:
+    return f"{size_bytes / _TIB:.2f} TiB"
+
+
 class PlanRule(Rule):
     """A rule that needs derived figures; it runs when the definition has no errors."""
 
@@ -34,13 +38,13 @@ class CheckpointsDoNotFit(PlanRule):
     def check_plan(self, plan: Plan) -> Iterator[Problem]:
         for path, job in training_jobs(plan):
             figures = job.checkpoint
-            if figures and figures.capacity_bytes is not None and figures.needed_bytes > figures.capacity_bytes:
-                yield self.problem(
-                    path,
-                    f"training job '{job.name}' keeps {figures.kept} checkpoints of {figures.checkpoint_bytes / _TIB:.2f} TiB, "
-                    f"{figures.needed_bytes / _TIB:.2f} TiB in all; its file system has {figures.capacity_bytes / _TIB:.2f} TiB",
-                    self.fix,
-                )
+            if figures is None or figures.capacity_bytes is None or figures.needed_bytes <= figures.capacity_bytes:
+                continue
+            text = (
+                f"training job '{job.name}' keeps {figures.kept} checkpoints of {_tib(figures.checkpoint_bytes)}, "
+                f"{_tib(figures.needed_bytes)} in all; its file system has {_tib(figures.capacity_bytes)}"
+            )
+            yield self.problem(path, text, self.fix)
 
 
 class ModelDoesNotFit(PlanRule):
@@ -59,11 +63,11 @@ class ModelDoesNotFit(PlanRule):
                 continue
             needed = models.nodes_needed(shape, hardware)
             enough = f"it needs {needed}" if needed else "no number of these nodes holds it"
-            yield self.problem(
-                path,
-                f"the model {shape.name} of training job '{job.name}' does not fit {job.nodes} x {hardware.vm_size}; {enough}",
-                self.fix,
+            text = (
+                f"the model {shape.name} of training job '{job.name}' does not fit "
+                f"{job.nodes} x {hardware.vm_size}; {enough}"
             )
+            yield self.problem(path, text, self.fix)
 
 
 PLAN_RULES: tuple[PlanRule, ...] = (CheckpointsDoNotFit(), ModelDoesNotFit())

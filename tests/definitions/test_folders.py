@@ -44,15 +44,35 @@ def test_all_shipped_definitions_are_tested() -> None:
 
 def test_the_layout_of_the_folder(name: str) -> None:
     top = {path.parts[0] for path in rendered(name)}
-    expected = {"main.bicep", "main.bicepparam", "modules", "bootstrap", "cluster", "projects", "jobs", "effective.yaml", "manifest.json", "README.md", ".envrc.template"}  # fmt: skip
+    expected = {
+        "main.bicep",
+        "main.bicepparam",
+        "modules",
+        "bootstrap",
+        "cluster",
+        "projects",
+        "jobs",
+        "effective.yaml",
+        "manifest.json",
+        "README.md",
+        ".envrc.template",
+    }
     assert top == expected
 
 
 def test_the_manifest_names_every_file_with_its_digest(name: str) -> None:
     files = rendered(name)
     manifest = json.loads(files[PurePosixPath("manifest.json")].content)
-    digests = {str(path): hashlib.sha256(file.content).hexdigest() for path, file in files.items() if path.name != "manifest.json" or len(path.parts) > 1}
-    listed = {entry["path"]: entry["sha256"] for entry in manifest["files"]} if isinstance(manifest["files"], list) else manifest["files"]
+    digests = {
+        str(path): hashlib.sha256(file.content).hexdigest()
+        for path, file in files.items()
+        if path.name != "manifest.json" or len(path.parts) > 1
+    }
+    listed = (
+        {entry["path"]: entry["sha256"] for entry in manifest["files"]}
+        if isinstance(manifest["files"], list)
+        else manifest["files"]
+    )
     listed = {path: value["sha256"] if isinstance(value, dict) else value for path, value in listed.items()}
     assert listed == digests
 
@@ -100,7 +120,9 @@ def test_bicep_compiler(folder: Path) -> None:
 def test_every_shell_script_is_clean(folder: Path) -> None:
     scripts = [path for path in sorted(folder.rglob("*")) if path.is_file() and is_shell(path)]
     assert scripts
-    done = subprocess.run([str(SHELLCHECK), "-x", "-P", "SCRIPTDIR", *map(str, scripts)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(SHELLCHECK), "-x", "-P", "SCRIPTDIR", *map(str, scripts)], capture_output=True, text=True, check=False
+    )
     assert done.stdout == ""
     for script in scripts:
         shell = "sh" if script.read_bytes().startswith(b"#!/bin/sh") else "bash"
@@ -141,10 +163,23 @@ def test_two_builds_are_identical_wherever_and_whenever(name: str, tmp_path: Pat
     copy = tmp_path / "elsewhere" / path_of(name).name
     copy.parent.mkdir()
     copy.write_bytes(path_of(name).read_bytes())
-    environment = {"PATH": os.environ["PATH"], "LC_ALL": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu", "PYTHONHASHSEED": "4711", "HOME": "/nonexistent"}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "LC_ALL": "tr_TR.UTF-8",
+        "TZ": "Asia/Kathmandu",
+        "PYTHONHASHSEED": "4711",
+        "HOME": "/nonexistent",
+    }
     script = 'umask 077; exec "$0" -m generator build "$1" --out "$2"'
     environment["PYTHONPATH"] = str(assets.root())
-    done = subprocess.run(["sh", "-c", script, sys.executable, str(copy), str(tmp_path / "out")], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["sh", "-c", script, sys.executable, str(copy), str(tmp_path / "out")],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     built = tmp_path / "out" / name
     found = {PurePosixPath(path.relative_to(built)): path for path in built.rglob("*") if path.is_file()}

@@ -15,10 +15,49 @@ from generator.problems import locate
 from tests.definitions.build import NAMES, path_of
 
 WORDS = (
-    "null", "true", "-1", "0", "99999999999", "1.5", "''", "[]", "{}", "[1, 2]", "{a: b}", "x" * 300, "ünïcödé", "10.0.0.0/33",
-    "10.50.0.0/8", "0.0.0.0/0", "Standard_ND96isr_H100_v5", "Standard_Nope", "a_b", "../..", "/", "${HOME_NOT_SET}", "${", "&a [*a]", "!!python/object:os.system", "hpc",
-    "eastus", "atlantis", "existing", "anf", "amlfs", "nfs", "\"quoted\"", "- a", "? b", "%", "@", "`", "2026-01-01", "0x10", "1e3", ".inf",
-)  # fmt: skip
+    "null",
+    "true",
+    "-1",
+    "0",
+    "99999999999",
+    "1.5",
+    "''",
+    "[]",
+    "{}",
+    "[1, 2]",
+    "{a: b}",
+    "x" * 300,
+    "ünïcödé",
+    "10.0.0.0/33",
+    "10.50.0.0/8",
+    "0.0.0.0/0",
+    "Standard_ND96isr_H100_v5",
+    "Standard_Nope",
+    "a_b",
+    "../..",
+    "/",
+    "${HOME_NOT_SET}",
+    "${",
+    "&a [*a]",
+    "!!python/object:os.system",
+    "hpc",
+    "eastus",
+    "atlantis",
+    "existing",
+    "anf",
+    "amlfs",
+    "nfs",
+    '"quoted"',
+    "- a",
+    "? b",
+    "%",
+    "@",
+    "`",
+    "2026-01-01",
+    "0x10",
+    "1e3",
+    ".inf",
+)
 ALPHABET = string.ascii_letters + string.digits + " :-{}[]#&*!|>'\"%@`,?\n\t/.\\$"
 
 
@@ -48,7 +87,9 @@ def mutated(text: str, seed: int) -> str:
                 choose.shuffle(parts)
                 lines[index] = ", ".join(parts[: choose.randint(1, len(parts))])
             case _:
-                lines.insert(index, f"{choose.choice(['', '  ', '    '])}{choose.choice(['name', 'slurm', 'zone', 'x', 'size_tib', 'tier'])}: {choose.choice(WORDS)}")
+                indent = choose.choice(["", "  ", "    "])
+                key = choose.choice(["name", "slurm", "zone", "x", "size_tib", "tier"])
+                lines.insert(index, f"{indent}{key}: {choose.choice(WORDS)}")
     return "\n".join(lines) + "\n"
 
 

@@ -47,25 +47,121 @@ def test_a_short_definition_is_enough() -> None:
 
 
 CASES = [
-    ("locaton: eastus\n" + GOOD, "E0101 locaton", "the definition has no key 'locaton'", "did you mean 'location'?", (1, 1)),
-    (GOOD.replace("vm_size", "vm_sise"), "E0101 slurm.partitions.0.vm_sise", "partition 'htc' has no key 'vm_sise'", "did you mean 'vm_size'?", (5, 19)),
-    (GOOD.replace("location: eastus\n", ""), "E0102 location", "the definition needs the key 'location'", "for example location: southcentralus", (1, 1)),
-    (GOOD + "storage: {home: {size_gb: 5}}\n", "E0102 storage.home.type", "storage.home needs the key 'type'", "type: nfs | anf | existing", (6, 11)),
-    (GOOD.replace("name: x", "name: ${NOT_SET}"), "E0103 name", "name reads the environment variable NOT_SET, which is not set", "export NOT_SET=…, or write ${NOT_SET:-default}", (1, 7)),
-    (GOOD.replace("2}", '"2"}'), "E0104 slurm.partitions.0.max_nodes", "max_nodes of partition 'htc' must be a whole number (nodes), not '2'", "remove the quotes: 2", (5, 57)),
-    (GOOD.replace("2}", "2.5}"), "E0104 slurm.partitions.0.max_nodes", "max_nodes of partition 'htc' must be a whole number (nodes), not 2.5", None, (5, 57)),
-    (GOOD.replace("name: x", "name: 8.10"), "E0104 name", "name must be a text, not 8.10", 'put it in quotes: "8.10"', (1, 7)),
-    (GOOD + "  autoscale: yes\n", "E0104 slurm.autoscale", "slurm.autoscale must be true or false, not 'yes'", "write true", (6, 14)),
+    (
+        "locaton: eastus\n" + GOOD,
+        "E0101 locaton",
+        "the definition has no key 'locaton'",
+        "did you mean 'location'?",
+        (1, 1),
+    ),
+    (
+        GOOD.replace("vm_size", "vm_sise"),
+        "E0101 slurm.partitions.0.vm_sise",
+        "partition 'htc' has no key 'vm_sise'",
+        "did you mean 'vm_size'?",
+        (5, 19),
+    ),
+    (
+        GOOD.replace("location: eastus\n", ""),
+        "E0102 location",
+        "the definition needs the key 'location'",
+        "for example location: southcentralus",
+        (1, 1),
+    ),
+    (
+        GOOD + "storage: {home: {size_gb: 5}}\n",
+        "E0102 storage.home.type",
+        "storage.home needs the key 'type'",
+        "type: nfs | anf | existing",
+        (6, 11),
+    ),
+    (
+        GOOD.replace("name: x", "name: ${NOT_SET}"),
+        "E0103 name",
+        "name reads the environment variable NOT_SET, which is not set",
+        "export NOT_SET=…, or write ${NOT_SET:-default}",
+        (1, 7),
+    ),
+    (
+        GOOD.replace("2}", '"2"}'),
+        "E0104 slurm.partitions.0.max_nodes",
+        "max_nodes of partition 'htc' must be a whole number (nodes), not '2'",
+        "remove the quotes: 2",
+        (5, 57),
+    ),
+    (
+        GOOD.replace("2}", "2.5}"),
+        "E0104 slurm.partitions.0.max_nodes",
+        "max_nodes of partition 'htc' must be a whole number (nodes), not 2.5",
+        None,
+        (5, 57),
+    ),
+    (
+        GOOD.replace("name: x", "name: 8.10"),
+        "E0104 name",
+        "name must be a text, not 8.10",
+        'put it in quotes: "8.10"',
+        (1, 7),
+    ),
+    (
+        GOOD + "  autoscale: yes\n",
+        "E0104 slurm.autoscale",
+        "slurm.autoscale must be true or false, not 'yes'",
+        "write true",
+        (6, 14),
+    ),
     (GOOD + "network: bastion\n", "E0104 network", "network must be a mapping, not 'bastion'", None, (6, 10)),
-    (GOOD + "network: {allowed_sources: 10.0.0.0/8}\n", "E0104 network.allowed_sources", "network.allowed_sources must be a list, not '10.0.0.0/8'", "write a list: [a, b], or one `- item` per line", (6, 28)),
+    (
+        GOOD + "network: {allowed_sources: 10.0.0.0/8}\n",
+        "E0104 network.allowed_sources",
+        "network.allowed_sources must be a list, not '10.0.0.0/8'",
+        "write a list: [a, b], or one `- item` per line",
+        (6, 28),
+    ),
     (GOOD + "tags: {a: 1}\n", "E0104 tags.a", "tags.a must be a text, not 1", 'put it in quotes: "1"', (6, 11)),
-    (GOOD + "network: {access: bastoin}\n", "E0105 network.access", "network.access cannot be 'bastoin'", "did you mean 'bastion'?", (6, 19)),
-    (GOOD + "storage: {home: {type: cifs}}\n", "E0105 storage.home.type", "storage.home.type cannot be 'cifs'", "allowed: nfs, anf, existing", (6, 24)),
-    (GOOD + 'storage: {mounts: [{path: /d, type: amlfs, tier: "250", size_tib: 8}]}\n', "E0105 storage.mounts.0.tier", "tier of mount '/d' cannot be '250'", "write 250 without quotes", (6, 50)),
-    (GOOD.replace("2}", "2, zone: 1}"), "E0105 slurm.partitions.0.zone", "zone of partition 'htc' cannot be 1", 'write "1" in quotes', (5, 66)),
-    (GOOD.replace("2}", "0}"), "E0106 slurm.partitions.0.max_nodes", "max_nodes of partition 'htc' must be at least 1 (nodes), not 0", None, (5, 57)),
-    (GOOD.replace("    - {name: htc, vm_size: Standard_D2as_v5, max_nodes: 2}", "    []"), "E0106 slurm.partitions", "slurm.partitions must not be empty", None, (5, 5)),
-]  # fmt: skip
+    (
+        GOOD + "network: {access: bastoin}\n",
+        "E0105 network.access",
+        "network.access cannot be 'bastoin'",
+        "did you mean 'bastion'?",
+        (6, 19),
+    ),
+    (
+        GOOD + "storage: {home: {type: cifs}}\n",
+        "E0105 storage.home.type",
+        "storage.home.type cannot be 'cifs'",
+        "allowed: nfs, anf, existing",
+        (6, 24),
+    ),
+    (
+        GOOD + 'storage: {mounts: [{path: /d, type: amlfs, tier: "250", size_tib: 8}]}\n',
+        "E0105 storage.mounts.0.tier",
+        "tier of mount '/d' cannot be '250'",
+        "write 250 without quotes",
+        (6, 50),
+    ),
+    (
+        GOOD.replace("2}", "2, zone: 1}"),
+        "E0105 slurm.partitions.0.zone",
+        "zone of partition 'htc' cannot be 1",
+        'write "1" in quotes',
+        (5, 66),
+    ),
+    (
+        GOOD.replace("2}", "0}"),
+        "E0106 slurm.partitions.0.max_nodes",
+        "max_nodes of partition 'htc' must be at least 1 (nodes), not 0",
+        None,
+        (5, 57),
+    ),
+    (
+        GOOD.replace("    - {name: htc, vm_size: Standard_D2as_v5, max_nodes: 2}", "    []"),
+        "E0106 slurm.partitions",
+        "slurm.partitions must not be empty",
+        None,
+        (5, 5),
+    ),
+]
 
 
 @pytest.mark.parametrize(("text", "key", "message", "hint", "place"), CASES, ids=[case[1] for case in CASES])
@@ -84,7 +180,10 @@ def test_a_misspelt_required_key_is_reported_once() -> None:
 
 def test_all_problems_of_a_file_in_one_go() -> None:
     _, found = reading(
-        GOOD + "network: {access: vpn, addres_space: 10.0.0.0/16}\nserver: {os_disk_gb: big}\njobs: {training: [mpt, {recipe: mpt, nodez: 2}]}\n"
+        GOOD
+        + "network: {access: vpn, addres_space: 10.0.0.0/16}\n"
+        + "server: {os_disk_gb: big}\n"
+        + "jobs: {training: [mpt, {recipe: mpt, nodez: 2}]}\n"
     )
     assert sorted(value[0] for value in found.values()) == ["E0101", "E0101", "E0104", "E0105"]
 
@@ -104,20 +203,51 @@ def test_an_empty_section_means_its_defaults() -> None:
 
 
 def test_what_may_be_asked_for_at_deployment_stays_open() -> None:
-    result, found = reading(GOOD + "admin: {ssh_public_key: '${KEY}'}\nnetwork: {access: hub, hub: {vnet_id: '${HUB}'}}\n")
+    result, found = reading(
+        GOOD + "admin: {ssh_public_key: '${KEY}'}\nnetwork: {access: hub, hub: {vnet_id: '${HUB}'}}\n"
+    )
     assert found == {}
     assert result.definition is not None
 
 
 PLAIN: Any = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(
-        ["name", "location", "slurm", "partitions", "type", "home", "mounts", "storage", "path", "tier", "network", "jobs", "training", "zz"]), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "name",
+                    "location",
+                    "slurm",
+                    "partitions",
+                    "type",
+                    "home",
+                    "mounts",
+                    "storage",
+                    "path",
+                    "tier",
+                    "network",
+                    "jobs",
+                    "training",
+                    "zz",
+                ]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
     max_leaves=12,
-)  # fmt: skip
+)
 
 
-@given(st.dictionaries(st.sampled_from(["name", "location", "slurm", "storage", "network", "jobs", "tags", "admin", "zz"]), PLAIN, max_size=6))
+@given(
+    st.dictionaries(
+        st.sampled_from(["name", "location", "slurm", "storage", "network", "jobs", "tags", "admin", "zz"]),
+        PLAIN,
+        max_size=6,
+    )
+)
 @settings(max_examples=150, deadline=None)
 def test_any_data_gives_problems_or_a_definition(data: dict[str, Any]) -> None:
     result = read_model(data)

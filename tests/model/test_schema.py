@@ -38,7 +38,12 @@ def test_starters_fit_the_schema(preset: str, validator: Draft202012Validator) -
 
 @pytest.mark.parametrize(
     "change",
-    [{"nam": "x"}, {"slurm": {"partitions": []}}, {"network": {"access": "vpn"}}, {"storage": {"home": {"type": "nfs", "size_gb": "1"}}}],
+    [
+        {"nam": "x"},
+        {"slurm": {"partitions": []}},
+        {"network": {"access": "vpn"}},
+        {"storage": {"home": {"type": "nfs", "size_gb": "1"}}},
+    ],
     ids=lambda change: next(iter(change)),
 )
 def test_the_schema_refuses_what_the_model_refuses(change: dict[str, object], validator: Draft202012Validator) -> None:

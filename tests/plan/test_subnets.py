@@ -46,7 +46,9 @@ def test_a_given_prefix_is_kept() -> None:
     assert layout.subnets["compute"] == given_prefix
 
 
-@pytest.mark.parametrize("text", ["", "10.0.0.0", "10.0.0.0/33", "10.0.0.1/24", "10.0.0.0/", "a/b", "10.0.0.0/99", "::/64"])
+@pytest.mark.parametrize(
+    "text", ["", "10.0.0.0", "10.0.0.0/33", "10.0.0.1/24", "10.0.0.0/", "a/b", "10.0.0.0/99", "::/64"]
+)
 def test_what_is_no_network(text: str) -> None:
     assert parse_network(text) is None
 
