@@ -85,7 +85,7 @@ class DatabaseSku(Rule):
     def check(self, site: Site) -> Iterator[Problem]:
         accounting = site.definition.slurm.accounting
         if isinstance(accounting, NewDatabase) and not re.fullmatch(
-            r"Standard_(?:B\d{1,2}ms|B1s|[DE]\d{1,3}[a-z]{1,4}_v\d)", accounting.sku
+            r"Standard_(?:B\d{1,2}ms|B[12]s|[DE]\d{1,3}[a-z]{1,4}_v\d)", accounting.sku
         ):
             text = f"the database SKU {quoted(accounting.sku)} is not one of MySQL flexible servers"
             yield self.problem((*_ACCOUNTING, "sku"), text, "sku: Standard_B2ms")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from generator import catalog
+from generator.plan.names import mount_name
 from generator.problems import Problem, Related
 from generator.rules.base import Path, Rule, Site
 from generator.rules.look import figures, quoted
@@ -109,4 +110,31 @@ class NestedMountPoint(Rule):
                 )
 
 
-RULES: tuple[type[Rule], ...] = (NotAMountPoint, MountPointTwice, ReservedMountPoint, NestedMountPoint)
+class MountNamesClash(Rule):
+    id = "E0617"
+    summary = "Two mount points give the same resource name."
+    why = (
+        "File systems are named after their mount points, with every sign outside a-z and 0-9 as a hyphen; Azure and "
+        "the cluster template do not tell such names apart."
+    )
+    fix = "Choose mount points that differ in their letters and digits."
+    source = "https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        seen: dict[str, tuple[str, Path]] = {
+            key: (point, ("storage", key)) for key, point in (("home", "/shared"), ("sched", "/sched"))
+        }
+        for path, point in _points(site):
+            normal = _normal(point)
+            if normal is None or normal == "/":
+                continue
+            key = re.sub(r"[^a-z0-9]", "", mount_name(normal))
+            other = seen.setdefault(key, (normal, path))
+            if other[0] != normal:
+                problem = self.problem(
+                    path, f"the mount points {quoted(other[0])} and {quoted(normal)} give the same resource name"
+                )
+                yield replace(problem, related=(Related("the first one", other[1]),))
+
+
+RULES: tuple[type[Rule], ...] = (NotAMountPoint, MountPointTwice, ReservedMountPoint, NestedMountPoint, MountNamesClash)

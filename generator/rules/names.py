@@ -92,6 +92,28 @@ class ResourceGroupName(Rule):
         yield self.problem(("azure", "resource_group"), f"the resource group name {quoted(name)} {fault}")
 
 
+class ResourcePrefix(Rule):
+    id = "E0220"
+    summary = "The prefix of resource names does not fit all names that are made from it."
+    why = (
+        "Resource group, network, server and jumpbox take their names from it, so it has to keep the strictest of "
+        "their rules: 3 to 40 characters a-z, 0-9 and -, beginning with a letter."
+    )
+    fix = "Use 3 to 40 characters a-z, 0-9 and -, beginning with a letter, or leave the key out: the deployment's name."
+    source = "https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        name, rule = site.definition.azure.prefix, figures()["deployment_name"]
+        if name is None:
+            return
+        path = ("azure", "prefix")
+        if not rule["min"] <= len(name) <= rule["max"]:
+            text = f"the prefix {quoted(name)} has {len(name)} characters; {rule['min']} to {rule['max']} are allowed"
+            yield self.problem(path, text)
+        elif fault := _fault(name):
+            yield self.problem(path, f"the prefix {quoted(name)} {fault}", _hint(name, rule["max"]))
+
+
 class ClusterName(Rule):
     id = "E0203"
     summary = "The cluster name is not the same in CycleCloud, Slurm and host names."
@@ -195,6 +217,7 @@ class HostNameTooLong(Rule):
 RULES: tuple[type[Rule], ...] = (
     DeploymentName,
     ResourceGroupName,
+    ResourcePrefix,
     ClusterName,
     PartitionName,
     PartitionTwice,

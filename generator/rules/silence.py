@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from generator.problems import Problem, can_be_silenced
 from generator.rules.base import Path, Rule, Site
-from generator.rules.look import meant, quoted
+from generator.rules.look import quoted
 
 _SOURCE = "https://github.com/Azure/cyclecloud-slurm-workspace"
 
@@ -19,6 +19,12 @@ def _entries(site: Site) -> Iterator[tuple[Path, str, str]]:
 def _may_be_silenced(rule: str) -> bool:
     """Rules about silencing always count, too."""
     return can_be_silenced(rule) and rule[1:3] != "17"
+
+
+def _same_number(rule: str, known: frozenset[str]) -> str | None:
+    """A hint at the rule whose number was written; other likeness of ids means nothing."""
+    number = rule[1:9].upper().translate(str.maketrans("OIL", "011")) if rule[:1].isalpha() else rule[:8]
+    return next((f"did you mean '{each}'?" for each in sorted(known) if each[1:] == number), None)
 
 
 class UnknownRule(Rule):
@@ -34,7 +40,7 @@ class UnknownRule(Rule):
         known = rule_ids()
         for path, rule, _ in _entries(site):
             if rule not in known:
-                yield self.problem((*path, "rule"), f"there is no rule {quoted(rule)}", meant(rule, sorted(known)))
+                yield self.problem((*path, "rule"), f"there is no rule {quoted(rule)}", _same_number(rule, known))
 
 
 class NotSilenceable(Rule):

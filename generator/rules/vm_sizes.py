@@ -172,6 +172,25 @@ class ServerTooSmall(Rule):
             yield self.problem(("server", "vm_size"), text)
 
 
+class HeapTooLarge(Rule):
+    id = "E0416"
+    summary = "The heap of the server's Java process does not fit into the memory of its VM."
+    why = "The process is killed as soon as it uses its heap, or it does not start."
+    fix = "Lower server.java_heap_mb, or choose a VM size with more memory."
+    source = "https://learn.microsoft.com/azure/cyclecloud/how-to/install-manual"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        server = site.definition.server
+        facts = catalog.size_facts(server.vm_size)
+        if server.java_heap_mb is None or facts is None or facts.memory_gib is None:
+            return
+        if server.java_heap_mb >= facts.memory_gib * 1024:
+            text = (
+                f"a heap of {server.java_heap_mb} MB does not fit into the {facts.memory_gib:g} GiB of {server.vm_size}"
+            )
+            yield self.problem(("server", "java_heap_mb"), text, f"java_heap_mb: {int(facts.memory_gib * 512)}")
+
+
 class Retiring(Rule):
     id = "W0408"
     summary = "Azure has announced the end of the VM size."
@@ -256,6 +275,7 @@ RULES: tuple[type[Rule], ...] = (
     ImageVariant,
     CostlyServiceNode,
     ServerTooSmall,
+    HeapTooLarge,
     Retiring,
     NoZones,
     NoPremiumDisk,
