@@ -1,0 +1,95 @@
+"""Killed at any moment, the folder is the old one or the new one; several builds at once mix nothing."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from generator import output
+from tests.output.folders import assert_whole, files
+
+ROOT = Path(__file__).resolve().parents[2]
+KILLS = 22
+"""Per way of swapping; each takes about a tenth of a second."""
+
+
+def start(folder: Path, how: str) -> subprocess.Popen[bytes]:
+    """A process that builds without end."""
+    command = [sys.executable, "-m", "tests.output.builder", str(folder), how]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    return process
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """SIGKILL, which nothing can catch."""
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+@pytest.mark.parametrize("how", ["exchange", "renames"])
+def test_kill(tmp_path: Path, how: str) -> None:
+    """At random moments; the next run cleans up and builds."""
+    folder = tmp_path / "lab"
+    output.write(folder, files("a", count=30))
+    chance = random.Random(how)
+    interrupted = 0
+    for _ in range(KILLS):
+        process = start(folder, how)
+        time.sleep(chance.uniform(0, 0.03))
+        kill(process)
+        left = [entry for entry in tmp_path.iterdir() if entry != folder]
+        interrupted += bool(left)
+        if how == "exchange" or folder.exists():
+            assert_whole(folder, "a", "b")
+        output.write(folder, files("b", count=31))
+        assert_whole(folder, "b")
+        assert [entry.name for entry in tmp_path.iterdir()] == ["lab"]
+    assert interrupted >= KILLS // 4, "most kills hit no build; the test proves nothing"
+
+
+def test_readers_never_see_a_mixture(tmp_path: Path) -> None:
+    """Three builds at once, while somebody reads the manifest and a file of the same version."""
+    folder = tmp_path / "lab"
+    output.write(folder, files("a", count=30))
+    processes = [start(folder, "exchange") for _ in range(3)]
+    try:
+        end = time.monotonic() + 1.5
+        seen = set()
+        while time.monotonic() < end:
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)  # one version, whatever its name is later
+            try:
+                seen.add(_version(handle))
+            finally:
+                os.close(handle)
+            assert all(process.poll() is None for process in processes)
+    finally:
+        for process in processes:
+            kill(process)
+    assert seen - {None} == {"a", "b"}
+    output.write(folder, files("b", count=31))
+    assert_whole(folder, "b")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["lab"]
+
+
+def _version(handle: int) -> str | None:
+    """The version that two files of one folder agree on; None when the folder is being deleted already."""
+    try:
+        with open("d1/f1.txt", opener=lambda path, flags: os.open(path, flags, dir_fd=handle)) as file:
+            one = file.read(1)
+        with open("run.sh", opener=lambda path, flags: os.open(path, flags, dir_fd=handle)) as file:
+            other = file.read().split()[-1]
+    except FileNotFoundError:
+        return None
+    assert one == other
+    return one

@@ -1,0 +1,134 @@
+"""Sorting, silencing, suggestions, exit decisions, the table of exit codes."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from generator import errors
+from generator.problems import (
+    Problem,
+    RuleInfo,
+    can_be_silenced,
+    did_you_mean,
+    fails,
+    silence,
+    sort_problems,
+    suggestion,
+    unused_silences,
+)
+from generator.source import load
+from generator.source_rules import SOURCE_RULES
+
+SOURCE = load("a: 1\nb: 2\nc: {d: 3, e: 4}\n", "c.yaml", {})
+
+
+def problem(rule_id: str, *path: str, message: str = "wrong") -> Problem:
+    """A problem whose level follows from its id."""
+    level = {"E": "error", "W": "warning", "I": "info"}[rule_id[0]]
+    return Problem(rule_id, level, path, message)  # type: ignore[arg-type]
+
+
+def test_sorted_by_place_then_level_then_id() -> None:
+    """The order in which a reader meets them."""
+    given = [
+        problem("E0900", "c", "e"), problem("I0200", "b"), problem("W0300", "b"), problem("E0500", "b"),
+        problem("E0400", "b"), problem("E0901", "a"),
+    ]  # fmt: skip
+    assert [each.rule_id for each in sort_problems(given, SOURCE)] == [
+        "E0901",
+        "E0400",
+        "E0500",
+        "W0300",
+        "I0200",
+        "E0900",
+    ]
+
+
+def test_equal_problems_are_reported_once() -> None:
+    """Two rules or two rounds may find the same."""
+    assert len(sort_problems([problem("E0400", "a"), problem("E0400", "a")], SOURCE)) == 1
+
+
+def test_silence_takes_out_whole_rules_only() -> None:
+    """By id, with a reason."""
+    kept = silence([problem("E0400", "a"), problem("W0300", "a"), problem("E0400", "b")], [("E0400", "known")])
+    assert [each.rule_id for each in kept] == ["W0300"]
+
+
+@pytest.mark.parametrize(
+    ("rule_id", "expected"), [("E0001", False), ("E0101", False), ("E0201", True), ("W1201", True)]
+)
+def test_what_cannot_be_read_cannot_be_silenced(rule_id: str, expected: bool) -> None:
+    """There would be nothing to build."""
+    assert can_be_silenced(rule_id) is expected
+    assert (silence([problem(rule_id, "a")], [(rule_id, "no")]) == ()) is expected
+
+
+def test_unused_silences() -> None:
+    """A silence that silences nothing is worth a word."""
+    found = [problem("E0400", "a")]
+    assert unused_silences(found, [("E0400", "x"), ("W0300", "y")]) == ("W0300",)
+
+
+def test_strict_lets_warnings_fail() -> None:
+    """Notes never do."""
+    warning, note, error = problem("W0300", "a"), problem("I0200", "a"), problem("E0400", "a")
+    assert not fails([warning, note])
+    assert fails([warning], strict=True)
+    assert not fails([note], strict=True)
+    assert fails([error])
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("vm_sise", "vm_size"),
+        ("VM_SIZE", "vm_size"),
+        ("vm-size", "vm_size"),
+        ("maxnodes", "max_nodes"),
+        ("zzz", None),
+        ("", None),
+    ],
+)
+def test_did_you_mean(word: str, expected: str | None) -> None:
+    """Only when close."""
+    assert did_you_mean(word, ["name", "vm_size", "max_nodes"]) == expected
+
+
+def test_did_you_mean_keeps_the_case_of_the_allowed_word() -> None:
+    """VM sizes are compared without case."""
+    sizes = ["Standard_ND96asr_v4", "Standard_ND96amsr_A100_v4"]
+    assert did_you_mean("standard_nd96amsr_a100_v4", sizes) == sizes[1]
+    assert suggestion("Standard_ND96amsr_A10_v4", sizes) == f"did you mean '{sizes[1]}'?"
+    assert suggestion("x", sizes) is None
+
+
+def test_exit_codes_are_distinct_and_documented() -> None:
+    """A new error class that forgets the table fails here."""
+    classes = [
+        each
+        for _, each in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(each, errors.CycleForgeError) and each is not errors.CycleForgeError
+    ]
+    table = errors.exit_codes()
+    codes = [code for code, _ in table]
+    assert len(codes) == len(set(codes))
+    assert codes == sorted(codes)
+    assert all(when for _, when in table)
+    assert len({each.exit_code for each in classes}) == len(classes)
+    assert {each.exit_code for each in classes} | {0, errors.BUG, errors.INTERRUPTED, errors.OUTPUT_CLOSED} == set(
+        codes
+    )
+
+
+def test_source_rules_are_complete() -> None:
+    """`explain` prints all of it; ids are unique, sentences end with a full stop."""
+    assert len({rule.id for rule in SOURCE_RULES}) == len(SOURCE_RULES)
+    for rule in SOURCE_RULES:
+        assert isinstance(rule, RuleInfo)
+        assert rule.level == "error"
+        for text in (rule.summary, rule.why, rule.fix):
+            assert text.endswith("."), rule.id
+        assert rule.source == "" or rule.source.startswith("https://")
