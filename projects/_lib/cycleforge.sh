@@ -126,7 +126,7 @@ cf_role() {
 cf_os() {
     local id="" version="" like="" key value
     if [[ -r "${CF_ROOT}/etc/os-release" ]]; then
-        while IFS='=' read -r key value; do
+        while IFS='=' read -r key value || [[ -n "${key}" ]]; do
             value="${value#\"}" value="${value%\"}"
             case "${key}" in
                 ID) id="${value}" ;;

@@ -1,7 +1,7 @@
 """A small block layer for the NVMe tests: lsblk, blkid, wipefs, mdadm, mkfs.xfs, mount and umount over one JSON file.
 
 Run as a program by the fakes of `node.py`; the first argument is the name of the tool. Devices are entries of
-`$FAKE_STATE/devices.json`: name → {"kind", "model", "signature", "label", "uuid", "md", "mounted", "parent", "complete"}.
+`$FAKE_STATE/devices.json`: name → its kind, model, signature, label, members and so on.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ Nothing of the machine below is reachable: PATH holds only what stands in TOOLS 
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -15,9 +14,10 @@ from generator import assets
 from generator.projects import contents, read_project
 
 TOOLS = (
-    "awk bash cat chmod cmp cp cut date df env flock grep head kill ln ls mkdir mktemp mv printf readlink rm sed seq "
-    "sha256sum sleep sort stat tail timeout touch tr wc"
-).split()
+    "awk", "bash", "cat", "chmod", "cmp", "cp", "cut", "date", "df", "env", "false", "flock", "grep", "head", "kill",
+    "ln", "ls", "mkdir", "mktemp", "mv", "printf", "readlink", "rm", "sed", "seq", "sha256sum", "sleep", "sort",
+    "stat", "tail", "timeout", "touch", "tr", "wc",
+)  # fmt: skip
 A100 = "Standard_ND96amsr_A100_v4"
 H100 = "Standard_ND96isr_H100_v5"
 
@@ -193,7 +193,7 @@ class Node:
         found = {}
         for path in sorted(self.root.rglob("*")):
             if path.is_symlink():
-                found[str(path.relative_to(self.root))] = (0, 0, os.readlink(path))
+                found[str(path.relative_to(self.root))] = (0, 0, str(path.readlink()))
             elif path.is_file():
                 status = path.stat()
                 found[str(path.relative_to(self.root))] = (status.st_mode & 0o7777, status.st_ino, path.read_text())

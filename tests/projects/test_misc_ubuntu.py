@@ -102,7 +102,8 @@ def test_installed_kernels_and_drivers_are_held(node: Node) -> None:
     node.attribute("cycleforge.packages.hold", "python3, cuda-*")
     node.ok("20-package-holds.sh")
     assert held(node) == [
-        "linux-image-6.8.0-1030-azure", "linux-azure", "nvidia-driver-570-server", "libnvidia-compute-570", "doca-ofed", "python3",
+        "linux-image-6.8.0-1030-azure", "linux-azure", "nvidia-driver-570-server", "libnvidia-compute-570",
+        "doca-ofed", "python3",
     ]  # fmt: skip
     assert "0 newly held: none" in node.ok("20-package-holds.sh")
 

@@ -68,8 +68,9 @@ write_enroot_conf() {
         true) wanted[ENROOT_MOUNT_HOME]=y ;;
         false) wanted[ENROOT_MOUNT_HOME]=n ;;
     esac
-    while read -r line; do
-        key="${line%%[[:space:]]*}"
+    # The last line may lack its line end; it is a line all the same.
+    while IFS= read -r line || [[ -n "${line}" ]]; do
+        read -r key _ <<<"${line}" || true
         if [[ -z "${key}" || -z "${wanted[${key}]:-}" ]]; then
             content+="${line}"$'\n'
         elif [[ -z "${seen[${key}]:-}" ]]; then

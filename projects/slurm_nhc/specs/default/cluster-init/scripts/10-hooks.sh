@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # On the scheduler: job hooks for all nodes, in the folders that slurm.conf of cyclecloud-slurm 4.x names.
 set -euo pipefail
-
+# shellcheck source-path=SCRIPTDIR/../files source-path=SCRIPTDIR/../../../../../_lib source=cycleforge.sh disable=SC1091
+. "${CYCLECLOUD_SPEC_PATH}/files/cycleforge.sh"
 
 # Slurm runs several hooks in reverse alphabetical order, so ours comes before healthagent's 10-health_*.
 readonly NAME=20-cycleforge_health.sh

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # On nodes that run jobs: the health checks, their figures and their units.
 set -euo pipefail
-
+# shellcheck source-path=SCRIPTDIR/../files source-path=SCRIPTDIR/../../../../../_lib source=cycleforge.sh disable=SC1091
+. "${CYCLECLOUD_SPEC_PATH}/files/cycleforge.sh"
 
 readonly FILES="${CYCLECLOUD_SPEC_PATH}/files"
 readonly TARGET="${CF_ROOT}/opt/cycleforge/slurm_nhc"

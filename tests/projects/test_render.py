@@ -1,0 +1,107 @@
+"""`projects/` of the output folder, and the figures that travel in it."""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from generator import catalog
+from generator.errors import CannotRead
+from generator.plan.types import Plan, ProjectPlan
+from generator.projects import figures
+from generator.render import projects
+from tests import plans
+
+NAMES = ("misc_ubuntu", "misc_ndv4", "pyxis_enroot", "slurm_nhc")
+
+
+def shipped(*names: str) -> Plan:
+    source = PurePosixPath("projects")
+    return dataclasses.replace(
+        plans.minimal(),
+        projects=tuple(
+            ProjectPlan(name, "1.0.0", source / name, False, ("default",), ("htc",), "0" * 64) for name in names
+        ),
+    )
+
+
+def test_every_project_of_the_plan_and_no_other() -> None:
+    files = projects.render(shipped("misc_ubuntu", "slurm_nhc"))
+    assert {path.parts[:2] for path in files} == {("projects", "misc_ubuntu"), ("projects", "slurm_nhc")}
+    assert PurePosixPath("projects/misc_ubuntu/project.ini") in files
+
+
+def test_scripts_are_executable_and_data_is_not() -> None:
+    for path, file in projects.render(shipped(*NAMES)).items():
+        assert file.executable == (path.suffix == ".sh"), path
+
+
+def test_rendering_twice_gives_the_same_bytes_whatever_the_definition() -> None:
+    one = projects.render(shipped(*NAMES))
+    other = dataclasses.replace(shipped(*NAMES), name="other", location="westeurope")
+    assert projects.render(other) == one
+    assert list(projects.render(other)) == list(one)
+
+
+def test_all_four_fit_the_deployment_with_room_to_spare() -> None:
+    """The channel carries 1.25 MiB compressed; the projects without blobs stay below a tenth of it."""
+    content = b"".join(file.content for file in projects.render(shipped(*NAMES)).values())
+    assert len(gzip.compress(content)) < 128 * 1024
+
+
+def test_a_local_project_is_read_beside_the_definition(tmp_path: Path) -> None:
+    scripts = tmp_path / "mine/specs/default/cluster-init/scripts"
+    scripts.mkdir(parents=True)
+    (tmp_path / "mine/project.ini").write_text("[project]\nname = mine\nversion = 0.1.0\n")
+    (scripts / "10-x.sh").write_text("#!/bin/sh\n")
+    local = ProjectPlan("mine", "0.1.0", PurePosixPath("mine"), True, ("default",), ("htc",), "0" * 64)
+    plan = dataclasses.replace(plans.minimal(), projects=(local,))
+    assert [path.as_posix() for path in projects.render(plan, tmp_path)] == [
+        "projects/mine/project.ini", "projects/mine/specs/default/cluster-init/scripts/10-x.sh",
+    ]  # fmt: skip
+    with pytest.raises(CannotRead, match="'mine' lies beside the definition"):
+        projects.render(plan)
+
+
+# ---------------------------------------------------------------- figures
+
+
+def rows(table: str) -> list[list[str]]:
+    return [line.split("\t") for line in table.splitlines() if not line.startswith("#")]
+
+
+@pytest.mark.parametrize("table", [figures.node_base(), figures.health()])
+def test_tables_are_five_full_columns_for_all_sizes(table: str) -> None:
+    found = rows(table)
+    assert all(len(row) == 5 and all(row) for row in found)
+    keys = [(row[0], row[1]) for row in found]
+    assert len(keys) == len(set(keys))
+    assert {row[0] for row in found} >= {name.lower() for name in catalog.vm_size_names()}
+    table.encode("ascii")
+
+
+def test_every_figure_has_a_source_and_what_nobody_published_is_null() -> None:
+    for size, key, value, _, source in rows(figures.node_base()) + rows(figures.health()):
+        assert value == "null" or source != "null", (size, key, value)
+
+
+@pytest.mark.parametrize(
+    ("size", "key", "value"),
+    [
+        ("standard_nd96amsr_a100_v4", "nccl.floor_gb_s", "228"),
+        ("standard_nd96amsr_a100_v4", "gpu.copy_floor_gb_s", "21"),
+        ("standard_nd96isr_h100_v5", "nccl.message", "16G"),
+        ("standard_nd96isr_h200_v5", "nccl.floor_gb_s", "431"),
+        ("standard_nd96isr_h100_v5", "gpu.remap_uncorrectable_max", "512"),
+        ("standard_nd96isr_mi300x_v5", "gpu.vendor", "AMD"),
+        ("standard_hb120-64rs_v3", "cpu.threads", "64"),
+        ("standard_d4as_v5", "cpu.threads", "4"),
+        ("standard_nd96isr_h100_v5", "nvme.count", "8"),
+        ("*", "gpu.throttle_error_mask", str(0xE8)),
+    ],
+)
+def test_figures_are_those_of_the_catalogue(size: str, key: str, value: str) -> None:
+    assert [row[2] for row in rows(figures.health()) if row[:2] == [size, key]] == [value]

@@ -1,0 +1,166 @@
+"""What holds for every script of every project: it parses, shellcheck accepts it, it never does what harms a node."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from generator import assets
+from generator.projects import contents, read_project
+from tests.projects.conftest import MakeNode
+from tests.projects.node import Node
+
+PROJECTS = ("misc_ndv4", "misc_ubuntu", "pyxis_enroot", "slurm_nhc")
+SOURCES = sorted(assets.folder("projects").rglob("*.sh"))
+SHELLCHECK = Path(sys.executable).parent / "shellcheck"
+
+
+def code_of(path: Path) -> str:
+    """The script without its comments."""
+    return "\n".join(line for line in path.read_text().splitlines() if not line.lstrip().startswith("#"))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: f"{path.parents[4].name}-{path.name}")
+def test_bash_parses_it(path: Path) -> None:
+    assert subprocess.run(["bash", "-n", path], capture_output=True, check=False).stderr == b""
+
+
+@pytest.mark.parametrize("following", [[], ["--external-sources"]])
+def test_shellcheck_accepts_the_sources(following: list[str]) -> None:
+    result = subprocess.run([SHELLCHECK, *following, *SOURCES], capture_output=True, text=True, check=False)
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("project", PROJECTS)
+def test_shellcheck_accepts_the_rendered_project(tmp_path: Path, project: str) -> None:
+    """Without our .shellcheckrc and with the library in its place."""
+    scripts = []
+    for path, file in contents(read_project(assets.folder("projects") / project), shipped=True).items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(file.content)
+        if path.suffix == ".sh":
+            scripts.append(tmp_path / path)
+    for following in ([], ["--external-sources"]):
+        result = subprocess.run([SHELLCHECK, *following, *scripts], capture_output=True, text=True, check=False)
+        assert result.stdout == ""
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: f"{path.parents[4].name}-{path.name}")
+def test_scripts_start_strictly(path: Path) -> None:
+    text = path.read_text()
+    assert text.startswith("#!/usr/bin/env bash\n# ")
+    if path.parent.name == "scripts":
+        assert "\nset -euo pipefail\n" in text
+        assert re.search(r"^[0-9]{2}-[a-z-]+\.sh$", path.name)
+        assert text.endswith('cf_main main "$@"\n')
+        assert text.count('. "${CYCLECLOUD_SPEC_PATH}/files/cycleforge.sh"') == 1
+        assert "cf_step " in text
+
+
+FORBIDDEN = {
+    "starts or restarts Slurm's daemons": r"systemctl[^\n]*\b(re)?start[^\n]*slurm(d|ctld|dbd)|service slurm",
+    "gives everybody everything": r"chmod (-R )?0?777\b|-m 0?777\b",
+    "appends to a file": r">>",
+    "touches slurm.conf": r"slurm\.conf(?!\.)",
+    "kills by name": r"\bpkill\b|\bkillall\b",
+    "drops caches": r"drop_caches",
+    "wipes a disk": r"wipefs[^\n]*(\s-a\b|--all|--force)|\bdd\b\s",
+    "compares numbers as text": r"\[\[[^\]]*\s[<>]\s[^\]]*\]\]",
+    "runs text as code": r"\beval\b",
+    "downloads": r"\bwget\b|\bgit clone\b|curl[^\n]*https://",
+    "compiles": r"\bmake\b install|\./configure",
+    "waits for ever": r"while (true|:);|until false",
+}
+
+
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_no_script(what: str) -> None:
+    assert [path.name for path in SOURCES if re.search(FORBIDDEN[what], code_of(path))] == []
+
+
+def test_every_hanging_tool_has_a_limit() -> None:
+    """A call that waits for hardware or for Slurm stands behind `timeout`."""
+    tools = r"(nvidia-smi|scontrol|mdadm|mkfs\.\w+|blkid|lsblk|wipefs|mount|jetpack) "
+    unlimited = []
+    for path in SOURCES:
+        for line in code_of(path).splitlines():
+            if re.match(rf"\s*{tools}", line):
+                unlimited.append(f"{path.name}: {line.strip()}")
+    assert unlimited == []
+
+
+def test_every_attribute_is_in_the_table_and_the_other_way_round() -> None:
+    used = {
+        key for path in SOURCES for key in re.findall(r"\bcycleforge\.[a-z_]+(?:\.[a-z_]+)*", code_of(path))
+        if not key.endswith((".sh", ".conf")) and key != "cycleforge.sh"
+    }  # fmt: skip
+    table = (assets.folder("projects") / "README.md").read_text()
+    documented = set(re.findall(r"^\| `(cycleforge\.[a-z_.]+)`", table, re.MULTILINE))
+    assert {key for key in used if not key.startswith("cycleforge.blobfuse.")} == documented
+
+
+# ---------------------------------------------------------------- killed anywhere
+
+WRITERS = [
+    ("misc_ubuntu", "10-automatic-updates.sh"),
+    ("misc_ubuntu", "30-logs-and-cores.sh"),
+    ("misc_ubuntu", "50-limits.sh"),
+    ("misc_ndv4", "30-limits.sh"),
+    ("misc_ndv4", "50-nccl.sh"),
+    ("pyxis_enroot", "10-enroot.sh"),
+    ("slurm_nhc", "20-health.sh"),
+]
+
+
+def prepared(make_node: MakeNode, project: str) -> Node:
+    node = make_node(project)
+    node.vm_size("Standard_ND96amsr_A100_v4")
+    node.write("etc/needrestart/x", "")
+    node.write("etc/enroot/enroot.conf", "ENROOT_SCRATCH_PATH /mnt/enroot\nENROOT_MOUNT_HOME y\n")
+    node.write("etc/slurm/plugstack.conf.d/pyxis.conf", "required /opt/pyxis/spank_pyxis.so\n")
+    node.write("opt/pyxis/spank_pyxis.so", "")
+    node.attribute("cycleforge.health.deep_s", "0")
+    return node
+
+
+@pytest.mark.parametrize(("project", "script"), WRITERS)
+def test_a_kill_at_any_rename_is_healed_by_the_next_run(make_node: MakeNode, project: str, script: str) -> None:
+    whole = prepared(make_node, project)
+    whole.ok(script)
+    wanted = whole.content()
+    real_mv = (whole.bin / "mv").resolve()
+    renames, at = 1, 0
+    while at < renames:
+        for when in ("before", "after"):
+            node = prepared(make_node, project)
+            (node.state / "count").write_text("0")
+            act = f'{real_mv} "$@"' if when == "after" else ":"
+            node.fake(
+                "mv",
+                f"""n=$(( $(cat "$FAKE_STATE/count") + 1 )); echo $n >"$FAKE_STATE/count"
+if (( n == {at + 1} )); then {act}; kill -KILL $PPID; sleep 0.2; exit 1; fi
+exec {real_mv} "$@" """,
+            )
+            result = node.run(script)
+            if at == 0 and when == "before":
+                renames = len(prepared_renames(make_node, project, script))
+            assert result.returncode != 0
+            node.remove("mv")
+            node.link("mv")
+            node.ok(script)
+            assert node.content() == wanted
+        # Every third rename is enough: they all go through one function.
+        at += 3
+
+
+def prepared_renames(make_node: MakeNode, project: str, script: str) -> list[str]:
+    """The renames of an undisturbed run."""
+    node = prepared(make_node, project)
+    real_mv = (node.bin / "mv").resolve()
+    node.fake("mv", f'exec {real_mv} "$@"')
+    node.ok(script)
+    return node.calls("mv")
