@@ -77,6 +77,8 @@ take_over() {
     store facts.json "${CYCLEFORGE_FACTS}"
     store secrets.json "${CYCLEFORGE_SECRETS}"
     sync
+    arm=$(fact armEndpoint)
+    group="${arm%/}/subscriptions/$(fact subscriptionId)/resourceGroups/$(fact resourceGroup)"
     sha=$(fact payloadSha256)
     case "${sha}" in
     '' | *[!0-9a-f]*) die "payloadSha256 of the deployment is no sha256" ;;
@@ -86,7 +88,7 @@ take_over() {
 # A bearer token in a header file: a command line is no place for it.
 fetch_token() {
     curl -sS --noproxy '*' --max-time 10 -H Metadata:true -G -o "${scratch}/token.json" \
-        --data-urlencode "resource=$(fact armEndpoint)" \
+        --data-urlencode "resource=${arm}" \
         "${imds}/metadata/identity/oauth2/token?api-version=2018-02-01" 2>"${scratch}/why" || return 1
     token=$(json access_token <"${scratch}/token.json" 2>/dev/null) || return 1
     if [ -z "${token}" ]; then
@@ -99,9 +101,8 @@ fetch_token() {
 # fetch_chunk NAME: append the output `content` of one payload deployment; 1 = try again, 2 = hopeless.
 fetch_chunk() {
     fetch_token || return 1
-    arm=$(fact armEndpoint)
     code=$(curl -sS --max-time 60 -H "@${scratch}/header" -o "${scratch}/answer" -w '%{http_code}' \
-        "${arm%/}/subscriptions/$(fact subscriptionId)/resourceGroups/$(fact resourceGroup)/providers/Microsoft.Resources/deployments/$1?api-version=${api}" \
+        "${group}/providers/Microsoft.Resources/deployments/$1?api-version=${api}" \
         2>"${scratch}/why") || return 1
     if [ "${code}" != 200 ]; then
         printf 'HTTP %s: %s\n' "${code}" "$(json error message <"${scratch}/answer" 2>/dev/null | cut -c 1-300)" >"${scratch}/why"
@@ -178,31 +179,36 @@ start_unit() {
     systemctl restart --no-block "${unit}"
 }
 
-# Exit status of the program: 0 succeeded, 1 failed, 3 not yet.
+show() { "${here}/cycleforge-bootstrap" status || :; }
+
 wait_for_result() {
     deadline=$(($(date +%s) + wait_s))
     gone=0
     while :; do
-        result=0
-        "${here}/cycleforge-bootstrap" status >"${scratch}/summary" 2>&1 || result=$?
-        [ "${result}" -eq 3 ] || break
+        state=
+        [ ! -f "${home}/status.json" ] || state=$(json state <"${home}/status.json")
+        case "${state}" in
+        succeeded)
+            show
+            return
+            ;;
+        failed)
+            show >&2
+            die "the bootstrap failed; log: /var/log/cycleforge/bootstrap.log; again, after the fix: sudo cycleforge-bootstrap retry"
+            ;;
+        esac
         # Between two attempts of systemd the unit is down for ten seconds.
         if systemctl is-active --quiet "${unit}"; then gone=0; else gone=$((gone + 1)); fi
         if [ "${gone}" -ge 6 ]; then
-            cat "${scratch}/summary"
+            show >&2
             die "${unit} ended without a result; see: journalctl -u ${unit}"
         fi
         if [ "$(date +%s)" -ge "${deadline}" ]; then
-            cat "${scratch}/summary"
+            show >&2
             die "no result within ${wait_s} s; the bootstrap goes on: sudo cycleforge-bootstrap status"
         fi
         sleep "${pause_s}"
     done
-    if [ "${result}" -ne 0 ]; then
-        cat "${scratch}/summary" >&2
-        die "the bootstrap failed; log: /var/log/cycleforge/bootstrap.log; again, after the fix: sudo cycleforge-bootstrap retry"
-    fi
-    cat "${scratch}/summary"
 }
 
 main() {

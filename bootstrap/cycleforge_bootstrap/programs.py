@@ -49,7 +49,7 @@ def run(
     for secret in context.secrets.values():
         if any(str(secret) in argument for argument in argv):
             raise StepError("refused to put a secret on a command line", permanent=True)
-    name = Path(argv[0]).name + (" " + argv[1] if len(argv) > 1 else "")
+    name = " ".join([Path(argv[0]).name, *argv[1:3]])
     environment = _environment(context, more_environment or {})
     seconds = context.remaining(limit)
     started = time.monotonic()

@@ -140,25 +140,27 @@ def drop_records(context: Context, name: str, content: bytes) -> None:
     target = context.paths.records / name
     imported = target.with_name(name + ".imported")
     shred(imported)
-    beside = context.paths.server / ("." + name + ".cycleforge")
+    beside = context.paths.server / ("." + name)
     write_atomically(beside, content, 0o600)
     give_to_server(beside)
     beside.replace(target)
     waited_until = min(context.now() + 120, context.step_deadline)
     while not imported.exists():
         if context.now() >= waited_until:
-            shred(target)
+            clean_records(context)
             raise StepError("CycleCloud did not import {} within 120 s".format(target))
         context.sleep(2)
     shred(imported)
 
 
 def clean_records(context: Context) -> None:
-    """Remove what an interrupted run left in the import folder."""
-    for name in ("cycleforge_admin.json", "cycleforge_admin.json.imported"):
-        shred(context.paths.records / name)
-    shred(context.paths.server / ".cycleforge_admin.json.cycleforge")
-    shred(context.paths.server / "..cycleforge_admin.json.cycleforge.new")
+    """Remove what an interrupted run left in and beside the import folder: it may hold a password."""
+    for path in [*context.paths.records.glob("cycleforge_*"), *context.paths.server.glob(".*cycleforge_*")]:
+        # Taken away first, so that the server never reads a file that is being overwritten.
+        aside = context.paths.server / ".cycleforge_removed"
+        with contextlib.suppress(FileNotFoundError):
+            path.replace(aside)
+        shred(aside)
 
 
 def _exists(context: Context, kind: str, name: str) -> bool:

@@ -1,0 +1,23 @@
+# A systemctl that knows one unit: `restart` runs its ExecStart below the test's root, as systemd would.
+set -eu
+unit="${CYCLEFORGE_ROOT}/etc/systemd/system/cycleforge-bootstrap.service"
+pid="${FAKE_DIR}/unit.pid"
+printf 'systemctl %s\n' "$*" >>"${FAKE_DIR}/systemctl.log"
+case "$1" in
+restart)
+    [ -f "${unit}" ] || exit 5
+    command=$(sed -n 's/^ExecStart=//p' "${unit}")
+    if [ -n "${FAKE_BROKEN_UNIT:-}" ]; then command=/nonexistent; fi
+    # shellcheck disable=SC2086,SC2016 # ExecStart has arguments; the inner shell expands
+    setsid sh -c 'echo $$ >"$0.pid"; exec "$@"' "${FAKE_DIR}/unit" "${CYCLEFORGE_ROOT}"${command} \
+        >>"${FAKE_DIR}/journal" 2>&1 </dev/null &
+    ;;
+is-active)
+    [ ! -f "${pid}" ] || kill -0 "$(cat "${pid}")" 2>/dev/null
+    ;;
+stop)
+    if [ -f "${pid}" ]; then kill "$(cat "${pid}")" 2>/dev/null || :; fi
+    ;;
+daemon-reload | enable) ;;
+*) exit 1 ;;
+esac

@@ -1,0 +1,228 @@
+"""A server of the tests: a root folder with fakes in it, on which the rendered `start.sh` and program really run."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tarfile
+import zipfile
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from generator.render import bootstrap
+from generator.render.files import File, text
+from tests import plans
+from tests.bootstrap.fakes.site import Site
+
+if TYPE_CHECKING:
+    from generator.plan.types import Plan
+    from generator.render.files import Files
+
+FAKES = Path(__file__).parent / "fakes"
+PYTHON = os.environ.get("CYCLEFORGE_TEST_PYTHON", sys.executable)
+"""The Python that runs the program; set it to a 3.6 to test what EL 8 does."""
+
+ADMIN_PASSWORD = "a'd\"m`i$n\\ %p;a#ss&w(o)rd!é"
+DATABASE_PASSWORD = "d'b\"$(touch pwned)\\%%s é=1"
+TIME_SCALE = 0.01
+
+TEMPLATE = (
+    "[cluster minimal]\nFormLayout = selectionpanel\n    [[node scheduler]]\n    MachineType = $SchedulerMachineType\n"
+)
+LATE = {"configuration_slurm_accounting_password": "secret:databasePassword", "NFSAddress": "homeAddress"}
+
+
+def plan(**slurm: Any) -> Plan:
+    """The minimal plan with an accounting database and changes of its Slurm part."""
+    base = plans.minimal()
+    return replace(base, slurm=replace(base.slurm, accounting=plans.new_accounting(), **slurm))
+
+
+def carried() -> Files:
+    """Template, parameters and two projects, as other renderers make them."""
+    files: Files = {
+        PurePosixPath("cluster/minimal.txt"): text(TEMPLATE),
+        PurePosixPath("cluster/minimal.params.json"): text(
+            json.dumps({"SchedulerMachineType": "Standard_D4as_v5", "NFSAddress": None,
+                        "configuration_slurm_accounting_password": None})
+        ),
+    }  # fmt: skip
+    for name, blobs in (("misc_ubuntu", ""), ("pyxis_enroot", "\n[blobs]\nFiles = enroot.tar\n")):
+        folder = PurePosixPath("projects") / name
+        files[folder / "project.ini"] = text(f"[project]\nname = {name}\nversion = 1.0.0\ntype = application\n{blobs}")
+        scripts = folder / "specs/default/cluster-init/scripts"
+        files[scripts / "10-configure.sh"] = text("#!/bin/bash\ntrue\n", executable=True)
+        files[scripts / "20-more & more.sh"] = text("#!/bin/bash\nfalse\n", executable=True)
+    # Random enough not to be compressed away: the archive must need more than one chunk.
+    noise = b"".join(hashlib.sha256(bytes([i % 256, i // 256])).digest() for i in range(3000))
+    files[PurePosixPath("projects/pyxis_enroot/blobs/enroot.tar")] = File(noise)
+    return files
+
+
+class Server:
+    """One server VM. `site` is what it talks to; `deploy` is what the extension does; `run` is the unit alone."""
+
+    def __init__(self, folder: Path, the_plan: Plan | None = None, files: Files | None = None) -> None:
+        self.root = folder / "root"
+        self.fake = folder / "fake"
+        self.bin = folder / "bin"
+        for each in (self.root, self.fake, self.bin):
+            each.mkdir(parents=True)
+        self.plan = the_plan or plan()
+        self.files = bootstrap.render(self.plan, carried() if files is None else files, LATE)
+        self.packed = (carried() if files is None else files) | self.files
+        names = bootstrap.payload_chunks(self.files)
+        chunks = {Path(name).stem: self.files[PurePosixPath(name)].content for name in names}
+        chunks = {f"cycleforge-{stem}": content for stem, content in chunks.items()}
+        self.secrets = {"adminPassword": ADMIN_PASSWORD, "databasePassword": DATABASE_PASSWORD}
+        self.facts: dict[str, Any] = {
+            "subscriptionId": "22222222-2222-2222-2222-222222222222",
+            "tenantId": "33333333-3333-3333-3333-333333333333",
+            "resourceGroup": "minimal-rg", "location": "southcentralus", "cloud": "AzureCloud",
+            "storageAccount": "minimalabc", "storageSuffix": "core.windows.net", "container": "cyclecloud",
+            "lockerIdentityId": "/subscriptions/2/resourceGroups/minimal-rg/providers/x/userAssignedIdentities/locker",
+            "lockerIdentityClientId": "44444444-4444-4444-4444-444444444444",
+            "subnetId": "minimal-rg/minimal-vnet/compute",
+            "serverName": "minimal-server", "payloadDeployments": list(chunks), "homeAddress": "10.50.0.9",
+            "payloadSha256": bootstrap.payload_sha256(self.files), "databaseHost": "db.example",
+        }  # fmt: skip
+        self.site = Site(self.root, self.facts, chunks)
+        self.site.start()
+        self.facts["armEndpoint"] = self.site.url + "/"
+        self._install()
+
+    def _program(self, path: Path, source: str, interpreter: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!{interpreter}\n{(FAKES / source).read_text()}")
+        path.chmod(0o755)
+
+    def _install(self) -> None:
+        server = self.root / "opt/cycle_server"
+        (server / "config/data").mkdir(parents=True)
+        (server / "tools").mkdir()
+        self._program(server / "cycle_server", "program.sh", "/bin/bash")
+        self._program(self.bin / "jetpack", "program.sh", "/bin/bash")
+        self._program(self.bin / "systemctl", "systemctl.sh", "/bin/sh")
+        for name in ("curl", "base64", "shred", "tar", "grep", "sha256sum"):
+            self._program(self.bin / name, "recorded.sh", "/bin/sh")
+        self._program(self.fake / "cyclecloud", "program.sh", "/bin/bash")
+        (server / "config/cycle_server.properties").write_text(
+            "webServerMaxHeapSize=2048M\nwebServerPort=8080\nwebServerSslPort=8443\nwebServerClusterPort=9443\n"
+            "webServerEnableHttps=false\nwebServerJvmOptions=-Dx=y=z\n"
+        )
+        with zipfile.ZipFile(server / "tools/cyclecloud-cli.zip", "w") as archive:
+            install = 'set -e\n[ "$*" = --system ]\nmkdir -p "$CYCLEFORGE_ROOT/usr/local/bin"\n' \
+                      'cp -p "$FAKE_DIR/cyclecloud" "$CYCLEFORGE_ROOT/usr/local/bin/cyclecloud"\n'  # fmt: skip
+            archive.writestr("cyclecloud-cli-installer-8.9.1/install.sh", install)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the unit and the extension see; the addresses are those of the fakes."""
+        real = os.environ["PATH"]
+        return {
+            "PATH": f"{self.bin}:{real}", "FAKE_REAL_PATH": real, "FAKE_DIR": str(self.fake),
+            "FAKE_PORT": str(self.site.port), "CYCLEFORGE_ROOT": str(self.root), "CYCLEFORGE_PYTHON": PYTHON,
+            "CYCLEFORGE_IMDS": self.site.url, "CYCLEFORGE_BLOB": self.site.url, "CYCLEFORGE_PORTAL": self.site.url,
+            "CYCLEFORGE_TIME_SCALE": str(TIME_SCALE), "CYCLEFORGE_PAUSE_SECONDS": "0.1",
+            "CYCLEFORGE_FETCH_SECONDS": "4", "CYCLEFORGE_WAIT_SECONDS": "30",
+        }  # fmt: skip
+
+    # ------------------------------------------------------------ the extension
+
+    def script(self) -> Path:
+        """The script as the extension writes it: two lines of the deployment above our text."""
+        lines = ["#!/bin/sh"]
+        for name, value in (("FACTS", self.facts), ("SECRETS", self.secrets)):
+            encoded = base64.b64encode(json.dumps(value, ensure_ascii=False).encode()).decode()
+            lines.append(f"CYCLEFORGE_{name}={encoded}")
+        path = self.fake / "download/0/script.sh"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes("\n".join(lines).encode() + b"\n" + self.files[bootstrap.START].content)
+        path.chmod(0o500)
+        return path
+
+    def deploy(self, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run the extension to its end."""
+        return subprocess.run(["/bin/sh", str(self.script())], env=self.environment | environment, cwd=self.fake,
+                              capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+
+    # ------------------------------------------------------------ the unit alone
+
+    def unpack(self, **limits: Any) -> None:
+        """What start.sh does before it starts the unit; `limits` shortens steps, in seconds."""
+        home = self.root / "var/lib/cycleforge"
+        home.mkdir(parents=True, exist_ok=True)
+        (home / "facts.json").write_text(json.dumps(self.facts))
+        (home / "secrets.json").write_text(json.dumps(self.secrets))
+        content = b"".join(self.site.chunks.values())
+        target = self.root / "opt/cycleforge" / self.facts["payloadSha256"]
+        if not target.exists():
+            with tarfile.open(fileobj=BytesIO(content)) as tar:
+                tar.extractall(target, filter="fully_trusted")
+            (target.parent / "current").symlink_to(target.name)
+            units = self.root / "etc/systemd/system"
+            units.mkdir(parents=True)
+            shutil.copy(target / "bootstrap/cycleforge-bootstrap.service", units)
+        if limits:
+            path = target / "bootstrap/bootstrap.json"
+            config = json.loads(path.read_text())
+            config["limits"] |= limits
+            path.write_text(json.dumps(config))
+
+    def forget_result(self) -> None:
+        """As start.sh before a new run."""
+        (self.root / "var/lib/cycleforge/status.json").unlink(missing_ok=True)
+
+    def run(self, command: str = "run", give: str | None = None) -> subprocess.CompletedProcess[str]:
+        """The program, as the unit starts it."""
+        program = self.root / "opt/cycleforge" / self.facts["payloadSha256"] / "bootstrap/cycleforge-bootstrap"
+        # In a session of its own: `retry` would otherwise find the terminal of whoever runs the tests.
+        return subprocess.run([str(program), command], env=self.environment, capture_output=True, text=True, timeout=60,
+                              input=give, check=False, start_new_session=True)  # fmt: skip
+
+    def reboot(self) -> None:
+        """A tmpfs forgets; everything else stays."""
+        shutil.rmtree(self.root / "run", ignore_errors=True)
+
+    # ------------------------------------------------------------ looking
+
+    def status(self) -> dict[str, Any]:
+        """`status.json`."""
+        document: dict[str, Any] = json.loads((self.root / "var/lib/cycleforge/status.json").read_text())
+        return document
+
+    def step(self, name: str) -> dict[str, Any]:
+        """One step of the status file."""
+        return next(step for step in self.status()["steps"] if step["name"] == name)
+
+    def called(self, prefix: str) -> list[list[str]]:
+        """Arguments of every call of a faked program whose name and arguments begin so."""
+        calls = [[call["name"], *call["argv"]] for call in self.site.calls]
+        return [call for call in calls if " ".join(call).startswith(prefix)]
+
+    def everything_said(self) -> str:
+        """Every argument, environment value, log, journal and file that is left on the server."""
+        seen = [json.dumps([call["argv"], call["environment"]], ensure_ascii=False) for call in self.site.calls]
+        for folder in (self.root, self.fake):
+            for path in sorted(folder.rglob("*")):
+                if stat.S_ISREG(path.lstat().st_mode):
+                    seen.append(f"{path}\n{path.read_bytes().decode('utf-8', 'replace')}")
+        return "\n".join(seen)
+
+    def close(self) -> None:
+        """End what the test left running."""
+        pid = self.fake / "unit.pid"
+        if pid.exists():
+            with contextlib.suppress(ProcessLookupError, ValueError):
+                os.killpg(int(pid.read_text()), signal.SIGKILL)
+        self.site.stop()

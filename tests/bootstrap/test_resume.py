@@ -1,0 +1,202 @@
+"""Kills, reboots and second runs: nothing is done twice, nothing is left half done."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from generator.render import bootstrap
+from generator.render.files import File
+from tests.bootstrap.harness import DATABASE_PASSWORD, carried, plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.bootstrap.harness import Server
+
+CHANGING = (
+    "cycle_server start", "cycle_server stop", "cyclecloud account create", "cyclecloud project upload",
+    "cyclecloud import_template", "cyclecloud import_cluster", "cyclecloud start_cluster", "cycle_server run_action",
+)  # fmt: skip
+
+
+def changes(server: Server) -> list[list[str]]:
+    """Calls that change something on the server."""
+    return [call for prefix in CHANGING for call in server.called(prefix)]
+
+
+def state_of(server: Server) -> dict[str, Any]:
+    """What the site holds, for comparison."""
+    site = server.site
+    return copy.deepcopy({"users": site.users, "keys": site.keys, "account": site.account, "blobs": site.blobs,
+                          "templates": site.templates, "clusters": site.clusters,
+                          "projects": site.known_projects})  # fmt: skip
+
+
+def full(make_server: Callable[..., Server]) -> Server:
+    """A server with every step there is."""
+    return make_server(plan(pin_project=True, start_cluster=True))
+
+
+@pytest.mark.parametrize("moment", ["kill_before", "kill_after"])
+def test_power_cut_at_every_change(make_server: Callable[..., Server], moment: str) -> None:
+    server = full(make_server)
+    server.unpack()
+    cuts = (
+        "cycle_server stop", "cycle_server start", "cyclecloud $", "cyclecloud account list", "cyclecloud account show",
+        "cyclecloud account create", "cycle_server execute SELECT Name, State FROM Cloud.Locker",
+        "cycle_server execute SELECT Name FROM Cloud.Project", "cyclecloud project upload",
+        "cyclecloud import_template", "cyclecloud import_cluster", "cycle_server execute SELECT Name, MachineType",
+        "cyclecloud start_cluster", "cycle_server execute SELECT Name, Status",
+    )  # fmt: skip
+    for number, cut in enumerate(cuts):
+        setattr(server.site.faults, moment, cut.replace("cycle_server execute ", "cycle_server execute json "))
+        result = server.run()
+        assert result.returncode == -9, f"not cut at {cut}: {result.stdout}"
+        assert server.status()["state"] == "running"
+        assert server.status()["runs"] == number + 1
+        server.reboot()
+    assert server.run().returncode == 0
+    assert server.status()["runs"] == len(cuts) + 1
+    # The server restarted although the properties were already written when the power went.
+    assert server.site.running
+    other = full(make_server)
+    other.unpack()
+    assert other.run().returncode == 0
+    assert state_of(server) == state_of(other)
+    assert len(server.called("cyclecloud account create")) == (2 if moment == "kill_before" else 1)
+
+
+@pytest.mark.parametrize("step", ["admin", "key"])
+def test_power_cut_while_records_wait_for_import(server: Server, step: str) -> None:
+    server.unpack()
+    server.site.faults.no_import = 10**6
+    program = server.root / "opt/cycleforge" / server.facts["payloadSha256"] / "bootstrap/cycleforge-bootstrap"
+    record = server.root / f"opt/cycle_server/config/data/cycleforge_{step}.json"
+    if step == "key":
+        server.site.users["ccadmin"] = server.secrets["adminPassword"]
+        server.site.settings["cycleserver.installation.complete"] = True
+    with subprocess.Popen([str(program), "run"], env=server.environment, stdout=subprocess.DEVNULL) as process:
+        for _ in range(1000):
+            if record.exists():
+                break
+            try:
+                process.wait(timeout=0.01)
+            except subprocess.TimeoutExpired:
+                continue
+        assert record.exists()
+        assert not record.stat().st_mode & 0o077, "a password lies in it"
+        process.kill()
+    server.site.faults.no_import = 0
+    server.reboot()
+    result = server.run()
+    assert result.returncode == 0, result.stdout
+    assert not list(record.parent.iterdir())
+    assert server.site.users == {"ccadmin": server.secrets["adminPassword"]}
+
+
+def test_second_run_changes_nothing(make_server: Callable[..., Server]) -> None:
+    server = full(make_server)
+    server.unpack()
+    assert server.run().returncode == 0
+    before, count = state_of(server), len(changes(server))
+    calls = len(server.site.calls)
+    assert server.run().returncode == 0, "every boot starts the unit"
+    assert len(server.site.calls) == calls, "a finished bootstrap does not even ask"
+    server.forget_result()
+    server.unpack()
+    assert server.run().returncode == 0
+    assert state_of(server) == before
+    assert len(changes(server)) == count
+    assert {step["message"] for step in server.status()["steps"] if step["name"] != "login"} == {"nothing to do"}
+
+
+def test_terminated_cluster_is_not_started_again(make_server: Callable[..., Server]) -> None:
+    server = full(make_server)
+    server.unpack()
+    assert server.run().returncode == 0
+    server.site.clusters["minimal"]["started"] = False
+    server.forget_result()
+    server.unpack()
+    assert server.run().returncode == 0
+    assert server.site.clusters["minimal"]["started"] is False
+
+
+@pytest.mark.parametrize("what", ["template", "parameters", "fact", "secret"])
+def test_changed_cluster_is_imported_with_force(server: Server, what: str) -> None:
+    server.unpack()
+    assert server.run().returncode == 0
+    folder = server.root / "opt/cycleforge" / server.facts["payloadSha256"] / "cluster"
+    if what == "template":
+        path = folder / "minimal.txt"
+        path.write_text(path.read_text() + "# changed\n")
+    elif what == "parameters":
+        path = folder / "minimal.params.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"New": 1}))
+    elif what == "fact":
+        server.facts["homeAddress"] = "10.50.0.10"
+    else:
+        server.secrets["databasePassword"] = DATABASE_PASSWORD + "2"
+    server.forget_result()
+    server.unpack()
+    assert server.run().returncode == 0
+    imports = server.called("cyclecloud import_cluster")
+    assert ["--force" in call for call in imports] == [False, True]
+    assert len(server.called("cyclecloud import_template")) == (2 if what == "template" else 1)
+    assert len(server.called("cyclecloud project upload")) == 2
+    assert len(server.called("cyclecloud account create")) == 1
+
+
+def test_deleted_cluster_comes_back(server: Server) -> None:
+    server.unpack()
+    assert server.run().returncode == 0
+    server.site.clusters.clear()
+    server.forget_result()
+    server.unpack()
+    assert server.run().returncode == 0
+    assert list(server.site.clusters) == ["minimal"]
+
+
+def test_only_what_is_missing_in_the_locker_is_uploaded(server: Server) -> None:
+    server.unpack()
+    assert server.run().returncode == 0
+    del server.site.blobs["projects/misc_ubuntu/1.0.0/default/cluster-init/scripts/10-configure.sh"]
+    server.site.blobs["projects/pyxis_enroot/blobs/enroot.tar"] = b"stale"
+    server.forget_result()
+    server.unpack()
+    assert server.run().returncode == 0
+    uploads = [Path(call["folder"]).name for call in server.site.calls if call["argv"][:2] == ["project", "upload"]]
+    assert uploads == ["misc_ubuntu", "pyxis_enroot", "misc_ubuntu", "pyxis_enroot"]
+
+
+def test_redeployment_with_other_content_runs_again(server: Server) -> None:
+    assert server.deploy().returncode == 0
+    files = carried()
+    path = next(path for path in files if path.name == "minimal.txt")
+    changed = {**files, path: File(files[path].content + b"# two\n")}
+    again = bootstrap.render(server.plan, changed, {"NFSAddress": "homeAddress"})
+    server.site.chunks = {
+        f"cycleforge-payload-{number:02}": again[bootstrap.PAYLOAD / f"payload-{number:02}.bin"].content
+        for number in range(len(bootstrap.payload_chunks(again)))
+    }
+    server.facts["payloadSha256"] = bootstrap.payload_sha256(again)
+    result = server.deploy()
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert server.site.clusters["minimal"]["text"].endswith("# two\n")
+    assert (server.root / "opt/cycleforge/current").resolve().name == server.facts["payloadSha256"]
+
+
+def test_two_runs_at_once(server: Server) -> None:
+    server.unpack()
+    server.site.faults.slow_start = 20
+    program = server.root / "opt/cycleforge" / server.facts["payloadSha256"] / "bootstrap/cycleforge-bootstrap"
+    with subprocess.Popen([str(program), "run"], env=server.environment, stdout=subprocess.DEVNULL) as process:
+        while not (server.root / "var/lib/cycleforge/status.json").exists():
+            assert process.poll() is None
+        assert server.run().returncode == 4
+        process.kill()

@@ -1,0 +1,102 @@
+"""No secret on a command line, in an environment, in a log or in any file that stays."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.bootstrap.fakes.site import TOKEN
+from tests.bootstrap.harness import ADMIN_PASSWORD, DATABASE_PASSWORD, plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.bootstrap.harness import Server
+
+FRAGMENTS = ("w(o)rd", "touch pwned")
+"""Parts of the passwords without any character that is ever quoted, so every spelling of them contains these."""
+
+
+def traces(server: Server, *more: str) -> list[str]:
+    """Secrets, or recognisable parts of them, that are still to be found, with the text around them."""
+    seen = "\n".join([server.everything_said(), *more])
+    needles = [*FRAGMENTS, TOKEN]
+    for secret in (ADMIN_PASSWORD, DATABASE_PASSWORD):
+        needles += [secret, json.dumps(secret), base64.b64encode(secret.encode()).decode()]
+        needles.append(base64.b64encode(f"ccadmin:{secret}".encode()).decode())
+    needles.append(base64.b64encode(json.dumps(server.secrets, ensure_ascii=False).encode()).decode())
+    return [f"{needle!r}: {seen[at - 80 : at + 40]!r}" for needle in needles if (at := seen.find(needle)) >= 0]
+
+
+def test_success_leaves_no_trace(make_server: Callable[..., Server]) -> None:
+    server = make_server(plan(pin_project=True, start_cluster=True))
+    server.site.faults.account_refused = 1
+    result = server.deploy()
+    assert result.returncode == 0, result.stderr
+    assert server.site.users["ccadmin"] == ADMIN_PASSWORD, "the secrets did arrive"
+    assert traces(server, result.stdout, result.stderr) == []
+    recorded = (server.fake / "recorded.log").read_text()
+    assert "curl " in recorded
+    assert "-H @" in recorded
+    assert not (server.fake / "pwned").exists()
+    assert not (server.root / "var/lib/cycleforge/secrets.json").exists()
+    assert not (server.root / "run/cycleforge/cyclecloud.ini").exists()
+
+
+@pytest.mark.parametrize("fault", ["account_refused", "cluster_refused", "initialize_only", "list_refused"])
+def test_failure_leaves_no_trace(server: Server, fault: str) -> None:
+    setattr(server.site.faults, fault, 10**6)
+    server.unpack(steps={"account": 20, "cluster": 20, "project-misc_ubuntu": 20, "login": 60})
+    result = server.run()
+    assert result.returncode == (0 if fault == "initialize_only" else 1)
+    assert traces(server, result.stdout, result.stderr) == []
+
+
+def test_defect_of_ours_leaves_no_trace(server: Server) -> None:
+    """A traceback is logged with the secrets taken out."""
+    server.unpack()
+    program = server.root / "opt/cycleforge" / server.facts["payloadSha256"] / "bootstrap/cycleforge_bootstrap/site.py"
+    source = program.read_text()
+    program.write_text(source.replace('    drop_records(context, "cycleforge_admin.json"',
+                                      '    raise RuntimeError(str(records))\n    drop_records(context, ""',
+    ))  # fmt: skip
+    assert program.read_text() != source
+    result = server.run()
+    assert result.returncode == 1
+    assert "defect of CycleForge" in server.status()["hint"]
+    assert "RuntimeError" in server.status()["message"]
+    assert traces(server, result.stdout, result.stderr) == []
+
+
+def test_program_that_repeats_the_password(server: Server) -> None:
+    """What a program prints goes into log and status only without the secrets."""
+    server.unpack(steps={"login": 30})
+    server.site._account = lambda *_: {"status": 1, "errors": f"bad: {server.secrets}\n{ADMIN_PASSWORD}\n"}  # type: ignore[method-assign]
+    result = server.run()
+    assert result.returncode == 1
+    assert "***" in result.stdout
+    assert traces(server, result.stdout, result.stderr) == []
+
+
+def test_files_with_secrets_are_private_while_they_are_needed(server: Server) -> None:
+    server.site.faults.kill_before = "cyclecloud import_cluster"
+    assert server.deploy().returncode == 1
+    home = server.root / "var/lib/cycleforge"
+    runtime = server.root / "run/cycleforge"
+    for path in (home / "secrets.json", runtime / "cyclecloud.ini", runtime / "minimal.params.json"):
+        assert path.stat().st_mode & 0o777 == 0o600, path
+    assert home.stat().st_mode & 0o777 == 0o700
+    assert server.run().returncode == 0, "the boot after a power cut needs them"
+    assert traces(server) == []
+
+
+def test_a_secret_never_reaches_an_argument(server: Server) -> None:
+    """The program refuses it itself, whatever a later change tries."""
+    server.unpack()
+    server.secrets["adminPassword"] = "azure-storage"
+    (server.root / "var/lib/cycleforge/secrets.json").write_text(json.dumps(server.secrets))
+    assert server.run().returncode == 1
+    assert "refused to put a secret on a command line" in server.status()["message"]

@@ -1,0 +1,177 @@
+"""start.sh, as the extension runs it: fetch, verify, start, wait, and pass the result on."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from generator.render import bootstrap
+from tests.bootstrap.harness import ADMIN_PASSWORD
+
+if TYPE_CHECKING:
+    from tests.bootstrap.harness import Server
+
+ALWAYS = 10**6
+
+
+def test_deployment_ends_well(server: Server) -> None:
+    assert len(server.facts["payloadDeployments"]) == 2
+    result = server.deploy()
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "CycleForge bootstrap of minimal: succeeded" in result.stdout
+    log = (server.fake / "systemctl.log").read_text().splitlines()
+    assert log[:4] == [
+        "systemctl stop cycleforge-bootstrap.service",
+        "systemctl daemon-reload",
+        "systemctl enable cycleforge-bootstrap.service",
+        "systemctl restart --no-block cycleforge-bootstrap.service",
+    ]
+    assert not (server.fake / "download/0/script.sh").exists()
+    home = server.root / "var/lib/cycleforge"
+    assert home.stat().st_mode & 0o777 == 0o700
+    current = server.root / "opt/cycleforge/current"
+    assert current.resolve().name == server.facts["payloadSha256"]
+    link = server.root / "usr/local/sbin/cycleforge-bootstrap"
+    assert str(link.readlink()) == "/opt/cycleforge/current/bootstrap/cycleforge-bootstrap"
+
+
+def test_payload_arrives_as_it_was_rendered(server: Server) -> None:
+    server.deploy()
+    target = (server.root / "opt/cycleforge/current").resolve()
+    files = {PurePosixPath(p.relative_to(target).as_posix()): p for p in target.rglob("*") if p.is_file()}
+    wanted = {path: file for path, file in server.packed.items() if path.parent != bootstrap.PAYLOAD}
+    for path in bootstrap.NOT_CARRIED:
+        del wanted[path]
+    assert files.keys() == wanted.keys()
+    for path, file in wanted.items():
+        assert files[path].read_bytes() == file.content
+        assert bool(files[path].stat().st_mode & 0o100) == file.executable
+
+
+def test_second_deployment_of_the_same_content(server: Server) -> None:
+    assert server.deploy().returncode == 0
+    calls = len(server.called("cyclecloud account create")), len(server.called("cyclecloud project upload"))
+    result = server.deploy()
+    assert result.returncode == 0
+    assert "already unpacked" in result.stdout
+    assert calls == (len(server.called("cyclecloud account create")), len(server.called("cyclecloud project upload")))
+
+
+@pytest.mark.parametrize("faults", [{"no_token": 2, "arm_refused": 1, "arm_running": 1, "arm_no_output": 1}])
+def test_role_and_outputs_that_come_late(server: Server, faults: dict[str, Any]) -> None:
+    for name, value in faults.items():
+        setattr(server.site.faults, name, value)
+    result = server.deploy()
+    assert result.returncode == 0, result.stderr
+    for text in ("metadata gave no token", "HTTP 403: The client does not have authorization", "still Running",
+                 "no output named content yet"):  # fmt: skip
+        assert text in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("faults", "message"),
+    [
+        ({"arm_refused": ALWAYS}, r"payload cycleforge-payload-00 not read within 1 s: HTTP 403.*does not have author"),
+        ({"no_token": ALWAYS}, r"not read within 1 s: instance metadata gave no token"),
+        ({"arm_missing": "cycleforge-payload-01"}, r"payload-01 not read within 1 s: HTTP 404: .*could not be found"),
+        ({"arm_failed": "cycleforge-payload-01"}, r"payload cycleforge-payload-01: the deployment is Failed"),
+        ({"damaged_chunk": True}, r"payload is damaged: its sha256 is [0-9a-f]{64}, the deployment says [0-9a-f]{64}"),
+    ],
+)  # fmt: skip
+def test_payload_that_cannot_be_had(server: Server, faults: dict[str, Any], message: str) -> None:
+    for name, value in faults.items():
+        setattr(server.site.faults, name, value)
+    result = server.deploy(CYCLEFORGE_FETCH_SECONDS="1")
+    assert result.returncode == 1
+    assert re.search(message, result.stderr), result.stderr
+    assert not (server.root / "opt/cycleforge/current").exists()
+    assert not (server.fake / "download/0/script.sh").exists()
+
+
+def test_nobody_answers(server: Server) -> None:
+    server.site.stop()
+    result = server.deploy(CYCLEFORGE_FETCH_SECONDS="1")
+    assert result.returncode == 1
+    assert "curl:" in result.stderr
+
+
+def test_failed_bootstrap_fails_the_deployment(server: Server) -> None:
+    server.site.faults.list_refused = ALWAYS
+    server.facts["cloud"] = "AzureMoonCloud"
+    result = server.deploy()
+    assert result.returncode == 1
+    assert "error: step 'account': CycleCloud has no environment for the cloud 'AzureMoonCloud'" in result.stderr
+    assert "sudo cycleforge-bootstrap retry" in result.stderr
+
+
+def test_bootstrap_without_end(server: Server) -> None:
+    server.site.faults.slow_start = ALWAYS
+    result = server.deploy(CYCLEFORGE_WAIT_SECONDS="1")
+    assert result.returncode == 1
+    assert "no result within 1 s; the bootstrap goes on" in result.stderr
+    assert "CycleForge bootstrap of minimal: running" in result.stderr
+
+
+def test_unit_that_does_not_start(server: Server) -> None:
+    result = server.deploy(FAKE_BROKEN_UNIT="1")
+    assert result.returncode == 1
+    assert "ended without a result; see: journalctl -u cycleforge-bootstrap.service" in result.stderr
+
+
+def test_result_of_an_earlier_run_is_not_taken_for_this_one(server: Server) -> None:
+    home = server.root / "var/lib/cycleforge"
+    home.mkdir(parents=True)
+    old = {"state": "succeeded", "deployment": "old", "steps": [], "warnings": [], "hint": "", "schema": 1}
+    (home / "status.json").write_text(json.dumps(old))
+    result = server.deploy(FAKE_BROKEN_UNIT="1")
+    assert result.returncode == 1
+    assert (home / "status.previous.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"payloadSha256": "../../etc"}, "payloadSha256 of the deployment is no sha256"),
+        ({"payloadSha256": None}, "payloadSha256 of the deployment is no sha256"),
+        ({"payloadDeployments": []}, "names no payload deployments"),
+    ],
+)
+def test_facts_that_make_no_sense(server: Server, facts: dict[str, Any], message: str) -> None:
+    server.facts |= facts
+    result = server.deploy()
+    assert result.returncode == 1
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("CYCLEFORGE_SECRETS=bm8ganNvbg==", "secrets.json of the deployment is not JSON"),
+        ("CYCLEFORGE_SECRETS=!!!", "secrets.json of the deployment is not"),
+        ("CYCLEFORGE_SECRETS=", "gave no CYCLEFORGE_SECRETS"),
+        ("CYCLEFORGE_FACTS=", "gave no CYCLEFORGE_FACTS"),
+    ],
+)
+def test_variables_that_make_no_sense(server: Server, line: str, message: str) -> None:
+    script = server.script()
+    script.chmod(0o700)
+    name = line.partition("=")[0]
+    script.write_text(re.sub(rf"^{name}=.*$", line, script.read_text(), count=1, flags=re.MULTILINE))
+    server.script = lambda: script  # type: ignore[method-assign]
+    result = server.deploy()
+    assert result.returncode == 1
+    assert message in result.stderr
+    assert ADMIN_PASSWORD not in result.stdout + result.stderr
+
+
+def test_text_without_secrets_is_not_removed(server: Server) -> None:
+    """Whoever runs the rendered start.sh by hand keeps it."""
+    path = server.fake / "start.sh"
+    path.write_bytes(server.files[bootstrap.START].content)
+    server.script = lambda: path  # type: ignore[method-assign]
+    assert server.deploy().returncode == 1
+    assert path.exists()
