@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from generator.cli import common
 from generator.errors import OK
 
-DESCRIPTION = "List what the catalogue knows, or the rules. FILTER keeps the rows that contain it, whatever the case."
+if TYPE_CHECKING:
+    from generator.recipes import Recipe
+
+DESCRIPTION = """\
+List what the catalogue knows, the recipes of jobs, or the rules. FILTER keeps the rows that contain it, whatever the
+case.
+"""
 Rows = list[dict[str, object]]
 
 
@@ -94,6 +101,34 @@ def _images() -> Rows:
     ]
 
 
+def _recipes() -> Rows:
+    from generator import recipes
+
+    found = (recipes.recipe(name) for name in recipes.recipe_names())
+    return [
+        {
+            "name": each.name,
+            "kind": each.kind,
+            "title": each.title,
+            "needs": _needs(each),
+            "models": list(each.models),
+        }
+        for each in found
+        if each is not None
+    ]
+
+
+def _needs(wanted: Recipe) -> list[str]:
+    """What a partition must have for the recipe; the least number of nodes comes first."""
+    needs = [f"{wanted.min_nodes} node{'s' if wanted.min_nodes > 1 else ''}"]
+    if wanted.needs_gpu:
+        needs.append(f"{' or '.join(wanted.gpu_vendors)} GPUs".strip())
+    needs.append(" or ".join(wanted.architectures))
+    if wanted.containers:
+        needs.append("containers")
+    return needs
+
+
 def _rules() -> Rows:
     from generator.rules import all_rules
 
@@ -106,5 +141,6 @@ _LISTS: dict[str, Callable[[], Rows]] = {
     "vm-sizes": _vm_sizes,
     "releases": _releases,
     "images": _images,
+    "recipes": _recipes,
     "rules": _rules,
 }
