@@ -109,9 +109,9 @@ def _same(old: Any, new: Any) -> bool:
     return isinstance(old, bool) == isinstance(new, bool) and bool(old == new)
 
 
-def table(changes: Sequence[Change]) -> str:
-    """Aligned columns: where, old, new, cost."""
-    rows = [("setting", "old", "new", "cost")]
+def table(changes: Sequence[Change], title: str = "setting") -> str:
+    """Aligned columns: where, old, new, cost; `title` heads the first one."""
+    rows = [(title, "old", "new", "cost")]
     rows += [(each.where, value_text(each.old), value_text(each.new), each.cost) for each in changes]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     lines = [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the module is imported by `cycleforge --help`, and typing takes a third of its time
+    from typing import ClassVar
 
 
 class CycleForgeError(Exception):

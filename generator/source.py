@@ -33,6 +33,8 @@ class Source:
     data: dict[str, Any] | None
     problems: tuple[Problem, ...]
     variables: tuple[VariableUse, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Values that variables were filled in with, by name; they may be secret and are for `problems.conceal` only."""
     _keys: Mapping[KeyPath, Place] = field(default_factory=dict, repr=False)
     _values: Mapping[KeyPath, Place] = field(default_factory=dict, repr=False)
     _written: Mapping[KeyPath, str] = field(default_factory=dict, repr=False)
@@ -112,8 +114,9 @@ def _load(text: str, filename: str, env: Mapping[str, str] | None) -> Source:
             *problems,
             Problem(NOT_A_MAPPING, "error", (), message, "begin with `name: …`", place=place),
         )
+    used = {use.name: value for use in reader.variables if (value := (env or {}).get(use.name))}
     return Source(
-        filename, lines, data, problems, tuple(reader.variables), reader.keys, reader.values, reader.written
+        filename, lines, data, problems, tuple(reader.variables), used, reader.keys, reader.values, reader.written
     )  # fmt: skip
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from generator.cli import common
 from generator.errors import OK, CannotRead
+
+if TYPE_CHECKING:
+    from generator.diff import Change
 
 DESCRIPTION = """\
 Compare a definition with the folder that was built from it: which settings and derived values change, from what to
@@ -66,10 +71,25 @@ def run(args: Namespace) -> int:
     elif not changes.any:
         common.emit(f"{folder} is up to date")
     else:
-        text = f"{diff.table(values)}\n" if values else "no setting changes\n"
         cost = diff.worst(values)
-        common.emit(text + diff.files_text(changes) + (f"\nhighest cost: {cost}" if cost else ""))
+        common.emit(_text(values) + diff.files_text(changes) + (f"\nhighest cost: {cost}" if cost else ""))
     return OK
+
+
+def _text(values: Sequence[Change]) -> str:
+    """What the author changed, then what follows from it; the cost is said where it is decided."""
+    from generator import diff
+
+    parts = []
+    for section, title in (("definition", "in the definition"), ("derived", "follows from it")):
+        rows = [
+            replace(each, where=each.where.removeprefix(f"{section}.")) for each in values if each.path[0] == section
+        ]
+        if section == "derived":
+            rows = [replace(each, cost="" if each.cost == "in place" else each.cost) for each in rows]
+        if rows:
+            parts.append(diff.table(rows, title))
+    return "\n".join(parts) + "\n" if parts else "no setting changes\n"
 
 
 def _read(path: Path) -> bytes:

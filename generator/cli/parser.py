@@ -6,10 +6,25 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from typing import NoReturn, Protocol, cast
 
 from generator.errors import CannotRead, exit_codes
 from generator.version import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `cycleforge --help` does without the typing module
+    from typing import NoReturn, Protocol
+
+    class Verb(Protocol):
+        """What a verb's module offers."""
+
+        DESCRIPTION: str
+
+        def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+            """Declare the flags."""
+
+        def run(self, args: argparse.Namespace) -> int:
+            """Do it; returns the exit code."""
+
 
 VERBS: dict[str, tuple[str, str]] = {
     "init": ("init", "write a commented definition to start from"),
@@ -24,18 +39,6 @@ VERBS: dict[str, tuple[str, str]] = {
     "completion": ("completion", "print a completion script for the shell"),
 }
 """Verb → its module in this package and its summary."""
-
-
-class Verb(Protocol):
-    """What a verb's module offers."""
-
-    DESCRIPTION: str
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the flags."""
-
-    def run(self, args: argparse.Namespace) -> int:
-        """Do it; returns the exit code."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -87,7 +90,7 @@ def make_parser(wanted: Iterable[str]) -> tuple[_Parser, dict[str, _Parser]]:
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", dest="verb")
     verbs: dict[str, _Parser] = {}
     for name, (module, summary) in VERBS.items():
-        verb = cast("Verb", import_module(f"generator.cli.{module}")) if name in wanted else None
+        verb: Verb | None = import_module(f"generator.cli.{module}") if name in wanted else None
         verbs[name] = subparsers.add_parser(
             name,
             help=summary,

@@ -132,3 +132,22 @@ def test_source_rules_are_complete() -> None:
         for text in (rule.summary, rule.why, rule.fix):
             assert text.endswith("."), rule.id
         assert rule.source == "" or rule.source.startswith("https://")
+
+
+def test_values_of_the_environment_do_not_stand_in_sentences() -> None:
+    """Whole values everywhere; parts of them and other spellings where the value itself is the problem."""
+    source = load(
+        "a: ${TOKEN}\nb: x/${TOKEN}\nc: ${SHORT}\n", "c.yaml", {"TOKEN": "Hunter2-secretsecretsecret", "SHORT": "abc"}
+    )
+
+    def shown(*path: str, message: str, hint: str | None = None) -> tuple[str, str | None]:
+        (found,) = sort_problems([Problem("E0400", "error", path, message, hint)], source)
+        return found.message, found.hint
+
+    assert shown("a", message="'Hunter2-secretsecretsecret' is wrong", hint="try 'hunter2_x'") == (
+        "'${TOKEN}' is wrong",
+        "try '…'",
+    )
+    assert shown("b", message="x/Hunter2-secretsecretsecret", hint="Hunter2-secretsecr…") == ("x/${TOKEN}", "…-……")
+    assert shown("d", message="hub Hunter2-secretsecretsecret is full") == ("hub ${TOKEN} is full", None)
+    assert shown("c", message="'abc' is too short; alphabet", hint="abcd") == ("'abc' is too short; alphabet", "abcd")
