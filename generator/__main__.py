@@ -2,7 +2,7 @@
 
 import sys
 
-from generator.cli import main
+from generator.cli import process
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(process())

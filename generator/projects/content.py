@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import cache
 from pathlib import PurePosixPath
 
 from generator import assets
 from generator.projects import figures
-from generator.projects.ini import Project, ProjectUnreadable
+from generator.projects.ini import Project, ProjectUnreadable, read_project
 from generator.render.files import File, Files
 
 LIBRARY = PurePosixPath("cycleforge.sh")
@@ -25,6 +26,13 @@ _IGNORED_SUFFIXES = (".pyc", ".swp", "~")
 
 class Missing(ProjectUnreadable):
     """A file that the project promises is not there."""
+
+
+@cache
+def shipped_project(name: str) -> tuple[Project, Files]:
+    """A shipped project and all its files, read once: plan, lock and rendering ask for them."""
+    project = read_project(assets.folder("projects") / name)
+    return project, contents(project, shipped=True)
 
 
 def contents(project: Project, *, shipped: bool) -> Files:

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from generator import assets
 from generator.errors import CannotRead
 from generator.model.definition import Definition, Project
 from generator.plan.assignment import SHIPPED
 from generator.plan.types import ProjectPlan
-from generator.projects.content import contents, digest
+from generator.projects.content import contents, digest, shipped_project
 from generator.projects.ini import read_project
 from generator.rules.base import LocalProject
 
@@ -25,9 +24,10 @@ def available_projects(definition: Definition, folder: Path) -> Mapping[str, Pro
 @cache
 def shipped_plan(name: str) -> ProjectPlan:
     """A shipped project; its roles are filled in by the planner."""
-    source = PurePosixPath("projects") / name
-    project = read_project(assets.root() / source)
-    return ProjectPlan(name, project.version, source, False, project.specs, (), digest(contents(project, shipped=True)))
+    project, files = shipped_project(name)
+    return ProjectPlan(
+        name, project.version, PurePosixPath("projects") / name, False, project.specs, (), digest(files)
+    )
 
 
 def local_projects(definition: Definition, folder: Path) -> Mapping[str, LocalProject]:

@@ -17,7 +17,7 @@ from typing import Literal
 
 from generator import assets
 from generator.errors import CannotRead, CannotWrite
-from generator.projects.content import contents, digest
+from generator.projects.content import contents, digest, shipped_project
 from generator.projects.ini import VERSION, Project, ProjectUnreadable, read_project
 from generator.render.files import File, Files
 
@@ -94,8 +94,12 @@ def shipped_problems(names: Iterable[str], folder: Path | None = None) -> tuple[
     """Problems of the shipped projects with these names, in their order; `folder` holds the projects and the lock."""
     root = folder or assets.folder("projects")
     lock = read_lock(root / LOCK_NAME)
-    projects = [read_project(root / name) for name in names]
-    found = (check(project, digest(contents(project, shipped=True)), lock) for project in projects)
+    if folder is None:
+        projects = [shipped_project(name) for name in names]
+    else:
+        read = [read_project(root / name) for name in names]
+        projects = [(project, contents(project, shipped=True)) for project in read]
+    found = (check(project, digest(files), lock) for project, files in projects)
     return tuple(problem for problem in found if problem is not None)
 
 

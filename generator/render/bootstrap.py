@@ -161,7 +161,7 @@ def archive(files: Files) -> bytes:
 
 def _gzip(content: bytes) -> bytes:
     """gzip with a header of our own: releases of Python write different ones (time, operating system)."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    packer = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
     body = packer.compress(content) + packer.flush()
     size = len(content) & 0xFFFFFFFF
     return (

@@ -18,7 +18,9 @@ def deployment_files(plan: Plan, folder: Path) -> Files:
     carried = cluster_template.render(plan) | projects.render(plan, folder)
     boot = bootstrap.render(plan, carried, cluster_template.late_parameters(plan))
     files = carried | boot | jobs.render(plan)
-    files |= bicep.render(plan, bootstrap.payload_chunks(boot), bootstrap.content_hash(boot), bootstrap.payload_sha256(boot))
+    files |= bicep.render(
+        plan, bootstrap.payload_chunks(boot), bootstrap.content_hash(boot), bootstrap.payload_sha256(boot)
+    )
     files |= readme.render(plan, {})
     files[PurePosixPath("effective.yaml")] = yaml_file(effective(plan))
     files[PurePosixPath("manifest.json")] = manifest_file(files, __version__)

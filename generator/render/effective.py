@@ -19,4 +19,7 @@ def yaml_file(value: dict[str, Any]) -> File:
         def ignore_aliases(self, data: Any) -> bool:
             return True
 
-    return text(HEADER + yaml.dump(value, Dumper=Plain, sort_keys=False, allow_unicode=True, width=100000, default_flow_style=False))
+    return text(
+        HEADER
+        + yaml.dump(value, Dumper=Plain, sort_keys=False, allow_unicode=True, width=100000, default_flow_style=False)
+    )

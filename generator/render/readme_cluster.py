@@ -61,7 +61,7 @@ def start(plan: Plan) -> str:
         )
     else:
         nodes = [
-            f"sudo /opt/azurehpc/slurm/resume_program.sh {q(_node_list(array))}" for array in plan.slurm.node_arrays
+            f"sudo /opt/azurehpc/slurm/resume_program.sh {q(_node_list(plan, array))}" for array in plan.slurm.node_arrays
         ]
         pool = paragraphs(
             "The pool is static: nodes run, and cost, until they are stopped. On the scheduler, start all nodes of a partition with one of "
@@ -71,11 +71,10 @@ def start(plan: Plan) -> str:
     return paragraphs("## Start the cluster", first, pool)
 
 
-def _node_list(array: NodeArrayPlan) -> str:
-    return f"{array.name}-[1-{array.max_nodes}]" if array.max_nodes > 1 else f"{array.name}-1"
-
-
-# ---------------------------------------------------------------- validate, train
+def _node_list(plan: Plan, array: NodeArrayPlan) -> str:
+    """All nodes of an array as Slurm writes them: the template prefixes node names with the cluster's name."""
+    stem = f"{plan.slurm.config_name}-{array.name}"
+    return f"{stem}-1" if array.max_nodes == 1 else f"{stem}-[1-{array.max_nodes}]"
 
 
 def validate(plan: Plan) -> str:

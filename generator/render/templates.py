@@ -21,7 +21,7 @@ def bicep_string(value: str) -> str:
     return f"'{escaped}'"
 
 
-def cc_bool(value: bool) -> str:  # noqa: FBT001 - a template filter
+def cc_bool(value: bool) -> str:
     """A boolean as CycleCloud templates write it."""
     return "true" if value else "false"
 
