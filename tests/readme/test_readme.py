@@ -195,8 +195,8 @@ def test_an_own_image_has_no_terms_to_accept() -> None:
 
 def test_a_static_pool_says_how_to_start_and_stop_nodes() -> None:
     text = rendered(public_static_spot())
-    assert "resume_program.sh 'htc-[1-2]'" in text
-    assert "resume_program.sh one-1" in text
+    assert "resume_program.sh 'minimal-htc-[1-2]'" in text
+    assert "resume_program.sh minimal-one-1" in text
     assert "resume_program.sh" not in rendered(plans.minimal())
 
 
