@@ -130,12 +130,6 @@ def silence(problems: Iterable[Problem], silenced: Sequence[tuple[str, str]]) ->
     return tuple(each for each in problems if each.rule_id not in ids)
 
 
-def unused_silences(problems: Iterable[Problem], silenced: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """Silenced rule ids that match none of the problems (given before `silence`), in their order."""
-    found = {each.rule_id for each in problems}
-    return tuple(rule_id for rule_id, _ in silenced if rule_id not in found)
-
-
 def fails(problems: Iterable[Problem], *, strict: bool = False) -> bool:
     """Whether the problems stop a build: errors do, with `strict` warnings too."""
     stopping = {"error", "warning"} if strict else {"error"}

@@ -16,7 +16,6 @@ from generator.problems import (
     silence,
     sort_problems,
     suggestion,
-    unused_silences,
 )
 from generator.source import load
 from generator.source_rules import SOURCE_RULES
@@ -64,12 +63,6 @@ def test_what_cannot_be_read_cannot_be_silenced(rule_id: str, expected: bool) ->
     """There would be nothing to build."""
     assert can_be_silenced(rule_id) is expected
     assert (silence([problem(rule_id, "a")], [(rule_id, "no")]) == ()) is expected
-
-
-def test_unused_silences() -> None:
-    """A silence that silences nothing is worth a word."""
-    found = [problem("E0400", "a")]
-    assert unused_silences(found, [("E0400", "x"), ("W0300", "y")]) == ("W0300",)
 
 
 def test_strict_lets_warnings_fail() -> None:
