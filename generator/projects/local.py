@@ -25,9 +25,7 @@ def available_projects(definition: Definition, folder: Path) -> Mapping[str, Pro
 def shipped_plan(name: str) -> ProjectPlan:
     """A shipped project; its roles are filled in by the planner."""
     project, files = shipped_project(name)
-    return ProjectPlan(
-        name, project.version, PurePosixPath("projects") / name, False, project.specs, (), digest(files)
-    )
+    return ProjectPlan(name, project.version, PurePosixPath("projects") / name, False, project.specs, (), digest(files))
 
 
 def local_projects(definition: Definition, folder: Path) -> Mapping[str, LocalProject]:

@@ -61,7 +61,8 @@ def start(plan: Plan) -> str:
         )
     else:
         nodes = [
-            f"sudo /opt/azurehpc/slurm/resume_program.sh {q(_node_list(plan, array))}" for array in plan.slurm.node_arrays
+            f"sudo /opt/azurehpc/slurm/resume_program.sh {q(_node_list(plan, array))}"
+            for array in plan.slurm.node_arrays
         ]
         pool = paragraphs(
             "The pool is static: nodes run, and cost, until they are stopped. On the scheduler, start all nodes of a partition with one of "
