@@ -13,6 +13,8 @@ COSTS = ("recreate", "node restart", "in place")
 """Worst first."""
 _VALUE_WIDTH = 40
 """Characters of a value in the table."""
+_IDENTITIES = ("name", "path", "recipe", "rule")
+"""Keys that tell the items of a list apart: partitions and projects, mounts, jobs without a name, silences."""
 
 
 class _Absent:
@@ -30,7 +32,7 @@ class Change:
     """One value that differs; `old` or `new` is ABSENT for what was added or removed."""
 
     path: KeyPath
-    """List items that have a name are named by it."""
+    """List items that have a name, or what takes its place, are named by it."""
     old: Any
     new: Any
     cost: str
@@ -47,8 +49,8 @@ class Change:
 def compare(old: Mapping[str, Any], new: Mapping[str, Any], cost_of: Callable[[KeyPath], str]) -> tuple[Change, ...]:
     """All differences, in the order of the new plan, what was removed last in its section.
 
-    Items of a list are matched by their `name` where all have one that is unique, so that moving a partition does not
-    change every other. `cost_of` gets the path with list indexes.
+    Items of a list are matched by their `name`, or what takes its place, where all have one that is unique, so that
+    moving a partition does not change every other. `cost_of` gets the path with list indexes.
     """
     comparison = _Comparison(cost_of)
     comparison.values(old, new, (), (), "")
@@ -88,16 +90,17 @@ class _Comparison:
 
 
 def _names(old: Any, new: Any) -> tuple[list[str], list[str]] | None:
-    """The names of both lists' items, if all items have one and no two are equal; None otherwise."""
-    found: list[list[str]] = []
-    for value in (old, new):
-        if not isinstance(value, list):
-            return None
-        names = [item["name"] for item in value if isinstance(item, Mapping) and isinstance(item.get("name"), str)]
-        if len(set(names)) < len(value):
-            return None
-        found.append(names)
-    return (found[0], found[1]) if any(found) else None
+    """What tells the items of both lists apart, if all have it and no two are equal; None otherwise."""
+    if not (isinstance(old, list) and isinstance(new, list)) or not (old or new):
+        return None
+    for key in _IDENTITIES:
+        found = [
+            [item[key] for item in value if isinstance(item, Mapping) and isinstance(item.get(key), str)]
+            for value in (old, new)
+        ]
+        if all(len(set(names)) == len(value) for names, value in zip(found, (old, new), strict=True)):
+            return found[0], found[1]
+    return None
 
 
 def _same(old: Any, new: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from generator.model.definition import Definition
@@ -14,11 +15,15 @@ INTERPOLATION = {"type": "string", "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}
 
 # Derived values whose change reaches further than "in place"; what is not listed follows the definition's own field.
 _DERIVED_COSTS: tuple[tuple[tuple[str, ...], str], ...] = (
+    # Which nodes run a project follows from the partitions; their own fields say what that costs.
+    (("projects", "roles"), "in place"),
     (("projects",), "node restart"),
     (("slurm", "version"), "recreate"),
     (("slurm", "project_version"), "recreate"),
     (("server", "image"), "recreate"),
-    (("network", "subnets"), "recreate"),
+    # A subnet that is added or removed disturbs no other.
+    (("network", "subnets", "name"), "recreate"),
+    (("network", "subnets", "prefix"), "recreate"),
 )
 
 
@@ -38,10 +43,13 @@ def schema_text() -> str:
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def cost_of(path: Path) -> str:
-    """Cost of a change at a path of the effective plan: `("definition", …)` or `("derived", …)`."""
+def cost_of(path: Path, effective: Mapping[str, Any] | None = None) -> str:
+    """Cost of a change at a path of the effective plan: `("definition", …)` or `("derived", …)`.
+
+    The new plan decides what a key means that several kinds of file system have, for example `size_tib` of a mount.
+    """
     if path[:1] == ("definition",):
-        field = field_at(Definition, path[1:], None)
+        field = field_at(Definition, path[1:], (effective or {}).get("definition"))
         return change_of(field) if field else "in place"
     names = tuple(step for step in path[1:] if isinstance(step, str))
     for prefix, cost in _DERIVED_COSTS:

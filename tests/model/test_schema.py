@@ -72,6 +72,9 @@ def test_what_is_written_from_the_model_is_up_to_date(name: str) -> None:
         (("definition", "storage", "mounts", 0, "tier"), "recreate"),
         (("definition", "tags", "owner"), "in place"),
         (("derived", "projects", 0, "version"), "node restart"),
+        (("derived", "projects", 0, "roles"), "in place"),
+        (("derived", "network", "subnets", 2), "in place"),
+        (("derived", "network", "subnets", 2, "prefix"), "recreate"),
         (("derived", "slurm", "version"), "recreate"),
         (("derived", "home", "size_gib"), "in place"),
     ],
@@ -79,3 +82,9 @@ def test_what_is_written_from_the_model_is_up_to_date(name: str) -> None:
 )
 def test_the_cost_of_a_change(path: tuple[str | int, ...], cost: str) -> None:
     assert cost_of(path) == cost
+
+
+@pytest.mark.parametrize(("kind", "cost"), [("anf", "in place"), ("amlfs", "recreate")])
+def test_the_kind_of_a_mount_decides_what_its_size_costs(kind: str, cost: str) -> None:
+    effective = {"definition": {"storage": {"mounts": [{"path": "/data", "type": kind, "size_tib": 8}]}}}
+    assert cost_of(("definition", "storage", "mounts", 0, "size_tib"), effective) == cost

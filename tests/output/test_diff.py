@@ -76,6 +76,17 @@ def test_order_counts_once() -> None:
     ]
 
 
+@pytest.mark.parametrize("key", ["path", "recipe", "rule"])
+def test_items_without_a_name_are_matched_by_what_takes_its_place(key: str) -> None:
+    """So the cost is that of the setting that changed, not that of the whole list."""
+    old = [{key: "a", "name": None, "vm_size": 1}, {key: "b", "name": None, "vm_size": 1}]
+    new = [{key: "b", "name": None, "vm_size": 2}, {key: "a", "name": None, "vm_size": 1}]
+    assert short(compare({"k": old}, {"k": new}, cost_of)) == [
+        ("k[b].vm_size", 1, 2, "node restart"),
+        ("k (order)", ["a", "b"], ["b", "a"], "in place"),
+    ]
+
+
 @pytest.mark.parametrize(("old", "new"), [(True, 1), (0, False), ("1", 1), (None, ""), ([1], [True]), ({"a": 1}, None)])
 def test_values_of_another_type_differ(old: Any, new: Any) -> None:
     """True is not 1."""
