@@ -15,7 +15,7 @@ def node_attributes(
     definition: Definition, role: str, node: NodeProjects, hardware: NodeHardware
 ) -> tuple[tuple[str, Value], ...]:
     """The `[[[configuration]]]` keys of a role, sorted: ours, then the definition's own, which win."""
-    values: dict[str, Value] = {"cycleforge.deployment": definition.name}
+    values: dict[str, Value] = {}
     if role == "execute":
         values["cycleforge.mounts"] = " ".join(_mount_points(definition))
         if hardware.gpu_count or hardware.nvme_count:

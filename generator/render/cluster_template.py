@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
+_BLOB_SUFFIXES = {"usgov": "blob.core.usgovcloudapi.net", "china": "blob.core.chinacloudapi.cn"}
+"""End of a blob endpoint outside the public cloud. Source: https://learn.microsoft.com/azure/private-link/private-endpoint-dns"""
+
+
 def render(plan: Plan) -> Files:
     """The template and its parameter file; values that only the deployment knows are null in the latter."""
     folder, name = PurePosixPath("cluster"), plan.slurm.cluster_name
@@ -41,20 +45,26 @@ def blob_attributes(plan: Plan) -> tuple[tuple[str, str], ...]:
     """Node attributes from which our own project mounts containers.
 
     CycleCloud 8.8 has a mount type for blobfuse2, but its keys are not documented, so the mount is ours:
-    `cycleforge.blobfuse.mounts` lists names, `cycleforge.blobfuse.<name>.…` describes each.
+    `cycleforge.blobfuse.mounts` lists names, `cycleforge.blobfuse.<name>.…` describes each. The identity that reads
+    them is a parameter, so the template adds it.
     """
-    blobs = [mount for mount in plan.mounts if mount.kind == "blob"]
+    blobs = _blobs(plan)
     named = [("cycleforge.blobfuse.mounts", " ".join(mount.name for mount in blobs))] if blobs else []
-    return (*named, *(item for mount in blobs for item in _blob(mount)))
+    return (*named, *(item for mount in blobs for item in _blob(mount, _BLOB_SUFFIXES.get(plan.cloud))))
 
 
-def _blob(mount: MountPlan) -> list[tuple[str, str]]:
+def _blobs(plan: Plan) -> list[MountPlan]:
+    return [mount for mount in plan.mounts if mount.kind == "blob"]
+
+
+def _blob(mount: MountPlan, suffix: str | None) -> list[tuple[str, str]]:
     start = f"cycleforge.blobfuse.{mount.name}"
     values = {
         "path": mount.path,
         "storage_account": mount.storage_account,
         "container": mount.container,
         "options": mount.mount_options,
+        "endpoint": f"https://{mount.storage_account}.{suffix}" if suffix else None,
     }
     return [(f"{start}.{key}", value) for key, value in values.items() if value is not None]
 
@@ -81,6 +91,7 @@ def _template(plan: Plan) -> str:
             mounts=mounts(plan),
             any_lustre=lustre,
             blob_attributes=blob_attributes(plan),
+            blobs=_blobs(plan),
             slurm_pin=f":{slurm.project_version}" if slurm.pin_project else "",
             tabs=tabs(plan),
         )

@@ -343,8 +343,18 @@ def test_containers_reach_our_own_project_as_node_attributes() -> None:
     assert rendered.configuration("htc", f"{start}raw-data.storage_account") == "acct"
     assert rendered.configuration("htc", f"{start}raw-data.container") == "c-raw-data"
     assert rendered.configuration("htc", f"{start}raw-data.options") is None
-    assert rendered.configuration("htc", "cycleforge.identity.client_id") == "id-1"
-    assert read(minimal()).configuration("htc", "cycleforge.identity.client_id") is None
+    assert rendered.configuration("htc", f"{start}raw-data.endpoint") is None
+    for name in ("models", "raw-data"):
+        assert rendered.configuration("htc", f"{start}{name}.identity_client_id") == "id-1"
+    assert not [key for key in read(minimal()).nodes["htc"].configuration if key.startswith(start)]
+
+
+def test_containers_of_another_cloud_have_its_endpoint() -> None:
+    rendered = read(replace(containers(), cloud="usgov"))
+    assert (
+        rendered.configuration("htc", "cycleforge.blobfuse.models.endpoint")
+        == "https://acct.blob.core.usgovcloudapi.net"
+    )
 
 
 # ---------------------------------------------------------------- any plan

@@ -1,0 +1,56 @@
+"""Node attributes: what the cluster template writes is what the scripts of the projects read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Literal
+
+import pytest
+
+from generator import assets
+from generator.plan.types import Plan
+from tests.cluster_template.plans import containers
+from tests.cluster_template.rendered import read
+from tests.definitions.build import NAMES, checked
+
+PER_CONTAINER = "cycleforge.blobfuse.<name>"
+
+
+def keys_read() -> set[str]:
+    """Attributes that scripts ask for; `<name>` stands for the name of a blob mount."""
+    text = "\n".join(path.read_text() for path in sorted(assets.folder("projects").rglob("*.sh")))
+    keys = set(re.findall(r"\b(?:cf_attribute(?:_[a-z]+)?|one_of) (cycleforge\.[a-z_.]+)", text))
+    return keys | {f"{PER_CONTAINER}.{key}" for key in re.findall(r'attribute_of "\$\{name\}" ([a-z_]+) ', text)}
+
+
+def keys_written(plan: Plan) -> set[str]:
+    """Attributes of ours that some node of the rendered cluster has."""
+    keys = {key for node in read(plan).nodes.values() for key in node.configuration if key.startswith("cycleforge.")}
+    return {re.sub(r"^cycleforge\.blobfuse\.[^.]+\.", f"{PER_CONTAINER}.", key) for key in keys}
+
+
+def keys_documented() -> set[str]:
+    text = (assets.folder("projects") / "README.md").read_text()
+    return set(re.findall(r"^\| `(cycleforge\.[^`]+)` \|", text, re.MULTILINE))
+
+
+def test_what_is_documented_is_read_and_what_is_read_is_documented() -> None:
+    assert keys_documented() == keys_read()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_shipped_definition_writes_is_read(name: str) -> None:
+    plan = checked(name).plan
+    assert plan is not None
+    written = keys_written(plan)
+    assert "cycleforge.mounts" in written
+    assert written <= keys_read()
+
+
+@pytest.mark.parametrize("cloud", ["public", "usgov"])
+def test_what_describes_a_container_is_read(cloud: Literal["public", "usgov"]) -> None:
+    written = keys_written(replace(containers(), cloud=cloud))
+    assert f"{PER_CONTAINER}.identity_client_id" in written
+    assert (f"{PER_CONTAINER}.endpoint" in written) is (cloud == "usgov")
+    assert written <= keys_read()
