@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from generator.rules.base import Site
 
 KeyPath = tuple[str | int, ...]
+_SECRET_NAME = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|PRIVATE_KEY|CONNECTION_STRING", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -39,18 +41,19 @@ def check(text: bytes, filename: str, env: Mapping[str, str], folder: Path) -> C
     problems = [*source.problems, *(each for each in reading.problems if not source.is_doubtful(each.path))]
     plan = None
     if reading.definition is not None:
-        found, plan = _judge(reading.definition, source, folder, problems, reading.replaced)
+        site = site_of(reading.definition, source, folder, secret_values(env))
+        found, plan = _judge(site, source, folder, problems, reading.replaced)
         problems += found
     return Checked(source, sort_problems(problems, source), plan)
 
 
 def _judge(
-    definition: Definition, source: Source, folder: Path, before: Sequence[Problem], replaced: tuple[KeyPath, ...]
+    site: Site, source: Source, folder: Path, before: Sequence[Problem], replaced: tuple[KeyPath, ...]
 ) -> tuple[list[Problem], Plan | None]:
     """What the rules find, and the plan when nothing stops it; `before` is what is known already."""
     from generator import rules
 
-    site = site_of(definition, source, folder)
+    definition = site.definition
     found = [problem for problem in rules.run(site) if not any(_touches(problem.path, path) for path in replaced)]
     silenced = [(entry.rule, entry.reason) for entry in definition.silence]
     plan = None
@@ -64,13 +67,18 @@ def _judge(
     return left, None if fails(left) else plan
 
 
-def site_of(definition: Definition, source: Source, folder: Path) -> Site:
-    """What the rules look at."""
+def site_of(definition: Definition, source: Source, folder: Path, secrets: tuple[str, ...] = ()) -> Site:
+    """What the rules look at; `secrets` are values that must not stand in the definition."""
     from generator.plan.network import layout_of
     from generator.projects.local import local_projects
     from generator.rules.base import Site
 
-    return Site(definition, source.data, layout_of(definition), local_projects(definition, folder))
+    return Site(definition, source.data, layout_of(definition), local_projects(definition, folder), secrets)
+
+
+def secret_values(env: Mapping[str, str]) -> tuple[str, ...]:
+    """Values of the environment variables that hold a secret by their name."""
+    return tuple(value for name, value in sorted(env.items()) if _SECRET_NAME.search(name) and value)
 
 
 def plan_of(definition: Definition, source: Source, folder: Path) -> Plan:

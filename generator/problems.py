@@ -119,9 +119,10 @@ def conceal(problem: Problem, source: Source) -> Problem:
 def can_be_silenced(rule_id: str) -> bool:
     """Whether a definition may switch the rule off.
 
-    E00xx (YAML, environment) and E01xx (keys, types) leave nothing that could be built, so they always count.
+    E00xx (YAML, environment) and E01xx (keys, types) leave nothing that could be built, and the rules about silencing
+    (17xx) guard the rest, so they always count.
     """
-    return not rule_id.startswith(("E00", "E01"))
+    return not rule_id.startswith(("E00", "E01", "E17", "W17"))
 
 
 def silence(problems: Iterable[Problem], silenced: Sequence[tuple[str, str]]) -> tuple[Problem, ...]:

@@ -1,0 +1,86 @@
+"""From text to plan: what stops it, what may be silenced, and what the environment must not bring in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from generator import pipeline
+from generator.pipeline import Checked
+
+GOOD = """\
+name: team-a
+location: southcentralus
+slurm:
+  partitions:
+    - {name: htc, vm_size: Standard_D4ads_v5, max_nodes: 2}
+"""
+UNKNOWN_SIZE = GOOD.replace("Standard_D4ads_v5", "Standard_D4ads_v99")
+
+
+def check(text: str, folder: Path = Path(), **env: str) -> Checked:
+    """Check one definition."""
+    return pipeline.check(text.encode(), "team-a.yaml", env, folder)
+
+
+def ids(checked: Checked) -> list[str]:
+    """Rule ids of all problems."""
+    return [problem.rule_id for problem in checked.problems]
+
+
+def test_a_good_definition_has_a_plan() -> None:
+    assert ids(check(GOOD)) == []
+    assert check(GOOD).plan is not None
+
+
+def test_an_error_leaves_no_plan() -> None:
+    checked = check(UNKNOWN_SIZE)
+    assert ids(checked) == ["E0401"]
+    assert checked.plan is None
+
+
+def test_a_silenced_error_does_not_stop_the_build() -> None:
+    checked = check(UNKNOWN_SIZE + "silence:\n  - {rule: E0401, reason: A preview size of our subscription.}\n")
+    assert ids(checked) == []
+    assert checked.plan is not None
+    assert checked.plan.silenced == (("E0401", "A preview size of our subscription."),)
+    assert checked.plan.slurm.node_arrays[0].hardware.known is False
+    assert pipeline.render(checked.plan, Path())
+
+
+def test_a_silence_that_hides_nothing_is_reported() -> None:
+    assert ids(check(GOOD + "silence:\n  - {rule: E0401, reason: No longer needed.}\n")) == ["W1703"]
+
+
+def test_silences_themselves_cannot_be_silenced() -> None:
+    text = GOOD + "silence:\n  - {rule: E0401, reason: x}\n  - {rule: W1703, reason: y}\n"
+    assert ids(check(text)) == ["E1702"]
+
+
+def test_schema_and_meaning_are_reported_together() -> None:
+    text = GOOD.replace("max_nodes: 2", "max_nodes: two").replace("name: team-a", "name: Team_A")
+    assert sorted(ids(check(text))) == ["E0104", "E0201"]
+
+
+def test_a_secret_of_the_environment_stops_the_build_and_is_not_printed() -> None:
+    checked = check(GOOD + "tags: {note: '${CYCLECLOUD_ADMIN_PASSWORD}'}\n", CYCLECLOUD_ADMIN_PASSWORD="Tr0ub4dor&3x")
+    assert ids(checked) == ["E1302"]
+    assert checked.plan is None
+    assert "Tr0ub4dor" not in str(checked.problems)
+
+
+def test_checkpoints_that_do_not_fit_are_found_before_anything_is_deployed() -> None:
+    text = GOOD + "    - {name: gpu, vm_size: Standard_ND96isr_H100_v5, max_nodes: 16}\n"
+    text = text.replace("max_nodes: 2}", "max_nodes: 2, default: true}")
+    text += "storage: {mounts: [{path: /data, type: amlfs, tier: 500, size_tib: 4}]}\n"
+    text += "jobs: {training: [{recipe: gpt3-175b, nodes: 16, settings: {KEEP_CHECKPOINTS: 10}}]}\n"
+    assert ids(check(text)) == ["E1690"]
+
+
+def test_a_model_that_does_not_fit_its_nodes_is_a_warning() -> None:
+    text = GOOD + "    - {name: gpu, vm_size: Standard_ND96isr_H100_v5, max_nodes: 1}\n"
+    text = text.replace("max_nodes: 2}", "max_nodes: 2, default: true}")
+    text += "jobs: {training: [{recipe: gpt3-175b, nodes: 1, settings: {MODEL: gpt3-175b}}]}\n"
+    text += "storage: {mounts: [{path: /data, type: amlfs, tier: 500, size_tib: 128}]}\n"
+    checked = check(text)
+    assert "W1691" in ids(checked)
+    assert checked.plan is not None
