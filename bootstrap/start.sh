@@ -15,8 +15,10 @@ readonly home="${root}/var/lib/cycleforge" versions="${root}/opt/cycleforge" uni
 readonly unit=cycleforge-bootstrap.service
 readonly imds="${CYCLEFORGE_IMDS:-http://169.254.169.254}"
 readonly fetch_s="${CYCLEFORGE_FETCH_SECONDS:-900}" pause_s="${CYCLEFORGE_PAUSE_SECONDS:-5}"
-# The extension itself ends after 90 minutes; the program stops by itself after 75.
-readonly wait_s="${CYCLEFORGE_WAIT_SECONDS:-4740}"
+# The extension itself ends after 90 minutes; fetching (15) and the program (65) end before this script gives up (84).
+readonly wait_s="${CYCLEFORGE_WAIT_SECONDS:-5040}"
+started=$(date +%s)
+readonly started
 readonly api=2021-04-01
 
 log() { printf '%s start.sh: %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$*"; }
@@ -129,7 +131,7 @@ fetch_chunk() {
 }
 
 fetch_payload() {
-    deadline=$(($(date +%s) + fetch_s))
+    deadline=$((started + fetch_s))
     : >"${scratch}/payload"
     names=$(fact payloadDeployments)
     [ -n "${names}" ] || die "the deployment names no payload deployments"
@@ -182,7 +184,7 @@ start_unit() {
 show() { "${here}/cycleforge-bootstrap" status || :; }
 
 wait_for_result() {
-    deadline=$(($(date +%s) + wait_s))
+    deadline=$((started + wait_s))
     gone=0
     while :; do
         state=

@@ -129,14 +129,17 @@ def _unknown_machine_types(context: Context) -> List[str]:
 
     Source of the query: Azure/cyclecloud-slurm-workspace bicep/install.sh
     """
-    name = quoted(context.config["cluster"]["name"])
+    cluster = context.config["cluster"]
     text = (
-        "SELECT Name, MachineType AS Wanted, M.Name AS Found, CM.Name AS Offered FROM Cloud.Node "
+        "SELECT Name, M.Name AS MachineType, CM.Name AS CMName FROM Cloud.Node "
         "OUTER JOIN Azure.MachineType M ON MachineType === M.Name && Region === M.Location "
-        "OUTER JOIN Cloud.MachineType CM ON MachineType === CM.Name WHERE ClusterName == {}".format(name)
+        "OUTER JOIN Cloud.MachineType CM ON MachineType === CM.Name WHERE ClusterName == {}".format(
+            quoted(cluster["name"])
+        )
     )
-    missing = [r for r in query(context, text) if r.get("Found") is None or r.get("Offered") is None]
-    return sorted({str(record.get("Wanted") or record.get("Name")) for record in missing})
+    lacking = {r.get("Name") for r in query(context, text) if r.get("MachineType") is None or r.get("CMName") is None}
+    # Only nodes with a size of their own: abstract ones never get a machine type.
+    return ["{} of {}".format(size, node) for node, size in sorted(cluster["machineTypes"].items()) if node in lacking]
 
 
 def knows_machine_types(context: Context) -> bool:
@@ -183,7 +186,7 @@ class SchedulerReady:
         """`Ready`, now or once before."""
         if context.state.get("schedulerReady"):
             return True
-        if self._status(context) != "Ready":
+        if self._status(context) not in ("Ready", "Started"):
             return False
         context.remember("schedulerReady", True)
         return True
@@ -191,7 +194,7 @@ class SchedulerReady:
     def wait(self, context: Context) -> None:
         """Say how far it is."""
         status = self._status(context)
-        self._failed = self._failed + 1 if status == "Failed" else 0
+        self._failed = self._failed + 1 if status in ("Failed", "Error") else 0
         raise StepError(
             "the scheduler is '{}'".format(status or "unknown"),
             hint="The portal shows the node's log; on the node: /opt/cycle/jetpack/logs.",
@@ -200,5 +203,6 @@ class SchedulerReady:
 
     def _status(self, context: Context) -> str:
         name = quoted(context.config["cluster"]["name"])
-        text = 'SELECT Name, Status FROM Cloud.Node WHERE ClusterName=={} && Name=="scheduler"'.format(name)
-        return str((query(context, text) or [{}])[0].get("Status") or "")
+        text = 'SELECT Name, State, Status FROM Cloud.Node WHERE ClusterName=={} && Name=="scheduler"'.format(name)
+        node = (query(context, text) or [{}])[0]
+        return str(node.get("Status") or node.get("State") or "")

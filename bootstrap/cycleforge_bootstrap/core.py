@@ -12,13 +12,17 @@ from urllib.parse import quote
 
 
 class StepError(Exception):
-    """A step did not reach its goal. `permanent`: trying again cannot help. `hint`: what a person can do."""
+    """A step did not reach its goal. `permanent`: trying again cannot help. `hint`: what a person can do.
 
-    def __init__(self, message: str, hint: str = "", permanent: bool = False) -> None:
+    `cut_short`: the step's own limit ended the attempt, so it says nothing about the reason.
+    """
+
+    def __init__(self, message: str, hint: str = "", permanent: bool = False, cut_short: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
         self.permanent = permanent
+        self.cut_short = cut_short
 
 
 class Paths:

@@ -17,18 +17,14 @@ from .core import Context, StepError, tail
 
 
 class Result:
-    """Exit status and output of a program that ended by itself."""
+    """Exit status and output of a program that ended by itself; `said` is the end of it on one line, for messages."""
 
     def __init__(self, argv: Sequence[str], status: int, output: str, errors: str) -> None:
         self.argv = list(argv)
         self.status = status
         self.output = output
         self.errors = errors
-
-    @property
-    def said(self) -> str:
-        """The end of what it printed, on one line."""
-        return tail(self.errors + " " + self.output) or "no output"
+        self.said = ""
 
 
 def run(
@@ -46,9 +42,8 @@ def run(
     said to hang without one; `answers` are (pattern of a prompt, text to type), each typed once. StepError if it cannot
     be started or ran past its limit; then its whole process group is ended.
     """
-    for secret in context.secrets.values():
-        if any(str(secret) in argument for argument in argv):
-            raise StepError("refused to put a secret on a command line", permanent=True)
+    if _has_secret(context, argv):
+        raise StepError("refused to put a secret on a command line", permanent=True)
     name = " ".join([Path(argv[0]).name, *argv[1:3]])
     environment = _environment(context, more_environment or {})
     seconds = context.remaining(limit)
@@ -60,12 +55,21 @@ def run(
         else:
             result = _in_background(argv, seconds, folder, environment)
     except subprocess.TimeoutExpired:
-        raise StepError("`{}` did not end within {:.0f} s".format(name, seconds / context.scale)) from None
+        took = seconds / context.scale
+        raise StepError("`{}` did not end within {:.0f} s".format(name, took), cut_short=took < limit * 0.99) from None
     except OSError as error:
         raise StepError("`{}` cannot be started: {}".format(name, error.strerror)) from None
+    # Cleaned before it is cut and folded: half a secret would no longer be recognised.
+    result.said = tail(context.log.clean(result.errors + " " + result.output)) or "no output"
     took = (time.monotonic() - started) / context.scale
     context.log.write("ran {} ({:.1f} s, exit {}): {}".format(name, took, result.status, result.said))
     return result
+
+
+def _has_secret(context: Context, argv: Sequence[str]) -> bool:
+    """Any part of an argument; a shorter secret than any site accepts may well be a harmless word."""
+    secrets = [str(secret) for secret in context.secrets.values() if len(str(secret)) >= 8]
+    return any(secret in word for secret in secrets for word in argv)
 
 
 def _environment(context: Context, more: Dict[str, str]) -> Dict[str, str]:

@@ -89,7 +89,8 @@ class Upload:
             # Every second attempt on a terminal: one release of the CLI is said to hang without.
             must(cyclecloud(context, arguments, limit, folder=work, terminal=self._attempts % 2 == 0))
         except StepError as error:
-            raise StepError("project '{}' was not uploaded: {}".format(self._key, error.message), error.hint) from None
+            text = "project '{}' was not uploaded: {}".format(self._key, error.message)
+            raise StepError(text, error.hint, error.permanent, error.cut_short) from None
         missing, _ = self._compare(context)
         if missing:
             shown = ", ".join(missing[:3]) + (" and {} more".format(len(missing) - 3) if len(missing) > 3 else "")

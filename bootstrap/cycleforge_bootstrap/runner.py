@@ -58,6 +58,7 @@ def _run_step(context: Context, step: Step, status: Status) -> Optional[StepErro
     step.limit = float(context.config["limits"].get("steps", {}).get(step.name, step.limit))
     context.step_deadline = min(started + step.limit, context.deadline)
     attempts = 0
+    reason: Optional[StepError] = None
     context.log.write("step {}: {}".format(step.name, step.title))
     while True:
         attempts += 1
@@ -69,10 +70,12 @@ def _run_step(context: Context, step: Step, status: Status) -> Optional[StepErro
             status.step(step.name, state="done", seconds=seconds, message=note, hint="")
             context.log.write("step {}: done after {} s {}".format(step.name, seconds, note).rstrip())
             return None
+        # An attempt that the limit cut off must not hide why the ones before it failed.
+        reason = reason if problem.cut_short and reason is not None else problem
         status.step(step.name, message=problem.message, hint=problem.hint or step.hint, seconds=seconds)
         context.log.write("step {}: attempt {}: {}".format(step.name, attempts, problem.message))
         if problem.permanent or context.now() + step.pause >= context.step_deadline:
-            return _give_up(context, step, status, problem, attempts)
+            return _give_up(context, step, status, reason, attempts)
         context.sleep(step.pause)
 
 
@@ -86,6 +89,8 @@ def _attempt(context: Context, step: Step) -> Optional[StepError]:
         return None if step.done(context) else StepError(step.missing)
     except StepError as error:
         return error
+    except OSError as error:  # a full disk, a folder that is mounted late
+        return StepError("{}: {}".format(error.strerror or error, error.filename or "no file"))
     except Exception as error:  # our own mistake must end as a readable failure too
         context.log.write(traceback.format_exc())
         text = "{}: {}".format(type(error).__name__, error)

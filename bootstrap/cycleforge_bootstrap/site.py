@@ -35,7 +35,8 @@ def query(context: Context, text: str) -> List[Dict[str, Any]]:
     try:
         records = json.loads(output) if output else []
     except ValueError:
-        raise StepError("`cycle_server execute` answered something that is not JSON: {}".format(output[:200])) from None
+        output = context.log.clean(output)[:200]
+        raise StepError("`cycle_server execute` answered something that is not JSON: {}".format(output)) from None
     return [record for record in records if isinstance(record, dict)] if isinstance(records, list) else []
 
 
@@ -44,12 +45,12 @@ def query(context: Context, text: str) -> List[Dict[str, Any]]:
 
 def is_installed(context: Context) -> bool:
     """The image has brought CycleCloud."""
-    return os.access(str(context.paths.server / "cycle_server"), os.X_OK)
+    return os.access(str(context.paths.server / "cycle_server"), os.X_OK) and _properties(context).exists()
 
 
 def wait_for_installation(context: Context) -> None:
     """Nothing to do but wait: the marketplace image may still unpack its data disk."""
-    raise StepError("{} is not there yet".format(context.paths.server / "cycle_server"))
+    raise StepError("{} and its configuration are not there yet".format(context.paths.server / "cycle_server"))
 
 
 def _wanted_settings(context: Context) -> Dict[str, str]:
@@ -140,7 +141,7 @@ def drop_records(context: Context, name: str, content: bytes) -> None:
     target = context.paths.records / name
     imported = target.with_name(name + ".imported")
     shred(imported)
-    beside = context.paths.server / ("." + name)
+    beside = context.paths.records.parent / ("." + name)
     write_atomically(beside, content, 0o600)
     give_to_server(beside)
     beside.replace(target)
@@ -155,9 +156,9 @@ def drop_records(context: Context, name: str, content: bytes) -> None:
 
 def clean_records(context: Context) -> None:
     """Remove what an interrupted run left in and beside the import folder: it may hold a password."""
-    for path in [*context.paths.records.glob("cycleforge_*"), *context.paths.server.glob(".*cycleforge_*")]:
+    for path in [*context.paths.records.glob("cycleforge_*"), *context.paths.records.parent.glob(".*cycleforge_*")]:
         # Taken away first, so that the server never reads a file that is being overwritten.
-        aside = context.paths.server / ".cycleforge_removed"
+        aside = context.paths.records.parent / ".removed_by_bootstrap"
         with contextlib.suppress(FileNotFoundError):
             path.replace(aside)
         shred(aside)

@@ -60,14 +60,14 @@ class Status:
         write_atomically(self._context.paths.status, to_json(_cleaned(self.document, self._context)), 0o644)
 
 
-def _cleaned(value: Any, context: Context) -> Any:
-    if isinstance(value, str):
-        return context.log.clean(value)
-    if isinstance(value, list):
-        return [_cleaned(item, context) for item in value]
-    if isinstance(value, dict):
-        return {key: _cleaned(item, context) for key, item in value.items()}
-    return value
+def _cleaned(document: Dict[str, Any], context: Context) -> Dict[str, Any]:
+    """The document without secrets in its free texts; names and states stay, even if a password is spelt like one."""
+
+    def texts(entry: Dict[str, Any]) -> Dict[str, Any]:
+        return dict(entry, message=context.log.clean(entry["message"]), hint=context.log.clean(entry["hint"]))
+
+    warnings = [context.log.clean(text) for text in document["warnings"]]
+    return dict(texts(document), warnings=warnings, steps=[texts(entry) for entry in document["steps"]])
 
 
 def _previous(paths: Paths) -> Dict[str, Any]:

@@ -47,8 +47,8 @@ NOT_CARRIED = (CLOUD_INIT, START)
 
 SLURM_RELEASE_URL = "https://github.com/Azure/cyclecloud-slurm/releases/{version}"
 
-LIMITS = {"totalSeconds": 75 * 60, "uploadSeconds": 300}
-"""The extension ends after 90 minutes, and `start.sh` stops waiting after 79."""
+LIMITS = {"totalSeconds": 65 * 60, "uploadSeconds": 300}
+"""The extension ends after 90 minutes, and `start.sh`, which may fetch for 15, stops waiting after 84."""
 
 
 class PayloadTooLargeError(ValueError):
@@ -128,10 +128,18 @@ def configuration(plan: Plan, late: Mapping[str, str]) -> dict[str, object]:
             "parameters": f"cluster/{cluster}.params.json",
             "late": dict(sorted(late.items())),
             "start": slurm.start_cluster,
+            "machineTypes": _machine_types(plan),
         },
         "secrets": secrets,
         "limits": LIMITS,
     }
+
+
+def _machine_types(plan: Plan) -> dict[str, str]:
+    """Node or node array of the template → VM size."""
+    slurm = plan.slurm
+    sizes = {"scheduler": slurm.scheduler.hardware.vm_size, "login": slurm.login.hardware.vm_size}
+    return sizes | {array.name: array.vm_size for array in slurm.node_arrays}
 
 
 def _sources() -> tuple[PurePosixPath, ...]:

@@ -175,7 +175,7 @@ def test_scripts_pass_the_shells_and_shellcheck(name: str) -> None:
 
 def test_unit_starts_what_is_installed() -> None:
     unit = (assets.folder("bootstrap") / "cycleforge-bootstrap.service").read_text()
-    assert "ExecStart=/opt/cycleforge/current/bootstrap/cycleforge-bootstrap run" in unit
+    assert "ExecStart=/bin/sh /opt/cycleforge/current/bootstrap/cycleforge-bootstrap run" in unit
     # Exit 1 is a result; only a killed program goes on by itself.
     assert "Restart=on-abnormal" in unit
     assert "WantedBy=multi-user.target" in unit

@@ -51,8 +51,8 @@ def test_power_cut_at_every_change(make_server: Callable[..., Server], moment: s
         "cycle_server stop", "cycle_server start", "cyclecloud $", "cyclecloud account list", "cyclecloud account show",
         "cyclecloud account create", "cycle_server execute SELECT Name, State FROM Cloud.Locker",
         "cycle_server execute SELECT Name FROM Cloud.Project", "cyclecloud project upload",
-        "cyclecloud import_template", "cyclecloud import_cluster", "cycle_server execute SELECT Name, MachineType",
-        "cyclecloud start_cluster", "cycle_server execute SELECT Name, Status",
+        "cyclecloud import_template", "cyclecloud import_cluster", "cycle_server execute SELECT Name, M.Name",
+        "cyclecloud start_cluster", "cycle_server execute SELECT Name, State, Status",
     )  # fmt: skip
     for number, cut in enumerate(cuts):
         setattr(server.site.faults, moment, cut.replace("cycle_server execute ", "cycle_server execute json "))
@@ -172,6 +172,28 @@ def test_only_what_is_missing_in_the_locker_is_uploaded(server: Server) -> None:
     assert server.run().returncode == 0
     uploads = [Path(call["folder"]).name for call in server.site.calls if call["argv"][:2] == ["project", "upload"]]
     assert uploads == ["misc_ubuntu", "pyxis_enroot", "misc_ubuntu", "pyxis_enroot"]
+
+
+def test_interrupted_upload_of_another_content_is_not_forgotten(server: Server) -> None:
+    """Without checksums only our own record tells two contents of the same size apart."""
+    server.site.faults.checksums = False
+    server.unpack()
+    assert server.run().returncode == 0
+    folder = server.root / "opt/cycleforge" / server.facts["payloadSha256"]
+    config = folder / "bootstrap/bootstrap.json"
+    script = folder / "projects/misc_ubuntu/specs/default/cluster-init/scripts/10-configure.sh"
+    before = config.read_text(), script.read_text()
+    config.write_text(before[0].replace("0" * 64, "1" * 64, 1))
+    script.write_text(before[1].replace("true", "TRUE"))
+    server.forget_result()
+    server.unpack()
+    server.site.faults.kill_after = "cyclecloud project upload"
+    assert server.run().returncode == -9
+    config.write_text(before[0])
+    script.write_text(before[1])
+    assert server.run().returncode == 0
+    blob = "projects/misc_ubuntu/1.0.0/default/cluster-init/scripts/10-configure.sh"
+    assert server.site.blobs[blob].decode() == before[1]
 
 
 def test_redeployment_with_other_content_runs_again(server: Server) -> None:

@@ -89,8 +89,17 @@ def test_files_with_secrets_are_private_while_they_are_needed(server: Server) ->
     for path in (home / "secrets.json", runtime / "cyclecloud.ini", runtime / "minimal.params.json"):
         assert path.stat().st_mode & 0o777 == 0o600, path
     assert home.stat().st_mode & 0o777 == 0o700
+    assert not list((server.root / "opt/cycle_server/config/data").iterdir()), "the imported record holds a password"
     assert server.run().returncode == 0, "the boot after a power cut needs them"
     assert traces(server) == []
+
+
+def test_parameters_with_the_password_go_at_once(make_server: Callable[..., Server]) -> None:
+    server = make_server(plan(start_cluster=True))
+    server.unpack()
+    server.site.faults.kill_before = "cyclecloud start_cluster"
+    assert server.run().returncode == -9
+    assert DATABASE_PASSWORD not in "".join(p.read_text() for p in (server.root / "run").rglob("*") if p.is_file())
 
 
 def test_a_secret_never_reaches_an_argument(server: Server) -> None:
@@ -100,3 +109,27 @@ def test_a_secret_never_reaches_an_argument(server: Server) -> None:
     (server.root / "var/lib/cycleforge/secrets.json").write_text(json.dumps(server.secrets))
     assert server.run().returncode == 1
     assert "refused to put a secret on a command line" in server.status()["message"]
+
+
+@pytest.mark.parametrize("password", ["running", "succeeded", "azure", "a", "  two  blanks  ", "; #comment", "%(url)s"])
+def test_strange_passwords(server: Server, password: str) -> None:
+    """Words that the status file or a command uses, blanks that a parser strips, signs that it expands."""
+    server.secrets["adminPassword"] = password
+    server.unpack()
+    result = server.run()
+    assert result.returncode == 0, result.stdout
+    assert server.status()["state"] == "succeeded"
+    assert server.site.users["ccadmin"] == password
+
+
+def test_password_that_is_folded_and_cut(server: Server) -> None:
+    """A message is shortened and its blanks are folded; the secret goes before that."""
+    password = "two  blanks and\ta tab " + "x" * 20
+    server.secrets["adminPassword"] = password
+    server.unpack(steps={"login": 30})
+    text = f"{password}{'y' * 590}"
+    server.site._account = lambda *_: {"status": 1, "errors": text}  # type: ignore[method-assign]
+    result = server.run()
+    assert result.returncode == 1
+    assert "xxxx" not in result.stdout + (server.root / "var/lib/cycleforge/status.json").read_text()
+    assert "blanks" not in result.stdout

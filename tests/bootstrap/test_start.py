@@ -113,7 +113,7 @@ def test_bootstrap_without_end(server: Server) -> None:
     result = server.deploy(CYCLEFORGE_WAIT_SECONDS="1")
     assert result.returncode == 1
     assert "no result within 1 s; the bootstrap goes on" in result.stderr
-    assert "CycleForge bootstrap of minimal: running" in result.stderr
+    assert "CycleForge bootstrap" in result.stderr, "how far it came"
 
 
 def test_unit_that_does_not_start(server: Server) -> None:

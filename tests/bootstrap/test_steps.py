@@ -295,7 +295,7 @@ def test_machine_types_that_never_come_are_a_warning(server: Server) -> None:
     server.site.faults.machine_types_late = ALWAYS
     document = run(server, steps={"machine-types": 40})
     assert document["state"] == "succeeded"
-    assert "Standard_D64ds_v5" in document["warnings"][0]
+    assert "Standard_D64ds_v5 of htc" in document["warnings"][0]
     assert "quota" in document["warnings"][0]
     assert "warning: VM sizes of the cluster" in server.run("status").stdout
 
@@ -332,3 +332,12 @@ def test_wrong_use(server: Server) -> None:
     result = server.run("walk")
     assert result.returncode == 2
     assert "usage:" in result.stderr
+
+
+def test_disk_that_is_full_for_a_while(server: Server) -> None:
+    """An error of the file system is a reason, not a defect of the program."""
+    (server.root / "opt/cycle_server/config/data").rmdir()
+    document = run(server, code=1, steps={"admin": 20})
+    assert document["step"] == "admin"
+    assert "No such file or directory" in document["message"]
+    assert "defect" not in document["hint"]

@@ -5,7 +5,7 @@ call="${FAKE_DIR}/call.$$"
 typed=
 if [[ "${0##*/}" == cyclecloud && "${1:-}" == initialize && " $* " != *" --batch "* ]]; then
     # As the real dialogue: it reads from the controlling terminal, not from standard input.
-    read -rs -p 'CycleServer password: ' typed </dev/tty
+    IFS= read -rs -p 'CycleServer password: ' typed </dev/tty
 fi
 terminal=no
 if [[ -t 0 ]]; then terminal=yes; fi

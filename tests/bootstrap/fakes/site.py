@@ -287,11 +287,13 @@ class Site:
             return [record] if self.locker_state and wanted else []
         if "OUTER JOIN Azure.MachineType" in text:
             late = self._fails("machine_types_late")
-            return [{"Name": "htc", "Wanted": "Standard_D64ds_v5", "Found": None if late else "x", "Offered": "x"}]
+            abstract = {"Name": "nodearraybase", "MachineType": None, "CMName": None}
+            return [abstract, {"Name": "htc", "MachineType": None if late else "x", "CMName": "x"}]
         if "FROM Cloud.Cluster" in text:
             return [{"ClusterName": strings[0]}] if strings[0] in self.clusters else []
         if "FROM Cloud.Node" in text:
-            return [{"Name": "scheduler", "Status": self._scheduler(strings[0])}] if strings[0] in self.clusters else []
+            status = self._scheduler(strings[0]) if strings[0] in self.clusters else ""
+            return [{"Name": "scheduler", "State": "Unknown", "Status": status}] if status else []
         return None
 
     def _scheduler(self, cluster: str) -> str:

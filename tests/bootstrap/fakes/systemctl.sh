@@ -7,10 +7,11 @@ case "$1" in
 restart)
     [ -f "${unit}" ] || exit 5
     command=$(sed -n 's/^ExecStart=//p' "${unit}")
+    # Paths of the unit lie below the test's root; /bin/sh does not.
+    command=$(printf '%s' "${command}" | sed "s# /opt/# ${CYCLEFORGE_ROOT}/opt/#")
     if [ -n "${FAKE_BROKEN_UNIT:-}" ]; then command=/nonexistent; fi
     # shellcheck disable=SC2086,SC2016 # ExecStart has arguments; the inner shell expands
-    setsid sh -c 'echo $$ >"$0.pid"; exec "$@"' "${FAKE_DIR}/unit" "${CYCLEFORGE_ROOT}"${command} \
-        >>"${FAKE_DIR}/journal" 2>&1 </dev/null &
+    setsid sh -c 'echo $$ >"$0.pid"; exec "$@"' "${FAKE_DIR}/unit" ${command} >>"${FAKE_DIR}/journal" 2>&1 </dev/null &
     ;;
 is-active)
     [ ! -f "${pid}" ] || kill -0 "$(cat "${pid}")" 2>/dev/null
