@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from generator.cctemplate.values import Raw, Writable, assignment, classad
+from generator.cctemplate.writing import Raw, Writable, assignment, classad
 from generator.plan.types import Json
 
 Form = tuple[tuple[str, Writable], ...]

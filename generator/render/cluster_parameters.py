@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from generator.cctemplate.values import Raw
+from generator.cctemplate.writing import Raw
 from generator.plan.types import Json, MountPlan, NodeArrayPlan, Plan
 from generator.render.cluster_form import (
     MAX_DISK_GB,

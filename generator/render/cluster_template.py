@@ -14,7 +14,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from generator.cctemplate.values import assignment
+from generator.cctemplate.writing import assignment
 from generator.plan.types import MountPlan, Plan, SpecRef
 from generator.render.cluster_form import prefix
 from generator.render.cluster_parameters import mounts, parameters, tabs

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from generator.cctemplate.errors import EvaluationError
 from generator.cctemplate.syntax import parse
-from generator.cctemplate.values import Raw, Verbatim, Writable, assignment, constant
+from generator.cctemplate.values import constant
+from generator.cctemplate.writing import Raw, Verbatim, Writable, assignment
 
 # Surrogates are not text; everything else may come from a definition.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
