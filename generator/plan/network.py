@@ -79,7 +79,8 @@ def network_plan(definition: Definition, layout: Layout | None) -> NetworkPlan:
     else:
         vnet_group, vnet_name = names.resource_group(definition), f"{names.prefix(definition)}-vnet"
     hub = None
-    if network.access == "hub" and network.hub is not None:
+    # An existing network is left as it is, its peerings included.
+    if existing is None and network.access == "hub" and network.hub is not None:
         hub = HubPlan(
             asked_or(network.hub.vnet_id, HUB_VNET), network.hub.use_remote_gateway, tuple(network.hub.address_spaces)
         )

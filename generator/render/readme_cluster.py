@@ -218,7 +218,8 @@ def delete(plan: Plan) -> str:
     """Terminating the cluster, deleting the group, and what remains."""
     cluster, group, name = q(plan.slurm.cluster_name), q(plan.resource_group), q(deployment_name(plan))
     outside = "" if plan.network.is_new else " and joins nodes to the existing network"
-    principals = ["serverPrincipalId", *(["nodePrincipalId"] if plan.monitoring else [])]
+    shared = plan.monitoring is not None or any(mount.kind == "blob" for mount in plan.mounts)
+    principals = ["serverPrincipalId", *(["nodePrincipalId"] if shared else [])]
     return paragraphs(
         "## Delete",
         "This destroys the cluster and all data in it, the home folders included. Copy away what is to stay. Terminate the cluster first and "
@@ -247,6 +248,7 @@ def delete(plan: Plan) -> str:
         ),
         "The first line removes the record of the deployment. The second must print nothing; what it prints is a leftover of the cluster.",
         _delete_peering(plan),
+        _delete_zone_link(plan),
         _delete_leftovers(plan),
     )
 
@@ -262,6 +264,25 @@ def _delete_peering(plan: Plan) -> str | None:
             f"hub={vnet}",
             f'peering=$(az network vnet show --ids "${{hub}}" --query "virtualNetworkPeerings[?contains(remoteVirtualNetwork.id, \'/{plan.network.vnet_name}\')].id | [0]" --output tsv)',
             'az network vnet peering delete --ids "${peering}"',
+        ),
+    )
+
+
+def _delete_zone_link(plan: Plan) -> str | None:
+    """A new network is linked to an existing zone, and the link lies beside the zone."""
+    zone = plan.network.blob_dns_zone
+    if zone in ("new", "none") or not plan.network.is_new:
+        return None
+    _, subscription, _, group, *_, name = zone.strip("/").split("/")
+    here = f"--subscription {q(subscription)} --resource-group {q(group)} --zone-name {q(name)}"
+    network = (
+        f"/resourceGroups/{plan.resource_group}/providers/Microsoft.Network/virtualNetworks/{plan.network.vnet_name}"
+    )
+    return paragraphs(
+        "The existing DNS zone keeps its link to the network, now without a partner. Find its name, then delete it:",
+        shell(
+            f"link=$(az network private-dns link vnet list {here} --query \"[?ends_with(virtualNetwork.id, '{network}')].name | [0]\" --output tsv)",
+            f'az network private-dns link vnet delete {here} --name "${{link:?}}" --yes',
         ),
     )
 

@@ -108,8 +108,12 @@ def _jumpbox(plan: Plan) -> str | None:
 
 def _connect_by_hub(plan: Plan) -> str:
     return paragraphs(
-        "Connect to the VPN or ExpressRoute of the hub network first. The peering is created in both directions, so your account needs "
-        "the right to peer on the hub network too.",
+        "Connect to the VPN or ExpressRoute of the hub network first."
+        + (
+            " The peering is created in both directions, so your account needs the right to peer on the hub network too."
+            if plan.network.is_new
+            else f" Its peering with `{plan.network.vnet_name}` must exist: this deployment changes nothing in that network."
+        ),
         shell(server_address_command(plan), f"ssh {server_target(plan)}", 'echo "portal: https://${server}"'),
         "The portal is at the address that the last line prints (the certificate is the server's own).",
         _jumpbox(plan),

@@ -144,6 +144,7 @@ def prerequisites(plan: Plan) -> str:
         shell(*(f"az provider register --namespace {name} --wait" for name in providers(plan))),
         _quota(plan),
         _existing_network(plan),
+        _own_dns(plan),
     )
 
 
@@ -258,7 +259,18 @@ def _existing_network(plan: Plan) -> str | None:
         for subnet in network.subnets
     )
     return (
-        f"The network `{network.vnet_name}` must exist in `{network.vnet_resource_group}` with the subnets {subnets}."
+        f"The network `{network.vnet_name}` must exist in `{network.vnet_resource_group}` with the subnets {subnets}. Server and nodes need a "
+        "way out to the internet from theirs, for example a NAT gateway. The firewall rules must let nodes reach the server on ports 443 and 9443, the server reach nodes on port 22, and all nodes "
+        "reach each other."
+    )
+
+
+def _own_dns(plan: Plan) -> str | None:
+    if plan.network.blob_dns_zone != "none":
+        return None
+    return (
+        "The definition leaves the name of the locker's private endpoint to you (`blob_dns_zone: none`): while the deployment runs, a policy or "
+        "a person must register it in the zone that the network resolves. Until then the first boot waits for the locker, and then fails."
     )
 
 
@@ -285,6 +297,29 @@ def deploy(plan: Plan) -> str:
         else "Without the parameter file:",
         shell(f"az deployment sub create {common}"),
         _durations(plan),
+        _grants(plan),
+    )
+
+
+def _grants(plan: Plan) -> str | None:
+    """Blob containers belong to somebody else, so the deployment does not assign roles on them."""
+    blobs = [mount for mount in plan.mounts if mount.kind == "blob"]
+    if not blobs:
+        return None
+    accounts = sorted({str(mount.storage_account) for mount in blobs})
+    lines = [
+        f"principal=$(az deployment sub show --name {q(deployment_name(plan))} --query properties.outputs.nodePrincipalId.value --output tsv)"
+    ]
+    for mount in blobs:
+        lines += [
+            f"account=$(az storage account show --name {q(str(mount.storage_account))} --query id --output tsv)",
+            'az role assignment create --role "Storage Blob Data Contributor" --assignee-object-id "${principal:?}" --assignee-principal-type'
+            f' ServicePrincipal --scope "${{account:?}}/blobServices/default/containers/{mount.container}"',
+        ]
+    return paragraphs(
+        "After the first deployment let the nodes use the blob containers; until then their mounts fail and are tried again. Who only reads needs "
+        f"`Storage Blob Data Reader`. The firewall of {' and '.join(f'`{account}`' for account in accounts)} must let the compute subnet in.",
+        shell(*lines),
     )
 
 
@@ -298,7 +333,7 @@ def _durations(plan: Plan) -> str | None:
         )
         if wanted
     ]
-    return f"Creating {', '.join(slow)} takes longer than the rest." if slow else None
+    return f"Creating {' and '.join(slow)} takes longer than the rest." if slow else None
 
 
 # ---------------------------------------------------------------- watch

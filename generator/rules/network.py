@@ -105,14 +105,15 @@ class SettingWithoutEffect(Rule):
 class ExistingAndNew(Rule):
     id = "E0318"
     summary = "An existing network is named together with settings of a new one."
-    why = "Nothing is created in an existing network, so its prefixes cannot be chosen here."
+    why = "Nothing is created in an existing network: its prefixes, its way out and its peerings are its owner's."
     fix = "Remove network.existing, or remove the settings of the new network."
     source = "https://learn.microsoft.com/azure/virtual-network/virtual-networks-overview"
 
     def check(self, site: Site) -> Iterator[Problem]:
         if site.definition.network.existing is None:
             return
-        for path in (("network", "address_space"), ("network", "subnets"), ("network", "nat_gateway")):
+        new_only = ("address_space", "subnets", "nat_gateway", "hub")
+        for path in (("network", name) for name in new_only):
             if given(site, path):
                 text = f"network.{path[1]} has no effect in the existing network that network.existing names"
                 yield self.problem(path, text, on_key=True)

@@ -237,3 +237,35 @@ def test_shellcheck_reads_the_blocks(name: str) -> None:
         [str(SHELLCHECK), "-e", ignored, "-"], input=script, capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stdout
+
+
+def test_a_container_needs_a_role_that_the_deployment_does_not_give() -> None:
+    mount = dataclasses.replace(
+        plans.lustre(), name="c4", path="/c4", kind="blob", protocol="blobfuse", address_fact=None,
+        storage_account="mptdatasets", container="c4-dataset",
+    )  # fmt: skip
+    text = rendered(dataclasses.replace(plans.minimal(), mounts=(mount,)))
+    assert "az storage account show --name mptdatasets --query id" in text
+    assert '--scope "${account:?}/blobServices/default/containers/c4-dataset"' in text
+    assert text.count("properties.outputs.nodePrincipalId.value") == 2  # given, and taken away
+    assert "nodePrincipalId" not in rendered(plans.minimal())
+
+
+def test_the_link_in_an_existing_zone_is_deleted_too() -> None:
+    zone = "/subscriptions/s-1/resourceGroups/dns-rg/providers/Microsoft.Network/privateDnsZones/"
+    plan = change_network(plans.minimal(), blob_dns_zone=f"{zone}privatelink.blob.core.windows.net")
+    here = "--subscription s-1 --resource-group dns-rg --zone-name privatelink.blob.core.windows.net"
+    assert f"az network private-dns link vnet list {here} --query" in rendered(plan)
+    assert f"az network private-dns link vnet delete {here} --name" in rendered(plan)
+    assert "private-dns" not in rendered(plans.minimal())
+
+
+def test_whose_task_the_name_of_the_locker_is() -> None:
+    plan = change_network(plans.minimal(), blob_dns_zone="none")
+    assert "`blob_dns_zone: none`" in rendered(plan)
+
+
+def test_a_hub_beside_an_existing_network_is_left_alone() -> None:
+    plan = change_network(bastion_existing_network(), access="hub")
+    assert "Its peering with `corp` must exist" in rendered(plan)
+    assert "peering delete" not in rendered(plan)
