@@ -38,6 +38,8 @@ def environment(folder: str) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 - none of our formats is HTML
+        auto_reload=False,
+        optimized=False,  # templates run once: folding constants costs more than it saves
     )
     env.filters |= {"bicep": bicep_string, "cc_bool": cc_bool, "json": json.dumps, "sh": shlex.quote}
     return env
