@@ -33,7 +33,7 @@ class Definition:
 
 def add_definitions(parser: ArgumentParser, *, many: bool) -> None:
     """The positional argument NAME."""
-    text = f"name of a definition in {FOLDER}/, path of a YAML file, or - for standard input"
+    text = f"name of a definition here or in {FOLDER}/, path of a YAML file, or - for standard input"
     if many:
         parser.add_argument("names", metavar="NAME", nargs="*", help=f"{text}; none: all of {FOLDER}/*.yaml")
     else:
@@ -94,20 +94,25 @@ def find_definition(word: str) -> Path | None:
         return None
     path = Path(word)
     if path.suffix in SUFFIXES or len(path.parts) > 1 or path.is_file():
-        if path.exists():
-            return path
+        for found in (path, *(folder / word for folder in _folders() if len(path.parts) == 1)):
+            if found.exists():
+                return found
         near = [str(path.with_name(other.name)) for other in _siblings(path)]
         raise CannotRead(f"there is no file {word}", suggestion(word, near))
     known: list[str] = []
-    for folder in _folders():
+    folders = _folders()
+    # What lies here comes before what CycleForge brings.
+    here = sum(folder == Path(FOLDER) for folder in folders)
+    for folder in (*folders[:here], Path(), *folders[here:]):
         for suffix in SUFFIXES:
             if (folder / f"{word}{suffix}").is_file():
                 return folder / f"{word}{suffix}"
+    for folder in folders:
         known += sorted(other.stem for other in folder.iterdir() if other.suffix in SUFFIXES)
     hint = suggestion(word, known) or (
         f"definitions: {', '.join(dict.fromkeys(known))}" if known else "`cycleforge init` writes one"
     )
-    raise CannotRead(f"there is no definition '{word}' in {FOLDER}/", hint)
+    raise CannotRead(f"there is no definition '{word}' here or in {FOLDER}/", hint)
 
 
 def _folders() -> list[Path]:

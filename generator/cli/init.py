@@ -11,6 +11,8 @@ from generator.errors import OK, CannotRead
 from generator.problems import suggestion
 
 DESCRIPTION = "Write a short commented definition to start from, or a copy of one that CycleForge brings."
+SCHEMA = "definition.schema.json"
+"""The file that the first line of a definition names, beside it."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -46,7 +48,10 @@ def run(args: Namespace) -> int:
     folder = Path(common.FOLDER)
     path = Path(args.out) if args.out else (folder if folder.is_dir() else Path()) / f"{args.name}.yaml"
     write_file(path, text, replace=False)
-    common.emit(f"wrote {path}\nnext: edit it, then `cycleforge build {path}`")
+    text = f"wrote {path}\nnext: edit it, then `cycleforge build {path}`"
+    if not (path.parent / SCHEMA).exists():
+        text += f"\nfor an editor that checks it: `cycleforge schema --out {path.parent / SCHEMA}`"
+    common.emit(text)
     return OK
 
 

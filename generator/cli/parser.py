@@ -35,7 +35,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "explain": ("explain", "explain a problem: why it matters and how to fix it"),
     "schema": ("schema", "print the JSON Schema of definitions, for editors"),
     "project": ("project", "give a changed project a new version"),
-    "list": ("listing", "list VM sizes, releases, images or rules"),
+    "list": ("listing", "list VM sizes, releases, images, recipes or rules"),
     "completion": ("completion", "print a completion script for the shell"),
 }
 """Verb → its module in this package and its summary."""

@@ -10,9 +10,9 @@ MODELINE = "# yaml-language-server: $schema=definition.schema.json\n"
 _STARTER = """\
 # One deployment: a CycleCloud server, its network and storage, one Slurm cluster. Only name, location and one
 # partition are required; every other key has a default. All keys: cluster_defs/reference.yaml, docs/definition.md.
-#   check   cycleforge validate {name}.yaml
-#   look    cycleforge plan {name}.yaml
-#   build   cycleforge build {name}.yaml
+#   check   cycleforge validate {name}
+#   look    cycleforge plan {name}
+#   build   cycleforge build {name}
 name: {name}
 location: southcentralus            # az account list-locations -o table
 

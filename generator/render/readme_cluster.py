@@ -182,7 +182,8 @@ def update(plan: Plan) -> str:
     common = f"--name {q(deployment_name(plan))} --location {q(plan.location)} --template-file main.bicep --parameters main.bicepparam"
     return paragraphs(
         "## Update",
-        f"Change `{plan.definition}` where it lies, see what the change costs (in place, restart of nodes, new creation), and build again there:",
+        f"Change `{plan.definition}`. In the folder from which it was built, see what the change costs (in place, restart of nodes, new "
+        "creation), and build again:",
         shell(f"cycleforge diff {q(stem)}", f"cycleforge build {q(stem)}"),
         "Then deploy again under the same name, in this folder:",
         shell("source .envrc", f"az deployment sub what-if {common}", f"az deployment sub create {common}"),
