@@ -17,7 +17,7 @@ param poolSizeTib int
 param volumeSizeGib int
 @description('Throughput of pool and volume in MiB/s; only with the service level Flexible, otherwise null.')
 param throughputMibps int?
-@description('Last part of the export path, unique in the region: the volume is `<address>:/<exportName>`.')
+@description('Last part of the export path, unique in the subnet: the volume is `<address>:/<exportName>`.')
 param exportName string
 @description('Resource id of the subnet delegated to Microsoft.Netapp/volumes.')
 param subnetId string

@@ -38,6 +38,15 @@ def address_fact(name: str) -> str:
     return head + "".join(part.capitalize() for part in rest) + "Address"
 
 
+def netapp_export(definition: Definition, name: str) -> str:
+    """Last part of a NetApp Files export: a letter first, at most 80 characters, unique in the delegated subnet.
+
+    The subnet of an existing network may hold the volumes of several deployments, so theirs begin with their names.
+    Source: https://learn.microsoft.com/azure/azure-netapp-files/azure-netapp-files-create-volumes
+    """
+    return f"{prefix(definition)}-{name}"[:80].rstrip("-")
+
+
 def database_name(cluster_name: str) -> str:
     """cyclecloud-slurm's default accounting database: the sanitised cluster name, `-` becomes `_`."""
     return f"{slurm_config_name(cluster_name).replace('-', '_')}_acct_db"

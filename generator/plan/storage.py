@@ -93,7 +93,7 @@ def _file_system(
             "nfs",
             size_gib=file_system.size_tib * _GIB_PER_TIB,
             address_fact=names.address_fact(name),
-            export_path=f"/{name}",
+            export_path=f"/{names.netapp_export(definition, name)}",
             mount_options=file_system.mount_options or default_mount_options("nfs"),
             service_level=file_system.service_level,
             zone=file_system.zone,

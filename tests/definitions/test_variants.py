@@ -224,6 +224,8 @@ def test_an_existing_network_is_left_as_it_is(folder: Path) -> None:
         assert f"modules/{module}" not in one.bicep
     assert "scope: resourceGroup('00000000-0000-0000-0000-000000000000', 'net-rg')" in one.bicep
     assert "subnetId: 'net-rg/corp/nodes'" in one.bicep
+    assert "exportName: 'lab-existing-network-home'" in one.bicep
+    assert one.cluster.values["NFSSharedExportPath"] == "/lab-existing-network-home"
     assert "az network vnet peering delete" not in one.readme
     assert "the network `corp` in `net-rg`" in one.readme
 
