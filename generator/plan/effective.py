@@ -9,6 +9,8 @@ from typing import Any
 from generator.plan.types import Asked, NodeHardware, Plan
 
 _LEFT_OUT = frozenset({"resolved"})
+_MAPPINGS = frozenset({"attributes", "settings", "silenced", "tags"})
+"""Fields that hold (name, value) pairs: mappings also when they are empty."""
 _HARDWARE = (
     "vm_size",
     "known",
@@ -36,11 +38,13 @@ def _plain(value: Any) -> Any:
         return {name: getattr(value, name) for name in _HARDWARE}
     if is_dataclass(value) and not isinstance(value, type):
         return {
-            field.name: _plain(getattr(value, field.name)) for field in fields(value) if field.name not in _LEFT_OUT
+            field.name: {key: _plain(item) for key, item in getattr(value, field.name)}
+            if field.name in _MAPPINGS
+            else _plain(getattr(value, field.name))
+            for field in fields(value)
+            if field.name not in _LEFT_OUT
         }
     if isinstance(value, tuple):
-        if value and all(isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) for item in value):
-            return {item[0]: _plain(item[1]) for item in value}
         return [_plain(item) for item in value]
     if isinstance(value, PurePosixPath):
         return str(value)
