@@ -76,7 +76,7 @@ class Server:
         self.root = folder / "root"
         self.fake = folder / "fake"
         self.bin = folder / "bin"
-        for each in (self.root, self.fake, self.bin):
+        for each in (self.root, self.fake, self.bin, self.fake / "tmp"):
             each.mkdir(parents=True)
         self.plan = the_plan or plan()
         self.files = bootstrap.render(self.plan, carried() if files is None else files, LATE)
@@ -135,6 +135,7 @@ class Server:
             "CYCLEFORGE_IMDS": self.site.url, "CYCLEFORGE_BLOB": self.site.url, "CYCLEFORGE_PORTAL": self.site.url,
             "CYCLEFORGE_TIME_SCALE": str(TIME_SCALE), "CYCLEFORGE_PAUSE_SECONDS": "0.1",
             "CYCLEFORGE_FETCH_SECONDS": "4", "CYCLEFORGE_WAIT_SECONDS": "30",
+            "TMPDIR": str(self.fake / "tmp"),
         }  # fmt: skip
 
     # ------------------------------------------------------------ the extension

@@ -99,7 +99,7 @@ def test_parameters_with_the_password_go_at_once(make_server: Callable[..., Serv
     server.unpack()
     server.site.faults.kill_before = "cyclecloud start_cluster"
     assert server.run().returncode == -9
-    assert DATABASE_PASSWORD not in "".join(p.read_text() for p in (server.root / "run").rglob("*") if p.is_file())
+    assert not (server.root / "run/cycleforge/minimal.params.json").exists()
 
 
 def test_a_secret_never_reaches_an_argument(server: Server) -> None:

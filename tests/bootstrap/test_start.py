@@ -166,6 +166,7 @@ def test_variables_that_make_no_sense(server: Server, line: str, message: str) -
     assert result.returncode == 1
     assert message in result.stderr
     assert ADMIN_PASSWORD not in result.stdout + result.stderr
+    assert script.exists() == (line == "CYCLEFORGE_SECRETS="), "only a script that holds secrets removes itself"
 
 
 def test_text_without_secrets_is_not_removed(server: Server) -> None:
