@@ -178,7 +178,13 @@ def _variables(
     for name, default in named:
         result.setdefault(
             name,
-            Variable(name, described.get(name, "Read by the definition."), secret=False, default=default, example=""),
+            Variable(
+                name,
+                described.get(name, "Read by cycleforge build, not by the deployment."),
+                secret=False,
+                default=default,
+                example="",
+            ),
         )
     for value in asked:
         result.setdefault(

@@ -43,6 +43,7 @@ def _environment_template(plan: Plan) -> str:
         "# Keep .envrc out of version control. A secret is better read from a vault than written here, for example:",
         '#   export NAME="$(az keyvault secret show --vault-name VAULT --name SECRET --query value --output tsv)"',
     ]
+    asked = {value.variable for value in plan.asked}
     for variable in plan.variables:
         lines += ["", f"# {variable.description}"]
         if variable.secret:
@@ -51,8 +52,8 @@ def _environment_template(plan: Plan) -> str:
         if variable.example:
             lines.append(f"# Example: {variable.example}")
         if variable.default is not None:
-            lines.append(f"# Default: {variable.default or '(empty)'}. Read by cycleforge build, not the deployment.")
-            lines.append(f"# export {variable.name}={shlex.quote(variable.default)}")
-        else:
-            lines.append(f"export {variable.name}=''")
+            lines.append(f"# Default: {variable.default or '(empty)'}")
+        # What the deployment does not ask for is in this folder already.
+        start = "" if variable.name in asked else "# "
+        lines.append(f"{start}export {variable.name}={shlex.quote(variable.default or '')}")
     return "\n".join(lines)

@@ -339,3 +339,17 @@ def test_sizes_reach_the_nodes(folder: Path) -> None:
     assert cluster.attribute("mpi", "Zone") in ("1", ["1"])
     assert cluster.attribute("htc", "Zone") is None
     assert cluster.configuration("htc", "slurm.hpc") is False
+
+
+def test_a_key_that_was_set_at_build_is_not_asked_for_again(folder: Path) -> None:
+    """The folder holds it; the environment template says so instead of asking for it."""
+    key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPZ8y8d8y8d8y8d8y8d8y8d8y8d8y8d8y8d8y8d8y8d8 me"
+    body = VARIANTS["public"].replace("slurm:", "admin: {ssh_public_key: '${LAB_KEY}'}\nslurm:")
+    definition = f"name: lab\nlocation: southcentralus\n{body}".encode()
+    for environment, line in (({}, "\nexport LAB_KEY=''\n"), ({"LAB_KEY": key}, "\n# export LAB_KEY=''\n")):
+        plan = pipeline.check(definition, "lab.yaml", environment, folder).plan
+        assert plan is not None
+        files = pipeline.render(plan, folder)
+        assert line in files[PurePosixPath(".envrc.template")].content.decode()
+        asks = "LAB_KEY" in files[PurePosixPath("main.bicepparam")].content.decode()
+        assert asks is not environment.get("LAB_KEY", "").startswith("ssh-")
