@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from generator.model.definition import Definition
 from generator.model.slurm import NodeProjects, Value
-from generator.model.storage import BlobMount
+from generator.model.storage import BlobMount, ExistingMount, LustreMount, NetAppMount
 from generator.plan.types import NodeHardware
 
 NVME_MOUNT_POINT = "/nvme"
@@ -26,6 +26,14 @@ def node_attributes(
 
 
 def _mount_points(definition: Definition) -> list[str]:
-    """Mount points that the node's health checks expect; a blobfuse mount comes up late and is not among them."""
-    own = (mount.path for mount in definition.storage.mounts if not isinstance(mount, BlobMount))
+    """Mount points that the node's health checks expect to be mounted and writable.
+
+    A blobfuse mount comes up late, and what the definition mounts read-only would drain every node.
+    """
+    own = (mount.path for mount in definition.storage.mounts if not isinstance(mount, BlobMount) and _writable(mount))
     return ["/sched", "/shared", *own]
+
+
+def _writable(mount: LustreMount | NetAppMount | ExistingMount) -> bool:
+    options = None if isinstance(mount, LustreMount) else mount.mount_options
+    return "ro" not in (options or "").replace(" ", "").split(",")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 import pytest
 
-from generator import assets
+from generator import assets, pipeline
 from generator.plan.types import Plan
 from tests.cluster_template.plans import containers
 from tests.cluster_template.rendered import read
@@ -54,3 +55,21 @@ def test_what_describes_a_container_is_read(cloud: Literal["public", "usgov"]) -
     assert f"{PER_CONTAINER}.identity_client_id" in written
     assert (f"{PER_CONTAINER}.endpoint" in written) is (cloud == "usgov")
     assert written <= keys_read()
+
+
+def test_health_checks_expect_what_is_writable() -> None:
+    """Blob containers come up late, and a read-only mount is none that a check may call a fault."""
+    text = b"""
+name: lab
+location: southcentralus
+storage:
+  mounts:
+    - {path: /data, type: existing, address: 10.0.0.5}
+    - {path: /apps, type: existing, address: 10.0.0.5, mount_options: "ro,hard"}
+    - {path: /blob, type: blob, storage_account: datasets0001, container: data}
+slurm:
+  partitions: [{name: htc, vm_size: Standard_D4ads_v5, max_nodes: 4}]
+"""
+    plan = pipeline.check(text, "lab.yaml", {}, Path()).plan
+    assert plan is not None
+    assert read(plan).configuration("htc", "cycleforge.mounts") == "/sched /shared /data"
