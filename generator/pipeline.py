@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,10 +61,21 @@ def _judge(
         plan = plan_of(definition, source, folder)
         found += rules.check_plan(plan)
         if any(project.is_local for project in plan.projects):
-            found += rules.check_files(render(plan, folder), definition)
+            found += _size_problems(site, plan, folder)
         found += rules.stale_silences(site, found)
     left = list(silence(found, silenced))
     return left, None if fails(left) else plan
+
+
+def _size_problems(site: Site, plan: Plan, folder: Path) -> Iterable[Problem]:
+    """Whether the content fits the deployment; only local projects can make it too large."""
+    from generator import rules
+    from generator.render.bootstrap import PayloadTooLargeError
+
+    try:
+        return rules.check_files(render(plan, folder), site.definition)
+    except PayloadTooLargeError as error:
+        return [rules.payload_too_large(str(error), site)]
 
 
 def site_of(definition: Definition, source: Source, folder: Path, secrets: tuple[str, ...] = ()) -> Site:

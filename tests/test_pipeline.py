@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import random
+from pathlib import Path, PurePosixPath
 
 from generator import pipeline
 from generator.pipeline import Checked
@@ -84,3 +85,34 @@ def test_a_model_that_does_not_fit_its_nodes_is_a_warning() -> None:
     checked = check(text)
     assert "W1691" in ids(checked)
     assert checked.plan is not None
+
+
+def local_project(folder: Path, size_bytes: int) -> str:
+    """A definition with a local project that holds one incompressible file; returns its text."""
+    scripts = folder / "site" / "specs" / "default" / "cluster-init" / "scripts"
+    scripts.mkdir(parents=True)
+    (folder / "site" / "project.ini").write_text("[project]\nname = site\nversion = 1.0.0\ntype = application\n")
+    (scripts / "00-blob.sh").write_bytes(random.Random(1).randbytes(size_bytes))
+    projects = "projects:\n  - {name: site, path: site}\n"
+    return GOOD.replace("max_nodes: 2}", "max_nodes: 2, extra_projects: [site]}") + projects
+
+
+def test_a_local_project_travels_with_the_deployment(tmp_path: Path) -> None:
+    checked = check(local_project(tmp_path, 1000), tmp_path)
+    assert ids(checked) == []
+    assert checked.plan is not None
+    assert PurePosixPath("projects/site/project.ini") in pipeline.render(checked.plan, tmp_path)
+
+
+def test_a_local_project_that_is_too_large_is_a_problem_at_its_place(tmp_path: Path) -> None:
+    checked = check(local_project(tmp_path, 2_000_000), tmp_path)
+    assert set(ids(checked)) == {"E1801", "W1802"}
+    assert checked.plan is None
+    assert {problem.path for problem in checked.problems} == {("projects", 0, "path")}
+
+
+def test_a_local_project_that_is_missing_is_a_problem_at_its_place(tmp_path: Path) -> None:
+    text = local_project(tmp_path, 10).replace("path: site", "path: sites")
+    checked = check(text, tmp_path)
+    assert [problem.path for problem in checked.problems] == [("projects", 0, "path")]
+    assert checked.plan is None

@@ -79,7 +79,7 @@ class Server(Section):
     )
     data_disk_gb: int | None = setting(
         None,
-        text="Data disk of an own image; the marketplace image brings its own.",
+        text="Data disk for an own image, which has to format and mount it (LUN 0).",
         change="recreate",
         unit="GB",
         ge=32,

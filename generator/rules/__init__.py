@@ -148,6 +148,13 @@ def check_files(files: Files, definition: Definition | None = None) -> Iterator[
     return PayloadTooLarge().check_files(files, definition)
 
 
+def payload_too_large(message: str, site: Site) -> Problem:
+    """The problem of a payload that could not even be rendered, at the largest local project."""
+    from generator.rules.budgets import PayloadTooLarge
+
+    return PayloadTooLarge().refused(message, site)
+
+
 def stale_silences(site: Site, problems: Iterable[Problem]) -> Iterator[Problem]:
     """Warnings about silenced rules that found nothing; `problems` are all findings before silencing."""
     from generator.rules import silence

@@ -41,6 +41,10 @@ class PayloadTooLarge(Rule):
         """Nothing by itself: the size is known when the files are rendered."""
         yield from ()
 
+    def refused(self, message: str, site: Site) -> Problem:
+        """The problem of a payload that the renderer refused."""
+        return self.problem(_place_of_largest(site), message, self.fix)
+
     def check_files(self, files: Files, definition: Definition | None = None) -> Iterator[Problem]:
         """The problem, at the largest local project, when the rendered payload or the user data is too large."""
         size = sum(len(file.content) for path, file in files.items() if path.is_relative_to(PAYLOAD))
@@ -59,6 +63,15 @@ class PayloadTooLarge(Rule):
                 f"{_kib(limit('custom_data'))}"
             )
             yield self.problem(("server",), text, on_key=True)
+
+
+def _place_of_largest(site: Site) -> Path:
+    local = [
+        (site.local_projects[project.name].size_bytes, -index)
+        for index, project in enumerate(site.definition.projects)
+        if project.name in site.local_projects
+    ]
+    return ("projects", -max(local)[1], "path") if local else ("name",)
 
 
 def _largest_local_project(files: Files, definition: Definition | None) -> tuple[Path, str | None]:
