@@ -5,7 +5,8 @@ set -euo pipefail
 . ./lib/common.sh
 
 probe() {
-    local -r file="${SHARED_DIR}/.smoke-${SLURM_JOB_ID}"
+    local -r file="${results:?}/marker"
+    stat --file-system "${SHARED_DIR}" >/dev/null || die "${SHARED_DIR} does not answer on $(hostname -s)"
     [[ "$(cat "${file}")" == "${SLURM_JOB_ID}" ]] || die "${file} does not hold the job id on $(hostname -s)"
     hostname -s >"${results}/${SLURMD_NODENAME}.node"
     log "$(hostname -s): $(nproc) CPUs, $(awk '/MemTotal/ { print $2 }' /proc/meminfo) kB"
@@ -19,10 +20,8 @@ main() {
         return
     fi
     new_results_folder
-    local -r marker="${SHARED_DIR}/.smoke-${SLURM_JOB_ID}"
-    # shellcheck disable=SC2064  # the path of this run, not of the time of the trap
-    trap "rm -f '${marker}'" EXIT
-    echo "${SLURM_JOB_ID}" >"${marker}"
+    # In the job's own folder, which lies in a home folder: the root of the shared file system belongs to root.
+    echo "${SLURM_JOB_ID}" >"${results}/marker"
     if ! srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task=1 --kill-on-bad-exit=0 "$(realpath "$0")" probe; then
         log "srun reported a failed task"
     fi

@@ -78,7 +78,17 @@ def test_results_are_json(tmp_path: Path) -> None:
 def test_smoke_passes_when_every_node_answers(tmp_path: Path) -> None:
     folder = job_folder(tmp_path, plan_with(job("smoke")))
     assert folder.run().returncode == PASS
-    assert not list(tmp_path.glob(".smoke-*"))
+
+
+def test_smoke_writes_nothing_into_the_root_of_the_shared_file_system(tmp_path: Path) -> None:
+    """It belongs to root; here not even root can write."""
+    folder = job_folder(tmp_path, plan_with(job("smoke")))
+    assert folder.run(SET_SHARED_DIR="/proc").returncode == PASS
+
+
+def test_smoke_fails_without_the_shared_file_system(tmp_path: Path) -> None:
+    folder = job_folder(tmp_path, plan_with(job("smoke")))
+    assert folder.run(SET_SHARED_DIR=str(tmp_path / "gone")).returncode == FAIL
 
 
 def test_smoke_fails_for_a_node_that_does_not_answer(tmp_path: Path) -> None:
