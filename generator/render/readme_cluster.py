@@ -188,8 +188,9 @@ def update(plan: Plan) -> str:
         "Then deploy again under the same name, in this folder:",
         shell("source .envrc", f"az deployment sub what-if {common}", f"az deployment sub create {common}"),
         "Changed content runs the first-boot program of the server again; unchanged content does not. Running nodes keep what they "
-        "booted with: after a change of partitions run `sudo azslurm scale` on the scheduler, after a change of projects or mounts let the "
-        "nodes of the partition end and start again.",
+        "booted with: after a change of partitions run `sudo azslurm scale` on the scheduler, after a change of projects let the nodes of the "
+        "partition end and start again. After a change of mounts terminate the cluster and start it again: scheduler and login nodes have "
+        "them too.",
     )
 
 
