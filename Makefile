@@ -27,7 +27,7 @@ format: $(STAMP)
 bench: $(STAMP)  ## ratios against named yardsticks
 	$(BIN)/python -m benchmarks
 
-reference: $(STAMP)  ## rewrite what is written from the model and the rules
+reference: $(STAMP)  ## rewrite what is written from model, rules and catalogue
 	$(BIN)/python -m generator.references
 
 tools:

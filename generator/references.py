@@ -1,4 +1,4 @@
-"""Writes what is derived from model and rules: `python -m generator.references`, or `make reference`.
+"""Writes what is derived from model, rules and catalogue: `python -m generator.references`, or `make reference`.
 
 The files are committed, so that editors and readers have them without running anything; a test compares them.
 """
@@ -16,6 +16,7 @@ def documents() -> Mapping[str, Callable[[], str]]:
     from generator.model.page import page
     from generator.model.reference import reference
     from generator.model.schema import schema_text
+    from generator.projects import figures
     from generator.rules.page import render
 
     return {
@@ -23,6 +24,8 @@ def documents() -> Mapping[str, Callable[[], str]]:
         "cluster_defs/definition.schema.json": schema_text,
         "docs/definition.md": page,
         "docs/rules.md": render,
+        "projects/misc_ndv4/specs/default/cluster-init/files/vm_sizes.tsv": figures.node_base,
+        "projects/slurm_nhc/specs/default/cluster-init/files/vm_sizes.tsv": figures.health,
     }
 
 

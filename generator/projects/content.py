@@ -1,8 +1,8 @@
-"""The files that a project uploads, complete: its own, the shared library, the figures out of the catalogue.
+"""The files that a project uploads, complete: its own and the shared library.
 
 Shipped projects are the same for every definition. The library has one source, `projects/_lib`, and is placed into
-each spec that has scripts; the figures of all VM sizes are generated into the projects that read them. Both count in
-the digest, so a changed figure or library function is a changed project.
+each spec that has scripts. It counts in the digest, so a changed library function is a changed project. So do the
+figures of all VM sizes, which `generator.projects.figures` writes into the projects that read them (`make reference`).
 """
 
 from __future__ import annotations
@@ -13,13 +13,10 @@ from functools import cache
 from pathlib import PurePosixPath
 
 from generator import assets
-from generator.projects import figures
 from generator.projects.ini import Project, ProjectUnreadable, read_project
 from generator.render.files import File, Files
 
 LIBRARY = PurePosixPath("cycleforge.sh")
-FIGURES = PurePosixPath("vm_sizes.tsv")
-_GENERATED = {"misc_ndv4": figures.node_base, "slurm_nhc": figures.health}
 _IGNORED_NAMES = {".git", ".DS_Store", "__pycache__", ".shellcheckrc"}
 _IGNORED_SUFFIXES = (".pyc", ".swp", "~")
 
@@ -36,7 +33,7 @@ def shipped_project(name: str) -> tuple[Project, Files]:
 
 
 def contents(project: Project, *, shipped: bool) -> Files:
-    """Every file, by path inside the project. `shipped` projects get the library and their figures."""
+    """Every file, by path inside the project. `shipped` projects get the library."""
     files = _own_files(project)
     for blob in project.blobs:
         if not any(character in blob for character in "*?[") and PurePosixPath("blobs") / blob not in files:
@@ -45,8 +42,6 @@ def contents(project: Project, *, shipped: bool) -> Files:
         for spec in project.specs:
             folder = PurePosixPath("specs") / spec / "cluster-init" / "files"
             files[folder / LIBRARY] = _file((assets.folder("projects") / "_lib" / LIBRARY).read_bytes())
-            if project.name in _GENERATED:
-                files[folder / FIGURES] = _file(_GENERATED[project.name]().encode("utf-8"))
     return dict(sorted(files.items(), key=lambda item: item[0].as_posix()))
 
 
