@@ -98,7 +98,9 @@ def plan_of(definition: Definition, source: Source, folder: Path) -> Plan:
     from generator.projects.local import available_projects
 
     variables = [(variable.name, variable.default) for variable in source.variables]
-    return make_plan(definition, Path(source.filename).name, variables, available_projects(definition, folder))
+    # What came by a pipe has no name that a user could go back to.
+    filename = f"{definition.name}.yaml" if source.filename == "<stdin>" else Path(source.filename).name
+    return make_plan(definition, filename, variables, available_projects(definition, folder))
 
 
 def effective(plan: Plan) -> dict[str, Any]:

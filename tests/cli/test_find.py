@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,11 @@ def test_init_says_how_the_editor_gets_the_schema(capsys: pytest.CaptureFixture[
     assert main(["schema", "--out", "definition.schema.json"]) == 0
     assert main(["init", "team-b"]) == 0
     assert "schema" not in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_a_definition_by_pipe_gives_the_same_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also the readme, which names the file to change."""
+    assert main(["init", "team-a"]) == 0
+    assert main(["build", "team-a"]) == 0
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path("team-a.yaml").read_bytes())))
+    assert main(["build", "-", "--check"]) == 0
