@@ -49,7 +49,7 @@ def blob_attributes(plan: Plan) -> tuple[tuple[str, str], ...]:
     them is a parameter, so the template adds it.
     """
     blobs = _blobs(plan)
-    named = [("cycleforge.blobfuse.mounts", " ".join(mount.name for mount in blobs))] if blobs else []
+    named = [("cycleforge.blobfuse.mounts", " ".join(map(_blob_name, blobs)))] if blobs else []
     return (*named, *(item for mount in blobs for item in _blob(mount, _BLOB_SUFFIXES.get(plan.cloud))))
 
 
@@ -57,8 +57,13 @@ def _blobs(plan: Plan) -> list[MountPlan]:
     return [mount for mount in plan.mounts if mount.kind == "blob"]
 
 
+def _blob_name(mount: MountPlan) -> str:
+    """The mount's name, and another one for /mounts: `cycleforge.blobfuse.mounts` is the list."""
+    return "mounts-" if mount.name == "mounts" else mount.name
+
+
 def _blob(mount: MountPlan, suffix: str | None) -> list[tuple[str, str]]:
-    start = f"cycleforge.blobfuse.{mount.name}"
+    start = f"cycleforge.blobfuse.{_blob_name(mount)}"
     values = {
         "path": mount.path,
         "storage_account": mount.storage_account,
@@ -91,7 +96,7 @@ def _template(plan: Plan) -> str:
             mounts=mounts(plan),
             any_lustre=lustre,
             blob_attributes=blob_attributes(plan),
-            blobs=_blobs(plan),
+            blob_names=[_blob_name(mount) for mount in _blobs(plan)],
             slurm_pin=f":{slurm.project_version}" if slurm.pin_project else "",
             tabs=tabs(plan),
         )

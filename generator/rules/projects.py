@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import cache
 
 from generator import assets
+from generator.model.storage import BlobMount
+from generator.plan.assignment import BASE
 from generator.problems import Problem, Related
 from generator.rules.base import Path, Rule, Site
 from generator.rules.look import choose_from, figures, listed, quoted, roles
@@ -168,7 +170,7 @@ class ProjectName(Rule):
 class UnusedProject(Rule):
     id = "W1508"
     summary = "A declared project is attached to no role."
-    why = "It is uploaded, but no node runs it."
+    why = "No node runs it, so it is not uploaded either."
     fix = "Add it to extra_projects of a role, or remove it."
     source = _PROJECTS
 
@@ -211,6 +213,24 @@ class DefaultsReplaced(Rule):
                 yield self.problem((*node.path, "projects"), text, on_key=True)
 
 
+class ContainersNotMounted(Rule):
+    id = "W1511"
+    summary = "A role does not run the project that mounts the blob containers."
+    why = f"CycleCloud mounts NFS and Lustre itself; containers are mounted by a script of {BASE}."
+    fix = f"Add {BASE} to the role's projects; silence this rule if the role does not need the containers."
+    source = _PROJECTS
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        paths = [mount.path for mount in site.definition.storage.mounts if isinstance(mount, BlobMount)]
+        for node in roles(site):
+            chosen = node.settings.projects
+            if not paths or chosen is None:
+                continue
+            if BASE not in {reference.split(":")[0] for reference in (*chosen, *node.settings.extra_projects)}:
+                text = f"{node.label}: without {BASE} nothing mounts {listed(paths)}"
+                yield self.problem((*node.path, "projects"), text, on_key=True)
+
+
 RULES: tuple[type[Rule], ...] = (
     UnknownProject,
     UnknownSpec,
@@ -221,4 +241,5 @@ RULES: tuple[type[Rule], ...] = (
     UnusedProject,
     AttachedTwice,
     DefaultsReplaced,
+    ContainersNotMounted,
 )

@@ -349,6 +349,15 @@ def test_containers_reach_our_own_project_as_node_attributes() -> None:
     assert not [key for key in read(minimal()).nodes["htc"].configuration if key.startswith(start)]
 
 
+def test_a_container_at_mounts_does_not_hide_the_list() -> None:
+    plan = containers()
+    blobs = tuple(replace(each, name="mounts", path="/mounts") for each in plan.mounts if each.kind == "blob")[:1]
+    rendered = read(replace(plan, mounts=blobs), configuration_identity_client_id="id-1")
+    assert rendered.configuration("htc", "cycleforge.blobfuse.mounts") == "mounts-"
+    assert rendered.configuration("htc", "cycleforge.blobfuse.mounts-.path") == "/mounts"
+    assert rendered.configuration("htc", "cycleforge.blobfuse.mounts-.identity_client_id") == "id-1"
+
+
 def test_containers_of_another_cloud_have_its_endpoint() -> None:
     rendered = read(replace(containers(), cloud="usgov"))
     assert (
