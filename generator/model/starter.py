@@ -42,6 +42,13 @@ slurm:
 """
 
 
+# Names that two deployments must not share; a copy gets its own.
+_OWN_NAMES = re.compile(
+    r"(?m)^(?P<key> +(?:prefix|resource_group|cluster_name|server_name|database): (?:\$\{LAB_PREFIX:-)?)"
+    r"(?:reference|lab)(?P<rest>[-_}].*)?$"
+)
+
+
 def presets() -> tuple[str, ...]:
     """`starter` and the names of the shipped definitions."""
     return ("starter", *sorted(path.stem for path in assets.folder("cluster_defs").glob("*.yaml")))
@@ -54,4 +61,5 @@ def starter(name: str, preset: str = "starter") -> str:
     if preset not in presets():
         raise KeyError(preset)
     text = (assets.folder("cluster_defs") / f"{preset}.yaml").read_text(encoding="utf-8")
-    return re.sub(r"(?m)^name: .*$", f"name: {name}", text, count=1)
+    text = re.sub(r"(?m)^name: .*$", f"name: {name}", text, count=1)
+    return _OWN_NAMES.sub(lambda found: f"{found['key']}{name}{found['rest'] or ''}", text)

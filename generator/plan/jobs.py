@@ -6,10 +6,11 @@ from generator.model.definition import Definition, Job
 from generator.plan.types import CheckpointPlan, JobPlan, MountPlan, NodeArrayPlan, SlurmPlan
 from generator.recipes import Recipe, recipe, recipe_names
 from generator.recipes.models import Model, amlfs_bandwidth_gb_per_s, checkpoint, largest_fitting_model, model
+from generator.recipes.settings import judged_nodes
 
 _GIB = 1024**3
 MODEL, KEPT = "MODEL", "KEEP_CHECKPOINTS"
-NODE_HEALTH = "node-health"
+NODE_HEALTH, NCCL = "node-health", "nccl-allreduce"
 
 
 def job_plans(definition: Definition, slurm: SlurmPlan, work: MountPlan) -> tuple[JobPlan, ...]:
@@ -63,7 +64,7 @@ def _job(job: Job, slurm: SlurmPlan, work: MountPlan) -> JobPlan | None:
     array = partition_for(job, wanted, slurm) if wanted else None
     if wanted is None or array is None:
         return None
-    nodes = job.nodes if job.nodes is not None else min(wanted.default_nodes, array.max_nodes)
+    nodes = job.nodes if job.nodes is not None else _default_nodes(wanted, array)
     settings = dict(wanted.default_settings) | {key: _text(value) for key, value in job.settings.items()}
     shape = _model(wanted, settings, array, nodes)
     if shape is not None:
@@ -77,6 +78,12 @@ def _job(job: Job, slurm: SlurmPlan, work: MountPlan) -> JobPlan | None:
         settings=tuple(sorted(settings.items())),
         checkpoint=_checkpoint(shape, settings, work) if shape else None,
     )
+
+
+def _default_nodes(wanted: Recipe, array: NodeArrayPlan) -> int:
+    """The recipe's number of nodes; for NCCL one that a published figure can judge, where the partition has as many."""
+    nodes = judged_nodes(array.hardware.vm_size, array.max_nodes) if wanted.name == NCCL else None
+    return nodes or min(wanted.default_nodes, array.max_nodes)
 
 
 def _model(wanted: Recipe, settings: dict[str, str], array: NodeArrayPlan, nodes: int) -> Model | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from generator import catalog
+from generator.plan.storage import working_mount
 from generator.plan.types import JobPlan, NodeArrayPlan, NodeHardware, Plan
 from generator.recipes import Recipe, models
 
@@ -45,9 +46,8 @@ def nccl_variables(hardware: NodeHardware) -> dict[str, str]:
 
 
 def stage_path(plan: Plan) -> str:
-    """Where images, data and checkpoints go: the first Lustre mount, else the first other mount, else /shared."""
-    mounts = sorted(plan.mounts, key=lambda mount: (mount.protocol != "lustre", mount.protocol == "blobfuse"))
-    return mounts[0].path if mounts else plan.home.path
+    """Where images, data and checkpoints go."""
+    return working_mount(plan.home, plan.mounts).path
 
 
 def _common(plan: Plan, job: JobPlan, array: NodeArrayPlan) -> dict[str, str]:
@@ -100,6 +100,12 @@ def baseline(vm_size: str, nodes: int, message_size: str | None = None) -> dict[
         "BASELINE_WARN": _text(row["warn"]),
         "MESSAGE_SIZE": row["message_size"],
     }
+
+
+def judged_nodes(vm_size: str, at_most: int) -> int | None:
+    """The smallest number of nodes, two or more, that a published figure judges; None when none is within reach."""
+    counts = sorted({row["nodes"] for row in _nccl_rows(vm_size) if row["nodes"] and _applies(row, row["nodes"])} - {1})
+    return next((count for count in counts if count <= at_most), None)
 
 
 _BASELINE_NAMES = ("ALGORITHM", "EXPECTED", "FAIL", "MESSAGE_SIZE", "METRIC", "SOURCE", "WARN")

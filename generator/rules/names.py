@@ -9,7 +9,7 @@ from dataclasses import replace
 from generator import catalog
 from generator.problems import Problem, Related
 from generator.rules.base import Rule, Site
-from generator.rules.look import figures, partitions, quoted
+from generator.rules.look import count_of, figures, partitions, quoted
 
 _NAME = re.compile(r"[a-z](?:[a-z0-9-]*[a-z0-9])?")
 
@@ -58,7 +58,7 @@ class DeploymentName(Rule):
         name, rule = site.definition.name, figures()["deployment_name"]
         if not rule["min"] <= len(name) <= rule["max"]:
             text = (
-                f"the deployment name {quoted(name)} has {len(name)} characters; {rule['min']} to {rule['max']} are "
+                f"the deployment name {quoted(name)} has {count_of(len(name), 'character')}; {rule['min']} to {rule['max']} are "
                 "allowed"
             )
             yield self.problem(("name",), text)
@@ -82,7 +82,7 @@ class ResourceGroupName(Rule):
         if name is None:
             return
         if not 1 <= len(name) <= longest:
-            fault = f"has {len(name)} characters; 1 to {longest} are allowed"
+            fault = f"has {count_of(len(name), 'character')}; 1 to {longest} are allowed"
         elif not re.fullmatch(r"[\w().-]+", name):
             fault = "has other signs than letters, digits, _, -, . and parentheses"
         elif name.endswith("."):
@@ -108,7 +108,7 @@ class ResourcePrefix(Rule):
             return
         path = ("azure", "prefix")
         if not rule["min"] <= len(name) <= rule["max"]:
-            text = f"the prefix {quoted(name)} has {len(name)} characters; {rule['min']} to {rule['max']} are allowed"
+            text = f"the prefix {quoted(name)} has {count_of(len(name), 'character')}; {rule['min']} to {rule['max']} are allowed"
             yield self.problem(path, text)
         elif fault := _fault(name):
             yield self.problem(path, f"the prefix {quoted(name)} {fault}", _hint(name, rule["max"]))
@@ -132,7 +132,7 @@ class ClusterName(Rule):
         path = ("slurm", "cluster_name")
         if not rule["min"] <= len(name) <= rule["max"]:
             text = (
-                f"the cluster name {quoted(name)} has {len(name)} characters; {rule['min']} to {rule['max']} are "
+                f"the cluster name {quoted(name)} has {count_of(len(name), 'character')}; {rule['min']} to {rule['max']} are "
                 "allowed"
             )
             yield self.problem(path, text)

@@ -8,7 +8,18 @@ from dataclasses import replace
 
 from generator.problems import Problem, Related
 from generator.rules.base import Rule, Site
-from generator.rules.look import PARTITIONS, figures, gpus, limit, listed, partition_label, partitions, quoted, roles
+from generator.rules.look import (
+    PARTITIONS,
+    figures,
+    gpus,
+    limit,
+    listed,
+    meant,
+    partition_label,
+    partitions,
+    quoted,
+    roles,
+)
 
 
 class DefaultPartition(Rule):
@@ -160,6 +171,24 @@ class BadAttribute(Rule):
                     )
 
 
+class MisspeltAttribute(Rule):
+    id = "W0509"
+    summary = "A node attribute begins with cycleforge. and no shipped project reads it."
+    why = "It has no effect; most often it is misspelt."
+    fix = "Correct the key; projects/README.md lists all attributes. For scripts of your own choose another prefix."
+    source = "https://learn.microsoft.com/azure/cyclecloud/cluster-references/configuration-reference"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        known = figures()["project_attributes"]["keys"]
+        patterns = [re.compile(re.escape(key).replace("<name>", "[a-z0-9-]+")) for key in known]
+        for node in roles(site):
+            for key in node.settings.configuration:
+                if key.startswith("cycleforge.") and not any(pattern.fullmatch(key) for pattern in patterns):
+                    text = f"{node.label}: no shipped project reads the attribute {quoted(key)}"
+                    path = (*node.path, "configuration", key)
+                    yield self.problem(path, text, meant(key, known), on_key=True)
+
+
 RULES: tuple[type[Rule], ...] = (
     DefaultPartition,
     CostlyDefault,
@@ -168,4 +197,5 @@ RULES: tuple[type[Rule], ...] = (
     IdleGpus,
     OwnedAttribute,
     BadAttribute,
+    MisspeltAttribute,
 )

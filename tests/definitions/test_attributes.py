@@ -11,6 +11,7 @@ import pytest
 
 from generator import assets, pipeline
 from generator.plan.types import Plan
+from generator.rules.look import figures
 from tests.cluster_template.plans import containers
 from tests.cluster_template.rendered import read
 from tests.definitions.build import NAMES, checked
@@ -38,6 +39,10 @@ def keys_documented() -> set[str]:
 
 def test_what_is_documented_is_read_and_what_is_read_is_documented() -> None:
     assert keys_documented() == keys_read()
+
+
+def test_the_rule_against_misspelt_attributes_knows_them_all() -> None:
+    assert figures()["project_attributes"]["keys"] == sorted(keys_read())
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -88,3 +88,14 @@ def test_the_cost_of_a_change(path: tuple[str | int, ...], cost: str) -> None:
 def test_the_kind_of_a_mount_decides_what_its_size_costs(kind: str, cost: str) -> None:
     effective = {"definition": {"storage": {"mounts": [{"path": "/data", "type": kind, "size_tib": 8}]}}}
     assert cost_of(("definition", "storage", "mounts", 0, "size_tib"), effective) == cost
+
+
+@pytest.mark.parametrize("preset", ["reference", "hpc-lab"])
+def test_a_copy_shares_no_resource_name_with_its_preset(preset: str) -> None:
+    content = yaml.safe_load(starter("team-a", preset))
+    assert content["azure"]["prefix"] in ("team-a", "${LAB_PREFIX:-team-a}")
+    assert "reference" not in str(content["azure"])
+    if preset == "reference":
+        assert content["azure"]["resource_group"] == "team-a-rg"
+        assert content["slurm"]["cluster_name"] == "team-a"
+        assert content["slurm"]["accounting"]["server_name"] == "team-a-slurmdb"
