@@ -58,8 +58,8 @@ class DeploymentName(Rule):
         name, rule = site.definition.name, figures()["deployment_name"]
         if not rule["min"] <= len(name) <= rule["max"]:
             text = (
-                f"the deployment name {quoted(name)} has {count_of(len(name), 'character')}; {rule['min']} to {rule['max']} are "
-                "allowed"
+                f"the deployment name {quoted(name)} has {count_of(len(name), 'character')}; "
+                f"{rule['min']} to {rule['max']} are allowed"
             )
             yield self.problem(("name",), text)
         elif fault := _fault(name):
@@ -108,7 +108,10 @@ class ResourcePrefix(Rule):
             return
         path = ("azure", "prefix")
         if not rule["min"] <= len(name) <= rule["max"]:
-            text = f"the prefix {quoted(name)} has {count_of(len(name), 'character')}; {rule['min']} to {rule['max']} are allowed"
+            text = (
+                f"the prefix {quoted(name)} has {count_of(len(name), 'character')}; "
+                f"{rule['min']} to {rule['max']} are allowed"
+            )
             yield self.problem(path, text)
         elif fault := _fault(name):
             yield self.problem(path, f"the prefix {quoted(name)} {fault}", _hint(name, rule["max"]))
@@ -132,8 +135,8 @@ class ClusterName(Rule):
         path = ("slurm", "cluster_name")
         if not rule["min"] <= len(name) <= rule["max"]:
             text = (
-                f"the cluster name {quoted(name)} has {count_of(len(name), 'character')}; {rule['min']} to {rule['max']} are "
-                "allowed"
+                f"the cluster name {quoted(name)} has {count_of(len(name), 'character')}; "
+                f"{rule['min']} to {rule['max']} are allowed"
             )
             yield self.problem(path, text)
         elif fault := _fault(name):
