@@ -13,7 +13,7 @@ param facts object
 param secrets object
 @description('Text of the program that fetches and starts the rest (POSIX sh).')
 param startScript string
-@description('sha256 of what the server installs: another value runs the program again, the same one does not.')
+@description('sha256 of what the server installs, and a run: another value runs the program again, the same one does not.')
 param contentHash string
 
 resource vm 'Microsoft.Compute/virtualMachines@2025-04-01' existing = {

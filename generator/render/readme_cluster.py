@@ -321,9 +321,11 @@ def troubleshooting(plan: Plan) -> str:
         ),
         (
             "the deployment fails in the server's extension",
-            "read `status.json` (Watch): it names the step, the reason and what to do; deploying again continues there",
+            "`status.json` (Watch) names the step, the reason and what to do. After the fix run `sudo cycleforge-bootstrap retry` on the "
+            "server (it asks for the passwords), or deploy again with `--parameters bootstrapRun=2` added (any new value); only what is "
+            "missing is repeated",
         ),
-        ("step about the locker fails", "role assignments take minutes to work everywhere: deploy again"),
+        ("step about the locker fails", "role assignments take minutes to work everywhere: run it again as above"),
         (
             "`cyclecloud` says that it is not initialised",
             "run `cyclecloud initialize` (Connect); the first boot leaves no password on the server",

@@ -357,6 +357,7 @@ def watch(plan: Plan) -> str:
             f"az vm run-command invoke --resource-group {group} --name {vm} --command-id RunShellScript"
             " --scripts 'cat /var/lib/cycleforge/status.json' --query 'value[0].message' --output tsv"
         ),
+        "On the server itself, `sudo cycleforge-bootstrap status` prints the same in words.",
         "After the deployment, its outputs:",
         shell(f"az deployment sub show --name {name} --query properties.outputs --output json"),
     )

@@ -26,6 +26,10 @@ def block(text: str, start: str) -> str:
     return found[0]
 
 
+RUN_AGAIN = {"bootstrapRun": " = '1'"}
+"""The one parameter with a default that every deployment has."""
+
+
 def parameters(text: str) -> dict[str, str]:
     """Name → what stands behind the type, empty where the deployment must ask."""
     return dict(re.findall(r"^param (\w+) [\w\[\]]+(.*)$", text, re.MULTILINE))
@@ -97,7 +101,7 @@ def test_no_secret_leaves_the_deployment(name: str) -> None:
 
 
 def test_only_the_password_is_asked_for() -> None:
-    assert parameters(main_bicep(variants.minimal())) == {"adminPassword": ""}
+    assert parameters(main_bicep(variants.minimal())) == {"adminPassword": "", **RUN_AGAIN}
 
 
 def test_what_is_absent_is_not_called() -> None:
@@ -127,7 +131,7 @@ def test_bastion_prints_the_tunnel() -> None:
 
 def test_an_asked_hub_is_split_at_deployment_and_comes_first() -> None:
     text = main_bicep(variants.asked_hub())
-    assert parameters(text) == {"adminPassword": "", "sshPublicKey": "", "hubVnetId": ""}
+    assert parameters(text) == {"adminPassword": "", "sshPublicKey": "", "hubVnetId": "", **RUN_AGAIN}
     hub, spoke = block(text, "module hubPeering "), block(text, "module peering ")
     assert "scope: resourceGroup(split(hubVnetId, '/')[2], split(hubVnetId, '/')[4])" in hub
     assert "localVnetName: split(hubVnetId, '/')[8]" in hub
@@ -305,7 +309,7 @@ def test_first_boot_waits_for_roles_endpoint_and_payload() -> None:
     waits = bootstrap[bootstrap.index("dependsOn") :]
     for symbol in ("roles", "subscriptionRoles", "lockerEndpoint", "payload00", "payload01"):
         assert f"    {symbol}\n" in waits
-    assert f"contentHash: '{HASH}'" in bootstrap
+    assert f"contentHash: '{HASH}-${{bootstrapRun}}'" in bootstrap
     assert f"payloadSha256: '{DIGEST}'" in bootstrap
     assert re.search(r"payloadDeployments: \[\s+'cycleforge-payload-00'\s+'cycleforge-payload-01'\s+\]", bootstrap)
 
