@@ -9,14 +9,14 @@ from benchmarks.processes import build_ratio, help_ratio
 from benchmarks.scaling import partitions_ratio
 from benchmarks.table import Ratio
 
-
 SERIES = 3
 """Another program on the machine can only make a ratio worse, so one good series of three is the answer."""
 
 
 def main() -> int:
     """0 when every ratio is within its limit."""
-    return 0 if all([_keeps_its_limit(measure) for measure in (build_ratio, help_ratio, partitions_ratio)]) else 1
+    verdicts = [_keeps_its_limit(measure) for measure in (build_ratio, help_ratio, partitions_ratio)]
+    return 0 if all(verdicts) else 1
 
 
 def _keeps_its_limit(measure: Callable[[], Ratio]) -> bool:
