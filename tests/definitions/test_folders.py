@@ -39,7 +39,12 @@ def test_no_problem_of_any_level(name: str) -> None:
 
 
 def test_all_shipped_definitions_are_tested() -> None:
-    assert sorted(path.stem for path in assets.folder("cluster_defs").glob("*.yaml")) == sorted(NAMES)
+    """Shipped is what git tracks: users keep definitions of their own beside them."""
+    command = ["git", "-C", str(assets.root()), "ls-files", "cluster_defs/*.yaml"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"not a git checkout: {done.stderr.strip()}")
+    assert sorted(Path(name).stem for name in done.stdout.split()) == sorted(NAMES)
 
 
 def test_the_layout_of_the_folder(name: str) -> None:
