@@ -2,11 +2,12 @@
 # Installs the programs that tests run and PyPI does not have. Without root or apt nothing is installed, and the tests
 # that need them say why they are skipped.
 set -euo pipefail
-readonly packages=(cloud-init)
+# program=Debian package
+readonly wanted=(cloud-init=cloud-init curl=curl flock=util-linux git=git perl=perl ps=procps)
 
 missing=()
-for package in "${packages[@]}"; do
-    command -v "${package}" >/dev/null || missing+=("${package}")
+for entry in "${wanted[@]}"; do
+    command -v "${entry%%=*}" >/dev/null || missing+=("${entry#*=}")
 done
 ((${#missing[@]})) || exit 0
 if [[ "$(id -u)" != 0 ]] || ! command -v apt-get >/dev/null; then
