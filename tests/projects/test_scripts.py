@@ -19,12 +19,17 @@ SOURCES = sorted(assets.folder("projects").rglob("*.sh"))
 SHELLCHECK = Path(sys.executable).parent / "shellcheck"
 
 
+def name_of(path: Path) -> str:
+    """Project and script, for the ids of tests."""
+    return f"{path.relative_to(assets.folder('projects')).parts[0]}-{path.name}"
+
+
 def code_of(path: Path) -> str:
     """The script without its comments."""
     return "\n".join(line for line in path.read_text().splitlines() if not line.lstrip().startswith("#"))
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: f"{path.parents[4].name}-{path.name}")
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
 def test_bash_parses_it(path: Path) -> None:
     assert subprocess.run(["bash", "-n", path], capture_output=True, check=False).stderr == b""
 
@@ -48,7 +53,7 @@ def test_shellcheck_accepts_the_rendered_project(tmp_path: Path, project: str) -
     assert result.stdout == ""
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: f"{path.parents[4].name}-{path.name}")
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
 def test_scripts_start_strictly(path: Path) -> None:
     text = path.read_text()
     assert text.startswith("#!/usr/bin/env bash\n# ")
