@@ -40,4 +40,5 @@ $(STAMP): pyproject.toml generator/version.py
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "CycleForge needs Python 3.11 or newer; choose one with make PYTHON=…")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m compileall -q generator  # as pip does for packages that are not editable
 	touch $@

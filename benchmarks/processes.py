@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -89,4 +90,6 @@ def _timed(command: list[str]) -> float:
 
 
 def _run(command: list[str]) -> None:
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    """As a user's shell runs it: without variables that change how Python works, for both sides."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

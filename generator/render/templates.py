@@ -31,6 +31,8 @@ def environment(folder: str) -> Environment:
     """The environment that loads templates from one folder of the assets, for example `bicep_templates`."""
     import jinja2  # heavy: only commands that render pay for it
 
+    from generator.render.compiled import BesideModules
+
     env = jinja2.Environment(
         loader=jinja2.FileSystemLoader(assets.folder(folder)),
         undefined=jinja2.StrictUndefined,
@@ -39,6 +41,7 @@ def environment(folder: str) -> Environment:
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 - none of our formats is HTML
         auto_reload=False,
+        bytecode_cache=BesideModules(),
         optimized=False,  # templates run once: folding constants costs more than it saves
     )
     env.filters |= {"bicep": bicep_string, "cc_bool": cc_bool, "json": json.dumps, "sh": shlex.quote}
