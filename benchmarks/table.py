@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Ratio:
-    """Median times (seconds) of what is measured and of its yardstick, from alternating runs."""
+    """Fastest times (seconds) of what is measured and of its yardstick, from alternating runs."""
 
     what: str
     seconds: float
