@@ -5,8 +5,12 @@ from __future__ import annotations
 import random
 from pathlib import Path, PurePosixPath
 
+import pytest
+
 from generator import pipeline
 from generator.pipeline import Checked
+from generator.projects import lock
+from generator.projects.local import shipped_plan
 
 GOOD = """\
 name: team-a
@@ -85,6 +89,16 @@ def test_a_model_that_does_not_fit_its_nodes_is_a_warning() -> None:
     checked = check(text)
     assert "W1691" in ids(checked)
     assert checked.plan is not None
+
+
+def test_a_shipped_project_that_changed_without_a_version_stops_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    released = {"misc_ubuntu": {"1.0.0": "0" * 64}, "pyxis_enroot": {"1.0.0": shipped_plan("pyxis_enroot").digest}}
+    monkeypatch.setattr(lock, "read_lock", lambda _: released)
+    checked = check(GOOD)
+    assert ids(checked) == ["E1590"]
+    assert "misc_ubuntu" in checked.problems[0].message
+    assert checked.problems[0].hint == "cycleforge project bump misc_ubuntu"
+    assert checked.plan is None
 
 
 def local_project(folder: Path, size_bytes: int) -> str:
