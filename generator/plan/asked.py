@@ -7,6 +7,11 @@ from generator.source import MissingVariable
 
 SSH_KEY = Asked("CYCLECLOUD_SSH_PUBLIC_KEY", "sshPublicKey", "SSH public key of the administrator.")
 HUB_VNET = Asked("HUB_VNET_ID", "hubVnetId", "Resource id of the hub virtual network that owns the gateway.")
+EXAMPLES = {
+    SSH_KEY.parameter: "ssh-ed25519 AAAA… user@host",
+    HUB_VNET.parameter: "/subscriptions/…/resourceGroups/…/providers/Microsoft.Network/virtualNetworks/hub",
+}
+"""Parameter → what such a value looks like."""
 ADMIN_PASSWORD = SecretPlan(
     "adminPassword",
     "CYCLECLOUD_ADMIN_PASSWORD",

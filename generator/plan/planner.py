@@ -8,7 +8,7 @@ from dataclasses import replace
 from generator import catalog
 from generator.model.definition import Definition
 from generator.plan import names
-from generator.plan.asked import ADMIN_PASSWORD, DATABASE_PASSWORD, SSH_KEY, asked_or
+from generator.plan.asked import ADMIN_PASSWORD, DATABASE_PASSWORD, EXAMPLES, SSH_KEY, asked_or
 from generator.plan.cluster import server_release, slurm_plan
 from generator.plan.jobs import job_plans
 from generator.plan.network import layout_of, network_plan
@@ -173,23 +173,15 @@ def _variables(
     named: Sequence[tuple[str, str | None]], asked: tuple[Asked, ...], secrets: tuple[SecretPlan, ...]
 ) -> tuple[Variable, ...]:
     """What the environment template lists: variables of the definition, then the secrets."""
-    described = {value.variable: value.description for value in asked}
-    result: dict[str, Variable] = {}
+    result = {
+        value.variable: Variable(
+            value.variable, value.description, secret=False, default=None, example=EXAMPLES.get(value.parameter, "")
+        )
+        for value in asked
+    }
     for name, default in named:
-        result.setdefault(
-            name,
-            Variable(
-                name,
-                described.get(name, "Read by cycleforge build, not by the deployment."),
-                secret=False,
-                default=default,
-                example="",
-            ),
-        )
-    for value in asked:
-        result.setdefault(
-            value.variable, Variable(value.variable, value.description, secret=False, default=None, example="")
-        )
+        text = "Read by cycleforge build, not by the deployment."
+        result.setdefault(name, Variable(name, text, secret=False, default=default, example=""))
     for secret in secrets:
         result.setdefault(
             secret.variable, Variable(secret.variable, secret.description, secret=True, default=None, example="")
