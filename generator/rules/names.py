@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from generator import catalog
 from generator.problems import Problem, Related
@@ -44,6 +45,14 @@ def _hint(name: str, longest: int) -> str:
     return f"for example '{legal}'" if legal else "use a-z, 0-9 and -, beginning with a letter"
 
 
+def _misfit(name: str, bounds: dict[str, Any]) -> tuple[str, str | None] | None:
+    """What is wrong with the length or the signs of a name, and a hint; None when it fits."""
+    if not bounds["min"] <= len(name) <= bounds["max"]:
+        return f"has {count_of(len(name), 'character')}; {bounds['min']} to {bounds['max']} are allowed", None
+    fault = _fault(name)
+    return (fault, _hint(name, bounds["max"])) if fault else None
+
+
 class DeploymentName(Rule):
     id = "E0201"
     summary = "The name of the deployment does not fit all names that are made from it."
@@ -56,15 +65,9 @@ class DeploymentName(Rule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         name, rule = site.definition.name, figures()["deployment_name"]
-        if not rule["min"] <= len(name) <= rule["max"]:
-            text = (
-                f"the deployment name {quoted(name)} has {count_of(len(name), 'character')}; "
-                f"{rule['min']} to {rule['max']} are allowed"
-            )
-            yield self.problem(("name",), text)
-        elif fault := _fault(name):
-            text = f"the deployment name {quoted(name)} {fault}"
-            yield self.problem(("name",), text, _hint(name, rule["max"]))
+        if misfit := _misfit(name, rule):
+            fault, hint = misfit
+            yield self.problem(("name",), f"the deployment name {quoted(name)} {fault}", hint)
 
 
 class ResourceGroupName(Rule):
@@ -106,15 +109,9 @@ class ResourcePrefix(Rule):
         name, rule = site.definition.azure.prefix, figures()["deployment_name"]
         if name is None:
             return
-        path = ("azure", "prefix")
-        if not rule["min"] <= len(name) <= rule["max"]:
-            text = (
-                f"the prefix {quoted(name)} has {count_of(len(name), 'character')}; "
-                f"{rule['min']} to {rule['max']} are allowed"
-            )
-            yield self.problem(path, text)
-        elif fault := _fault(name):
-            yield self.problem(path, f"the prefix {quoted(name)} {fault}", _hint(name, rule["max"]))
+        if misfit := _misfit(name, rule):
+            fault, hint = misfit
+            yield self.problem(("azure", "prefix"), f"the prefix {quoted(name)} {fault}", hint)
 
 
 class ClusterName(Rule):
@@ -132,16 +129,9 @@ class ClusterName(Rule):
         name, rule = site.definition.slurm.cluster_name, figures()["cluster_name"]
         if name is None:
             return
-        path = ("slurm", "cluster_name")
-        if not rule["min"] <= len(name) <= rule["max"]:
-            text = (
-                f"the cluster name {quoted(name)} has {count_of(len(name), 'character')}; "
-                f"{rule['min']} to {rule['max']} are allowed"
-            )
-            yield self.problem(path, text)
-        elif fault := _fault(name):
-            text = f"the cluster name {quoted(name)} {fault}"
-            yield self.problem(path, text, _hint(name, rule["max"]))
+        if misfit := _misfit(name, rule):
+            fault, hint = misfit
+            yield self.problem(("slurm", "cluster_name"), f"the cluster name {quoted(name)} {fault}", hint)
 
 
 class PartitionName(Rule):
