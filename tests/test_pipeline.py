@@ -92,7 +92,8 @@ def test_a_model_that_does_not_fit_its_nodes_is_a_warning() -> None:
 
 
 def test_a_shipped_project_that_changed_without_a_version_stops_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
-    released = {"misc_ubuntu": {"1.0.0": "0" * 64}, "pyxis_enroot": {"1.0.0": shipped_plan("pyxis_enroot").digest}}
+    container, base = shipped_plan("pyxis_enroot"), shipped_plan("misc_ubuntu")
+    released = {base.name: {base.version: "0" * 64}, container.name: {container.version: container.digest}}
     monkeypatch.setattr(lock, "read_lock", lambda _: released)
     checked = check(GOOD)
     assert ids(checked) == ["E1590"]

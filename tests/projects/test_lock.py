@@ -31,11 +31,13 @@ NAMES = ("misc_ndv4", "misc_ubuntu", "pyxis_enroot", "slurm_nhc")
 
 @pytest.fixture
 def projects(tmp_path: Path) -> Path:
-    """A copy of the shipped projects whose lock is up to date."""
+    """A copy of the shipped projects as version 1.0.0, whose lock is up to date."""
     root = tmp_path / "projects"
     shutil.copytree(assets.folder("projects"), root)
     (root / "projects.lock.json").unlink(missing_ok=True)
     for name in NAMES:
+        file = root / name / "project.ini"
+        file.write_text(file.read_text().replace(f"version = {read_project(root / name).version}", "version = 1.0.0"))
         bump(root / name)
     return root
 
