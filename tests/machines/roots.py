@@ -1,0 +1,149 @@
+"""A Debian 12 root with what a compute node has, built once per checkout and never written to afterwards.
+
+`node_root()` gives its path. Everything that runs on it runs on a throw-away layer: see `overlay` and `booted`.
+`python -m tests.machines.roots` builds it by hand and prints the path.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+CACHE = Path(__file__).parents[2] / ".cache" / "machines"
+SUITE = "bookworm"
+MIRROR = "http://deb.debian.org/debian"
+PACKAGES = (
+    # what an HPC image has
+    "systemd", "systemd-sysv", "dbus", "udev", "kmod", "util-linux", "iproute2", "procps", "pciutils", "sudo",
+    "lsb-release", "ca-certificates", "curl", "jq", "perl-base", "python3-minimal", "chrony",
+    # disks
+    "mdadm", "nvme-cli", "xfsprogs",
+    # automatic updates, which misc_ubuntu switches off
+    "unattended-upgrades", "needrestart",
+    # Slurm and what enroot calls
+    "slurmd", "slurmctld", "slurm-client", "slurm-wlm-basic-plugins", "munge", "libpmix2",
+    "squashfs-tools", "squashfuse", "fuse-overlayfs", "fuse3", "uidmap", "zstd", "pigz", "parallel", "libcap2-bin",
+    "bsdextrautils", "ncurses-bin", "libbsd0",
+)  # fmt: skip
+BUILD = r"""
+set -euo pipefail
+root="$1" mirror="$2" suite="$3" packages="$4"
+debootstrap --variant=minbase "${suite}" "${root}" "${mirror}"
+# The machine may never start a daemon by itself while packages are installed, here or in a layer.
+printf '#!/bin/sh\nexit 101\n' >"${root}/usr/sbin/policy-rc.d"
+chmod 755 "${root}/usr/sbin/policy-rc.d"
+printf 'force-unsafe-io\n' >"${root}/etc/dpkg/dpkg.cfg.d/unsafe-io"
+printf 'path-exclude=/usr/share/%s/*\n' doc man locale info >"${root}/etc/dpkg/dpkg.cfg.d/small"
+cp -L /etc/resolv.conf "${root}/etc/resolv.conf"
+mount -t proc proc "${root}/proc"
+chroot "${root}" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 bash -euc '
+    apt-get update -qq
+    # shellcheck disable=SC2086
+    apt-get install -y -qq --no-install-recommends $1
+    rm -rf /var/lib/apt/lists/* /var/cache/apt/*
+    # As on a CycleCloud node before its converge has ended; the image is not tied to one machine.
+    systemctl disable slurmd slurmctld munge
+    rm -f /etc/machine-id /var/lib/dbus/machine-id /etc/hostname
+    : >/etc/machine-id
+' bash "${packages}"
+"""
+FORGET_AFTER_S = 7 * 24 * 3600
+"""Roots of former recipes are removed when nobody used them for that long."""
+
+_problem: str | None = None
+
+
+def node_root() -> Path:
+    """The root folder; built at the first use, about a minute. Never write below it.
+
+    Skips the test where no root user or no apt is there to get it, and fails where something is merely missing.
+    """
+    global _problem
+    needs("chroot", "unshare", "mount", "debootstrap")
+    if _problem:
+        pytest.fail(_problem)
+    recipe = "\0".join((BUILD, MIRROR, SUITE, *PACKAGES))
+    folder = CACHE / hashlib.sha256(recipe.encode()).hexdigest()[:16]
+    if not folder.is_dir():
+        with _alone() as lock:
+            if not folder.is_dir():
+                try:
+                    _build(folder, lock)
+                except RuntimeError as error:
+                    _problem = str(error)
+                    pytest.fail(_problem)
+    os.utime(folder)
+    return folder
+
+
+PACKAGE_OF = {
+    "debootstrap": "debootstrap", "systemd-nspawn": "systemd-container", "chroot": "coreutils", "unshare": "util-linux",
+    "nsenter": "util-linux", "mount": "mount", "dpkg-deb": "dpkg", "ip": "iproute2",
+}  # fmt: skip
+
+
+def needs(*programs: str) -> None:
+    """Skip without root; a missing program fails the test where apt could have installed it, and skips it elsewhere."""
+    if os.geteuid() != 0:
+        pytest.skip("disposable machines need root (mounts and namespaces)")
+    missing = [program for program in programs if shutil.which(program) is None]
+    if not missing:
+        return
+    packages = " ".join(sorted({PACKAGE_OF.get(program, program) for program in missing}))
+    text = f"{', '.join(missing)} not found"
+    if shutil.which("apt-get"):
+        pytest.fail(f"{text}: run tests/install-tools.sh or install {packages}")
+    pytest.skip(f"{text}, and no apt to install {packages}")
+
+
+def _build(folder: Path, lock: int) -> None:
+    """Build beside and rename, so that what carries the name is complete."""
+    for leftover in CACHE.glob("*.building"):
+        shutil.rmtree(leftover)
+    for old in CACHE.iterdir():
+        if old.is_dir() and time.time() - old.stat().st_mtime > FORGET_AFTER_S:
+            shutil.rmtree(old)
+    building = folder.with_suffix(".building")
+    log = folder.with_suffix(".log")
+    # Own mounts and processes, so that nothing of a killed build stays mounted or runs on; the lock is inherited,
+    # because a build whose test was killed works until it notices.
+    command = [
+        "unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child",
+        "bash", "-c", BUILD, "build", str(building), MIRROR, SUITE, " ".join(PACKAGES),
+    ]  # fmt: skip
+    with log.open("wb") as stream:
+        code = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, pass_fds=(lock,), check=False
+        ).returncode
+    if code:
+        last = "\n".join(log.read_text(errors="replace").splitlines()[-8:])
+        shutil.rmtree(building, ignore_errors=True)
+        raise RuntimeError(f"the Debian root was not built from {MIRROR} (is it reachable?), see {log}:\n{last}")
+    building.rename(folder)
+
+
+@contextmanager
+def _alone() -> Iterator[int]:
+    CACHE.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(CACHE / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+if __name__ == "__main__":
+    started = time.monotonic()
+    print(node_root())
+    print(f"{time.monotonic() - started:.1f} s", file=sys.stderr)
