@@ -32,7 +32,8 @@ cf_die() {
 
 # Milliseconds on a clock that only this process compares with itself. EPOCHREALTIME writes the locale's radix character.
 cf_now_ms() {
-    local -r now="${EPOCHREALTIME//[.,]/}"
+    local now="${EPOCHREALTIME:-$(date +%s.%6N)}" # Bash 4.4 of EL 8 has no EPOCHREALTIME
+    now="${now//[.,]/}"
     REPLY=$((10#${now} / 1000))
 }
 

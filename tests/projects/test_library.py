@@ -186,6 +186,14 @@ def test_each_step_is_one_line_with_its_duration(node: Node) -> None:
     assert line.endswith(" ms)")
 
 
+def test_steps_are_timed_by_bash_4_4_too(node: Node) -> None:
+    """EL 8 has Bash 4.4, where EPOCHREALTIME does not exist; every script would end at its first step."""
+    code, output = lib(node, "unset EPOCHREALTIME; cf_step nap sleep 0.3")
+    assert code == 0, output
+    duration = int(output.rsplit("(", 1)[1].removesuffix(" ms)\n"))
+    assert 250 < duration < 30_000
+
+
 def test_only_own_units_are_restarted(node: Node) -> None:
     code, output = lib(node, "cf_own_unit slurmd.service /dev/null")
     assert code == 1
