@@ -6,6 +6,7 @@ The files are committed, so that editors and readers have them without running a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from generator import assets
@@ -13,6 +14,7 @@ from generator import assets
 
 def documents() -> Mapping[str, Callable[[], str]]:
     """Path in the checkout → the text that belongs there."""
+    from generator.blobs.pins import pinned, table
     from generator.model.page import page
     from generator.model.reference import reference
     from generator.model.schema import schema_text
@@ -26,6 +28,10 @@ def documents() -> Mapping[str, Callable[[], str]]:
         "docs/rules.md": render,
         "projects/misc_ndv4/specs/default/cluster-init/files/vm_sizes.tsv": figures.node_base,
         "projects/slurm_nhc/specs/default/cluster-init/files/vm_sizes.tsv": figures.health,
+        **{
+            f"projects/{project}/specs/default/cluster-init/files/blobs.tsv": partial(table, project)
+            for project in {blob.project: None for blob in pinned().values()}
+        },
     }
 
 

@@ -7,7 +7,7 @@ nobody published it. Nothing here reads more than the file that a question needs
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ _MEASURED = _FOLDER / "vm_sizes"
 
 __all__ = [
     "SizeFacts",
+    "blobs",
     "canonical_vm_size",
     "file_systems",
     "general_sizes",
@@ -194,6 +195,12 @@ def limits() -> Mapping[str, Any]:
 def health() -> Mapping[str, Any]:
     """Node-health checks and floors per VM size (`vm_sizes`), tools, common checks."""
     return _file("health")
+
+
+def blobs() -> Sequence[Mapping[str, Any]]:
+    """Files of other people that nodes need, each pinned by its digest; `generator.blobs` describes the fields."""
+    rows: Sequence[Mapping[str, Any]] = _file("blobs")["blobs"]
+    return rows
 
 
 def models() -> Mapping[str, Any]:

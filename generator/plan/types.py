@@ -335,6 +335,17 @@ class SlurmPlan:
 
 
 @dataclass(frozen=True)
+class BlobPlan:
+    """A file of somebody else that a shipped project uses; it travels when this machine has it (`present`)."""
+
+    file: str
+    version: str
+    sha256: str
+    size_bytes: int
+    state: Literal["present", "missing", "damaged"]
+
+
+@dataclass(frozen=True)
 class ProjectPlan:
     """A cluster-init project that travels with the deployment."""
 
@@ -347,7 +358,8 @@ class ProjectPlan:
     roles: tuple[str, ...]
     """Where it is attached: `scheduler`, `login` or the names of node arrays; for `plan` and the README."""
     digest: str
-    """sha256 over the sorted relative paths and contents."""
+    """sha256 over the sorted relative paths and contents; of a blob of somebody else its pinned sha256 counts."""
+    blobs: tuple[BlobPlan, ...] = ()
 
 
 @dataclass(frozen=True)

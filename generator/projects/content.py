@@ -1,22 +1,31 @@
 """The files that a project uploads, complete: its own and the shared library.
 
 Shipped projects are the same for every definition. The library has one source, `projects/_lib`, and is placed into
-each spec that has scripts. It counts in the digest, so a changed library function is a changed project. So do the
-figures of all VM sizes, which `generator.projects.figures` writes into the projects that read them (`make reference`).
+each spec: `cycleforge.sh` always, another file of it where a script sources that file. It counts in the digest, so a
+changed library function is a changed project. So do the figures of all VM sizes, which `generator.projects.figures`
+writes into the projects that read them (`make reference`).
+
+Files of other people are not in the source tree. The digest counts their pinned sha256, so it is the same whether
+they were fetched or not; `generator.render.projects` puts the bytes in their place.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import PurePosixPath
 
 from generator import assets
+from generator.blobs.pins import Blob, pinned_of
 from generator.projects.ini import Project, ProjectUnreadable, read_project
 from generator.render.files import File, Files
 
-LIBRARY = PurePosixPath("cycleforge.sh")
+BLOBS = PurePosixPath("blobs")
+_LIBRARY = "cycleforge.sh"
+_SOURCED = re.compile(rb'^[ \t]*(?:\.|source)[ \t]+"?[^"\s]*/([a-z0-9_-]+\.sh)"?[ \t]*$', re.MULTILINE)
+"""A line of Bash that sources a file beside or below something."""
 _IGNORED_NAMES = {".git", ".DS_Store", "__pycache__", ".shellcheckrc"}
 _IGNORED_SUFFIXES = (".pyc", ".swp", "~")
 
@@ -33,16 +42,35 @@ def shipped_project(name: str) -> tuple[Project, Files]:
 
 
 def contents(project: Project, *, shipped: bool) -> Files:
-    """Every file, by path inside the project. `shipped` projects get the library."""
+    """Every file, by path inside the project. `shipped` projects get the library, and their pins stand for blobs."""
     files = _own_files(project)
+    if shipped:
+        pins = pinned_of(project.name)
+        files |= {BLOBS / name: _pin(pins[name]) for name in project.blobs if name in pins}
     for blob in project.blobs:
-        if not any(character in blob for character in "*?[") and PurePosixPath("blobs") / blob not in files:
+        if not any(character in blob for character in "*?[") and BLOBS / blob not in files:
             raise Missing(project.folder / "project.ini", None, f"[blobs] lists '{blob}', which is not in blobs/")
     if shipped:
         for spec in project.specs:
-            folder = PurePosixPath("specs") / spec / "cluster-init" / "files"
-            files[folder / LIBRARY] = _file((assets.folder("projects") / "_lib" / LIBRARY).read_bytes())
+            files |= _library(PurePosixPath("specs") / spec / "cluster-init", files)
     return dict(sorted(files.items(), key=lambda item: item[0].as_posix()))
+
+
+def _pin(blob: Blob) -> File:
+    """What stands for a blob of somebody else until its bytes are there."""
+    return File(f"sha256 {blob.sha256}\n".encode("ascii"))
+
+
+def _library(folder: PurePosixPath, files: Files) -> Files:
+    """The files of the library that the scripts below a folder source, for its `files/`."""
+    sources = {path.name: path for path in (assets.folder("projects") / "_lib").glob("*.sh")}
+    scripts = [file.content for path, file in files.items() if path.suffix == ".sh" and path.is_relative_to(folder)]
+    wanted = {name.decode("ascii") for content in scripts for name in _SOURCED.findall(content)}
+    return {
+        folder / "files" / name: _file(path.read_bytes())
+        for name, path in sorted(sources.items())
+        if name == _LIBRARY or name in wanted
+    }
 
 
 def digest(files: Mapping[PurePosixPath, File]) -> str:

@@ -8,6 +8,7 @@ project name `cyclecloud`, which nodes skip.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,6 +79,37 @@ def read_project(folder: Path) -> Project:
         blobs=_blobs(settings),
         version_line=version.line,
     )
+
+
+def keep_blobs(content: bytes, kept: Collection[str]) -> bytes:
+    """A readable `project.ini` that lists only these blobs; a section that would list none is left out with its lines.
+
+    `cyclecloud project upload` fails on a listed file that is not there.
+    """
+    sections: list[list[str]] = [[]]
+    for line in content.decode("ascii").splitlines(keepends=True):
+        if line.lstrip().startswith("["):
+            sections.append([])
+        sections[-1].append(line)
+    text = "".join(line for section in sections for line in _kept_lines(section, kept))
+    return (text.rstrip() + "\n").encode("ascii")
+
+
+def _kept_lines(section: list[str], kept: Collection[str]) -> list[str]:
+    title = _SECTION.match(section[0].strip()) if section else None
+    if title is None or title["title"].lower().split(" ")[0] != "blobs":
+        return section
+    lines, is_empty = [], True
+    for line in section:
+        setting = _SETTING.match(line.strip())
+        if setting is not None and setting["key"].lower() == "files":
+            names = [name.strip() for name in setting["value"].split(",")]
+            value = ", ".join(name for name in names if name in kept)
+            is_empty = is_empty and not value
+            head = line[: line.index("=") + 1]
+            line = f"{head} {value}\n"
+        lines.append(line)
+    return [] if is_empty else lines
 
 
 @dataclass(frozen=True)

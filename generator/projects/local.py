@@ -1,15 +1,21 @@
-"""The projects that a definition can name: the shipped ones, and the folders beside the definition."""
+"""The projects that a definition can name: the shipped ones, and the folders beside the definition.
+
+Whether a blob travels depends on this machine's store, so that is asked anew for every plan.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePosixPath
 
+from generator.blobs import pinned_of, store_of
 from generator.errors import CannotRead
 from generator.model.definition import Definition, Project
 from generator.plan.assignment import SHIPPED
-from generator.plan.types import ProjectPlan
+from generator.plan.types import BlobPlan, ProjectPlan
 from generator.projects.content import contents, digest, shipped_project
 from generator.projects.ini import read_project
 from generator.rules.base import LocalProject
@@ -18,7 +24,7 @@ from generator.rules.base import LocalProject
 def available_projects(definition: Definition, folder: Path) -> Mapping[str, ProjectPlan]:
     """Shipped and local projects by name; raises CannotRead for a local one that cannot be read."""
     local = {entry.name: _local_plan(entry, folder) for entry in _with_path(definition)}
-    return {name: shipped_plan(name) for name in SHIPPED} | local
+    return {name: replace(shipped_plan(name), blobs=_blobs(name)) for name in SHIPPED} | local
 
 
 @cache
@@ -26,6 +32,18 @@ def shipped_plan(name: str) -> ProjectPlan:
     """A shipped project; its roles are filled in by the planner."""
     project, files = shipped_project(name)
     return ProjectPlan(name, project.version, PurePosixPath("projects") / name, False, project.specs, (), digest(files))
+
+
+def _blobs(name: str) -> tuple[BlobPlan, ...]:
+    """The pinned blobs that a shipped project lists, with what the store of this machine holds."""
+    listed, pins = shipped_project(name)[0].blobs, pinned_of(name)
+    blobs = [pins[file] for file in listed if file in pins]
+    if not blobs:
+        return ()
+    store = store_of(os.environ)
+    return tuple(
+        BlobPlan(blob.file, blob.version, blob.sha256, blob.size_bytes, store.look(blob).state) for blob in blobs
+    )
 
 
 def local_projects(definition: Definition, folder: Path) -> Mapping[str, LocalProject]:

@@ -1,14 +1,23 @@
-"""`projects/<project>/…`: every project of the plan, ready for `cyclecloud project upload`."""
+"""`projects/<project>/…`: every project of the plan, ready for `cyclecloud project upload`.
+
+A blob of somebody else travels when the plan found it in the store; otherwise neither the folder nor `project.ini`
+names it, because the upload fails on a listed file that is not there.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path, PurePosixPath
 
+from generator.blobs import pinned_of, store_of
 from generator.errors import CannotRead
 from generator.plan.types import Plan, ProjectPlan
 from generator.projects import contents, read_project
-from generator.projects.content import shipped_project
-from generator.render.files import Files
+from generator.projects.content import BLOBS, shipped_project
+from generator.projects.ini import keep_blobs
+from generator.render.files import File, Files
+
+INI = PurePosixPath("project.ini")
 
 
 def render(plan: Plan, local_root: Path | None = None) -> Files:
@@ -22,7 +31,25 @@ def render(plan: Plan, local_root: Path | None = None) -> Files:
 
 def _contents(project: ProjectPlan, local_root: Path | None) -> Files:
     if not project.is_local:
-        return shipped_project(project.name)[1]
+        return _with_blobs(project)
     if local_root is None:
         raise CannotRead(f"project '{project.name}' lies beside the definition, whose folder is not known")
     return contents(read_project(local_root / project.source), shipped=False)
+
+
+def _with_blobs(plan: ProjectPlan) -> Files:
+    """A shipped project with the bytes of its blobs, which the store verifies, in the place of their pins."""
+    project, files = shipped_project(plan.name)
+    pins = pinned_of(plan.name)
+    pinned = {name for name in project.blobs if name in pins}
+    carried = {blob.file for blob in plan.blobs if blob.state == "present"}
+    if not pinned:
+        return files
+    files = {path: file for path, file in files.items() if path not in {BLOBS / name for name in pinned - carried}}
+    if carried:
+        store = store_of(os.environ)
+        files |= {BLOBS / name: File(store.read(pins[name])) for name in carried}
+    if pinned - carried:
+        ini = files[INI]
+        files[INI] = File(keep_blobs(ini.content, set(project.blobs) - (pinned - carried)), ini.executable)
+    return files

@@ -63,7 +63,7 @@ cf_blob() {
             REPLY="${target}/${file}"
             return 0
         fi
-        if [[ -z "${reason}" ]]; then reason="its sha256 is not ${digest:0:12}…"; fi
+        if [[ -z "${reason}" ]]; then reason="what came does not have the pinned sha256"; fi
         rm -rf "${folder:?}/${file}"
     done
     rm -rf "${folder}"

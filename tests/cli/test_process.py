@@ -23,7 +23,7 @@ def command(*arguments: str, folder: Path, **environment: str) -> subprocess.Com
     return subprocess.run(
         [sys.executable, "-m", "generator", *arguments],
         cwd=folder,
-        env=clean | {"PYTHONPATH": str(ROOT)} | environment,
+        env=clean | {"PYTHONPATH": str(ROOT), "CYCLEFORGE_BLOBS": os.environ["CYCLEFORGE_BLOBS"]} | environment,
         capture_output=True,
         text=True,
         encoding="utf-8",

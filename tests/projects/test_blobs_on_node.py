@@ -162,7 +162,7 @@ def test_other_content_is_refused(blobs: BlobNode, content: bytes) -> None:
     blobs.locker(content)
     code, output = blobs.fetch()
     assert (code, "without []\n" in output) == (0, True)
-    assert "its sha256 is not" in output
+    assert "does not have the pinned sha256" in output
     assert not (blobs.folder / NAME).exists()
     assert blobs.litter() == []
 

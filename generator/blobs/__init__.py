@@ -1,0 +1,28 @@
+"""Files of other people that nodes need ("blobs"): pinned by sha256, fetched on request, carried when they are there.
+
+What is pinned stands in `generator/catalog/blobs.json`; a new entry is only data. Each has:
+
+| key | meaning |
+|---|---|
+| `file` | name in the locker, below `projects/<project>/blobs/`; holds the version, since blobs there have no other |
+| `project` | shipped project whose `project.ini` lists the file below `[blobs]` |
+| `version`, `repository`, `commit` | what it is: release or `git describe`, owner/name, 40 hex digits |
+| `url` | https address at the source: a release asset, or the source archive of the commit |
+| `license` | SPDX expression |
+| `kind` | `asset`: the bytes as they are; `source_archive`: repacked, see below |
+| `members` | globs of what is taken of a source archive, part by part (`*` stops at `/`); of an asset `[]` |
+| `sha256`, `size_bytes` | of the file as it lies in the store, in the locker and on the node |
+| `used_for` | one sentence for people |
+
+Forges do not promise that the archive of a commit keeps its bytes, so a source archive is never pinned as it comes:
+`archive.normalised` takes the wanted members and writes them as a plain tar that depends on nothing but their names
+and contents, and the digest of that tar is pinned. It is not compressed, because the deployment compresses it anyway.
+
+`pins` reads the catalogue, `archive` repacks, `store` keeps what was fetched, `download` is the only module that uses
+the network, `sources` gets a blob from the network or from a path, `fetch` puts it together. A build never fetches.
+"""
+
+from generator.blobs.pins import Blob, pinned, pinned_of
+from generator.blobs.store import Found, Store, Unusable, store_of
+
+__all__ = ["Blob", "Found", "Store", "Unusable", "pinned", "pinned_of", "store_of"]

@@ -1,0 +1,145 @@
+"""Where fetched blobs lie on this machine. A blob counts only with its pinned sha256, which every read verifies."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from generator.blobs.pins import Blob
+from generator.errors import CannotRead, CannotWrite
+
+VARIABLE = "CYCLEFORGE_BLOBS"
+_LEFT_OVER_S = 3600
+"""A temporary file of this age belongs to a fetch that was killed."""
+_WORDS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EACCES: "no permission",
+    errno.EPERM: "no permission",
+    errno.EROFS: "the file system is read-only",
+    errno.ENOTDIR: "a part of the path is a file, not a folder",
+    errno.EEXIST: "a part of the path is a file, not a folder",
+    errno.EISDIR: "a folder has its name",
+    errno.ELOOP: "the path runs in a circle of links",
+}
+
+State = Literal["present", "missing", "damaged"]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the store holds of a blob; `reason` says what is wrong with a damaged one."""
+
+    state: State
+    reason: str | None = None
+
+
+class Unusable(CannotRead):
+    """The store does not hold the blob with its pinned content."""
+
+
+def store_of(environment: Mapping[str, str]) -> Store:
+    """The store of this user: `$CYCLEFORGE_BLOBS`, else below `$XDG_CACHE_HOME`, else `~/.cache/cycleforge/blobs`.
+
+    Source: https://specifications.freedesktop.org/basedir-spec/latest (a relative XDG_CACHE_HOME is ignored)
+    """
+    chosen = environment.get(VARIABLE, "")
+    if chosen:
+        return Store(Path(os.path.abspath(chosen)))  # noqa: PTH100 - resolve() would follow links
+    cache = environment.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(cache):  # noqa: PTH117 - an empty one is relative
+        return Store(Path(cache) / "cycleforge/blobs")
+    try:
+        home = Path(environment["HOME"]) if environment.get("HOME") else Path.home()
+    except RuntimeError as error:
+        raise CannotRead("this user has no home folder for the blobs", f"name a folder with {VARIABLE}") from error
+    return Store(home / ".cache/cycleforge/blobs")
+
+
+class Store:
+    """A folder of blobs; it need not exist."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, blob: Blob) -> Path:
+        """Where the blob lies."""
+        return self.folder / blob.file
+
+    def look(self, blob: Blob) -> Found:
+        """Whether the blob is there with its pinned content."""
+        return self._look(blob)[0]
+
+    def read(self, blob: Blob) -> bytes:
+        """The content, which has the pinned sha256; raises Unusable."""
+        found, content = self._look(blob)
+        if content is None:
+            raise Unusable(f"{self.path(blob)} {found.reason or 'is not there'}", f"cycleforge blobs fetch {blob.file}")
+        return content
+
+    def put(self, blob: Blob, content: bytes) -> Path:
+        """Keep a blob, in one rename; raises CannotWrite. The content must be the pinned one."""
+        if hashlib.sha256(content).hexdigest() != blob.sha256:
+            raise ValueError(f"not the pinned content of {blob.file}")
+        path = self.path(blob)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._clean(blob)
+            descriptor, name = tempfile.mkstemp(dir=self.folder, prefix=f".{blob.file}.", suffix=".part")
+            temporary = Path(name)
+            try:
+                with os.fdopen(descriptor, "wb") as stream:
+                    stream.write(content)
+                    stream.flush()
+                    os.fsync(stream.fileno())
+                temporary.chmod(0o644)
+                temporary.replace(path)
+            except BaseException:
+                with suppress(OSError):
+                    temporary.unlink()
+                raise
+        except OSError as error:
+            reason = _WORDS.get(error.errno or 0) or error.strerror or type(error).__name__
+            raise CannotWrite(
+                f"cannot keep blobs in {self.folder}: {reason}",
+                f"make room or get the permission, or name another folder with {VARIABLE}",
+            ) from error
+        return path
+
+    def _look(self, blob: Blob) -> tuple[Found, bytes | None]:
+        try:
+            # Not blocking: somebody may have put a pipe there.
+            descriptor = os.open(self.path(blob), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError):
+            return Found("missing"), None
+        except OSError as error:
+            return Found("damaged", f"cannot be read: {_WORDS.get(error.errno or 0) or error.strerror}"), None
+        with os.fdopen(descriptor, "rb") as stream:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                return Found("damaged", "is no file"), None
+            if status.st_size != blob.size_bytes:
+                return Found("damaged", f"has {status.st_size} bytes instead of {blob.size_bytes}"), None
+            try:
+                content = stream.read(blob.size_bytes + 1)
+            except OSError as error:
+                return Found("damaged", f"cannot be read: {error.strerror}"), None
+        if hashlib.sha256(content).hexdigest() != blob.sha256:
+            return Found("damaged", "does not have the pinned sha256"), None
+        return Found("present"), content
+
+    def _clean(self, blob: Blob) -> None:
+        """Remove what a killed fetch left; a fetch that runs at the same time is younger."""
+        for path in self.folder.glob(f".{blob.file}.*.part"):
+            with suppress(OSError):
+                if time.time() - path.stat().st_mtime > _LEFT_OVER_S:
+                    path.unlink()
