@@ -25,7 +25,7 @@ MIRROR = "http://deb.debian.org/debian"
 PACKAGES = (
     # what an HPC image has
     "systemd", "systemd-sysv", "dbus", "udev", "kmod", "util-linux", "iproute2", "procps", "pciutils", "sudo",
-    "lsb-release", "ca-certificates", "curl", "jq", "perl-base", "python3-minimal", "chrony",
+    "lsb-release", "ca-certificates", "curl", "jq", "perl-base", "python3-minimal", "chrony", "rsyslog", "logrotate",
     # disks
     "mdadm", "nvme-cli", "xfsprogs",
     # automatic updates, which misc_ubuntu switches off
@@ -35,28 +35,7 @@ PACKAGES = (
     "squashfs-tools", "squashfuse", "fuse-overlayfs", "fuse3", "uidmap", "zstd", "pigz", "parallel", "libcap2-bin",
     "bsdextrautils", "ncurses-bin", "libbsd0",
 )  # fmt: skip
-BUILD = r"""
-set -euo pipefail
-root="$1" mirror="$2" suite="$3" packages="$4"
-debootstrap --variant=minbase "${suite}" "${root}" "${mirror}"
-# The machine may never start a daemon by itself while packages are installed, here or in a layer.
-printf '#!/bin/sh\nexit 101\n' >"${root}/usr/sbin/policy-rc.d"
-chmod 755 "${root}/usr/sbin/policy-rc.d"
-printf 'force-unsafe-io\n' >"${root}/etc/dpkg/dpkg.cfg.d/unsafe-io"
-printf 'path-exclude=/usr/share/%s/*\n' doc man locale info >"${root}/etc/dpkg/dpkg.cfg.d/small"
-cp -L /etc/resolv.conf "${root}/etc/resolv.conf"
-mount -t proc proc "${root}/proc"
-chroot "${root}" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 bash -euc '
-    apt-get update -qq
-    # shellcheck disable=SC2086
-    apt-get install -y -qq --no-install-recommends $1
-    rm -rf /var/lib/apt/lists/* /var/cache/apt/*
-    # As on a CycleCloud node before its converge has ended; the image is not tied to one machine.
-    systemctl disable slurmd slurmctld munge
-    rm -f /etc/machine-id /var/lib/dbus/machine-id /etc/hostname
-    : >/etc/machine-id
-' bash "${packages}"
-"""
+BUILD = Path(__file__).with_name("build-root.sh")
 FORGET_AFTER_S = 7 * 24 * 3600
 """Roots of former recipes are removed when nobody used them for that long."""
 
@@ -72,7 +51,7 @@ def node_root() -> Path:
     needs("chroot", "unshare", "mount", "debootstrap")
     if _problem:
         pytest.fail(_problem)
-    recipe = "\0".join((BUILD, MIRROR, SUITE, *PACKAGES))
+    recipe = "\0".join((BUILD.read_text(), MIRROR, SUITE, *PACKAGES))
     folder = CACHE / hashlib.sha256(recipe.encode()).hexdigest()[:16]
     if not folder.is_dir():
         with _alone() as lock:
@@ -119,7 +98,7 @@ def _build(folder: Path, lock: int) -> None:
     # because a build whose test was killed works until it notices.
     command = [
         "unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child",
-        "bash", "-c", BUILD, "build", str(building), MIRROR, SUITE, " ".join(PACKAGES),
+        "bash", str(BUILD), str(building), MIRROR, SUITE, *PACKAGES,
     ]  # fmt: skip
     with log.open("wb") as stream:
         code = subprocess.run(

@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# machine.sh KIND FOLDER LOWER NAME [SOURCE TARGET ro|rw]...: mount a throw-away overlay and hold it. KIND is overlay, or
+# booted: then systemd runs in it. First process of mount, UTS, IPC, process and perhaps network namespaces: when it
+# ends, the kernel ends everything in them and drops the mounts.
+#
+# FOLDER becomes a tmpfs that only these namespaces see: upper layer u, work folder w, merged root m. It is removed at the
+# end. LOOPBACK=yes brings lo up, CGROUPS are the control groups below which to work, CAPABILITY is for systemd-nspawn.
+set -euo pipefail
+readonly kind="$1" folder="$2" lower="$3" name="$4"
+readonly root="${folder}/m"
+shift 4
+nspawn=""
+
+mount_overlay() {
+    mount -t proc proc /proc
+    mount -t tmpfs -o size=4g,mode=755 tmpfs "${folder}"
+    mkdir "${folder}/u" "${folder}/w" "${root}"
+    mount -t overlay overlay -o "lowerdir=${lower},upperdir=${folder}/u,workdir=${folder}/w" "${root}"
+    hostname "${name}"
+    if [[ "${LOOPBACK:-no}" == yes ]]; then ip link set lo up; fi
+}
+
+mount_kernel() {
+    mount -t proc proc "${root}/proc"
+    # A script that sets a kernel parameter must not set the host's.
+    mount --bind "${root}/proc/sys" "${root}/proc/sys"
+    mount -o remount,bind,ro "${root}/proc/sys"
+    mount -t sysfs -o ro sysfs "${root}/sys"
+    mount -t tmpfs -o mode=755 tmpfs "${root}/dev"
+    mount -t tmpfs -o mode=755 tmpfs "${root}/run"
+    mount -t tmpfs -o mode=1777 tmpfs "${root}/tmp"
+    install -d -m 1777 "${root}/dev/shm" "${root}/run/lock"
+    mkdir "${root}/dev/pts"
+    mount -t devpts -o newinstance,ptmxmode=0666 devpts "${root}/dev/pts"
+    ln -s pts/ptmx "${root}/dev/ptmx"
+}
+
+make_devices() {
+    local device stream
+    for device in null:3 zero:5 full:7 random:8 urandom:9; do
+        mknod -m 666 "${root}/dev/${device%:*}" c 1 "${device#*:}"
+    done
+    mknod -m 666 "${root}/dev/tty" c 5 0
+    ln -s /proc/self/fd "${root}/dev/fd"
+    for stream in 0:in 1:out 2:err; do ln -s "fd/${stream%:*}" "${root}/dev/std${stream#*:}"; done
+}
+
+bind_all() {
+    while (($# > 0)); do
+        if [[ -d "$1" ]]; then
+            mkdir -p "${root}$2"
+        elif [[ ! -e "${root}$2" ]]; then
+            install -D -m 644 /dev/null "${root}$2"
+        fi
+        mount --bind "$1" "${root}$2"
+        if [[ "$3" == ro ]]; then mount -o remount,bind,ro "${root}$2"; fi
+        shift 3
+    done
+}
+
+boot() {
+    local parent
+    local -a options=()
+    while (($# > 0)); do
+        if [[ "$3" == ro ]]; then options+=("--bind-ro=$1:$2"); else options+=("--bind=$1:$2"); fi
+        shift 3
+    done
+    # Two machines in one control group would count each other's processes as their own.
+    for parent in ${CGROUPS}; do
+        mkdir "${parent}/${folder##*/}"
+        echo 0 >"${parent}/${folder##*/}/cgroup.procs"
+    done
+    # What nspawn keeps there carries the machine's name, which another machine may have too.
+    mkdir -p /run/systemd
+    mount -t tmpfs -o mode=755 tmpfs /run/systemd
+    printf '%s\n' "${name}" >"${root}/etc/hostname"
+    systemd-nspawn --quiet --register=no --keep-unit --resolv-conf=off --link-journal=no --timezone=off \
+        --machine="${name}" ${CAPABILITY:+"--capability=${CAPABILITY}"} "${options[@]}" \
+        --directory="${root}" --boot </dev/null >&2 &
+    nspawn="$!"
+}
+
+remove_control_groups() {
+    local parent group tries
+    for parent in ${CGROUPS}; do
+        group="${parent}/${folder##*/}"
+        if [[ ! -d "${group}" ]]; then continue; fi
+        echo 0 >"${parent}/cgroup.procs"
+        # The kernel may still be taking dead processes out of their groups.
+        tries=100
+        until find "${group}" -depth -type d -exec rmdir {} + 2>/dev/null || ((--tries == 0)); do sleep 0.02; done
+    done
+}
+
+finish() {
+    trap - EXIT
+    if [[ -n "${nspawn}" ]]; then
+        # The container's first process; with it the kernel ends all others in it.
+        xargs --no-run-if-empty kill -KILL <"/proc/${nspawn}/task/${nspawn}/children" || true
+        kill -KILL "${nspawn}" || true
+        wait "${nspawn}" || true
+    fi
+    if [[ "${kind}" == booted ]]; then remove_control_groups; fi
+    umount --lazy "${folder}" || true
+    rmdir "${folder}"
+}
+
+trap finish EXIT
+
+mount_overlay
+if [[ "${kind}" == booted ]]; then
+    boot "$@"
+else
+    mount_kernel
+    make_devices
+    bind_all "$@"
+fi
+printf 'ready\n'
+# A test that is killed closes this pipe.
+read -r _ || true
