@@ -18,7 +18,7 @@ def documents() -> Mapping[str, Callable[[], str]]:
     from generator.model.page import page
     from generator.model.reference import reference
     from generator.model.schema import schema_text
-    from generator.projects import figures
+    from generator.projects import figures, health_checks
     from generator.rules.page import render
 
     return {
@@ -27,7 +27,7 @@ def documents() -> Mapping[str, Callable[[], str]]:
         "docs/definition.md": page,
         "docs/rules.md": render,
         "projects/misc_ndv4/specs/default/cluster-init/files/vm_sizes.tsv": figures.node_base,
-        "projects/slurm_nhc/specs/default/cluster-init/files/vm_sizes.tsv": figures.health,
+        "projects/slurm_nhc/specs/default/cluster-init/files/checks.tsv": health_checks.table,
         **{
             f"projects/{project}/specs/default/cluster-init/files/blobs.tsv": partial(table, project)
             for project in {blob.project: None for blob in pinned().values()}

@@ -22,11 +22,6 @@ def node_base() -> str:
     return _table(row for name in _names() for row in _node_base_rows(name))
 
 
-def health() -> str:
-    """Figures for `slurm_nhc`: the limits of the checks, common ones first."""
-    return _table((*_common_rows(), *(row for name in _names() for row in _health_rows(name))))
-
-
 def _names() -> list[str]:
     return sorted({*catalog.vm_size_names(), *catalog.health()["vm_sizes"]})
 
@@ -87,80 +82,3 @@ def _node_base_rows(name: str) -> Iterator[Row]:
     for variable, value in sorted(variables.items()):
         key = "nccl.ld_library_path" if variable == "LD_LIBRARY_PATH_PREPEND" else f"nccl.env.{variable}"
         yield _row(name, key, value, "variable", entry["nccl_env"].get("source"))
-
-
-def _common_rows() -> Iterator[Row]:
-    checks: Mapping[str, Any] = catalog.health()["common_checks"]
-    xid, throttle, flap = checks["gpu_xid"], checks["gpu_clock_throttling"], checks["ib_link_flap"]
-    yield _row("*", "gpu.xid_fail_codes", " ".join(map(str, xid["fail_codes"])), "XID", xid["source"])
-    yield _row("*", "gpu.xid_look_back_hours", xid["look_back_hours"], "hours", xid["source"])
-    yield _row("*", "gpu.throttle_error_mask", throttle["error_mask"], "bit mask", throttle["source"])
-    yield _row(
-        "*",
-        "gpu.temperature_warn_above",
-        checks["gpu_temperature"]["warn_above"],
-        "Celsius",
-        checks["gpu_temperature"]["source"],
-    )
-    yield _row("*", "ib.flaps_fail_at", flap["fail_at_or_above"], "losses", flap["source"])
-    yield _row("*", "ib.flaps_window_hours", flap["window_hours"], "hours", flap["source"])
-    space = checks["filesystem_space_used"]
-    yield _row("*", "disk.used_percent_max", space["ceiling"], "percent", space["source"])
-    smi = checks["nvidia_smi_exit_code"]
-    for code, meaning in sorted(smi["meaning"].items(), key=lambda item: int(item[0])):
-        yield _row("*", f"gpu.smi_exit_{code}", meaning, "words", smi["source"])
-
-
-_LIMITS = (
-    ("gpu.ecc_sram_uncorrectable_max", "gpu_ecc_limits", "sram_uncorrectable_max", "errors"),
-    ("gpu.ecc_sram_correctable_max", "gpu_ecc_limits", "sram_correctable_max", "errors"),
-    ("gpu.ecc_dram_max", "gpu_ecc_limits", "dram_any_counter_max", "errors"),
-    ("gpu.remap_pending_max", "gpu_ecc_limits", "row_remap_pending_max", "rows"),
-    ("gpu.remap_failure_max", "gpu_ecc_limits", "row_remap_failure_max", "failures"),
-    ("gpu.remap_uncorrectable_max", "gpu_ecc_limits", "row_remap_uncorrectable_max", "rows"),
-    ("gpu.copy_floor_gb_s", "gpu_h2d_d2h_bandwidth", "floor", "GB/s"),
-    ("gpu.peer_floor_gb_s", "gpu_p2p_bandwidth", "floor", "GB/s"),
-    ("ib.ports", "ib_ports", "expect_count", "ports"),
-    ("ib.rate_gbps", "ib_ports", "expect_rate", "Gb/s"),
-    ("memory.kib", "memory_total", "expect_kib", "KiB"),
-    ("memory.tolerance_percent", "memory_total", "tolerance_percent_of_actual", "percent"),
-    ("nccl.floor_gb_s", "nccl_allreduce_single_node", "floor", "GB/s"),
-    ("nccl.message", "nccl_allreduce_single_node", "message_size", "bytes"),
-    ("nvme.count", "nvme_count", "expect", "disks"),
-)
-
-
-def _health_rows(name: str) -> Iterator[Row]:
-    hardware = catalog.hardware(name)
-    entry: Mapping[str, Any] | None = catalog.health()["vm_sizes"].get(name)
-    checks: Mapping[str, Any] = entry["checks"] if entry else {}
-    if entry and "gpu_count" in checks:
-        vendor = {"nvidia_gpu": "NVIDIA", "amd_gpu": "AMD"}.get(entry["class"])
-        yield _row(name, "gpu.count", checks["gpu_count"]["expect"], "GPUs", checks["gpu_count"]["source"])
-        yield _row(
-            name,
-            "gpu.vendor",
-            vendor or (hardware.gpu_vendor if hardware else None),
-            "name",
-            checks["gpu_count"]["source"],
-        )
-    else:
-        yield from _base_rows(name, hardware, _source(name, "gpu"))
-    cpus = checks.get("cpu_topology") or {}
-    threads = (cpus.get("expect") or {}).get("threads")
-    if threads is not None:
-        yield _row(name, "cpu.threads", threads, "threads", cpus["source"])
-    elif hardware is not None:
-        yield _row(name, "cpu.threads", hardware.vcpus, "threads", _source(name, "cpu"))
-    if hardware is not None and hardware.nvme_count:
-        yield _row(name, "nvme.documented", hardware.nvme_count, "disks", _source(name, "local_storage"))
-    variables: Mapping[str, Any] = ((catalog.vm_size(name) or {}).get("nccl_env") or {}).get("vars") or {}
-    for variable, value in sorted(variables.items()):
-        if variable not in ("NCCL_DEBUG", "NCCL_TOPO_FILE", "LD_LIBRARY_PATH_PREPEND"):
-            yield _row(name, f"nccl.env.{variable}", value, "variable", _source(name, "nccl_env"))
-    for key, check, field, unit in _LIMITS:
-        if check in checks and field in checks[check]:
-            yield _row(name, key, checks[check][field], unit, checks[check].get("source"))
-    if entry and "nvlink_links_active" in entry["common_checks"]:
-        source = catalog.health()["common_checks"]["nvlink_links_active"]["source"]
-        yield _row(name, "gpu.nvlink", 1, "flag", source)

@@ -84,7 +84,7 @@ def read_project(folder: Path) -> Project:
 def keep_blobs(content: bytes, kept: Collection[str]) -> bytes:
     """A readable `project.ini` that lists only these blobs; a section that would list none is left out with its lines.
 
-    `cyclecloud project upload` fails on a listed file that is not there.
+    What `cyclecloud project upload` makes of a listed file that is not there is not documented.
     """
     sections: list[list[str]] = [[]]
     for line in content.decode("ascii").splitlines(keepends=True):

@@ -5,5 +5,5 @@
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 readonly HEALTH=/opt/cycleforge/slurm_nhc/health.sh
 [[ -r "${HEALTH}" ]] || exit 0
-timeout --kill-after=2 15 bash "${HEALTH}" quick 2
+timeout --kill-after=2 25 bash "${HEALTH}" epilog
 [[ $? -ne 3 ]]

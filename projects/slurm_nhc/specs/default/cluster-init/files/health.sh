@@ -1,109 +1,119 @@
 #!/usr/bin/env bash
 # Node health beside healthagent: inventory and counters (quick), bandwidth (deep), each figure with its limit and unit.
 #
-#   health.sh quick [SECONDS]   read counters, judge, drain or resume the node; waits SECONDS for a run in progress
-#   health.sh deep              measure bandwidth; before the node takes its first job
-#   health.sh gate              for the prolog: refuse a job on a node whose deep checks failed in this boot
+#   health.sh quick             read counters, judge, drain or resume the node
+#   health.sh epilog            the same after a job, within seconds; waits for a run in progress
+#   health.sh deep boot         measure bandwidth before the node takes its first job
+#   health.sh deep idle         the same on a node without jobs, when the last time is long ago
+#   health.sh gate              for the prolog: end a deep run, refuse a job on a node whose deep checks failed in this boot
 #
 # Exit code: 0 the checks ran (their verdict is in the result file), 3 the node is sick and must not get jobs but could
 # not be drained, 1 the checks themselves could not run. Results: /var/lib/cycleforge/health/{quick,deep}.json.
 # shellcheck source-path=SCRIPTDIR source-path=SCRIPTDIR/../../../../../_lib disable=SC1091
 set -euo pipefail
+readonly HERE="${BASH_SOURCE[0]%/*}"
 # shellcheck source=cycleforge.sh
-. "${BASH_SOURCE[0]%/*}/cycleforge.sh"
-# shellcheck source=judge.sh
-. "${BASH_SOURCE[0]%/*}/judge.sh"
+. "${HERE}/cycleforge.sh"
+# shellcheck source=verdicts.sh
+. "${HERE}/verdicts.sh"
+# shellcheck source=results.sh
+. "${HERE}/results.sh"
+# shellcheck source=engine.sh
+. "${HERE}/engine.sh"
 # shellcheck source=drain.sh
-. "${BASH_SOURCE[0]%/*}/drain.sh"
-# shellcheck source=checks-node.sh
-. "${BASH_SOURCE[0]%/*}/checks-node.sh"
-# shellcheck source=checks-infiniband.sh
-. "${BASH_SOURCE[0]%/*}/checks-infiniband.sh"
-# shellcheck source=checks-gpu.sh
-. "${BASH_SOURCE[0]%/*}/checks-gpu.sh"
-# shellcheck source=checks-deep.sh
-. "${BASH_SOURCE[0]%/*}/checks-deep.sh"
+. "${HERE}/drain.sh"
+# shellcheck source=idle.sh
+. "${HERE}/idle.sh"
 
 CF_PROJECT=slurm_nhc
-readonly HERE="${BASH_SOURCE[0]%/*}"
 readonly RESULTS="${CF_STATE_DIR}/health"
+readonly RUN_DIR="${CF_ROOT}/run/cycleforge"
 readonly DEEP_VERDICT="${RESULTS}/deep.verdict"
-readonly NOT_DRAINED=3
+readonly NOT_DRAINED=3 QUICK_S=60 EPILOG_S=8 EPILOG_WAIT_S=2
 EXIT_CODE=0
 
-boot_id() { REPLY="$(cat "${CF_ROOT}/proc/sys/kernel/random/boot_id" 2>/dev/null || true)"; }
+boot_id() { read_line "${CF_ROOT}/proc/sys/kernel/random/boot_id"; }
 
 load() {
     cf_load_conf "${CF_CONF_DIR}/health.conf"
-    cf_load_figures "${HERE}/vm_sizes.tsv" "${CF_CONF[vm_size]}"
-    mkdir -p "${RESULTS}"
+    mkdir -p "${RESULTS}" "${RUN_DIR}"
 }
 
-# One run at a time; the lock ends with the process, so a killed run leaves none behind.
+# take_lock NAME SECONDS: one run of a kind at a time; the lock ends with the process, so a killed run leaves none behind.
 take_lock() {
-    mkdir -p "${CF_ROOT}/run/lock"
-    exec 9>"${CF_ROOT}/run/lock/cycleforge-health.lock"
-    flock --wait "$1" 9
+    mkdir -p "${RUN_DIR}"
+    exec 9>>"${RUN_DIR}/health-$1.lock"
+    flock --wait "$2" 9
 }
 
+# quick BUDGET_S WAIT_S
 quick() {
-    if ! take_lock "${1:-0}"; then
-        cf_log "another health run is going, this one is left out"
+    if ! take_lock quick "$2"; then
+        cf_log "another quick run is going, this one is left out"
         return
     fi
     load
     start_results quick
-    check_node
-    check_infiniband
-    check_gpus
+    run_checks "${CF_CONF_DIR}/nhc/quick.conf" "$1"
     add_deep_failure
     conclude
     # First Slurm, then the file: a full disk must not keep a sick node in service.
     if ! act_on_results "${RUN_VERDICT}" "${RUN_REASON}" "${COUNTS[not_measured]}"; then EXIT_CODE="${NOT_DRAINED}"; fi
     write_results "${RESULTS}/quick.json"
+    share_results "${RESULTS}/quick.json"
 }
 
+# deep: the measurement itself, for boot and idle.
 deep() {
-    take_lock 60 || cf_die "another health run does not end"
-    load
     start_results deep
-    check_bandwidth
-    check_image_nhc
+    run_checks "${CF_CONF_DIR}/nhc/deep.conf" "${CF_CONF[deep_s]}"
     conclude
     boot_id
-    cf_write "${DEEP_VERDICT}" 0644 <<<"${RUN_VERDICT} ${REPLY} ${RUN_REASON}"
+    cf_write "${DEEP_VERDICT}" 0644 <<<"${RUN_VERDICT} ${REPLY:-unknown} ${RUN_REASON}"
     write_results "${RESULTS}/deep.json"
+    share_results "${RESULTS}/deep.json"
 }
 
-# The deep verdict of this boot counts in every quick run, because only then Slurm is up and can drain the node.
+deep_at_boot() {
+    take_lock deep 60 || cf_die "another deep run does not end" "" "see 'systemctl status cycleforge-health-deep'"
+    load
+    deep
+}
+
+# failed_in_this_boot: 0 with the reason in REPLY when the deep checks of this boot failed.
+failed_in_this_boot() {
+    local verdict boot reason
+    [[ -r "${DEEP_VERDICT}" ]] || return 1
+    read -r verdict boot reason <"${DEEP_VERDICT}" || return 1
+    boot_id
+    [[ "${verdict}" == fail && "${boot}" == "${REPLY:-unknown}" ]] || return 1
+    REPLY="${reason}"
+}
+
+# The deep verdict of this boot counts in every quick run, because at boot Slurm is not up yet to drain the node.
 add_deep_failure() {
-    local verdict boot reason
-    [[ -r "${DEEP_VERDICT}" ]] || return 0
-    read -r verdict boot reason <"${DEEP_VERDICT}" || return 0
-    boot_id
-    if [[ "${verdict}" == fail && "${boot}" == "${REPLY}" ]]; then
-        record fail deep_checks "" "" "" "" "${reason}"
-    fi
+    if failed_in_this_boot; then add_record "fail${FIELD}deep_checks${FIELD}${FIELD}${FIELD}${FIELD}${FIELD}${REPLY}"; fi
 }
 
-# A prolog has to be fast: one file is read. Slurm drains the node and starts the job elsewhere when this is not 0.
+# A prolog has to be fast: one lock is tried and one file is read. Slurm drains the node and starts the job elsewhere when
+# this is not 0.
 gate() {
-    local verdict boot reason
-    [[ -r "${DEEP_VERDICT}" ]] || return 0
-    read -r verdict boot reason <"${DEEP_VERDICT}" || return 0
-    boot_id
-    if [[ "${verdict}" != fail || "${boot}" != "${REPLY}" ]]; then return 0; fi
+    stop_deep_run
+    if ! failed_in_this_boot; then return 0; fi
+    local -r reason="${REPLY}"
     cf_log "deep checks failed in this boot: ${reason}" >&2
-    drain_node "${reason}" || true
+    drain_node "deep_checks (${reason})" || true
     EXIT_CODE="${NOT_DRAINED}"
 }
 
 main() {
-    case "${1:-}" in
-        quick) quick "${2:-0}" ;;
-        deep) deep ;;
+    case "$*" in
+        quick) quick "${QUICK_S}" 0 ;;
+        epilog) quick "${EPILOG_S}" "${EPILOG_WAIT_S}" ;;
+        "deep boot") deep_at_boot ;;
+        "deep idle") deep_when_idle ;;
         gate) gate ;;
-        *) cf_die "usage: health.sh quick [SECONDS] | deep | gate" ;;
+        *) cf_die "usage: health.sh quick | epilog | deep boot | deep idle | gate" ;;
     esac
     exit "${EXIT_CODE}"
 }

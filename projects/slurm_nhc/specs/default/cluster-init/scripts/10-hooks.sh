@@ -15,6 +15,25 @@ install_hooks() {
     cf_outcome "$((changed + CF_CHANGED)) of 2 hooks changed"
 }
 
+# Where nodes leave a copy of their results, for a table of the whole cluster.
+make_results_folder() {
+    cf_attribute cycleforge.health.results /sched/cycleforge-health
+    if [[ "${REPLY}" == off ]]; then
+        cf_outcome "off"
+        return
+    fi
+    cf_attribute_path cycleforge.health.results /sched/cycleforge-health
+    local -r folder="${CF_ROOT}${REPLY}"
+    if [[ -d "${folder}" ]]; then
+        cf_outcome "${REPLY} is there"
+    elif [[ -d "${folder%/*}" ]]; then
+        mkdir -m 0755 "${folder}"
+        cf_outcome "${REPLY} made"
+    else
+        cf_outcome "${REPLY%/*} is not there, results stay on the nodes"
+    fi
+}
+
 remove_hooks() {
     local kind changed=0
     for kind in prolog epilog; do
@@ -33,6 +52,7 @@ main() {
     cf_attribute_bool cycleforge.health.enabled true
     if [[ "${REPLY}" == true ]]; then
         cf_step "job hooks" install_hooks
+        cf_step "folder of results" make_results_folder
     else
         cf_step "job hooks" remove_hooks
     fi

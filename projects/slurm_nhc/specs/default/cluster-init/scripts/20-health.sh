@@ -1,15 +1,21 @@
 #!/usr/bin/env bash
-# On nodes that run jobs: the health checks, their figures and their units.
+# On nodes that run jobs: the engine, the checks of this VM size, and the units that run them.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR/../files source-path=SCRIPTDIR/../../../../../_lib source=cycleforge.sh disable=SC1091
 . "${CYCLECLOUD_SPEC_PATH}/files/cycleforge.sh"
+# shellcheck source-path=SCRIPTDIR/../files source-path=SCRIPTDIR/../../../../../_lib source=blobs.sh disable=SC1091
+. "${CYCLECLOUD_SPEC_PATH}/files/blobs.sh"
 
 readonly FILES="${CYCLECLOUD_SPEC_PATH}/files"
 readonly TARGET="${CF_ROOT}/opt/cycleforge/slurm_nhc"
+readonly CONF="${CF_CONF_DIR}/nhc"
 readonly UNITS="${CF_ROOT}/etc/systemd/system"
 readonly DEEP=cycleforge-health-deep.service
-readonly TIMER=cycleforge-health.timer
-readonly SCRIPTS=(cycleforge.sh health.sh judge.sh drain.sh checks-node.sh checks-infiniband.sh checks-gpu.sh checks-deep.sh vm_sizes.tsv)
+readonly TIMER=cycleforge-health.timer IDLE=cycleforge-health-idle.timer
+readonly DROP_IN=slurmd.service.d/20-cycleforge-slurm_nhc.conf
+readonly SCRIPTS=(cycleforge.sh health.sh engine.sh runner.sh results.sh verdicts.sh drain.sh idle.sh checks.sh
+    checks-node.sh checks-infiniband.sh checks-gpu.sh checks-deep.sh checks-fabric.sh)
+SIZE=""
 
 # one_of KEY DEFAULT WORD...: a node attribute that is one of a few words, in REPLY.
 one_of() {
@@ -23,14 +29,79 @@ one_of() {
     cf_die "attribute ${key} is '${REPLY}', expected one of: $*" "" "correct it in the definition and build again"
 }
 
-write_configuration() {
-    local size mounts resume unmeasured deep_s nhc
-    cf_vm_size
-    size="${REPLY}"
-    cf_load_figures "${FILES}/vm_sizes.tsv" "${size}"
-    if [[ "${CF_SIZE_KNOWN}" == false ]]; then
-        cf_warn "VM size '${size}' has no figures: only checks that need none can pass, the rest is reported"
+# results_folder: where a copy of each result goes, in REPLY; empty when the definition switches it off.
+results_folder() {
+    cf_attribute cycleforge.health.results /sched/cycleforge-health
+    if [[ "${REPLY}" == off ]]; then REPLY=""; else cf_attribute_path cycleforge.health.results /sched/cycleforge-health; fi
+}
+
+# LBNL NHC of the image as it is, otherwise the pinned one of the locker. Without both the built-in runner reads the same
+# configuration.
+install_engine() {
+    local blob version
+    if [[ -s "${CF_ROOT}/usr/sbin/nhc" && -d "${CF_ROOT}/etc/nhc/scripts" ]]; then
+        cf_outcome "LBNL NHC of the image"
+        return
     fi
+    blob="$(sed -n -E 's/^(nhc-[^\t]*)\t.*/\1/p' "${FILES}/blobs.tsv")"
+    version="$(sed -n -E 's/^nhc-[^\t]*\t([^\t]*)\t.*/\1/p' "${FILES}/blobs.tsv")"
+    if cf_blob "${blob}" "${CF_STATE_DIR}/blobs"; then
+        cf_unpack_blob "${REPLY}" "${TARGET}/nhc"
+        cf_write "${TARGET}/nhc.version" 0644 <<<"${version}"
+        cf_outcome "LBNL NHC ${version}"
+    else
+        cf_warn "LBNL NHC is not on this node: the built-in runner does our checks, site checks in NHC's format do not run"
+        cf_outcome "built in"
+    fi
+}
+
+has_figures() { [[ "${SIZE}" != unknown ]] && grep -q "^${SIZE}"$'\t' "${FILES}/checks.tsv"; }
+
+write_settings() {
+    local resume unmeasured deep_s idle_deep_h results known=true
+    cf_vm_size
+    SIZE="${REPLY}"
+    if ! has_figures; then
+        cf_warn "VM size '${SIZE}' has no figures: only checks that need none can pass, the rest is reported"
+        known=false
+    fi
+    cf_attribute_bool cycleforge.health.resume true
+    resume="${REPLY}"
+    one_of cycleforge.health.unmeasured report report drain
+    unmeasured="${REPLY}"
+    cf_attribute_int cycleforge.health.deep_s 600 0 900
+    deep_s="${REPLY}"
+    cf_attribute_int cycleforge.health.idle_deep_h 24 0 8760
+    idle_deep_h="${REPLY}"
+    results_folder
+    results="${REPLY}"
+    cf_write "${CF_CONF_DIR}/health.conf" 0644 <<CONF
+vm_size=${SIZE}
+size_known=${known}
+resume=${resume}
+unmeasured=${unmeasured}
+deep_s=${deep_s}
+idle_deep_h=${idle_deep_h}
+results=${results}
+CONF
+    cf_outcome_file "${SIZE}"
+}
+
+# checks_of KIND: the lines of this size and those of every size, each below its source.
+checks_of() {
+    local size kind line source wanted="${SIZE}"
+    if ! has_figures; then wanted=unknown; fi
+    printf '%s\n' "# Written by CycleForge (slurm_nhc) for ${SIZE}. Figures have their unit in the name; null: nobody published one." \
+        "* || . ${TARGET}/checks.sh"
+    while IFS=$'\t' read -r size kind line source; do
+        if [[ "${kind}" == "$1" && ("${size}" == '*' || "${size}" == "${wanted}") ]]; then
+            printf '# %s\n* || cycleforge %s\n' "${source}" "${line}"
+        fi
+    done <"${FILES}/checks.tsv"
+}
+
+write_checks() {
+    local mounts site site_policy image_policy quick deep changed
     cf_attribute cycleforge.mounts ""
     mounts="$(tr -s ', ' ',' <<<"${REPLY}")"
     mounts="${mounts#,}"
@@ -38,23 +109,21 @@ write_configuration() {
     if [[ ! "${mounts}" =~ ^(/[A-Za-z0-9._/-]+(,/[A-Za-z0-9._/-]+)*)?$ ]]; then
         cf_die "attribute cycleforge.mounts is '${REPLY}', expected absolute paths separated by spaces"
     fi
-    cf_attribute_bool cycleforge.health.resume true
-    resume="${REPLY}"
-    one_of cycleforge.health.unmeasured report report drain
-    unmeasured="${REPLY}"
+    cf_attribute_path cycleforge.health.site_checks ""
+    site="${REPLY}"
+    one_of cycleforge.health.site_policy report report drain
+    site_policy="${REPLY}"
     one_of cycleforge.health.nhc report off report drain
-    nhc="${REPLY}"
-    cf_attribute_int cycleforge.health.deep_s 300 0 900
-    deep_s="${REPLY}"
-    cf_write "${CF_CONF_DIR}/health.conf" 0644 <<CONF
-vm_size=${size}
-mounts=${mounts}
-resume=${resume}
-unmeasured=${unmeasured}
-nhc=${nhc}
-deep_s=${deep_s}
-CONF
-    cf_outcome_file "${size}, $((${#CF_FIGURES[@]})) figures, mounts ${mounts:-none}"
+    image_policy="${REPLY}"
+    quick="$(checks_of quick)"
+    if [[ -n "${mounts}" ]]; then quick+=$'\n'"* || cycleforge mounts paths=${mounts}"; fi
+    if [[ -n "${site}" ]]; then quick+=$'\n'"* || cycleforge site file=${site} policy=${site_policy}"; fi
+    deep="$(checks_of deep)"$'\n'"* || cycleforge image_nhc policy=${image_policy}"
+    cf_write "${CONF}/quick.conf" 0644 <<<"${quick}"
+    changed="${CF_CHANGED}"
+    cf_write "${CONF}/deep.conf" 0644 <<<"${deep}"
+    cf_outcome "$(grep -c cycleforge\  <<<"${quick}") quick, $(grep -c cycleforge\  <<<"${deep}") deep," \
+        "mounts ${mounts:-none}, $((changed + CF_CHANGED)) of 2 files changed"
 }
 
 install_units() {
@@ -89,18 +158,35 @@ start_timer() {
 # The deep checks run here, while slurmd is not started yet, and at later boots before it. A failed verdict does not
 # fail the converge: the node joins, takes no job, and shows its reason in Slurm.
 run_deep() {
-    cf_unit "${DEEP}" <"${FILES}/${DEEP}"
-    cf_unit slurmd.service.d/20-cycleforge-slurm_nhc.conf <"${FILES}/slurmd-slurm_nhc.conf"
-    cf_own_unit "${DEEP}" "${TARGET}/checks-deep.sh:${TARGET}/vm_sizes.tsv:${CF_CONF_DIR}/health.conf:${UNITS}/${DEEP}"
     local -r verdict="${CF_STATE_DIR}/health/deep.verdict"
+    cf_unit "${DEEP}" <"${FILES}/${DEEP}"
+    cf_unit "${DROP_IN}" <"${FILES}/slurmd-slurm_nhc.conf"
+    cf_own_unit "${DEEP}" "${TARGET}/checks-deep.sh:${TARGET}/checks-fabric.sh:${CONF}/deep.conf:${CF_CONF_DIR}/health.conf:${UNITS}/${DEEP}"
     if [[ -r "${verdict}" ]]; then cf_outcome "$(<"${verdict}")"; fi
+}
+
+# Asks every ten minutes whether the node is idle and its last deep run is old enough.
+watch_idle() {
+    cf_unit cycleforge-health-idle.service <"${FILES}/cycleforge-health-idle.service"
+    cf_unit "${IDLE}" <"${FILES}/${IDLE}"
+    cf_own_unit "${IDLE}" "${UNITS}/${IDLE}"
+    cf_outcome_file "${IDLE}"
+}
+
+drop_deep() {
+    local changed
+    cf_drop_unit "${DEEP}" "${DEEP}" "${DROP_IN}"
+    changed="${CF_CHANGED}"
+    cf_drop_unit "${IDLE}" "${IDLE}" cycleforge-health-idle.service
+    CF_CHANGED=$((changed + CF_CHANGED))
+    cf_outcome "${CF_CHANGED} files removed"
 }
 
 drop_all() {
     local changed
     cf_drop_unit "${TIMER}" "${TIMER}" cycleforge-health.service
     changed="${CF_CHANGED}"
-    cf_drop_unit "${DEEP}" "${DEEP}" slurmd.service.d/20-cycleforge-slurm_nhc.conf
+    drop_deep
     changed=$((changed + CF_CHANGED))
     # The job hooks of the scheduler look for this file.
     cf_remove "${TARGET}/health.sh"
@@ -118,14 +204,17 @@ main() {
         cf_step "health checks off" drop_all
         return
     fi
-    cf_step "health configuration" write_configuration
+    cf_step "health engine" install_engine
+    cf_step "health settings" write_settings
+    cf_step "health checks" write_checks
     cf_step "health units" install_units
     cf_step "health timer" start_timer
-    cf_attribute_int cycleforge.health.deep_s 300 0 900
+    cf_attribute_int cycleforge.health.deep_s 600 0 900
     if ((REPLY > 0)); then
         cf_step "deep checks" run_deep
+        cf_step "deep checks on idle nodes" watch_idle
     else
-        cf_step "deep checks off" cf_drop_unit "${DEEP}" "${DEEP}" slurmd.service.d/20-cycleforge-slurm_nhc.conf
+        cf_step "deep checks off" drop_deep
     fi
 }
 

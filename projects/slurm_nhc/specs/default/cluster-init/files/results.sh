@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# The verdict of a run over its records, and the result file. Sourced by health.sh.
+
+declare -a RECORDS=() FAILURES=()
+declare -A COUNTS=()
+RUN_VERDICT="" RUN_REASON="" KIND="" STARTED_MS=0 DURATION_MS=0
+
+start_results() {
+    KIND="$1" RECORDS=() FAILURES=() RUN_VERDICT="" RUN_REASON=""
+    COUNTS=([pass]=0 [warn]=0 [fail]=0 [not_measured]=0 [no_baseline]=0)
+    cf_now_ms
+    STARTED_MS="${REPLY}"
+}
+
+# json_text TEXT: REPLY is a quoted JSON string.
+json_text() {
+    local text="${1//\\/\\\\}"
+    text="${text//\"/\\\"}"
+    # Whatever a tool printed: control characters have no place in a verdict.
+    REPLY="\"${text//[[:cntrl:]]/ }\""
+}
+
+# add_record ROW: count it, keep it as JSON, log it when somebody should know.
+add_record() {
+    local verdict check value relation limit unit detail line key
+    IFS="${FIELD}" read -r verdict check value relation limit unit detail <<<"$1" || true
+    if [[ -z "${COUNTS[${verdict:-none}]:-}" ]]; then return 0; fi
+    COUNTS["${verdict}"]=$((COUNTS[${verdict}] + 1))
+    describe "${check}" "${value}" "${relation}" "${limit}" "${unit}" "${detail}"
+    if [[ "${verdict}" == fail ]]; then FAILURES+=("${REPLY}"); fi
+    if [[ "${verdict}" == @(fail|warn|not_measured) ]]; then cf_log "${verdict}: ${REPLY}"; fi
+    line="{\"check\": \"${check}\", \"verdict\": \"${verdict}\""
+    for key in value relation limit unit detail; do
+        json_text "${!key}"
+        line+=", \"${key}\": ${REPLY}"
+    done
+    RECORDS+=("${line}}")
+}
+
+# conclude: the verdict of the run and, when it failed, the reason for a drain.
+conclude() {
+    local item
+    cf_now_ms
+    DURATION_MS=$((REPLY - STARTED_MS))
+    if ((${#FAILURES[@]} > 0)); then
+        RUN_VERDICT=fail
+        for item in "${FAILURES[@]}"; do RUN_REASON+="${RUN_REASON:+; }${item}"; done
+        # Slurm shows the reason in one line; the file has the rest.
+        if ((${#RUN_REASON} > 300)); then RUN_REASON="${RUN_REASON:0:297}..."; fi
+    elif [[ "${COUNTS[not_measured]}" != 0 || "${COUNTS[pass]}" == 0 || "${CF_CONF[size_known]}" == false ]]; then
+        RUN_VERDICT=incomplete
+    elif [[ "${COUNTS[warn]}" != 0 ]]; then
+        RUN_VERDICT=warn
+    else
+        RUN_VERDICT=pass
+    fi
+    cf_log "${KIND}: ${RUN_VERDICT} by ${ENGINE}; ${COUNTS[pass]} pass, ${COUNTS[warn]} warn, ${COUNTS[fail]} fail," \
+        "${COUNTS[not_measured]} not measured, ${COUNTS[no_baseline]} without baseline (${DURATION_MS} ms)"
+}
+
+# physical_host: the machine below this VM, in REPLY, empty when Hyper-V does not tell. Several sick nodes on one host are
+# one fault. Records of 512 + 2048 bytes, padded with zeros. It changes only with a new boot.
+physical_host() {
+    local -r pool="${CF_ROOT}/var/lib/hyperv/.kvp_pool_3" cache="${RUN_DIR}/physical_host"
+    if [[ ! -e "${cache}" ]]; then
+        tr -s '\0' '\n' <"${pool}" 2>/dev/null | grep -a -x -A 1 PhysicalHostNameFullyQualified | tail -n 1 >"${cache}" || true
+    fi
+    REPLY=""
+    read -r REPLY <"${cache}" || true
+    if [[ ! "${REPLY}" =~ ^[A-Za-z0-9._-]+$ ]]; then REPLY=""; fi
+}
+
+# write_results FILE: the whole run as JSON, for people and for a later collection over all nodes.
+write_results() {
+    local -r file="$1"
+    local body="" item
+    local -A text=()
+    for item in "${RECORDS[@]}"; do body+="${body:+,}"$'\n'"    ${item}"; done
+    cf_node_name
+    NODE_NAME="${REPLY}"
+    json_text "${NODE_NAME}"
+    text[node]="${REPLY}"
+    json_text "${CF_CONF[vm_size]}"
+    text[size]="${REPLY}"
+    physical_host
+    json_text "${REPLY}"
+    text[host]="${REPLY}"
+    boot_id
+    json_text "${REPLY}"
+    text[boot]="${REPLY}"
+    json_text "${RUN_REASON}"
+    cf_write "${file}" 0644 <<JSON
+{
+  "format": 1, "node": ${text[node]}, "vm_size": ${text[size]}, "size_known": ${CF_CONF[size_known]}, "kind": "${KIND}",
+  "engine": "${ENGINE}", "boot_id": ${text[boot]}, "physical_host": ${text[host]},
+  "time": "$(TZ=UTC printf '%(%FT%TZ)T' -1)", "duration_ms": ${DURATION_MS}, "verdict": "${RUN_VERDICT}",
+  "reason": ${REPLY},
+  "checks": [${body}
+  ]
+}
+JSON
+}
+NODE_NAME=""
+
+# share_results FILE: a copy for the whole cluster, where the definition names a folder and it is there. A shared file
+# system that hangs must not hold the checks.
+share_results() {
+    local -r folder="${CF_CONF[results]:-}"
+    local -r target="${CF_ROOT}${folder}/${NODE_NAME}.${KIND}.json"
+    if [[ -z "${folder}" ]]; then return 0; fi
+    # shellcheck disable=SC2016 # the inner shell expands it
+    timeout --kill-after=1 5 bash -c '[[ -d "${2%/*}" ]] || exit 0; cp -T "$1" "$2.new" && mv -fT "$2.new" "$2"' share "$1" "${target}" ||
+        cf_log "the result could not be copied to ${folder}" >&2
+}

@@ -1,0 +1,136 @@
+"""A healthy GPU node with the health project installed; tests break one thing each."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.projects.node import A100, H100, Node
+
+GOOD_GPU = "{i}, 40, Enabled, 0, 0, 0, 0, 0, 0, 0, 0, 0x0000000000000000, 1410, 1410, 1215, 1215"
+SCONTROL = """
+state="$(cat "$FAKE_STATE/slurm_state" 2>/dev/null || echo IDLE)"
+reason="$(cat "$FAKE_STATE/slurm_reason" 2>/dev/null || true)"
+case "$1" in
+    --oneliner) echo "NodeName=$4 State=$state ThreadsPerCore=1 ${reason:+Reason=$reason [root@2026-01-01T00:00:00]}" ;;
+    update)
+        for word in "$@"; do
+            case "$word" in
+                State=DRAIN) echo IDLE+DRAIN >"$FAKE_STATE/slurm_state" ;;
+                State=RESUME) echo IDLE >"$FAKE_STATE/slurm_state"; rm -f "$FAKE_STATE/slurm_reason" ;;
+                Reason=*) printf '%s' "${word#Reason=}" >"$FAKE_STATE/slurm_reason" ;;
+            esac
+        done ;;
+esac
+"""
+
+
+class Healthy(Node):
+    """A healthy GPU node with the health project installed; tests break one thing each."""
+
+    rows: list[str]
+
+    def set_gpus(
+        self, rows: list[str], code: int = 0, remap: str = "{i}, 0, 0, 0", nvlink: str = "Link 0: 25 GB/s",
+        second: list[str] | None = None,
+    ) -> None:  # fmt: skip
+        remapped = "\\n".join(remap.format(i=place) for place in range(len(rows)))
+        listing = "\\n".join(rows)
+        reasons = [row.split(", ")[11] for row in rows] if second is None else second
+        sample = "\\n".join(f"{place}, {reason}" for place, reason in enumerate(reasons))
+        self.fake(
+            "nvidia-smi",
+            f"""case "$*" in
+    *query-gpu=index,clocks_*) printf '{sample}\\n' ;;
+    *clocks_event_reasons*) printf '{listing}\\n'; exit {code} ;;
+    *clocks_throttle_reasons*) printf '{listing}\\n' ;;
+    *remapped_rows*) printf '{remapped}\\n' ;;
+    *nvlink*) printf 'GPU 0: A100\\n\\t {nvlink}\\n' ;;
+esac""",
+        )
+
+    def port(self, name: str, state: str = "4: ACTIVE", phys: str = "5: LinkUp", rate: str = "200 Gb/sec (4X HDR)",
+             layer: str = "InfiniBand", downed: str = "0") -> None:  # fmt: skip
+        folder = f"sys/class/infiniband/{name}/ports/1"
+        for file, text in (("link_layer", layer), ("state", state), ("phys_state", phys), ("rate", rate)):
+            self.write(f"{folder}/{file}", text + "\n")
+        self.write(f"{folder}/counters/link_downed", downed + "\n")
+        for counter in ("symbol_error", "port_rcv_errors", "port_xmit_discards", "link_error_recovery"):
+            self.write(f"{folder}/counters/{counter}", "0\n")
+        self.write(f"{folder}/pkeys/0", "0x8001\n")
+        self.write(f"{folder}/pkeys/1", "0x7fff\n")
+        self.write(f"{folder}/pkeys/2", "0x0000\n")
+
+    def cpus(self, threads: int, sockets: int = 2) -> None:
+        entries = (f"processor\t: {place}\nphysical id\t: {place % sockets}\n\n" for place in range(threads))
+        self.write("proc/cpuinfo", "".join(entries))
+
+    def memory(self, kib: int) -> None:
+        self.write("proc/meminfo", f"MemTotal: {kib} kB\nSwapTotal: 0 kB\n")
+
+    def lose_mount(self) -> None:
+        """One of the two shared file systems is gone."""
+        self.write("proc/mounts", "fs /sched nfs4 rw 0 0\n")
+
+    def restore_mount(self) -> None:
+        """Both are there again."""
+        self.write("proc/mounts", "fs /sched nfs4 rw 0 0\nfs /shared nfs4 rw 0 0\n")
+
+    def xid(self, code: int) -> None:
+        """The kernel log shows this XID, a harmless one and another line."""
+        lines = ("eth0: up", f"NVRM: Xid (PCI:0001:00:00): {code}, pid=7", "NVRM: Xid (PCI:0001:00:00): 43, x")
+        self.fake("journalctl", "\n".join(f"echo '{line}'" for line in lines))
+
+    def health(self, *words: str, **extra: str) -> tuple[int, str]:
+        result = self.command(str(self.root / "opt/cycleforge/slurm_nhc/health.sh"), *words,
+                              CYCLEFORGE_SAMPLE_S="0", **extra)  # fmt: skip
+        return result.returncode, result.stdout + result.stderr
+
+    def quick(self) -> dict[str, Any]:
+        code, output = self.health("quick")
+        assert code == 0, output
+        return self.result("quick")
+
+    def result(self, kind: str) -> dict[str, Any]:
+        content: dict[str, Any] = json.loads(self.read(f"var/lib/cycleforge/health/{kind}.json"))
+        return content
+
+    def verdict(self, check: str, kind: str = "quick") -> str:
+        (found,) = [row["verdict"] for row in self.result(kind)["checks"] if row["check"] == check]
+        return str(found)
+
+    def reason(self) -> str:
+        file = self.state / "slurm_reason"
+        return file.read_text() if file.exists() else ""
+
+
+def healthy(node: Node, size: str = A100) -> Healthy:
+    made = Healthy.__new__(Healthy)
+    made.__dict__ = node.__dict__
+    made.vm_size(size)
+    made.attribute("cycleforge.mounts", "/sched /shared")
+    made.attribute("cycleforge.health.deep_s", "0")
+    made.attribute("cycleforge.health.results", "off")
+    made.fake("scontrol", SCONTROL)
+    made.fake("df", "printf 'Use%%  IUse%%\\n 17%%  3%%\\n'")
+    made.cpus(96)
+    made.write("proc/meminfo", "MemTotal:       1857830712 kB\nMemFree: 1 kB\nSwapTotal: 0 kB\n")
+    made.write("proc/mounts", "fs /sched nfs4 rw,hard 0 0\nfs /shared nfs4 rw 0 0\n")
+    made.write("proc/loadavg", "0.52 0.58 0.59 1/2345 6789\n")
+    made.write("sys/class/net/eth0/operstate", "up\n")
+    made.write("sys/class/net/eth0/carrier_down_count", "0\n")
+    made.write("proc/sys/kernel/random/boot_id", "boot-1\n")
+    for place in range(8):
+        made.write(f"sys/block/nvme{place}n1/device/model", "Microsoft NVMe Direct Disk v2\n")
+        made.port(f"mlx5_ib{place}", rate="400 Gb/sec (4X NDR)" if size == H100 else "200 Gb/sec (4X HDR)")
+    made.port("mlx5_an0", layer="Ethernet", rate="40 Gb/sec")
+    for mount in ("sched", "shared"):
+        (made.root / mount).mkdir()
+    for tool in ("mkdir", "pgrep", "pkill", "setsid", "tar"):
+        if not (made.bin / tool).exists():
+            made.link(tool)
+    made.rows = [GOOD_GPU.format(i=place) for place in range(8)]
+    made.set_gpus(made.rows)
+    made.ok("20-health.sh")
+    made.forget()
+    return made

@@ -1,0 +1,312 @@
+"""Quick checks: every fault has its verdict, at the limit on both sides, and what was not measured is no pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.projects.conftest import MakeNode
+from tests.projects.healthy import Healthy, healthy
+from tests.projects.node import A100, H100
+
+
+@pytest.fixture
+def node(make_node: MakeNode) -> Healthy:
+    return healthy(make_node("slurm_nhc"))
+
+
+def test_a_healthy_node_passes_and_stays(node: Healthy) -> None:
+    result = node.quick()
+    assert result["verdict"] == "pass", result
+    assert (result["node"], result["vm_size"]) == ("node-1", A100.lower())
+    assert {row["verdict"] for row in result["checks"]} == {"pass"}
+    assert node.calls("scontrol update") == []
+
+
+def test_a_quick_run_is_a_few_calls_and_touches_no_service(node: Healthy) -> None:
+    node.quick()
+    assert len(node.calls("nvidia-smi")) == 3
+    assert node.calls("systemctl") == []
+
+
+# What a broken node shows → check that fails → what the reason names.
+def _mount_ro(node: Healthy) -> None:
+    node.write("proc/mounts", "fs /sched nfs4 rw 0 0\nfs /shared nfs4 ro 0 0\n")
+
+
+def _gpu(field: int, value: str) -> Any:
+    def change(node: Healthy) -> None:
+        fields = node.rows[3].split(", ")
+        fields[field] = value
+        node.set_gpus([*node.rows[:3], ", ".join(fields), *node.rows[4:]])
+
+    return change
+
+
+def _throttled(first: str, second: str) -> Any:
+    def change(node: Healthy) -> None:
+        fields = node.rows[3].split(", ")
+        fields[11] = first
+        samples = [second if place == 3 else "0x0000000000000001" for place in range(8)]
+        node.set_gpus([*node.rows[:3], ", ".join(fields), *node.rows[4:]], second=samples)
+
+    return change
+
+
+BROKEN = [
+    (
+        lambda node: node.cpus(95),
+        "cpu_threads",
+        "cpu_threads 95 threads, at least 96 threads",
+    ),
+    (
+        lambda node: node.memory(1703719136),
+        "memory_total",
+        "KiB, at least 1803719137 KiB",
+    ),
+    (lambda node: node.cpus(96, sockets=1), "cpu_sockets", "cpu_sockets 1 sockets, at least 2 sockets"),
+    (_mount_ro, "mount", "/shared is mounted read-only"),
+    (lambda node: node.lose_mount(), "mount", "/shared is not mounted"),
+    (lambda node: node.set_gpus(node.rows[:7]), "gpu_count", "gpu_count 7 GPUs, expected 8 GPUs"),
+    (
+        lambda node: node.set_gpus(node.rows, code=15),
+        "nvidia_smi",
+        "15 exit code, expected 0 exit code (GPU fell off the bus)",
+    ),
+    (_gpu(3, "1"), "gpu_ecc_sram_uncorrectable", "1 errors, at most 0 errors (GPU 3)"),
+    (_gpu(6, "10001"), "gpu_ecc_sram_correctable", "10001 errors, at most 10000 errors (GPU 3)"),
+    (_gpu(10, "20000001"), "gpu_ecc_dram", "20000001 errors, at most 20000000 errors"),
+    (lambda node: node.set_gpus(node.rows, remap="{i}, Yes, No, 0"), "gpu_remap_pending", "1 rows, at most 0 rows"),
+    (
+        lambda node: node.set_gpus(node.rows, remap="{i}, 0, 1, 0"),
+        "gpu_remap_failure",
+        "1 failures, at most 0 failures",
+    ),
+    (
+        lambda node: node.set_gpus(node.rows, remap="{i}, No, No, 513"),
+        "gpu_remap_uncorrectable",
+        "513 rows, at most 512 rows",
+    ),
+    (
+        lambda node: node.set_gpus(node.rows, nvlink="Link 3: <inactive>"),
+        "gpu_nvlink_inactive",
+        "1 of 1 links, at most 0",
+    ),
+    (
+        _throttled("0x0000000000000008", "0x0000000000000008"),
+        "gpu_throttling",
+        "gpu_throttling 1 GPUs slowed by heat or power, at most 0 GPUs slowed by heat or power (GPU 3 0x",
+    ),
+    (_throttled("0x0000000000000040", "0x0000000000000048"), "gpu_throttling", "GPU 3 0x0000000000000048"),
+    (
+        lambda node: node.xid(79),
+        "gpu_xid",
+        "1 fatal XIDs in 2 h, at most 0 fatal XIDs in 2 h (XID 79 at PCI:0001:00:00)",
+    ),
+    (lambda node: node.xid(120), "gpu_xid", "XID 120"),
+    (
+        lambda node: node.port("mlx5_ib5", state="1: DOWN", phys="3: Disabled"),
+        "ib_ports_active",
+        "7 ports, at least 8 ports (mlx5_ib5 DOWN Disabled)",
+    ),
+    (
+        lambda node: node.write("sys/class/infiniband/mlx5_ib5/ports/1/pkeys/0", "0x7fff\n"),
+        "ib_partition_keys",
+        "no full-member key on mlx5_ib5",
+    ),
+    (
+        lambda node: node.port("mlx5_ib5", rate="100 Gb/sec (4X EDR)"),
+        "ib_rate",
+        "100 Gb/s, at least 200 Gb/s (mlx5_ib5)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("breaks", "check", "words"), BROKEN)
+def test_a_fault_drains_the_node_with_check_value_limit_and_unit(
+    node: Healthy, breaks: Any, check: str, words: str
+) -> None:
+    breaks(node)
+    assert node.quick()["verdict"] == "fail"
+    assert "fail" in {row["verdict"] for row in node.result("quick")["checks"] if row["check"] == check}
+    assert node.reason().startswith("CycleForge health: ")
+    assert words in node.reason()
+    assert node.calls("scontrol update") == [f"scontrol update NodeName=node-1 State=DRAIN Reason={node.reason()}"]
+
+
+AT_THE_LIMIT = [
+    lambda node: node.memory(1803719137),
+    lambda node: node.memory(2857830712),
+    _gpu(6, "10000"),
+    lambda node: node.set_gpus(node.rows, remap="{i}, No, No, 512"),
+    lambda node: node.xid(43),
+    _throttled("0x0000000000000008", "0x0000000000000000"),
+    _throttled("0x0000000000000004", "0x0000000000000004"),
+    _gpu(13, "[N/A]"),
+    lambda node: node.write("proc/loadavg", "191.99 1 1 1/2 3\n"),
+    lambda node: node.write("sys/class/infiniband/mlx5_ib6/ports/1/counters/port_rcv_errors", "100\n"),
+    lambda node: node.fake("df", "printf 'Use%%  IUse%%\\n 90%%  98%%\\n'"),
+    lambda node: node.fake("df", "printf 'Use%%  IUse%%\\n 17%%  -\\n'"),
+    lambda node: node.port("mlx5_ib5", rate="400 Gb/sec (4X NDR)"),
+]
+
+
+@pytest.mark.parametrize("changes", AT_THE_LIMIT)
+def test_values_at_the_good_side_of_the_limit_pass(node: Healthy, changes: Any) -> None:
+    changes(node)
+    assert node.quick()["verdict"] == "pass"
+
+
+WARNINGS = [
+    (_gpu(2, "Disabled"), "gpu_persistence"),
+    (_gpu(1, "94"), "gpu_temperature"),
+    (_gpu(13, "1095"), "gpu_clocks"),
+    (_gpu(15, "1000"), "gpu_clocks"),
+    (_gpu(7, "1"), "gpu_ecc_dram_uncorrectable"),
+    (lambda node: node.fake("df", "printf 'Use%%  IUse%%\\n 91%%  3%%\\n'"), "system_disk_used"),
+    (lambda node: node.fake("df", "printf 'Use%%  IUse%%\\n 17%%  99%%\\n'"), "system_disk_inodes"),
+    (lambda node: node.write("proc/loadavg", "192.00 1 1 1/2 3\n"), "load_1min"),
+    (lambda node: node.write("proc/meminfo", "MemTotal: 1857830712 kB\nSwapTotal: 4 kB\n"), "swap_total"),
+    (lambda node: node.write("sys/class/net/eth0/operstate", "down\n"), "ethernet"),
+    (lambda node: node.write("sys/class/net/eth0/carrier_down_count", "4\n"), "ethernet_carrier_losses"),
+    (lambda node: node.write("sys/class/infiniband/mlx5_ib6/ports/1/counters/symbol_error", "1\n"), "ib_symbol_error"),
+    (lambda node: node.write("sys/block/nvme7n1/device/model", "MSFT NVMe Accelerator v1.0\n"), "nvme_disks"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "check"), WARNINGS)
+def test_warnings_drain_nothing(node: Healthy, changes: Any, check: str) -> None:
+    changes(node)
+    assert node.quick()["verdict"] == "warn"
+    assert node.verdict(check) == "warn"
+    assert node.reason() == ""
+
+
+def test_a_lost_nvme_disk_drains_where_a_health_source_knows_the_count(make_node: MakeNode) -> None:
+    node = healthy(make_node("slurm_nhc"), H100)
+    node.memory(1961032704)
+    assert node.quick()["verdict"] == "pass"
+    (node.root / "sys/block/nvme7n1").rename(node.root / "sys/lost")
+    assert node.quick()["verdict"] == "fail"
+    assert "nvme_disks 7 disks, at least 8 disks" in node.reason()
+
+
+UNMEASURED = [
+    (lambda node: node.remove("nvidia-smi"), "nvidia_smi"),
+    (lambda node: node.fake("nvidia-smi", "exit 124"), "nvidia_smi"),
+    (lambda node: node.fake("nvidia-smi", "exit 77"), "nvidia_smi"),
+    (lambda node: node.fake("nvidia-smi", "exit 0"), "gpu_temperature"),
+    (lambda node: node.fake("nvidia-smi", "echo '<html>'"), "gpu_temperature"),
+    (_gpu(11, "[N/A]"), "gpu_throttling"),
+    (lambda node: node.fake("df", "exit 1"), "system_disk"),
+    (lambda node: node.fake("df", "echo"), "system_disk_used"),
+    (_gpu(3, "[N/A]"), "gpu_ecc_sram_uncorrectable"),
+    (_gpu(3, "garbage"), "gpu_ecc_sram_uncorrectable"),
+    (lambda node: node.set_gpus(node.rows, remap=""), "gpu_remap"),
+    (lambda node: (node.fake("journalctl", "exit 1"), node.fake("dmesg", "exit 1")), "gpu_xid"),
+    (lambda node: (node.remove("journalctl"), None), "gpu_xid"),
+    (lambda node: node.write("sys/class/infiniband/mlx5_ib0/ports/1/counters/link_downed", "\n"), "ib_link_flaps"),
+    (lambda node: node.write("proc/meminfo", "MemFree: 5 kB\n"), "memory_total"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "check"), UNMEASURED)
+def test_what_was_not_measured_is_no_pass(node: Healthy, changes: Any, check: str) -> None:
+    changes(node)
+    result = node.quick()
+    assert "not_measured" in {row["verdict"] for row in result["checks"] if row["check"] == check}
+    assert result["verdict"] == "incomplete"
+    assert node.reason() == ""
+
+
+def test_the_definition_may_drain_for_it(node: Healthy) -> None:
+    node.attribute("cycleforge.health.unmeasured", "drain")
+    node.ok("20-health.sh")
+    node.remove("nvidia-smi")
+    node.quick()
+    assert "checks could not be measured" in node.reason()
+    assert node.reason().startswith("CycleForge health: ")
+
+
+def test_a_driver_that_is_too_old_for_the_new_field_name(node: Healthy) -> None:
+    node.set_gpus(node.rows, code=2)
+    assert node.quick()["verdict"] == "pass"
+
+
+def test_an_unknown_size_neither_fails_nor_passes(node: Healthy) -> None:
+    node.vm_size("Standard_ND999_v9")
+    assert "has no figures" in node.ok("20-health.sh")
+    result = node.quick()
+    assert (result["verdict"], result["size_known"]) == ("incomplete", False)
+    assert "no_baseline" in {row["verdict"] for row in result["checks"]}
+    assert node.reason() == ""
+
+
+def test_a_fatal_fault_on_an_unknown_size_still_drains(node: Healthy) -> None:
+    node.vm_size("Standard_ND999_v9")
+    node.ok("20-health.sh")
+    node.set_gpus(node.rows, code=15)
+    assert node.quick()["verdict"] == "fail"
+    assert "GPU fell off the bus" in node.reason()
+
+
+def test_a_fatal_xid_on_an_unknown_size_still_drains(node: Healthy) -> None:
+    node.vm_size("Standard_ND999_v9")
+    node.ok("20-health.sh")
+    node.xid(79)
+    assert node.quick()["verdict"] == "fail"
+    assert "XID 79" in node.reason()
+
+
+def test_a_driver_that_sees_no_gpu_at_all_is_a_fault(node: Healthy) -> None:
+    node.fake("nvidia-smi", "echo 'No devices were found'")
+    node.quick()
+    assert "gpu_count 0 GPUs, expected 8 GPUs" in node.reason()
+
+
+def test_an_unknown_size_without_gpus_is_asked_for_none(node: Healthy) -> None:
+    node.vm_size("Standard_X9")
+    node.ok("20-health.sh")
+    node.remove("nvidia-smi")
+    checks = {row["check"]: row["verdict"] for row in node.quick()["checks"]}
+    assert "not_measured" not in checks.values(), checks
+
+
+def test_a_cpu_node_has_no_gpu_checks(make_node: MakeNode) -> None:
+    node = healthy(make_node("slurm_nhc"), "Standard_D4as_v5")
+    for place in range(8):
+        node.port(f"mlx5_ib{place}", layer="Ethernet")
+    node.cpus(4, sockets=1)
+    node.remove("nvidia-smi")
+    result = node.quick()
+    assert not [row["check"] for row in result["checks"] if row["check"].startswith(("gpu", "ib_"))]
+    assert result["verdict"] == "pass"
+
+
+# ---------------------------------------------------------------- InfiniBand flaps
+
+
+def flap(node: Healthy, count: int, now: int) -> str:
+    node.port("mlx5_ib2", downed=str(count))
+    code, output = node.health("quick", CYCLEFORGE_NOW_S=str(now))
+    assert code == 0, output
+    return node.verdict("ib_link_flaps")
+
+
+def test_flaps_count_within_their_window(node: Healthy) -> None:
+    hour = 3600
+    assert flap(node, 1, 0) == "pass", "what happened before the first look is the base"
+    assert flap(node, 5, 30 * hour) == "pass", "4 losses"
+    assert flap(node, 6, 31 * hour) == "fail", "5 losses in 24 h"
+    assert "ib_link_flaps 5 losses in 24 h, below 5 losses in 24 h (mlx5_ib2)" in node.reason()
+    assert flap(node, 6, 56 * hour) == "pass", "a day later"
+    assert flap(node, 0, 57 * hour) == "pass", "the counter starts anew with a reboot"
+    assert flap(node, 4, 58 * hour) == "pass"
+    assert flap(node, 5, 59 * hour) == "fail"
+
+
+def test_flaps_after_a_long_quiet_time_are_not_lost(node: Healthy) -> None:
+    assert flap(node, 0, 0) == "pass"
+    assert flap(node, 0, 100 * 3600) == "pass"
+    assert flap(node, 5, 101 * 3600) == "fail"
