@@ -18,7 +18,8 @@ Expected = Dict[str, Tuple[int, str]]
 def expected_blobs(folder: Path, name: str, version: str) -> Expected:
     """What an upload of a project puts into the locker, without `manifest.json`, whose bytes the CLI decides.
 
-    Only `specs/<spec>/cluster-init/**` travels as it is, and the blobs that project.ini names.
+    Only `specs/<spec>/cluster-init/**` travels as it is, and the blobs that project.ini names; StepError when one of
+    those is not there.
     Source: azure-docs articles/cyclecloud/how-to/projects.md
     """
     found: Expected = {}
@@ -27,10 +28,13 @@ def expected_blobs(folder: Path, name: str, version: str) -> Expected:
         if path.is_file() and len(parts) > 2 and parts[1] == "cluster-init":
             found["projects/{}/{}/{}".format(name, version, "/".join(parts))] = _figures(path)
     for listed in _listed_blobs(folder / "project.ini"):
-        for path in sorted((folder / "blobs").glob(listed)):
-            if path.is_file():
-                relative = path.relative_to(folder / "blobs").as_posix()
-                found["projects/{}/blobs/{}".format(name, relative)] = _figures(path)
+        paths = [path for path in sorted((folder / "blobs").glob(listed)) if path.is_file()]
+        if not paths and not any(sign in listed for sign in "*?["):
+            text = "project '{}' lists the blob '{}', which did not travel with the deployment".format(name, listed)
+            raise StepError(text, hint="Build and deploy again.", permanent=True)
+        for path in paths:
+            relative = path.relative_to(folder / "blobs").as_posix()
+            found["projects/{}/blobs/{}".format(name, relative)] = _figures(path)
     return found
 
 

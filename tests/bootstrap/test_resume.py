@@ -174,6 +174,26 @@ def test_only_what_is_missing_in_the_locker_is_uploaded(server: Server) -> None:
     assert uploads == ["misc_ubuntu", "pyxis_enroot", "misc_ubuntu", "pyxis_enroot"]
 
 
+def test_a_blob_that_was_fetched_later_reaches_the_locker(server: Server) -> None:
+    """The version and digest of the project stay; only the file is new. Also with a locker that gives no checksums."""
+    server.site.faults.checksums = False
+    server.unpack()
+    project = server.root / "opt/cycleforge" / server.facts["payloadSha256"] / "projects/pyxis_enroot"
+    blob, ini = (project / "blobs/enroot.tar").read_bytes(), (project / "project.ini").read_text()
+    (project / "blobs/enroot.tar").unlink()
+    (project / "project.ini").write_text(ini.replace("[blobs]\nFiles = enroot.tar\n", ""))
+    assert server.run().returncode == 0
+    assert not [name for name in server.site.blobs if "/blobs/" in name]
+    server.forget_result()
+    server.unpack()
+    (project / "blobs/enroot.tar").write_bytes(blob)
+    (project / "project.ini").write_text(ini)
+    assert server.run().returncode == 0
+    assert server.site.blobs["projects/pyxis_enroot/blobs/enroot.tar"] == blob
+    uploads = [Path(call["folder"]).name for call in server.site.calls if call["argv"][:2] == ["project", "upload"]]
+    assert uploads == ["misc_ubuntu", "pyxis_enroot", "pyxis_enroot"]
+
+
 def test_interrupted_upload_of_another_content_is_not_forgotten(server: Server) -> None:
     """Without checksums only our own record tells two contents of the same size apart."""
     server.site.faults.checksums = False

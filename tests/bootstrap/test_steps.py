@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from dataclasses import replace
@@ -127,6 +128,16 @@ def test_uploads_that_fail_once_or_lie(server: Server) -> None:
     assert server.step("project-misc_ubuntu")["attempts"] == 4
     assert server.step("project-pyxis_enroot")["attempts"] == 2
     assert len([name for name in server.site.blobs if name.endswith("manifest.json")]) == 2
+
+
+def test_a_listed_blob_that_did_not_travel_is_named(server: Server) -> None:
+    server.unpack()
+    (server.root / "opt/cycleforge" / server.facts["payloadSha256"] / "projects/pyxis_enroot/blobs/enroot.tar").unlink()
+    assert server.run().returncode == 1
+    step = server.step("project-pyxis_enroot")
+    assert (step["state"], step["attempts"]) == ("failed", 1)
+    assert "lists the blob 'enroot.tar', which did not travel" in json.dumps(server.status())
+    assert not [name for name in server.site.blobs if name.startswith("projects/pyxis_enroot/")]
 
 
 def test_cluster_import_that_is_refused_or_does_nothing(server: Server) -> None:

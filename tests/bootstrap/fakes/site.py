@@ -379,8 +379,9 @@ class Site:
             files.pop()
         for path in files:
             self.blobs[f"projects/{name}/{version}/{path.relative_to(folder / 'specs')}"] = path.read_bytes()
-        for path in sorted((folder / "blobs").rglob("*")) if (folder / "blobs").exists() else ():
-            self.blobs[f"projects/{name}/blobs/{path.relative_to(folder / 'blobs')}"] = path.read_bytes()
+        lists = [ini[section]["files"] for section in ini.sections() if section.startswith("blobs")]
+        for listed in (word.strip() for words in lists for word in words.split(",")):  # no other file of blobs/
+            self.blobs[f"projects/{name}/blobs/{listed}"] = (folder / "blobs" / listed).read_bytes()
         if not self._fails("manifest_missing"):
             self.blobs[f"projects/{name}/{version}/manifest.json"] = b'{"blobs": []}'
         return {"output": "Upload complete!\n"}
