@@ -34,6 +34,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "diff": ("diff", "compare a definition with what was built, and what each change costs"),
     "explain": ("explain", "explain a problem: why it matters and how to fix it"),
     "schema": ("schema", "print the JSON Schema of definitions, for editors"),
+    "health": ("health", "gather node health results; report nodes, failures and suspects"),
     "project": ("project", "give a changed project a new version"),
     "list": ("listing", "list VM sizes, releases, images, recipes or rules"),
     "completion": ("completion", "print a completion script for the shell"),
@@ -54,7 +55,7 @@ def run(arguments: Sequence[str]) -> int:
     parser, verbs = make_parser([] if verb is None else [verb])
     args, unknown = parser.parse_known_args(arguments)
     if unknown:
-        parts = [parser, verbs[verb]] if verb else [parser]
+        parts = [parser, verbs[verb], getattr(args, "action_parser", parser)] if verb else [parser]
         options = [option for part in parts for option in part._option_string_actions]
         name = unknown[0].partition("=")[0]
         kind = "option" if name.startswith("-") else "argument"

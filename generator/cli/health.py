@@ -1,0 +1,173 @@
+"""`cycleforge health`."""
+
+from __future__ import annotations
+
+import sys
+from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from generator.cli import common
+from generator.errors import OK, CannotRead, ProblemsFound
+
+if TYPE_CHECKING:
+    from generator.health.assess import Wishes
+    from generator.health.gather import Gathered
+
+DESCRIPTION = """\
+Read the results of the nodes' health checks, which slurm_nhc writes to a shared folder of the cluster (by default
+/sched/cycleforge-health): gather them, or report which nodes to pull and why. Nothing is asked of a cluster.
+"""
+_COLLECT = """\
+Write the newest result of every node into one file. Folders are read with all that lies below them; the content of a
+file decides, not its name. Files that cannot be used are listed, and kept as problems in the summary.
+"""
+_REPORT = """\
+Say which nodes failed, are missing, stale or not measured, and which pass every limit but are slower than their like.
+
+The exit code is 0 when every node is healthy, 1 when one failed, is missing, stale or was not measured, and 2 when a
+file that may be a result could not be used. Suspects do not change it.
+"""
+_PATHS = "folder or file of results, or a summary of `health collect`"
+_LISTS = ("failed", "missing", "stale", "unmeasured", "suspect")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the actions with their flags."""
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
+    collect = _action(actions, "collect", "gather results into one file", _COLLECT)
+    collect.add_argument("paths", metavar="PATH", nargs="+", help=_PATHS)
+    collect.add_argument("--into", metavar="FILE", type=Path, required=True, help="the summary to write")
+    common.add_json(collect)
+    report = _action(actions, "report", "report nodes, failures and suspects", _REPORT)
+    report.add_argument("paths", metavar="PATH", nargs="+", help=_PATHS)
+    report.add_argument(
+        "--expect", metavar="NODES", help="nodes that must have results, as Slurm lists them: 'hpc-[1-16],gpu-[01-04]'"
+    )
+    report.add_argument(
+        "--max-age", metavar="AGE", help="a quick result older than this (2h, 90m, 1d) is stale; ages count from now"
+    )
+    report.add_argument(
+        "--max-deep-age", metavar="AGE", help="the same for deep results, which are made at boot and on idle nodes"
+    )
+    report.add_argument(
+        "--now", metavar="TIME", help="count ages from this UTC time, or from 'now', instead of the newest result"
+    )
+    report.add_argument("--kind", choices=("quick", "deep"), help="look at these checks only (default: both)")
+    report.add_argument("--allow-unmeasured", action="store_true", help="nodes that were not measured do not fail")
+    report.add_argument(
+        "--nodes-only",
+        metavar="STATE",
+        action="append",
+        choices=_LISTS,
+        help=f"print only the host list of these nodes, for scontrol; may be repeated: {', '.join(_LISTS)}",
+    )
+    common.add_json(report)
+
+
+def _action(actions: object, name: str, summary: str, description: str) -> ArgumentParser:
+    parser: ArgumentParser = actions.add_parser(  # type: ignore[attr-defined]
+        name, help=summary, description=description, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument("--no-color", action="store_true", default=SUPPRESS, help="no colour, as with NO_COLOR")
+    parser.set_defaults(action_parser=parser)
+    return parser
+
+
+def run(args: Namespace) -> int:
+    """Collect or report."""
+    return _collect(args) if args.action == "collect" else _report(args)
+
+
+def _collect(args: Namespace) -> int:
+    from generator.health.gather import gather, summary_bytes
+    from generator.health.summary_file import write
+    from generator.health.text import plural, problem_lines
+
+    gathered = gather(args.paths, leave_out=str(args.into))
+    if not args.json and gathered.problems:
+        print("\n".join(problem_lines(gathered.problems)), file=sys.stderr)
+    if not gathered.newest and not gathered.has_errors:
+        raise _nothing(args.paths)
+    write(args.into, summary_bytes(gathered))
+    nodes = len({node for node, _ in gathered.newest})
+    if args.json:
+        common.emit_json(
+            {
+                "ok": not gathered.has_errors,
+                "file": str(args.into),
+                "nodes": nodes,
+                "results": len(gathered.newest),
+                "files": gathered.files,
+                "superseded": gathered.superseded,
+                "problems": [problem.as_json() for problem in gathered.problems],
+            }
+        )
+    else:
+        common.emit(
+            f"{args.into}: {plural(len(gathered.newest), 'result')} of {plural(nodes, 'node')}, "
+            f"from {plural(gathered.files, 'file')}; {plural(gathered.superseded, 'older result')} left out, "
+            f"{plural(len(gathered.problems), 'problem')}"
+        )
+    return CannotRead.exit_code if gathered.has_errors else OK
+
+
+def _report(args: Namespace) -> int:
+    from generator.health.assess import assess
+    from generator.health.gather import gather
+    from generator.health.hostlist import compress
+    from generator.health.text import Report, problem_lines
+
+    wishes = _wishes(args)
+    gathered: Gathered = gather(args.paths)
+    if not gathered.newest and not gathered.problems and not wishes.expect:
+        raise _nothing(args.paths)
+    assessment = assess(gathered, wishes)
+    if args.json:
+        from generator.health.machine import as_json
+
+        common.emit_json(as_json(assessment))
+    elif args.nodes_only:
+        if gathered.problems:
+            print("\n".join(problem_lines(gathered.problems)), file=sys.stderr)
+        names = assessment.named(*args.nodes_only)
+        if names:
+            common.emit(compress(names))
+    else:
+        common.emit(Report(assessment, color=common.use_color(sys.stdout, args)).text())
+    if assessment.has_errors:
+        return CannotRead.exit_code
+    return OK if assessment.is_healthy else ProblemsFound.exit_code
+
+
+def _wishes(args: Namespace) -> Wishes:
+    from generator.health.ages import age_s, moment_s
+    from generator.health.assess import Wishes
+    from generator.health.hostlist import expand
+
+    now = None
+    ages = [
+        None if text is None else age_s(text, option)
+        for text, option in ((args.max_age, "--max-age"), (args.max_deep_age, "--max-deep-age"))
+    ]
+    if args.now == "now" or (args.now is None and ages != [None, None]):
+        import time
+
+        now = time.time()
+    elif args.now is not None:
+        now = moment_s(args.now, "--now")
+    return Wishes(
+        expect=expand(args.expect) if args.expect is not None else (),
+        kinds=(args.kind,) if args.kind else ("quick", "deep"),
+        now=now,
+        max_age_s=ages[0],
+        max_deep_age_s=ages[1],
+        allow_unmeasured=args.allow_unmeasured,
+    )
+
+
+def _nothing(paths: list[str]) -> CannotRead:
+    return CannotRead(
+        f"there is no node health result in {', '.join(paths)}",
+        "copy the folder from the cluster: scp -r <scheduler>:/sched/cycleforge-health .",
+    )

@@ -1,0 +1,206 @@
+"""The state of every node, from the newest results and what the user expects. Pure: no clock, no files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from generator.health.file_problems import FileProblem
+from generator.health.findings import WHOLE_RUN, Class, Finding, findings_of
+from generator.health.fleet import Deviation, Group, compare
+from generator.health.gather import Gathered
+from generator.health.hostlist import natural_key
+from generator.health.read import Loaded
+from generator.health.result import KINDS
+
+State = Literal["failed", "missing", "stale", "unmeasured", "suspect", "healthy"]
+STATES: tuple[State, ...] = ("failed", "missing", "stale", "unmeasured", "suspect", "healthy")
+"""From the worst; a node is counted once, in the first that fits."""
+FUTURE_S = 300.0
+"""How far a node's clock may be ahead before its results are not trusted; chrony keeps nodes within milliseconds."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the user asked for. Times are in seconds since 1970, ages in seconds."""
+
+    expect: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = KINDS
+    now: float | None = None
+    """None: ages count from the newest result."""
+    max_age_s: float | None = None
+    """Of quick results."""
+    max_deep_age_s: float | None = None
+    allow_unmeasured: bool = False
+
+    def limit(self, kind: str) -> float | None:
+        """The oldest that a result may be."""
+        return self.max_age_s if kind == "quick" else self.max_deep_age_s
+
+
+@dataclass
+class Node:
+    """One node: its results by kind, and what follows from them."""
+
+    name: str
+    results: dict[str, Loaded] = field(default_factory=dict)
+    unreadable: tuple[str, ...] = ()
+    """Kinds of which there is only a file that cannot be used; `?` where the file does not tell the kind."""
+    findings: tuple[Finding, ...] = ()
+    stale: dict[str, str] = field(default_factory=dict)
+    """Kind → why its result is too old to be trusted."""
+    deviations: tuple[Deviation, ...] = ()
+    is_missing: bool = False
+    is_unexpected: bool = False
+
+    @property
+    def vm_size(self) -> str:
+        """As the newest result names it, in lower case; empty when unknown."""
+        return self._newest("vm_size").lower()
+
+    @property
+    def physical_host(self) -> str:
+        """As the newest result that knows it names it."""
+        return self._newest("physical_host")
+
+    def of(self, sort: Class) -> list[Finding]:
+        """The findings of one class."""
+        return [each for each in self.findings if each.sort == sort]
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """Every state that fits, the worst first."""
+        fits: dict[State, bool] = {
+            "failed": bool(self.of("failure")),
+            "missing": self.is_missing,
+            "stale": bool(self.stale),
+            "unmeasured": bool(self.of("unmeasured") or self.unreadable),
+            "suspect": not self.of("failure") and bool(self.deviations or self.of("warning")),
+        }
+        return tuple(state for state in STATES if fits.get(state)) or ("healthy",)
+
+    @property
+    def state(self) -> State:
+        """The one that it is counted in."""
+        return self.states[0]
+
+    def _newest(self, name: str) -> str:
+        ordered = sorted(self.results.values(), key=lambda loaded: -loaded.seconds)
+        return next((text for loaded in ordered if (text := getattr(loaded.result, name))), "")
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """Everything a report says."""
+
+    nodes: tuple[Node, ...]
+    groups: tuple[Group, ...]
+    problems: tuple[FileProblem, ...]
+    files: int
+    superseded: int
+    reference: float | None
+    """Seconds since 1970 from which ages count; None without any result."""
+    newest: Loaded | None
+    wishes: Wishes
+
+    def named(self, *states: State) -> list[str]:
+        """The nodes that are in one of the states, whatever else they are."""
+        return [node.name for node in self.nodes if any(state in node.states for state in states)]
+
+    def count(self, state: State) -> int:
+        """Nodes that are counted in a state."""
+        return sum(node.state == state for node in self.nodes)
+
+    @property
+    def is_healthy(self) -> bool:
+        """No node failed, is missing, stale or, unless allowed, unmeasured."""
+        bad: tuple[State, ...] = ("failed", "missing", "stale")
+        return not self.named(*bad) and (self.wishes.allow_unmeasured or not self.named("unmeasured"))
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether a file that may be a result could not be used."""
+        return any(problem.level == "error" for problem in self.problems)
+
+
+def assess(gathered: Gathered, wishes: Wishes) -> Assessment:
+    """Judge every node that has a result, a broken file, or is expected."""
+    nodes: dict[str, Node] = {}
+    for (name, kind), loaded in gathered.newest.items():
+        if kind in wishes.kinds:
+            nodes.setdefault(name, Node(name)).results[kind] = loaded
+    _add_unreadable(nodes, gathered.problems, wishes)
+    newest = max((each for node in nodes.values() for each in node.results.values()), key=_moment, default=None)
+    reference = wishes.now if wishes.now is not None else newest.seconds if newest else None
+    _add_expected(nodes, wishes.expect)
+    groups, deviations = compare(each.result for node in nodes.values() for each in node.results.values())
+    of_node: dict[str, list[Deviation]] = {}
+    for each in deviations:
+        of_node.setdefault(each.node, []).append(each)
+    for node in nodes.values():
+        node.findings = (*findings_of(node.results), *_absent(node, wishes.kinds))
+        node.stale = _stale(node, reference, wishes)
+        if not node.of("failure"):
+            # A node that fails is pulled anyway; whether it is slow as well is of no interest.
+            node.deviations = tuple(of_node.get(node.name, ()))
+    ordered = tuple(nodes[name] for name in sorted(nodes, key=natural_key))
+    return Assessment(
+        ordered, groups, gathered.problems, gathered.files, gathered.superseded, reference, newest, wishes
+    )
+
+
+def _moment(loaded: Loaded) -> tuple[float, str]:
+    return loaded.seconds, loaded.result.node
+
+
+def _add_unreadable(nodes: dict[str, Node], problems: Iterable[FileProblem], wishes: Wishes) -> None:
+    for problem in problems:
+        if problem.level == "error" and problem.node and problem.check_kind in ("", *wishes.kinds):
+            node = nodes.setdefault(problem.node, Node(problem.node))
+            if problem.check_kind not in node.results:
+                node.unreadable = tuple(sorted({*node.unreadable, problem.check_kind or "?"}))
+
+
+def _add_expected(nodes: dict[str, Node], expect: Sequence[str]) -> None:
+    if not expect:
+        return
+    wanted = set(expect)
+    for name in nodes:
+        nodes[name].is_unexpected = name not in wanted
+    for name in expect:
+        if name not in nodes:
+            nodes[name] = Node(name, is_missing=True)
+
+
+def _absent(node: Node, kinds: Iterable[str]) -> Iterable[Finding]:
+    if not node.is_missing:
+        for kind in kinds:
+            if kind not in node.results and kind not in node.unreadable:
+                yield Finding("unmeasured", kind, WHOLE_RUN, detail=f"no {kind} result")
+
+
+def _stale(node: Node, reference: float | None, wishes: Wishes) -> dict[str, str]:
+    stale: dict[str, str] = {}
+    for kind, loaded in node.results.items():
+        limit = wishes.limit(kind)
+        if limit is None or reference is None:
+            continue
+        age = reference - loaded.seconds
+        if age > limit:
+            stale[kind] = f"{kind} result is {duration(age)} old, at most {duration(limit)}"
+        elif age < -FUTURE_S:
+            stale[kind] = f"{kind} result lies {duration(-age)} in the future: a clock is wrong, there or here"
+    return stale
+
+
+def duration(seconds: float) -> str:
+    """For example `45s`, `12m`, `3h05m`, `2d04h`."""
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
+    if hours < 1:
+        return f"{minutes}m"
+    number, unit, rest = (days, "d", f"{hours % 24:02d}h") if days else (hours, "h", f"{minutes % 60:02d}m")
+    return f"{number}{unit}{'' if rest.startswith('00') else rest}"

@@ -1,0 +1,89 @@
+"""What can be wrong with a file of results: the kinds, how much each counts, and the way out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Level = Literal["error", "warning"]
+
+
+@dataclass(frozen=True)
+class ProblemKind:
+    """One kind of problem. An error means that the health of a node may be unknown; a warning loses nothing."""
+
+    level: Level
+    hint: str
+
+
+_COPY_AGAIN = "copy it again; if it is the same on the cluster, remove it there and let the node check again"
+PROBLEM_KINDS: dict[str, ProblemKind] = {
+    "unreadable": ProblemKind("error", "get the permission, or copy the folder again"),
+    "not_a_file": ProblemKind("error", "name a file or a folder"),
+    "loop": ProblemKind("warning", "the link is not followed; remove it"),
+    "too_large": ProblemKind("error", "a result has some 10 KiB: remove the file if it is none"),
+    "empty": ProblemKind("error", f"the disk was full, or the node went down while it wrote; {_COPY_AGAIN}"),
+    "truncated": ProblemKind("error", f"the node or the copy stopped half way; {_COPY_AGAIN}"),
+    "binary": ProblemKind("error", "remove the file if it is no result, else copy it again"),
+    "encoding": ProblemKind("error", "results are UTF-8; copy the file again without converting it"),
+    "damaged": ProblemKind("error", _COPY_AGAIN),
+    "duplicate_key": ProblemKind("error", f"it is not clear which of the two counts; {_COPY_AGAIN}"),
+    "not_a_number": ProblemKind("error", f"JSON has no such number; {_COPY_AGAIN}"),
+    "invalid": ProblemKind("error", "the node may run another version of slurm_nhc: compare it with this CycleForge"),
+    "future_format": ProblemKind("error", "a newer slurm_nhc wrote it: update CycleForge here"),
+    "conflict": ProblemKind("error", "two nodes may share one name, or a file was edited; the worse one counts"),
+    "foreign": ProblemKind("warning", "it is left out; move it away if it does not belong here"),
+}
+
+
+@dataclass(frozen=True, order=True)
+class FileProblem:
+    """One finding. `line` and `column` count from 1; 0 where JSON gives none. `node` where the file still tells it."""
+
+    file: str
+    line: int
+    column: int
+    kind: str
+    message: str
+    node: str = ""
+    check_kind: str = ""
+
+    @property
+    def level(self) -> Level:
+        """Whether it counts."""
+        return PROBLEM_KINDS[self.kind].level
+
+    @property
+    def hint(self) -> str:
+        """The way out."""
+        return PROBLEM_KINDS[self.kind].hint
+
+    @property
+    def place(self) -> str:
+        """`file`, or `file:line:column`."""
+        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+
+    def as_json(self) -> dict[str, object]:
+        """Plain data with stable keys."""
+        return {
+            "file": self.file,
+            "line": self.line or None,
+            "column": self.column or None,
+            "level": self.level,
+            "kind": self.kind,
+            "message": self.message,
+            "hint": self.hint,
+            "node": self.node or None,
+            "check_kind": self.check_kind or None,
+        }
+
+
+class Unusable(Exception):  # noqa: N818 - named by what it is
+    """Raised inside the reader; becomes a FileProblem."""
+
+    def __init__(self, kind: str, message: str, line: int = 0, column: int = 0) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.line = line
+        self.column = column

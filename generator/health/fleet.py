@@ -1,0 +1,121 @@
+"""Nodes against their like: who passes every limit and is still slower than the others.
+
+The limits and what a node's value is come from the catalogue (`health.json`, fleet_statistics); the expected value is
+the median of the nodes themselves, so nothing is compared with a figure that nobody published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from generator import catalog
+from generator.health.result import NodeResult
+from generator.health.values import is_rate, median, number
+
+MIN_NODES = 5
+"""Nodes of one VM size that a median needs.
+
+With five, two slow nodes (of one host, of one switch) leave the median where it is; with three or four, one more slow
+node than expected decides what is normal.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """By how many percent a value may lie below the median."""
+
+    suspect_percent: Decimal
+    strong_percent: Decimal
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One check of the nodes of one VM size. `median` is empty where the nodes are too few to compare."""
+
+    vm_size: str
+    check: str
+    unit: str
+    nodes: int
+    median: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """A node whose value lies below the median by more than allowed."""
+
+    node: str
+    group: Group
+    value: str
+    percent_below: Decimal
+    strong: bool
+
+    @property
+    def text(self) -> str:
+        """For example `nccl_all_reduce 437.9 GB/s, 7.4 % below the median of 14 nodes (472.9 GB/s)`."""
+        group = self.group
+        return (
+            f"{group.check} {self.value} {group.unit}, {self.percent_below:.1f} % below "
+            f"the median of {group.nodes} nodes ({plain(group.median)} {group.unit})"
+        )
+
+
+def limits() -> Limits:
+    """The catalogue's figures. Source: fleet_statistics in `health.json`, which names its own."""
+    figures = catalog.health()["fleet_statistics"]
+    return Limits(
+        Decimal(str(figures["warn_percent_below_expected"])),
+        Decimal(str(figures["fail_percent_below_expected"])),
+        figures["source"],
+    )
+
+
+def compare(results: Iterable[NodeResult]) -> tuple[tuple[Group, ...], tuple[Deviation, ...]]:
+    """Every group, and the nodes below its median, the worst first.
+
+    Compared are bandwidths and speeds that have to be at least something, and those without a published limit; a value
+    that misses its limit is no example of a healthy node and stays out of the median. A node counts with the least of
+    its values (its slowest GPU).
+    """
+    allowed = limits()
+    values: dict[tuple[str, str, str], dict[str, tuple[Decimal, str]]] = {}
+    for result in results:
+        for key, text, value in _rates(result):
+            of_node = values.setdefault(key, {})
+            if result.node not in of_node or value < of_node[result.node][0]:
+                of_node[result.node] = (value, text)
+    groups: list[Group] = []
+    deviations: list[Deviation] = []
+    for key, of_node in sorted(values.items()):
+        middle = median([value for value, _ in of_node.values()]) if len(of_node) >= MIN_NODES else None
+        group = Group(*key, nodes=len(of_node), median=middle)
+        groups.append(group)
+        deviations += _deviations(group, of_node, allowed)
+    return tuple(groups), tuple(sorted(deviations, key=lambda each: (-each.percent_below, each.node, each.group.check)))
+
+
+def _rates(result: NodeResult) -> Iterable[tuple[tuple[str, str, str], str, Decimal]]:
+    if not result.vm_size:
+        return  # nodes of which nobody knows what they are have nothing in common
+    for check in result.checks:
+        wanted = check.relation == "ge" and check.verdict in ("pass", "warn")
+        if (wanted or check.verdict == "no_baseline") and is_rate(check.unit):
+            value = number(check.value)
+            if value is not None:
+                yield (result.vm_size.lower(), check.check, check.unit), check.value, value
+
+
+def _deviations(group: Group, of_node: Mapping[str, tuple[Decimal, str]], allowed: Limits) -> Iterable[Deviation]:
+    if group.median is None or group.median <= 0:
+        return
+    for node, (value, text) in of_node.items():
+        percent = (group.median - value) * 100 / group.median
+        if percent > allowed.suspect_percent:
+            yield Deviation(node, group, text, percent, percent > allowed.strong_percent)
+
+
+def plain(value: Decimal | None) -> str:
+    """A number with at most two decimals and without needless zeros."""
+    return "" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")

@@ -1,0 +1,124 @@
+"""The report for machines: everything that the text says and more, under stable keys."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from generator.health.assess import STATES, Assessment, Node
+from generator.health.findings import Class
+from generator.health.fleet import MIN_NODES, Deviation, limits, plain
+from generator.health.grouping import by_check, by_host
+from generator.health.hostlist import compress
+
+_LISTS: tuple[tuple[str, Class], ...] = (
+    ("failures", "failure"),
+    ("warnings", "warning"),
+    ("not_measured", "unmeasured"),
+    ("no_baseline", "no_baseline"),
+)
+
+
+def as_json(assessment: Assessment) -> dict[str, object]:
+    """The whole report as plain data."""
+    allowed = limits()
+    return {
+        "ok": assessment.is_healthy and not assessment.has_errors,
+        "reference_time": _utc(assessment.reference),
+        "reference": "newest result" if assessment.wishes.now is None else "now",
+        "counts": {"nodes": len(assessment.nodes)} | {str(state): assessment.count(state) for state in STATES},
+        "host_lists": {state: compress(assessment.named(state)) for state in STATES},
+        "nodes": [_node(node, assessment) for node in assessment.nodes],
+        "by_check": {
+            name: [
+                {
+                    "check": row.check,
+                    "vm_size": row.vm_size,
+                    "nodes": row.host_list,
+                    "count": len(row.nodes),
+                    "of": row.of,
+                    "text": row.words,
+                }
+                for row in by_check(assessment, sort)
+            ]
+            for name, sort in _LISTS
+        },
+        "by_physical_host": [
+            {
+                "physical_host": host.physical_host,
+                "nodes": compress(host.nodes),
+                "count": len(host.nodes),
+                "of": host.of,
+                "checks": list(host.checks),
+            }
+            for host in by_host(assessment)
+        ],
+        "fleet": {
+            "suspect_percent_below_median": float(allowed.suspect_percent),
+            "strong_percent_below_median": float(allowed.strong_percent),
+            "source": allowed.source,
+            "min_nodes": MIN_NODES,
+            "groups": [
+                {
+                    "vm_size": group.vm_size,
+                    "check": group.check,
+                    "unit": group.unit,
+                    "nodes": group.nodes,
+                    "median": None if group.median is None else plain(group.median),
+                }
+                for group in assessment.groups
+            ],
+        },
+        "not_expected": compress(node.name for node in assessment.nodes if node.is_unexpected),
+        "files": assessment.files,
+        "superseded": assessment.superseded,
+        "problems": [problem.as_json() for problem in assessment.problems],
+    }
+
+
+def _node(node: Node, assessment: Assessment) -> dict[str, object]:
+    row: dict[str, object] = {
+        "node": node.name,
+        "state": node.state,
+        "states": list(node.states),
+        "vm_size": node.vm_size,
+        "physical_host": node.physical_host,
+        "expected": not node.is_unexpected if assessment.wishes.expect else None,
+        "unreadable": list(node.unreadable),
+        "stale": dict(node.stale),
+        "results": {kind: _result(node, kind, assessment) for kind in node.results},
+    }
+    row |= {name: [finding.as_json() for finding in node.of(sort)] for name, sort in _LISTS}
+    return row | {"suspect": [_deviation(each) for each in node.deviations]}
+
+
+def _result(node: Node, kind: str, assessment: Assessment) -> dict[str, object]:
+    loaded = node.results[kind]
+    result = loaded.result
+    return {
+        "verdict": result.verdict,
+        "time": result.time,
+        "age_s": None if assessment.reference is None else int(assessment.reference - loaded.seconds),
+        "engine": result.engine,
+        "boot_id": result.boot_id,
+        "duration_ms": result.duration_ms,
+        "size_known": result.size_known,
+        "reason": result.reason,
+        "checks": len(result.checks),
+        "file": loaded.file,
+    }
+
+
+def _deviation(each: Deviation) -> dict[str, object]:
+    return {
+        "check": each.group.check,
+        "value": each.value,
+        "unit": each.group.unit,
+        "median": plain(each.group.median),
+        "nodes": each.group.nodes,
+        "percent_below": round(float(each.percent_below), 2),
+        "strong": each.strong,
+    }
+
+
+def _utc(seconds: float | None) -> str | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

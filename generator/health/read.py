@@ -1,0 +1,220 @@
+"""One file to results: bounded reading, strict JSON, validation; whatever is wrong becomes a FileProblem."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from generator.health import result, strict_json
+from generator.health.file_problems import PROBLEM_KINDS, FileProblem, Unusable
+from generator.health.hostlist import NODE_NAME
+from generator.health.result import FORMAT, NodeResult
+from generator.problems import suggestion
+
+MAX_RESULT_BYTES = 2**20
+"""A result of sixteen GPUs and all checks has some 10 KiB."""
+MAX_SUMMARY_BYTES = 2**28
+"""A summary of ten thousand results has some 100 MiB."""
+SUMMARY = "cycleforge node health"
+"""Value of the key `summary`, which comes first in a collected summary."""
+
+MARK = re.compile(rb'\s*\{\s*"summary"\s*:')
+"""How a summary begins."""
+_NODE = re.compile(rf'"node"\s*:\s*"({NODE_NAME})"')
+_KIND = re.compile(r'"kind"\s*:\s*"(quick|deep)"')
+_HEAD = 4096
+_FEW = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A result, when it was made (seconds since 1970), its JSON as it was written, and the file."""
+
+    result: NodeResult
+    seconds: float
+    text: str
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What one file holds.
+
+    Of a summary, `earlier` are the problems of the files that it was made from, and `superseded` counts the older
+    results that it no longer has.
+    """
+
+    results: tuple[Loaded, ...] = ()
+    problems: tuple[FileProblem, ...] = ()
+    earlier: tuple[FileProblem, ...] = ()
+    superseded: int = 0
+
+
+def read_file(path: str, shown: str) -> Content:
+    """The results of a file, or its problem. `shown` is the path for messages."""
+    try:
+        content = _bytes(path)
+    except Unusable as error:
+        return Content(problems=(FileProblem(shown, error.line, error.column, error.kind, error.message),))
+    except OSError as error:
+        message = f"cannot read it: {(error.strerror or 'error').lower()}"
+        return Content(problems=(FileProblem(shown, 0, 0, "unreadable", message),))
+    return read_bytes(content, shown)
+
+
+def read_bytes(content: bytes, shown: str) -> Content:
+    """The same for bytes that are there already."""
+    try:
+        value, text = strict_json.load(content)
+        if isinstance(value, dict) and value.get("summary") == SUMMARY:
+            return _summary(value, shown)
+        loaded = _result(value, text, shown)
+    except Unusable as error:
+        node, kind = _tells(content)
+        return Content(problems=(FileProblem(shown, error.line, error.column, error.kind, error.message, node, kind),))
+    return Content(results=(loaded,))
+
+
+def _bytes(path: str) -> bytes:
+    # Without O_NONBLOCK, opening a pipe would wait for its writer.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    with os.fdopen(handle, "rb", buffering=0) as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise Unusable("not_a_file", "it is a pipe, socket or device, not a file")
+        content = _read(file.fileno(), MAX_RESULT_BYTES + 1)
+        if len(content) <= MAX_RESULT_BYTES:
+            return content
+        if not MARK.match(content):
+            raise Unusable("too_large", f"it has more than {MAX_RESULT_BYTES // 2**20} MiB")
+        content += _read(file.fileno(), MAX_SUMMARY_BYTES + 1 - len(content))
+        if len(content) > MAX_SUMMARY_BYTES:
+            raise Unusable("too_large", f"it has more than {MAX_SUMMARY_BYTES // 2**20} MiB")
+        return content
+
+
+def _read(handle: int, limit: int) -> bytes:
+    parts: list[bytes] = []
+    while limit > 0:
+        part = os.read(handle, min(limit, 2**22))
+        if not part:
+            break
+        parts.append(part)
+        limit -= len(part)
+    return b"".join(parts)
+
+
+def _tells(content: bytes) -> tuple[str, str]:
+    """Node and kind of a damaged file, as far as its beginning still tells them."""
+    head = content[:_HEAD].decode("utf-8", "replace")
+    if "summary" in head[:40]:
+        return "", ""
+    node, kind = _NODE.search(head), _KIND.search(head)
+    return (node[1] if node else "", kind[1] if kind else "")
+
+
+# ---------------------------------------------------------------- one result
+
+
+def _result(value: Any, text: str, shown: str) -> Loaded:
+    if not isinstance(value, dict) or not result.FIELDS & value.keys():
+        raise Unusable("foreign", "it is JSON, but no node health result")
+    _check_format(value, FORMAT)
+    try:
+        checked = result.validated(value)
+    except ValidationError as error:
+        raise Unusable("invalid", "; ".join(_sentences(error, value))) from None
+    return Loaded(checked, checked.seconds, text, shown)
+
+
+def _check_format(value: dict[str, Any], known: int) -> None:
+    found = value.get("format")
+    if isinstance(found, int) and not isinstance(found, bool) and found > known:
+        raise Unusable("future_format", f"it has format {found}; this CycleForge reads format {known}")
+
+
+def _sentences(error: ValidationError, value: dict[str, Any]) -> Iterator[str]:
+    errors = error.errors(include_url=False, include_context=True)
+    for entry in errors[:_FEW]:
+        yield _sentence(entry["type"], entry["loc"], entry["input"], entry.get("ctx", {}), value)
+    if len(errors) > _FEW:
+        yield f"and {len(errors) - _FEW} more"
+
+
+def _sentence(kind: str, loc: tuple[Any, ...], found: Any, context: dict[str, Any], value: dict[str, Any]) -> str:
+    where = ""
+    if len(loc) >= 2 and loc[0] == "checks" and isinstance(loc[1], int):
+        entry = value["checks"][loc[1]]
+        name = entry.get("check") if isinstance(entry, dict) else None
+        where = f"check {loc[1] + 1}{f' ({name[:40]})' if isinstance(name, str) else ''}: "
+        loc = loc[2:]
+    field = f"'{loc[-1]}'" if loc else "it"
+    if kind == "missing":
+        return f"{where}{field} is missing"
+    shown = json.dumps(found)
+    shown = f"{field} is {shown if len(shown) <= 60 else f'{shown[:59]}…'}"
+    if kind == "literal_error":
+        words = [word.strip("'") for word in re.findall(r"'[^']*'", str(context.get("expected", "")))]
+        near = suggestion(found, words) if isinstance(found, str) and found else None
+        return f"{where}{shown}, not one of {', '.join(word for word in words if word)}{f' ({near})' if near else ''}"
+    return f"{where}{shown}, not {_WANTED.get(kind, 'what it has to be')}"
+
+
+_WANTED = {
+    "string_type": "a text",
+    "string_too_long": "a text of this length",
+    "string_too_short": "a text",
+    "string_pattern_mismatch": "a name, or a UTC time such as 2026-11-21T10:00:00Z, as the field wants it",
+    "string_unicode": "a text of valid letters",
+    "value_error": "a moment of the calendar",
+    "int_type": "a whole number",
+    "greater_than_equal": "a number from 0",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "too_long": "a list of at most 2000",
+    "dataclass_type": "an object",
+}
+
+
+# ---------------------------------------------------------------- a summary
+
+
+def _summary(value: dict[str, Any], shown: str) -> Content:
+    _check_format(value, FORMAT)
+    results, problems, superseded = value.get("results"), value.get("problems"), value.get("superseded")
+    if value.get("format") != FORMAT or not (
+        isinstance(results, list) and isinstance(problems, list) and isinstance(superseded, int)
+    ):
+        raise Unusable("invalid", "the summary lacks its format, results, problems or superseded")
+    good: list[Loaded] = []
+    earlier = tuple(_problem(entry) for entry in problems)
+    bad: list[FileProblem] = []
+    for number, entry in enumerate(results, 1):
+        text = json.dumps(entry)
+        place = f"{shown}, result {number}"
+        try:
+            good.append(_result(entry, text, shown))
+        except Unusable as error:
+            bad.append(FileProblem(place, 0, 0, error.kind, error.message, *_tells(text.encode())))
+    return Content(tuple(good), tuple(bad), earlier, superseded)
+
+
+def _problem(entry: Any) -> FileProblem:
+    """A problem as it was collected; what is wrong with a file stays wrong without the file."""
+    if isinstance(entry, dict):
+        words = [entry.get(key) or "" for key in ("file", "kind", "message", "node", "check_kind")]
+        places = [entry.get(key) or 0 for key in ("line", "column")]
+        if (
+            all(isinstance(word, str) for word in words)
+            and all(isinstance(place, int) for place in places)
+            and words[1] in PROBLEM_KINDS
+            and (not words[3] or re.fullmatch(NODE_NAME, words[3]))
+        ):
+            return FileProblem(words[0], places[0], places[1], words[1], words[2], words[3], words[4])
+    raise Unusable("invalid", "one of the problems in the summary is not what `health collect` writes")

@@ -1,0 +1,86 @@
+"""Bytes of a file to plain data, strictly: UTF-8, one JSON value, no key twice, no NaN."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, NoReturn
+
+from generator.health.file_problems import Unusable
+
+_BOM = b"\xef\xbb\xbf"
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f]")
+_LOOK = 4096
+"""Bytes that decide whether a file is text."""
+
+
+def load(content: bytes) -> tuple[Any, str]:
+    """The value and the text that it was read from. Unusable says what is wrong, and where JSON tells it."""
+    text = _text(content)
+    if text.lstrip()[:1] not in ("{", "["):
+        raise Unusable("foreign", "it is text, but no JSON object")
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_object, parse_constant=_no_number, parse_float=_finite, parse_int=_integer
+        )
+    except json.JSONDecodeError as error:
+        raise _syntax(error, text) from None
+    except RecursionError:
+        raise Unusable("damaged", "its brackets are nested too deeply") from None
+    return value, text
+
+
+def _text(content: bytes) -> str:
+    content = content.removeprefix(_BOM)
+    if not content.strip():
+        raise Unusable("empty", "the file is empty")
+    if not content.strip(b"\0"):
+        raise Unusable("empty", f"the file holds {len(content)} zero bytes and nothing else")
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise Unusable("encoding", "it is UTF-16, not UTF-8")
+    if _CONTROL.search(content, 0, _LOOK):
+        raise Unusable("binary", "it is binary, not text")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        column = error.start - content.rfind(b"\n", 0, error.start)
+        message = f"it is not UTF-8: byte 0x{content[error.start]:02x}"
+        raise Unusable("encoding", message, line, column) from None
+
+
+def _syntax(error: json.JSONDecodeError, text: str) -> Unusable:
+    end = len(text.rstrip())
+    # An open string, or nothing where something has to follow: what came was right, and then it ended.
+    if error.pos >= end or (error.msg.startswith("Unterminated string") and "\n" not in text[error.pos : end]):
+        line, column = text.count("\n", 0, end) + 1, end - text.rfind("\n", 0, end)
+        return Unusable("truncated", f"the file ends in the middle, after {len(text.encode())} bytes", line, column)
+    message = error.msg[0].lower() + error.msg[1:]
+    return Unusable("damaged", f"it is no JSON: {message}", error.lineno, error.colno)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise Unusable("duplicate_key", f"key '{twice[:80]}' stands twice in one object")
+    return result
+
+
+def _no_number(word: str) -> NoReturn:
+    raise Unusable("not_a_number", f"it holds {word}")
+
+
+def _finite(word: str) -> float:
+    value = float(word)
+    if not math.isfinite(value):
+        raise Unusable("not_a_number", f"it holds {word[:40]}, which is too large")
+    return value
+
+
+def _integer(word: str) -> int:
+    if len(word) > 300:  # Python refuses thousands of digits with an error of its own
+        raise Unusable("not_a_number", f"it holds a number of {len(word)} digits")
+    return int(word)

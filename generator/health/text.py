@@ -1,0 +1,307 @@
+"""The report for people: a line per node, then what to do about it, the worst last where a terminal stops scrolling."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC, datetime
+
+from generator.health.assess import STATES, Assessment, Node, State, duration
+from generator.health.file_problems import FileProblem
+from generator.health.findings import WHOLE_RUN
+from generator.health.fleet import MIN_NODES, limits, plain
+from generator.health.grouping import Row, by_check, by_host, short_size
+from generator.health.hostlist import compress
+
+_STYLES = {"bad": "\x1b[1;31m", "doubt": "\x1b[1;33m", "good": "\x1b[32m", "title": "\x1b[1m", "": ""}
+_RESET = "\x1b[0m"
+_STATE_WORDS: dict[State, str] = {"unmeasured": "not measured"}
+_STATE_STYLES: dict[State, str] = {
+    "failed": "bad",
+    "missing": "bad",
+    "stale": "bad",
+    "unmeasured": "doubt",
+    "suspect": "doubt",
+    "healthy": "good",
+}
+_VERDICT_STYLES = {"FAIL": "bad", "incomplete": "doubt", "unreadable": "bad", "warn": "doubt", "pass": "good"}
+_SHOWN = 2
+"""Findings in the line of a node; the sections below have all."""
+_FEW = 20
+"""Problems of one kind that are printed; `--json` has all."""
+_BY_HAND = "sudo bash /opt/cycleforge/slurm_nhc/health.sh"
+_ON_NODE = "systemctl status cycleforge-health.timer; journalctl --unit=cycleforge-health.service"
+
+Cell = tuple[str, str]
+"""Text and style."""
+
+
+class Report:
+    """Prints one assessment."""
+
+    def __init__(self, assessment: Assessment, *, color: bool = False) -> None:
+        self._all = assessment
+        self._color = color
+
+    def text(self) -> str:
+        """The whole report."""
+        sections = (
+            self._head(),
+            self._table(),
+            self._failures(),
+            self._suspects(),
+            self._unmeasured(),
+            self._without_baseline(),
+            self._unexpected(),
+            self._files(),
+            self._next(),
+        )
+        return "\n".join("".join(f"{line}\n" for line in lines) for lines in map(list, sections) if lines)
+
+    # ------------------------------------------------------------ head and table
+
+    def _head(self) -> Iterator[str]:
+        nodes = len(self._all.nodes)
+        counts = {state: self._all.count(state) for state in STATES}
+        words = [
+            self._paint(f"{count} {_STATE_WORDS.get(state, state)}", _STATE_STYLES[state])
+            for state, count in counts.items()
+            if count
+        ]
+        yield f"{self._paint(plural(nodes, 'node'), 'title')}: {', '.join(words)}"
+        wishes, newest = self._all.wishes, self._all.newest
+        if newest is not None:
+            own = f"the newest result, {newest.result.time} ({newest.result.node})"
+            yield f"ages count from {own if wishes.now is None else _utc(wishes.now)}"
+        read = f"{plural(self._all.files, 'file')} read"
+        older = self._all.superseded
+        yield f"{read}, {plural(older, 'older result')} left out" if older else read
+
+    def _table(self) -> Iterator[str]:
+        kinds = self._all.wishes.kinds
+        head = ["node", "VM size", *(word for kind in kinds for word in (kind, "age")), "findings"]
+        rows: list[list[Cell]] = [[(word, "title") for word in head]]
+        for node in self._all.nodes:
+            row: list[Cell] = [(node.name, ""), (printable(short_size(node.vm_size)) if node.results else "—", "")]
+            for kind in kinds:
+                row += self._verdict(node, kind)
+            rows.append([*row, (_in_line(node), "")])
+        widths = [max(len(row[index][0]) for row in rows) for index in range(len(head) - 1)]
+        for row in rows:
+            cells = [
+                self._paint(text, style) + " " * (width - len(text))
+                for (text, style), width in zip(row[:-1], widths, strict=True)
+            ]
+            yield "  ".join([*cells, self._paint(*row[-1])]).rstrip()
+
+    def _verdict(self, node: Node, kind: str) -> list[Cell]:
+        loaded = node.results.get(kind)
+        if loaded is None:
+            word = "unreadable" if kind in node.unreadable else "—"
+            return [(word, _VERDICT_STYLES.get(word, "")), ("—", "")]
+        failed = any(each.kind == kind for each in node.of("failure"))
+        word = "FAIL" if failed else loaded.result.verdict
+        if not failed and any(each.kind == kind for each in node.of("unmeasured")):
+            word = "incomplete"
+        age = (self._all.reference or 0) - loaded.seconds
+        text = f"in {duration(-age)}" if age <= -1 else duration(age)
+        return [(word, _VERDICT_STYLES.get(word, "")), (text, "bad" if kind in node.stale else "")]
+
+    # ------------------------------------------------------------ sections
+
+    def _failures(self) -> Iterator[str]:
+        rows = by_check(self._all, "failure")
+        missing, stale = self._all.named("missing"), self._all.named("stale")
+        if not rows and not missing and not stale:
+            return
+        yield self._paint("FAILURES", "bad")
+        yield from self._rows(rows)
+        if missing:
+            yield f"  missing: {len(missing)} of {len(self._all.wishes.expect)} expected nodes have no result"
+            yield f"    {compress(missing)}"
+        if stale:
+            yield f"  stale: {_count(stale)} with a result that is too old to be trusted"
+            yield f"    {compress(stale)}"
+        hosts = by_host(self._all)
+        if hosts:
+            yield "  by physical host"
+            for host in hosts:
+                nodes = f"{len(host.nodes)} of {plural(host.of, 'node')}"
+                checks = ", ".join(host.checks)
+                yield printable(f"    {host.physical_host}  {nodes}  {compress(host.nodes)}: {checks}")
+
+    def _suspects(self) -> Iterator[str]:
+        slow = [(each, node.physical_host) for node in self._all.nodes for each in node.deviations]
+        warned = by_check(self._all, "warning", suspects=True)
+        if slow or warned:
+            yield self._paint("SUSPECTS", "doubt")
+        for each, host in sorted(slow, key=lambda pair: -pair[0].percent_below):
+            word = self._paint("strong ", "bad") if each.strong else self._paint("suspect", "doubt")
+            yield f"  {word}  " + printable(f"{each.node}{f' on {host}' if host else ''}: {each.text}")
+        if warned:
+            yield "  warnings of the nodes' own checks"
+            yield from self._rows(warned, "  ")
+        yield from self._compared(titled=bool(slow or warned))
+
+    def _compared(self, *, titled: bool) -> Iterator[str]:
+        """What was compared and what was not: silence must not look like agreement."""
+        groups = self._all.groups
+        if not groups:
+            return
+        if not titled:
+            yield self._paint("FLEET", "title")
+        allowed = limits()
+        yield (
+            f"  compared with the median of their VM size: suspect below by more than {allowed.suspect_percent} %, "
+            f"strong by more than {allowed.strong_percent} %"
+        )
+        for group in groups:
+            what = printable(f"{group.check} of {group.nodes} {short_size(group.vm_size)}")
+            if group.median is None:
+                yield f"    {what}: not compared, fewer than {MIN_NODES} nodes with a value"
+            else:
+                yield f"    {what}: median {plain(group.median)} {printable(group.unit)}"
+
+    def _unmeasured(self) -> Iterator[str]:
+        rows = by_check(self._all, "unmeasured")
+        unreadable = [node.name for node in self._all.nodes if node.unreadable]
+        if rows or unreadable:
+            yield self._paint("NOT MEASURED", "doubt")
+            yield from self._rows(rows)
+        if unreadable:
+            yield f"  unreadable: {_count(unreadable)} with a result that cannot be used (see FILES)"
+            yield f"    {compress(unreadable)}"
+
+    def _unexpected(self) -> Iterator[str]:
+        names = [node.name for node in self._all.nodes if node.is_unexpected]
+        if names:
+            yield self._paint("NOT EXPECTED", "title") + f": {_count(names)}; remove the results of those that are gone"
+            yield f"    {compress(names)}"
+
+    def _without_baseline(self) -> Iterator[str]:
+        rows = by_check(self._all, "no_baseline")
+        if rows:
+            yield self._paint("NO BASELINE", "title") + ": nobody has published a limit, so these say nothing"
+            yield from self._rows(rows)
+
+    def _files(self) -> Iterator[str]:
+        if self._all.problems:
+            yield self._paint("FILES", "bad" if self._all.has_errors else "doubt")
+            yield from problem_lines(self._all.problems)
+
+    def _rows(self, rows: Sequence[Row], indent: str = "") -> Iterator[str]:
+        for row in rows:
+            of = f"{len(row.nodes)} of {row.of} {short_size(row.vm_size)}"
+            yield printable(f"{indent}  {row.check}: {of}{f': {row.words}' if row.words else ''}")
+            yield f"{indent}    {row.host_list}"
+
+    # ------------------------------------------------------------ what to do
+
+    def _next(self) -> Iterator[str]:
+        steps = list(self._steps())
+        if steps:
+            yield self._paint("NEXT", "title")
+            yield from steps
+
+    def _steps(self) -> Iterator[str]:
+        failed = self._all.named("failed")
+        if failed:
+            yield f"  pull {_count(failed)} that failed; slurm_nhc may have drained some already (sinfo -R)"
+            # Not "CycleForge health:": slurm_nhc would resume what it takes for its own drain.
+            checks = list(dict.fromkeys(row.check for row in by_check(self._all, "failure")))
+            reason = f"pulled by hand: {', '.join(checks[:3])}{', …' if len(checks) > 3 else ''}".replace('"', "'")
+            yield printable(f'    sudo scontrol update NodeName={compress(failed)} State=DRAIN Reason="{reason}"')
+        silent = [name for name in self._all.named("missing", "stale") if name not in failed]
+        if silent:
+            yield f"  find out why {_count(silent)} {_is(silent)} silent"
+            yield f"    sinfo --Node --nodes={compress(silent)}"
+            yield f"    on the node: {_ON_NODE}"
+        left = set(self._all.named("unmeasured")) - set(failed) - set(silent)
+        if left:
+            yield f"  look above why {_count(left)} {_is(left)} not measured: {compress(left)}"
+        strong = [node.name for node in self._all.nodes if any(each.strong for each in node.deviations)]
+        if strong:
+            yield f"  check {_count(strong)} again that {_is(strong)} much slower than the others: {compress(strong)}"
+            yield "    what stays slow: drain it and report its physical host to Azure"
+        if left or strong:
+            yield f"  a check by hand, on a node without a job: {_BY_HAND} deep boot; {_BY_HAND} quick"
+
+    def _paint(self, text: str, style: str) -> str:
+        code = _STYLES[style]
+        return f"{code}{text}{_RESET}" if self._color and code else text
+
+
+def _in_line(node: Node) -> str:
+    """The first findings of a node, what is certain first."""
+    words = list(_all_findings(node))
+    more = f"; +{len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
+    return printable("; ".join(words[:_SHOWN]) + more)
+
+
+def _all_findings(node: Node) -> Iterator[str]:
+    if node.is_missing:
+        yield "missing: expected, but no result"
+    for finding in node.of("failure"):
+        yield finding.text if finding.check != WHOLE_RUN else f"{finding.kind} run: {finding.detail}"
+    yield from node.stale.values()
+    for kind in node.unreadable:
+        yield f"{'a' if kind == '?' else kind} result cannot be read"
+    unmeasured = node.of("unmeasured")
+    whole: dict[str, list[str]] = {}
+    for finding in unmeasured:
+        if finding.check == WHOLE_RUN:
+            whole.setdefault(finding.detail, []).append(finding.kind)
+    for detail, kinds in whole.items():
+        yield f"{' and '.join(kinds)}: {detail}"
+    names = dict.fromkeys(finding.check for finding in unmeasured if finding.check != WHOLE_RUN)
+    if names:
+        yield f"not measured: {', '.join(names)}"
+    for each in node.deviations:
+        word = "strong suspect" if each.strong else "suspect"
+        yield f"{word}: {each.group.check} {each.percent_below:.1f} % below the median"
+    for finding in node.of("warning"):
+        yield f"warns: {finding.text}"
+    if node.is_unexpected:
+        yield "not in --expect"
+
+
+def _count(names: Collection[str]) -> str:
+    return plural(len(names), "node")
+
+
+def _is(names: Collection[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def plural(count: int, noun: str) -> str:
+    """For example `1 node`, `2 nodes`."""
+    return f"{count} {noun}{_s(count)}"
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"
+
+
+def _utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def problem_lines(problems: Sequence[FileProblem]) -> Iterator[str]:
+    """The problems, file by file; of each kind at most some."""
+    shown: dict[str, int] = {}
+    for problem in problems:
+        shown[problem.kind] = shown.get(problem.kind, 0) + 1
+        if shown[problem.kind] <= _FEW:
+            yield printable(f"  {problem.place}: {problem.level}: {problem.message}")
+            yield printable(f"    hint: {problem.hint}")
+    for kind, count in shown.items():
+        if count > _FEW:
+            yield f"  and {count - _FEW} more of the kind {kind.replace('_', ' ')}; --json lists all"
+
+
+def printable(text: str) -> str:
+    """Control characters escaped, so that a result cannot steer the terminal."""
+    if text.isprintable():
+        return text
+    from generator.problem_text import printable as escaped  # reads the YAML parser, too
+
+    return escaped(text)
