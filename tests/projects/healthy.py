@@ -29,6 +29,7 @@ class Healthy(Node):
     """A healthy GPU node with the health project installed; tests break one thing each."""
 
     rows: list[str]
+    engine: str
 
     def set_gpus(
         self, rows: list[str], code: int = 0, remap: str = "{i}, 0, 0, 0", nvlink: str = "Link 0: 25 GB/s",

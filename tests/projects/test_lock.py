@@ -18,7 +18,7 @@ from generator.projects import (
     check,
     contents,
     digest,
-    figures,
+    health_checks,
     next_version,
     read_lock,
     read_project,
@@ -129,9 +129,9 @@ def test_versions_are_numbers(projects: Path) -> None:
 
 
 def test_a_figure_of_the_catalogue_is_part_of_the_version(projects: Path) -> None:
-    table = projects / "slurm_nhc" / "specs" / "default" / "cluster-init" / "files" / "vm_sizes.tsv"
-    assert table.read_text(encoding="utf-8") == figures.health()
-    table.write_text(figures.health().replace("228", "229"), encoding="utf-8")
+    table = projects / "slurm_nhc" / "specs" / "default" / "cluster-init" / "files" / "checks.tsv"
+    assert table.read_text(encoding="utf-8") == health_checks.table()
+    table.write_text(health_checks.table().replace("=228 ", "=229 "), encoding="utf-8")
     (problem,) = shipped_problems(NAMES, projects)
     assert problem.project == "slurm_nhc"
 

@@ -95,7 +95,11 @@ check_one_mount() {
     fi
     case "${code}" in
         0) record pass "${check}" "" "" "" "" "${path}" ;;
-        124 | 137) record fail "${check}" "" "" "" "" "${path} does not answer within 5 s" ;;
+        124) record fail "${check}" "" "" "" "" "${path} does not answer within 5 s" ;;
+        "${OUT_OF_TIME}")
+            why_not "${code}" "${path}"
+            not_measured "${check}" "${REPLY}"
+            ;;
         *) record fail "${check}" "" "" "" "" "${path} refuses ${write:-stat}: ${OUTPUT:0:80}" ;;
     esac
 }
@@ -198,7 +202,7 @@ run_nhc_file() {
     if ((code == 0)); then
         record pass "${check}" "" "" "" "" "${conf}"
         return
-    elif ((code == 124 || code == 137)); then
+    elif ((code == 124 || code == OUT_OF_TIME)); then
         why_not "${code}" nhc
         not_measured "${check}" "${REPLY}"
         return

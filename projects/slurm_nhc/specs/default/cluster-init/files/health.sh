@@ -74,7 +74,12 @@ deep() {
     share_results "${RESULTS}/deep.json"
 }
 
+# slurmd runs already when somebody converges a node in use; jobs may own the GPUs then.
 deep_at_boot() {
+    if systemctl is-active --quiet slurmd.service; then
+        cf_log "slurmd runs, so no deep checks now; they follow when the node is idle or boots"
+        return
+    fi
     take_lock deep 60 || cf_die "another deep run does not end" "" "see 'systemctl status cycleforge-health-deep'"
     load
     deep

@@ -50,7 +50,7 @@ deep_when_idle() {
 session_is_ours() {
     local process
     while read -r process; do
-        if grep -q -s -z -x 'CYCLEFORGE_OWN_SESSION=1' "${CF_ROOT}/proc/${process}/environ"; then return 0; fi
+        if grep -q -s -z -x 'CYCLEFORGE_OWN_SESSION=1' "/proc/${process}/environ"; then return 0; fi
     done < <(pgrep --session "$1" || true)
     return 1
 }

@@ -38,17 +38,18 @@ results_folder() {
 # LBNL NHC of the image as it is, otherwise the pinned one of the locker. Without both the built-in runner reads the same
 # configuration.
 install_engine() {
-    local blob version
+    local name blob="" blob_version="" version
     if [[ -s "${CF_ROOT}/usr/sbin/nhc" && -d "${CF_ROOT}/etc/nhc/scripts" ]]; then
         cf_outcome "LBNL NHC of the image"
         return
     fi
-    blob="$(sed -n -E 's/^(nhc-[^\t]*)\t.*/\1/p' "${FILES}/blobs.tsv")"
-    version="$(sed -n -E 's/^nhc-[^\t]*\t([^\t]*)\t.*/\1/p' "${FILES}/blobs.tsv")"
+    while IFS=$'\t' read -r name version _; do
+        if [[ "${name}" == nhc-* ]]; then blob="${name}" blob_version="${version}"; fi
+    done <"${FILES}/blobs.tsv"
     if cf_blob "${blob}" "${CF_STATE_DIR}/blobs"; then
         cf_unpack_blob "${REPLY}" "${TARGET}/nhc"
-        cf_write "${TARGET}/nhc.version" 0644 <<<"${version}"
-        cf_outcome "LBNL NHC ${version}"
+        cf_write "${TARGET}/nhc.version" 0644 <<<"${blob_version}"
+        cf_outcome "LBNL NHC ${blob_version}"
     else
         cf_warn "LBNL NHC is not on this node: the built-in runner does our checks, site checks in NHC's format do not run"
         cf_outcome "built in"
@@ -87,12 +88,14 @@ CONF
     cf_outcome_file "${SIZE}"
 }
 
-# checks_of KIND: the lines of this size and those of every size, each below its source.
+# checks_of KIND [LINE]: the lines of this size and those of every size, each below its source; LINE comes before those that
+# may use up the time of a run.
 checks_of() {
     local size kind line source wanted="${SIZE}"
     if ! has_figures; then wanted=unknown; fi
     printf '%s\n' "# Written by CycleForge (slurm_nhc) for ${SIZE}. Figures have their unit in the name; null: nobody published one." \
         "* || . ${TARGET}/checks.sh"
+    if [[ -n "${2:-}" ]]; then printf '# of this cluster\n* || cycleforge %s\n' "$2"; fi
     while IFS=$'\t' read -r size kind line source; do
         if [[ "${kind}" == "$1" && ("${size}" == '*' || "${size}" == "${wanted}") ]]; then
             printf '# %s\n* || cycleforge %s\n' "${source}" "${line}"
@@ -115,8 +118,7 @@ write_checks() {
     site_policy="${REPLY}"
     one_of cycleforge.health.nhc report off report drain
     image_policy="${REPLY}"
-    quick="$(checks_of quick)"
-    if [[ -n "${mounts}" ]]; then quick+=$'\n'"* || cycleforge mounts paths=${mounts}"; fi
+    quick="$(checks_of quick "${mounts:+mounts paths=${mounts}}")"
     if [[ -n "${site}" ]]; then quick+=$'\n'"* || cycleforge site file=${site} policy=${site_policy}"; fi
     deep="$(checks_of deep)"$'\n'"* || cycleforge image_nhc policy=${image_policy}"
     cf_write "${CONF}/quick.conf" 0644 <<<"${quick}"
