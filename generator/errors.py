@@ -21,10 +21,10 @@ class CycleForgeError(Exception):
 
 
 class ProblemsFound(CycleForgeError):  # noqa: N818 - named by what happened
-    """A definition was read and breaks rules, or `build --check` found a folder that is not up to date."""
+    """A definition was read and breaks rules, `build --check` found differences, or a blob could not be had."""
 
     exit_code = 1
-    when = "a definition breaks rules, or `build --check` found differences"
+    when = "a definition breaks rules, `build --check` found differences, or a blob could not be fetched"
 
 
 class CannotRead(CycleForgeError):  # noqa: N818 - named by what happened

@@ -1,4 +1,7 @@
-"""The way from text to files: source → model → rules → plan → render. Pure but for reading local project folders."""
+"""The way from text to files: source → model → rules → plan → render.
+
+Pure but for reading local project folders and the store of fetched blobs.
+"""
 
 from __future__ import annotations
 
@@ -60,15 +63,26 @@ def _judge(
     if not fails([*before, *silence(found, silenced)]):
         plan = plan_of(definition, source, folder)
         found += rules.check_plan(plan)
-        if any(project.is_local for project in plan.projects):
+        if _may_be_too_large(plan):
             found += _size_problems(site, plan, folder)
         found += rules.stale_silences(site, found)
     left = list(silence(found, silenced))
     return left, None if fails(left) else plan
 
 
+def _may_be_too_large(plan: Plan) -> bool:
+    """Whether more travels than what CycleForge brings, which takes less than a quarter of the room.
+
+    Rendering only to measure costs as much as the build, so a few small blobs do not ask for it.
+    """
+    from generator.rules.budgets import payload_budget_bytes
+
+    blobs = sum(blob.size_bytes for project in plan.projects for blob in project.blobs if blob.state == "present")
+    return any(project.is_local for project in plan.projects) or blobs > payload_budget_bytes() * 3 // 4
+
+
 def _size_problems(site: Site, plan: Plan, folder: Path) -> Iterable[Problem]:
-    """Whether the content fits the deployment; only local projects can make it too large."""
+    """Whether the content fits the deployment; only local projects and blobs can make it too large."""
     from generator import rules
     from generator.render.bootstrap import PayloadTooLargeError
 

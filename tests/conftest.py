@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
-from collections.abc import Iterator
 
 import pytest
 
+_STORE = pytest.StashKey[str]()
 
-@pytest.fixture(scope="session", autouse=True)
-def empty_blob_store() -> Iterator[str]:
-    """The variable is for this process and the ones that tests start; tests of the store set their own."""
-    before = os.environ.get("CYCLEFORGE_BLOBS")
-    with tempfile.TemporaryDirectory(prefix="blobs.") as folder:
-        os.environ["CYCLEFORGE_BLOBS"] = folder
-        yield folder
-        if before is None:
-            del os.environ["CYCLEFORGE_BLOBS"]
-        else:
-            os.environ["CYCLEFORGE_BLOBS"] = before
+
+def pytest_configure(config: pytest.Config) -> None:
+    """For this process and the ones that tests start; early, because cases are also made while tests are collected."""
+    config.stash[_STORE] = os.environ["CYCLEFORGE_BLOBS"] = tempfile.mkdtemp(prefix="blobs.")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Tests put nothing there; those of the store use their own."""
+    shutil.rmtree(config.stash[_STORE], ignore_errors=True)

@@ -123,10 +123,11 @@ class Store:
             return Found("missing"), None
         except OSError as error:
             return Found("damaged", f"cannot be read: {_WORDS.get(error.errno or 0) or error.strerror}"), None
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(descriptor)
+            return Found("damaged", "is no file"), None
         with os.fdopen(descriptor, "rb") as stream:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                return Found("damaged", "is no file"), None
             if status.st_size != blob.size_bytes:
                 return Found("damaged", f"has {status.st_size} bytes instead of {blob.size_bytes}"), None
             try:

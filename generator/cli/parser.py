@@ -36,6 +36,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "schema": ("schema", "print the JSON Schema of definitions, for editors"),
     "health": ("health", "gather node health results; report nodes, failures and suspects"),
     "project": ("project", "give a changed project a new version"),
+    "blobs": ("blobs", "fetch files of other people that nodes use, or show what is there"),
     "list": ("listing", "list VM sizes, releases, images, recipes or rules"),
     "completion": ("completion", "print a completion script for the shell"),
 }

@@ -9,6 +9,7 @@ from generator import catalog
 from generator.model.definition import Definition
 from generator.plan import names
 from generator.plan.asked import ADMIN_PASSWORD, DATABASE_PASSWORD, EXAMPLES, SSH_KEY, asked_or
+from generator.plan.blobs import with_need
 from generator.plan.cluster import server_release, slurm_plan
 from generator.plan.jobs import job_plans
 from generator.plan.network import layout_of, network_plan
@@ -69,7 +70,7 @@ def make_plan(
         mounts=mounts,
         slurm=slurm,
         monitoring=_monitoring(definition),
-        projects=_carried(projects, slurm),
+        projects=_carried(projects, slurm, server_release(definition)),
         jobs=job_plans(definition, slurm, working_mount(home, mounts)),
         asked=asked,
         secrets=secrets,
@@ -152,9 +153,10 @@ def _asked(admin: AdminPlan, network: NetworkPlan) -> tuple[Asked, ...]:
     return tuple(value for value in candidates if isinstance(value, Asked))
 
 
-def _carried(projects: Mapping[str, ProjectPlan], slurm: SlurmPlan) -> tuple[ProjectPlan, ...]:
+def _carried(projects: Mapping[str, ProjectPlan], slurm: SlurmPlan, release: str) -> tuple[ProjectPlan, ...]:
     """The projects that travel with the deployment: those that a role runs, with the roles that run them."""
     users: dict[str, list[str]] = {}
+    images: dict[str, set[str]] = {}
     nodes: list[tuple[str, SchedulerPlan | LoginPlan | NodeArrayPlan]] = [
         ("scheduler", slurm.scheduler),
         ("login", slurm.login),
@@ -162,10 +164,13 @@ def _carried(projects: Mapping[str, ProjectPlan], slurm: SlurmPlan) -> tuple[Pro
     ]
     for role, node in nodes:
         for spec in node.specs:
+            images.setdefault(spec.project, set()).add(node.image)
             if role not in users.setdefault(spec.project, []):
                 users[spec.project].append(role)
     return tuple(
-        replace(project, roles=tuple(users[name])) for name, project in sorted(projects.items()) if name in users
+        replace(project, roles=tuple(users[name]), blobs=with_need(project.blobs, images[name], slurm, release))
+        for name, project in sorted(projects.items())
+        if name in users
     )
 
 

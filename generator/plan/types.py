@@ -343,6 +343,8 @@ class BlobPlan:
     sha256: str
     size_bytes: int
     state: Literal["present", "missing", "damaged"]
+    is_needed: bool = True
+    """False: the nodes of this cluster do not look for it, for example because their image has what it would bring."""
 
 
 @dataclass(frozen=True)

@@ -40,9 +40,13 @@ def _blobs(name: str) -> tuple[BlobPlan, ...]:
     blobs = [pins[file] for file in listed if file in pins]
     if not blobs:
         return ()
-    store = store_of(os.environ)
+    try:
+        store = store_of(os.environ)
+    except CannotRead:  # no home folder: `cycleforge blobs` says so, a build goes on without
+        store = None
     return tuple(
-        BlobPlan(blob.file, blob.version, blob.sha256, blob.size_bytes, store.look(blob).state) for blob in blobs
+        BlobPlan(blob.file, blob.version, blob.sha256, blob.size_bytes, store.look(blob).state if store else "missing")
+        for blob in blobs
     )
 
 

@@ -1,7 +1,7 @@
 """`projects/<project>/…`: every project of the plan, ready for `cyclecloud project upload`.
 
 A blob of somebody else travels when the plan found it in the store; otherwise neither the folder nor `project.ini`
-names it, because the upload fails on a listed file that is not there.
+names it, so that no manifest names a file that is not there.
 """
 
 from __future__ import annotations

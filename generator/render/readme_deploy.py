@@ -53,7 +53,25 @@ def overview(plan: Plan, files_summary: object) -> str:
         "All commands below are run in this folder unless they say otherwise.",
         table(("what", "this deployment"), rows),
         files,
+        _blobs_text(plan),
     )
+
+
+def _blobs_text(plan: Plan) -> str | None:
+    """Files of other people: what travels, and what was left out."""
+    blobs = [(project.name, blob) for project in plan.projects for blob in project.blobs]
+    carried = [f"`projects/{name}/blobs/{blob.file}`" for name, blob in blobs if blob.state == "present"]
+    missing = [(name, blob) for name, blob in blobs if blob.is_needed and blob.state != "present"]
+    left_out = [f"`{blob.file}` (project `{name}`)" for name, blob in missing]
+    words = []
+    if carried:
+        words.append(f"Files of other people, carried with their pinned sha256: {', '.join(carried)}.")
+    if left_out:
+        words.append(
+            f"Left out, because the machine that built this folder did not have them: {', '.join(left_out)}. To carry them, run "
+            "`cycleforge blobs fetch`, then build and deploy again."
+        )
+    return " ".join(words) or None
 
 
 def _access_text(plan: Plan) -> str:

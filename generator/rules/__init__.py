@@ -130,9 +130,9 @@ def run(site: Site) -> Iterator[Problem]:
 @cache
 def plan_rules() -> tuple[PlanRule, ...]:
     """The rules that look at the finished plan."""
-    from generator.rules import capacity, released
+    from generator.rules import blobs, capacity, released
 
-    return (*capacity.PLAN_RULES, released.ChangedWithoutVersion())
+    return (*capacity.PLAN_RULES, released.ChangedWithoutVersion(), *blobs.RULES)
 
 
 def check_plan(plan: Plan) -> Iterator[Problem]:

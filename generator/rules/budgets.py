@@ -33,7 +33,8 @@ class PayloadTooLarge(Rule):
     )
     fix = (
         "Make local projects smaller: let their scripts download large files, or upload the project to the locker "
-        "and name its version."
+        "and name its version. A fetched blob stays out when it is removed from the folder that `cycleforge blobs "
+        "status` names."
     )
     source = _LIMITS
 
@@ -50,7 +51,7 @@ class PayloadTooLarge(Rule):
         size = sum(len(file.content) for path, file in files.items() if path.is_relative_to(PAYLOAD))
         if size > payload_budget_bytes():
             path, name = _largest_local_project(files, definition)
-            cause = f"; the largest local project is {quoted(name)}" if name else ""
+            cause = f"; the largest local project is {quoted(name)}" if name else _largest_blob(files)
             text = (
                 f"the content for the server has {_kib(size)}, the deployment carries "
                 f"{_kib(payload_budget_bytes())}{cause}"
@@ -72,6 +73,15 @@ def _place_of_largest(site: Site) -> Path:
         if project.name in site.local_projects
     ]
     return ("projects", -max(local)[1], "path") if local else ("name",)
+
+
+def _largest_blob(files: Files) -> str:
+    """Which blob of a shipped project takes most room, if one travels."""
+    sizes = {path.name: len(file.content) for path, file in files.items() if path.match("projects/*/blobs/*")}
+    if not sizes:
+        return ""
+    name = max(sizes, key=lambda each: (sizes[each], each))
+    return f"; the largest fetched blob is {quoted(name)} with {_kib(sizes[name])}"
 
 
 def _largest_local_project(files: Files, definition: Definition | None) -> tuple[Path, str | None]:

@@ -72,8 +72,9 @@ class StaleSilence(Rule):
     def check_found(self, site: Site, problems: Iterable[Problem]) -> Iterator[Problem]:
         """The entries that match none of the problems, which must be those from before silencing."""
         from generator.rules import rule_ids
+        from generator.rules.blobs import OF_THE_MACHINE
 
-        found = {problem.rule_id for problem in problems}
+        found = {problem.rule_id for problem in problems} | OF_THE_MACHINE
         for path, rule, _ in _entries(site):
             if rule not in found and rule in rule_ids() and _may_be_silenced(rule):
                 yield self.problem(

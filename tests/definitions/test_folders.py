@@ -35,7 +35,8 @@ def folder(name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_no_problem_of_any_level(name: str) -> None:
-    assert checked(name).problems == ()
+    """But for the note that nothing is fetched here, which depends on the machine."""
+    assert [problem for problem in checked(name).problems if problem.rule_id != "I1591"] == []
 
 
 def test_all_shipped_definitions_are_tested() -> None:

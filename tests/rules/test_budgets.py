@@ -49,6 +49,7 @@ def test_without_local_projects_it_is_reported_at_the_name() -> None:
     (problem,) = check_files(payload(payload_budget_bytes() + 1))
 
     assert problem.path == ("name",)
+    assert problem.message.endswith("carries 1280 KiB; the largest fetched blob is 'more.tar' with 5 KiB")
 
 
 def test_user_data_has_a_limit_of_its_own() -> None:

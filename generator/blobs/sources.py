@@ -1,0 +1,145 @@
+"""Where a blob comes from: the network, or a path that the user names. Whatever comes is verified by its pin."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from generator.blobs.archive import MAX_ARCHIVE_BYTES, BadArchive, normalised
+from generator.blobs.pins import Blob
+from generator.errors import CannotRead
+
+_GIT_LIMIT_S = 120
+
+
+class NotGot(Exception):  # noqa: N818 - named by what happened
+    """The source does not give the blob. `is_absent`: it simply is not there, which is fine unless it was asked for."""
+
+    def __init__(self, reason: str, hint: str | None = None, *, is_absent: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.hint = hint
+        self.is_absent = is_absent
+
+
+class Source(Protocol):
+    """Gives the pinned content of a blob."""
+
+    def get(self, blob: Blob) -> bytes:
+        """The content, verified; raises NotGot."""
+
+
+def verified(blob: Blob, content: bytes, origin: str) -> bytes:
+    """The blob out of what came: the bytes themselves, or the repacked members of a source archive."""
+    if _is(blob, content):
+        return content
+    if blob.kind == "source_archive":
+        try:
+            repacked = normalised(content, blob.members, blob.size_bytes)
+        except BadArchive as error:
+            raise NotGot(f"the archive {error}", f"from {origin}; the pinned one is {blob.url}") from error
+        if _is(blob, repacked):
+            return repacked
+        raise NotGot(
+            f"its files are not those of {blob.repository} at {blob.commit[:12]}: sha256 {_sha256(repacked)[:12]}… "
+            f"instead of {blob.sha256[:12]}…",
+            f"from {origin}; never use it: the source has changed, or somebody stands in between",
+        )
+    what = "a web page; a proxy or a sign-in page may stand in between" if _is_web_page(content) else "another file"
+    raise NotGot(
+        f"what came is {what}: {len(content)} bytes with sha256 {_sha256(content)[:12]}… instead of {blob.size_bytes} "
+        f"with {blob.sha256[:12]}…",
+        f"from {origin}; the pinned one is {blob.url}",
+    )
+
+
+def _is(blob: Blob, content: bytes) -> bool:
+    return len(content) == blob.size_bytes and _sha256(content) == blob.sha256
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _is_web_page(content: bytes) -> bool:
+    return content[:256].lstrip()[:1] == b"<"
+
+
+# ---------------------------------------------------------------- a path
+
+
+class LocalPath:
+    """A git clone, a folder of files, or one file: for machines without Internet. Raises CannotRead for no path."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if not path.exists():
+            raise CannotRead(
+                f"there is no {path}", "--from takes a git clone, a downloaded archive, a file or a folder"
+            )
+        self._is_clone = path.is_dir() and ((path / ".git").exists() or (path / "HEAD").is_file())
+
+    def get(self, blob: Blob) -> bytes:
+        """The blob out of the path; raises NotGot."""
+        if self._is_clone:
+            return self._from_clone(blob)
+        candidates = list(self._files(blob))
+        if not candidates:
+            raise NotGot(f"{self.path} has no {blob.file}", _names_text(blob), is_absent=True)
+        return verified(blob, _content(candidates[0]), str(candidates[0]))
+
+    def _files(self, blob: Blob) -> Iterator[Path]:
+        """The file itself, or what a folder has under one of the blob's names."""
+        if self.path.is_dir():
+            yield from (self.path / name for name in _names(blob) if (self.path / name).is_file())
+        else:
+            yield self.path
+
+    def _from_clone(self, blob: Blob) -> bytes:
+        if blob.kind != "source_archive":
+            raise NotGot(f"a clone does not hold {blob.file}", f"download {blob.url}", is_absent=True)
+        if self._git("cat-file", "-e", f"{blob.commit}^{{commit}}").returncode != 0:
+            hint = f"`git fetch` in a clone of {blob.repository}, or a clone that is not shallow"
+            raise NotGot(f"{self.path} does not hold the commit {blob.commit}", hint, is_absent=True)
+        made = self._git("archive", "--format=tar", "--prefix=source/", blob.commit)
+        if made.returncode != 0:
+            raise NotGot(f"git archive failed: {made.stderr.decode(errors='replace').strip()}")
+        return verified(blob, made.stdout, str(self.path))
+
+    def _git(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+        # Nothing of the caller's checkout, no questions, no network for a partial clone, no change of line ends.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        environment |= {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+        command = ["git", "-C", str(self.path), "-c", "core.autocrlf=false", "-c", "core.attributesFile=", *arguments]
+        try:
+            return subprocess.run(command, env=environment, capture_output=True, timeout=_GIT_LIMIT_S, check=False)
+        except FileNotFoundError as error:
+            raise NotGot("git is not installed", "name a downloaded archive instead of a clone") from error
+        except subprocess.TimeoutExpired as error:
+            raise NotGot(f"git did not end within {_GIT_LIMIT_S} s") from error
+
+
+def _names(blob: Blob) -> tuple[str, ...]:
+    """Its own, the address's, and the one that browsers give to the archive of a commit."""
+    names = [blob.file, blob.url.rpartition("/")[2]]
+    if blob.kind == "source_archive":
+        names.append(f"{blob.repository.rpartition('/')[2]}-{blob.commit}.tar.gz")
+    return tuple(dict.fromkeys(names))
+
+
+def _names_text(blob: Blob) -> str:
+    return f"looked for {', '.join(_names(blob))}"
+
+
+def _content(path: Path) -> bytes:
+    try:
+        if path.is_file() and path.stat().st_size > MAX_ARCHIVE_BYTES:
+            raise NotGot(f"{path} is too large: {path.stat().st_size} bytes")
+        with path.open("rb") as stream:
+            return stream.read(MAX_ARCHIVE_BYTES + 1)
+    except OSError as error:
+        raise NotGot(f"cannot read {path}: {(error.strerror or 'error').lower()}") from error

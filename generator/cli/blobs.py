@@ -1,0 +1,194 @@
+"""`cycleforge blobs`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from generator.cli import common
+from generator.errors import OK, CannotRead, CannotWrite, ProblemsFound
+from generator.problems import suggestion
+
+if TYPE_CHECKING:
+    from generator.blobs import Blob, Store
+    from generator.blobs.fetch import Outcome
+    from generator.blobs.sources import Source
+
+DESCRIPTION = """\
+Fetch files of other people that nodes use, for example LBNL NHC, or show what is there.
+
+  cycleforge blobs fetch                      download what is missing or damaged
+  cycleforge blobs fetch slurm_nhc            only the files of one project, or one file by its name
+  cycleforge blobs fetch --from PATH          without Internet: a git clone of the source, a downloaded archive, the
+                                              file itself, or a folder with such files
+  cycleforge blobs status                     what is pinned and what this machine has
+
+Each file is pinned by its sha256 and accepted only with it. Files are kept in $CYCLEFORGE_BLOBS, else in
+$XDG_CACHE_HOME/cycleforge/blobs, else in ~/.cache/cycleforge/blobs. A build carries what is there and never downloads.
+Proxies and CA files are those of the environment: HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE.
+"""
+_REDRAW_S = 0.1
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the flags."""
+    parser.add_argument("action", choices=("fetch", "status"), help="what to do")
+    parser.add_argument("names", metavar="NAME", nargs="*", help="a file or a project; none: all")
+    parser.add_argument(
+        "--from", dest="origin", metavar="PATH", type=Path, help="take them from here instead of downloading (fetch)"
+    )
+    common.add_json(parser)
+
+
+def run(args: Namespace) -> int:
+    """Fetch or show."""
+    from generator.blobs import store_of
+
+    if args.action == "status" and args.origin is not None:
+        raise CannotRead("--from belongs to `blobs fetch`", "see `cycleforge blobs --help`")
+    blobs, store = _wanted(args.names), store_of(os.environ)
+    return _fetch(blobs, store, args) if args.action == "fetch" else _status(blobs, store, args)
+
+
+def _wanted(names: Sequence[str]) -> list[Blob]:
+    """The blobs that the words name, each once, in the order of the catalogue."""
+    from generator.blobs import pinned
+
+    every = pinned().values()
+    known = [*(blob.file for blob in every), *dict.fromkeys(blob.project for blob in every)]
+    for name in names:
+        if name not in known:
+            raise CannotRead(f"there is no blob '{name}'", suggestion(name, known) or f"known: {', '.join(known)}")
+    return [blob for blob in every if not names or blob.file in names or blob.project in names]
+
+
+def _row(blob: Blob) -> dict[str, object]:
+    return {
+        "file": blob.file,
+        "project": blob.project,
+        "version": blob.version,
+        "size_bytes": blob.size_bytes,
+        "sha256": blob.sha256,
+    }
+
+
+# ---------------------------------------------------------------- status
+
+
+def _status(blobs: Sequence[Blob], store: Store, args: Namespace) -> int:
+    found = [(blob, store.look(blob)) for blob in blobs]
+    damaged = [(blob, look.reason) for blob, look in found if look.state == "damaged"]
+    if args.json:
+        rows = [
+            _row(blob) | {"state": look.state, "reason": look.reason, "path": str(store.path(blob)), "url": blob.url,
+                          "license": blob.license, "used_for": blob.used_for}
+            for blob, look in found
+        ]  # fmt: skip
+        common.emit_json({"ok": not damaged, "store": str(store.folder), "blobs": rows})
+    else:
+        head = ("FILE", "PROJECT", "VERSION", "SIZE", "STATE")
+        table = [(blob.file, blob.project, blob.version, _size(blob.size_bytes), look.state) for blob, look in found]
+        common.emit(f"{common.columns([head, *table])}in {store.folder}")
+        for blob, reason in damaged:
+            print(f"cycleforge: {store.path(blob)} {reason}", file=sys.stderr)
+        if any(look.state != "present" for _, look in found):
+            print("  hint: cycleforge blobs fetch", file=sys.stderr)
+    return ProblemsFound.exit_code if damaged else OK
+
+
+# ---------------------------------------------------------------- fetch
+
+
+def _fetch(blobs: Sequence[Blob], store: Store, args: Namespace) -> int:
+    from generator.blobs.fetch import fetch
+
+    meter = _Meter(is_shown=not args.json and sys.stderr.isatty())
+    # A folder or clone for some of the files is fine, unless they were asked for by name.
+    optional = args.origin is not None and not args.names
+    done: list[Outcome] = []
+    failure: CannotWrite | None = None
+    try:
+        for outcome in fetch(blobs, store, _source(args, meter), optional=optional):
+            meter.clear()
+            done.append(outcome)
+            if not args.json:
+                _print(outcome)
+    except CannotWrite as error:
+        if not args.json:
+            raise
+        failure = error
+    finally:
+        meter.clear()
+    code = _exit_code(done, failure)
+    if optional and done and all(outcome.state == "absent" for outcome in done):
+        code = ProblemsFound.exit_code
+    if args.json:
+        rows = [_row(each.blob) | {"state": each.state, "reason": each.reason, "hint": each.hint,
+                                   "path": str(each.path)} for each in done]  # fmt: skip
+        errors = [{"message": failure.message, "hint": failure.hint}] if failure else []
+        common.emit_json({"ok": code == OK, "store": str(store.folder), "blobs": rows, "errors": errors})
+    return code
+
+
+def _source(args: Namespace, meter: _Meter) -> Source:
+    if args.origin is not None:
+        from generator.blobs.sources import LocalPath
+
+        return LocalPath(args.origin)
+    from generator.blobs.fetch import Network
+
+    return Network(progress=meter.show)
+
+
+def _exit_code(done: Sequence[Outcome], failure: CannotWrite | None) -> int:
+    if failure is not None:
+        return failure.exit_code
+    return ProblemsFound.exit_code if any(outcome.state == "failed" for outcome in done) else OK
+
+
+def _print(outcome: Outcome) -> None:
+    blob = outcome.blob
+    if outcome.state == "fetched":
+        common.emit(f"{blob.file}: fetched, {_size(blob.size_bytes)}, {outcome.path}")
+    elif outcome.state == "present":
+        common.emit(f"{blob.file}: present, {outcome.path}")
+    elif outcome.state == "absent":
+        print(f"{blob.file}: not taken: {outcome.reason}", file=sys.stderr)
+    else:
+        print(f"{blob.file}: failed: {outcome.reason}", file=sys.stderr)
+        if outcome.hint:
+            print(f"  hint: {outcome.hint}", file=sys.stderr)
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes} B" if size_bytes < 1024 else f"{size_bytes / 1024:.0f} KiB"
+
+
+class _Meter:
+    """One line on the terminal that shows how far a download is; nothing elsewhere."""
+
+    def __init__(self, *, is_shown: bool) -> None:
+        self._is_shown = is_shown
+        self._drawn_at = 0.0
+        self._width = 0
+
+    def show(self, blob: Blob, size_bytes: int, total_bytes: int | None) -> None:
+        """Draw, not more often than the eye sees."""
+        now = time.monotonic()
+        if self._is_shown and now - self._drawn_at >= _REDRAW_S:
+            self._drawn_at = now
+            whole = f" of {_size(total_bytes)}" if total_bytes else ""
+            line = f"{blob.file}: {_size(size_bytes)}{whole}"
+            print(f"\r{line:<{self._width}}", end="", file=sys.stderr, flush=True)
+            self._width = len(line)
+
+    def clear(self) -> None:
+        """Leave an empty line for what comes next."""
+        if self._width:
+            print(f"\r{'':<{self._width}}\r", end="", file=sys.stderr, flush=True)
+            self._width = 0

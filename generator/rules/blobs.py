@@ -1,0 +1,54 @@
+"""Files of other people that the nodes need: whether this machine has them to carry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from generator.plan.types import BlobPlan, Plan
+from generator.problems import Problem
+from generator.rules.capacity import PlanRule
+from generator.rules.look import listed
+
+_SOURCE = "https://learn.microsoft.com/azure/cyclecloud/how-to/storage-blobs"
+
+
+def _in_state(plan: Plan, state: str) -> list[BlobPlan]:
+    return [blob for project in plan.projects for blob in project.blobs if blob.is_needed and blob.state == state]
+
+
+class BlobMissing(PlanRule):
+    id = "I1591"
+    summary = "A file of somebody else that the nodes use is not on this machine, so it does not travel."
+    why = (
+        "Builds download nothing. The nodes do without the file, unless somebody puts it into the locker below "
+        "blobs/<project>/; each project says what that means."
+    )
+    fix = "cycleforge blobs fetch, then build again; without Internet: cycleforge blobs fetch --from PATH"
+    source = _SOURCE
+
+    def check_plan(self, plan: Plan) -> Iterator[Problem]:
+        """One problem for all of them: one command fetches all."""
+        missing = _in_state(plan, "missing")
+        if missing:
+            text = f"not on this machine, so the nodes do without: {listed(blob.file for blob in missing)}"
+            yield self.problem(("slurm",), text, "`cycleforge blobs fetch`, then build again", on_key=True)
+
+
+class BlobDamaged(PlanRule):
+    id = "W1592"
+    summary = "A fetched file of somebody else does not have its pinned content, so it does not travel."
+    why = "Nodes run it as root; another content than the reviewed one is never used."
+    fix = "cycleforge blobs fetch, then build again; `cycleforge blobs status` says what is wrong with it."
+    source = _SOURCE
+
+    def check_plan(self, plan: Plan) -> Iterator[Problem]:
+        """One problem for all of them."""
+        damaged = _in_state(plan, "damaged")
+        if damaged:
+            text = f"damaged on this machine, so the nodes do without: {listed(blob.file for blob in damaged)}"
+            yield self.problem(("slurm",), text, "`cycleforge blobs fetch`, then build again", on_key=True)
+
+
+RULES: tuple[PlanRule, ...] = (BlobMissing(), BlobDamaged())
+OF_THE_MACHINE = frozenset(rule.id for rule in RULES)
+"""They find something on one machine and nothing on the next, so silencing them is never out of date."""
