@@ -13,7 +13,7 @@ What is pinned stands in `generator/catalog/blobs.json`; a new entry is only dat
 | `members` | globs of what is taken of a source archive, part by part (`*` stops at `/`); of an asset `[]` |
 | `sha256`, `size_bytes` | of the file as it lies in the store, in the locker and on the node |
 | `used_for` | one sentence for people |
-| `needed` | `always`, or `without_built_in_containers`: only where the Slurm project sets up no enroot and pyxis |
+| `needed` | `always`, or `without_built_in_containers`: only where the Slurm project brings no enroot and pyxis |
 
 Forges do not promise that the archive of a commit keeps its bytes, so a source archive is never pinned as it comes:
 `archive.normalised` takes the wanted members and writes them as a plain tar that depends on nothing but their names

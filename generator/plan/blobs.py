@@ -7,21 +7,16 @@ from dataclasses import replace
 
 from generator import catalog
 from generator.blobs.pins import pinned
-from generator.plan.types import BlobPlan, SlurmPlan
+from generator.plan.types import BlobPlan
 
 
-def with_need(blobs: Iterable[BlobPlan], images: Iterable[str], slurm: SlurmPlan, release: str) -> tuple[BlobPlan, ...]:
-    """The blobs of a project that runs on nodes with these images."""
-    lacks_containers = any(not _brings_containers(image, slurm.project_version, release) for image in set(images))
+def with_need(blobs: Iterable[BlobPlan], slurm_project: str) -> tuple[BlobPlan, ...]:
+    """The blobs of a project in a cluster with this version of cyclecloud-slurm."""
+    lacks_containers = not _brings_containers(slurm_project)
     return tuple(replace(blob, is_needed=lacks_containers or pinned()[blob.file].needed == "always") for blob in blobs)
 
 
-def _brings_containers(image: str, project_version: str, release: str) -> bool:
-    """Whether cyclecloud-slurm sets up enroot and pyxis on an image; False when nobody knows."""
-    row = catalog.image(image)
-    if row is None:
-        row = catalog.images()["hpc_marketplace"].get(f"{image.rpartition(':')[0]}:latest".lower())
-    if row is None:
-        return False
-    systems = (catalog.slurm_project(project_version) or {}).get("os") or (catalog.release(release) or {}).get("os")
-    return any(system["os"] == row["os"] and system.get("enroot_pyxis") for system in systems or ())
+def _brings_containers(slurm_project: str) -> bool:
+    """Whether the Slurm project carries enroot and pyxis to every node, as since 4.0.3; False if nobody knows."""
+    enroot = (catalog.slurm_project(slurm_project) or {}).get("enroot") or {}
+    return str(enroot.get("delivery")).startswith("install_pkg_blob")

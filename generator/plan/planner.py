@@ -70,7 +70,7 @@ def make_plan(
         mounts=mounts,
         slurm=slurm,
         monitoring=_monitoring(definition),
-        projects=_carried(projects, slurm, server_release(definition)),
+        projects=_carried(projects, slurm),
         jobs=job_plans(definition, slurm, working_mount(home, mounts)),
         asked=asked,
         secrets=secrets,
@@ -153,10 +153,9 @@ def _asked(admin: AdminPlan, network: NetworkPlan) -> tuple[Asked, ...]:
     return tuple(value for value in candidates if isinstance(value, Asked))
 
 
-def _carried(projects: Mapping[str, ProjectPlan], slurm: SlurmPlan, release: str) -> tuple[ProjectPlan, ...]:
+def _carried(projects: Mapping[str, ProjectPlan], slurm: SlurmPlan) -> tuple[ProjectPlan, ...]:
     """The projects that travel with the deployment: those that a role runs, with the roles that run them."""
     users: dict[str, list[str]] = {}
-    images: dict[str, set[str]] = {}
     nodes: list[tuple[str, SchedulerPlan | LoginPlan | NodeArrayPlan]] = [
         ("scheduler", slurm.scheduler),
         ("login", slurm.login),
@@ -164,11 +163,10 @@ def _carried(projects: Mapping[str, ProjectPlan], slurm: SlurmPlan, release: str
     ]
     for role, node in nodes:
         for spec in node.specs:
-            images.setdefault(spec.project, set()).add(node.image)
             if role not in users.setdefault(spec.project, []):
                 users[spec.project].append(role)
     return tuple(
-        replace(project, roles=tuple(users[name]), blobs=with_need(project.blobs, images[name], slurm, release))
+        replace(project, roles=tuple(users[name]), blobs=with_need(project.blobs, slurm.project_version))
         for name, project in sorted(projects.items())
         if name in users
     )

@@ -344,7 +344,7 @@ class BlobPlan:
     size_bytes: int
     state: Literal["present", "missing", "damaged"]
     is_needed: bool = True
-    """False: the nodes of this cluster do not look for it, for example because their image has what it would bring."""
+    """False: the nodes of this cluster do not look for it, for example because their Slurm project brings the same."""
 
 
 @dataclass(frozen=True)
