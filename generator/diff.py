@@ -13,8 +13,8 @@ COSTS = ("recreate", "node restart", "in place")
 """Worst first."""
 _VALUE_WIDTH = 40
 """Characters of a value in the table."""
-_IDENTITIES = ("name", "path", "recipe", "rule")
-"""Keys that tell the items of a list apart: partitions and projects, mounts, jobs without a name, silences."""
+_IDENTITIES = ("name", "path", "recipe", "rule", "file")
+"""Keys that tell the items of a list apart: partitions and projects, mounts, jobs without a name, silences, blobs."""
 
 
 class _Absent:

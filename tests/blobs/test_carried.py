@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator import assets, pipeline, projects
+from generator import assets, diff, pipeline, projects
 from generator.blobs import Store, Unusable, pinned
 from generator.blobs.fetch import fetch
 from generator.blobs.sources import LocalPath
@@ -137,6 +137,17 @@ def test_a_fetched_blob_travels_with_everything_that_counts_files(store: Store) 
     assert f"`{PLACE}`" in readme(files).partition("Files of other people, carried with their pinned sha256: ")[2]
     assert "Left out" not in readme(files)
     assert b"state: present" in files[PurePosixPath("effective.yaml")].content
+
+
+def test_the_difference_names_the_blob(store: Store) -> None:
+    before = checked().plan
+    store.put(blob(SOURCE), TAR)
+    after = checked().plan
+    assert before is not None
+    assert after is not None
+    (change,) = diff.compare(pipeline.effective(before), pipeline.effective(after), lambda _: "node restart")
+    assert change.where.endswith(f"projects[slurm_nhc].blobs[{FILE}].state")
+    assert (change.old, change.new) == ("missing", "present")
 
 
 def test_a_damaged_blob_is_left_out_with_a_warning(store: Store) -> None:

@@ -165,6 +165,27 @@ def test_the_digest_changes_with_anything_that_is_uploaded() -> None:
     assert digest({a: File(b"1", executable=True)}) == digest({a: File(b"1")})
 
 
+@pytest.mark.parametrize(
+    ("line", "is_placed"),
+    [
+        ('. "${CYCLECLOUD_SPEC_PATH}/files/blobs.sh"', True), ("  source /opt/x/blobs.sh", True),
+        ('. "${BASH_SOURCE[0]%/*}/blobs.sh"', True), ('# . "${CYCLECLOUD_SPEC_PATH}/files/blobs.sh"', False),
+        ("echo /files/blobs.sh", False), ("true", False),
+    ],
+)  # fmt: skip
+def test_the_library_lies_beside_the_scripts_that_source_it(tmp_path: Path, line: str, is_placed: bool) -> None:
+    """cycleforge.sh always, another file of the library only there: a node fetches each file by its own request."""
+    folder = project(tmp_path, GOOD)
+    for spec, text in (("default", line), ("other", "true")):
+        scripts = folder / "specs" / spec / "cluster-init/scripts"
+        scripts.mkdir(parents=True, exist_ok=True)
+        (scripts / "10-x.sh").write_text(f"#!/usr/bin/env bash\n{text}\n")
+    files = contents(read_project(folder), shipped=True)
+    placed = {path.as_posix() for path in files if path.parent.name == "files"}
+    wanted = {f"specs/{spec}/cluster-init/files/cycleforge.sh" for spec in ("default", "other")}
+    assert placed == wanted | ({"specs/default/cluster-init/files/blobs.sh"} if is_placed else set())
+
+
 @pytest.mark.parametrize("name", ["misc_ndv4", "misc_ubuntu", "pyxis_enroot", "slurm_nhc"])
 def test_shipped_projects_are_complete(name: str) -> None:
     found = read_project(assets.folder("projects") / name)
