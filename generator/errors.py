@@ -21,10 +21,10 @@ class CycleForgeError(Exception):
 
 
 class ProblemsFound(CycleForgeError):  # noqa: N818 - named by what happened
-    """A definition was read and breaks rules, `build --check` found differences, or a blob could not be had."""
+    """A definition was read and breaks rules, `build --check` found differences, a blob could not be had, or a node is sick."""
 
     exit_code = 1
-    when = "a definition breaks rules, `build --check` found differences, or a blob could not be fetched"
+    when = "a definition breaks rules, `build --check` found differences, a blob could not be fetched, or a node is sick"
 
 
 class CannotRead(CycleForgeError):  # noqa: N818 - named by what happened

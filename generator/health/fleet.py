@@ -100,11 +100,13 @@ def _rates(result: NodeResult) -> Iterable[tuple[tuple[str, str, str], str, Deci
     if not result.vm_size:
         return  # nodes of which nobody knows what they are have nothing in common
     for check in result.checks:
-        wanted = check.relation == "ge" and check.verdict in ("pass", "warn")
-        if (wanted or check.verdict == "no_baseline") and is_rate(check.unit):
-            value = number(check.value)
-            if value is not None:
-                yield (result.vm_size.lower(), check.check, check.unit), check.value, value
+        if not is_rate(check.unit):
+            continue
+        value, limit = number(check.value), number(check.limit)
+        # The limit of a warning is the warning's own, so that a value below it may still be one of a healthy node.
+        fits = check.verdict == "warn" or (check.verdict == "pass" and (limit is None or (value or 0) >= limit))
+        if value is not None and ((check.relation == "ge" and fits) or check.verdict == "no_baseline"):
+            yield (result.vm_size.lower(), check.check, check.unit), check.value, value
 
 
 def _deviations(group: Group, of_node: Mapping[str, tuple[Decimal, str]], allowed: Limits) -> Iterable[Deviation]:

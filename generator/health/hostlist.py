@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import product
+from itertools import accumulate, product
 
 from generator.errors import CannotRead
 
@@ -106,7 +106,9 @@ def _parts(item: str, start: int, text: str) -> list[str | _Ranges]:
         if found["text"] is not None:
             parts.append(found["text"])
         else:
-            parts.append([_range(word, text, start + position) for word in found["ranges"].split(",")])
+            words = found["ranges"].split(",")
+            places = accumulate(words, lambda place, word: place + len(word) + 1, initial=start + position + 1)
+            parts.append([_range(word, text, place) for word, place in zip(words, places, strict=False)])
         position = found.end()
     if len(parts) > 1 and isinstance(parts[-1], str) and any(isinstance(part, list) for part in parts):
         raise _wrong(text, start + len(item) - len(parts[-1]), "Slurm takes no text after the last bracket of a name")

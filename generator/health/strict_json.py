@@ -11,6 +11,8 @@ from generator.health.file_problems import Unusable
 
 _BOM = b"\xef\xbb\xbf"
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f]")
+_BROKEN_OFF = re.compile(r"|t|tr|tru|f|fa|fal|fals|n|nu|nul|-|\.|[eE][+-]?|\\?u?[0-9a-fA-F]{0,4}")
+"""What is left from where JSON cannot go on to the end of a file that only ends too early."""
 _LOOK = 4096
 """Bytes that decide whether a file is text."""
 
@@ -52,8 +54,8 @@ def _text(content: bytes) -> str:
 
 def _syntax(error: json.JSONDecodeError, text: str) -> Unusable:
     end = len(text.rstrip())
-    # An open string, or nothing where something has to follow: what came was right, and then it ended.
-    if error.pos >= end or (error.msg.startswith("Unterminated string") and "\n" not in text[error.pos : end]):
+    rest = text[error.pos : end]
+    if _BROKEN_OFF.fullmatch(rest) or error.msg.startswith("Unterminated string"):
         line, column = text.count("\n", 0, end) + 1, end - text.rfind("\n", 0, end)
         return Unusable("truncated", f"the file ends in the middle, after {len(text.encode())} bytes", line, column)
     message = error.msg[0].lower() + error.msg[1:]
