@@ -21,10 +21,10 @@ class CycleForgeError(Exception):
 
 
 class ProblemsFound(CycleForgeError):  # noqa: N818 - named by what happened
-    """A definition was read and breaks rules, `build --check` found differences, a blob could not be had, or a node is sick."""
+    """What was read is not as it should be: broken rules, differences, a blob that could not be had, a sick node."""
 
     exit_code = 1
-    when = "a definition breaks rules, `build --check` found differences, a blob could not be fetched, or a node is sick"
+    when = "a definition breaks rules, `build --check` found differences, a blob could not be had, or a node is sick"
 
 
 class CannotRead(CycleForgeError):  # noqa: N818 - named by what happened

@@ -6,16 +6,23 @@ import io
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from generator.cli import common, main
+from generator.health.assess import Wishes, assess
+from generator.health.gather import Gathered
 from generator.health.hostlist import expand
-from generator.health.text import problem_lines
+from generator.health.machine import as_json
+from generator.health.read import Loaded
+from generator.health.result import KINDS, Relation, RunVerdict, Verdict, validated
+from generator.health.text import Report, problem_lines
 from tests.health import fleet
-from tests.health.results import check, gpus, pair, reduce, result, text, write
+from tests.health.results import H100, check, gpus, pair, reduce, result, text, write
 
 
 @pytest.fixture(autouse=True)
@@ -328,6 +335,48 @@ def test_many_problems_of_one_kind_are_counted() -> None:
     lines = list(problem_lines([FileProblem(f"{number:03d}", 0, 0, "foreign", "no JSON") for number in range(100)]))
     assert len(lines) == 41
     assert lines[-1] == "  and 80 more of the kind foreign; --json lists all"
+
+
+# ---------------------------------------------------------------- anything that is valid
+
+TEXTS = st.text(max_size=8) | st.sampled_from(["1", "9.5", "1e99", "-3", "GB/s", "100", "100.0"])
+CHECKS = st.builds(
+    lambda verdict, relation, fields: check("c", verdict, relation=relation, **fields),
+    st.sampled_from(get_args(Verdict)),
+    st.sampled_from(get_args(Relation)),
+    st.fixed_dictionaries(dict.fromkeys(("value", "limit", "unit", "detail"), TEXTS)),
+)
+RESULTS = st.builds(
+    lambda number, kind, checks, fields: result(f"n{number}", kind, *checks, **fields),
+    st.integers(1, 12),
+    st.sampled_from(KINDS),
+    st.lists(CHECKS, max_size=3),
+    st.fixed_dictionaries(
+        {
+            "verdict": st.sampled_from(get_args(RunVerdict)),
+            "vm_size": st.sampled_from([H100, "", "odd"]),
+            "physical_host": TEXTS,
+            "boot_id": st.sampled_from(["", "a", "b"]),
+            "time": st.sampled_from(["2026-11-21T12:00:00Z", "2000-01-01T00:00:00Z", "2099-12-31T23:59:59.9Z"]),
+        }
+    ),
+)
+
+
+@given(st.lists(RESULTS, max_size=20), st.booleans(), st.sampled_from([None, 0.0, 4e9]))
+def test_every_valid_result_can_be_reported(rows: list[dict[str, Any]], color: bool, now: float | None) -> None:
+    """Text and JSON come out, every node is in both, and a failure is never lost."""
+    loaded = {(row["node"], row["kind"]): Loaded(found, found.seconds, text(row), "f") for row in rows
+              for found in [validated(row)]}  # fmt: skip
+    wishes = Wishes(expect=("n1", "m1"), now=now, max_age_s=60.0 if now is not None else None)
+    assessment = assess(Gathered(loaded, (), len(rows), 0), wishes)
+    printed = Report(assessment, color=color).text()
+    answer = json.loads(json.dumps(as_json(assessment)))
+    assert {row["node"] for row in answer["nodes"]} == {node for node, _ in loaded} | {"n1", "m1"}
+    assert all(row["node"] in printed for row in answer["nodes"])
+    failed = {node for (node, _), each in loaded.items() if each.result.verdict == "fail"}
+    assert failed <= {row["node"] for row in answer["nodes"] if "failed" in row["states"]}
+    assert not answer["ok"]
 
 
 # ---------------------------------------------------------------- the text and the JSON agree
