@@ -137,3 +137,34 @@ def test_a_shared_folder_that_refuses_does_not_hold_the_checks(node: Healthy) ->
     code, output = node.health("quick")
     assert (code, "could not be copied to /sched/results" in output) == (0, True)
     assert node.reason()
+
+
+def test_a_run_reads_and_repairs_nothing(node: Healthy) -> None:
+    """What a check repairs on the quiet stays broken in the end: clocks and persistence belong to misc_ndv4."""
+    node.set_gpus([row.replace("Enabled", "Disabled").replace("1410, 1410", "1410, 1095") for row in node.rows])
+    before = {path: entry for path, entry in node.files().items() if not path.startswith(("var/", "run/"))}
+    assert node.quick()["verdict"] == "warn"
+    assert all("--query" in call or "nvlink --status" in call for call in node.calls("nvidia-smi"))
+    assert {path: entry for path, entry in node.files().items() if not path.startswith(("var/", "run/"))} == before
+
+
+def test_an_epilog_starts_nothing_that_disturbs_another_job(node: Healthy) -> None:
+    for tool in ("nvbandwidth", "mpirun", "ib_write_bw", "dcgmi"):
+        node.fake(tool, "exit 0")
+    assert node.health("epilog")[0] == 0
+    assert [call for tool in ("nvbandwidth", "mpirun", "ib_write_bw", "dcgmi") for call in node.calls(tool)] == []
+
+
+def test_run_folders_come_back_after_a_reboot(node: Healthy) -> None:
+    """/run is empty after every boot."""
+    node.quick()
+    for path in sorted((node.root / "run").rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    (node.root / "run").rmdir()
+    assert node.quick()["verdict"] == "pass"
+
+
+@pytest.mark.parametrize("kind", ["nfs", "nfs4", "lustre", "fuse.blobfuse2"])
+def test_the_type_of_a_shared_file_system_does_not_matter(node: Healthy, kind: str) -> None:
+    node.write("proc/mounts", f"fs /sched {kind} rw 0 0\nfs /shared {kind} rw 0 0\n")
+    assert node.quick()["verdict"] == "pass"

@@ -93,8 +93,9 @@ CONF
 checks_of() {
     local size kind line source wanted="${SIZE}"
     if ! has_figures; then wanted=unknown; fi
+    # shellcheck disable=SC2016 # the engine expands it
     printf '%s\n' "# Written by CycleForge (slurm_nhc) for ${SIZE}. Figures have their unit in the name; null: nobody published one." \
-        "* || . ${TARGET}/checks.sh"
+        '* || . "${CYCLEFORGE_CHECKS:-/opt/cycleforge/slurm_nhc/checks.sh}"'
     if [[ -n "${2:-}" ]]; then printf '# of this cluster\n* || cycleforge %s\n' "$2"; fi
     while IFS=$'\t' read -r size kind line source; do
         if [[ "${kind}" == "$1" && ("${size}" == '*' || "${size}" == "${wanted}") ]]; then
