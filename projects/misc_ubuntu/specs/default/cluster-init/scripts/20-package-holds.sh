@@ -8,41 +8,47 @@ readonly KERNEL_DEB='^linux-(image|headers|modules|modules-extra|azure|tools|clo
 readonly DRIVER_DEB='^(nvidia-(driver|dkms|kernel|utils|fabricmanager|imex).*|libnvidia-.*|cuda-drivers.*|mlnx-ofed-.*|doca-ofed.*|amlfs-lustre-client-.*)$'
 readonly EL_PATTERNS=(kernel kernel-core 'kernel-modules*' 'nvidia-driver*' 'kmod-nvidia*' 'mlnx-ofa_kernel*' 'amlfs-lustre-client*')
 
-# Package names that the attribute adds, as an anchored expression; empty when there are none.
-extra_expression() {
-    local names
-    local -a parts=()
+# Package names that the attribute adds, in EXTRA.
+declare -a EXTRA=()
+read_extra() {
     cf_attribute cycleforge.packages.hold ""
     if [[ ! "${REPLY}" =~ ^[A-Za-z0-9\ ,.+_:*-]*$ ]]; then
-        cf_die "attribute cycleforge.packages.hold is '${REPLY}', expected package names separated by spaces or commas"
+        cf_die "attribute cycleforge.packages.hold is '${REPLY}', expected package names separated by spaces or commas" "" \
+            "correct it in the definition and build again"
     fi
-    names="${REPLY//,/ }"
+    read -r -a EXTRA <<<"${REPLY//,/ }"
+}
+
+# EXTRA as one anchored expression in REPLY; empty when there is none.
+extra_expression() {
+    local names="${EXTRA[*]}"
     names="${names//./\\.}"
     names="${names//+/\\+}"
     names="${names//\*/.*}"
-    read -r -a parts <<<"${names}"
-    REPLY=""
-    if ((${#parts[@]} > 0)); then
-        REPLY="^($(IFS='|' && echo "${parts[*]}"))$"
-    fi
+    REPLY="${names:+^(${names// /|})\$}"
 }
 
 # Holding needs the package lock; somebody else's transaction may run for a while.
 hold_packages() { apt-mark hold "$@" >/dev/null; }
 
 hold_deb() {
-    local name status extra
+    local name status extra marked installed
     local -a wanted=()
     local -A held=()
     extra_expression
     extra="${REPLY}"
-    while read -r name; do held["${name}"]=1; done < <(apt-mark showhold)
+    # Read completely first: a list that could not be had must not look like an empty one.
+    marked="$(apt-mark showhold)"
+    installed="$(dpkg-query --show --showformat '${db:Status-Abbrev} ${Package}\n')"
+    while read -r name; do
+        if [[ -n "${name}" ]]; then held["${name%%:*}"]=1; fi
+    done <<<"${marked}"
     while read -r status name; do
         if [[ "${status}" == ?i* && -z "${held[${name}]:-}" ]] &&
             [[ "${name}" =~ ${KERNEL_DEB} || "${name}" =~ ${DRIVER_DEB} || (-n "${extra}" && "${name}" =~ ${extra}) ]]; then
             wanted+=("${name}")
         fi
-    done < <(dpkg-query --show --showformat '${db:Status-Abbrev} ${Package}\n')
+    done <<<"${installed}"
     if ((${#wanted[@]} > 0)); then
         cf_attribute_int cycleforge.apt.wait_s 300 0 3600
         cf_wait_for "${REPLY}" hold_packages "${wanted[@]}" ||
@@ -56,15 +62,13 @@ hold_deb() {
 exclude_el() {
     local -r conf="${CF_ROOT}/etc/dnf/dnf.conf"
     local present pattern line content
-    local -a missing=() extra=()
+    local -a missing=()
     if [[ ! -r "${conf}" ]]; then
         cf_outcome "no dnf.conf"
         return
     fi
-    cf_attribute cycleforge.packages.hold ""
-    read -r -a extra <<<"${REPLY//,/ }"
     present=" $(sed -n -E 's/^(exclude|excludepkgs)[[:space:]]*=[[:space:]]*//p' "${conf}" | tr ',\n' '  ') "
-    for pattern in "${EL_PATTERNS[@]}" "${extra[@]}"; do
+    for pattern in "${EL_PATTERNS[@]}" "${EXTRA[@]}"; do
         if [[ "${present}" != *" ${pattern} "* ]]; then missing+=("${pattern}"); fi
     done
     if ((${#missing[@]} > 0)); then
@@ -86,6 +90,7 @@ main() {
         cf_log "package holds: off by cycleforge.packages.hold_kernel"
         return
     fi
+    read_extra
     cf_os
     case "${REPLY}" in
         ubuntu*) cf_step "package holds" hold_deb ;;
