@@ -22,7 +22,7 @@ BOOT_S = 60
 
 @contextmanager
 def booted_machine(
-    root: Path,
+    base: Path,
     *layers: Path,
     name: str = "node-1",
     binds: Sequence[Bind] = (),
@@ -31,13 +31,18 @@ def booted_machine(
 ) -> Iterator[Machine]:
     """A machine that has reached multi-user.target. `capability` as of `systemd-nspawn --capability`."""
     needs("unshare", "nsenter", "mount", "ip", "systemd-nspawn")
-    lower = [*reversed(layers), root]
+    lower = [*reversed(layers), base]
     environment = {"CGROUPS": " ".join(map(str, _control_groups())), "CAPABILITY": capability}
     with held("booted", lower, name, binds, network, environment) as (holder, folder):
         (shell,) = children(holder)
         leader = _wait_until_booted(shell, name)
-        enter = ["nsenter", f"--target={leader}", "--all", "--"]
-        yield Machine(name, leader, Path(f"/proc/{shell}/root{folder}"), lower, enter)
+        # Its root as it sees it itself: /run, /tmp and /dev are its own mounts.
+        root, upper = Path(f"/proc/{leader}/root"), Path(f"/proc/{shell}/root{folder}/u")
+        yield Machine(name, leader, root, upper, lower, _enter(leader))
+
+
+def _enter(leader: int) -> list[str]:
+    return ["nsenter", f"--target={leader}", "--all", "--"]
 
 
 def _wait_until_booted(shell: int, name: str) -> int:
@@ -46,7 +51,7 @@ def _wait_until_booted(shell: int, name: str) -> int:
     while time.monotonic() < deadline:
         with suppress(FileNotFoundError, ProcessLookupError, IndexError):
             leader = children(children(shell)[0])[0]
-            machine = Machine(name, leader, Path(), (), ["nsenter", f"--target={leader}", "--all", "--"])
+            machine = Machine(name, leader, Path(), Path(), (), _enter(leader))
             if machine.run("systemctl is-active --quiet multi-user.target").code == 0:
                 return leader
         time.sleep(0.05)

@@ -59,11 +59,14 @@ class Entry:
 
 
 class Machine:
-    """A running machine; `pid` is a process of the host that lives in its namespaces."""
+    """A running machine. `pid` is a process of the host in its namespaces, `root` and `upper` (what was changed) are
+    its root and its layer as the host reaches them, `enter` is the command that enters it.
+    """
 
-    def __init__(self, name: str, pid: int, folder: Path, lower: Sequence[Path], enter: Sequence[str]) -> None:
-        self.name, self.pid = name, pid
-        self.root, self.upper = folder / "m", folder / "u"
+    def __init__(
+        self, name: str, pid: int, root: Path, upper: Path, lower: Sequence[Path], enter: Sequence[str]
+    ) -> None:
+        self.name, self.pid, self.root, self.upper = name, pid, root, upper
         self._lower, self._enter = tuple(lower), tuple(enter)
 
     def command(self, *words: str, environment: Mapping[str, str] | None = None) -> list[str]:
@@ -127,26 +130,31 @@ class Machine:
         target.write_bytes(text.encode() if isinstance(text, str) else text)
         target.chmod(mode)
 
-    def changes(self) -> dict[str, Entry]:
-        """Exactly what differs from the root below: created, changed and removed files, folders and links.
+    def changes(self, *, since_root: bool = False) -> dict[str, Entry]:
+        """Exactly what differs from the layers below, or from the lowest one: created, changed and removed files,
+        folders and links.
 
         /run, /tmp, /dev, /proc and /sys are not of the root and never appear.
         """
-        found = {}
-        for path in sorted(self.upper.rglob("*")):
-            name = str(path.relative_to(self.upper))
-            entry = _entry(path)
-            if entry.kind != "gone" and entry == self._below(name):
-                continue
-            found[name] = entry
-        return found
+        above, below = (
+            ([self.upper, *self._lower[:-1]], self._lower[-1:]) if since_root else ([self.upper], self._lower)
+        )
+        found: dict[str, Entry] = {}
+        for layer in above:
+            for path in layer.rglob("*"):
+                found.setdefault(str(path.relative_to(layer)), _entry(path))
+        return {name: entry for name, entry in sorted(found.items()) if entry != _first(below, name)}
 
-    def _below(self, name: str) -> Entry | None:
-        for layer in self._lower:
-            path = layer / name
-            if path.is_symlink() or path.exists():
-                return _entry(path)
-        return None
+
+GONE = Entry("gone")
+
+
+def _first(layers: Sequence[Path], name: str) -> Entry:
+    for layer in layers:
+        path = layer / name
+        if path.is_symlink() or path.exists():
+            return _entry(path)
+    return GONE
 
 
 def _entry(path: Path) -> Entry:
@@ -160,7 +168,7 @@ def _entry(path: Path) -> Entry:
     if stat.S_ISLNK(status.st_mode):
         return Entry("link", 0, owner, str(path.readlink()).encode())
     if stat.S_ISCHR(status.st_mode) and status.st_rdev == 0:
-        return Entry("gone")
+        return GONE
     return Entry("other", mode, owner, str(status.st_rdev).encode())
 
 
@@ -193,7 +201,8 @@ def overlay_machine(
         (pid,) = children(holder)
         enter = ["nsenter", f"--target={pid}", "--mount", "--uts", "--ipc", "--net", "--pid", "--", "/usr/sbin/chroot",
                  f"{folder}/m"]  # fmt: skip
-        yield Machine(name, pid, Path(f"/proc/{pid}/root{folder}"), lower, enter)
+        outside = Path(f"/proc/{pid}/root{folder}")
+        yield Machine(name, pid, outside / "m", outside / "u", lower, enter)
 
 
 @contextmanager

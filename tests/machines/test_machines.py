@@ -19,13 +19,14 @@ SHELLCHECK = Path(sys.executable).parent / "shellcheck"
 def leftovers(folder: str) -> list[str]:
     """What the host still has of a machine: its folder, mounts and control groups."""
     mounts = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if folder in line]
-    groups = [str(path) for path in Path("/sys/fs/cgroup").rglob(Path(folder).name)]
+    top = Path("/sys/fs/cgroup")
+    groups = [str(path) for path in (top, *top.iterdir()) if (path / Path(folder).name).exists()]
     return mounts + groups + ([folder] if Path(folder).exists() else [])
 
 
 def folder_of(machine: Machine) -> str:
     """The machine's folder as the host names it."""
-    return f"/tmp/{machine.root.parent.name}"
+    return f"/tmp/{machine.upper.parent.name}"
 
 
 def test_shellcheck_accepts_the_scripts_of_the_machines() -> None:
@@ -112,7 +113,7 @@ import sys, time
 from tests.machines.booted import booted_machine
 from tests.machines.roots import node_root
 with booted_machine(node_root()) as machine:
-    print(machine.pid, machine.root.parent.name, flush=True)
+    print(machine.pid, machine.upper.parent.name, flush=True)
     time.sleep(600)
 """
 

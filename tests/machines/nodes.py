@@ -1,0 +1,92 @@
+"""Nodes ready for a converge, and how two of them are compared."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tests.machines import images
+from tests.machines.agent import FAKES, HOME, ORDER, SPECS, Agent, Ran, Script
+from tests.machines.images import NodeKind
+from tests.machines.overlay import Entry, Machine, overlay_machine
+from tests.machines.roots import node_root
+
+# Of the agent, of our imitations, of apt and of daemons: not what a script of ours leaves.
+NOT_COMPARED = re.compile(
+    rf"{HOME[1:]}/logs|{SPECS[1:]}/(?!\.run)|var/lib/faked/(calls|journal)|var/(cache|lib)/apt|var/log|var/tmp"
+)
+# Results of a measurement: each has its own time.
+MEASURED = re.compile(r"var/lib/cycleforge/health/")
+QUICK = {"CYCLEFORGE_POLL_S": "0.02"}
+"""For scripts: look again after 20 ms instead of seconds."""
+
+SLURM_UNIT = re.compile(r"\b(slurmd|slurmctld|slurmdbd|slurmrestd|munge)(\.service)?\b")
+ACTS = re.compile(r"^systemctl .*\b(start|restart|try-restart|(?<!-)reload|stop|enable|disable|mask|unmask|--now)\b")
+RESTARTS = re.compile(r"^systemctl .*\b(start|restart|try-restart|try-reload-or-restart|(?<!-)reload|stop|--now)\b")
+
+
+@dataclass(frozen=True)
+class Kill:
+    """The n-th command of a step, at which the script's process group is ended."""
+
+    step: str
+    at: int
+
+    def environment(self) -> dict[str, str]:
+        """Variables that make every Bash of the script watch for it."""
+        return {"BASH_ENV": f"{FAKED}/kill.sh", "KILL_STEP": self.step, "KILL_AT": str(self.at)}
+
+    def __str__(self) -> str:
+        return f"command {self.at} of step '{self.step}'"
+
+
+FAKED = "/var/lib/faked"
+
+
+@contextmanager
+def node(kind: NodeKind, layer: Path | None = None) -> Iterator[tuple[Machine, Agent]]:
+    """A node without systemd, with our projects assigned; on a saved layer it is the same node after a power cut."""
+    with overlay_machine(node_root(), *([layer] if layer else [])) as machine:
+        images.power_on(machine, kind)
+        if layer is None:
+            images.prepare(machine, kind)
+            images.without_systemd(machine, kind)
+            machine.write(f"{FAKED}/kill.sh", (FAKES / "kill.sh").read_text())
+        agent = Agent(machine, kind.attributes())
+        agent.assign(*ORDER, downloaded=layer is not None)
+        yield machine, agent
+
+
+def state(machine: Machine) -> dict[str, Entry]:
+    """What a converge has made of the root, without logs and without what carries a time."""
+    return {
+        name: replace(entry, content=b"") if MEASURED.match(name) else entry
+        for name, entry in machine.changes(since_root=True).items()
+        if not NOT_COMPARED.match(name)
+    }
+
+
+def commands_per_step(agent: Agent, script: Script) -> tuple[Ran, dict[str, int]]:
+    """Run a script and count the commands of each of its steps, those of scripts that it runs included."""
+    count = f"{FAKED}/count"
+    agent.machine.write(count, "")
+    ran = agent.run(script, BASH_ENV=f"{FAKED}/kill.sh", KILL_COUNT=count, **QUICK)
+    steps: dict[str, int] = {}
+    for line in agent.machine.read(count).splitlines():
+        number, step = line.split("\t")
+        steps[step] = max(int(number), steps.get(step, 0))
+    agent.machine.path(count).unlink()
+    return ran, steps
+
+
+def kills(script: Script, steps: Mapping[str, int]) -> list[Kill]:
+    """For each step: after its last command, and at one in the middle that depends on the names alone."""
+    found = []
+    for step, commands in steps.items():
+        chosen = {commands, random.Random(f"{script} {step}").randint(1, commands)}
+        found += [Kill(step, at) for at in sorted(chosen)]
+    return found

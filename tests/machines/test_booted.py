@@ -1,0 +1,91 @@
+"""The projects on nodes that really boot: systemctl, units, timers, the journal, apt, dpkg and needrestart are real."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.machines import images
+from tests.machines.agent import ORDER, Agent, Ran
+from tests.machines.booted import booted_machine
+from tests.machines.images import GPU_NODE, LOGIN, SCHEDULER, NodeKind
+from tests.machines.nodes import QUICK
+from tests.machines.overlay import Machine, overlay_machine, saved
+from tests.machines.roots import node_root
+
+KNOWN_FAILED = {"nvmf-autoconnect.service"}
+"""Of the image: it cannot work in a container."""
+
+
+@contextmanager
+def booted_node(kind: NodeKind, **files: str) -> Iterator[tuple[Machine, Agent]]:
+    """A booted node with our projects assigned; `files` are written into the image before it boots."""
+    with overlay_machine(node_root()) as image:
+        images.prepare(image, kind)
+        # chronyd runs without touching the clock, which is the host's.
+        image.write("/etc/default/chrony", 'DAEMON_OPTS="-x"\n')
+        image.write("/etc/systemd/system/chrony.service.d/container.conf", "[Unit]\nConditionCapability=\n")
+        for path, text in files.items():
+            image.write(path, text)
+        with saved(image) as layer, booted_machine(node_root(), layer) as machine:
+            images.power_on(machine, kind)
+            agent = Agent(machine, kind.attributes())
+            agent.assign(*ORDER)
+            yield machine, agent
+
+
+def converge(agent: Agent, project: str = "") -> dict[str, Ran]:
+    """Run all scripts, or those of one project, to the end; each by its name."""
+    done = {}
+    for script in agent.scripts:
+        if project in ("", script.project):
+            ran = agent.run(script, **QUICK)
+            assert ran.code == 0, f"{script} ended with {ran.code}:\n{ran.output}"
+            done[str(script)] = ran
+    return done
+
+
+def runs(machine: Machine) -> dict[str, str]:
+    """The invocation of every unit that is active: another one means that it was started again."""
+    names = machine.ok("systemctl list-units --state=active --plain --no-legend --all | cut -d ' ' -f 1").split()
+    shown = machine.ok('systemctl show --property=Id,InvocationID -- "$@"', *names)
+    return dict(re.findall(r"Id=(\S+)\nInvocationID=(\w+)", shown))
+
+
+@pytest.mark.parametrize("kind", [SCHEDULER, LOGIN, GPU_NODE], ids=["scheduler", "login", "gpu"])
+def test_two_converges_with_real_units(kind: NodeKind) -> None:
+    with booted_node(kind) as (machine, agent):
+        converge(agent)
+        before = runs(machine)
+        agent.forget_markers()
+        converge(agent)
+        assert {unit: before[unit] for unit in before.keys() & runs(machine).keys()} == {
+            unit: started for unit, started in runs(machine).items() if unit in before
+        }
+        ours = machine.ok("cd /etc/systemd/system; ls -d cycleforge-*").split()
+        assert ours or kind.role != "execute"
+        if ours:
+            assert machine.run('systemd-analyze verify "$@" 2>&1 | grep cycleforge', *ours).output == ""
+        failed = machine.ok("systemctl list-units --failed --plain --no-legend | cut -d ' ' -f 1").split()
+        assert set(failed) <= KNOWN_FAILED
+        # Slurm's daemons start after all cluster-init, by somebody else.
+        daemons = "slurmd.service slurmctld.service munge.service"
+        assert machine.run(f"systemctl is-active {daemons}").output.split() == ["inactive"] * 3
+        assert machine.run(f"systemctl is-enabled {daemons}").output.split() == ["disabled"] * 3
+        assert "-- No entries --" in machine.ok("journalctl --no-pager -u slurmd -u slurmctld -u munge")
+
+
+def test_what_our_units_promise_to_slurmd() -> None:
+    with booted_node(GPU_NODE) as (machine, agent):
+        converge(agent)
+        shown = machine.ok("systemctl show slurmd --property=After,Wants,RequiresMountsFor,LimitNOFILE,LimitMEMLOCK")
+        slurmd = dict(line.split("=", 1) for line in shown.splitlines())
+        units = machine.ok("cd /etc/systemd/system; ls -d cycleforge-*.service").split()
+        at_boot = [unit for unit in units if machine.run(f"systemctl is-enabled {unit}").output == "enabled\n"]
+        assert at_boot
+        assert set(at_boot) <= set(slurmd["After"].split())
+        assert (slurmd["LimitNOFILE"], slurmd["LimitMEMLOCK"]) == ("1048576", "infinity")
+        assert "/sched" in slurmd["RequiresMountsFor"]

@@ -1,0 +1,101 @@
+"""All four projects from start to end on a disposable node, as CycleCloud's agent runs them, twice, and after kills.
+
+systemd does not run here, an imitation answers for it; `test_booted.py` has the real one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from tests.machines.agent import ORDER, Agent, Script
+from tests.machines.images import (
+    ALMA_8,
+    ALMA_9,
+    CPU_NODE,
+    GPU_NODE,
+    LOGIN,
+    NOT_DURING_CONVERGE,
+    SCHEDULER,
+    UBUNTU_24,
+    UNKNOWN,
+    NodeKind,
+    calls,
+)
+from tests.machines.nodes import ACTS, QUICK, RESTARTS, SLURM_UNIT, commands_per_step, kills, node, state
+from tests.machines.overlay import Machine, differences, saved
+
+KINDS = {
+    "scheduler": SCHEDULER,
+    "login": replace(LOGIN, system=UBUNTU_24),
+    "gpu": GPU_NODE,
+    "gpu-alma8": replace(GPU_NODE, system=ALMA_8),
+    "cpu-alma9": replace(CPU_NODE, system=ALMA_9),
+    "unknown-system": replace(GPU_NODE, system=UNKNOWN),
+    "unknown-size": replace(GPU_NODE, vm_size="Standard_ND1024_v9"),
+}
+REPORTED = {"unknown-system": "opensuse-leap-15.6", "unknown-size": "standard_nd1024_v9"}
+"""What a warning must name."""
+
+
+def converge(agent: Agent) -> Iterator[str]:
+    """Run everything to the end, looking again quickly; the output of each script."""
+    for script in agent.scripts:
+        ran = agent.run(script, **QUICK)
+        assert ran.code == 0, f"{script} ended with {ran.code}:\n{ran.output}"
+        yield ran.output
+
+
+def forget_calls(machine: Machine) -> None:
+    machine.write("/var/lib/faked/calls", "")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_second_converge_changes_and_restarts_nothing(name: str) -> None:
+    with node(KINDS[name]) as (machine, agent):
+        output = "".join(converge(agent))
+        assert name not in REPORTED or [line for line in agent.warnings() if REPORTED[name] in line]
+        first = state(machine)
+        assert [call for call in calls(machine) if call.split()[0] in NOT_DURING_CONVERGE] == []
+        assert [call for call in calls(machine) if ACTS.match(call) and SLURM_UNIT.search(call)] == []
+        assert "in this imitation" not in output
+        forget_calls(machine)
+        inodes = {name: machine.path(f"/{name}").lstat().st_ino for name in first if first[name].kind == "file"}
+        agent.forget_markers()
+        list(converge(agent))
+        assert differences(first, state(machine)) == []
+        assert [call for call in calls(machine) if RESTARTS.match(call)] == []
+        rewritten = [name for name, inode in inodes.items() if machine.path(f"/{name}").lstat().st_ino != inode]
+        assert [name for name in rewritten if not name.startswith(("mnt/", "var/lib/cycleforge/health/"))] == []
+
+
+def check_kills(agent: Agent, kind: NodeKind, scripts: list[Script]) -> int:
+    """Each script of the list in turn, killed at each of its steps and run again; how many kills there were."""
+    done = 0
+    for script in scripts:
+        with saved(agent.machine) as before:
+            ran, steps = commands_per_step(agent, script)
+            assert ran.code == 0, ran.output
+            expected = state(agent.machine)
+            for kill in kills(script, steps):
+                with node(kind, before) as (machine, other):
+                    killed = other.run(script, **QUICK, **kill.environment())
+                    assert killed.code == -9, f"{script} was to be killed at {kill}:\n{killed.output}"
+                    assert not other.is_done(script)
+                    again = other.run(script, **QUICK)
+                    assert again.code == 0, f"{script} after a kill at {kill}:\n{again.output}"
+                    assert differences(expected, state(machine)) == [], f"{script} killed at {kill}"
+                    done += 1
+    return done
+
+
+@pytest.mark.parametrize("project", ORDER)
+def test_a_gpu_node_that_is_killed_at_any_step_ends_the_same(project: str) -> None:
+    with node(GPU_NODE) as (_, agent):
+        before = ORDER[: ORDER.index(project)]
+        for script in agent.scripts:
+            if script.project in before:
+                assert agent.run(script, **QUICK).code == 0
+        assert check_kills(agent, GPU_NODE, [script for script in agent.scripts if script.project == project]) > 10
