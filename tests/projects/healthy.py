@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from tests.projects.node import A100, H100, Node
@@ -105,9 +110,31 @@ esac""",
         return file.read_text() if file.exists() else ""
 
 
-def healthy(node: Node, size: str = A100) -> Healthy:
+@cache
+def _template(size: str) -> tempfile.TemporaryDirectory[str]:
+    """A converged node of this size, made once and copied for each test: nothing in it names its own folder."""
+    folder = tempfile.TemporaryDirectory(prefix="healthy-")
+    atexit.register(folder.cleanup)
+    _install(_as_healthy(Node(Path(folder.name), "slurm_nhc")), size)
+    return folder
+
+
+def _as_healthy(node: Node) -> Healthy:
     made = Healthy.__new__(Healthy)
     made.__dict__ = node.__dict__
+    made.rows = [GOOD_GPU.format(i=place) for place in range(8)]
+    return made
+
+
+def healthy(node: Node, size: str = A100) -> Healthy:
+    """Turn a fresh node into a healthy one of this size."""
+    shutil.rmtree(node.folder)
+    shutil.copytree(_template(size).name, node.folder, symlinks=True)
+    return _as_healthy(node)
+
+
+def _install(made: Healthy, size: str) -> None:
+    """Everything as a healthy node shows it, and the project's converge."""
     made.vm_size(size)
     made.attribute("cycleforge.mounts", "/sched /shared")
     made.attribute("cycleforge.health.deep_s", "0")
@@ -130,8 +157,6 @@ def healthy(node: Node, size: str = A100) -> Healthy:
     for tool in ("mkdir", "pgrep", "pkill", "setsid", "tar"):
         if not (made.bin / tool).exists():
             made.link(tool)
-    made.rows = [GOOD_GPU.format(i=place) for place in range(8)]
     made.set_gpus(made.rows)
     made.ok("20-health.sh")
     made.forget()
-    return made
