@@ -6,6 +6,8 @@ and settings of the other; what scripts of ours look at is there as on the real 
 
 from __future__ import annotations
 
+import os
+import stat
 from dataclasses import dataclass
 from typing import Literal
 
@@ -113,14 +115,14 @@ def without_systemd(machine: Machine, kind: NodeKind) -> None:
 
 def power_on(machine: Machine, kind: NodeKind) -> None:
     """What is in no file and has to be made whenever the machine starts: device files, kernel settings of its own."""
-    for setting in ("kernel/core_pattern", "fs/suid_dumpable"):
-        machine.ok(
-            'own="/run/faked/$1" real="/proc/sys/$1"; mkdir -p "${own%/*}"; cat "${real}" >"${own}"; '
-            'mount --bind "${own}" "${real}"',
-            setting,
-        )
+    machine.ok(
+        "for setting; do own=/run/faked/$setting; mkdir -p ${own%/*}; cat /proc/sys/$setting >$own; "
+        "mount --bind $own /proc/sys/$setting; done",
+        "kernel/core_pattern", "fs/suid_dumpable",
+    )  # fmt: skip
     if kind.gpus:
-        machine.ok("for name in nvidia{0..7} nvidiactl; do mknod -m 666 /dev/$name c 1 3; done")
+        for name in ("nvidiactl", *(f"nvidia{number}" for number in range(8))):
+            os.mknod(machine.path(f"/dev/{name}"), stat.S_IFCHR | 0o666, os.makedev(1, 3))
 
 
 def calls(machine: Machine, start: str = "") -> list[str]:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from tests.machines import images
 from tests.machines.agent import FAKES, HOME, ORDER, SPECS, Agent, Ran, Script
+from tests.machines.booted import booted_machine
 from tests.machines.images import NodeKind
-from tests.machines.overlay import Entry, Machine, overlay_machine
+from tests.machines.overlay import Entry, Machine, overlay_machine, saved
 from tests.machines.roots import node_root
 
 # Of the agent, of our imitations, of apt and of daemons: not what a script of ours leaves.
@@ -59,6 +60,48 @@ def node(kind: NodeKind, layer: Path | None = None) -> Iterator[tuple[Machine, A
         agent = Agent(machine, kind.attributes())
         agent.assign(*ORDER, downloaded=layer is not None)
         yield machine, agent
+
+
+@contextmanager
+def booted_node(kind: NodeKind, files: Mapping[str, str] | None = None) -> Iterator[tuple[Machine, Agent]]:
+    """A node with a real systemd and our projects assigned; `files` are written into the image before it boots."""
+    with booted_image(kind, files) as image, booted_on(kind, image) as node:
+        yield node
+
+
+@contextmanager
+def booted_image(kind: NodeKind, files: Mapping[str, str] | None = None) -> Iterator[Path]:
+    """The layer of such a node before its first boot."""
+    with overlay_machine(node_root()) as machine:
+        images.prepare(machine, kind)
+        # chronyd runs without touching the clock, which is the host's.
+        machine.write("/etc/default/chrony", 'DAEMON_OPTS="-x"\n')
+        machine.write("/etc/systemd/system/chrony.service.d/container.conf", "[Unit]\nConditionCapability=\n")
+        for path, text in (files or {}).items():
+            machine.write(path, text)
+        with saved(machine) as layer:
+            yield layer
+
+
+@contextmanager
+def booted_on(kind: NodeKind, *layers: Path) -> Iterator[tuple[Machine, Agent]]:
+    """Boot a node on saved layers; with more than one it is its second boot."""
+    with booted_machine(node_root(), *layers) as machine:
+        images.power_on(machine, kind)
+        agent = Agent(machine, kind.attributes())
+        agent.assign(*ORDER, downloaded=len(layers) > 1)
+        yield machine, agent
+
+
+def run_to_the_end(agent: Agent, project: str = "") -> dict[str, Ran]:
+    """Run all scripts, or those of one project, whatever their markers say; each by its name. None may fail."""
+    done = {}
+    for script in agent.scripts:
+        if project in ("", script.project):
+            ran = agent.run(script, **QUICK)
+            assert ran.code == 0, f"{script} ended with {ran.code}:\n{ran.output}"
+            done[str(script)] = ran
+    return done
 
 
 def state(machine: Machine) -> dict[str, Entry]:

@@ -3,49 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
-from tests.machines import images
-from tests.machines.agent import ORDER, Agent, Ran
-from tests.machines.booted import booted_machine
 from tests.machines.images import GPU_NODE, LOGIN, SCHEDULER, NodeKind
-from tests.machines.nodes import QUICK
-from tests.machines.overlay import Machine, overlay_machine, saved
-from tests.machines.roots import node_root
+from tests.machines.nodes import booted_node, run_to_the_end
+from tests.machines.overlay import Machine
 
 KNOWN_FAILED = {"nvmf-autoconnect.service"}
 """Of the image: it cannot work in a container."""
-
-
-@contextmanager
-def booted_node(kind: NodeKind, **files: str) -> Iterator[tuple[Machine, Agent]]:
-    """A booted node with our projects assigned; `files` are written into the image before it boots."""
-    with overlay_machine(node_root()) as image:
-        images.prepare(image, kind)
-        # chronyd runs without touching the clock, which is the host's.
-        image.write("/etc/default/chrony", 'DAEMON_OPTS="-x"\n')
-        image.write("/etc/systemd/system/chrony.service.d/container.conf", "[Unit]\nConditionCapability=\n")
-        for path, text in files.items():
-            image.write(path, text)
-        with saved(image) as layer, booted_machine(node_root(), layer) as machine:
-            images.power_on(machine, kind)
-            agent = Agent(machine, kind.attributes())
-            agent.assign(*ORDER)
-            yield machine, agent
-
-
-def converge(agent: Agent, project: str = "") -> dict[str, Ran]:
-    """Run all scripts, or those of one project, to the end; each by its name."""
-    done = {}
-    for script in agent.scripts:
-        if project in ("", script.project):
-            ran = agent.run(script, **QUICK)
-            assert ran.code == 0, f"{script} ended with {ran.code}:\n{ran.output}"
-            done[str(script)] = ran
-    return done
 
 
 def runs(machine: Machine) -> dict[str, str]:
@@ -58,10 +24,10 @@ def runs(machine: Machine) -> dict[str, str]:
 @pytest.mark.parametrize("kind", [SCHEDULER, LOGIN, GPU_NODE], ids=["scheduler", "login", "gpu"])
 def test_two_converges_with_real_units(kind: NodeKind) -> None:
     with booted_node(kind) as (machine, agent):
-        converge(agent)
+        run_to_the_end(agent)
         before = runs(machine)
         agent.forget_markers()
-        converge(agent)
+        run_to_the_end(agent)
         assert {unit: before[unit] for unit in before.keys() & runs(machine).keys()} == {
             unit: started for unit, started in runs(machine).items() if unit in before
         }
@@ -80,7 +46,7 @@ def test_two_converges_with_real_units(kind: NodeKind) -> None:
 
 def test_what_our_units_promise_to_slurmd() -> None:
     with booted_node(GPU_NODE) as (machine, agent):
-        converge(agent)
+        run_to_the_end(agent)
         shown = machine.ok("systemctl show slurmd --property=After,Wants,RequiresMountsFor,LimitNOFILE,LimitMEMLOCK")
         slurmd = dict(line.split("=", 1) for line in shown.splitlines())
         units = machine.ok("cd /etc/systemd/system; ls -d cycleforge-*.service").split()

@@ -5,7 +5,6 @@ systemd does not run here, an imitation answers for it; `test_booted.py` has the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -24,7 +23,17 @@ from tests.machines.images import (
     NodeKind,
     calls,
 )
-from tests.machines.nodes import ACTS, QUICK, RESTARTS, SLURM_UNIT, commands_per_step, kills, node, state
+from tests.machines.nodes import (
+    ACTS,
+    QUICK,
+    RESTARTS,
+    SLURM_UNIT,
+    commands_per_step,
+    kills,
+    node,
+    run_to_the_end,
+    state,
+)
 from tests.machines.overlay import Machine, differences, saved
 
 KINDS = {
@@ -40,14 +49,6 @@ REPORTED = {"unknown-system": "opensuse-leap-15.6", "unknown-size": "standard_nd
 """What a warning must name."""
 
 
-def converge(agent: Agent) -> Iterator[str]:
-    """Run everything to the end, looking again quickly; the output of each script."""
-    for script in agent.scripts:
-        ran = agent.run(script, **QUICK)
-        assert ran.code == 0, f"{script} ended with {ran.code}:\n{ran.output}"
-        yield ran.output
-
-
 def forget_calls(machine: Machine) -> None:
     machine.write("/var/lib/faked/calls", "")
 
@@ -55,7 +56,7 @@ def forget_calls(machine: Machine) -> None:
 @pytest.mark.parametrize("name", KINDS)
 def test_a_second_converge_changes_and_restarts_nothing(name: str) -> None:
     with node(KINDS[name]) as (machine, agent):
-        output = "".join(converge(agent))
+        output = "".join(ran.output for ran in run_to_the_end(agent).values())
         assert name not in REPORTED or [line for line in agent.warnings() if REPORTED[name] in line]
         first = state(machine)
         assert [call for call in calls(machine) if call.split()[0] in NOT_DURING_CONVERGE] == []
@@ -64,7 +65,7 @@ def test_a_second_converge_changes_and_restarts_nothing(name: str) -> None:
         forget_calls(machine)
         inodes = {name: machine.path(f"/{name}").lstat().st_ino for name in first if first[name].kind == "file"}
         agent.forget_markers()
-        list(converge(agent))
+        run_to_the_end(agent)
         assert differences(first, state(machine)) == []
         assert [call for call in calls(machine) if RESTARTS.match(call)] == []
         rewritten = [name for name, inode in inodes.items() if machine.path(f"/{name}").lstat().st_ino != inode]
@@ -91,11 +92,17 @@ def check_kills(agent: Agent, kind: NodeKind, scripts: list[Script]) -> int:
     return done
 
 
-@pytest.mark.parametrize("project", ORDER)
-def test_a_gpu_node_that_is_killed_at_any_step_ends_the_same(project: str) -> None:
-    with node(GPU_NODE) as (_, agent):
-        before = ORDER[: ORDER.index(project)]
-        for script in agent.scripts:
-            if script.project in before:
-                assert agent.run(script, **QUICK).code == 0
-        assert check_kills(agent, GPU_NODE, [script for script in agent.scripts if script.project == project]) > 10
+@pytest.mark.parametrize(
+    ("kind", "project"),
+    [
+        *((GPU_NODE, project) for project in ORDER),
+        (SCHEDULER, "slurm_nhc"),
+        (KINDS["cpu-alma9"], "misc_ubuntu"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else f"{value.role}-{value.system}",
+)
+def test_a_node_that_is_killed_at_any_step_ends_the_same(kind: NodeKind, project: str) -> None:
+    with node(kind) as (_, agent):
+        for name in ORDER[: ORDER.index(project)]:
+            run_to_the_end(agent, name)
+        assert check_kills(agent, kind, [script for script in agent.scripts if script.project == project]) > 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.machines.images import LOGIN
+from tests.machines.nodes import booted_node, run_to_the_end
 from tests.machines.overlay import Machine
-from tests.machines.test_booted import booted_node, converge
 
 APT_UNITS = "apt-daily.timer apt-daily-upgrade.timer apt-daily.service apt-daily-upgrade.service"
 KERNEL = """
@@ -40,7 +40,7 @@ def hold_lock(machine: Machine, seconds: float) -> None:
 def test_background_updates_are_off_for_good() -> None:
     with booted_node(LOGIN) as (machine, agent):
         assert "apt-daily" in machine.ok("systemctl list-timers")
-        output = converge(agent, "misc_ubuntu")["misc_ubuntu/10-automatic-updates.sh"].output
+        output = run_to_the_end(agent, "misc_ubuntu")["misc_ubuntu/10-automatic-updates.sh"].output
         assert "apt timers: 2 masked" in output
         assert machine.run(f"systemctl is-enabled {APT_UNITS} unattended-upgrades").output.split() == ["masked"] * 5
         assert "apt-daily" not in machine.ok("systemctl list-timers; systemctl list-units --failed")
@@ -57,10 +57,10 @@ def test_background_updates_are_off_for_good() -> None:
 def test_a_running_update_ends_by_itself() -> None:
     """It is not stopped in the middle, and the next one cannot start."""
     update = "[Service]\nExecStartPre=\nExecStart=\nExecStart=/bin/sh -c 'sleep 1.5; touch /run/updated'\n"
-    with booted_node(LOGIN, **{"/etc/systemd/system/apt-daily.service.d/slow.conf": update}) as (machine, agent):
+    with booted_node(LOGIN, {"/etc/systemd/system/apt-daily.service.d/slow.conf": update}) as (machine, agent):
         machine.ok("systemctl start --no-block apt-daily.service")
         machine.ok("until [[ $(systemctl is-active apt-daily.service) == activating ]]; do sleep 0.02; done")
-        output = converge(agent, "misc_ubuntu")["misc_ubuntu/10-automatic-updates.sh"].output
+        output = run_to_the_end(agent, "misc_ubuntu")["misc_ubuntu/10-automatic-updates.sh"].output
         assert "running update: no update is running" in output
         machine.ok("test -e /run/updated")
 
@@ -72,7 +72,7 @@ def test_the_package_lock_is_waited_for() -> None:
         machine.ok("dpkg --install /root/kernel-1.deb")
         assert machine.ok("apt-mark showhold") == ""
         hold_lock(machine, 1.2)
-        output = converge(agent, "misc_ubuntu")["misc_ubuntu/20-package-holds.sh"].output
+        output = run_to_the_end(agent, "misc_ubuntu")["misc_ubuntu/20-package-holds.sh"].output
         assert "1 newly held: linux-image-6.8.0-1030-azure" in output
         machine.ok("test -e /run/unlocked")
         assert machine.ok("apt-mark showhold") == "linux-image-6.8.0-1030-azure\n"
@@ -118,7 +118,7 @@ def test_needrestart_restarts_nothing_any_more() -> None:
         output = machine.ok(OUTDATED).splitlines()
         assert "systemctl restart napper.service" in "\n".join(output)
         assert output[0] != output[-1]
-        converge(agent, "misc_ubuntu")
+        run_to_the_end(agent, "misc_ubuntu")
         output = machine.ok(OUTDATED).splitlines()
         assert "eval /etc/needrestart/conf.d/99-cycleforge.conf" in "\n".join(output)
         assert output[0] == output[-1]
@@ -128,7 +128,7 @@ def test_logs_and_cores_are_bounded() -> None:
     with booted_node(LOGIN) as (machine, agent):
         agent.attribute("cycleforge.journal.max_mib", 64)
         machine.ok("useradd --create-home researcher")
-        converge(agent, "misc_ubuntu")
+        run_to_the_end(agent, "misc_ubuntu")
         assert "max 64.0M" in machine.ok(
             "journalctl --no-pager --unit systemd-journald | grep 'System Journal' | tail -n 1"
         )
@@ -149,7 +149,7 @@ def test_logs_and_cores_are_bounded() -> None:
 def test_a_kernel_that_takes_no_pattern_fails_no_node() -> None:
     with booted_node(LOGIN) as (machine, agent):
         machine.ok("umount /proc/sys/kernel/core_pattern /proc/sys/fs/suid_dumpable")
-        output = converge(agent, "misc_ubuntu")["misc_ubuntu/30-logs-and-cores.sh"].output
+        output = run_to_the_end(agent, "misc_ubuntu")["misc_ubuntu/30-logs-and-cores.sh"].output
         assert "it holds from the next boot on" in output
 
 
@@ -159,7 +159,7 @@ CONTAINER = "/etc/systemd/system/chrony.service.d/container.conf"
 def test_the_clock_service_runs_also_where_it_cannot_read_the_clock_of_the_host() -> None:
     with booted_node(LOGIN) as (machine, agent):
         machine.ok("systemctl disable --now chrony; touch /dev/ptp_hyperv")
-        output = converge(agent, "misc_ubuntu")["misc_ubuntu/40-time.sh"].output
+        output = run_to_the_end(agent, "misc_ubuntu")["misc_ubuntu/40-time.sh"].output
         assert "clock service: chrony.service was off, now it runs" in output
         assert "chrony does not start with /dev/ptp_hyperv; it goes on" in output
         assert machine.ok("systemctl is-enabled chrony; systemctl is-active chrony") == "enabled\nactive\n"
@@ -169,9 +169,9 @@ def test_chronyd_reads_our_line_for_the_clock_of_the_host() -> None:
     """The device is the host's and not here, so chronyd reads its settings and does not open it."""
     only_read = "[Unit]\nConditionCapability=\n[Service]\nType=oneshot\nRemainAfterExit=yes\n" \
                 "ExecStart=\nExecStart=/usr/sbin/chronyd -p\n"  # fmt: skip
-    with booted_node(LOGIN, **{CONTAINER: only_read}) as (machine, agent):
+    with booted_node(LOGIN, {CONTAINER: only_read}) as (machine, agent):
         machine.ok("touch /dev/ptp_hyperv")
-        output = converge(agent, "misc_ubuntu")["misc_ubuntu/40-time.sh"].output
+        output = run_to_the_end(agent, "misc_ubuntu")["misc_ubuntu/40-time.sh"].output
         assert "host clock: /etc/chrony/conf.d/cycleforge.conf, written" in output
         read = machine.ok("journalctl --no-pager --unit chrony --output cat")
         assert "refclock PHC /dev/ptp_hyperv poll 3 dpoll -2 offset 0 stratum 2" in read
@@ -179,12 +179,9 @@ def test_chronyd_reads_our_line_for_the_clock_of_the_host() -> None:
 
 @pytest.mark.parametrize("capable", [True, False])
 def test_a_clock_service_that_does_not_start_is_not_taken_for_running(capable: bool) -> None:
-    condition = "" if capable else "CAP_SYS_TIME"
-    with booted_node(LOGIN, **{CONTAINER: f"[Unit]\nConditionCapability=\nConditionCapability={condition}\n"}) as (
-        _,
-        agent,
-    ):
-        output = converge(agent, "misc_ubuntu")["misc_ubuntu/40-time.sh"].output
+    unit = "[Unit]\nConditionCapability=\n" + ("" if capable else "ConditionCapability=CAP_SYS_TIME\n")
+    with booted_node(LOGIN, {CONTAINER: unit}) as (_, agent):
+        output = run_to_the_end(agent, "misc_ubuntu")["misc_ubuntu/40-time.sh"].output
         assert ("no clock service runs" in output) != capable
 
 
@@ -203,11 +200,11 @@ def test_blob_containers_are_mounted_by_units() -> None:
         agent.attribute("cycleforge.blobfuse.mounts", "data")
         for key, value in {"path": "/blob/data", "storage_account": "account1", "container": "sets"}.items():
             agent.attribute(f"cycleforge.blobfuse.data.{key}", value)
-        converge(agent, "misc_ubuntu")
+        run_to_the_end(agent, "misc_ubuntu")
         assert machine.ok(
             "findmnt --noheadings --output SOURCE /blob/data; systemctl is-enabled cycleforge-blob-data"
         ) == ("blobfuse2\nenabled\n")
         agent.attribute("cycleforge.blobfuse.mounts", "")
-        converge(agent, "misc_ubuntu")
+        run_to_the_end(agent, "misc_ubuntu")
         assert machine.run("findmnt /blob/data").code == 1
         assert "could not be found" in machine.run("systemctl status cycleforge-blob-data").output
