@@ -1,0 +1,203 @@
+"""A Slurm cluster of booted machines: a scheduler and three GPU nodes, set up in the order of a CycleCloud node.
+
+Image and Slurm's own install step (configuration.py), then the cluster-init scripts of our projects as the node agent
+runs them, then Slurm's daemons: our scripts never see a running Slurm, and slurmd never starts before them.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from tests.cluster import configuration, hardware
+from tests.cluster.members import GpuNode, Member
+from tests.cluster.network import network
+from tests.machines.booted import booted_machine
+from tests.machines.overlay import Bind, Machine
+from tests.machines.roots import needs, node_root
+
+FAKES = Path(__file__).parent / "fakes"
+ATTRIBUTES = {
+    "azure.metadata.compute.vmSize": hardware.VM_SIZE,
+    "cycleforge.mounts": "/sched /shared",
+    "cycleforge.health.deep_s": "60",
+    "cycleforge.health.idle_deep_h": "1",
+}
+STRICT_NODE = "node3"
+"""The node on which the definition wants a drain when something could not be measured."""
+
+
+@dataclass(frozen=True)
+class NodeState:
+    """What Slurm says about a node: state words in lower case (`idle`, `drained`, `draining`…) and the reason."""
+
+    state: str
+    reason: str
+
+
+class Cluster:
+    """Scheduler and nodes, with Slurm's client commands."""
+
+    def __init__(self, folder: Path, scheduler: Member, nodes: Mapping[str, GpuNode]) -> None:
+        self.folder, self.scheduler, self.nodes = folder, scheduler, dict(nodes)
+
+    def __getitem__(self, name: str) -> GpuNode:
+        return self.nodes[name]
+
+    def slurm(self, *command: str) -> str:
+        """Output of a Slurm command that must succeed."""
+        return self.scheduler.ok('"$@"', *command)
+
+    def states(self) -> dict[str, NodeState]:
+        """State and reason of every node."""
+        rows = (line.split("|", 2) for line in self.slurm("sinfo", "-h", "-N", "-o", "%N|%T|%E").splitlines())
+        return {name: NodeState(state, "" if reason == "none" else reason) for name, state, reason in rows}
+
+    def wait(self, what: str, condition: Callable[[], bool], limit_s: float = 30) -> float:
+        """Poll until the condition holds; seconds it took."""
+        start = time.monotonic()
+        while not condition():
+            if time.monotonic() - start > limit_s:
+                raise AssertionError(f"not within {limit_s} s: {what}\n{self.report()}")
+            time.sleep(0.1)
+        return time.monotonic() - start
+
+    def wait_state(self, node: str, *wanted: str, limit_s: float = 30) -> NodeState:
+        """Wait until Slurm shows one of the states for a node."""
+        self.wait(f"{node} is {' or '.join(wanted)}", lambda: self.states()[node].state in wanted, limit_s)
+        return self.states()[node]
+
+    def all_idle(self, limit_s: float = 30) -> None:
+        """Wait until every node can take a job."""
+        self.wait("all nodes idle", lambda: {row.state for row in self.states().values()} == {"idle"}, limit_s)
+
+    def submit(self, script: str, *options: str) -> str:
+        """Submit Bash text; the job's number."""
+        words = ["sbatch", "--parsable", "--chdir=/shared", "--output=/shared/%j.out", *options]
+        return self.scheduler.ok('"$@"', *words, "--wrap", script).strip()
+
+    def output(self, name: str) -> str:
+        """What a job has written so far, by its number; empty when it has not begun."""
+        path = self.folder / "shared" / f"{name}.out"
+        return path.read_text() if path.exists() else ""
+
+    def job(self, number: str) -> dict[str, str]:
+        """Fields of `scontrol show job`."""
+        words = self.slurm("scontrol", "--oneliner", "show", "job", number).split()
+        return dict(word.split("=", 1) for word in words if "=" in word)
+
+    def finish(self, number: str, limit_s: float = 30) -> dict[str, str]:
+        """Wait until a job has ended and its epilogs have run; its fields."""
+        running = ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING")
+        self.wait(f"job {number} ends", lambda: self.job(number)["JobState"] not in running, limit_s)
+        self.wait(f"epilogs of job {number}", lambda: self.slurm("squeue", "-h", "-j", number) == "", limit_s)
+        return self.job(number)
+
+    def converge(self) -> None:
+        """Run the project's scripts everywhere, the scheduler's first."""
+        self.scheduler.converge()
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(Member.converge, self.nodes.values()))
+
+    def drain(self, node: str, reason: str) -> None:
+        """Drain as an administrator does."""
+        self.slurm("scontrol", "update", f"NodeName={node}", "State=DRAIN", f"Reason={reason}")
+
+    def resume(self, node: str) -> None:
+        """Resume as an administrator does."""
+        self.slurm("scontrol", "update", f"NodeName={node}", "State=RESUME")
+
+    def restore(self) -> None:
+        """No jobs, no faults, no drains: what every test begins and ends with."""
+        self.slurm("scancel", "--state=PENDING", "--state=RUNNING", "--state=SUSPENDED", "--user=root")
+        for node in self.nodes.values():
+            node.heal()
+        self.wait("no jobs", lambda: self.slurm("squeue", "-h") == "")
+        for name, row in self.states().items():
+            if row.state.startswith(("drain", "down")):
+                self.resume(name)
+        self.all_idle()
+
+    def report(self) -> str:
+        """What a failed test shows: Slurm's view and the last lines of health on every node."""
+        lines = [self.scheduler.run("sinfo -N -o '%N %T %E'; squeue -a").output]
+        for node in self.nodes.values():
+            journal = "journalctl.real --no-pager -o cat -n 12 -u 'cycleforge-*' -u slurmd"
+            lines.append(f"--- {node.name}\n{node.run(journal).output}")
+        return "\n".join(lines)
+
+
+@contextmanager
+def running_cluster(blobs: Mapping[str, bytes]) -> Iterator[Cluster]:
+    """Boot, set up and start a cluster; end everything that belongs to it."""
+    root = node_root()
+    needs("unshare", "nsenter", "ip", "systemd-nspawn")
+    folder = Path(tempfile.mkdtemp(prefix="cf", dir="/tmp"))
+    folder.chmod(0o755)
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder)
+        _shared_files(folder)
+        spaces = stack.enter_context(network(configuration.CONTROLLER, configuration.ADDRESSES))
+        boot = {name: partial(_boot, root, folder, name, spaces[name]) for name in configuration.ADDRESSES}
+        scheduler = Member(
+            configuration.CONTROLLER, "scheduler", folder / configuration.CONTROLLER, boot[configuration.CONTROLLER]
+        )
+        nodes = {name: GpuNode(name, "execute", folder / name, boot[name]) for name in configuration.NODES}
+        for member in (scheduler, *nodes.values()):
+            _machine_files(member.files)
+            stack.callback(member.end)
+        set_up = partial(_set_up, blobs=blobs)
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(Member.start, (scheduler, *nodes.values())))
+            set_up(scheduler)
+            list(pool.map(set_up, nodes.values()))
+        cluster = Cluster(folder, scheduler, nodes)
+        cluster.all_idle()
+        yield cluster
+
+
+def _boot(root: Path, folder: Path, name: str, space: Path, *layers: Path) -> AbstractContextManager[Machine]:
+    binds = [
+        Bind(folder / "sched", "/sched", writable=True), Bind(folder / "shared", "/shared", writable=True),
+        Bind(folder / name, "/fake", writable=True), Bind(folder / "hosts", "/etc/hosts"),
+    ]  # fmt: skip
+    return booted_machine(root, *layers, name=name, binds=binds, network=space)
+
+
+def _set_up(member: Member, blobs: Mapping[str, bytes]) -> None:
+    """Everything between the first boot and a joined node, in the order of 4.x."""
+    attributes = dict(ATTRIBUTES)
+    if member.name == STRICT_NODE:
+        attributes["cycleforge.health.unmeasured"] = "drain"
+    member.ok(configuration.INSTALL, member.role, member.name)
+    member.assign(attributes, blobs)
+    member.converge()
+    member.ok(configuration.START_SERVICES, "slurmctld" if member.role == "scheduler" else "slurmd")
+
+
+def _shared_files(folder: Path) -> None:
+    home = folder / "sched" / configuration.CLUSTER
+    home.mkdir(parents=True)
+    (folder / "shared").mkdir()
+    (folder / "hosts").write_text(configuration.HOSTS)
+    for name, text in configuration.FILES.items():
+        (home / name).write_text(text)
+    for name in configuration.PLATFORM_HOOKS:
+        (home / name).parent.mkdir()
+        (home / name).write_text("#!/usr/bin/env bash\nexit 0\n")
+        (home / name).chmod(0o755)
+    (folder / "sched/munge.key").write_bytes(b"a key of the tests, the same on every machine" * 3)
+    shutil.copy(FAKES / "healthagent.sh", home / "health.sh")
+
+
+def _machine_files(folder: Path) -> None:
+    (folder / "state").mkdir(parents=True)
+    shutil.copytree(FAKES, folder / "bin")
+    hardware.build(folder)

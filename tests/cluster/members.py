@@ -1,0 +1,128 @@
+"""The machines of a cluster: what the node agent gave them, and the hardware and tools that a test breaks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import Any
+
+from tests.cluster import hardware
+from tests.machines.agent import Agent
+from tests.machines.overlay import Machine, Result, saved
+
+PROJECT = "slurm_nhc"
+RESULTS = "/var/lib/cycleforge/health"
+Boot = Callable[..., AbstractContextManager[Machine]]
+
+
+class Member:
+    """A machine of the cluster. `files` is the folder of the host that the machine sees as /fake."""
+
+    machine: Machine
+    _agent: Agent
+
+    def __init__(self, name: str, role: str, files: Path, boot: Boot) -> None:
+        self.name, self.role, self.files = name, role, files
+        self._boot, self._layers, self._kept, self._running = boot, list[Path](), ExitStack(), ExitStack()
+
+    def start(self) -> None:
+        """Boot the machine, with what it had written before its last power cut."""
+        self.machine = self._running.enter_context(self._boot(*self._layers))
+
+    def reboot(self) -> None:
+        """Cut the power and boot again; the disk stays, /run and all processes are gone."""
+        self._layers.append(self._kept.enter_context(saved(self.machine)))
+        self._running.close()
+        self.start()
+        self._agent.machine = self.machine
+
+    def end(self) -> None:
+        """Power off for good."""
+        self._running.close()
+        self._kept.close()
+
+    def run(self, script: str, *arguments: str, timeout_s: float = 60) -> Result:
+        """Run Bash text as root."""
+        return self.machine.run(script, *arguments, timeout_s=timeout_s)
+
+    def ok(self, script: str, *arguments: str, timeout_s: float = 60) -> str:
+        """Run Bash text that must succeed; its output."""
+        return self.machine.ok(script, *arguments, timeout_s=timeout_s)
+
+    def assign(self, attributes: Mapping[str, str], blobs: Mapping[str, bytes]) -> None:
+        """What the node agent gets before its first converge: attributes, the project, its blobs in the locker."""
+        self._agent = Agent(self.machine, {"slurm.role": self.role} | dict(attributes))
+        for name, content in blobs.items():
+            self._agent.blob(PROJECT, name, content)
+        self._agent.assign(PROJECT)
+
+    def attribute(self, key: str, value: str) -> None:
+        """Change a node attribute; the next converge reads it."""
+        self._agent.attribute(key, value)
+
+    def converge(self) -> None:
+        """Run the project's scripts as the node agent does, whether they ran before or not; all must succeed."""
+        for script in self._agent.scripts:
+            ran = self._agent.run(script, CYCLEFORGE_POLL_S="0.1")
+            assert ran.code == 0, f"{self.name}: {script} ended with {ran.code}\n{ran.output}"
+
+
+class GpuNode(Member):
+    """A node whose hardware and tools a test can break while it runs."""
+
+    def state(self, name: str, text: str | int | float = "") -> None:
+        """Write a file that the fake tools read."""
+        path = self.files / "state" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"{text}\n")
+
+    def forget(self, name: str) -> None:
+        """Take a file of the fake tools away again."""
+        (self.files / "state" / name).unlink(missing_ok=True)
+
+    def calls(self, start: str = "") -> list[str]:
+        """Calls of the fake tools that begin with the words, in order."""
+        path = self.files / "state/calls"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [line for line in lines if line.startswith(start)]
+
+    def gpus(self, count: int) -> None:
+        """Only the first GPUs answer."""
+        self.state("gpus", " ".join(map(str, range(count))))
+
+    def field(self, gpu: int, name: str, value: str) -> None:
+        """Another answer of nvidia-smi for one field of one GPU."""
+        self.state(f"gpu/{gpu}.{name}", value)
+
+    def heal(self) -> None:
+        """End every fault."""
+        keep = {"calls", "kernel.log", "healthagent.log"}
+        for path in (self.files / "state").iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name not in keep:
+                path.unlink()
+        (self.files / "state/kernel.log").write_text("")
+        for number in range(hardware.PORTS):
+            hardware.heal_port(self.files, number)
+
+    def quick(self) -> dict[str, Any]:
+        """One quick run through its unit, as the timer starts it; the result."""
+        self.start_unit("cycleforge-health.service")
+        return self.result("quick")
+
+    def start_unit(self, name: str, *options: str) -> None:
+        """Start a oneshot unit of ours and wait for its end, more often in a row than systemd allows by itself."""
+        self.ok('systemctl reset-failed "$1" 2>/dev/null; systemctl start "$@"', name, *options)
+
+    def result(self, kind: str) -> dict[str, Any]:
+        """The last result, `quick` or `deep`."""
+        content: dict[str, Any] = json.loads(self.machine.read(f"{RESULTS}/{kind}.json"))
+        return content
+
+    def processes(self, pattern: str) -> list[str]:
+        """Command lines in the machine that match."""
+        return self.run('pgrep -a -f -- "$1" | grep -v -F pgrep', pattern).output.splitlines()
