@@ -24,7 +24,7 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(STAMP)  ## ratios against named yardsticks
+bench: $(STAMP) tools  ## ratios against named yardsticks
 	$(BIN)/python -m benchmarks
 
 reference: $(STAMP)  ## rewrite what is written from model, rules and catalogue

@@ -29,6 +29,6 @@ class Ratio:
         """One line of the table."""
         verdict = "ok" if self.is_within else "OVER"
         return (
-            f"{verdict:4}  {self.value:5.2f} x (limit {self.limit:g} x)  {self.what}: {self.seconds * 1000:.0f} ms"
+            f"{verdict:4}  {self.value:5.2f} x (limit {self.limit:.3g} x)  {self.what}: {self.seconds * 1000:.0f} ms"
             f"  |  {self.yardstick}: {self.yardstick_seconds * 1000:.0f} ms"
         )
