@@ -67,7 +67,7 @@ def test_a_missing_enroot(node: Node) -> None:
     node.remove("enroot")
     output = pyxis.boot(node)
     assert "enroot is not installed: srun --container-image fails on this node" in output
-    assert verdict(output) == "srun has --container-image, 858 GiB free, 1 problems"
+    assert verdict(output) == "srun has --container-image, 858 GiB free, 1 problem"
 
 
 @pytest.mark.parametrize(
@@ -102,13 +102,13 @@ def test_a_hanging_namespace_check_is_a_problem(node: Node) -> None:
 
 
 @pytest.mark.parametrize(
-    ("free_kib", "wanted"), [(60 * GIB, "0 problems"), (60 * GIB - 1, "1 problems"), (0, "1 problems")]
+    ("free_kib", "wanted"), [(60 * GIB, "0 problems"), (60 * GIB - 1, "1 problem"), (0, "1 problem")]
 )
 def test_space_on_both_sides_of_the_limit(node: Node, free_kib: int, wanted: str) -> None:
     (node.state / "free_kib").write_text(str(free_kib))
     output = pyxis.boot(node)
     assert verdict(output).endswith(wanted)
-    assert ("expected at least 60 GiB" in output) is (wanted == "1 problems")
+    assert ("expected at least 60 GiB" in output) is (wanted == "1 problem")
 
 
 def test_the_limit_of_space_is_an_attribute(node: Node) -> None:

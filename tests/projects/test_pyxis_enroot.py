@@ -298,7 +298,7 @@ def test_a_second_plugin_line_is_refused_before_jobs_fail(node: Node, name: str)
 
 def test_files_without_a_line_end_are_read_line_by_line(node: Node) -> None:
     """plugstack.conf and pyxis.conf of the slurm project have none; run together they would hide the plug-in."""
-    assert "pyxis plug-in: 1 lines, /opt/pyxis/spank_pyxis.so: loads" in pyxis.boot(node)
+    assert "pyxis plug-in: required line, /opt/pyxis/spank_pyxis.so: loads" in pyxis.boot(node)
 
 
 def test_defect_a_required_plugin_that_is_not_there_makes_every_job_fail(node: Node) -> None:
@@ -324,7 +324,7 @@ def test_an_srun_that_says_nothing_about_the_plugin_stops_nothing(node: Node, an
         "timeout", f'while [[ "$1" == --* ]]; do shift; done; shift; exec {(node.bin / "timeout").resolve()} 0.3 "$@"'
     )
     output = pyxis.boot(node)
-    assert "pyxis plug-in: 1 lines, /opt/pyxis/spank_pyxis.so: unknown" in output
+    assert "pyxis plug-in: required line, /opt/pyxis/spank_pyxis.so: unknown" in output
     assert node.read(PYXIS_CONF) == PLUGIN + "\n"
 
 

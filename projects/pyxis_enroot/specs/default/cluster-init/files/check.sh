@@ -126,5 +126,6 @@ cf_container_check() {
         check_space "${scratch}" "${min_gib}"
     fi
     if ((${#FACTS[@]})); then printf -v facts '%s, ' "${FACTS[@]}"; fi
-    cf_outcome "${facts}${PROBLEMS} problems"
+    if ((PROBLEMS == 1)); then facts+="1 problem"; else facts+="${PROBLEMS} problems"; fi
+    cf_outcome "${facts}"
 }

@@ -198,7 +198,7 @@ check_plugin_lines() {
         cf_die "plugstack.conf requires ${library}, which Slurm does not load: ${PLUGIN_SAYS:-no reason given}" \
             "every job would fail" "remove the file and converge again: it is built for this Slurm release"
     fi
-    cf_outcome "${#PLUGIN_LINES[@]} lines, ${library}: ${PLUGIN_STATE}${PLUGIN_SAYS:+ (${PLUGIN_SAYS})}"
+    cf_outcome "${PLUGIN_VERB:-no} line, ${library}: ${PLUGIN_STATE}${PLUGIN_SAYS:+ (${PLUGIN_SAYS})}"
 }
 
 # Required, never optional: with an optional plug-in a container that does not start is no error to Slurm, and the job

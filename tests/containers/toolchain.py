@@ -1,0 +1,51 @@
+"""A layer above the node root with what a node needs to build pyxis and enroot: the slurm project installs the same."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.machines.overlay import overlay_machine, saved
+from tests.machines.roots import node_root
+
+CACHE = Path(__file__).parents[2] / ".cache" / "containers"
+PACKAGES = ("gcc", "make", "libc6-dev", "libslurm-dev")
+INSTALL = """\
+set -euo pipefail
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+rm -rf /var/lib/apt/lists/* /var/cache/apt/*
+"""
+
+
+def toolchain() -> Path:
+    """The layer; built at the first use, about seven seconds, and kept for this node root. Never write below it."""
+    root = node_root()
+    recipe = "\0".join((root.name, INSTALL, *PACKAGES))
+    layer = CACHE / hashlib.sha256(recipe.encode()).hexdigest()[:16]
+    CACHE.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(CACHE / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if not layer.is_dir():
+            for old in CACHE.iterdir():
+                if old.is_dir():
+                    shutil.rmtree(old)
+            with overlay_machine(root, network="host") as machine:
+                result = machine.run(INSTALL, *PACKAGES, timeout_s=180)
+                if result.code:
+                    pytest.fail(f"no compiler from Debian's mirror:\n{result.output[-2000:]}")
+                with saved(machine) as changes:
+                    building = layer.with_suffix(".building")
+                    subprocess.run(["cp", "-a", str(changes), str(building)], check=True)
+                    building.rename(layer)
+    finally:
+        os.close(descriptor)
+    return layer
