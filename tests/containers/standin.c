@@ -6,6 +6,11 @@
 
 #include <slurm/spank.h>
 
+#ifdef OTHER_RELEASE
+#undef SLURM_VERSION_NUMBER
+#define SLURM_VERSION_NUMBER SLURM_VERSION_NUM(20, 11, 9)
+#endif
+
 SPANK_PLUGIN(pyxis, 1);
 
 static char image[4096];

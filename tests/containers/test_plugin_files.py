@@ -60,12 +60,14 @@ def test_srun_reads_the_line_and_the_list_that_were_missing(machine: Machine) ->
 
 def test_a_line_of_ours_without_its_library_would_stop_every_srun(machine: Machine) -> None:
     """Why a line is written only for a plug-in that loads, and a required one that does not stops the converge."""
-    for damage in ("rm /opt/pyxis/spank_pyxis.so", "echo garbage >/opt/pyxis/spank_pyxis.so"):
+    other = COMPILE.replace("gcc", "gcc -DOTHER_RELEASE")
+    for damage in ("rm /opt/pyxis/spank_pyxis.so", "echo garbage >/opt/pyxis/spank_pyxis.so", other):
         machine.ok(damage)
         assert machine.run("srun --help").code == 1
         result = machine.run(RUN)
         assert result.code != 0
         assert "every job would fail" in result.output
+    assert "Incompatible Slurm plugin" in result.output
     machine.ok("rm /etc/slurm/plugstack.conf.d/pyxis.conf")
     assert "pyxis.conf: no plug-in that Slurm loads" in machine.ok(RUN)
     assert option(machine) == 0

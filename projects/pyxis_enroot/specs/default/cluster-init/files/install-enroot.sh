@@ -28,18 +28,19 @@ cf_packages() {
     shift
     case "${family}" in
         ubuntu)
-            if apt_get install --no-install-recommends "$@"; then return 0; fi
+            if apt_get 600 install --no-install-recommends "$@"; then return 0; fi
             # The lists of an image are as old as the image.
-            apt_get update && apt_get install --no-install-recommends "$@"
+            apt_get 180 update && apt_get 600 install --no-install-recommends "$@"
             ;;
-        el) timeout --kill-after=10 900 dnf --assumeyes --quiet install "$@" >&2 ;;
+        el) timeout --kill-after=10 600 dnf --assumeyes --quiet install "$@" >&2 ;;
         *) return 1 ;;
     esac
 }
 
+# apt_get SECONDS WORDS...
 apt_get() {
-    timeout --kill-after=10 900 env DEBIAN_FRONTEND=noninteractive \
-        apt-get --yes --quiet --quiet -o DPkg::Lock::Timeout=300 "$@" >&2
+    timeout --kill-after=10 "$1" env DEBIAN_FRONTEND=noninteractive \
+        apt-get --yes --quiet --quiet -o DPkg::Lock::Timeout=300 "${@:2}" >&2
 }
 
 # slurm_project_packages FAMILY: enroot and enroot+caps for this system among the slurm project's files, in PACKAGES.
