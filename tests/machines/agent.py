@@ -96,18 +96,18 @@ class Agent:
         """
         for name in projects:
             project = read_project(assets.folder("projects") / name)
-            self._versions[name] = project.version
-            if not downloaded:
-                self._place(name, "default", contents(project, shipped=True))
-            folder = self.machine.path(f"{SPECS}/{name}/default/scripts")
-            self.scripts += [Script(name, "default", path.name) for path in sorted(folder.glob("*.sh"))]
+            self.place(name, project.version, {} if downloaded else contents(project, shipped=True))
 
-    def _place(self, project: str, spec: str, files: Mapping[PurePosixPath, File]) -> None:
-        start = PurePosixPath(f"specs/{spec}/cluster-init")
+    def place(self, project: str, version: str, files: Mapping[PurePosixPath, File]) -> None:
+        """Download the default spec of a project, given as the paths and contents of the project's folder."""
+        start = PurePosixPath("specs/default/cluster-init")
         for path, file in files.items():
             if path.is_relative_to(start):
                 # Blob storage keeps no modes.
-                self.machine.write(f"{SPECS}/{project}/{spec}/{path.relative_to(start)}", file.content)
+                self.machine.write(f"{SPECS}/{project}/default/{path.relative_to(start)}", file.content)
+        self._versions[project] = version
+        folder = self.machine.path(f"{SPECS}/{project}/default/scripts")
+        self.scripts += [Script(project, "default", path.name) for path in sorted(folder.glob("*.sh"))]
 
     def environment(self, script: Script) -> dict[str, str]:
         """What a script finds in its environment."""

@@ -27,12 +27,11 @@ def booted_machine(
     name: str = "node-1",
     binds: Sequence[Bind] = (),
     network: Network = "none",
-    capability: str = "",
 ) -> Iterator[Machine]:
-    """A machine that has reached multi-user.target. `capability` as of `systemd-nspawn --capability`."""
+    """A machine that has reached multi-user.target."""
     needs("unshare", "nsenter", "mount", "ip", "systemd-nspawn")
     lower = [*reversed(layers), base]
-    environment = {"CGROUPS": " ".join(map(str, _control_groups())), "CAPABILITY": capability}
+    environment = {"CGROUPS": " ".join(map(str, _control_groups()))}
     with held("booted", lower, name, binds, network, environment) as (holder, folder):
         (shell,) = children(holder)
         leader = _wait_until_booted(shell, name)

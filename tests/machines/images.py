@@ -149,7 +149,14 @@ def _system(machine: Machine, system: System) -> None:
                 f"/usr/lib/systemd/system/{timer}.timer", "[Timer]\nOnBootSec=1h\n[Install]\nWantedBy=timers.target\n"
             )
             machine.write(f"/usr/lib/systemd/system/{timer}.service", "[Service]\nType=oneshot\nExecStart=/bin/true\n")
-        machine.ok("mv /usr/lib/systemd/system/chrony.service /usr/lib/systemd/system/chronyd.service")
+        machine.ok("""cd /etc/systemd/system
+            mv /usr/lib/systemd/system/chrony.service /usr/lib/systemd/system/chronyd.service
+            rm -f chronyd.service multi-user.target.wants/chrony.service
+            sed -i /^Alias=/d /usr/lib/systemd/system/chronyd.service
+            mv /etc/chrony/chrony.conf /etc/chrony.conf
+            sed -i 's|^ExecStart=.*|ExecStart=!/usr/sbin/chronyd -x -f /etc/chrony.conf|' \
+                /usr/lib/systemd/system/chronyd.service
+            ln -s /usr/lib/systemd/system/chronyd.service multi-user.target.wants/chronyd.service""")
 
 
 def _slurm(machine: Machine, kind: NodeKind) -> None:

@@ -4,7 +4,7 @@
 # ends, the kernel ends everything in them and drops the mounts.
 #
 # FOLDER becomes a tmpfs that only these namespaces see: upper layer u, work folder w, merged root m. It is removed at the
-# end. LOOPBACK=yes brings lo up, CGROUPS are the control groups below which to work, CAPABILITY is for systemd-nspawn.
+# end. LOOPBACK=yes brings lo up, CGROUPS are the control groups below which to work.
 set -euo pipefail
 readonly kind="$1" folder="$2" lower="$3" name="$4"
 readonly root="${folder}/m"
@@ -75,7 +75,7 @@ boot() {
     mount -t tmpfs -o mode=755 tmpfs /run/systemd
     printf '%s\n' "${name}" >"${root}/etc/hostname"
     systemd-nspawn --quiet --register=no --keep-unit --resolv-conf=off --link-journal=no --timezone=off \
-        --machine="${name}" ${CAPABILITY:+"--capability=${CAPABILITY}"} "${options[@]}" \
+        --machine="${name}" "${options[@]}" \
         --directory="${root}" --boot </dev/null >&2 &
     nspawn="$!"
 }

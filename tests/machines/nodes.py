@@ -76,7 +76,8 @@ def booted_image(kind: NodeKind, files: Mapping[str, str] | None = None) -> Iter
         images.prepare(machine, kind)
         # chronyd runs without touching the clock, which is the host's.
         machine.write("/etc/default/chrony", 'DAEMON_OPTS="-x"\n')
-        machine.write("/etc/systemd/system/chrony.service.d/container.conf", "[Unit]\nConditionCapability=\n")
+        for unit in ("chrony", "chronyd"):
+            machine.write(f"/etc/systemd/system/{unit}.service.d/container.conf", "[Unit]\nConditionCapability=\n")
         for path, text in (files or {}).items():
             machine.write(path, text)
         with saved(machine) as layer:
@@ -126,10 +127,11 @@ def commands_per_step(agent: Agent, script: Script) -> tuple[Ran, dict[str, int]
     return ran, steps
 
 
-def kills(script: Script, steps: Mapping[str, int]) -> list[Kill]:
-    """For each step: after its last command, and at one in the middle that depends on the names alone."""
+def kills(script: Script, steps: Mapping[str, int], per_step: int) -> list[Kill]:
+    """So many commands of each step, which depend on the names alone; with more than one its last command is among them."""
     found = []
     for step, commands in steps.items():
-        chosen = {commands, random.Random(f"{script} {step}").randint(1, commands)}
-        found += [Kill(step, at) for at in sorted(chosen)]
+        chosen = random.Random(f"{script} {step}")
+        at = {chosen.randint(1, commands) for _ in range(per_step - 1)} | {chosen.choice((commands, commands // 2 + 1))}
+        found += [Kill(step, number) for number in sorted(at | ({commands} if per_step > 1 else set()))]
     return found

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
-from tests.machines.images import GPU_NODE, LOGIN, SCHEDULER, NodeKind
-from tests.machines.nodes import booted_node, run_to_the_end
-from tests.machines.overlay import Machine
+from tests.machines.agent import SPECS
+from tests.machines.images import ALMA_9, CPU_NODE, GPU_NODE, LOGIN, SCHEDULER, NodeKind
+from tests.machines.nodes import booted_image, booted_node, booted_on, run_to_the_end
+from tests.machines.overlay import Machine, saved
 
 KNOWN_FAILED = {"nvmf-autoconnect.service"}
 """Of the image: it cannot work in a container."""
@@ -21,7 +23,11 @@ def runs(machine: Machine) -> dict[str, str]:
     return dict(re.findall(r"Id=(\S+)\nInvocationID=(\w+)", shown))
 
 
-@pytest.mark.parametrize("kind", [SCHEDULER, LOGIN, GPU_NODE], ids=["scheduler", "login", "gpu"])
+@pytest.mark.parametrize(
+    "kind",
+    [SCHEDULER, LOGIN, GPU_NODE, replace(CPU_NODE, system=ALMA_9)],
+    ids=["scheduler", "login", "gpu", "cpu-alma9"],
+)
 def test_two_converges_with_real_units(kind: NodeKind) -> None:
     with booted_node(kind) as (machine, agent):
         run_to_the_end(agent)
@@ -44,14 +50,33 @@ def test_two_converges_with_real_units(kind: NodeKind) -> None:
         assert "-- No entries --" in machine.ok("journalctl --no-pager -u slurmd -u slurmctld -u munge")
 
 
-def test_what_our_units_promise_to_slurmd() -> None:
-    with booted_node(GPU_NODE) as (machine, agent):
+def test_what_our_units_promise_to_slurmd_and_do_after_a_deallocation() -> None:
+    """The second boot finds an empty local disk: neither the specs nor what lies on scratch is there any more."""
+    with booted_image(GPU_NODE) as image, booted_on(GPU_NODE, image) as (machine, agent):
         run_to_the_end(agent)
         shown = machine.ok("systemctl show slurmd --property=After,Wants,RequiresMountsFor,LimitNOFILE,LimitMEMLOCK")
         slurmd = dict(line.split("=", 1) for line in shown.splitlines())
         units = machine.ok("cd /etc/systemd/system; ls -d cycleforge-*.service").split()
-        at_boot = [unit for unit in units if machine.run(f"systemctl is-enabled {unit}").output == "enabled\n"]
+        at_boot = {unit for unit in units if machine.run(f"systemctl is-enabled {unit}").output == "enabled\n"}
         assert at_boot
-        assert set(at_boot) <= set(slurmd["After"].split())
+        assert at_boot <= set(slurmd["After"].split())
         assert (slurmd["LimitNOFILE"], slurmd["LimitMEMLOCK"]) == ("1048576", "infinity")
         assert "/sched" in slurmd["RequiresMountsFor"]
+        machine.ok(f"rm -rf {SPECS} /tmp/*")
+        with saved(machine) as converged, booted_on(GPU_NODE, image, converged) as (second, _):
+            for unit in at_boot:
+                second.ok(f"systemctl start {unit}")
+            assert second.ok('systemctl show --property=Result -- "$@"', *at_boot).split() == ["Result=success"] * len(
+                at_boot
+            )
+
+
+def test_dnf_timers_are_masked() -> None:
+    with booted_node(replace(CPU_NODE, system=ALMA_9)) as (machine, agent):
+        assert "dnf-makecache.timer" in machine.ok("systemctl list-unit-files")
+        machine.ok("systemctl start dnf-makecache.timer")
+        run_to_the_end(agent, "misc_ubuntu")
+        timers = "dnf-makecache.timer dnf-automatic.timer dnf-automatic-install.timer"
+        assert machine.run(f"systemctl is-enabled {timers}").output == "masked\n" * 3
+        assert "dnf" not in machine.ok("systemctl list-timers; systemctl list-units --failed")
+        assert machine.ok("systemctl is-active chronyd") == "active\n"

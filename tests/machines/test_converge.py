@@ -5,6 +5,7 @@ systemd does not run here, an imitation answers for it; `test_booted.py` has the
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -45,6 +46,9 @@ KINDS = {
     "unknown-system": replace(GPU_NODE, system=UNKNOWN),
     "unknown-size": replace(GPU_NODE, vm_size="Standard_ND1024_v9"),
 }
+KILLS_PER_STEP = int(os.environ.get("CYCLEFORGE_KILLS_PER_STEP", "1"))
+"""More of them take longer and are for a run by hand."""
+
 REPORTED = {"unknown-system": "opensuse-leap-15.6", "unknown-size": "standard_nd1024_v9"}
 """What a warning must name."""
 
@@ -80,7 +84,7 @@ def check_kills(agent: Agent, kind: NodeKind, scripts: list[Script]) -> int:
             ran, steps = commands_per_step(agent, script)
             assert ran.code == 0, ran.output
             expected = state(agent.machine)
-            for kill in kills(script, steps):
+            for kill in kills(script, steps, KILLS_PER_STEP):
                 with node(kind, before) as (machine, other):
                     killed = other.run(script, **QUICK, **kill.environment())
                     assert killed.code == -9, f"{script} was to be killed at {kill}:\n{killed.output}"
