@@ -128,7 +128,7 @@ def commands_per_step(agent: Agent, script: Script) -> tuple[Ran, dict[str, int]
 
 
 def kills(script: Script, steps: Mapping[str, int], per_step: int) -> list[Kill]:
-    """So many commands of each step, which depend on the names alone; with more than one its last command is among them."""
+    """So many commands of each step, chosen by the names alone; with more than one the last command is among them."""
     found = []
     for step, commands in steps.items():
         chosen = random.Random(f"{script} {step}")
