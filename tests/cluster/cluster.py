@@ -81,7 +81,7 @@ class Cluster:
     def submit(self, script: str, *options: str) -> str:
         """Submit Bash text; the job's number."""
         words = ["sbatch", "--parsable", "--chdir=/shared", "--output=/shared/%j.out", *options]
-        return self.scheduler.ok('"$@"', *words, "--wrap", script).strip()
+        return self.scheduler.ok('printf "#!/bin/bash\\n%s\\n" "$1" | "${@:2}"', script, *words).strip()
 
     def output(self, name: str) -> str:
         """What a job has written so far, by its number; empty when it has not begun."""
@@ -115,15 +115,20 @@ class Cluster:
         self.slurm("scontrol", "update", f"NodeName={node}", "State=RESUME")
 
     def restore(self) -> None:
-        """No jobs, no faults, no drains: what every test begins and ends with."""
-        self.slurm("scancel", "--state=PENDING", "--state=RUNNING", "--state=SUSPENDED", "--user=root")
+        """No jobs, no faults, no drains: what every test begins with."""
+        self.slurm("scancel", "--quiet", "--user=root")
         for node in self.nodes.values():
             node.heal()
         self.wait("no jobs", lambda: self.slurm("squeue", "-h") == "")
-        for name, row in self.states().items():
+        self.wait("all nodes idle", self._resumed)
+
+    def _resumed(self) -> bool:
+        """Whether all nodes are idle; what is drained is resumed, also a node that joins only now after a reboot."""
+        states = self.states()
+        for name, row in states.items():
             if row.state.startswith(("drain", "down")):
                 self.resume(name)
-        self.all_idle()
+        return {row.state for row in states.values()} == {"idle"}
 
     def report(self) -> str:
         """What a failed test shows: Slurm's view and the last lines of health on every node."""
