@@ -78,7 +78,7 @@ def cluster(both: Path) -> Iterator[Cluster]:
 
 def srun(member: Member, command: str, *, user: str = "root", image: str = "/home/image.sqsh", nodes: int = 2) -> str:
     """Output of a job in a container, one task per node."""
-    text = f"srun -N{nodes} -n{nodes} --container-image={image} {command}"
+    text = f"srun --quiet -N{nodes} -n{nodes} --container-image={image} {command}"
     result = member.machine.run(text) if user == "root" else member.user(user, text)
     assert result.code == 0, result.output
     return result.output
