@@ -6,33 +6,43 @@ from collections.abc import Iterator
 
 from generator.problems import Problem
 from generator.rules.base import Rule, Site
-from generator.rules.look import image_facts, quoted, roles
+from generator.rules.look import RoleNode, figures, image_facts, quoted, roles
 from generator.rules.releases import os_row
 
 CONTAINER_PROJECT = "pyxis_enroot"
 _SLURM = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
 
 
-def has_containers(site: Site, image: str) -> bool | None:
-    """Whether cyclecloud-slurm sets up enroot and pyxis on an image; None when the image is not known."""
-    facts = image_facts(image)
+def has_containers(site: Site, node: RoleNode) -> bool | None:
+    """Whether cyclecloud-slurm or our project sets up enroot and pyxis on a role; None when the image is not known."""
+    facts = image_facts(node.image)
     row = os_row(site, facts.os) if facts else None
-    return None if row is None else bool(row.get("enroot_pyxis"))
+    if facts is None or row is None:
+        return None
+    ours = facts.os in figures()["containers"]["installed_by_project"]
+    return bool(row.get("enroot_pyxis")) or (ours and _is_attached(node))
+
+
+def _is_attached(node: RoleNode) -> bool:
+    """Every role has the project unless it names its own."""
+    chosen = node.settings.projects
+    named = {reference.split(":")[0] for reference in (*(chosen or ()), *(node.settings.extra_projects or ()))}
+    return chosen is None or CONTAINER_PROJECT in named
 
 
 class ContainersNotSupported(Rule):
     id = "E0801"
     summary = "The container project is attached to an operating system on which enroot is not set up."
     why = (
-        "cyclecloud-slurm configures enroot and pyxis on Ubuntu and EL 8; on EL 9, SLES and Azure Linux the "
-        "project's scripts find nothing to work on."
+        "cyclecloud-slurm configures enroot and pyxis on Ubuntu and EL 8, and the project installs them on EL 9; on "
+        "SLES and Azure Linux its scripts find nothing to work on."
     )
-    fix = "Choose cycle.image.ubuntu24, cycle.image.ubuntu22 or almalinux8, or leave the project out."
+    fix = "Choose cycle.image.ubuntu24, cycle.image.ubuntu22, almalinux8 or almalinux9, or leave the project out."
     source = _SLURM
 
     def check(self, site: Site) -> Iterator[Problem]:
         for node in roles(site):
-            if has_containers(site, node.image) is not False:
+            if has_containers(site, node) is not False:
                 continue
             for key in ("projects", "extra_projects"):
                 for index, reference in enumerate(getattr(node.settings, key) or ()):
@@ -48,14 +58,17 @@ class NoContainers(Rule):
     id = "W0802"
     summary = "GPU nodes have an image on which containers do not run."
     why = "Training jobs come in containers; `srun --container-image` is not there without pyxis."
-    fix = "Choose cycle.image.ubuntu24, cycle.image.ubuntu22 or almalinux8 for this partition, or silence this rule."
+    fix = (
+        "Choose cycle.image.ubuntu24, cycle.image.ubuntu22 or almalinux8 for it, attach pyxis_enroot to one "
+        "with almalinux9, or silence this rule."
+    )
     source = _SLURM
 
     def check(self, site: Site) -> Iterator[Problem]:
         from generator.rules.look import gpus
 
         for node in roles(site):
-            if node.partition is not None and gpus(node.vm_size) and has_containers(site, node.image) is False:
+            if node.partition is not None and gpus(node.vm_size) and has_containers(site, node) is False:
                 yield self.problem(
                     node.image_path,
                     f"{node.label} has GPUs, but containers do not run on the image {quoted(node.image)}",

@@ -208,24 +208,27 @@ class UnknownSetting(Rule):
 class JobWithoutContainers(Rule):
     id = "E1608"
     summary = "A job runs in a container, which its partition's image cannot do."
-    why = "cyclecloud-slurm sets up enroot and pyxis on Ubuntu and EL 8 only."
-    fix = "Choose cycle.image.ubuntu24, cycle.image.ubuntu22 or almalinux8 for the partition, or another partition."
+    why = "cyclecloud-slurm sets up enroot and pyxis on Ubuntu and EL 8, our project pyxis_enroot on EL 9."
+    fix = (
+        "Choose cycle.image.ubuntu24, cycle.image.ubuntu22 or almalinux8 for the partition, attach pyxis_enroot to one "
+        "with almalinux9, or choose another partition."
+    )
     source = _CYCLECLOUD
 
     def check(self, site: Site) -> Iterator[Problem]:
-        images = {node.partition.name: node.image for node in roles(site) if node.partition is not None}
+        nodes = {node.partition.name: node for node in roles(site) if node.partition is not None}
         for path, job in _jobs(site):
             needs = recipe(job.recipe)
             if needs is None or not needs.containers:
                 continue
             chosen = _partition(site, job.partition)
             candidates = [chosen] if chosen else [each for _, each in partitions(site) if misfit(needs, each) is None]
-            without = [each.name for each in candidates if has_containers(site, images[each.name]) is False]
+            without = [each.name for each in candidates if has_containers(site, nodes[each.name]) is False]
             if candidates and len(without) == len(candidates) and (chosen or job.partition is None):
                 place = (*path, "partition") if chosen else _key(site, path, "recipe")
                 text = (
                     f"job {quoted(job.name or job.recipe)} runs in a container, which the image "
-                    f"{quoted(images[without[0]])} of partition {quoted(without[0])} cannot do"
+                    f"{quoted(nodes[without[0]].image)} of partition {quoted(without[0])} cannot do"
                 )
                 yield self.problem(place, text)
 
