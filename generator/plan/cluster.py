@@ -20,6 +20,8 @@ _BASE_LINES: dict[str, Value] = {
     "MpiDefault": "pmix",
     # the template's default `none` leaves MaxRSS empty in sacct
     "JobAcctGatherType": "jobacct_gather/cgroup",
+    # the template's own value, and a job whose prolog meets a sick node goes to another one instead of being held
+    "SchedulerParameters": "max_switch_wait=24:00:00,nohold_on_prolog_fail",
 }
 
 

@@ -1,7 +1,8 @@
-"""A small block layer for the NVMe tests: lsblk, blkid, wipefs, mdadm, mkfs.xfs, mount and umount over one JSON file.
+"""A small block layer for the NVMe tests: lsblk, blkid, wipefs, mdadm, mkfs.xfs and mount over one JSON file.
 
 Run as a program by the fakes of `node.py`; the first argument is the name of the tool. Devices are entries of
-`$FAKE_STATE/devices.json`: name → its kind, model, signature, label, members and so on.
+`$FAKE_STATE/devices.json`: name → its kind, model, signature, label, members and so on. As on real disks, what an array
+holds lies on its first member and is seen again by the next array that begins with that disk.
 """
 
 from __future__ import annotations
@@ -14,7 +15,39 @@ from typing import Any
 
 STATE = Path(os.environ.get("FAKE_STATE", "."))
 FILE = STATE / "devices.json"
+MODEL = "Microsoft NVMe Direct Disk v2"
+CONTENT = ("signature", "label", "uuid", "complete")
 Devices = dict[str, dict[str, Any]]
+
+
+def publish(devices: Devices, root: Path) -> None:
+    """Show the devices below /sys/block and /dev, as the kernel does."""
+    wanted: dict[str, str | None] = {}
+    for name, device in devices.items():
+        parents = device.get("parents", [])
+        # A directory cannot be read as a file: that is our unreadable disk.
+        wanted[f"dev/{name}"] = None if device.get("unreadable") else ""
+        if device["kind"] == "part":
+            wanted[f"sys/block/{parents[0]}/{name}/partition"] = "1"
+            continue
+        wanted[f"sys/block/{name}/holders"] = None
+        wanted[f"sys/block/{name}/size"] = "0" if device.get("inactive") else "1000"
+        if "md" in device and device["kind"] != "disk":
+            wanted[f"sys/block/{name}/md/array_state"] = "inactive" if device.get("inactive") else "clean"
+        for parent in parents:
+            wanted[f"sys/block/{parent}/holders/{name}"] = ""
+    for folder in (root / "dev", root / "sys/block"):
+        for path in sorted(folder.rglob("*"), reverse=True):
+            ours = path.relative_to(root).parts[1:2] != ("nvidia-uvm",)
+            if ours and not any((root / key).is_relative_to(path) for key in wanted):
+                path.rmdir() if path.is_dir() else path.unlink()
+    for key, text in wanted.items():
+        path = root / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if text is None:
+            path.mkdir(exist_ok=True)
+        elif not path.exists() or path.read_text() != text:
+            path.write_text(text)
 
 
 def name_of(device: str, devices: Devices) -> str:
@@ -28,18 +61,29 @@ def name_of(device: str, devices: Devices) -> str:
 
 
 def lsblk(devices: Devices, arguments: list[str]) -> int:
+    if "--inverse" in arguments:
+        return lsblk_inverse(devices, name_of(arguments[-1], devices))
+    assert "--nodeps" in arguments
+    print('NAME="sda" TYPE="disk" MOUNTPOINT="" MODEL="Virtual Disk"')
     for name, device in devices.items():
-        if device["kind"] == "disk":
-            print(
-                row(name, "disk", "", device.get("mounted", ""), device.get("model", "Microsoft NVMe Direct Disk v2"))
-            )
-        for parent in device.get("parents", []):
-            print(row(name, device["kind"], parent, device.get("mounted", ""), ""))
+        if device["kind"] != "part":
+            kind = "disk" if device["kind"] == "disk" else "raid0"
+            model = device.get("model", MODEL) if kind == "disk" else ""
+            print(f'NAME="{name}" TYPE="{kind}" MOUNTPOINT="{device.get("mounted", "")}" MODEL="{model}"')
     return 0
 
 
-def row(name: str, kind: str, parent: str, mounted: str, model: str) -> str:
-    return f'NAME="{name}" TYPE="{kind}" PKNAME="{parent}" MOUNTPOINT="{mounted}" MODEL="{model}"'
+def lsblk_inverse(devices: Devices, name: str) -> int:
+    if name.startswith("sd"):
+        print(f"{name} part\nsda disk")
+        return 0
+    if name not in devices:
+        print(f"lsblk: {name}: not a block device", file=sys.stderr)
+        return 32
+    print(name, devices[name]["kind"])
+    for parent in devices[name].get("parents", []):
+        lsblk_inverse(devices, parent)
+    return 0
 
 
 def blkid(devices: Devices, arguments: list[str]) -> int:
@@ -58,11 +102,7 @@ def blkid(devices: Devices, arguments: list[str]) -> int:
 
 def wipefs(devices: Devices, arguments: list[str]) -> int:
     assert not {"-a", "--all", "-f", "--force"} & set(arguments), "wipefs must only list"
-    device = devices[name_of(arguments[-1], devices)]
-    if device.get("unreadable"):
-        return 1
-    if device.get("signature"):
-        print(device["signature"])
+    print(devices[name_of(arguments[-1], devices)].get("signature", ""))
     return 0
 
 
@@ -70,76 +110,131 @@ def mdadm(devices: Devices, arguments: list[str]) -> int:
     disks = [name_of(argument, devices) for argument in arguments if argument.startswith("/dev/nvme")]
     action = arguments[0]
     if action == "--examine":
-        device = devices[disks[0]]
-        if device.get("signature") != "linux_raid_member":
-            return 1
-        print(f"MD_LEVEL={device.get('level', 'raid0')}\nMD_DEVICES={device['members']}\nMD_NAME={device['md']}")
-        return 0
+        return examine(devices[disks[0]])
     if action == "--stop":
         devices.pop(name_of(arguments[1], devices))
         return 0
+    holders = [key for key, value in devices.items() if set(disks) & set(value.get("parents", []))]
+    if holders:
+        print(f"mdadm: Device or resource busy: {holders}", file=sys.stderr)
+        return 1
     if action == "--zero-superblock":
         for disk in disks:
-            devices[disk] = {"kind": "disk"}
+            devices[disk] = {key: value for key, value in devices[disk].items() if key in ("kind", "content")}
         return 0
     if action == "--create":
         assert "--run" in arguments
+        number = len(list(STATE.glob("array-*")))
+        (STATE / f"array-{number}").touch()
         for disk in disks:
             assert not devices[disk].get("signature"), f"{disk} is not empty"
-            devices[disk] |= {"signature": "linux_raid_member", "md": "any:cycleforge", "members": len(disks)}
+            devices[disk] |= {
+                "signature": "linux_raid_member", "md": "any:cycleforge", "members": len(disks),
+                "array": f"{number:08x}:00000000:00000000:00000000",
+            }  # fmt: skip
+        if (STATE / "half_create").exists():
+            (STATE / "half_create").unlink()
+            for disk in disks[1:]:
+                devices[disk] = {"kind": "disk"}
+            return 1
     elif len(disks) < devices[disks[0]]["members"]:
         return 1
-    devices["md127"] = {"kind": "raid0", "md": "cycleforge", "parents": disks} | saved(devices, disks)
+    devices["md127"] = {"kind": "raid0", "md": "cycleforge", "parents": disks} | devices[disks[0]].get("content", {})
     return 0
 
 
-def saved(devices: Devices, disks: list[str]) -> dict[str, Any]:
-    """The file system on an assembled array is what its members hold."""
-    found: dict[str, Any] = devices[disks[0]].get("content", {})
-    return found
+def examine(device: dict[str, Any]) -> int:
+    if device.get("signature") != "linux_raid_member":
+        return 1
+    print(f"MD_LEVEL={device.get('level', 'raid0')}\nMD_DEVICES={device['members']}\nMD_NAME={device['md']}")
+    print(f"MD_UUID={device.get('array', 'ffffffff:0:0:0')}")
+    return 0
 
 
 def mkfs(devices: Devices, arguments: list[str]) -> int:
     name = name_of(arguments[-1], devices)
     device = devices[name]
-    assert not device.get("signature") or "-f" in arguments, f"{name} holds {device.get('signature')}"
-    label = arguments[arguments.index("-L") + 1]
-    fresh = {"signature": "xfs", "label": label, "uuid": f"uuid-{len(arguments)}-{name}", "complete": False}
-    device |= fresh
-    killed = STATE / "kill_mkfs"
-    if killed.exists():
-        killed.unlink()
+    if device.get("signature") and "-f" not in arguments:
+        print(f"{name} appears to contain {device['signature']}", file=sys.stderr)
+        return 1
+    uuid = next((word.removeprefix("uuid=") for word in arguments if word.startswith("uuid=")), f"random-{os.getpid()}")
+    device |= {"signature": "xfs", "label": arguments[arguments.index("-L") + 1], "uuid": uuid, "complete": False}
+    keep(devices, name)
+    if (STATE / "kill_mkfs").exists():
+        (STATE / "kill_mkfs").unlink()
         store(devices)
-        os.kill(int((STATE / "pid").read_text()), 9)
-        os._exit(1)
+        kill_script()
     device["complete"] = True
-    for parent in device.get("parents", []):
-        devices[parent]["content"] = {key: device[key] for key in ("signature", "label", "uuid", "complete")}
+    keep(devices, name)
     return 0
+
+
+def keep(devices: Devices, name: str) -> None:
+    for parent in devices[name].get("parents", [])[:1]:
+        devices[parent]["content"] = {key: devices[name][key] for key in CONTENT}
 
 
 def mount(devices: Devices, arguments: list[str]) -> int:
     source, target = arguments[-2:]
+    target = target.removeprefix(os.environ["CYCLEFORGE_ROOT"])
     if "--bind" not in arguments:
         device = devices[name_of(source, devices)]
-        if device.get("signature") != "xfs" or not device.get("complete", True):
+        if device.get("signature") not in ("xfs", "ext4") or not device.get("complete", True):
             return 32
-        device["mounted"] = target.removeprefix(os.environ["CYCLEFORGE_ROOT"])
+        device["mounted"] = target
     with (STATE / "mounts").open("a") as stream:
-        stream.write(target.removeprefix(os.environ["CYCLEFORGE_ROOT"]) + "\n")
+        stream.write(target + "\n")
+    return 0
+
+
+def findmnt(devices: Devices, arguments: list[str]) -> int:
+    target = arguments[-1].removeprefix(os.environ["CYCLEFORGE_ROOT"])
+    sources = STATE / "sources.json"
+    known: dict[str, str] = json.loads(sources.read_text()) if sources.exists() else {}
+    for name, device in devices.items():
+        if device.get("mounted") == target:
+            known.setdefault(target, f"/dev/{name}")
+    if target not in known:
+        return 1
+    print(known[target])
     return 0
 
 
 def store(devices: Devices) -> None:
     FILE.write_text(json.dumps(devices, indent=1))
+    publish(devices, Path(os.environ["CYCLEFORGE_ROOT"]))
+
+
+def kill_script() -> None:
+    """As `kill -9` of the script and everything below it."""
+    os.kill(int((STATE / "pid").read_text()), 9)
+    os._exit(1)
+
+
+CHANGES = {"--create", "--assemble", "--stop", "--zero-superblock"}
 
 
 def main() -> int:
     tool, *arguments = sys.argv[1:]
     devices: Devices = json.loads(FILE.read_text())
-    tools = {"lsblk": lsblk, "blkid": blkid, "wipefs": wipefs, "mdadm": mdadm, "mkfs.xfs": mkfs, "mount": mount}
+    tools = {
+        "lsblk": lsblk, "blkid": blkid, "wipefs": wipefs, "mdadm": mdadm, "mkfs.xfs": mkfs, "mount": mount,
+        "findmnt": findmnt,
+    }  # fmt: skip
+    moment = STATE / "kill"
+    when, at = moment.read_text().split() if moment.exists() else ("", "-1")
+    if tool in ("mkfs.xfs", "mount") or CHANGES & set(arguments):
+        with (STATE / "changes").open("a") as stream:
+            stream.write(f"{tool}\n")
+        number = len((STATE / "changes").read_text().split())
+    else:
+        number = 0
+    if when == "before" and number == int(at):
+        kill_script()
     code = tools[tool](devices, arguments)
     store(devices)
+    if when == "after" and number == int(at):
+        kill_script()
     return code
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -241,6 +242,15 @@ def test_a_failed_deep_check_refuses_the_first_job_and_drains(node: Healthy) -> 
     assert code == 3
     assert node.reason().startswith("CycleForge health: deep_checks (gpu_copy_to_device 9.5 GB/s, at least 21 GB/s")
     assert node.quick()["verdict"] == "fail"
+
+
+def test_a_controller_that_hangs_opens_no_gate(node: Healthy) -> None:
+    tools(node, copy="9.5")
+    deep(node)
+    node.fake("scontrol", "sleep 30")
+    started = time.monotonic()
+    assert node.health("gate")[0] == 3
+    assert time.monotonic() - started < 5, "the prolog ends it after 6 s"
 
 
 def test_the_verdict_of_an_earlier_boot_does_not_count(node: Healthy) -> None:

@@ -116,6 +116,13 @@ def test_a_hanging_tool_costs_its_limit_not_the_run(engine: Healthy) -> None:
     assert "nvidia-smi" in row["detail"]
 
 
+def test_a_driver_that_hangs_is_asked_once(node: Healthy) -> None:
+    """Three calls of 20 s each would outlast the interval."""
+    node.fake("nvidia-smi", "sleep 60")
+    node.health("epilog")
+    assert len(node.calls("nvidia-smi")) == 1
+
+
 def test_a_tool_that_never_stops_printing_is_cut(engine: Healthy) -> None:
     engine.fake("nvidia-smi", "while :; do echo '0, 40, Enabled'; done")
     assert engine.health("epilog")[0] == 0

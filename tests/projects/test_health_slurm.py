@@ -57,7 +57,45 @@ def test_a_hardware_event_is_not_resumed_when_the_log_forgets_it(node: Healthy) 
     for _ in range(3):
         node.quick()
     assert "XID 79" in node.reason()
-    assert "scontrol update NodeName=node-1 State=RESUME" in node.health("quick")[1]
+    assert "health.sh repaired" in node.health("quick")[1]
+
+
+def test_a_fault_that_must_not_be_resumed_joins_the_reason_of_one_that_may(node: Healthy) -> None:
+    node.lose_mount()
+    node.quick()
+    node.xid(79)
+    node.quick()
+    assert "XID 79" in node.reason()
+    node.restore_mount()
+    node.fake("journalctl", "exit 0")
+    for _ in range(3):
+        node.quick()
+    assert "XID 79" in node.reason()
+
+
+def test_a_person_says_that_the_node_is_repaired(node: Healthy) -> None:
+    node.xid(79)
+    node.quick()
+    node.write("var/lib/cycleforge/health/deep.verdict", "fail boot-1 gpu_copy_to_device 9 GB/s\n")
+    assert node.health("gate")[0] == 3
+    code, output = node.health("repaired")
+    assert (code, "resumed; it was drained for: CycleForge health: gpu_xid" in output) == (0, True)
+    assert node.reason() == ""
+    assert node.health("gate")[0] == 0
+
+
+def test_repaired_touches_no_drain_of_somebody_else(node: Healthy) -> None:
+    (node.state / "slurm_state").write_text("IDLE+DRAIN\n")
+    (node.state / "slurm_reason").write_text("admin: new cable")
+    assert "not drained by the health checks" in node.health("repaired")[1]
+    assert node.reason() == "admin: new cable"
+
+
+def test_repaired_without_slurm_says_so(node: Healthy) -> None:
+    node.fake("scontrol", "exit 1")
+    code, output = node.health("repaired")
+    assert code == 1
+    assert "scontrol update NodeName=node-1 State=RESUME" in output
 
 
 def test_resuming_can_be_switched_off(node: Healthy) -> None:

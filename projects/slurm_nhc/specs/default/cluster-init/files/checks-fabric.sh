@@ -133,7 +133,8 @@ check_ib_write() {
         device_of "${line}"
         devices+=("${REPLY}")
     done
-    folder="$(mktemp -d)"
+    # Beside the records, where the next run removes what a killed one has left.
+    folder="$(mktemp -d "${CYCLEFORGE_ROWS}.ib_write.XXXXXX")"
     for index in "${!devices[@]}"; do
         words=(-s "${GIVEN[message_bytes]}" -x 0 -F --report_gbits)
         if [[ "${GIVEN[gpu_memory]:-no}" == yes ]]; then words+=("--use_cuda=${index}"); fi

@@ -7,6 +7,19 @@ readonly GPU_FIELDS=index,temperature.gpu,persistence_mode,ecc.errors.uncorrecte
 readonly CLOCK_FIELDS=clocks.max.graphics,clocks.applications.graphics,clocks.max.memory,clocks.applications.memory
 readonly REMAP_FIELDS=gpu_bus_id,remapped_rows.pending,remapped_rows.failure,remapped_rows.uncorrectable
 
+# run_smi WORD...: a driver that hung once in this run hangs again, so it is asked only once.
+SMI_HUNG=false
+run_smi() {
+    local code=0
+    if [[ "${SMI_HUNG}" == true ]]; then
+        OUTPUT=""
+        return 124
+    fi
+    run_tool "${SMI_LIMIT_S}" nvidia-smi "$@" || code=$?
+    if ((code == 124)); then SMI_HUNG=true; fi
+    return "${code}"
+}
+
 declare -a GPU_ROWS=()
 GPU_QUERY="" GPU_REASONS_FIELD="" GPU_TEXT=""
 
@@ -20,7 +33,7 @@ query_gpus() {
         for reasons in clocks_event_reasons.active clocks_throttle_reasons.active; do
             if ((code != 2)); then continue; fi
             code=0
-            run_tool "${SMI_LIMIT_S}" nvidia-smi "--query-gpu=${GPU_FIELDS},${reasons}${clocks}" --format=csv,noheader,nounits || code=$?
+            run_smi "--query-gpu=${GPU_FIELDS},${reasons}${clocks}" --format=csv,noheader,nounits || code=$?
             GPU_REASONS_FIELD="${reasons}"
         done
     done
@@ -148,7 +161,7 @@ check_gpu_throttling() {
     done
     if [[ -n "${slowed}" ]]; then
         sleep "${CYCLEFORGE_SAMPLE_S:-1}"
-        run_tool "${SMI_LIMIT_S}" nvidia-smi "--query-gpu=index,${GPU_REASONS_FIELD}" --format=csv,noheader,nounits || code=$?
+        run_smi "--query-gpu=index,${GPU_REASONS_FIELD}" --format=csv,noheader,nounits || code=$?
         if ((code != 0)); then
             why_not "${code}" nvidia-smi
             not_measured gpu_throttling "${REPLY}"
@@ -197,7 +210,7 @@ check_gpu_remap() {
         no_baseline gpu_remap rows
         return
     fi
-    run_tool "${SMI_LIMIT_S}" nvidia-smi "--query-remapped-rows=${REMAP_FIELDS}" --format=csv,noheader,nounits || code=$?
+    run_smi "--query-remapped-rows=${REMAP_FIELDS}" --format=csv,noheader,nounits || code=$?
     if ((code != 0)); then
         why_not "${code}" "nvidia-smi --query-remapped-rows"
         not_measured gpu_remap "${REPLY}"
@@ -231,7 +244,7 @@ check_gpu_pages() {
         no_baseline gpu_retired_pages pages
         return
     fi
-    run_tool "${SMI_LIMIT_S}" nvidia-smi \
+    run_smi \
         --query-gpu=index,retired_pages.single_bit_ecc.count,retired_pages.double_bit.count,retired_pages.pending \
         --format=csv,noheader,nounits || code=$?
     while IFS= read -r line; do
@@ -255,7 +268,7 @@ check_gpu_pages() {
 # inactive_max=N
 check_gpu_nvlink() {
     local code=0 line links=0 inactive=0
-    run_tool "${SMI_LIMIT_S}" nvidia-smi nvlink --status || code=$?
+    run_smi nvlink --status || code=$?
     while IFS= read -r line; do
         if [[ "${line}" =~ Link\ [0-9]+: ]]; then
             links=$((links + 1))

@@ -58,7 +58,7 @@ run_checks() {
     local rows row name open="" done_checks=" "
     configured_checks "${conf}"
     choose_engine
-    rm -f "${RUN_DIR}/rows.${KIND}."*
+    rm -rf "${RUN_DIR}/rows.${KIND}."*
     rows="$(mktemp "${RUN_DIR}/rows.${KIND}.XXXXXX")"
     run_engine "${conf}" "${rows}" "${budget_s}"
     while IFS= read -r row; do

@@ -6,6 +6,7 @@
 #   health.sh deep boot         measure bandwidth before the node takes its first job
 #   health.sh deep idle         the same on a node without jobs, when the last time is long ago
 #   health.sh gate              for the prolog: end a deep run, refuse a job on a node whose deep checks failed in this boot
+#   health.sh repaired          for a person: forget the failed deep checks of this boot and resume the node
 #
 # Exit code: 0 the checks ran (their verdict is in the result file), 3 the node is sick and must not get jobs but could
 # not be drained, 1 the checks themselves could not run. Results: /var/lib/cycleforge/health/{quick,deep}.json.
@@ -100,15 +101,21 @@ add_deep_failure() {
     if failed_in_this_boot; then add_record "fail${FIELD}deep_checks${FIELD}${FIELD}${FIELD}${FIELD}${FIELD}${REPLY}"; fi
 }
 
-# A prolog has to be fast: one lock is tried and one file is read. Slurm drains the node and starts the job elsewhere when
-# this is not 0.
+# A prolog has to be fast: one file is looked for and one is read. Slurm drains the node and starts the job elsewhere when
+# this is not 0. The answer stands before Slurm is asked for anything, so a controller that hangs opens no gate.
 gate() {
     stop_deep_run
     if ! failed_in_this_boot; then return 0; fi
     local -r reason="${REPLY}"
-    cf_log "deep checks failed in this boot: ${reason}" >&2
-    drain_node "deep_checks (${reason})" || true
     EXIT_CODE="${NOT_DRAINED}"
+    cf_log "deep checks failed in this boot: ${reason}" >&2
+    SLURM_LIMIT_S=1
+    drain_node "deep_checks (${reason})" || true
+}
+
+repaired() {
+    rm -f "${DEEP_VERDICT}"
+    resume_after_repair
 }
 
 main() {
@@ -118,7 +125,8 @@ main() {
         "deep boot") deep_at_boot ;;
         "deep idle") deep_when_idle ;;
         gate) gate ;;
-        *) cf_die "usage: health.sh quick | epilog | deep boot | deep idle | gate" ;;
+        repaired) repaired ;;
+        *) cf_die "usage: health.sh quick | epilog | deep boot | deep idle | gate | repaired" ;;
     esac
     exit "${EXIT_CODE}"
 }

@@ -7,7 +7,7 @@
 # shellcheck disable=SC2034 # EXIT_CODE is for health.sh
 
 readonly SESSION_FILE="${CF_ROOT}/run/cycleforge/health-deep.session"
-readonly STOP_S=3
+readonly STOP_S=2
 
 # deep_is_due: whether the last deep run of any kind is older than the definition wants.
 deep_is_due() {
@@ -71,5 +71,5 @@ stop_deep_run() {
         fi
         cf_log "a deep run was ended because a job starts"
     fi
-    rm -f "${SESSION_FILE}"
+    rm -rf "${SESSION_FILE}" "${RUN_DIR}"/rows.deep.*
 }

@@ -5,5 +5,5 @@
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 readonly HEALTH=/opt/cycleforge/slurm_nhc/health.sh
 [[ -r "${HEALTH}" ]] || exit 0
-timeout --kill-after=1 8 bash "${HEALTH}" gate
+timeout --kill-after=1 6 bash "${HEALTH}" gate
 [[ $? -ne 3 ]]

@@ -62,10 +62,11 @@ conclude() {
 # one fault. Records of 512 + 2048 bytes, padded with zeros. It changes only with a new boot.
 physical_host() {
     local -r pool="${CF_ROOT}/var/lib/hyperv/.kvp_pool_3" cache="${RUN_DIR}/physical_host"
-    if [[ ! -e "${cache}" ]]; then
-        tr -s '\0' '\n' <"${pool}" 2>/dev/null | grep -a -x -A 1 PhysicalHostNameFullyQualified | tail -n 1 >"${cache}" || true
-    fi
     REPLY=""
+    if [[ ! -r "${pool}" ]]; then return 0; fi
+    if [[ ! -e "${cache}" ]]; then
+        tr -s '\0' '\n' <"${pool}" | grep -a -x -A 1 PhysicalHostNameFullyQualified | tail -n 1 >"${cache}" || true
+    fi
     read -r REPLY <"${cache}" || true
     if [[ ! "${REPLY}" =~ ^[A-Za-z0-9._-]+$ ]]; then REPLY=""; fi
 }

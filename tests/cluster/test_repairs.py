@@ -1,0 +1,69 @@
+"""A node that is sick twice, a controller that hangs, a node that somebody has repaired, what a run leaves behind."""
+
+from __future__ import annotations
+
+from tests.cluster.cluster import Cluster, NodeState
+from tests.cluster.members import RESULTS
+
+
+def test_a_fatal_xid_on_a_node_that_we_drained_already_is_not_resumed(cluster: Cluster) -> None:
+    sick = cluster["node2"]
+    sick.gpus(7)
+    sick.quick()
+    (sick.files / "state/kernel.log").write_text("NVRM: Xid (PCI:0003:00:00): 79, pid=0, GPU has fallen off the bus.\n")
+    sick.quick()
+    assert "gpu_xid 1 fatal XIDs" in cluster.states()["node2"].reason
+    sick.heal()
+    for _ in range(3):
+        sick.quick()
+    assert cluster.states()["node2"].state == "drained"
+
+
+def test_a_node_with_failed_deep_checks_takes_no_job_although_slurm_does_not_answer_it(cluster: Cluster) -> None:
+    node = cluster["node3"]
+    node.state("bus_gb_s", "230.50")
+    node.reboot()
+    cluster.wait_state("node3", "idle")
+    node.machine.write("/usr/local/sbin/scontrol", "#!/bin/bash\nexec sleep 100\n", 0o755)
+    try:
+        job = cluster.submit("echo ran", "--nodelist=node3")
+        state = cluster.wait_state("node3", "drained", limit_s=30)
+        assert state.reason == "Prolog error"
+        assert cluster.output(job) == ""
+    finally:
+        node.ok("rm /usr/local/sbin/scontrol")
+        node.heal()
+        node.reboot()
+
+
+def test_a_deep_run_that_was_stopped_leaves_no_files(cluster: Cluster) -> None:
+    node = cluster["node1"]
+    node.ok("touch -d '2 hours ago' \"$1\"", f"{RESULTS}/deep.json")
+    before = node.ok("ls -A /tmp")
+    node.state("ib_write_bw.slow_s", 300)
+    node.start_unit("cycleforge-health-idle.service", "--no-block")
+    cluster.wait("ib_write_bw runs", lambda: bool(node.processes("ib_write_bw .*localhost")))
+    assert cluster.finish(cluster.submit("true", "--nodelist=node1"))["ExitCode"] == "0:0"
+    assert node.ok("ls -A /tmp") == before
+
+
+def test_a_person_can_clear_a_failed_deep_verdict_without_a_reboot(cluster: Cluster) -> None:
+    node = cluster["node3"]
+    node.state("bus_gb_s", "230.50")
+    node.reboot()
+    try:
+        cluster.wait_state("node3", "idle")
+        cluster.submit("true", "--nodelist=node3")
+        cluster.wait_state("node3", "drained")
+        node.heal()
+        node.ok("bash /opt/cycleforge/slurm_nhc/health.sh repaired")
+        assert cluster.finish(cluster.submit("true", "--nodelist=node3"))["ExitCode"] == "0:0"
+    finally:
+        node.reboot()
+
+
+def test_units_write_no_shell_errors(cluster: Cluster) -> None:
+    node = cluster["node1"]
+    node.quick()
+    assert "No such file" not in node.ok("journalctl.real -o cat --no-pager -u 'cycleforge-*'")
+    assert cluster.states()["node1"] == NodeState("idle", "")
