@@ -41,7 +41,8 @@ def booted_machine(
 
 
 def _enter(leader: int) -> list[str]:
-    return ["nsenter", f"--target={leader}", "--all", "--"]
+    # --root: the test itself may run in a chroot, and then the namespace begins above the container.
+    return ["nsenter", f"--target={leader}", "--all", "--root", "--"]
 
 
 def _wait_until_booted(shell: int, name: str) -> int:

@@ -199,8 +199,9 @@ def overlay_machine(
     lower = [*reversed(layers), root]
     with held("overlay", lower, name, binds, network, {}) as (holder, folder):
         (pid,) = children(holder)
-        enter = ["nsenter", f"--target={pid}", "--mount", "--uts", "--ipc", "--net", "--pid", "--", "/usr/sbin/chroot",
-                 f"{folder}/m"]  # fmt: skip
+        namespaces = ("--mount", "--uts", "--ipc", "--net", "--pid")
+        # --root: the test itself may run in a chroot.
+        enter = ["nsenter", f"--target={pid}", *namespaces, "--root", "--", "/usr/sbin/chroot", f"{folder}/m"]
         outside = Path(f"/proc/{pid}/root{folder}")
         yield Machine(name, pid, outside / "m", outside / "u", lower, enter)
 
