@@ -42,7 +42,7 @@ def booted_machine(
 
 def _enter(leader: int) -> list[str]:
     # --root: the test itself may run in a chroot, and then the namespace begins above the container.
-    return ["nsenter", f"--target={leader}", "--all", "--root", "--"]
+    return ["nsenter", f"--target={leader}", "--all", "--root", "--wd", "--"]
 
 
 def _wait_until_booted(shell: int, name: str) -> int:
