@@ -115,8 +115,16 @@ class GpuNode(Member):
         return self.result("quick")
 
     def start_unit(self, name: str, *options: str) -> None:
-        """Start a oneshot unit of ours and wait for its end, more often in a row than systemd allows by itself."""
-        self.ok('systemctl reset-failed "$1" 2>/dev/null; systemctl start "$@"', name, *options)
+        """Start a oneshot unit of ours and wait for its end, more often in a row than systemd allows by itself.
+
+        A run that slurmd or the timer has started already saw the node as it was before: it ends first.
+        """
+        self.ok(
+            'for i in {1..300}; do [[ $(systemctl is-active "$1") == activating ]] || break; sleep 0.1; done\n'
+            'systemctl reset-failed "$1" 2>/dev/null; systemctl start "$@"',
+            name,
+            *options,
+        )
 
     def result(self, kind: str) -> dict[str, Any]:
         """The last result, `quick` or `deep`."""

@@ -31,7 +31,7 @@ def test_a_node_whose_deep_checks_fail_at_boot_joins_and_takes_no_job(cluster: C
         assert node.result("deep")["verdict"] == "fail"
         assert node.ok("systemctl is-active slurmd").strip() == "active"
         job = cluster.submit("echo ran", "--nodelist=node3")
-        state = cluster.wait_state("node3", "drained", limit_s=20)
+        state = cluster.wait_state("node3", "drained", limit_s=60)
         assert state.reason.startswith("CycleForge health: deep_checks (nccl_all_reduce 230.50 GB/s, at least 460 GB/s")
         assert cluster.output(job) == ""
         assert cluster.job(job)["JobState"] == "PENDING"

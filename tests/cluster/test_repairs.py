@@ -22,12 +22,12 @@ def test_a_fatal_xid_on_a_node_that_we_drained_already_is_not_resumed(cluster: C
 def test_a_node_with_failed_deep_checks_takes_no_job_although_slurm_does_not_answer_it(cluster: Cluster) -> None:
     node = cluster["node3"]
     node.state("bus_gb_s", "230.50")
-    node.reboot()
-    cluster.wait_state("node3", "idle")
     node.machine.write("/usr/local/sbin/scontrol", "#!/bin/bash\nexec sleep 100\n", 0o755)
     try:
+        node.reboot()
+        cluster.wait_state("node3", "idle")
         job = cluster.submit("echo ran", "--nodelist=node3")
-        state = cluster.wait_state("node3", "drained", limit_s=30)
+        state = cluster.wait_state("node3", "drained", limit_s=60)
         assert state.reason == "Prolog error"
         assert cluster.output(job) == ""
     finally:
@@ -52,9 +52,7 @@ def test_a_person_can_clear_a_failed_deep_verdict_without_a_reboot(cluster: Clus
     node.state("bus_gb_s", "230.50")
     node.reboot()
     try:
-        cluster.wait_state("node3", "idle")
-        cluster.submit("true", "--nodelist=node3")
-        cluster.wait_state("node3", "drained")
+        cluster.wait_state("node3", "drained", limit_s=60)
         node.heal()
         node.ok("bash /opt/cycleforge/slurm_nhc/health.sh repaired")
         assert cluster.finish(cluster.submit("true", "--nodelist=node3"))["ExitCode"] == "0:0"
