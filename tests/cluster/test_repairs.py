@@ -22,16 +22,18 @@ def test_a_fatal_xid_on_a_node_that_we_drained_already_is_not_resumed(cluster: C
 def test_a_node_with_failed_deep_checks_takes_no_job_although_slurm_does_not_answer_it(cluster: Cluster) -> None:
     node = cluster["node3"]
     node.state("bus_gb_s", "230.50")
+    # Only the prolog stands between the node and the job: no quick run drains it first.
+    node.ok("mv /etc/systemd/system/cycleforge-health.service /root/")
+    node.reboot()
+    cluster.wait_state("node3", "idle")
     node.machine.write("/usr/local/sbin/scontrol", "#!/bin/bash\nexec sleep 100\n", 0o755)
     try:
-        node.reboot()
-        cluster.wait_state("node3", "idle")
         job = cluster.submit("echo ran", "--nodelist=node3")
         state = cluster.wait_state("node3", "drained", limit_s=60)
         assert state.reason == "Prolog error"
         assert cluster.output(job) == ""
     finally:
-        node.ok("rm /usr/local/sbin/scontrol")
+        node.ok("rm /usr/local/sbin/scontrol; mv /root/cycleforge-health.service /etc/systemd/system/")
         node.heal()
         node.reboot()
 
