@@ -87,7 +87,7 @@ remove_control_groups() {
         if [[ ! -d "${group}" ]]; then continue; fi
         echo 0 >"${parent}/cgroup.procs"
         # The kernel may still be taking dead processes out of their groups.
-        tries=100
+        tries=500
         until find "${group}" -depth -type d -exec rmdir {} + 2>/dev/null || ((--tries == 0)); do sleep 0.02; done
     done
 }

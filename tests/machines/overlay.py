@@ -259,7 +259,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     with suppress(BrokenPipeError):
         process.stdin.close()
     try:
-        process.wait(10)
+        process.wait(30)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
