@@ -168,6 +168,8 @@ def _slurm(machine: Machine, kind: NodeKind) -> None:
                *(f"{CLUSTER}/{name}" for name in LINKED))  # fmt: skip
     # A plug-in that Slurm can load; it has none of pyxis' options.
     machine.ok("install -D -m 644 /usr/lib/*/slurm-wlm/spank_pbs.so /opt/pyxis/spank_pyxis.so")
+    # The name by which Slurm's plug-in loads PMIx; on Debian it comes with the development package.
+    machine.ok("for folder in /usr/lib/*/pmix2/lib; do ln -sf libpmix.so.2 $folder/libpmix.so; done")
     # enroot is configured on Ubuntu and EL 8 only.
     if kind.system.name == "ubuntu" or (kind.system.is_el and kind.system.version.startswith("8")):
         machine.write("/etc/enroot/enroot.conf", ENROOT_CONF.format(scratch="/tmp/enroot"))
