@@ -52,7 +52,7 @@ cf_blob() {
         cf_die "cannot write to ${target}" "" "look at the line above; is the disk full?"
     fi
     for ((try = 1; try <= CF_BLOB_TRIES; try++)); do
-        if ((try > 1)); then sleep "${CYCLEFORGE_POLL_S:-5}"; fi
+        if ((try > 1)); then sleep "${CYCLEFORGE_POLL_S:-2}"; fi
         cf_blob_fetch "${file}" "${folder}"
         reason="${REPLY}"
         if cf_blob_is "${folder}/${file}" "${digest}"; then

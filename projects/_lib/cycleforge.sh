@@ -235,23 +235,27 @@ cf_install_files() {
     CF_CHANGED="${changed}"
 }
 
-# cf_apply NAME FILES COMMAND...: run the command unless it has succeeded for exactly this content of FILES (paths
-# separated by colons). The stamp is written after the command, so a kill in between repeats it.
-cf_apply() {
-    local -r name="$1" files="$2"
-    local -r stamp="${CF_STATE_DIR}/applied/${name}"
-    local digest
+# cf_applied NAME FILES: whether cf_apply has succeeded for exactly this content of FILES (paths separated by colons);
+# their digest in REPLY.
+cf_applied() {
+    local -r stamp="${CF_STATE_DIR}/applied/$1"
     local -a paths=()
+    IFS=':' read -r -a paths <<<"$2"
+    REPLY="$(cat -- "${paths[@]}" 2>/dev/null | sha256sum || true)"
+    [[ -r "${stamp}" && "$(<"${stamp}")" == "${REPLY}" ]]
+}
+
+# cf_apply NAME FILES COMMAND...: run the command unless it has succeeded for this content. The stamp is written after the
+# command, so a kill in between repeats it.
+cf_apply() {
+    local -r name="$1"
+    CF_CHANGED=0
+    if cf_applied "${name}" "$2"; then return; fi
+    local -r digest="${REPLY}"
     shift 2
-    IFS=':' read -r -a paths <<<"${files}"
-    digest="$(cat -- "${paths[@]}" 2>/dev/null | sha256sum || true)"
-    if [[ -r "${stamp}" && "$(<"${stamp}")" == "${digest}" ]]; then
-        CF_CHANGED=0
-        return
-    fi
     # Explicit: inside a caller's condition set -e would not stop before the stamp.
     "$@" || return
-    cf_write "${stamp}" 0644 <<<"${digest}"
+    cf_write "${CF_STATE_DIR}/applied/${name}" 0644 <<<"${digest}"
     CF_CHANGED=1
 }
 
@@ -307,6 +311,9 @@ cf_unit() { cf_write "${CF_ROOT}/etc/systemd/system/$1" 0644; }
 cf_own_unit() {
     local -r unit="$1" files="$2"
     if [[ "${unit}" != cycleforge-* ]]; then cf_die "cf_own_unit is for our own units, not for ${unit}"; fi
+    CF_CHANGED=0
+    # Reloading and enabling cost more than all the rest of a converge that changes nothing.
+    if cf_applied "unit-${unit}" "${files}" && systemctl --quiet is-enabled "${unit}"; then return; fi
     systemctl daemon-reload
     systemctl --quiet enable "${unit}"
     if ! cf_apply "unit-${unit}" "${files}" systemctl restart "${unit}"; then

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.cluster.cluster import Cluster, running_cluster
 from tests.cluster.engine import nhc_blob
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Two processes have a cluster at most, of four booted machines each; the tests of a file share one."""
+    here = Path(__file__).parent
+    files = sorted({item.path for item in items if item.path.is_relative_to(here)} - {here / "test_fakes.py"})
+    for item in items:
+        if item.path in files:
+            item.add_marker(pytest.mark.xdist_group(f"cluster-{files.index(item.path) % 2}"))
 
 
 @pytest.fixture(scope="session")

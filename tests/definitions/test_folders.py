@@ -129,11 +129,12 @@ def test_bicep_compiler(folder: Path) -> None:
 
 
 def test_every_shell_script_is_clean(tmp_path: Path) -> None:
-    """Each distinct script once: the definitions share most of them."""
+    """Each distinct script once: the definitions share most of them. tests/projects has those of the projects."""
     seen: set[bytes] = set()
     for name in NAMES:
         write(rendered(name), tmp_path / name)
         scripts = [path for path in sorted((tmp_path / name).rglob("*")) if path.is_file() and is_shell(path)]
+        scripts = [path for path in scripts if not path.is_relative_to(tmp_path / name / "projects")]
         new = [path for path in scripts if path.read_bytes() not in seen]
         seen |= {path.read_bytes() for path in new}
         command = [str(SHELLCHECK), "-x", "-P", "SCRIPTDIR", *map(str, new)]
