@@ -34,6 +34,8 @@ install_unit() {
     cf_install_files "${FILES}" "${TARGET}" cycleforge.sh gpu.sh
     changed="${CF_CHANGED}"
     cf_unit "${UNIT}" <"${FILES}/${UNIT}"
+    changed=$((changed + CF_CHANGED))
+    cf_write "${CF_ROOT}/etc/udev/rules.d/90-cycleforge-gpu.rules" 0644 <"${FILES}/90-cycleforge-gpu.rules"
     cf_outcome "$((changed + CF_CHANGED)) files changed"
 }
 

@@ -6,11 +6,15 @@ set -euo pipefail
 
 # Effective when slurmd starts, which happens after all cluster-init has finished.
 write_slurmd_drop_in() {
-    cf_unit slurmd.service.d/20-cycleforge-misc_ndv4.conf <"${CYCLECLOUD_SPEC_PATH}/files/slurmd-misc_ndv4.conf"
-    local -r changed="${CF_CHANGED}"
+    local nofile changed
+    cf_attribute_int cycleforge.limits.nofile 1048576 1024 1048576
+    nofile="${REPLY}"
+    cf_unit slurmd.service.d/20-cycleforge-misc_ndv4.conf \
+        < <(sed "s/^LimitNOFILE=.*/LimitNOFILE=${nofile}/" "${CYCLECLOUD_SPEC_PATH}/files/slurmd-misc_ndv4.conf")
+    changed="${CF_CHANGED}"
     if ((changed)); then systemctl daemon-reload; fi
     CF_CHANGED="${changed}"
-    cf_outcome_file "slurmd.service.d/20-cycleforge-misc_ndv4.conf"
+    cf_outcome_file "nofile ${nofile}, memlock unlimited"
 }
 
 main() {

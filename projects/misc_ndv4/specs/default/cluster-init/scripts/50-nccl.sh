@@ -29,6 +29,7 @@ collect() {
     done
     use_file NCCL_TOPO_FILE topo
     use_file NCCL_GRAPH_FILE graph
+    use_interface
     cf_outcome "${#VARIABLES[@]} variables"
 }
 
@@ -49,6 +50,15 @@ use_file() {
     unset "VARIABLES[${variable}]"
 }
 
+# NCCL ends a job when the interface does not exist; without the variable it looks for one.
+use_interface() {
+    local -r interface="${VARIABLES[NCCL_SOCKET_IFNAME]:-}"
+    if [[ "${interface}" =~ ^[a-z0-9]+$ && ! -e "${CF_ROOT}/sys/class/net/${interface}" ]]; then
+        cf_warn "this node has no interface ${interface}; NCCL chooses one by itself"
+        unset "VARIABLES[NCCL_SOCKET_IFNAME]"
+    fi
+}
+
 sorted_variables() {
     local name
     for name in "${!VARIABLES[@]}"; do printf '%s=%s\n' "${name}" "${VARIABLES[${name}]}"; done | LC_ALL=C sort
@@ -56,23 +66,24 @@ sorted_variables() {
 
 # KEY=VALUE lines for programs, and the same as exports for shells, with the plug-in's library path.
 write_environment() {
-    local lines line changed library="${CF_FIGURES[nccl.ld_library_path]:-}"
-    lines="$(sorted_variables)"
-    cf_write "${ENV_FILE}" 0644 <<<"${OWN}"$'\n'"${lines}"
+    local changed
+    cf_write "${ENV_FILE}" 0644 <<<"${OWN}"$'\n'"$(sorted_variables)"
     changed="${CF_CHANGED}"
-    {
-        printf '%s\n' "${OWN} Source it in a job script."
-        while read -r line; do
-            if [[ -n "${line}" ]]; then printf 'export %s=%q\n' "${line%%=*}" "${line#*=}"; fi
-        done <<<"${lines}"
-        if [[ -n "${library}" && -d "${CF_ROOT}${library}" ]]; then
-            # shellcheck disable=SC2016 # expands in the job
-            printf 'export LD_LIBRARY_PATH=%q"${LD_LIBRARY_PATH:+:${LD_LIBRARY_PATH}}"\n' "${library}"
-        fi
-    } >"${CF_STATE_DIR}/nccl.sh.new"
-    cf_write "${SHELL_FILE}" 0644 <"${CF_STATE_DIR}/nccl.sh.new"
-    rm -f "${CF_STATE_DIR}/nccl.sh.new"
+    cf_write "${SHELL_FILE}" 0644 < <(exports)
     cf_outcome "$((changed + CF_CHANGED)) of 2 files changed"
+}
+
+exports() {
+    local -r library="${CF_FIGURES[nccl.ld_library_path]:-}"
+    local line
+    printf '%s\n' "${OWN} Source it in a job script."
+    while read -r line; do
+        if [[ -n "${line}" ]]; then printf 'export %s=%q\n' "${line%%=*}" "${line#*=}"; fi
+    done < <(sorted_variables)
+    if [[ -n "${library}" && -d "${CF_ROOT}${library}" ]]; then
+        # shellcheck disable=SC2016 # expands in the job
+        printf 'export LD_LIBRARY_PATH=%q"${LD_LIBRARY_PATH:+:${LD_LIBRARY_PATH}}"\n' "${library}"
+    fi
 }
 
 # NCCL reads /etc/nccl.conf by itself. The HPC images bring one; that one stays.
@@ -118,7 +129,6 @@ main() {
     cf_vm_size
     size="${REPLY}"
     cf_load_figures "${FILES}/vm_sizes.tsv" "${size}"
-    mkdir -p "${CF_STATE_DIR}"
     cf_attribute_bool cycleforge.nccl.enabled true
     if [[ "${REPLY}" == true ]]; then cf_step "NCCL variables of ${size}" collect; fi
     if ((${#VARIABLES[@]} == 0)); then
