@@ -6,7 +6,7 @@
 # The array's name and the file system's label are the mark by which a later boot knows its own disks.
 readonly MARK=cycleforge
 # Azure's model string of remote disks behind an NVMe controller; those hold the system or somebody's data.
-# Local ones are "Microsoft NVMe Direct Disk" and "… v2". Source: github.com/Azure/azure-vm-utils, 80-azure-disk.rules
+# Local ones are "Microsoft NVMe Direct Disk" and the same with " v2". Source: github.com/Azure/azure-vm-utils, 80-azure-disk.rules
 readonly REMOTE_MODEL='MSFT NVMe Accelerator*'
 # A disk that hangs must not hold the boot.
 readonly CALL_S="${CYCLEFORGE_CALL_S:-60}"
