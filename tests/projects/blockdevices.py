@@ -5,22 +5,52 @@ Run as a program by the fakes of `node.py`; the first argument is the name of th
 holds lies on its first member and is seen again by the next array that begins with that disk.
 """
 
+# ruff: noqa: PTH103, PTH108, PTH110, PTH120, PTH123
+# This program starts some thousand times: pathlib and what is only for type checkers stay away.
+
 from __future__ import annotations
 
 import json
 import os
 import sys
-from pathlib import Path
-from typing import Any
 
-STATE = Path(os.environ.get("FAKE_STATE", "."))
-FILE = STATE / "devices.json"
+MYPY = False
+if MYPY:
+    from typing import Any
+
+    Devices = dict[str, dict[str, Any]]
+
+STATE = os.environ.get("FAKE_STATE", ".")
+FILE = f"{STATE}/devices.json"
 MODEL = "Microsoft NVMe Direct Disk v2"
 CONTENT = ("signature", "label", "uuid", "complete")
-Devices = dict[str, dict[str, Any]]
 
 
-def publish(devices: Devices, root: Path) -> None:
+def read(name: str) -> str:
+    """A file of the state; empty when there is none."""
+    try:
+        with open(f"{STATE}/{name}") as stream:
+            return stream.read()
+    except FileNotFoundError:
+        return ""
+
+
+def append(name: str, line: str) -> None:
+    """Add a line to a file of the state."""
+    with open(f"{STATE}/{name}", "a") as stream:
+        stream.write(f"{line}\n")
+
+
+def taken(name: str) -> bool:
+    """Whether a test asked for a fault, which then happens once."""
+    try:
+        os.unlink(f"{STATE}/{name}")
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def publish(devices: Devices, root: str) -> None:
     """Show the devices below /sys/block and /dev, as the kernel does."""
     wanted: dict[str, str | None] = {}
     for name, device in devices.items():
@@ -31,23 +61,30 @@ def publish(devices: Devices, root: Path) -> None:
             wanted[f"sys/block/{parents[0]}/{name}/partition"] = "1"
             continue
         wanted[f"sys/block/{name}/holders"] = None
-        wanted[f"sys/block/{name}/size"] = "0" if device.get("inactive") else "1000"
         if "md" in device and device["kind"] != "disk":
             wanted[f"sys/block/{name}/md/array_state"] = "inactive" if device.get("inactive") else "clean"
         for parent in parents:
             wanted[f"sys/block/{parent}/holders/{name}"] = ""
-    for folder in (root / "dev", root / "sys/block"):
-        for path in sorted(folder.rglob("*"), reverse=True):
-            ours = path.relative_to(root).parts[1:2] != ("nvidia-uvm",)
-            if ours and not any((root / key).is_relative_to(path) for key in wanted):
-                path.rmdir() if path.is_dir() else path.unlink()
+    for top in ("dev", "sys/block"):
+        for folder, folders, files in os.walk(f"{root}/{top}", topdown=False):
+            for name in (*files, *folders):
+                key = os.path.relpath(f"{folder}/{name}", root)
+                if key != "dev/nvidia-uvm" and not any(f"{other}/".startswith(f"{key}/") for other in wanted):
+                    (os.unlink if name in files else os.rmdir)(f"{folder}/{name}")
     for key, text in wanted.items():
-        path = root / key
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if text is None:
-            path.mkdir(exist_ok=True)
-        elif not path.exists() or path.read_text() != text:
-            path.write_text(text)
+        show(f"{root}/{key}", text)
+
+
+def show(path: str, text: str | None) -> None:
+    """A file with this text, or a folder; untouched where it is right."""
+    os.makedirs(path if text is None else os.path.dirname(path), exist_ok=True)
+    if text is not None and os.path.exists(path):
+        with open(path) as stream:
+            if stream.read() == text:
+                return
+    if text is not None:
+        with open(path, "w") as stream:
+            stream.write(text)
 
 
 def name_of(device: str, devices: Devices) -> str:
@@ -124,16 +161,15 @@ def mdadm(devices: Devices, arguments: list[str]) -> int:
         return 0
     if action == "--create":
         assert "--run" in arguments
-        number = len(list(STATE.glob("array-*")))
-        (STATE / f"array-{number}").touch()
+        number = len(read("arrays").split())
+        append("arrays", str(number))
         for disk in disks:
             assert not devices[disk].get("signature"), f"{disk} is not empty"
             devices[disk] |= {
                 "signature": "linux_raid_member", "md": "any:cycleforge", "members": len(disks),
                 "array": f"{number:08x}:00000000:00000000:00000000",
             }  # fmt: skip
-        if (STATE / "half_create").exists():
-            (STATE / "half_create").unlink()
+        if taken("half_create"):
             for disk in disks[1:]:
                 devices[disk] = {"kind": "disk"}
             return 1
@@ -160,8 +196,7 @@ def mkfs(devices: Devices, arguments: list[str]) -> int:
     uuid = next((word.removeprefix("uuid=") for word in arguments if word.startswith("uuid=")), f"random-{os.getpid()}")
     device |= {"signature": "xfs", "label": arguments[arguments.index("-L") + 1], "uuid": uuid, "complete": False}
     keep(devices, name)
-    if (STATE / "kill_mkfs").exists():
-        (STATE / "kill_mkfs").unlink()
+    if taken("kill_mkfs"):
         store(devices)
         kill_script()
     device["complete"] = True
@@ -182,15 +217,13 @@ def mount(devices: Devices, arguments: list[str]) -> int:
         if device.get("signature") not in ("xfs", "ext4") or not device.get("complete", True):
             return 32
         device["mounted"] = target
-    with (STATE / "mounts").open("a") as stream:
-        stream.write(target + "\n")
+    append("mounts", target)
     return 0
 
 
 def findmnt(devices: Devices, arguments: list[str]) -> int:
     target = arguments[-1].removeprefix(os.environ["CYCLEFORGE_ROOT"])
-    sources = STATE / "sources.json"
-    known: dict[str, str] = json.loads(sources.read_text()) if sources.exists() else {}
+    known: dict[str, str] = json.loads(read("sources.json") or "{}")
     for name, device in devices.items():
         if device.get("mounted") == target:
             known.setdefault(target, f"/dev/{name}")
@@ -201,13 +234,14 @@ def findmnt(devices: Devices, arguments: list[str]) -> int:
 
 
 def store(devices: Devices) -> None:
-    FILE.write_text(json.dumps(devices, indent=1))
-    publish(devices, Path(os.environ["CYCLEFORGE_ROOT"]))
+    with open(FILE, "w") as stream:
+        json.dump(devices, stream, indent=1)
+    publish(devices, os.environ["CYCLEFORGE_ROOT"])
 
 
 def kill_script() -> None:
     """As `kill -9` of the script and everything below it."""
-    os.kill(int((STATE / "pid").read_text()), 9)
+    os.kill(int(read("pid")), 9)
     os._exit(1)
 
 
@@ -216,23 +250,22 @@ CHANGES = {"--create", "--assemble", "--stop", "--zero-superblock"}
 
 def main() -> int:
     tool, *arguments = sys.argv[1:]
-    devices: Devices = json.loads(FILE.read_text())
+    devices: Devices = json.loads(read("devices.json"))
+    before = json.dumps(devices)
     tools = {
         "lsblk": lsblk, "blkid": blkid, "wipefs": wipefs, "mdadm": mdadm, "mkfs.xfs": mkfs, "mount": mount,
         "findmnt": findmnt,
     }  # fmt: skip
-    moment = STATE / "kill"
-    when, at = moment.read_text().split() if moment.exists() else ("", "-1")
+    number = 0
     if tool in ("mkfs.xfs", "mount") or CHANGES & set(arguments):
-        with (STATE / "changes").open("a") as stream:
-            stream.write(f"{tool}\n")
-        number = len((STATE / "changes").read_text().split())
-    else:
-        number = 0
+        append("changes", tool)
+        number = len(read("changes").split())
+    when, at = (read("kill") or "never 0").split()
     if when == "before" and number == int(at):
         kill_script()
     code = tools[tool](devices, arguments)
-    store(devices)
+    if tool == "lsblk" or json.dumps(devices) != before:
+        store(devices)
     if when == "after" and number == int(at):
         kill_script()
     return code

@@ -1,15 +1,25 @@
-"""misc_ndv4 beside the disks: GPU settings, slurmd's limits, NFS slots, NCCL files."""
+"""misc_ndv4 beside the disks: GPU settings, slurmd's limits, NFS slots, NCCL files.
+
+`defect` in a test's name marks a row of the table of defects of the older projects.
+"""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from generator import catalog
 from tests.projects.conftest import MakeNode
 from tests.projects.node import A100, H100, Node
 
 OTHERS = ("20-gpu.sh", "30-limits.sh", "40-nfs.sh", "50-nccl.sh", "60-pmix.sh")
+MI300X = "Standard_ND96isr_MI300X_v5"
 # index, maximum and current memory clock, maximum and current graphics clock of an A100 at its defaults
 SLOW = "0, 1215, 1215, 1410, 1095\\n1, 1215, 1215, 1410, 1410\\n"
+BOTH_SLOW = "0, 1215, 1215, 1410, 1095\\n1, 1215, 1215, 1410, 1095\\n"
+OFF_ON = "0, Disabled\\n1, Enabled\\n"
 
 
 @pytest.fixture
@@ -17,26 +27,39 @@ def node(make_node: MakeNode) -> Node:
     made = make_node("misc_ndv4")
     made.vm_size(A100)
     made.write("dev/nvidia-uvm", "")
-    made.write("sys/class/net/eth0/operstate", "up\n")
+    made.write("sys/class/net/eth0/mtu", "1500\n")
+    (made.state / "active/cycleforge-gpu.service").write_text("active")
     return made
 
 
-def smi(node: Node, clocks: str = SLOW, ac: str = "true", pm: str = "true", lgc: str = "true") -> None:
-    """A driver with two GPUs; the first has persistence mode off until `-pm` succeeds."""
+def smi(node: Node, clocks: str = SLOW, persistence: str = OFF_ON, ac: str = "true", pm: str = "") -> None:
+    """`pm` and `ac` are what the fake does for each GPU; by default persistence mode is then on everywhere."""
+    pm = pm or 'touch "$FAKE_STATE/pm"'
     node.fake(
         "nvidia-smi",
         f"""case "$*" in
-    *persistence_mode*) printf '0, %s\\n1, Enabled\\n' "$(cat "$FAKE_STATE/mode" 2>/dev/null || echo Disabled)" ;;
+    *persistence_mode*)
+        if [[ -e "$FAKE_STATE/pm" ]]; then printf '0, Enabled\\n1, Enabled\\n'; else printf '{persistence}'; fi ;;
     *clocks.max*) printf '{clocks}' ;;
-    *" -pm "*) {pm} && echo Enabled >"$FAKE_STATE/mode" ;;
     *" -ac "*) {ac} ;;
-    *" -lgc "*) {lgc} ;;
+    *" -pm "*) {pm} ;;
 esac""",
     )
 
 
 def unit_log(node: Node) -> str:
     return (node.state / "units.log").read_text()
+
+
+def rerun(node: Node, **extra: str) -> str:
+    """The boot unit itself."""
+    node.forget()
+    result = node.command(str(node.root / "opt/cycleforge/misc_ndv4/gpu.sh"), **extra)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout + result.stderr
+
+
+# ---------------------------------------------------------------- persistence mode and clocks
 
 
 def test_persistence_and_maximum_clocks_are_set_where_they_differ(node: Node) -> None:
@@ -47,63 +70,185 @@ def test_persistence_and_maximum_clocks_are_set_where_they_differ(node: Node) ->
     assert "maximum: 1 set, 1 were set, 0 do not support it, 0 refused" in unit_log(node)
 
 
-def test_defect_7_8_a_mode_that_stays_off_is_seen(node: Node) -> None:
-    """The exit code of a query said nothing about the switch in the references."""
-    smi(node, pm="false")
+def test_the_persistence_daemon_is_preferred_where_the_image_has_it(node: Node) -> None:
+    """The unit wants it, and it is what nvidia-smi asks; Ubuntu's own starts it with the mode off."""
+    smi(node)
+    (node.state / "active/nvidia-persistenced.service").write_text("active")
     node.ok("20-gpu.sh")
-    assert "persistence mode stays off for GPU 0" in unit_log(node)
+    service = node.read("etc/systemd/system/cycleforge-gpu.service")
+    assert "Wants=nvidia-persistenced.service\nAfter=nvidia-persistenced.service" in service
+    assert "on for 2 GPUs, 1 switched, by nvidia-persistenced" in unit_log(node)
+    assert not [call for call in node.calls("systemctl") if "start nvidia" in call]
 
 
-@pytest.mark.parametrize(
-    "clocks", ["0, [N/A], [N/A], [N/A], [N/A]\\n", "0, 1215, [Not Supported], 1410, [Not Supported]\\n", ""]
-)
+@pytest.mark.parametrize("mode", ["Disabled", "[Unknown Error]"])
+def test_a_gpu_whose_persistence_mode_stays_off_is_named(node: Node, mode: str) -> None:
+    smi(node, persistence=f"0, Disabled\\n1, {mode}\\n", pm="exit 9")
+    node.ok("20-gpu.sh")
+    named = "0 1" if mode == "Disabled" else "0"
+    assert f"persistence mode stays off for GPU {named}" in unit_log(node)
+    assert "nvidia-smi -i 0 -ac 1215,1410" in node.calls(), "the clocks are set all the same"
+
+
+def test_persistence_can_be_left_to_others(node: Node) -> None:
+    smi(node)
+    node.attribute("cycleforge.gpu.persistence", "False")
+    node.ok("20-gpu.sh")
+    assert not [call for call in node.calls("nvidia-smi") if "-pm" in call]
+
+
+@pytest.mark.parametrize("clocks", ["0, [N/A], [N/A], [N/A], [N/A]\\n", "0, 1215, [Not Supported], 1410, [N/A]\\n", ""])
 def test_gpus_without_application_clocks_are_no_failure(node: Node, clocks: str) -> None:
-    smi(node, clocks=clocks)
+    smi(node, clocks=clocks, persistence="0, Enabled\\n")
     node.ok("20-gpu.sh")
-    assert not [call for call in node.calls("nvidia-smi") if " -ac " in call]
-    assert "refused by" not in unit_log(node)
+    assert node.calls("nvidia-smi -i") == []
+    assert "WARNING" not in unit_log(node).replace("WARNING: 1 GPUs answer, the VM size has 8", "")
+
+
+def test_defect_2_2_drivers_without_application_clocks(node: Node) -> None:
+    """Newer drivers give application clocks up and refuse the whole query."""
+    node.vm_size(H100)
+    node.fake(
+        "nvidia-smi",
+        """case "$*" in
+    *persistence_mode*) for gpu in {0..7}; do echo "$gpu, Enabled"; done ;;
+    *clocks.max*) echo 'Field "clocks.applications.memory" is not a valid field to query.'; exit 2 ;;
+esac""",
+    )
+    node.ok("20-gpu.sh")
+    assert "GPU clocks: this driver has no application clocks" in unit_log(node)
+    assert "WARNING" not in unit_log(node)
 
 
 @pytest.mark.parametrize(
-    ("ac", "words"),
-    [("exit 4", "application clocks were refused by GPU 0 1"), ("exit 3", "2 do not support it, 0 refused")],
+    ("code", "words"), [(3, "2 do not support it, 0 refused"), (4, "0 do not support it, 2 refused")]
 )
-def test_defect_2_2_a_gpu_that_refuses_does_not_stop_the_others(node: Node, ac: str, words: str) -> None:
-    smi(node, clocks="0, 1215, 1215, 1410, 1095\\n1, 1215, 1215, 1410, 1095\\n", ac=ac)
+def test_defect_2_2_a_gpu_that_refuses_does_not_end_the_loop(node: Node, code: int, words: str) -> None:
+    """Exit code 3 is nvidia-smi's "not available on this GPU"; every other one is a refusal and is named."""
+    smi(node, clocks=BOTH_SLOW, ac=f"exit {code}")
     node.ok("20-gpu.sh")
-    assert len([call for call in node.calls("nvidia-smi") if " -ac " in call]) == 2
+    assert len([call for call in node.calls("nvidia-smi -i") if "-ac" in call]) == 2
     assert words in unit_log(node)
+    assert ("refused by GPU 0 1" in unit_log(node)) == (code == 4)
 
 
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        ("exit 2", "nvidia-smi ends with exit code 2"),
-        ("echo 'fallen off the bus'; exit 15", "nvidia-smi ends with exit code 15: fallen off the bus"),
-        ("exit 124", "nvidia-smi does not answer"),
-        ("sleep 20", "nvidia-smi does not answer"),
-        ("exit 0", "nvidia-smi lists no GPU"),
-        ("echo '<garbage>'", "nvidia-smi lists no GPU, it says '<garbage>'"),
-    ],
-)
-def test_a_driver_that_fails_is_reported_and_left_to_the_health_checks(node: Node, body: str, words: str) -> None:
-    node.fake("nvidia-smi", body)
-    node.ok("20-gpu.sh", CYCLEFORGE_CALL_S="1")
-    assert words in unit_log(node)
-    assert len(node.calls("nvidia-smi")) == 1, "what does not answer is not asked again"
+def test_one_gpu_that_refuses_does_not_stop_the_other(node: Node) -> None:
+    smi(node, clocks=BOTH_SLOW, ac='[[ "$2" != 0 ]] || exit 9')
+    node.ok("20-gpu.sh")
+    assert "application clocks were refused by GPU 0; the others are set" in unit_log(node)
+    assert "maximum: 1 set" in unit_log(node)
 
 
-def test_defect_2_2_a_driver_that_is_loaded_again_is_set_again(node: Node) -> None:
+def test_defect_2_2_a_reload_of_the_driver_sets_everything_again(node: Node) -> None:
+    """Nothing applied the settings again. That udev acts on the rule: tests/vm."""
     smi(node)
     node.ok("20-gpu.sh")
     rule = node.read("etc/udev/rules.d/90-cycleforge-gpu.rules")
-    assert 'KERNEL=="nvidia"' in rule
-    assert "try-restart cycleforge-gpu.service" in rule
+    assert 'ACTION=="add", SUBSYSTEM=="module", KERNEL=="nvidia"' in rule
+    assert "--no-block try-restart cycleforge-gpu.service" in rule
+    (node.state / "pm").unlink()
+    rerun(node)
+    assert node.calls("nvidia-smi -i") == ["nvidia-smi -i 0 -pm 1", "nvidia-smi -i 0 -ac 1215,1410"]
+
+
+def test_defect_2_2_a_boot_unit_that_does_not_depend_on_the_disks(node: Node) -> None:
+    """Clocks and persistence mode were set by the script that repaired the disks, after it."""
+    smi(node)
+    node.ok("20-gpu.sh")
+    service = node.read("etc/systemd/system/cycleforge-gpu.service")
+    assert "cycleforge-nvme" not in service
+    assert "Before=slurmd.service" in service
+    assert "WantedBy=multi-user.target" in service
+
+
+@pytest.mark.parametrize(("policy", "calls"), [
+    ("default", []), ("lock:1400", ["nvidia-smi -i 0 -lgc 1400,1400", "nvidia-smi -i 1 -lgc 1400,1400"]),
+])  # fmt: skip
+def test_clock_policies(node: Node, policy: str, calls: list[str]) -> None:
+    smi(node, persistence="0, Enabled\\n1, Enabled\\n")
+    node.attribute("cycleforge.gpu.clocks", policy)
+    node.ok("20-gpu.sh")
+    assert node.calls("nvidia-smi -i") == calls
+
+
+def test_a_lock_that_one_gpu_refuses_is_set_on_the_others(node: Node) -> None:
+    node.fake(
+        "nvidia-smi",
+        "case \"$*\" in *persistence*) printf '0, Enabled\\n1, Enabled\\n' ;; '-i 0 -lgc'*) exit 1 ;; esac",
+    )
+    node.attribute("cycleforge.gpu.clocks", "lock:1400")
+    node.ok("20-gpu.sh")
+    assert "the clock of 1400 MHz was refused by GPU 0" in unit_log(node)
+    assert "locked at 1400 MHz on 1 of 2 GPUs" in unit_log(node)
+
+
+@pytest.mark.parametrize(
+    ("former", "now", "undone"),
+    [
+        ("lock:1400", "max", "-rgc"), ("lock:1400", "default", "-rgc"), ("lock:1400", "lock:1200", "-rgc"),
+        ("max", "default", "-rac"), ("max", "lock:1400", ""), ("default", "max", ""), ("max", "max", ""),
+    ],
+)  # fmt: skip
+def test_a_former_policy_of_this_boot_is_undone(node: Node, former: str, now: str, undone: str) -> None:
+    smi(node)
+    for policy in (former, now):
+        node.attribute("cycleforge.gpu.clocks", policy)
+        node.forget()
+        node.ok("20-gpu.sh")
+    assert [call.split()[-1] for call in node.calls("nvidia-smi -r")] == ([undone] if undone else [])
+    (node.root / "run/cycleforge/gpu.clocks").unlink()  # a reboot
+    rerun(node)
+    assert node.calls("nvidia-smi -r") == []
+
+
+@pytest.mark.parametrize("policy", ["fast", "lock:", "lock:99999", "lock:1400;reboot"])
+def test_unknown_clock_policies_are_refused(node: Node, policy: str) -> None:
+    node.attribute("cycleforge.gpu.clocks", policy)
+    assert "expected max, default or lock:<MHz>" in node.fails("20-gpu.sh")
+
+
+# ---------------------------------------------------------------- drivers that are not well
+
+BAD_DRIVER = {
+    "no driver": ("echo 'NVIDIA-SMI has failed because it could not communicate'; exit 9", "ends with exit code 9"),
+    "wrong argument": ("exit 2", "ends with exit code 2"),
+    "hanging": ("exec sleep 30", "does not answer within 1 s"),
+    "garbage": ("echo '%!?'", "lists no GPU, it says '%!?'"),
+    "empty": ("exit 0", "lists no GPU, it says ''"),
+}
+
+
+@pytest.mark.parametrize("how", BAD_DRIVER)
+def test_a_bad_driver_is_reported_and_left_to_the_health_checks(node: Node, how: str) -> None:
+    """One call is enough to know: the boot does not wait again and again for a driver that hangs."""
+    body, words = BAD_DRIVER[how]
+    node.fake("systemctl", "exit 0")
+    node.ok("20-gpu.sh")
+    node.fake("nvidia-smi", body)
+    output = rerun(node, CYCLEFORGE_CALL_S="1")
+    assert words in output
+    assert "nothing is set on this node" in output
+    assert len(node.calls("nvidia-smi")) == 1
+
+
+def test_a_driver_that_begins_to_hang_does_not_hold_the_boot(node: Node) -> None:
+    node.fake("systemctl", "exit 0")
+    node.ok("20-gpu.sh")
+    smi(node, clocks=BOTH_SLOW, ac="exec sleep 30", pm="exec sleep 30")
+    output = rerun(node, CYCLEFORGE_CALL_S="1")
+    assert "persistence mode stays off for GPU 0" in output
+    assert "application clocks were refused by GPU 0 1" in output
 
 
 def test_a_missing_driver_on_a_gpu_size_is_reported(node: Node) -> None:
     node.ok("20-gpu.sh")
     assert "nvidia-smi is missing on a VM size with 8 GPUs" in unit_log(node)
+
+
+def test_a_gpu_that_does_not_answer_is_reported(node: Node) -> None:
+    smi(node)
+    node.ok("20-gpu.sh")
+    assert "2 GPUs answer, the VM size has 8" in unit_log(node)
 
 
 def test_a_node_without_gpus_has_nothing_to_do(node: Node) -> None:
@@ -113,7 +258,7 @@ def test_a_node_without_gpus_has_nothing_to_do(node: Node) -> None:
 
 
 def test_amd_gpus_are_left_to_their_driver(node: Node) -> None:
-    node.vm_size("Standard_ND96isr_MI300X_v5")
+    node.vm_size(MI300X)
     smi(node)
     node.ok("20-gpu.sh")
     assert node.calls("nvidia-smi") == []
@@ -127,30 +272,17 @@ def test_the_missing_device_file_is_created(node: Node) -> None:
     assert node.calls("nvidia-modprobe") == ["nvidia-modprobe -u -c=0"]
 
 
-@pytest.mark.parametrize(
-    ("policy", "calls"),
-    [("default", []), ("lock:1400", ["nvidia-smi -i 0 -lgc 1400,1400", "nvidia-smi -i 1 -lgc 1400,1400"])],
-)
-def test_clock_policies(node: Node, policy: str, calls: list[str]) -> None:
+@pytest.mark.parametrize("how", ["missing", "failing"])
+def test_a_device_file_that_cannot_be_created_is_reported(node: Node, how: str) -> None:
     smi(node)
-    node.attribute("cycleforge.gpu.clocks", policy)
+    (node.root / "dev/nvidia-uvm").unlink()
+    if how == "failing":
+        node.fake("nvidia-modprobe", "exit 1")
     node.ok("20-gpu.sh")
-    assert [call for call in node.calls("nvidia-smi") if "-lgc" in call or " -ac " in call] == calls
+    assert "CUDA in containers will fail" in unit_log(node)
 
 
-def test_a_policy_that_changes_takes_the_former_one_back(node: Node) -> None:
-    smi(node)
-    node.attribute("cycleforge.gpu.clocks", "lock:1400")
-    node.ok("20-gpu.sh")
-    node.attribute("cycleforge.gpu.clocks", "default")
-    node.ok("20-gpu.sh")
-    assert "nvidia-smi -rgc" in node.calls()
-
-
-@pytest.mark.parametrize("policy", ["fast", "lock:", "lock:99999", "lock:1400;reboot"])
-def test_unknown_clock_policies_are_refused(node: Node, policy: str) -> None:
-    node.attribute("cycleforge.gpu.clocks", policy)
-    assert "expected max, default or lock:<MHz>" in node.fails("20-gpu.sh")
+# ---------------------------------------------------------------- limits and NFS
 
 
 def test_slurmd_waits_for_the_units_and_is_not_restarted(node: Node) -> None:
@@ -158,8 +290,23 @@ def test_slurmd_waits_for_the_units_and_is_not_restarted(node: Node) -> None:
     text = node.read("etc/systemd/system/slurmd.service.d/20-cycleforge-misc_ndv4.conf")
     assert "After=cycleforge-nvme.service cycleforge-gpu.service" in text
     assert "Requires" not in text
-    assert "LimitMEMLOCK=infinity" in text
+    assert "LimitMEMLOCK=infinity\nLimitNOFILE=1048576\n" in text
     assert node.calls("systemctl") == ["systemctl daemon-reload"]
+
+
+def test_slurmd_has_the_open_files_of_the_definition(node: Node) -> None:
+    node.attribute("cycleforge.limits.nofile", "65536")
+    node.ok("30-limits.sh")
+    assert "LimitNOFILE=65536\n" in node.read("etc/systemd/system/slurmd.service.d/20-cycleforge-misc_ndv4.conf")
+    assert "* hard nofile 65536" in node.read("etc/security/limits.d/90-cycleforge.conf")
+
+
+def test_memory_locking_is_written_only_where_the_image_lacks_it(node: Node) -> None:
+    node.ok("30-limits.sh")
+    assert "memlock unlimited" in node.read("etc/security/limits.d/90-cycleforge-memlock.conf")
+    node.write("etc/security/limits.d/slurm-limits.conf", "* soft memlock unlimited\n* hard memlock unlimited\n")
+    assert "memlock by slurm-limits.conf" in node.ok("30-limits.sh")
+    assert not (node.root / "etc/security/limits.d/90-cycleforge-memlock.conf").exists()
 
 
 def test_nfs_slots_now_and_at_every_boot(node: Node) -> None:
@@ -174,12 +321,19 @@ def test_nfs_slots_before_the_module_is_loaded(node: Node) -> None:
     assert not (node.root / "proc").exists()
 
 
+# ---------------------------------------------------------------- NCCL
+
+
+def variables_of(node: Node) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in node.read("etc/cycleforge/nccl.env").splitlines() if "=" in line)
+
+
 def test_nccl_files_of_an_a100(node: Node) -> None:
     node.write("opt/microsoft/ndv4-topo.xml", "<system/>")
     (node.root / "etc/enroot").mkdir()
     (node.root / "usr/local/nccl-rdma-sharp-plugins/lib").mkdir(parents=True)
     node.ok("50-nccl.sh")
-    variables = dict(line.split("=", 1) for line in node.read("etc/cycleforge/nccl.env").splitlines() if "=" in line)
+    variables = variables_of(node)
     assert variables == {
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID", "NCCL_IB_PCI_RELAXED_ORDERING": "1", "NCCL_IGNORE_CPU_AFFINITY": "1",
         "NCCL_SOCKET_IFNAME": "eth0", "NCCL_TOPO_FILE": "/opt/microsoft/ndv4-topo.xml",
@@ -210,6 +364,14 @@ def test_a_missing_topology_file_is_reported_and_not_named_to_nccl(node: Node) -
     assert "NCCL_TOPO_FILE" not in node.read("etc/cycleforge/nccl.env")
 
 
+def test_an_interface_that_does_not_exist_is_reported_and_not_named_to_nccl(node: Node) -> None:
+    """NCCL ends every job otherwise."""
+    (node.root / "sys/class/net/eth0/mtu").unlink()
+    (node.root / "sys/class/net/eth0").rmdir()
+    assert "this node has no interface eth0" in node.ok("50-nccl.sh")
+    assert "NCCL_SOCKET_IFNAME" not in variables_of(node)
+
+
 def test_variables_of_one_benchmark_do_not_reach_every_job(node: Node) -> None:
     for size in (A100, H100):
         node.vm_size(size)
@@ -238,9 +400,150 @@ def test_sizes_without_nccl_figures_get_nothing_and_lose_what_another_size_left(
     assert node.content() == before
 
 
+# ---------------------------------------------------------------- PMIx
+
+SLURM_LIB = "usr/lib/x86_64-linux-gnu/slurm"
+MICROSOFT = "\0/opt/pmix/4.2.9/lib\0libpmix.so\0../../src/plugins/mpi/pmix/x.c\0"
+BARE = "\0/pmix.\0libpmix.so\0stepd.slurm.pmix.\0"
+DISTRIBUTION = "\0/usr/lib/x86_64-linux-gnu/pmix2/lib\0libpmix.so.2\0"
+
+
+def plugin(node: Node, text: str = MICROSOFT, folder: str = SLURM_LIB) -> None:
+    node.write(f"{folder}/mpi_pmix_v4.so", f"\x7fELF{text}")
+    node.fake("ldconfig", 'if [[ "$1" == -p ]]; then cat "$FAKE_STATE/ld" 2>/dev/null; fi; exit 0')
+
+
+def repository(node: Node, tool: str, *packages: str, brings: str = "opt/pmix/4.2.9/lib/libpmix.so") -> None:
+    """A package manager that has these packages; each brings one file."""
+    node.fake(
+        tool,
+        f"""for name; do :; done
+case "$*" in *update*|*makecache*) exit 0 ;; esac
+[[ " {" ".join(packages)} " == *" $name "* ]] || exit 100
+mkdir -p "$CYCLEFORGE_ROOT/{Path(brings).parent}"; touch "$CYCLEFORGE_ROOT/{brings}" """,
+    )
+
+
+@pytest.mark.parametrize(
+    "folder", [SLURM_LIB, "usr/lib64/slurm", "usr/lib/x86_64-linux-gnu/slurm-wlm", "opt/slurm/lib64/slurm"]
+)
+def test_pmix_of_the_image_is_reported_with_its_version(node: Node, folder: str) -> None:
+    plugin(node, folder=folder)
+    node.write("opt/pmix/4.2.9/lib/libpmix.so", "")
+    node.fake("apt-get", "exit 1")
+    assert "PMIx: PMIx 4.2.9 (/opt/pmix/4.2.9/lib/libpmix.so), in the image" in node.ok("60-pmix.sh")
+    assert node.calls("apt-get") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "tool", "call"),
+    [
+        ("ubuntu", "22.04", "apt-get", "apt-get -o DPkg::Lock::Timeout=300 install --yes --no-install-recommends pmix"),
+        ("ubuntu", "24.04", "apt-get", "apt-get -o DPkg::Lock::Timeout=300 install --yes --no-install-recommends pmix"),
+        ("almalinux", "8.10", "dnf", "dnf --assumeyes --setopt=install_weak_deps=False install pmix"),
+        ("almalinux", "9.4", "dnf", "dnf --assumeyes --setopt=install_weak_deps=False install pmix"),
+    ],
+)
+def test_a_missing_pmix_is_installed_from_its_package(
+    node: Node, name: str, version: str, tool: str, call: str
+) -> None:
+    node.os(name, version)
+    plugin(node)
+    repository(node, tool, "pmix")
+    assert "PMIx 4.2.9 (/opt/pmix/4.2.9/lib/libpmix.so), installed" in node.ok("60-pmix.sh")
+    assert node.calls(tool) == [call]
+
+
+@pytest.mark.parametrize("size", ["Standard_D4as_v5", A100, "Standard_Unknown_v9"])
+def test_pmix_is_the_same_on_nodes_without_gpus(node: Node, size: str) -> None:
+    node.vm_size(size)
+    plugin(node)
+    repository(node, "apt-get", "pmix")
+    assert "PMIx 4.2.9" in node.ok("60-pmix.sh")
+
+
+def test_the_pmix_of_a_distribution_is_another_package(node: Node) -> None:
+    plugin(node, DISTRIBUTION)
+    repository(node, "apt-get", "libpmix2", brings="usr/lib/x86_64-linux-gnu/pmix2/lib/libpmix.so.2")
+    node.fake("dpkg-query", "case $* in *--search*) echo libpmix2:amd64: x ;; *) echo 4.1.2-2 ;; esac")
+    assert "PMIx 4.1.2-2 (/usr/lib/x86_64-linux-gnu/pmix2/lib/libpmix.so.2), installed" in node.ok("60-pmix.sh")
+
+
+def test_a_pmix_that_the_linker_does_not_see_is_shown_to_it(node: Node) -> None:
+    """Below /opt/pmix, while the plug-in asks for the bare name."""
+    plugin(node, BARE)
+    node.write("opt/pmix/4.2.9/lib/libpmix.so", "")
+    node.fake(
+        "ldconfig",
+        """if [[ "$1" != -p ]]; then touch "$FAKE_STATE/ran"
+elif [[ -e "$FAKE_STATE/ran" ]]; then
+    printf '\\tlibpmix.so.2 (libc6,x86-64) => /x/libpmix.so.2\\n'
+    printf '\\tlibpmix.so (libc6,x86-64) => /opt/pmix/4.2.9/lib/libpmix.so\\n'
+fi""",
+    )
+    assert "PMIx 4.2.9 (/opt/pmix/4.2.9/lib/libpmix.so), in the image" in node.ok("60-pmix.sh")
+    assert node.read("etc/ld.so.conf.d/90-cycleforge-pmix.conf") == "/opt/pmix/4.2.9/lib\n"
+
+
+@pytest.mark.parametrize("how", ["no such package", "no network", "unknown system"])
+def test_a_pmix_that_cannot_be_had_is_a_warning_with_what_to_do(node: Node, how: str) -> None:
+    plugin(node)
+    if how == "unknown system":
+        node.os("opensuse-leap", "15.6")
+    repository(node, "apt-get")
+    if how == "no network":
+        node.fake("apt-get", "exit 100")
+    output = node.ok("60-pmix.sh")
+    assert "finds no /opt/pmix/4.2.9/lib/libpmix.so: no repository offers any of: pmix libpmix2" in output
+    assert "  do:  use an HPC image" in output
+    assert ("is not known here" in output) == (how == "unknown system")
+
+
+def test_a_package_without_the_library_is_a_warning(node: Node) -> None:
+    plugin(node)
+    repository(node, "apt-get", "pmix", brings="opt/pmix/5.0.1/lib/libpmix.so")
+    assert "the package pmix libpmix2 did not bring it" in node.ok("60-pmix.sh")
+
+
+def test_the_package_lists_are_renewed_once(node: Node) -> None:
+    """Those of an image may be empty."""
+    plugin(node)
+    node.fake(
+        "apt-get",
+        """case "$*" in
+    *update*) touch "$FAKE_STATE/lists" ;;
+    *" pmix") [[ -e "$FAKE_STATE/lists" ]] || exit 100; mkdir -p "$CYCLEFORGE_ROOT/opt/pmix/4.2.9/lib"
+        touch "$CYCLEFORGE_ROOT/opt/pmix/4.2.9/lib/libpmix.so" ;;
+    *) exit 100 ;;
+esac""",
+    )
+    assert "PMIx 4.2.9" in node.ok("60-pmix.sh")
+    assert len([call for call in node.calls("apt-get") if call.endswith(" update")]) == 1
+
+
+def test_a_slurm_without_the_plugin_and_no_slurm_at_all(node: Node) -> None:
+    assert "Slurm is not installed" in node.ok("60-pmix.sh")
+    node.fake("slurmd", "exit 0")
+    assert "this Slurm has no PMIx plug-in" in node.ok("60-pmix.sh")
+
+
+def test_nothing_of_slurmds_environment_is_set_for_pmix(node: Node) -> None:
+    """PMIX_MCA_ptl, psec and gds of the older projects worked around PMIx 3; 4.2.9 runs without."""
+    plugin(node)
+    node.write("opt/pmix/4.2.9/lib/libpmix.so", "")
+    for script in OTHERS:
+        node.ok(script)
+    assert not [path for path in node.files() if path.startswith("etc/") and "PMIX_" in node.read(path)]
+
+
+# ---------------------------------------------------------------- all of it
+
+
 @pytest.mark.parametrize("script", OTHERS)
 def test_a_second_run_changes_nothing(node: Node, script: str) -> None:
     smi(node)
+    plugin(node)
+    repository(node, "apt-get", "pmix")
     (node.root / "etc/enroot").mkdir()
     node.ok(script)
     before = node.files()
@@ -248,81 +551,40 @@ def test_a_second_run_changes_nothing(node: Node, script: str) -> None:
     node.ok(script)
     assert node.files() == before
     assert not node.calls("systemctl restart")
+    assert not node.calls("apt-get")
 
 
-# ---------------------------------------------------------------- PMIx
-
-PLUGIN = "usr/lib64/slurm/mpi_pmix_v4.so"
-LIBRARY = "opt/pmix/4.2.9/lib/libpmix.so"
-
-
-def with_plugin(node: Node) -> None:
-    """Slurm's plug-in as Microsoft's packages build it: it names its folder."""
-    node.write(PLUGIN, "\x7fELF\n/opt/pmix/4.2.9/lib\nlibpmix.so\n")
+def test_a_gpu_unit_that_failed_since_is_tried_again(node: Node) -> None:
+    smi(node)
+    node.ok("20-gpu.sh")
+    (node.state / "active/cycleforge-gpu.service").write_text("failed")
+    node.forget()
+    node.ok("20-gpu.sh")
+    assert node.calls("nvidia-smi")
 
 
-def test_pmix_of_the_image_is_used_as_it_is(node: Node) -> None:
-    with_plugin(node)
-    node.write(LIBRARY, "")
-    for tool in ("apt-get", "dnf"):
-        node.fake(tool, "exit 1")
-    assert "PMIx: PMIx 4.2.9 (/opt/pmix/4.2.9/lib/libpmix.so), in the image" in node.ok("60-pmix.sh")
-    assert node.calls("apt-get") == node.calls("dnf") == []
+def gpu_sizes() -> list[str]:
+    hardware = {name: catalog.hardware(name) for name in catalog.vm_size_names()}
+    return sorted(name for name, found in hardware.items() if found is not None and found.gpu_count)
 
 
-@pytest.mark.parametrize(("name", "version", "tool"), [("ubuntu", "22.04", "apt-get"), ("almalinux", "9.4", "dnf")])
-def test_a_missing_pmix_comes_as_a_package(node: Node, name: str, version: str, tool: str) -> None:
-    node.os(name, version)
-    with_plugin(node)
-    node.fake(tool, f'mkdir -p "$CYCLEFORGE_ROOT/{LIBRARY.rpartition("/")[0]}"; : >"$CYCLEFORGE_ROOT/{LIBRARY}"')
-    assert "PMIx 4.2.9 (/opt/pmix/4.2.9/lib/libpmix.so), installed" in node.ok("60-pmix.sh")
-    (call,) = node.calls(tool)
-    assert call.endswith(" pmix")
-
-
-@pytest.mark.parametrize("os", [("ubuntu", "24.04"), ("almalinux", "8.10"), ("alpine", "3.20")])
-def test_without_a_package_the_node_works_and_says_what_will_not(node: Node, os: tuple[str, str]) -> None:
-    node.os(*os)
-    with_plugin(node)
-    for tool in ("apt-get", "dnf"):
-        node.fake(tool, "exit 100")
-    output = node.ok("60-pmix.sh")
-    assert "'srun --mpi=pmix' will fail here" in output
-    assert "do:" in output
-    assert "PMIx: missing" in output
-
-
-def test_a_package_that_brings_nothing_is_not_taken_for_pmix(node: Node) -> None:
-    with_plugin(node)
-    node.fake("apt-get", "exit 0")
-    assert "did not bring it" in node.ok("60-pmix.sh")
-
-
-def test_a_slurm_without_the_plugin_is_reported(node: Node) -> None:
-    node.fake("srun", "exit 0")
-    assert "this Slurm has no PMIx plug-in" in node.ok("60-pmix.sh")
-
-
-def test_defect_2_3_nothing_is_compiled_for_pmix(node: Node) -> None:
-    with_plugin(node)
-    for tool in ("make", "gcc", "configure", "apt-get"):
-        node.fake(tool, "exit 1")
-    node.ok("60-pmix.sh")
-    assert [call for tool in ("make", "gcc", "configure") for call in node.calls(tool)] == []
-
-
-def test_a_second_look_for_pmix_changes_nothing(node: Node) -> None:
-    with_plugin(node)
-    node.write(LIBRARY, "")
-    node.ok("60-pmix.sh")
-    before = node.files()
-    node.ok("60-pmix.sh")
-    assert node.files() == before
-
-
-def test_an_interface_that_the_node_lacks_is_not_named_to_nccl(node: Node) -> None:
-    """NCCL ends a job whose NCCL_SOCKET_IFNAME does not exist."""
-    (node.root / "sys/class/net/eth0/operstate").unlink()
-    (node.root / "sys/class/net/eth0").rmdir()
-    assert "no interface eth0" in node.ok("50-nccl.sh")
-    assert "NCCL_SOCKET_IFNAME" not in node.read("etc/cycleforge/nccl.env")
+def test_every_gpu_size_of_the_catalogue_has_what_the_scripts_need(node: Node) -> None:
+    """One node, its size changed: each step takes its figures, and none of them fails."""
+    sizes = gpu_sizes()
+    assert len(sizes) > 15
+    node.fake("systemctl", "exit 0")
+    node.link("sync")
+    shown = {}
+    for size in sizes:
+        node.vm_size(size)
+        for script in ("10-nvme.sh", "20-gpu.sh", "50-nccl.sh"):
+            output = node.ok(script)
+            assert "has no figures" not in output
+        gpu = dict(line.split("=", 1) for line in node.read("etc/cycleforge/gpu.conf").splitlines())
+        nvme = dict(line.split("=", 1) for line in node.read("etc/cycleforge/nvme.conf").splitlines())
+        hardware = catalog.hardware(size)
+        assert hardware is not None
+        assert (gpu["expected_gpus"], gpu["vendor"]) == (str(hardware.gpu_count), hardware.gpu_vendor)
+        assert nvme["expected_disks"] == str(hardware.nvme_count or 0)
+        shown[size] = gpu["expected_gpus"], nvme["expected_disks"]
+    assert json.dumps(shown[A100]) == '["8", "8"]'

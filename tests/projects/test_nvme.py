@@ -40,7 +40,7 @@ def devices(node: Node) -> dict[str, dict[str, Any]]:
 
 def put(node: Node, content: dict[str, dict[str, Any]]) -> None:
     (node.state / "devices.json").write_text(json.dumps(content))
-    blockdevices.publish(content, node.root)
+    blockdevices.publish(content, str(node.root))
 
 
 def attach(node: Node, *disks: dict[str, Any], others: dict[str, dict[str, Any]] | None = None) -> None:
@@ -53,8 +53,14 @@ def node(make_node: MakeNode) -> Node:
     made.vm_size("Standard_Unknown_v9")
     made.link("sync")
     (made.state / "active/cycleforge-nvme.service").write_text("active")
+    # Imported, the fakes are compiled once.
+    launcher = made.folder / "launcher.py"
+    folder = Path(blockdevices.__file__).parent
+    launcher.write_text(
+        f"import sys\nsys.path.insert(0, {str(folder)!r})\nimport blockdevices\nsys.exit(blockdevices.main())\n"
+    )
     for tool in TOOLS:
-        made.fake_python(tool, Path(blockdevices.__file__))
+        made.fake_python(tool, launcher)
     return made
 
 

@@ -39,8 +39,13 @@ install_unit() {
     cf_outcome "$((changed + CF_CHANGED)) files changed"
 }
 
+# A unit that has failed since gets another attempt from every converge.
 start_unit() {
     cf_own_unit "${UNIT}" "${CF_CONF_DIR}/gpu.conf:${TARGET}/gpu.sh:${CF_ROOT}/etc/systemd/system/${UNIT}"
+    if ((CF_CHANGED == 0)) && ! systemctl is-active "${UNIT}" >/dev/null; then
+        systemctl restart "${UNIT}" || cf_die "${UNIT} did not start" "'journalctl -u ${UNIT}' has the reason" \
+            "correct the cause, then converge again"
+    fi
     cf_outcome_file "${UNIT}"
 }
 
