@@ -1,4 +1,4 @@
-"""The virtual machine runs under software emulation and takes minutes, so it has a command of its own: `make test-vm`."""
+"""The virtual machine runs under emulation and takes minutes, so it has a command of its own: `make test-vm`."""
 
 from __future__ import annotations
 
