@@ -59,8 +59,8 @@ class Machine:
     def _command(self) -> list[str]:
         arguments = [
             f"root={self.image.root_argument}", "rw", "console=ttyS0", "quiet", "panic=-1", "mitigations=off",
-            # Without it a busy host lets the kernel's test of the timer fail.
-            "no_timer_check", "audit=0", "systemd.show_status=false",
+            # On a busy host the kernel's test of the timer may fail, and an interrupt of a disk may come late.
+            "no_timer_check", "nvme_core.io_timeout=10", "audit=0", "systemd.show_status=false",
         ]  # fmt: skip
         command = [
             "qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-m", "1G",
