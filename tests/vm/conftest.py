@@ -1,4 +1,4 @@
-"""The virtual machine runs under emulation and takes minutes, so it has a command of its own: `make test-vm`."""
+"""Virtual machines run under emulation. The short test is part of `make test`, the minutes are `make test-vm`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+SHORT = "test_scratch.py"
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say where they run instead."""
+    """Say where the long ones run instead."""
     if os.environ.get("CYCLEFORGE_TEST_VM"):
         return
     here = Path(__file__).parent
     for item in items:
-        if item.path.is_relative_to(here):
+        if item.path.is_relative_to(here) and item.path.name != SHORT:
             item.add_marker(pytest.mark.skip(reason="takes minutes under emulation: `make test-vm` runs it"))
