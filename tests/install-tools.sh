@@ -1,31 +1,64 @@
 #!/usr/bin/env bash
-# Installs the programs that tests run and PyPI does not have. Without root or apt nothing is installed, and the tests
-# that need them say why they are skipped.
+# Installs the programs that tests run and PyPI does not have. Without root or apt nothing is installed on the machine, and
+# the tests that need it say why they are skipped.
 set -euo pipefail
+cd "$(dirname "$0")/.."
 # program=Debian package
 readonly wanted=(
     cloud-init=cloud-init curl=curl flock=util-linux git=git perl=perl ps=procps
     debootstrap=debootstrap zstd=zstd systemd-nspawn=systemd-container ip=iproute2
     slurmctld=slurmctld slurmd=slurmd srun=slurm-client munged=munge
     qemu-system-x86_64=qemu-system-x86 depmod=kmod mke2fs=e2fsprogs
+    node=nodejs npm=npm
 )
 
-missing=()
-for entry in "${wanted[@]}"; do
-    command -v "${entry%%=*}" >/dev/null || missing+=("${entry#*=}")
-done
-((${#missing[@]})) || exit 0
-if [[ "$(id -u)" != 0 ]] || ! command -v apt-get >/dev/null; then
-    printf 'not installed (needs root and apt): %s\n' "${missing[*]}" >&2
-    exit 0
-fi
-export DEBIAN_FRONTEND=noninteractive
-# The tests start daemons themselves, in folders of their own; apt must not start the packages' own.
-readonly policy=/usr/sbin/policy-rc.d
-if [[ ! -e "${policy}" ]]; then
-    trap 'rm -f "${policy}"' EXIT
-    printf '#!/bin/sh\nexit 101\n' >"${policy}"
-    chmod 755 "${policy}"
-fi
-apt-get update -qq
-apt-get install -y -qq --no-install-recommends "${missing[@]}" slurm-wlm-basic-plugins >/dev/null
+# Without apt, what the machine has is what the tests run with.
+install_packages() {
+    local entry missing=()
+    for entry in "${wanted[@]}"; do
+        command -v "${entry%%=*}" >/dev/null || missing+=("${entry#*=}")
+    done
+    ((${#missing[@]})) || return 0
+    if [[ "$(id -u)" != 0 ]] || ! command -v apt-get >/dev/null; then
+        printf 'not installed (needs root and apt): %s\n' "${missing[*]}" >&2
+        return 0
+    fi
+    export DEBIAN_FRONTEND=noninteractive
+    # The tests start daemons themselves, in folders of their own; apt must not start the packages' own.
+    local -r policy=/usr/sbin/policy-rc.d
+    if [[ ! -e "${policy}" ]]; then
+        # shellcheck disable=SC2064
+        trap "rm -f '${policy}'" EXIT
+        printf '#!/bin/sh\nexit 101\n' >"${policy}"
+        chmod 755 "${policy}"
+    fi
+    apt-get update -qq
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" slurm-wlm-basic-plugins >/dev/null
+}
+
+# Azurite, Microsoft's imitation of Azure's blob server, with every dependency as the lock file has it. The folder appears
+# whole or not at all: what a killed run left is swept, and of two runs the second finds it there.
+install_azurite() {
+    local -r version=3.35.0
+    local -r folder=".cache/azurite-${version}" source=tests/locker/azurite
+    [[ ! -d "${folder}" ]] || return 0
+    if ! command -v npm >/dev/null || ! command -v flock >/dev/null; then
+        printf 'not installed (needs node, npm and flock): Azurite %s\n' "${version}" >&2
+        return 0
+    fi
+    mkdir -p .cache
+    exec 9>"${folder}.lock"
+    flock 9
+    [[ ! -d "${folder}" ]] || return 0
+    rm -rf "${folder}".new
+    mkdir "${folder}.new"
+    cp "${source}/package.json" "${source}/package-lock.json" "${folder}.new"
+    if ! npm ci --prefix "${folder}.new" --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null; then
+        printf 'not installed (npm failed, its words are above): Azurite %s\n' "${version}" >&2
+        return 0
+    fi
+    mv -T "${folder}.new" "${folder}"
+}
+
+install_packages
+install_azurite
