@@ -8,16 +8,13 @@ OUT    ?= output
 JOBS   ?= $(shell echo $$((1 + $$(nproc 2>/dev/null || echo 2))))
 
 .DEFAULT_GOAL := build
-.PHONY: build test test-vm lint format bench clean reference tools
+.PHONY: build test lint format bench clean reference tools
 
 build: $(STAMP)  ## render every definition into output/
 	$(BIN)/cycleforge build --out $(OUT)
 
 test: $(STAMP) tools lint  ## everything that can be checked here
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
-
-test-vm: $(STAMP) tools  ## the disk script on emulated NVMe disks, several minutes
-	CYCLEFORGE_TEST_VM=1 $(BIN)/python -m pytest -n 2 tests/vm
 
 lint: $(STAMP)
 	$(BIN)/ruff check

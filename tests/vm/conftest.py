@@ -1,20 +1,13 @@
-"""Virtual machines run under emulation. The short test is part of `make test`, the minutes are `make test-vm`."""
+"""The virtual machines are the longest tests, one after the other: they begin first, beside everything else."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-SHORT = "test_scratch.py"
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say where the long ones run instead."""
-    if os.environ.get("CYCLEFORGE_TEST_VM"):
-        return
+    """Put what lies in this folder in front."""
     here = Path(__file__).parent
-    for item in items:
-        if item.path.is_relative_to(here) and item.path.name != SHORT:
-            item.add_marker(pytest.mark.skip(reason="takes minutes under emulation: `make test-vm` runs it"))
+    items.sort(key=lambda item: not item.path.is_relative_to(here))

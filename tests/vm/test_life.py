@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.vm.machine import machine
 from tests.vm.node import CONVERGE, MIB, PLACE, facts, job, journal, steps
 
@@ -25,6 +27,7 @@ def seconds(shown: dict[str, str]) -> float:
     return (int(shown["ActiveEnterTimestampMonotonic"]) - int(shown["InactiveExitTimestampMonotonic"])) / 1e6
 
 
+@pytest.mark.xdist_group("vm")
 def test_a_node_from_its_first_boot_to_a_power_cut() -> None:
     times: dict[str, object] = {}
     with machine(DISKS, job(A100)) as vm:
