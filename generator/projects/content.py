@@ -19,15 +19,17 @@ from pathlib import PurePosixPath
 
 from generator import assets
 from generator.blobs.pins import Blob, pinned_of
-from generator.projects.ini import Project, ProjectUnreadable, read_project
+from generator.projects.ini import Project, read_project
+from generator.projects.ini_text import ProjectUnreadable
+from generator.projects.tree import Tree
 from generator.render.files import File, Files
 
 BLOBS = PurePosixPath("blobs")
+BUILT = PurePosixPath("build")
+"""Where `cyclecloud project build` and ours write; never part of a project."""
 _LIBRARY = "cycleforge.sh"
 _SOURCED = re.compile(rb'^[ \t]*(?:\.|source)[ \t]+"?[^"\s]*/([a-z0-9_-]+\.sh)"?[ \t]*$', re.MULTILINE)
 """A line of Bash that sources a file beside or below something."""
-_IGNORED_NAMES = {".git", ".DS_Store", "__pycache__", ".shellcheckrc"}
-_IGNORED_SUFFIXES = (".pyc", ".swp", "~")
 
 
 class Missing(ProjectUnreadable):
@@ -89,28 +91,5 @@ def _file(content: bytes) -> File:
 
 
 def _own_files(project: Project) -> Files:
-    files: Files = {}
-    root = project.folder.resolve()
-    pending = [project.folder]
-    while pending:
-        for path in pending.pop().iterdir():
-            name = path.name
-            is_build = path.parent == project.folder and name == "build"
-            if name in _IGNORED_NAMES or name.endswith(_IGNORED_SUFFIXES) or is_build:
-                continue
-            if path.is_symlink() and not path.resolve().is_relative_to(root):
-                raise ProjectUnreadable(
-                    path, None, "the link leads out of the project", "Put a copy of the file in its place."
-                )
-            if path.is_dir():
-                if path.is_symlink():
-                    raise ProjectUnreadable(
-                        path, None, "a linked folder is not uploaded", "Put the files in its place."
-                    )
-                pending.append(path)
-            elif path.is_file():
-                relative = PurePosixPath(path.relative_to(project.folder).as_posix())
-                files[relative] = _file(path.read_bytes())
-            else:
-                raise ProjectUnreadable(path, None, "is neither a file nor a folder")
-    return files
+    found = Tree(project.folder).files(PurePosixPath(), without=BUILT)
+    return {path: _file(file.read_bytes()) for path, file in found.items()}

@@ -8,30 +8,25 @@ project name `cyclecloud`, which nodes skip.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from generator.errors import CannotRead
+from generator.projects.ini_text import (
+    SETTING,
+    ProjectUnreadable,
+    Section,
+    Value,
+    named,
+    read_sections,
+    section_title,
+)
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 VERSION = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)")
 ANY_VERSION = NAME
 """Own projects of users may use another scheme (`2026.07.02`, `4.0.9-test`); only a bump needs three numbers."""
 TYPES = ("application", "scheduler", "filesystem", "infrastructure", "applications")
-_SECTION = re.compile(r"\[+\s*(?P<title>[^\[\]]*?)\s*\]+\s*$")
-_SETTING = re.compile(r"(?P<key>[^=\s:][^=]*?)\s*:?=\s*(?P<value>.*)$")
-
-
-class ProjectUnreadable(CannotRead):
-    """A project folder or its `project.ini` cannot be used. `file` and `line` (from 1) say where."""
-
-    def __init__(self, file: Path, line: int | None, message: str, hint: str | None = None) -> None:
-        place = f"{file}:{line}" if line else str(file)
-        super().__init__(f"{place}: {message}", hint)
-        self.file = file
-        self.line = line
-        self.problem = message
 
 
 @dataclass(frozen=True)
@@ -44,14 +39,21 @@ class Project:
     folder: Path
     specs: tuple[str, ...]
     blobs: tuple[str, ...]
+    """Paths and patterns below `blobs/`, in the order of `project.ini`."""
     version_line: int
     """Line of the version in `project.ini`, from 1."""
+    label: str | None = None
+    run_lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    """Spec → Chef recipes and roles; only specs that have some, whether they have a folder or not."""
+    blob_lines: Mapping[str, int] = field(default_factory=dict, hash=False)
+    """Entry of `blobs` → its line in `project.ini`, from 1."""
 
 
 def read_project(folder: Path) -> Project:
     """The project in a folder; everything that CycleCloud would trip over later raises ProjectUnreadable now."""
     file = folder / "project.ini"
-    settings = _settings(file)
+    sections = read_sections(file)
+    settings = {key: value for section in named(sections, "project") for key, value in section.settings.items()}
     name = _required(settings, file, "name")
     version = _required(settings, file, "version")
     if not NAME.fullmatch(name.value) or name.value.lower() == "cyclecloud":
@@ -65,19 +67,24 @@ def read_project(folder: Path) -> Project:
         raise ProjectUnreadable(
             file, version.line, f"'{version.value}' is no version", "Write three numbers, for example 1.0.0."
         )
-    kind = settings.get(("project", "type"))
+    kind = settings.get("type")
     if kind is not None and kind.value and kind.value.lower() not in TYPES:
         raise ProjectUnreadable(
             file, kind.line, f"'{kind.value}' is no project type", f"Use one of: {', '.join(TYPES)}."
         )
+    label = settings.get("label")
+    blob_lines = _blobs(sections)
     return Project(
         name=name.value,
         version=version.value,
         type=kind.value if kind is not None and kind.value else "application",
         folder=folder,
         specs=_specs(folder, file),
-        blobs=_blobs(settings),
+        blobs=tuple(blob_lines),
         version_line=version.line,
+        label=label.value if label is not None and label.value else None,
+        run_lists=_run_lists(sections, file),
+        blob_lines=blob_lines,
     )
 
 
@@ -96,12 +103,12 @@ def keep_blobs(content: bytes, kept: Collection[str]) -> bytes:
 
 
 def _kept_lines(section: list[str], kept: Collection[str]) -> list[str]:
-    title = _SECTION.match(section[0].strip()) if section else None
-    if title is None or title["title"].lower().split(" ")[0] != "blobs":
+    title = section_title(section[0]) if section else None
+    if title is None or title[0] != "blobs":
         return section
     lines, is_empty = [], True
     for line in section:
-        setting = _SETTING.match(line.strip())
+        setting = SETTING.match(line.strip())
         if setting is not None and setting["key"].lower() == "files":
             names = [name.strip() for name in setting["value"].split(",")]
             value = ", ".join(name for name in names if name in kept)
@@ -112,67 +119,39 @@ def _kept_lines(section: list[str], kept: Collection[str]) -> list[str]:
     return [] if is_empty else lines
 
 
-@dataclass(frozen=True)
-class _Value:
-    value: str
-    line: int
-
-
-def _text(file: Path) -> str:
-    """The text with `\\n` line ends. Only ASCII: what CycleCloud makes of other characters is not known."""
-    try:
-        content = file.read_bytes()
-    except FileNotFoundError:
-        raise ProjectUnreadable(
-            file.parent, None, "no project.ini", "A project is a folder with a project.ini and specs/."
-        ) from None
-    except OSError as error:
-        raise ProjectUnreadable(file, None, f"cannot be read: {error.strerror}") from error
-    for number, line in enumerate(content.split(b"\n"), start=1):
-        if not line.isascii():
-            raise ProjectUnreadable(
-                file, number, "has characters outside ASCII", "Remove them; also a byte-order mark."
-            )
-    return content.decode("ascii").replace("\r\n", "\n")
-
-
-def _settings(file: Path) -> dict[tuple[str, str], _Value]:
-    """(section, key) → value and line; section and key in lower case, since CycleCloud ignores their case."""
-    settings: dict[tuple[str, str], _Value] = {}
-    section: str | None = None
-    for number, raw in enumerate(_text(file).split("\n"), start=1):
-        line = raw.strip()
-        if not line or line.startswith(("#", ";")):
-            continue
-        if line.startswith("["):
-            match = _SECTION.match(line)
-            if match is None:
-                raise ProjectUnreadable(file, number, f"section '{line}' is not closed", "Write [project].")
-            section = match["title"].lower()
-            continue
-        setting = _SETTING.match(line)
-        if setting is None or section is None:
-            raise ProjectUnreadable(file, number, f"'{line}' is no setting", "Write 'key = value' below [project].")
-        key = (section, setting["key"].lower())
-        if section == "project" and key in settings:
-            raise ProjectUnreadable(file, number, f"'{key[1]}' is set twice, first in line {settings[key].line}")
-        settings[key] = _Value(setting["value"].strip(), number)
-    return settings
-
-
-def _required(settings: dict[tuple[str, str], _Value], file: Path, key: str) -> _Value:
-    value = settings.get(("project", key))
+def _required(settings: Mapping[str, Value], file: Path, key: str) -> Value:
+    value = settings.get(key)
     if value is None or not value.value:
         line = value.line if value else None
         raise ProjectUnreadable(file, line, f"[project] has no {key}", f"Add '{key} = …' below [project].")
     return value
 
 
-def _blobs(settings: dict[tuple[str, str], _Value]) -> tuple[str, ...]:
-    lists = [
-        value.value for (section, key), value in settings.items() if section.split(" ")[0] == "blobs" and key == "files"
-    ]
-    return tuple(name.strip() for text in lists for name in text.split(",") if name.strip())
+def _blobs(sections: list[Section]) -> dict[str, int]:
+    """Entry → line; of an entry that is listed twice the first."""
+    found: dict[str, int] = {}
+    for section in named(sections, "blobs"):
+        files = section.settings.get("files")
+        for name in _words(files):
+            found.setdefault(name, files.line if files else section.line)
+    return found
+
+
+def _run_lists(sections: list[Section], file: Path) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for section in named(sections, "spec"):
+        if not NAME.fullmatch(section.name):
+            raise ProjectUnreadable(
+                file, section.line, f"'{section.name}' is no spec name", "Use letters, digits, '.', '_' and '-'."
+            )
+        if words := _words(section.settings.get("run_list")):
+            found[section.name] = words
+    return found
+
+
+def _words(value: Value | None) -> tuple[str, ...]:
+    """The parts of a list that commas separate."""
+    return tuple(word.strip() for word in value.value.split(",") if word.strip()) if value else ()
 
 
 def _specs(folder: Path, file: Path) -> tuple[str, ...]:

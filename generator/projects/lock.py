@@ -18,7 +18,8 @@ from typing import Literal
 from generator import assets
 from generator.errors import CannotRead, CannotWrite
 from generator.projects.content import contents, digest, shipped_project
-from generator.projects.ini import VERSION, Project, ProjectUnreadable, read_project
+from generator.projects.ini import VERSION, Project, read_project
+from generator.projects.ini_text import ProjectUnreadable
 from generator.render.files import File, Files
 
 Part = Literal["major", "minor", "patch"]

@@ -1,0 +1,181 @@
+"""A project as it lies in the locker: what `cyclecloud project build` makes of it, and the blobs beside it.
+
+Layout, manifest and every decision where the format is silent: `docs/projects.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from generator.blobs import Store, pinned_of
+from generator.blobs.store import Unusable
+from generator.errors import CannotRead
+from generator.problems import suggestion
+from generator.projects import chef
+from generator.projects.content import BLOBS, shipped_project
+from generator.projects.ini import Project, read_project
+from generator.projects.ini_text import ProjectUnreadable
+from generator.projects.listed import listed_blobs, unlisted_blobs
+from generator.projects.manifest import manifest_bytes
+from generator.projects.names import flaw
+from generator.projects.payload import Payload, made, measured
+from generator.projects.tree import Tree, is_dropping
+
+__all__ = ["SHIPPED", "Package", "Payload", "package_folder", "package_shipped"]
+
+SHIPPED = ("misc_ndv4", "misc_ubuntu", "pyxis_enroot", "slurm_nhc")
+"""The projects that CycleForge brings. The planner's list would load the whole model; a test compares the two."""
+_SPECS = PurePosixPath("specs")
+_PIECE_BYTES = 1 << 18
+
+
+@dataclass(frozen=True)
+class Package:
+    """What `cyclecloud project build` makes of a project, and the project blobs beside it."""
+
+    project: Project
+    manifest: bytes
+    """`manifest.json`."""
+    files: Mapping[PurePosixPath, Payload]
+    """Below `projects/<name>/<version>/`, for example `default/cluster-init/…`, without the manifest; sorted."""
+    blobs: Mapping[PurePosixPath, Payload]
+    """Below `projects/<name>/blobs/`; sorted."""
+    left_out: tuple[PurePosixPath, ...]
+    """What lies in `specs/` and `blobs/` and is not part, relative to the project folder; a folder stands for all in
+    it."""
+
+
+def package_folder(folder: Path) -> Package:
+    """Any CycleCloud project folder on disk, which need not be ours; raises ProjectUnreadable."""
+    project = read_project(folder)
+    tree = Tree(folder)
+    files: dict[PurePosixPath, Payload] = {}
+    for spec in project.specs:
+        for kind in ("cluster-init", "chef"):
+            for path, file in tree.files(_SPECS / spec / kind).items():
+                files[path.relative_to(_SPECS)] = measured(file)
+    listed = listed_blobs(project, tree)
+    blobs = {path: measured(file) for path, file in listed.items()}
+    left_out = [*tree.left_out, *_strays(project, tree), *unlisted_blobs(listed, tree)]
+    return _package(project, files, blobs, left_out)
+
+
+def package_shipped(name: str, store: Store | None) -> Package:
+    """A project that CycleForge brings, as a deployment folder holds it.
+
+    The library is in its place. Blobs of other people come from the store; one that is not there is not listed either.
+    """
+    if name not in SHIPPED:
+        raise CannotRead(f"CycleForge brings no project '{name}'", suggestion(name, SHIPPED))
+    project, content = shipped_project(name)
+    pins = pinned_of(name)
+    blobs: dict[PurePosixPath, Payload] = {}
+    for file in project.blobs:
+        if file not in pins:
+            blobs[PurePosixPath(file)] = made(content[BLOBS / file].content)
+        elif store is not None:
+            try:
+                blobs[PurePosixPath(file)] = made(store.read(pins[file]))
+            except Unusable:
+                continue  # `cycleforge blobs status` says why
+    files = {
+        path.relative_to(_SPECS): made(file.content, executable=file.executable)
+        for path, file in content.items()
+        if path.is_relative_to(_SPECS)
+    }
+    carried = tuple(file for file in project.blobs if PurePosixPath(file) in blobs)
+    return _package(replace(project, blobs=carried), files, blobs, ())
+
+
+def _package(
+    project: Project,
+    content: Mapping[PurePosixPath, Payload],
+    blobs: Mapping[PurePosixPath, Payload],
+    left_out: list[PurePosixPath] | tuple[PurePosixPath, ...],
+) -> Package:
+    files: dict[PurePosixPath, Payload] = {}
+    cookbooks: dict[PurePosixPath, dict[PurePosixPath, Payload]] = {}
+    strays = []
+    for path, payload in content.items():
+        spec, kind, *rest = path.parts
+        if kind == "cluster-init" and rest:
+            files[path] = payload
+        elif kind == "chef" and len(rest) > 1 and rest[0] in chef.FOLDERS:
+            cookbooks.setdefault(PurePosixPath(spec, kind, rest[0]), {})[PurePosixPath(*rest[1:])] = payload
+        else:
+            strays.append(_SPECS / path)
+        _demand_usable(project, path, payload)
+    for folder, members in cookbooks.items():
+        files[folder.with_name(f"{folder.name}.tgz")] = _cookbook(project, folder, members)
+    root = f"projects/{project.name}/"
+    for path in files:
+        _demand_name(project.folder / _SPECS / path, f"{root}{project.version}/{path.as_posix()}")
+    for path in blobs:
+        _demand_name(project.folder / BLOBS / path, f"{root}blobs/{path.as_posix()}")
+    manifest = manifest_bytes(
+        project.name,
+        project.version,
+        project.type,
+        ((path.as_posix(), payload.md5) for path, payload in blobs.items()),
+        project.run_lists,
+    )
+    return Package(project, manifest, _sorted(files), _sorted(blobs), tuple(sorted({*left_out, *strays})))
+
+
+def _cookbook(project: Project, folder: PurePosixPath, members: Mapping[PurePosixPath, Payload]) -> Payload:
+    size_bytes = sum(payload.size_bytes for payload in members.values())
+    if size_bytes > chef.MAX_BYTES:
+        limit = f"{chef.MAX_BYTES >> 20} MiB"
+        raise ProjectUnreadable(
+            project.folder / _SPECS / folder, None, f"has {size_bytes} bytes; at most {limit} go into one archive",
+            "Put large files into blobs/, and fetch them with `jetpack download`.",
+        )  # fmt: skip
+    return made(chef.archive(folder.name, members))
+
+
+def _strays(project: Project, tree: Tree) -> list[PurePosixPath]:
+    """What lies in `specs/` where nothing looks for it."""
+    found = [_SPECS / name for name in tree.names(_SPECS) if name not in project.specs]
+    for spec in project.specs:
+        names = tree.names(_SPECS / spec)
+        found += [_SPECS / spec / name for name in names if name not in ("cluster-init", "chef") or is_dropping(name)]
+    return found
+
+
+def _demand_name(place: Path, name: str) -> None:
+    problem = flaw(name)
+    if problem is not None:
+        raise ProjectUnreadable(place, None, *problem)
+
+
+def _demand_usable(project: Project, path: PurePosixPath, payload: Payload) -> None:
+    """Refuse a script with the line ends of Windows: on a node its interpreter would end in a carriage return."""
+    if path.suffix != ".sh" or path.parts[1:-1] != ("cluster-init", "scripts"):
+        return
+    line = _windows_line(payload)
+    if line is not None:
+        place = project.folder / _SPECS / path
+        raise ProjectUnreadable(
+            place, line, "the script has the line ends of Windows, with which it fails on a node",
+            f"sed -i 's/\\r$//' '{place}'; and keep git from changing it: '*.sh text eol=lf' in .gitattributes",
+        )  # fmt: skip
+
+
+def _windows_line(payload: Payload) -> int | None:
+    """The first line that ends with `\\r\\n`; in a script that carries binary data only the first line counts."""
+    found, lines, before, is_binary = None, 0, b"", False
+    with payload.open() as stream:
+        while piece := stream.read(_PIECE_BYTES):
+            is_binary = is_binary or b"\0" in piece
+            joined = before + piece
+            if found is None and (place := joined.find(b"\r\n")) >= 0:
+                found = lines + joined.count(b"\n", 0, place) + 1
+            lines += joined.count(b"\n")
+            before = b"\r" if joined.endswith(b"\r") else b""
+    return None if is_binary and found != 1 else found
+
+
+def _sorted(files: Mapping[PurePosixPath, Payload]) -> dict[PurePosixPath, Payload]:
+    return dict(sorted(files.items(), key=lambda item: item[0].as_posix()))

@@ -1,0 +1,71 @@
+"""What is uploaded under one name: its bytes, or where they lie, with size and checksum."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from generator.projects.ini_text import ProjectUnreadable
+
+
+@dataclass(frozen=True)
+class Payload:
+    """One file to upload: bytes that were made, or a file on disk that is never read as a whole.
+
+    Two are equal when their contents are.
+    """
+
+    size_bytes: int
+    md5: bytes
+    """16 bytes, of the content: the checksum that Azure keeps, and the manifest's."""
+    content: bytes | None = field(default=None, compare=False, repr=False)
+    """Small content that was made or verified."""
+    path: Path | None = field(default=None, compare=False)
+    """Else where it lies."""
+    executable: bool = field(default=False, compare=False)
+    """Whether the source is; a locker keeps no modes, a build on disk does."""
+
+    def open(self) -> BinaryIO:
+        """A fresh stream that can seek; raises ProjectUnreadable."""
+        if self.content is not None:
+            return io.BytesIO(self.content)
+        if self.path is None:
+            raise ValueError("a payload needs content or a path")
+        return _opened(self.path)
+
+
+def made(content: bytes, *, executable: bool = False) -> Payload:
+    """The payload of bytes in memory."""
+    return Payload(len(content), _md5(content).digest(), content=content, executable=executable)
+
+
+def measured(path: Path) -> Payload:
+    """The payload of a file on disk, read once in pieces; raises ProjectUnreadable."""
+    with _opened(path) as stream:
+        try:
+            md5 = hashlib.file_digest(stream, _md5).digest()
+            size_bytes, mode = stream.tell(), os.fstat(stream.fileno()).st_mode
+        except OSError as error:
+            raise ProjectUnreadable(path, None, f"cannot be read: {error.strerror}") from error
+    return Payload(size_bytes, md5, path=path, executable=bool(mode & stat.S_IXUSR))
+
+
+def _md5(content: bytes = b"") -> hashlib._Hash:
+    return hashlib.md5(content, usedforsecurity=False)
+
+
+def _opened(path: Path) -> io.BufferedReader:
+    try:
+        # Not blocking: somebody may have put a pipe there.
+        stream = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: PTH123, SIM115
+    except OSError as error:
+        raise ProjectUnreadable(path, None, f"cannot be read: {error.strerror}") from error
+    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        stream.close()
+        raise ProjectUnreadable(path, None, "is neither a file nor a folder")
+    return stream

@@ -1,0 +1,99 @@
+"""The files of a project folder as they lie on disk, links followed as long as they stay inside."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+
+from generator.projects.ini_text import ProjectUnreadable
+
+MAX_FILES = 100_000
+"""Files of one project. A few links to folders that hold links can stand for more files than anybody could upload."""
+_IGNORED_NAMES = {".git", ".DS_Store", "__pycache__", ".shellcheckrc"}
+_IGNORED_SUFFIXES = (".pyc", ".swp", "~")
+
+
+def is_dropping(name: str) -> bool:
+    """Whether an editor or a system left a file or folder of this name behind."""
+    return name in _IGNORED_NAMES or name.endswith(_IGNORED_SUFFIXES)
+
+
+class Tree:
+    """A project folder. Every method raises ProjectUnreadable for what cannot be read or leads out."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.left_out: list[PurePosixPath] = []
+        """Files and folders that were met and are no part of the project."""
+        self._root = folder.resolve()
+
+    def names(self, below: PurePosixPath) -> list[str]:
+        """What lies in one folder, sorted; nothing where there is no such folder."""
+        with _readable(self.folder / below):
+            place = self.folder / below
+            return sorted(os.listdir(place)) if place.is_dir() else []  # noqa: PTH208 - names are enough
+
+    def files(self, below: PurePosixPath, without: PurePosixPath | None = None) -> dict[PurePosixPath, Path]:
+        """Every file below a folder by its path in the project, and the real file; `without` is passed over."""
+        found: dict[PurePosixPath, Path] = {}
+        start = self.folder / below
+        if not start.is_dir():
+            return found
+        pending: list[tuple[PurePosixPath, tuple[Path, ...]]] = [(below, (self.real(below),))]
+        while pending:
+            place, chain = pending.pop()
+            for name in self.names(place):
+                path = place / name
+                if path == without:
+                    continue
+                if is_dropping(name):
+                    self.left_out.append(path)
+                    continue
+                real = self.real(path)
+                if real.is_dir():
+                    self._demand_end(path, real, chain)
+                    pending.append((path, (*chain, real)))
+                elif real.is_file():
+                    found[path] = real
+                else:
+                    raise ProjectUnreadable(self.folder / path, None, "is neither a file nor a folder")
+                if len(found) + len(pending) > MAX_FILES:
+                    raise ProjectUnreadable(start, None, f"has more than {MAX_FILES} files", "Look for repeated links.")
+        return found
+
+    def real(self, path: PurePosixPath) -> Path:
+        """Where a file or folder really lies: the same, or what a link names inside the project."""
+        place = self.folder / path
+        with _readable(place):
+            try:
+                real = place.resolve(strict=True)
+            except FileNotFoundError:
+                if place.is_symlink():
+                    target = os.readlink(place)  # noqa: PTH115 - as it is written
+                    raise ProjectUnreadable(
+                        place, None, f"the link leads to '{target}', which is not there", "Remove it, or mend it."
+                    ) from None
+                raise
+            except RuntimeError:  # Path.resolve before Python 3.13
+                raise ProjectUnreadable(place, None, "the link leads to itself", "Remove it, or mend it.") from None
+        if not real.is_relative_to(self._root):
+            raise ProjectUnreadable(
+                place, None, "the link leads out of the project", "Put a copy of the file in its place."
+            )
+        return real
+
+    def _demand_end(self, path: PurePosixPath, real: Path, chain: tuple[Path, ...]) -> None:
+        if real in chain:
+            raise ProjectUnreadable(
+                self.folder / path, None, "the link leads to a folder that holds it, without end", "Remove the link."
+            )
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ProjectUnreadable(path, None, f"cannot be read: {error.strerror}") from error
