@@ -29,6 +29,8 @@ class Payload:
     """Else where it lies."""
     executable: bool = field(default=False, compare=False)
     """Whether the source is; a locker keeps no modes, a build on disk does."""
+    stamp: tuple[int, ...] = field(default=(), compare=False, repr=False)
+    """Of a file on disk, taken before it was measured: it changes when the file does."""
 
     def open(self) -> BinaryIO:
         """A fresh stream that can seek; raises ProjectUnreadable."""
@@ -37,6 +39,14 @@ class Payload:
         if self.path is None:
             raise ValueError("a payload needs content or a path")
         return _opened(self.path)
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether the file on disk is still the one that was measured."""
+        try:
+            return self.path is None or _stamp(self.path.stat()) == self.stamp
+        except OSError:
+            return False
 
 
 def made(content: bytes, *, executable: bool = False) -> Payload:
@@ -48,11 +58,16 @@ def measured(path: Path) -> Payload:
     """The payload of a file on disk, read once in pieces; raises ProjectUnreadable."""
     with _opened(path) as stream:
         try:
+            status = os.fstat(stream.fileno())
             md5 = hashlib.file_digest(stream, _md5).digest()
-            size_bytes, mode = stream.tell(), os.fstat(stream.fileno()).st_mode
+            size_bytes = stream.tell()
         except OSError as error:
             raise ProjectUnreadable(path, None, f"cannot be read: {error.strerror}") from error
-    return Payload(size_bytes, md5, path=path, executable=bool(mode & stat.S_IXUSR))
+    return Payload(size_bytes, md5, path=path, executable=bool(status.st_mode & stat.S_IXUSR), stamp=_stamp(status))
+
+
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _md5(content: bytes = b"") -> hashlib._Hash:

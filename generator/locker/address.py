@@ -1,0 +1,106 @@
+"""Which container is the locker."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from generator.errors import CannotRead
+
+VARIABLE = "CYCLEFORGE_LOCKER"
+DEFAULT_CONTAINER = "cyclecloud"
+_PUBLIC_SUFFIX = "blob.core.windows.net"
+_ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
+_CONTAINER = re.compile(r"[a-z0-9](?:-?[a-z0-9]){2,62}")
+"""Source: https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata"""
+_FORMS = "az://ACCOUNT/CONTAINER, or https://ACCOUNT.blob.core.windows.net/CONTAINER"
+
+
+@dataclass(frozen=True)
+class Address:
+    """A container; `account_url` has neither a path of its own (but for emulators) nor a query."""
+
+    account_url: str
+    account: str
+    container: str
+
+    def __str__(self) -> str:
+        if self.account_url == f"https://{self.account}.{_PUBLIC_SUFFIX}":
+            return f"az://{self.account}/{self.container}"
+        return f"{self.account_url}/{self.container}"
+
+
+def parse(word: str) -> Address:
+    """An address as people write it; raises CannotRead."""
+    parts = urlsplit(word if "://" in word else f"az://{word}")
+    if parts.query or parts.username or parts.password or "@" in parts.netloc:
+        raise CannotRead(
+            "an address must not carry a secret: other users of this machine see the command line",
+            "put the part after '?' into AZURE_STORAGE_SAS_TOKEN",
+        )
+    path = [part for part in parts.path.split("/") if part]
+    if parts.scheme == "az":
+        return _made(f"https://{parts.netloc}.{_PUBLIC_SUFFIX}", parts.netloc, path, word)
+    if parts.scheme not in ("https", "http") or not parts.hostname:
+        raise CannotRead(f"'{word}' is no address of a locker", f"write {_FORMS}")
+    is_loopback = _is_loopback(parts.hostname)
+    if parts.scheme == "http" and not is_loopback:
+        raise CannotRead(f"'{word}' is not encrypted", "write https://")
+    if is_loopback or _is_ip(parts.hostname):
+        # Emulators have the account in the path.
+        return _made(f"{parts.scheme}://{parts.netloc}/{''.join(path[:1])}", "".join(path[:1]), path[1:], word)
+    return _made(f"{parts.scheme}://{parts.netloc}", parts.hostname.split(".")[0], path, word)
+
+
+def of_account(account: str, container: str = DEFAULT_CONTAINER) -> Address:
+    """A container of a storage account in Azure's public cloud."""
+    return parse(f"az://{account}/{container}")
+
+
+def from_environment(environment: Mapping[str, str]) -> Address | None:
+    """The locker that the environment names: ours first, then the variables of `az`."""
+    if environment.get(VARIABLE):
+        return parse(environment[VARIABLE])
+    settings = connection_settings(environment.get("AZURE_STORAGE_CONNECTION_STRING", ""))
+    if "blobendpoint" in settings:
+        return parse(f"{settings['blobendpoint'].rstrip('/')}/{DEFAULT_CONTAINER}")
+    if "accountname" in settings:
+        suffix = settings.get("endpointsuffix", "core.windows.net")
+        return parse(f"https://{settings['accountname']}.blob.{suffix}/{DEFAULT_CONTAINER}")
+    if environment.get("AZURE_STORAGE_ACCOUNT"):
+        return of_account(environment["AZURE_STORAGE_ACCOUNT"])
+    return None
+
+
+def connection_settings(text: str) -> dict[str, str]:
+    """The settings of a connection string; their names in lower case."""
+    pairs = (part.partition("=") for part in text.split(";") if "=" in part)
+    return {name.strip().lower(): value.strip() for name, _, value in pairs}
+
+
+def _made(account_url: str, account: str, path: list[str], word: str) -> Address:
+    container = path[0] if path else DEFAULT_CONTAINER
+    if len(path) > 1:
+        raise CannotRead(f"'{word}' leads below a container", f"end it with the container: {_FORMS}")
+    if not _ACCOUNT.fullmatch(account):
+        raise CannotRead(f"'{account}' is no name of a storage account", "it has 3 to 24 small letters and digits")
+    if not _CONTAINER.fullmatch(container):
+        raise CannotRead(
+            f"'{container}' is no name of a container", "it has 3 to 63 small letters, digits and single hyphens"
+        )
+    return Address(account_url, account, container)
+
+
+def _is_ip(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_loopback(host: str) -> bool:
+    return host == "localhost" or (_is_ip(host) and ipaddress.ip_address(host).is_loopback)

@@ -1,0 +1,202 @@
+"""The narrow interface to one container of Azure's blob service.
+
+Each method is one request (a listing: one per 5000 names) and raises Refused. A write says what it expects to find, so
+two uploads at a time cannot mix unseen; a write whose answer was lost and that is tried again is recognised by content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import requests
+from azure.core import MatchConditions
+from azure.core.exceptions import (
+    HttpResponseError,
+    ResourceExistsError,
+    ResourceModifiedError,
+    ResourceNotFoundError,
+)
+from azure.core.pipeline.transport import RequestsTransport
+from azure.storage.blob import BlobBlock, BlobClient, ContainerClient, ContentSettings
+from requests.adapters import HTTPAdapter
+
+from generator.locker.address import Address
+from generator.locker.credentials import SignIn
+from generator.locker.layout import Listing, Stored
+from generator.locker.refusals import Refused, explained
+from generator.locker.retries import BoundedRetries, Limits
+
+CONNECTIONS = 16
+NEW = ""
+"""In place of an ETag: there must be no blob of the name."""
+Expected = str | None
+"""An ETag, NEW, or None for whatever is there."""
+_FIRST_TRIES = 3
+"""Of the first request: a wrong name or a closed door should not take a minute to be reported."""
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A block that was sent and is not yet part of a blob."""
+
+    id: str
+    size_bytes: int
+
+
+class Conflict(Refused):
+    """Somebody else has written the blob since we looked."""
+
+
+class Container:
+    """One container. `stop` ends waiting for a next try."""
+
+    def __init__(self, address: Address, sign_in: SignIn, limits: Limits | None = None) -> None:
+        self.address = address
+        self.stop = threading.Event()
+        self._sign_in = sign_in
+        limits = limits or Limits()
+        self._client = ContainerClient(
+            address.account_url, address.container, credential=sign_in.value,
+            retry_policy=BoundedRetries(limits, self.stop), transport=_transport(limits),
+        )  # fmt: skip
+
+    def listing(self, prefix: str) -> Listing:
+        """All blobs below a prefix, by name in the order of the service."""
+        with explained(self.address, self._sign_in):
+            blobs = self._client.list_blobs(prefix, include=["metadata"], retry_total=_FIRST_TRIES)
+            return {
+                blob.name: Stored(
+                    blob.size,
+                    bytes(md5) if (md5 := blob.content_settings.content_md5) else None,
+                    str(blob.etag),
+                    blob.last_modified,
+                    (blob.metadata or {}).get("hdi_isfolder") == "true",
+                )
+                for blob in blobs
+            }
+
+    def is_hierarchical(self) -> bool | None:
+        """Whether the account has a hierarchical namespace; None when we may not know."""
+        try:
+            with explained(self.address, self._sign_in):
+                information = self._client.get_account_information()
+        except Refused:
+            return None
+        return bool(information.get("is_hns_enabled"))
+
+    def put(self, name: str, content: bytes, expected: Expected) -> None:
+        """A whole blob in one request; the service checks its MD5. Raises Conflict."""
+        settings = ContentSettings(content_md5=bytearray(hashlib.md5(content).digest()))  # noqa: S324 - Azure's checksum
+        with explained(self.address, self._sign_in):
+            try:
+                self._blob(name).upload_blob(
+                    content, length=len(content), overwrite=expected != NEW, validate_content=True,
+                    content_settings=settings, **_condition(expected),
+                )  # fmt: skip
+            except (ResourceExistsError, ResourceModifiedError) as error:
+                self._is_ours(name, len(content), bytes(settings.content_md5 or b""), error)
+
+    def stage(self, name: str, block_id: str, content: bytes) -> None:
+        """Send a block; nobody sees it before it is committed."""
+        with explained(self.address, self._sign_in):
+            self._blob(name).stage_block(block_id, content, len(content), validate_content=True)
+
+    def staged(self, name: str) -> list[Staged]:
+        """The blocks of a blob that were sent and not committed; the service forgets them after a week."""
+        with explained(self.address, self._sign_in):
+            try:
+                _, blocks = self._blob(name).get_block_list("uncommitted")
+            except ResourceNotFoundError as error:
+                if _code(error) == "BlobNotFound":
+                    return []
+                raise
+        return [Staged(str(block.id), int(block.size)) for block in blocks]
+
+    def forget_staged(self, name: str) -> None:
+        """Give up the staged blocks of a blob that does not exist yet."""
+        try:
+            self.put(name, b"", NEW)
+        except Conflict:
+            return
+        self.delete(name)
+
+    def commit(self, name: str, block_ids: list[str], size_bytes: int, md5: bytes, expected: Expected) -> None:
+        """Make staged blocks the content of a blob, all at once. Raises Conflict."""
+        settings = ContentSettings(content_md5=bytearray(md5))
+        with explained(self.address, self._sign_in):
+            try:
+                self._blob(name).commit_block_list(
+                    [BlobBlock(block_id=block_id) for block_id in block_ids],
+                    content_settings=settings, **_condition(expected),
+                )  # fmt: skip
+            except (ResourceExistsError, ResourceModifiedError, HttpResponseError) as error:
+                self._is_ours(name, size_bytes, md5, error)
+
+    def stream(self, name: str) -> Iterator[bytes]:
+        """The content of a blob, piece by piece."""
+        with explained(self.address, self._sign_in):
+            yield from self._blob(name).download_blob(max_concurrency=1).chunks()
+
+    def read(self, name: str) -> bytes:
+        """The content of a small blob."""
+        return b"".join(self.stream(name))
+
+    def delete(self, name: str, expected: Expected = None) -> None:
+        """Remove a blob; one that is gone already is as well. Raises Conflict."""
+        with explained(self.address, self._sign_in):
+            try:
+                self._blob(name).delete_blob(**_condition(expected))
+            except ResourceNotFoundError as error:
+                if _code(error) != "BlobNotFound":
+                    raise
+            except ResourceModifiedError as error:
+                raise Conflict(f"{name} has been written by somebody else", _AGAIN) from error
+
+    def _blob(self, name: str) -> BlobClient:
+        return self._client.get_blob_client(name)
+
+    def _is_ours(self, name: str, size_bytes: int, md5: bytes, error: HttpResponseError) -> None:
+        """Return when the blob has our content: the answer to our first try was lost. Else raise."""
+        found = None
+        if isinstance(error, ResourceExistsError | ResourceModifiedError) or error.status_code in (400, 409, 412):
+            try:
+                found = self._blob(name).get_blob_properties()
+            except ResourceNotFoundError:
+                raise error from None
+        if found is None:
+            raise error
+        if found.size == size_bytes and found.content_settings.content_md5 == bytearray(md5):
+            return
+        if error.status_code == 400:
+            raise error
+        raise Conflict(f"{name} has been written by somebody else", _AGAIN) from error
+
+
+def _transport(limits: Limits) -> RequestsTransport:
+    """The SDK's own, with as many connections kept open as there are threads; it would keep ten."""
+    session = requests.Session()
+    adapter = HTTPAdapter(pool_maxsize=CONNECTIONS)
+    session.mount("https://", adapter)
+    session.mount("http://", adapter)
+    return RequestsTransport(
+        session=session, session_owner=False, connection_timeout=limits.connect_s, read_timeout=limits.silence_s
+    )
+
+
+_AGAIN = "another upload of the project may be running: wait until it has ended, then run the command again"
+
+
+def _code(error: HttpResponseError) -> str:
+    return str(getattr(error, "error_code", None) or "")
+
+
+def _condition(expected: Expected) -> dict[str, Any]:
+    if expected is None:
+        return {}
+    if expected == NEW:
+        return {"match_condition": MatchConditions.IfMissing}
+    return {"etag": expected, "match_condition": MatchConditions.IfNotModified}

@@ -1,0 +1,130 @@
+"""How we sign in: what the environment holds for `az storage`, else DefaultAzureCredential.
+
+Variables and their precedence are those of the Azure command line, so that one set of them serves both.
+Source: https://learn.microsoft.com/azure/storage/blobs/authorize-data-operations-cli
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from generator.errors import AzureRefused, CannotRead
+from generator.locker.address import Address, connection_settings
+
+if TYPE_CHECKING:
+    from azure.core.credentials import TokenCredential
+
+Way = Literal["auto", "login", "key", "sas", "connection-string"]
+WAYS: tuple[Way, ...] = ("auto", "login", "key", "sas", "connection-string")
+SCOPE = "https://storage.azure.com/.default"
+_VARIABLES: tuple[tuple[Way, str], ...] = (
+    ("connection-string", "AZURE_STORAGE_CONNECTION_STRING"),
+    ("key", "AZURE_STORAGE_KEY"),
+    ("sas", "AZURE_STORAGE_SAS_TOKEN"),
+)
+
+
+@dataclass(frozen=True)
+class SignIn:
+    """How requests are signed; `secret` never goes into a message."""
+
+    way: Way
+    described: str
+    """For messages: what was used."""
+    value: Any
+    """What azure-storage-blob takes as `credential`."""
+
+
+def sign_in(address: Address, environment: Mapping[str, str], way: Way = "auto") -> SignIn:
+    """The credential for an address.
+
+    Raises CannotRead when the environment lacks or garbles what was asked for, AzureRefused when nobody is signed in.
+    """
+    if way == "auto":
+        way = _first(environment)
+    if way == "login":
+        return _login()
+    variable = dict(_VARIABLES)[way]
+    value = environment.get(variable, "").strip()
+    if not value:
+        raise CannotRead(
+            f"--auth {way} needs {variable}, which is not set", f"export {variable}=…, or use --auth login"
+        )
+    if way == "connection-string":
+        return _connection_string(value, address)
+    if way == "key":
+        return SignIn(way, f"the account key in {variable}", _key(address, value, variable))
+    from azure.core.credentials import AzureSasCredential
+
+    return SignIn(way, f"the SAS token in {variable}", AzureSasCredential(value.removeprefix("?")))
+
+
+def _first(environment: Mapping[str, str]) -> Way:
+    if environment.get("AZURE_STORAGE_AUTH_MODE", "").lower() == "login":
+        return "login"
+    return next((way for way, variable in _VARIABLES if environment.get(variable, "").strip()), "login")
+
+
+def _connection_string(value: str, address: Address) -> SignIn:
+    variable = dict(_VARIABLES)["connection-string"]
+    settings = connection_settings(value)
+    account = settings.get("accountname")
+    if account and account != address.account:
+        raise CannotRead(
+            f"{variable} belongs to the account '{account}', but the locker is {address}",
+            "unset it, or name the other locker with --locker",
+        )
+    if "accountkey" in settings:
+        described = f"the account key in {variable}"
+        return SignIn("connection-string", described, _key(address, settings["accountkey"], variable))
+    if "sharedaccesssignature" in settings:
+        from azure.core.credentials import AzureSasCredential
+
+        sas = settings["sharedaccesssignature"].removeprefix("?")
+        return SignIn("connection-string", f"the SAS token in {variable}", AzureSasCredential(sas))
+    raise CannotRead(f"{variable} has neither AccountKey nor SharedAccessSignature", "copy it anew, in quotes")
+
+
+def _key(address: Address, value: str, variable: str) -> dict[str, str]:
+    import base64
+    import binascii
+
+    try:
+        base64.b64decode(value, validate=True)
+    except binascii.Error:
+        raise CannotRead(f"{variable} holds no account key: it is no base64", "copy it anew, in quotes") from None
+    return {"account_name": address.account, "account_key": value}
+
+
+def _login() -> SignIn:
+    # Its warnings would repeat what the problem says.
+    logging.getLogger("azure.identity").setLevel(logging.CRITICAL)
+    from azure.core.exceptions import AzureError
+    from azure.identity import DefaultAzureCredential
+
+    try:
+        credential: TokenCredential = DefaultAzureCredential()
+        credential.get_token(SCOPE)
+    except (AzureError, ValueError) as error:
+        raise AzureRefused(
+            f"nobody is signed in to Azure; tried:{_tried(str(error))}",
+            "az login (on a machine without browser: az login --use-device-code; in a pipeline: AZURE_CLIENT_ID, "
+            "AZURE_TENANT_ID and AZURE_CLIENT_SECRET, or a managed identity)",
+        ) from error
+    return SignIn("login", "the login of DefaultAzureCredential", credential)
+
+
+def _tried(text: str) -> str:
+    """One line per credential, of the text of azure-identity."""
+    _, found, attempts = text.partition("Attempted credentials:")
+    if not found:
+        return f" {text.splitlines()[0] if text else 'no reason was given'}"
+    lines = []
+    for line in attempts.splitlines():
+        name, colon, reason = line.strip().partition(": ")
+        if colon and name.isidentifier() and name.endswith("Credential"):
+            lines.append(f"\n  {name}: {reason.split('. ')[0].rstrip('.')}")
+    return "".join(lines)

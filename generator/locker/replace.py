@@ -1,0 +1,94 @@
+"""Another content under a version that is there, on the user's word.
+
+First all new content is sent as blocks that nobody sees. Only then is the manifest removed, the blocks become files,
+what no longer belongs goes, and the manifest is written: a few short requests, in which a node finds no version at
+all instead of half of one. Interrupted before, the old content stays as it was; interrupted between, the next upload
+completes it.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from generator.locker import blocks
+from generator.locker.compare import Wanted
+from generator.locker.container import CONNECTIONS, NEW, Container
+from generator.locker.look import Look
+from generator.locker.parallel import run_all
+from generator.locker.upload import SINGLE_PUT_BYTES, Done, Progress, delete_all, finish, not_hierarchical
+
+Notice = Callable[[str], None]
+
+
+def replace(container: Container, found: Look, progress: Progress, notice: Notice = lambda _: None) -> Done:
+    """Make the locker hold exactly the package, whatever has its version now."""
+    wanted, difference = found.wanted, found.difference
+    not_hierarchical(container)
+    names = [name for name in (*difference.missing, *difference.changed) if name != wanted.manifest_name]
+    payloads = {name: wanted.all[name] for name in names}
+    size_bytes = sum(payload.size_bytes for payload in payloads.values())
+    progress.begin(wanted, len(names), size_bytes)
+    staged = _stage_all(container, wanted, names, progress)
+    with _not_now(notice):
+        if wanted.manifest_name in found.listing:
+            container.delete(wanted.manifest_name, found.listing[wanted.manifest_name].etag)
+        run_all(_commits(container, found, staged), CONNECTIONS, container.stop)
+        delete_all(container, difference.foreign, found.listing)
+        finish(container, wanted)
+    return Done("replaced", tuple(names), size_bytes, difference.foreign)
+
+
+def _stage_all(container: Container, wanted: Wanted, names: list[str], progress: Progress) -> dict[str, list[str]]:
+    """Name → the ids of its blocks, which are all there now."""
+    staged: dict[str, list[str]] = {}
+
+    def small() -> Iterator[Callable[[], None]]:
+        for name in names:
+            if wanted.all[name].size_bytes <= SINGLE_PUT_BYTES:
+                yield lambda name=name: stage(name)  # type: ignore[misc]
+
+    def stage(name: str) -> None:
+        staged[name] = blocks.stage(container, name, wanted.all[name], progress.sent, workers=1)
+
+    run_all(small(), CONNECTIONS, container.stop)
+    for name in names:
+        if name not in staged:
+            staged[name] = blocks.stage(container, name, wanted.all[name], progress.sent)
+    return staged
+
+
+def _commits(container: Container, found: Look, staged: dict[str, list[str]]) -> Iterator[Callable[[], None]]:
+    for name, ids in staged.items():
+        payload = found.wanted.all[name]
+        expected = found.listing[name].etag if name in found.listing else NEW
+        yield lambda name=name, ids=ids, payload=payload, expected=expected: container.commit(  # type: ignore[misc]
+            name, ids, payload.size_bytes, payload.md5, expected
+        )
+
+
+@contextmanager
+def _not_now(notice: Notice) -> Iterator[None]:
+    """Ctrl-C waits until the switch is over; a second one does not."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    asked = False
+
+    def later(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        notice("finishing the switch to the new content; Ctrl-C again leaves the version without a manifest")
+
+    before = signal.signal(signal.SIGINT, later)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked:
+        raise KeyboardInterrupt

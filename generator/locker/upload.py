@@ -1,0 +1,146 @@
+"""A version into the locker: files, project blobs, and the manifest last.
+
+Nothing outside `projects/<name>/<version>/` and `projects/<name>/blobs/` is touched. What is there is not sent again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from generator.errors import ProblemsFound
+from generator.locker import blocks
+from generator.locker.compare import Wanted, compare
+from generator.locker.container import CONNECTIONS, NEW, Conflict, Container
+from generator.locker.layout import Listing, blobs_prefix
+from generator.locker.look import Look
+from generator.locker.parallel import run_all
+from generator.locker.refusals import HIERARCHICAL, Refused
+from generator.projects.payload import Payload
+
+SINGLE_PUT_BYTES = 2 * 2**20
+"""Larger files go in blocks; times the number of connections, this bounds the memory."""
+
+
+class Progress(Protocol):
+    """Told while an upload goes on, from several threads."""
+
+    def begin(self, wanted: Wanted, files: int, size_bytes: int) -> None:
+        """This much of a package will be sent."""
+
+    def sent(self, size_bytes: int) -> None:
+        """So many bytes more are in the locker."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a package."""
+
+    word: str
+    """unchanged, uploaded, completed, repaired or replaced."""
+    sent: tuple[str, ...]
+    sent_bytes: int
+    deleted: tuple[str, ...]
+
+
+class NotComplete(ProblemsFound):
+    """After sending, the locker does not hold what it should; no manifest was written."""
+
+
+_WORDS = {"new": "uploaded", "unfinished": "completed", "damaged": "repaired"}
+
+
+def upload(container: Container, found: Look, progress: Progress) -> Done:
+    """Bring a version into the locker that is not there, or not whole; the state must not be `different`.
+
+    Raises Conflict when somebody else writes the same version, Refused, CannotRead, NotComplete.
+    """
+    if found.state == "same":
+        return Done("unchanged", (), 0, ())
+    if found.state == "different":
+        raise ValueError("another content has this version")
+    not_hierarchical(container)
+    wanted, difference = found.wanted, found.difference
+    names = [name for name in (*difference.missing, *difference.changed) if name != wanted.manifest_name]
+    payloads = {name: payload for name, payload in wanted.all.items() if name in set(names)}
+    size_bytes = sum(payload.size_bytes for payload in payloads.values())
+    progress.begin(wanted, len(payloads), size_bytes)
+    # A version without a manifest was never seen by a node; what does not belong to it goes.
+    stale = difference.foreign if found.state != "damaged" else ()
+    delete_all(container, stale, found.listing)
+    _send_all(container, payloads, found.listing, progress)
+    if found.state != "damaged":
+        finish(container, wanted)
+    return Done(_WORDS[found.state], tuple(payloads), size_bytes, tuple(stale))
+
+
+def finish(container: Container, wanted: Wanted) -> None:
+    """Look whether everything is there, and only then write the manifest."""
+    listing = dict(container.listing(wanted.prefix))
+    if any(stored.is_folder for stored in listing.values()):
+        raise Refused(f"{container.address} {HIERARCHICAL[0]}", HIERARCHICAL[1], "HierarchicalNamespace")
+    if wanted.blobs:
+        listing |= container.listing(blobs_prefix(wanted.project.name))
+    left = compare(wanted, listing)
+    wrong = [*(name for name in left.missing if name != wanted.manifest_name), *left.changed, *left.foreign]
+    if wrong:
+        raise NotComplete(
+            f"{wanted.project.name} {wanted.project.version} is not whole in the locker: {', '.join(wrong[:3])}"
+            + (f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""),
+            "another upload of it may be running: wait until it has ended, then run the command again",
+        )
+    if wanted.manifest_name not in listing:
+        container.put(wanted.manifest_name, content_of(wanted.manifest_name, wanted.manifest), NEW)
+
+
+def not_hierarchical(container: Container) -> None:
+    """Refuse an account with which lockers do not work, as far as we may know before anything is written."""
+    if container.is_hierarchical():
+        raise Refused(f"{container.address} {HIERARCHICAL[0]}", HIERARCHICAL[1], "HierarchicalNamespace")
+
+
+def delete_all(container: Container, names: tuple[str, ...], listing: Listing) -> None:
+    """Remove blobs, each only if it is the one that was listed."""
+    run_all(
+        (lambda name=name: container.delete(name, listing[name].etag) for name in names),  # type: ignore[misc]
+        CONNECTIONS,
+        container.stop,
+    )
+
+
+def _send_all(container: Container, payloads: dict[str, Payload], listing: Listing, progress: Progress) -> None:
+    """Small files at once, many at a time; then the large ones, each with many blocks at a time."""
+
+    def small() -> Iterator[Callable[[], None]]:
+        for name, payload in payloads.items():
+            if payload.size_bytes <= SINGLE_PUT_BYTES:
+                yield lambda name=name, payload=payload: put(name, payload)  # type: ignore[misc]
+
+    def put(name: str, payload: Payload) -> None:
+        content = content_of(name, payload)
+        container.put(name, content, _expected(name, listing))
+        progress.sent(len(content))
+
+    run_all(small(), CONNECTIONS, container.stop)
+    for name, payload in payloads.items():
+        if payload.size_bytes > SINGLE_PUT_BYTES:
+            ids = blocks.stage(container, name, payload, progress.sent)
+            container.commit(name, ids, payload.size_bytes, payload.md5, _expected(name, listing))
+
+
+def _expected(name: str, listing: Listing) -> str:
+    return listing[name].etag if name in listing else NEW
+
+
+def content_of(name: str, payload: Payload) -> bytes:
+    """The content of a small file; raises CannotRead when it is no longer the one that was packaged."""
+    with payload.open() as stream:
+        content = stream.read(payload.size_bytes + 1)
+    if hashlib.md5(content, usedforsecurity=False).digest() != payload.md5:
+        raise blocks.changed(name)
+    return content
+
+
+__all__ = ["Conflict", "Done", "NotComplete", "Progress", "delete_all", "finish", "not_hierarchical", "upload"]
