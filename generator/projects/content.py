@@ -78,7 +78,9 @@ def _library(folder: PurePosixPath, files: Files) -> Files:
 def digest(files: Mapping[PurePosixPath, File]) -> str:
     """sha256 (hex) over paths and contents in the order of the paths; modes, times and listing order do not count."""
     total = hashlib.sha256()
-    for path, content in sorted((path.as_posix().encode(), file.content) for path, file in files.items()):
+    for path, content in sorted(
+        (path.as_posix().encode("utf-8", "surrogateescape"), file.content) for path, file in files.items()
+    ):
         # Lengths first, so that no two sets of files can run together to the same bytes.
         total.update(b"%d:%s\n%d:" % (len(path), path, len(content)))
         total.update(content)

@@ -155,23 +155,36 @@ def _words(value: Value | None) -> tuple[str, ...]:
 
 
 def _specs(folder: Path, file: Path) -> tuple[str, ...]:
-    """Specs are folders with cluster-init or chef content; a mis-laid one would upload nothing, so it is refused."""
+    """Specs are folders with cluster-init or chef content; a mis-laid one would upload nothing, so it is refused.
+
+    An empty folder is none: Azure/cyclecloud-htcondor keeps one with a `.gitkeep`.
+    """
     root = folder / "specs"
-    names = (
-        sorted(path.name for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
-        if root.is_dir()
-        else []
-    )
-    if not names:
-        raise ProjectUnreadable(file, None, "the project has no spec", "Create specs/default/cluster-init/scripts.")
-    for name in names:
+    names = []
+    for name in _visible(root):
+        if not (root / name).is_dir():
+            continue
         if not NAME.fullmatch(name):
             raise ProjectUnreadable(
                 root / name, None, f"'{name}' is no spec name", "Use letters, digits, '.', '_' and '-'."
             )
-        if not any((root / name / kind).is_dir() for kind in ("cluster-init", "chef")):
+        if any((root / name / kind).is_dir() for kind in ("cluster-init", "chef")):
+            names.append(name)
+        elif _visible(root / name):
             raise ProjectUnreadable(
                 root / name, None, "the spec has neither cluster-init/ nor chef/",
                 f"Move its scripts to specs/{name}/cluster-init/scripts.",
             )  # fmt: skip
+    if not names:
+        raise ProjectUnreadable(file, None, "the project has no spec", "Create specs/default/cluster-init/scripts.")
     return tuple(names)
+
+
+def _visible(folder: Path) -> list[str]:
+    """Names in a folder, sorted, without hidden ones; none where there is no folder."""
+    try:
+        return sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise ProjectUnreadable(folder, None, f"cannot be read: {error.strerror}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
@@ -19,23 +20,14 @@ def listed_blobs(project: Project, tree: Tree) -> dict[PurePosixPath, Path]:
     file whose name is exactly what is written wins over what it would match.
     """
     found: dict[PurePosixPath, Path] = {}
+    file = project.folder / "project.ini"
+    absent = []
     for entry in project.blobs:
         line = project.blob_lines.get(entry)
-        file = project.folder / "project.ini"
         _demand_plain(entry, file, line)
-        path = PurePosixPath(entry)
-        place = tree.folder / BLOBS / path
-        if not any(is_dropping(part) for part in path.parts) and (place.exists() or place.is_symlink()):
-            matches = [path]
-        else:
-            matches = sorted(_matches(path.parts, tree), key=PurePosixPath.as_posix) if is_pattern(entry) else []
-        if not matches and is_pattern(entry):
-            raise ProjectUnreadable(
-                file, line, f"[blobs] lists '{entry}', which matches nothing in blobs/", "Put the files there."
-            )
+        matches = _files(entry, tree)
         if not matches:
-            hint = "Put the file there, or remove it from the list."
-            raise Missing(file, line, f"[blobs] lists '{entry}', which is not in blobs/", hint)
+            absent.append(entry)
         for match in matches:
             real = tree.real(BLOBS / match)
             if real.is_dir():
@@ -43,7 +35,25 @@ def listed_blobs(project: Project, tree: Tree) -> dict[PurePosixPath, Path]:
                     file, line, f"[blobs] lists '{entry}', which is a folder", f"Write '{match.as_posix()}/*'."
                 )
             found.setdefault(match, real)
+    if absent:
+        raise _missing(absent, project)
     return found
+
+
+def _files(entry: str, tree: Tree) -> list[PurePosixPath]:
+    path = PurePosixPath(entry)
+    place = tree.folder / BLOBS / path
+    if not any(is_dropping(part) for part in path.parts) and os.path.lexists(place):
+        return [path]
+    return sorted(_matches(path.parts, tree), key=PurePosixPath.as_posix) if is_pattern(entry) else []
+
+
+def _missing(absent: list[str], project: Project) -> Missing:
+    names = ", ".join(f"'{entry}'" for entry in absent)
+    text = "are not in" if len(absent) > 1 else "matches nothing in" if is_pattern(absent[0]) else "is not in"
+    hint = "Put the files there (releases on GitHub have them as assets), or remove them from the list."
+    line = project.blob_lines.get(absent[0])
+    return Missing(project.folder / "project.ini", line, f"[blobs] lists {names}, which {text} blobs/", hint)
 
 
 def is_pattern(entry: str) -> bool:
@@ -61,7 +71,7 @@ def unlisted_blobs(listed: dict[PurePosixPath, Path], tree: Tree) -> Iterator[Pu
             place = tree.folder / path
             if place.is_dir() and not place.is_symlink():
                 pending.append(path)
-            elif path.relative_to(BLOBS) not in listed and path.stem != "README":
+            elif path.relative_to(BLOBS) not in listed and path.stem != "README" and name != ".gitkeep":
                 yield path
 
 
