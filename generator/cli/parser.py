@@ -35,8 +35,10 @@ VERBS: dict[str, tuple[str, str]] = {
     "explain": ("explain", "explain a problem: why it matters and how to fix it"),
     "schema": ("schema", "print the JSON Schema of definitions, for editors"),
     "health": ("health", "gather node health results; report nodes, failures and suspects"),
-    "project": ("project", "give a changed project a new version"),
+    "project": ("project", "build, list and start cluster-init projects; give a changed one a new version"),
     "blobs": ("blobs", "fetch files of other people that nodes use, or show what is there"),
+    "upload": ("upload", "bring projects into the locker of a cluster"),
+    "locker": ("locker", "compare a locker with what is here, list it, fetch a version back, remove old ones"),
     "list": ("listing", "list VM sizes, releases, images, recipes or rules"),
     "completion": ("completion", "print a completion script for the shell"),
 }

@@ -1,58 +1,109 @@
-"""`cycleforge project`."""
+"""`cycleforge project`: the actions and their flags; each action has its module beside."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 
-from generator import assets
 from generator.cli import common
-from generator.errors import OK, CannotRead
-from generator.problems import suggestion
+from generator.errors import OK
 
 DESCRIPTION = """\
-Give a changed cluster-init project a new version and record its digest in projects.lock.json. A released version never
-changes, because nodes remember what has run by name and version, not by content.
+Package cluster-init projects as CycleCloud's own command does, show them, start a new one, or give a changed one a
+new version.
+
+  cycleforge project new site                 a project folder that works, projects/site
+  cycleforge project info site                its specs, scripts in the order in which they run, blobs, manifest
+  cycleforge project build                    the project of this folder, else all that CycleForge brings
+  cycleforge project build site PATH          projects by name, or any CycleCloud project folder
+  cycleforge project list                     what CycleForge brings and what lies in projects/
+  cycleforge project bump site                record a change as a new version
+
+A released version never changes, because nodes remember what has run by name and version, not by content. The format
+and every decision where it is silent: docs/projects.md.
 """
+_BUILD = """\
+Write what `cyclecloud project build` writes: <out>/<project>/manifest.json and the specs, byte for byte. The folder is
+replaced as one step, and not touched when it is up to date. Project blobs stay where they are.
+"""
+_INFO = """\
+Show everything about one project: what runs on a node and in which order, what travels with it, and its manifest.
+"""
+_LIST = """\
+List the projects that CycleForge brings and those in projects/, with their state: released, changed (bump it), or not
+recorded in projects.lock.json yet.
+"""
+_NEW = """\
+Write a project folder that works: one spec with an example script, README files that say what belongs where. Nothing
+that is there is changed.
+"""
+_BUMP = """\
+Give a changed project a new version and record its digest in projects.lock.json.
+"""
+_NAME = "a project that CycleForge brings, one in projects/, or the path of a project folder"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
-    parser.add_argument("action", choices=("bump",), help="what to do")
-    parser.add_argument(
-        "name", metavar="NAME", help="a project that CycleForge brings, or the path of a project folder"
+    """Declare the actions with their flags."""
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
+    build = _action(actions, "build", "write the build of projects", _BUILD)
+    build.add_argument(
+        "names", metavar="NAME", nargs="*", help=f"{_NAME}; none: the one of this folder, else all of CycleForge's"
     )
-    parser.add_argument(
+    build.add_argument(
+        "--out", metavar="DIR", type=Path, default=Path("build"), help="folder of the builds (default: build)"
+    )
+    show = _action(actions, "list", "list projects and their state", _LIST)
+    info = _action(actions, "info", "show everything about one project", _INFO)
+    info.add_argument("name", metavar="NAME", help=_NAME)
+    new = _action(actions, "new", "start a project", _NEW)
+    new.add_argument("name", metavar="NAME", help="its name: letters, digits, '.', '_' and '-'")
+    new.add_argument(
+        "--in", dest="parent", metavar="DIR", type=Path, default=Path("projects"),
+        help="folder of the project's folder (default: projects)",
+    )  # fmt: skip
+    new.add_argument("--spec", metavar="SPEC", default="default", help="name of its spec (default: default)")
+    bump = _action(actions, "bump", "give a changed project a new version", _BUMP)
+    bump.add_argument("name", metavar="NAME", help=_NAME)
+    bump.add_argument(
         "--part", choices=("major", "minor", "patch"), default="patch", help="which number rises (default: patch)"
     )
-    common.add_json(parser)
+    for action in (build, show, info, new, bump):
+        common.add_json(action)
+
+
+def _action(actions: object, name: str, summary: str, description: str) -> ArgumentParser:
+    parser: ArgumentParser = actions.add_parser(  # type: ignore[attr-defined]
+        name, help=summary, description=description, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument("--no-color", action="store_true", default=SUPPRESS, help="no colour, as with NO_COLOR")
+    parser.set_defaults(action_parser=parser)
+    return parser
 
 
 def run(args: Namespace) -> int:
-    """Bump."""
+    """Do the action; only its module is imported."""
+    if args.action == "bump":
+        return _bump(args)
+    action: Callable[[Namespace], int] = import_module(f"generator.cli.project_{args.action}").run
+    return action(args)
+
+
+def _bump(args: Namespace) -> int:
+    from generator.projects.find import find_project
     from generator.projects.lock import bump
 
-    folder, shipped = _folder(args.name)
-    done = bump(folder, args.part, shipped=shipped)
+    found = find_project(args.name)
+    done = bump(found.folder, args.part, shipped=found.is_shipped)
     if args.json:
         common.emit_json({"changed": done is not None, **(asdict(done) if done else {})})
     elif done is None:
-        common.emit(f"{folder.name}: nothing has changed since its version was recorded")
+        common.emit(f"{found.folder.name}: nothing has changed since its version was recorded")
     elif done.old == done.new:
         common.emit(f"{done.project}: recorded version {done.new}")
     else:
         common.emit(f"{done.project}: {done.old} is now {done.new}")
     return OK
-
-
-def _folder(word: str) -> tuple[Path, bool]:
-    """The project's folder, and whether it is one that CycleForge brings."""
-    root = assets.folder("projects")
-    path = Path(word)
-    if len(path.parts) == 1 and (root / word / "project.ini").is_file():
-        return root / word, True
-    if (path / "project.ini").is_file():
-        return path, path.resolve().parent == root.resolve()
-    known = sorted(each.parent.name for each in root.glob("*/project.ini"))
-    raise CannotRead(f"there is no project '{word}'", suggestion(word, known) or f"projects: {', '.join(known)}")

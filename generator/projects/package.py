@@ -15,18 +15,17 @@ from generator.errors import CannotRead
 from generator.problems import suggestion
 from generator.projects import chef
 from generator.projects.content import BLOBS, shipped_project
+from generator.projects.find import SHIPPED
 from generator.projects.ini import Project, read_project
 from generator.projects.ini_text import ProjectUnreadable
 from generator.projects.listed import listed_blobs, unlisted_blobs
-from generator.projects.manifest import manifest_bytes
+from generator.projects.manifest import MANIFEST, manifest_bytes
 from generator.projects.names import flaw
 from generator.projects.payload import Payload, made, measured
 from generator.projects.tree import Tree, is_dropping
 
 __all__ = ["SHIPPED", "Package", "Payload", "package_folder", "package_shipped"]
 
-SHIPPED = ("misc_ndv4", "misc_ubuntu", "pyxis_enroot", "slurm_nhc")
-"""The projects that CycleForge brings. The planner's list would load the whole model; a test compares the two."""
 _SPECS = PurePosixPath("specs")
 _PIECE_BYTES = 1 << 18
 
@@ -110,6 +109,11 @@ def _package(
     for folder, members in cookbooks.items():
         files[folder.with_name(f"{folder.name}.tgz")] = _cookbook(project, folder, members)
     root = f"projects/{project.name}/"
+    _demand_name(project.folder / "project.ini", f"{root}{project.version}", project.version_line)
+    if MANIFEST in project.specs:
+        raise ProjectUnreadable(
+            project.folder / _SPECS / MANIFEST, None, f"a spec cannot be named {MANIFEST}", "Rename it."
+        )
     for path in files:
         _demand_name(project.folder / _SPECS / path, f"{root}{project.version}/{path.as_posix()}")
     for path in blobs:
@@ -144,10 +148,10 @@ def _strays(project: Project, tree: Tree) -> list[PurePosixPath]:
     return found
 
 
-def _demand_name(place: Path, name: str) -> None:
+def _demand_name(place: Path, name: str, line: int | None = None) -> None:
     problem = flaw(name)
     if problem is not None:
-        raise ProjectUnreadable(place, None, *problem)
+        raise ProjectUnreadable(place, line, *problem)
 
 
 def _demand_usable(project: Project, path: PurePosixPath, payload: Payload) -> None:

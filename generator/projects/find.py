@@ -1,0 +1,78 @@
+"""Which project a word on the command line means, and its package."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from generator import assets
+from generator.errors import CannotRead
+from generator.problems import suggestion
+
+if TYPE_CHECKING:
+    from generator.projects.package import Package
+
+SHIPPED = ("misc_ndv4", "misc_ubuntu", "pyxis_enroot", "slurm_nhc")
+"""The projects that CycleForge brings. The planner's list would load the whole model; a test compares the two."""
+HERE = Path("projects")
+"""Where `cycleforge project new` puts projects, and where names are looked for."""
+
+
+@dataclass(frozen=True)
+class Located:
+    """A project folder. `is_shipped`: CycleForge brings it, so the library and pinned blobs belong to it."""
+
+    folder: Path
+    is_shipped: bool
+
+
+def find_project(word: str) -> Located:
+    """A project that CycleForge brings, one in `projects/` here, or a path; raises CannotRead."""
+    if word in SHIPPED:
+        return _shipped(word)
+    path = Path(word)
+    places = [path, HERE / word] if len(path.parts) == 1 else [path]
+    for place in places:
+        if (place / "project.ini").is_file():
+            return located(place)
+    if path.is_dir():
+        raise CannotRead(f"{path} is no project folder: it has no project.ini", "cycleforge project new NAME makes one")
+    known = [*SHIPPED, *(each.folder.name for each in projects_here())]
+    raise CannotRead(f"there is no project '{word}'", suggestion(word, known) or f"projects: {', '.join(known)}")
+
+
+def located(folder: Path) -> Located:
+    """The folder, recognised as one that CycleForge brings when it is the very one."""
+    real, root = folder.resolve(), assets.folder("projects").resolve()
+    return Located(folder, real.parent == root and real.name in SHIPPED)
+
+
+def all_shipped() -> list[Located]:
+    """Every project that CycleForge brings."""
+    return [_shipped(name) for name in SHIPPED]
+
+
+def projects_here() -> list[Located]:
+    """The projects in `projects/` that CycleForge does not bring."""
+    found = (located(file.parent) for file in sorted(HERE.glob("*/project.ini")))
+    return [each for each in found if not each.is_shipped]
+
+
+def package_of(found: Located) -> Package:
+    """What is uploaded of it; raises CannotRead."""
+    from generator.blobs import store_of
+    from generator.projects.package import package_folder, package_shipped
+
+    if not found.is_shipped:
+        return package_folder(found.folder)
+    try:
+        store = store_of(os.environ)
+    except CannotRead:  # no home folder: `cycleforge blobs` says so, the project goes on without
+        store = None
+    return package_shipped(found.folder.resolve().name, store)
+
+
+def _shipped(name: str) -> Located:
+    return Located(assets.folder("projects") / name, is_shipped=True)

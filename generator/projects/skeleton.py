@@ -1,0 +1,92 @@
+"""A new project folder that works, with the folders that `cyclecloud project init` makes.
+
+The texts lie beside, in `skeleton/`. Folders: https://learn.microsoft.com/azure/cyclecloud/how-to/projects.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+
+from generator import folder_swap
+from generator.errors import CannotRead, CannotWrite
+from generator.projects.ini import NAME
+
+_SOURCE = Path(__file__).resolve().parent / "skeleton"
+_SPEC = PurePosixPath("specs/@SPEC@/cluster-init")
+_FILES = {
+    PurePosixPath("project.ini"): "project.ini",
+    PurePosixPath(".gitattributes"): "gitattributes",
+    PurePosixPath("blobs/README.txt"): "blobs.txt",
+    PurePosixPath("templates/README.txt"): "templates.txt",
+    _SPEC / "scripts/README.txt": "scripts.txt",
+    _SPEC / "scripts/10-example.sh": "10-example.sh",
+    _SPEC / "files/README.txt": "files.txt",
+    _SPEC / "files/motd.txt": "motd.txt",
+    _SPEC / "tests/README.txt": "tests.txt",
+}
+
+
+def skeleton(name: str, spec: str) -> dict[PurePosixPath, bytes]:
+    """The files of a new project; raises CannotRead for a name that CycleCloud or the locker would not take."""
+    _demand_name(name, "project")
+    _demand_name(spec, "spec")
+    return {
+        PurePosixPath(_filled(path.as_posix(), name, spec)): _filled(
+            (_SOURCE / source).read_text(encoding="ascii"), name, spec
+        ).encode("ascii")
+        for path, source in _FILES.items()
+    }
+
+
+def create(name: str, spec: str, parent: Path) -> Path:
+    """Write a new project into `parent` as one step; CannotWrite when something is there already."""
+    files = skeleton(name, spec)
+    folder = parent / name
+    with _refusing(folder):
+        parent.mkdir(parents=True, exist_ok=True)
+        with folder_swap.locked(parent) as has_lock:
+            if os.path.lexists(folder):
+                raise CannotWrite(f"{folder} is there already", "choose another name, or another --in")
+            folder_swap.heal(folder, has_lock=has_lock)
+            _write(folder, files)
+    return folder
+
+
+def _demand_name(word: str, kind: str) -> None:
+    if not NAME.fullmatch(word) or word.endswith(".") or (kind == "project" and word.lower() == "cyclecloud"):
+        hint = "use letters, digits, '.', '_' and '-', beginning with a letter or digit and not ending with '.'"
+        raise CannotRead(f"'{word}' is no {kind} name", f"{hint}; not 'cyclecloud'" if kind == "project" else hint)
+
+
+def _filled(text: str, name: str, spec: str) -> str:
+    return text.replace("@NAME@", name).replace("@SPEC@", spec)
+
+
+def _write(folder: Path, files: dict[PurePosixPath, bytes]) -> None:
+    new = folder_swap.temporary_beside(folder)
+    try:
+        for path, content in files.items():
+            target = new / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+            if content.startswith(b"#!"):
+                target.chmod(target.stat().st_mode | 0o111)
+        new.chmod(0o755)
+        folder_swap.sync_tree(new)
+        new.rename(folder)
+    except BaseException:
+        folder_swap.remove_tree(new)
+        raise
+    folder_swap.sync_folder(folder.parent)
+
+
+@contextmanager
+def _refusing(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise CannotWrite(f"cannot write {folder}: {reason}", "get the permission, or choose another --in") from error
