@@ -9,7 +9,7 @@ from functools import cache
 
 from generator import assets
 from generator.model.storage import BlobMount
-from generator.plan.assignment import BASE
+from generator.plan.assignment import BASE, SHIPPED
 from generator.problems import Problem, Related
 from generator.rules.base import Path, Rule, Site
 from generator.rules.look import choose_from, figures, listed, quoted, roles
@@ -22,8 +22,10 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 def shipped_projects() -> Mapping[str, tuple[str, ...]]:
     """Names of the projects that come with CycleForge, each with its specs."""
     return {
-        path.parent.name: tuple(sorted(spec.name for spec in (path.parent / "specs").glob("*") if spec.is_dir()))
-        for path in sorted(assets.folder("projects").glob("*/project.ini"))
+        name: tuple(
+            sorted(spec.name for spec in (assets.folder("projects") / name / "specs").glob("*") if spec.is_dir())
+        )
+        for name in sorted(SHIPPED)
     }
 
 
