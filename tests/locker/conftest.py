@@ -1,0 +1,62 @@
+"""Blob servers for the tests of the locker: one with keys and one with tokens per process, a container per test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.locker.azurite import Azurite, Container, missing_azurite
+from tests.locker.certificate import Certificate, self_signed
+from tests.locker.identity import Identity, identity
+from tests.locker.proxy import Proxy, proxying
+
+
+@pytest.fixture(scope="session")
+def azurite() -> Iterator[Azurite]:
+    """Over http, in memory; takes the key and shared access signatures."""
+    if reason := missing_azurite():
+        pytest.skip(reason)
+    with Azurite() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
+    """What servers over https show; a client has to be told to trust it."""
+    return self_signed(tmp_path_factory.mktemp("certificate"))
+
+
+@pytest.fixture(scope="session")
+def azurite_tls(certificate: Certificate) -> Iterator[Azurite]:
+    """Over https, in memory; takes tokens too."""
+    if reason := missing_azurite():
+        pytest.skip(reason)
+    with Azurite(certificate=certificate) as server:
+        yield server
+
+
+@pytest.fixture
+def container(azurite: Azurite) -> Container:
+    """An empty one."""
+    return azurite.new_container()
+
+
+@pytest.fixture
+def container_tls(azurite_tls: Azurite) -> Container:
+    """An empty one, over https."""
+    return azurite_tls.new_container()
+
+
+@pytest.fixture
+def proxy(azurite: Azurite) -> Iterator[Proxy]:
+    """In front of the server over http; passes everything until told otherwise."""
+    with proxying(azurite) as between:
+        yield between
+
+
+@pytest.fixture
+def token_server() -> Iterator[Identity]:
+    """What gives the machine its tokens."""
+    with identity() as endpoint:
+        yield endpoint
