@@ -34,6 +34,11 @@ class Request:
     """The status that the client got; None when it got no answer."""
     started_s: float = field(default_factory=time.monotonic)
     ended_s: float = 0.0
+    """When the answer, or the end of the connection, began to go to the client."""
+
+    def end(self) -> None:
+        """Now, unless it has ended before."""
+        self.ended_s = self.ended_s or time.monotonic()
 
     @property
     def container(self) -> str:

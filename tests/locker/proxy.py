@@ -148,7 +148,7 @@ class Proxy:
         except ssl.SSLError as error:
             raise ConnectionError from error
         finally:
-            request.ended_s = time.monotonic()
+            request.end()
 
     def _counted(self, head: Head) -> Request:
         method, target, _ = head.first.split(" ")
@@ -163,6 +163,7 @@ class Proxy:
     def _handled(self, request: Request, head: Head, client: Socket, reader: BinaryIO) -> bool:
         fault = request.fault
         if isinstance(fault, Cut) and fault.where == "before":
+            request.end()
             return _cut(client, fault)
         if request.headers.get("expect", "").lower() == "100-continue":
             client.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -177,9 +178,11 @@ class Proxy:
             if self.observe:
                 self._observed(request)
         if answer is None:
+            request.end()
             return _cut(client, Cut("body"))
         with answer:
             if isinstance(fault, Cut):
+                request.end()
                 return answer.cut(client, fault)
             if isinstance(fault, Delay):
                 self._stop.wait(fault.seconds)
@@ -264,6 +267,7 @@ class _Answered:
     def send(self, request: Request, client: Socket) -> bool:
         """All of it; False when the connection ends with it."""
         request.status = self.head.status
+        request.end()
         client.sendall(self.head.raw)
         for piece in self._pieces:
             client.sendall(piece.raw)
@@ -310,6 +314,7 @@ def _answered(request: Request, client: Socket, answer: Answer) -> bool:
     }  # fmt: skip
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     request.status = answer.status
+    request.end()
     client.sendall(f"HTTP/1.1 {answer.status} {answer.code}\r\n{lines}\r\n".encode("latin-1"))
     if request.method != "HEAD":
         client.sendall(body)
