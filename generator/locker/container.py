@@ -7,6 +7,7 @@ two uploads at a time cannot mix unseen; a write whose answer was lost and that 
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,11 +24,12 @@ from azure.core.exceptions import (
 from azure.core.pipeline.transport import RequestsTransport
 from azure.storage.blob import BlobBlock, BlobClient, ContainerClient, ContentSettings
 from requests.adapters import HTTPAdapter
+from requests.utils import get_environ_proxies
 
 from generator.locker.address import Address
 from generator.locker.credentials import SignIn
 from generator.locker.layout import Listing, Stored
-from generator.locker.refusals import Refused, explained
+from generator.locker.refusals import Refused, error_code, explained
 from generator.locker.retries import BoundedRetries, Limits
 
 CONNECTIONS = 16
@@ -61,7 +63,7 @@ class Container:
         limits = limits or Limits()
         self._client = ContainerClient(
             address.account_url, address.container, credential=sign_in.value,
-            retry_policy=BoundedRetries(limits, self.stop), transport=_transport(limits),
+            retry_policy=BoundedRetries(limits, self.stop), transport=_transport(address, limits),
         )  # fmt: skip
 
     def listing(self, prefix: str) -> Listing:
@@ -111,7 +113,7 @@ class Container:
             try:
                 _, blocks = self._blob(name).get_block_list("uncommitted")
             except ResourceNotFoundError as error:
-                if _code(error) == "BlobNotFound":
+                if error_code(error) == "BlobNotFound":
                     return []
                 raise
         return [Staged(str(block.id), int(block.size)) for block in blocks]
@@ -151,7 +153,7 @@ class Container:
             try:
                 self._blob(name).delete_blob(**_condition(expected))
             except ResourceNotFoundError as error:
-                if _code(error) != "BlobNotFound":
+                if error_code(error) != "BlobNotFound":
                     raise
             except ResourceModifiedError as error:
                 raise Conflict(f"{name} has been written by somebody else", _AGAIN) from error
@@ -176,22 +178,25 @@ class Container:
         raise Conflict(f"{name} has been written by somebody else", _AGAIN) from error
 
 
-def _transport(limits: Limits) -> RequestsTransport:
-    """The SDK's own, with as many connections kept open as there are threads; it would keep ten."""
+def _transport(address: Address, limits: Limits) -> RequestsTransport:
+    """The SDK's own, with as many connections kept open as there are threads; it would keep ten.
+
+    Proxies and CA files are those of the environment; looked up for each request, they would cost a third of it.
+    """
     session = requests.Session()
+    session.trust_env = False
+    session.proxies.update(get_environ_proxies(address.account_url))
     adapter = HTTPAdapter(pool_maxsize=CONNECTIONS)
     session.mount("https://", adapter)
     session.mount("http://", adapter)
+    authorities = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
     return RequestsTransport(
-        session=session, session_owner=False, connection_timeout=limits.connect_s, read_timeout=limits.silence_s
-    )
+        session=session, session_owner=False, connection_timeout=limits.connect_s, read_timeout=limits.silence_s,
+        connection_verify=authorities or True,
+    )  # fmt: skip
 
 
 _AGAIN = "another upload of the project may be running: wait until it has ended, then run the command again"
-
-
-def _code(error: HttpResponseError) -> str:
-    return str(getattr(error, "error_code", None) or "")
 
 
 def _condition(expected: Expected) -> dict[str, Any]:

@@ -49,8 +49,7 @@ def explained(address: Address, sign_in: SignIn) -> Iterator[None]:
 def refused(error: AzureError, address: Address, sign_in: SignIn) -> Refused:
     """The problem that an error of the SDK stands for."""
     if isinstance(error, HttpResponseError) and error.status_code is not None:
-        code = str(getattr(error, "error_code", None) or "").rsplit(".", 1)[-1]
-        code = code or str(getattr(error.response, "headers", {}).get("x-ms-error-code", ""))
+        code = error_code(error)
         return _answered(error.status_code, code, error, address, sign_in)
     if isinstance(error, ClientAuthenticationError):
         return Refused(f"{address}: no token: {_first_line(error)}", "az login", "NoToken")
@@ -60,6 +59,12 @@ def refused(error: AzureError, address: Address, sign_in: SignIn) -> Refused:
     if "non-TLS" in text or "non-https" in text:
         return Refused(f"{address} is not encrypted, so the login is not sent there", "write https://", "NotEncrypted")
     return Refused(f"{address}: {text}")
+
+
+def error_code(error: HttpResponseError) -> str:
+    """Azure's word for an error; empty where it gave none."""
+    code = getattr(error, "error_code", None)
+    return str(getattr(code, "value", code) or "")
 
 
 def _answered(status: int, code: str, error: HttpResponseError, address: Address, sign_in: SignIn) -> Refused:

@@ -1,0 +1,184 @@
+"""`cycleforge upload`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from generator.cli import common
+from generator.cli.packages import add_locker, as_title, opened, short, size_text, targets
+from generator.cli.progress import Progress
+from generator.errors import INTERRUPTED, OK, CycleForgeError, ProblemsFound
+
+if TYPE_CHECKING:
+    from generator.locker.container import Container
+    from generator.locker.look import Look
+    from generator.locker.upload import Done
+
+DESCRIPTION = """\
+Package projects and bring them into the locker, from here, without the CycleCloud command line.
+
+  cycleforge upload llm-a100                  the projects of a definition, into the locker that it names
+  cycleforge upload ./site --locker az://ACCOUNT/cyclecloud
+  cycleforge upload                           the project folder we are in, else every definition of cluster_defs/
+
+A version becomes visible to nodes by its manifest, which is written last, so a node never sees half of one. What is
+there already is not sent again; interrupted, the next run goes on. A version never changes: another content under a
+version that is there is refused, and nothing is sent, unless --force says so. Then the new content is sent unseen
+first, and takes the place of the old one in a few requests.
+
+Signing in: AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN where one is set, else what
+DefaultAzureCredential finds (az login, a managed identity, AZURE_CLIENT_ID …). Writing needs the role 'Storage Blob
+Data Contributor' on the account.
+"""
+
+
+@dataclass
+class _Row:
+    """One project of the command, and what became of it."""
+
+    found: Look
+    locker: str
+    done: Done | None = None
+    seconds: float = 0.0
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the flags."""
+    parser.add_argument(
+        "names", metavar="NAME", nargs="*", help="a definition, a project that CycleForge brings, or a project folder"
+    )
+    add_locker(parser)
+    parser.add_argument("--force", action="store_true", help="replace another content under the same version")
+    parser.add_argument("--dry-run", action="store_true", help="send nothing; say what would be sent")
+    common.add_json(parser)
+
+
+def run(args: Namespace) -> int:
+    """Look at everything, then send."""
+    progress = Progress("none" if args.json else "bar" if sys.stderr.isatty() else "lines")
+    rows: list[_Row] = []
+    failure: CycleForgeError | None = None
+    code = OK
+    try:
+        _work(args, rows, progress)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except CycleForgeError as error:
+        failure, code = error, error.exit_code
+    finally:
+        progress.close()
+    if args.json:
+        errors = [{"message": failure.message, "hint": failure.hint}] if failure else []
+        rows_json = [_as_json(row, dry_run=args.dry_run) for row in rows]
+        common.emit_json({"ok": code == OK, "projects": rows_json, "errors": errors})
+        return code
+    if code == INTERRUPTED:
+        left = [_title(row.found) for row in rows if row.done is None]
+        text = f"; not in the locker yet: {', '.join(left)}. The next run goes on" if left else ""
+        print(f"\ninterrupted{text}", file=sys.stderr)
+    if failure is not None:
+        raise failure
+    return code
+
+
+def _work(args: Namespace, rows: list[_Row], progress: Progress) -> None:
+    from generator.locker.compare import wanted_of
+    from generator.locker.look import look
+
+    containers: dict[str, Container] = {}
+    for target in targets(args, args.names):
+        container = containers[str(target.address)] = opened(target.address, args)
+        rows += [_Row(look(container, wanted_of(package)), str(target.address)) for package in target.packages]
+    refused = [row.found for row in rows if row.found.state == "different"]
+    if refused and not args.force:
+        raise _refusal(refused)
+    for row in rows:
+        if args.dry_run:
+            if not args.json:
+                common.emit(f"{_title(row.found)}: {_plan_text(row.found)}")
+            continue
+        began = time.monotonic()
+        row.done = _send(containers[row.locker], row.found, progress)
+        row.seconds = time.monotonic() - began
+        progress.close()
+        if not args.json:
+            common.emit(_done_text(row))
+
+
+def _send(container: Container, found: Look, progress: Progress) -> Done:
+    if found.state == "different":
+        from generator.locker.replace import replace
+
+        return replace(container, found, progress, progress.note)
+    from generator.locker.upload import upload
+
+    return upload(container, found, progress)
+
+
+def _refusal(refused: list[Look]) -> ProblemsFound:
+    """Everything that is refused, in one message: nothing was sent."""
+    texts = []
+    for found in refused:
+        lines = "".join(f"\n  {line}" for line in short(found.reasons))
+        texts.append(f"the locker has another content under {_title(found)}; nothing was sent{lines}")
+    first = refused[0].wanted.project
+    return ProblemsFound(
+        "\n".join(texts),
+        f"a version never changes, because nodes remember what has run by its name: cycleforge project bump "
+        f"{first.folder if first.folder.name != first.name else first.name} makes the next one; --force replaces the "
+        "content, and nodes that run already keep the old one",
+    )
+
+
+# ---------------------------------------------------------------- texts
+
+
+def _title(found: Look) -> str:
+    return f"{found.wanted.project.name} {found.wanted.project.version}"
+
+
+def _plan_text(found: Look) -> str:
+    if found.state == "same":
+        return f"unchanged, {len(found.wanted.all)} files"
+    names = [*found.difference.missing, *found.difference.changed]
+    size_bytes = sum(found.wanted.all[name].size_bytes for name in names)
+    word = {"different": "would be replaced", "damaged": "would be repaired"}.get(found.state, "would be uploaded")
+    deleted = f", {len(found.difference.foreign)} removed" if found.difference.foreign else ""
+    return f"{word}: {len(names)} files, {size_text(size_bytes)}{deleted}"
+
+
+def _done_text(row: _Row) -> str:
+    assert row.done is not None
+    done, title = row.done, _title(row.found)
+    if done.word == "unchanged":
+        return f"{title}: unchanged, {len(row.found.wanted.all)} files"
+    deleted = f", {len(done.deleted)} removed" if done.deleted else ""
+    sent = f"{len(done.sent)} files, {size_text(done.sent_bytes)}"
+    return f"{title}: {done.word}, {sent} in {row.seconds:.1f} s{deleted}, {row.locker}"
+
+
+def _as_json(row: _Row, *, dry_run: bool) -> dict[str, object]:
+    project, difference = row.found.wanted.project, row.found.difference
+    return {
+        "name": project.name,
+        "version": project.version,
+        "locker": row.locker,
+        "state": row.found.state,
+        "result": row.done.word if row.done else ("not sent" if not dry_run else "dry run"),
+        "files": len(row.found.wanted.all),
+        "size_bytes": row.found.wanted.size_bytes,
+        "missing": list(difference.missing),
+        "changed": list(difference.changed),
+        "foreign": list(difference.foreign),
+        "reasons": list(row.found.reasons),
+        "sent": list(row.done.sent) if row.done else [],
+        "sent_bytes": row.done.sent_bytes if row.done else 0,
+        "deleted": list(row.done.deleted) if row.done else [],
+    }
+
+
+__all__ = ["DESCRIPTION", "add_arguments", "as_title", "run"]

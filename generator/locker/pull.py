@@ -1,0 +1,134 @@
+"""A version out of the locker, in the locker's own layout: `<folder>/<project>/<version>/…` and `…/blobs/…`.
+
+Every file is compared with what the locker says of it, and project blobs with the manifest. The version's folder
+appears complete or not at all; what lies there already is never overwritten.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from generator.errors import CannotRead, CannotWrite, ProblemsFound
+from generator.locker.container import CONNECTIONS, Container
+from generator.locker.layout import MANIFEST, Listing, Stored, blobs_prefix, version_prefix
+from generator.locker.manifests import listed_blobs
+from generator.locker.parallel import run_all
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """Where a version is now."""
+
+    folder: Path
+    files: int
+    size_bytes: int
+    blobs: tuple[Path, ...]
+
+
+class Damaged(ProblemsFound):
+    """What the locker holds is not what it says."""
+
+
+def pull(container: Container, project: str, version: str, into: Path) -> Pulled:
+    """Fetch a version with its project blobs; raises CannotRead, CannotWrite, Damaged, Refused."""
+    prefix = version_prefix(project, version)
+    listing = container.listing(prefix)
+    if prefix + MANIFEST not in listing:
+        what = "its manifest is missing, so its upload has not ended" if listing else "it is not there"
+        raise CannotRead(f"{container.address} has no {project} {version}: {what}", "cycleforge locker ls")
+    target = into / project / version
+    if os.path.lexists(target):
+        raise CannotWrite(f"{target} exists and is left alone", "remove it, or choose another --into")
+    paths = {name: _path(name, prefix) for name in listing}
+    blobs = _wanted_blobs(container, project, container.read(prefix + MANIFEST))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=f".{version}.", dir=target.parent))
+    except OSError as error:
+        raise _cannot_write(target, error) from error
+    try:
+        fetched = [(name, work / "version" / path, listing[name]) for name, path in paths.items()]
+        fetched += [(name, work / "blobs" / path, stored) for name, (path, stored) in blobs.items()]
+        run_all(_downloads(container, fetched), CONNECTIONS, container.stop)
+        kept = _place_blobs(work / "blobs", target.parent / "blobs", [path for path, _ in blobs.values()])
+        (work / "version").rename(target)
+    except OSError as error:
+        raise _cannot_write(target, error) from error
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return Pulled(target, len(listing), sum(stored.size_bytes for stored in listing.values()), kept)
+
+
+def _wanted_blobs(container: Container, project: str, manifest: bytes) -> dict[str, tuple[PurePosixPath, Stored]]:
+    """Name → path and what is known, of the project blobs that a manifest lists."""
+    listed = listed_blobs(manifest)
+    if listed is None:
+        raise Damaged(f"the manifest of {project} cannot be read", "cycleforge locker verify")
+    if not listed:
+        return {}
+    prefix = blobs_prefix(project)
+    listing: Listing = container.listing(prefix)
+    wanted = {}
+    for path, checksum in listed.items():
+        stored = listing.get(prefix + path)
+        if stored is None:
+            raise Damaged(f"the locker lacks blobs/{path} of {project}", "upload the project again")
+        try:
+            md5 = bytes.fromhex(checksum)
+        except ValueError:
+            raise Damaged(f"the manifest of {project} has no checksum for {path}", "upload it again") from None
+        known = Stored(stored.size_bytes, md5, stored.etag, stored.modified)
+        wanted[prefix + path] = (_path(prefix + path, prefix), known)
+    return wanted
+
+
+def _downloads(container: Container, fetched: list[tuple[str, Path, Stored]]) -> Iterator[Callable[[], None]]:
+    for name, path, stored in fetched:
+        yield lambda name=name, path=path, stored=stored: _download(container, name, path, stored)  # type: ignore[misc]
+
+
+def _download(container: Container, name: str, path: Path, stored: Stored) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    checksum, size_bytes, first = hashlib.md5(usedforsecurity=False), 0, b""
+    with path.open("xb") as stream:
+        for piece in container.stream(name):
+            first = first or piece[:2]
+            checksum.update(piece)
+            size_bytes += len(piece)
+            stream.write(piece)
+    if size_bytes != stored.size_bytes or (stored.md5 is not None and checksum.digest() != stored.md5):
+        raise Damaged(f"{name} does not have the content that the locker says", "upload the project again")
+    # A locker keeps no modes; a script is what begins like one.
+    path.chmod(0o755 if first == b"#!" else 0o644)
+
+
+def _place_blobs(source: Path, target: Path, paths: list[PurePosixPath]) -> tuple[Path, ...]:
+    """Project blobs to their place, each in one rename; another content that is there stays, and is a problem."""
+    for path in paths:
+        there = target / path
+        if there.is_file() and there.read_bytes() != (source / path).read_bytes():
+            raise CannotWrite(f"{there} has another content and is left alone", "choose another --into")
+    for path in paths:
+        (target / path).parent.mkdir(parents=True, exist_ok=True)
+        (source / path).replace(target / path)
+    return tuple(target / path for path in paths)
+
+
+def _path(name: str, prefix: str) -> PurePosixPath:
+    """The path of a blob below its prefix; names that would leave the folder are refused."""
+    parts = name.removeprefix(prefix).split("/")
+    if any(part in ("", ".", "..") or "\\" in part or not part.isprintable() for part in parts):
+        raise Damaged(
+            f"the locker holds the name {name!r}, which is no path of a file", "remove that blob from the locker"
+        )
+    return PurePosixPath(*parts)
+
+
+def _cannot_write(target: Path, error: OSError) -> CannotWrite:
+    return CannotWrite(f"cannot write {target}: {(error.strerror or 'error').lower()}", "choose another --into")
