@@ -77,6 +77,8 @@ def unlisted_blobs(listed: dict[PurePosixPath, Path], tree: Tree) -> Iterator[Pu
 
 def _demand_plain(entry: str, file: Path, line: int | None) -> None:
     parts = entry.split("/")
+    if not entry.isprintable():
+        raise ProjectUnreadable(file, line, "[blobs] lists a name with control characters", "Remove them.")
     if entry.startswith(("/", "\\")) or parts[0].endswith(":"):
         raise ProjectUnreadable(
             file, line, f"[blobs] lists '{entry}', an absolute path", "Write the path below blobs/."

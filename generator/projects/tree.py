@@ -85,7 +85,8 @@ class Tree:
         return real
 
     def _demand_end(self, path: PurePosixPath, real: Path, chain: tuple[Path, ...]) -> None:
-        if real in chain:
+        """`chain`: the real folders on the way, the last one holds `path`."""
+        if real in chain or chain[-1].is_relative_to(real):
             raise ProjectUnreadable(
                 self.folder / path, None, "the link leads to a folder that holds it, without end", "Remove the link."
             )

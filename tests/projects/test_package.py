@@ -1,0 +1,498 @@
+"""What is uploaded of a project: compared with builds that CycleCloud's own command made, and rule by rule."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import subprocess
+import sys
+import tarfile
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from generator import output
+from generator.blobs import Store, store_of
+from generator.plan import assignment
+from generator.plan.types import BlobPlan, Plan, ProjectPlan
+from generator.projects import ProjectUnreadable, chef, contents, digest, names, read_project, state, tree
+from generator.projects.find import SHIPPED
+from generator.projects.manifest import manifest_bytes
+from generator.projects.package import Package, Payload, package_folder, package_shipped
+from generator.projects.payload import made
+from generator.render import projects as rendering
+from generator.render.files import json_file
+from tests import plans
+from tests.blobs.catalogue import SOURCE, TAR, blob, catalogue_of
+from tests.projects.folders import INI, SCRIPT, project
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def git_id(content: bytes) -> str:
+    """What git calls a file with this content."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+
+
+def paths(package: Package) -> list[str]:
+    return [path.as_posix() for path in package.files]
+
+
+def content(package: Package, path: str) -> bytes:
+    with package.files[PurePosixPath(path)].open() as stream:
+        return stream.read()
+
+
+# ---------------------------------------------------------------- builds of CycleCloud's own command
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "size_bytes", "wanted"),
+    [
+        ("limits", ["files/set_limits.sh", "scripts/00_set_limits.sh"], 92, "73bfc910d24b6a3f21f9d9a58fcf01e705912615"),
+        ("nhc", ["files/install_nhc.sh", "scripts/00_install_nhc.sh"], 89, "4d9af2fd06231a3a9a133130f695e4646aa7c7ae"),
+    ],
+)
+def test_manifests_of_public_builds(tmp_path: Path, name: str, files: list[str], size_bytes: int, wanted: str) -> None:
+    """Azure/HPC-Accelerator at 93b3336, scenarios/deeplearning/…/projects/<name>_1.0.0/build/<name>/manifest.json."""
+    specs = {f"default/cluster-init/{file}": b"#!/bin/bash\n" for file in files}
+    ini = f"[project]\nname = {name}\ntype = application\nversion = 1.0.0\n"
+    found = package_folder(project(tmp_path, ini, specs))
+    assert (len(found.manifest), git_id(found.manifest)) == (size_bytes, wanted)
+    assert paths(found) == sorted(specs)
+
+
+SYMPHONY = {
+    "symphony/sym_adv_entitlement.dat": "5cfd39a26e906a69cc757718bc9dee66",
+    "symphony/sym-7.3.1.0_x86_64.bin": "2c4e3c0085d69ce38e9afc0b8be41817",
+    "symphony/sym-7.3.1.0.exe": "de11baecd38114743f560a6068e18254",
+}
+SYMPHONY_INI = f"""\
+[project]
+version = 2.0.0
+name = symphony
+type = scheduler
+
+[blobs sym_7.3.1.0]
+Files = {", ".join(SYMPHONY)}
+
+#[blobs older]
+#Files = symphony/older.bin
+
+[spec default]
+run_list = recipe[symphony::default]
+
+[spec master]
+run_list = recipe[symphony::default], recipe[symphony::autostart], recipe[symphony::autostop]
+
+[spec management]
+run_list = recipe[symphony::sethostname]
+"""
+
+
+def test_a_public_manifest_with_blobs_and_run_lists(tmp_path: Path) -> None:
+    """Azure/cyclecloud-symphony at b405523, build/symphony/manifest.json; its blobs are known by their checksums."""
+    specs = {
+        f"{spec}/cluster-init/scripts/README.txt": b"-\n" for spec in ("default", "execute", "management", "master")
+    }
+    folder = project(tmp_path, SYMPHONY_INI, specs)
+    (folder / "blobs/symphony").mkdir(parents=True)
+    for file in SYMPHONY:
+        (folder / "blobs" / file).write_bytes(file.encode())
+    found = package_folder(folder)
+    read = found.project
+    known = manifest_bytes(
+        read.name,
+        read.version,
+        read.type,
+        [(file, bytes.fromhex(SYMPHONY[file])) for file in read.blobs],
+        read.run_lists,
+    )
+    assert (len(known), git_id(known)) == (963, "b8911ac71ccd233d58006e78c5cabf6a1fba7eae")
+    for file, checksum in SYMPHONY.items():
+        known = known.replace(checksum.encode(), hashlib.md5(file.encode()).hexdigest().encode())
+    assert found.manifest == known
+    assert {path.parts[0] for path in found.files} == {"default", "execute", "management", "master"}
+    assert list(map(str, found.blobs)) == sorted(SYMPHONY)
+
+
+# ---------------------------------------------------------------- our projects
+
+
+def deployed(folder: Path, name: str, blobs: tuple[BlobPlan, ...] = ()) -> Path:
+    """A project as a deployment folder on disk holds it."""
+    source = PurePosixPath("projects") / name
+    plan: Plan = replace(
+        plans.minimal(),
+        projects=(ProjectPlan(name, "1.0.0", source, False, ("default",), ("htc",), "0" * 64, blobs),),
+    )
+    output.write(
+        folder, {**rendering.render(plan), output.MANIFEST: json_file({"generator": "cycleforge", "files": {}})}
+    )
+    return folder / source
+
+
+def assert_equal(one: Package, other: Package) -> None:
+    assert (one.manifest, one.files, one.blobs, one.left_out) == (
+        other.manifest, other.files, other.blobs, other.left_out,
+    )  # fmt: skip
+    for path, payload in one.files.items():
+        assert (payload.executable, content(one, str(path))) == (
+            other.files[path].executable, content(other, str(path)),
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_project_is_what_the_deployment_folder_holds(tmp_path: Path, name: str) -> None:
+    shipped = package_shipped(name, store_of(os.environ))
+    assert_equal(shipped, package_folder(deployed(tmp_path / "lab", name)))
+    assert PurePosixPath("default/cluster-init/files/cycleforge.sh") in shipped.files
+    assert b'"blobs": []' in shipped.manifest
+
+
+def test_a_shipped_project_with_its_blob(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CYCLEFORGE_BLOBS", str(tmp_path / "store"))
+    with catalogue_of(monkeypatch, SOURCE):
+        store = Store(tmp_path / "store")
+        pin = store.put(blob(SOURCE), TAR)
+        plan = BlobPlan(SOURCE["file"], "1.0", SOURCE["sha256"], len(TAR), "present")
+        shipped = package_shipped("slurm_nhc", store)
+        assert_equal(shipped, package_folder(deployed(tmp_path / "lab", "slurm_nhc", (plan,))))
+        assert hashlib.md5(TAR).hexdigest().encode() in shipped.manifest
+        pin.write_bytes(b"x" * len(TAR))
+        assert package_shipped("slurm_nhc", store).blobs == {}, "a damaged blob does not travel"
+        assert package_shipped("slurm_nhc", None).blobs == {}
+
+
+def test_the_shipped_projects_are_those_of_the_planner() -> None:
+    assert sorted(SHIPPED) == sorted(assignment.SHIPPED)
+
+
+# ---------------------------------------------------------------- what is taken
+
+
+def test_only_cluster_init_and_chef_are_taken(tmp_path: Path) -> None:
+    taken = {
+        SCRIPT: b"#!/bin/sh\n",
+        "default/cluster-init/scripts/README.txt": b"-\n",
+        "default/cluster-init/stages/deep/er/install.sh": b"",
+        "default/cluster-init/top.txt": b"",
+        "b-1/cluster-init/tests/test_x.py": b"",
+    }
+    droppings = {
+        "default/cluster-init/scripts/.10-x.sh.swp": b"", "default/cluster-init/files/a~": b"",
+        "default/cluster-init/files/__pycache__/x.txt": b"", "default/.DS_Store": b"",
+    }  # fmt: skip
+    strays = {"default/scripts/lost.sh": b"", "notes.txt": b"", "default/chef/Berksfile": b"", "default/readme.md": b""}
+    found = package_folder(project(tmp_path, specs=taken | droppings | strays, templates__t__txt=b"", build__x=b""))
+    assert paths(found) == sorted(taken)
+    assert [path.as_posix() for path in found.left_out] == [
+        "specs/default/.DS_Store", "specs/default/chef/Berksfile", "specs/default/cluster-init/files/__pycache__",
+        "specs/default/cluster-init/files/a~", "specs/default/cluster-init/scripts/.10-x.sh.swp",
+        "specs/default/readme.md", "specs/default/scripts", "specs/notes.txt",
+    ]  # fmt: skip
+
+
+def test_empty_folders_are_nothing(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "specs/default/cluster-init/tests/deep").mkdir(parents=True)
+    (folder / "specs/other/chef/roles").mkdir(parents=True)
+    found = package_folder(folder)
+    assert paths(found) == [SCRIPT]
+    assert found.project.specs == ("default", "other")
+
+
+def test_modes_and_times_do_not_count_but_the_build_keeps_the_bit(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    before = package_folder(folder)
+    (folder / "specs" / SCRIPT).chmod(0o700)
+    os.utime(folder / "specs" / SCRIPT, (1, 1))
+    after = package_folder(folder)
+    assert after.files == before.files
+    assert [each.files[PurePosixPath(SCRIPT)].executable for each in (before, after)] == [False, True]
+
+
+# ---------------------------------------------------------------- Chef
+
+
+def test_chef_folders_become_archives(tmp_path: Path) -> None:
+    specs = {
+        "default/chef/site-cookbooks/demo/recipes/default.rb": b"log 'x'\n",
+        "default/chef/site-cookbooks/demo/files/run": b"#!/bin/sh\n",
+        f"default/chef/site-cookbooks/{'long-' * 24}/{'name-' * 8}.rb": b"",
+        "default/chef/roles/r.rb": b"name 'r'\n",
+        "default/chef/data_bags/b/i.json": b"{}\n",
+        "default/chef/environments/e.rb": b"",
+    }
+    folder = project(tmp_path, specs=specs)
+    found = package_folder(folder)
+    assert paths(found) == [f"default/chef/{name}.tgz" for name in ("data_bags", "roles", "site-cookbooks")]
+    assert found.left_out == (PurePosixPath("specs/default/chef/environments/e.rb"),)
+    packed = content(found, "default/chef/site-cookbooks.tgz")
+    with tarfile.open(fileobj=io.BytesIO(gzip.decompress(packed))) as archive:
+        members = archive.getmembers()
+        top = [member.name.split("/")[0] for member in members]
+        assert set(top) == {"site-cookbooks"}
+        assert members[0].isdir()
+        files = {member.name: archive.extractfile(member).read() for member in members if member.isfile()}  # type: ignore[union-attr]
+        assert {f"default/chef/{name}": text for name, text in files.items()} == {
+            path: text for path, text in specs.items() if "site-cookbooks" in path
+        }
+        assert {(each.mtime, each.uid, each.gid, each.uname, each.gname) for each in members} == {(0, 0, 0, "", "")}
+        assert {member.name.rsplit("/")[-1]: oct(member.mode) for member in members if member.isfile()} == {
+            "default.rb": "0o644", "run": "0o755", f"{'name-' * 8}.rb": "0o644",
+        }  # fmt: skip
+    for path in folder.rglob("*"):
+        os.utime(path, (5, 5))
+        if path.is_file():
+            path.chmod(0o700)
+    assert package_folder(folder).files == found.files
+
+
+def test_the_archive_is_the_same_on_every_machine() -> None:
+    """The bytes themselves: a change of them would be another content under a released version."""
+    files = {PurePosixPath("a/b.rb"): made(b"x\n" * 40_000), PurePosixPath("c"): made(b"")}
+    packed = chef.archive("roles", files)
+    assert hashlib.sha256(packed).hexdigest() == "c6a2379e03af4a75869d0a6c9a6a743736f59f4102a7953be3735c0c4d2a11eb"
+    assert chef.archive("roles", dict(reversed(files.items()))) == packed
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z]{1,3}(/[a-z]{1,3}){0,2}\.rb", fullmatch=True), st.binary(max_size=70_000)))
+def test_archives_unpack_to_what_went_in(files: dict[str, bytes]) -> None:
+    packed = chef.archive("roles", {PurePosixPath(name): made(text) for name, text in files.items()})
+    with tarfile.open(fileobj=io.BytesIO(packed), mode="r:gz") as archive:
+        found = {each.name: archive.extractfile(each).read() for each in archive if each.isfile()}  # type: ignore[union-attr]
+    assert found == {f"roles/{name}": text for name, text in files.items()}
+
+
+def test_what_is_too_large_for_a_cookbook_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chef, "MAX_BYTES", 3)
+    folder = project(tmp_path, specs={"default/chef/roles/r.rb": b"1234"})
+    with pytest.raises(ProjectUnreadable, match="specs/default/chef/roles: has 4 bytes") as caught:
+        package_folder(folder)
+    assert "blobs/" in (caught.value.hint or "")
+
+
+# ---------------------------------------------------------------- links
+
+
+def test_links_inside_become_what_they_lead_to(tmp_path: Path) -> None:
+    """As equinor/hpc-azure-cyclecloud-openpbs does: scripts/ holds links into stages/."""
+    folder = project(tmp_path, specs={"default/cluster-init/stages/install.sh": b"#!/bin/sh\n"}, shared__a=b"a")
+    base = folder / "specs/default/cluster-init"
+    (base / "scripts").mkdir()
+    (base / "scripts/00-install.sh").symlink_to("../stages/install.sh")
+    (base / "files").symlink_to(folder / "shared")
+    (folder / "specs/copy").symlink_to("default")
+    found = package_folder(folder)
+    half = ["cluster-init/files/a", "cluster-init/scripts/00-install.sh", "cluster-init/stages/install.sh"]
+    assert paths(found) == [f"copy/{name}" for name in half] + [f"default/{name}" for name in half]
+    assert content(found, "copy/cluster-init/scripts/00-install.sh") == b"#!/bin/sh\n"
+    built = contents(read_project(folder), shipped=False)
+    assert PurePosixPath("specs/default/cluster-init/files/a") in built, "a deployment folder holds the same"
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "words"),
+    [
+        ("specs/default/cluster-init/scripts/a.sh", "/etc/passwd", "leads out of the project"),
+        ("specs/default/cluster-init/scripts/a.sh", "../../../../../outside", "leads out of the project"),
+        ("specs/default/cluster-init/files", "/etc", "leads out of the project"),
+        ("specs/default/cluster-init/scripts/a.sh", "gone.sh", "leads to 'gone.sh', which is not there"),
+        ("specs/default/cluster-init/scripts/a.sh", "a.sh", "leads to itself"),
+        ("specs/default/cluster-init/scripts/up", "..", "leads to a folder that holds it"),
+        ("specs/default/cluster-init/scripts/up", "../../../..", "leads to a folder that holds it"),
+        ("blobs/b.bin", "/etc/passwd", "leads out of the project"),
+        ("blobs/b.bin", "nothing", "which is not there"),
+    ],
+)
+def test_other_links_are_named(tmp_path: Path, name: str, target: str, words: str) -> None:
+    (tmp_path / "outside").write_text("secret")
+    folder = project(tmp_path / "p", INI + "[blobs]\nFiles = b.bin\n")
+    (folder / "blobs").mkdir()
+    (folder / "blobs/b.bin").write_bytes(b"b")
+    place = folder / name
+    place.unlink(missing_ok=True)
+    place.symlink_to(target)
+    with pytest.raises(ProjectUnreadable, match=words) as caught:
+        package_folder(folder)
+    assert caught.value.file == place
+
+
+def test_a_linked_folder_outside_is_refused_at_every_level(tmp_path: Path) -> None:
+    project(tmp_path / "other")
+    for name in ("specs", "specs/default", "specs/default/cluster-init"):
+        folder = tmp_path / name.replace("/", "-")
+        (folder / name).parent.mkdir(parents=True)
+        (folder / "project.ini").write_text(INI)
+        (folder / name).symlink_to(tmp_path / "other" / name)
+        with pytest.raises(ProjectUnreadable, match="leads out"):
+            package_folder(folder)
+
+
+def test_links_cannot_multiply_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "MAX_FILES", 50)
+    folder = project(tmp_path)
+    shared = folder / "shared"
+    for level in range(6):
+        (shared / str(level)).mkdir(parents=True)
+        (shared / str(level) / "x").touch()
+        for name in ("l", "r"):
+            (shared / str(level) / name).symlink_to(f"../{level + 1}")
+    (shared / "6").mkdir()
+    (folder / "specs/default/cluster-init/files").symlink_to("../../../shared/0")
+    with pytest.raises(ProjectUnreadable, match="more than 50 files"):
+        package_folder(folder)
+
+
+def test_a_pipe_is_no_file(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    os.mkfifo(folder / "specs/default/cluster-init/pipe")
+    with pytest.raises(ProjectUnreadable, match="neither a file nor a folder"):
+        package_folder(folder)
+
+
+# ---------------------------------------------------------------- line ends and names
+
+
+@pytest.mark.parametrize(
+    ("script", "line"),
+    [
+        (b"#!/bin/sh\r\necho\r\n", 1),
+        (b"#!/bin/sh\necho one\necho two\r\n", 3),
+        (b"#!/bin/sh\n" + b"#" * (1 << 18) + b"\r\n", 2),
+        (b"#!/bin/sh\n" + b"#" * ((1 << 18) - 11) + b"\r\n", 2),
+        (b"#!/bin/sh\r\n\0\0", 1),
+    ],
+)
+def test_a_script_with_line_ends_of_windows_is_refused(tmp_path: Path, script: bytes, line: int) -> None:
+    folder = project(tmp_path, specs={SCRIPT: script})
+    with pytest.raises(ProjectUnreadable, match="line ends of Windows") as caught:
+        package_folder(folder)
+    place = folder / "specs" / SCRIPT
+    assert (caught.value.file, caught.value.line) == (place, line)
+    command = (caught.value.hint or "").partition(";")[0]
+    subprocess.run(["bash", "-c", command], check=True)
+    assert b"\r\n" not in place.read_bytes()
+    assert package_folder(folder).files
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("default/cluster-init/scripts/run.cmd", b"echo\r\n"),
+        ("default/cluster-init/files/data.sh", b"echo\r\n"),
+        ("default/cluster-init/scripts/deep/x.sh", b"echo\r\n"),
+        (SCRIPT, b'#!/bin/sh\ntail -c 3 "$0"\nexit\n\0\r\n'),
+        (SCRIPT, b"#!/bin/sh\nprintf 'a\r'\n"),
+        (SCRIPT, b""),
+    ],
+)
+def test_other_carriage_returns_travel(tmp_path: Path, name: str, text: bytes) -> None:
+    assert content(package_folder(project(tmp_path, specs={name: text})), name) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("ä.txt", "outside printable ASCII"),
+        ("a\nb", "outside printable ASCII"),
+        (os.fsdecode(b"\xff.txt"), "outside printable ASCII"),
+        ("a\\b", "backslash"),
+        ("a.", "ends with a dot"),
+        ("b /c", "ends with a space"),
+        ("/".join(["long-name"] * 100), "characters, 1024 are allowed"),
+        ("/".join(["x"] * 252), "parts, 254 are allowed"),
+    ],
+)
+def test_names_that_do_not_survive_are_refused(tmp_path: Path, name: str, words: str) -> None:
+    folder = project(tmp_path, specs={f"default/cluster-init/{name}": b""})
+    with pytest.raises(ProjectUnreadable, match=words) as caught:
+        package_folder(folder)
+    assert caught.value.file == folder / "specs/default/cluster-init" / name
+
+
+@pytest.mark.parametrize(("key", "line"), [("name = demo", None), ("version = 1.0.0", 3)])
+def test_a_name_or_version_that_ends_with_a_dot(tmp_path: Path, key: str, line: int | None) -> None:
+    with pytest.raises(ProjectUnreadable, match="ends with a dot") as caught:
+        package_folder(project(tmp_path, INI.replace(key, f"{key}.")))
+    assert caught.value.file == tmp_path / "project.ini"
+    assert line is None or caught.value.line == line
+
+
+def test_a_spec_cannot_lie_where_the_manifest_does(tmp_path: Path) -> None:
+    with pytest.raises(ProjectUnreadable, match="cannot be named"):
+        package_folder(project(tmp_path, specs={"manifest.json/cluster-init/a": b""}))
+
+
+@given(st.text(max_size=40) | st.from_regex(r"[ -~/]{0,40}", fullmatch=True))
+@example("a/b c-_.d")
+def test_a_name_without_flaw_is_safe(name: str) -> None:
+    if names.flaw(name) is None:
+        assert name.isascii()
+        assert name.isprintable()
+        assert "\\" not in name
+        assert str(PurePosixPath("root") / name) == f"root/{name}"
+        assert not any(part.endswith((".", " ")) for part in name.split("/"))
+    else:
+        assert names.flaw(f"ok/{name}") is not None, "a folder above does not heal a name"
+
+
+# ---------------------------------------------------------------- payloads
+
+
+def test_payloads_are_fresh_streams_that_can_seek(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    for payload in (package_folder(folder).files[PurePosixPath(SCRIPT)], made(b"#!/bin/sh\n")):
+        with payload.open() as one, payload.open() as other:
+            assert one.read(2) == b"#!"
+            assert one.seek(0) == 0
+            assert one.read() == other.read() == b"#!/bin/sh\n"
+        assert (payload.size_bytes, payload.md5) == (10, hashlib.md5(b"#!/bin/sh\n").digest())
+    with pytest.raises(ValueError, match="content or a path"):
+        Payload(0, b"").open()
+
+
+def test_a_stamp_tells_that_a_file_changed(tmp_path: Path) -> None:
+    payload = package_folder(project(tmp_path)).files[PurePosixPath(SCRIPT)]
+    assert payload.path is not None
+    assert payload.is_unchanged
+    payload.path.write_bytes(b"#!/bin/zz\n")
+    os.utime(payload.path, (1, 1))
+    assert not payload.is_unchanged
+    payload.path.unlink()
+    assert not payload.is_unchanged
+    with pytest.raises(ProjectUnreadable, match="cannot be read"):
+        payload.open()
+
+
+_MEASURE = """
+import resource, sys
+from pathlib import Path
+from generator.projects.package import package_folder
+from generator.projects.state import folder_digest
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+package = package_folder(Path(sys.argv[1]))
+folder_digest(package.project)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+def test_a_large_blob_is_never_in_memory(tmp_path: Path) -> None:
+    folder = project(tmp_path, INI + "[blobs]\nFiles = large.bin\n", blobs__small=b"")
+    with (folder / "blobs/large.bin").open("wb") as file:
+        file.truncate(200 << 20)
+    done = subprocess.run([sys.executable, "-c", _MEASURE, folder], cwd=ROOT, capture_output=True, check=True)
+    assert int(done.stdout) < 20, "MiB more than before"
+
+
+def test_the_digest_in_pieces_is_the_digest(tmp_path: Path) -> None:
+    folder = project(tmp_path, INI + "[blobs]\nFiles = b*\n", blobs__b1=b"1" * 300_000, README=b"x", build__x=b"")
+    (folder / "link").symlink_to("blobs")
+    read = read_project(folder)
+    assert state.folder_digest(read) == digest(contents(read, shipped=False))
