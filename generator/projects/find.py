@@ -35,10 +35,10 @@ def find_project(word: str) -> Located:
     path = Path(word)
     places = [path, HERE / word] if len(path.parts) == 1 else [path]
     for place in places:
-        if (place / "project.ini").is_file():
+        if _is_there(place / "project.ini"):
             return located(place)
-    if path.is_dir():
-        raise CannotRead(f"{path} is no project folder: it has no project.ini", "cycleforge project new NAME makes one")
+    if _is_there(path):
+        raise CannotRead(f"{path} is no project folder: it has no project.ini", "`cycleforge project new` makes one")
     known = [*SHIPPED, *(each.folder.name for each in projects_here())]
     raise CannotRead(f"there is no project '{word}'", suggestion(word, known) or f"projects: {', '.join(known)}")
 
@@ -72,6 +72,13 @@ def package_of(found: Located) -> Package:
     except CannotRead:  # no home folder: `cycleforge blobs` says so, the project goes on without
         store = None
     return package_shipped(found.folder.resolve().name, store)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
 
 
 def _shipped(name: str) -> Located:
