@@ -1,4 +1,4 @@
-"""One measured ratio and how it is printed."""
+"""Measured ratios and figures, and how they are printed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Ratio:
-    """Fastest times (seconds) of what is measured and of its yardstick, from alternating runs."""
+    """Fastest or median times (seconds) of what is measured and of its yardstick, from alternating runs."""
 
     what: str
     seconds: float
@@ -32,3 +32,23 @@ class Ratio:
             f"{verdict:4}  {self.value:5.2f} x (limit {self.limit:.3g} x)  {self.what}: {self.seconds * 1000:.0f} ms"
             f"  |  {self.yardstick}: {self.yardstick_seconds * 1000:.0f} ms"
         )
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A measured figure that must not be larger than its limit."""
+
+    what: str
+    value: float
+    unit: str
+    limit: float
+
+    @property
+    def is_within(self) -> bool:
+        """True when the figure keeps its limit."""
+        return self.value <= self.limit
+
+    def line(self) -> str:
+        """One line of the table."""
+        verdict = "ok" if self.is_within else "OVER"
+        return f"{verdict:4}  {self.value:5.0f} {self.unit} (limit {self.limit:.0f} {self.unit})  {self.what}"
