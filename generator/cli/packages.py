@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -196,6 +196,3 @@ def size_text(size_bytes: float) -> str:
             return f"{size_bytes:.0f} {unit}" if unit == "B" or size_bytes >= 10 else f"{size_bytes:.1f} {unit}"
         size_bytes /= 1024
     raise AssertionError("the last unit takes everything")
-
-
-Errors = list[Mapping[str, object]]

@@ -14,9 +14,11 @@ VARIABLE = "CYCLEFORGE_LOCKER"
 DEFAULT_CONTAINER = "cyclecloud"
 _PUBLIC_SUFFIX = "blob.core.windows.net"
 _ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
-_CONTAINER = re.compile(r"[a-z0-9](?:-?[a-z0-9]){2,62}")
+_CONTAINER = re.compile(r"(?=.{3,63}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 """Source: https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata"""
 _FORMS = "az://ACCOUNT/CONTAINER, or https://ACCOUNT.blob.core.windows.net/CONTAINER"
+_SECRET = re.compile(r"[?;]|(?:sig|accountkey|sharedaccesssignature)=", re.IGNORECASE)
+"""What a SAS URL or a connection string has, and no address."""
 
 
 @dataclass(frozen=True)
@@ -35,24 +37,30 @@ class Address:
 
 def parse(word: str) -> Address:
     """An address as people write it; raises CannotRead."""
-    parts = urlsplit(word if "://" in word else f"az://{word}")
-    if parts.query or parts.username or parts.password or "@" in parts.netloc:
-        raise CannotRead(
-            "an address must not carry a secret: other users of this machine see the command line",
-            "put the part after '?' into AZURE_STORAGE_SAS_TOKEN",
-        )
+    word = word.strip()
+    try:
+        parts = urlsplit(word if "://" in word else f"az://{word}")
+        port = parts.port
+    except ValueError:
+        _no_secret(word)
+        raise CannotRead(f"'{word}' is no address of a locker", f"write {_FORMS}") from None
+    _no_secret(word)
     path = [part for part in parts.path.split("/") if part]
     if parts.scheme == "az":
         return _made(f"https://{parts.netloc}.{_PUBLIC_SUFFIX}", parts.netloc, path, word)
-    if parts.scheme not in ("https", "http") or not parts.hostname:
+    if parts.scheme not in ("https", "http") or not parts.hostname or parts.fragment:
         raise CannotRead(f"'{word}' is no address of a locker", f"write {_FORMS}")
     is_loopback = _is_loopback(parts.hostname)
     if parts.scheme == "http" and not is_loopback:
         raise CannotRead(f"'{word}' is not encrypted", "write https://")
+    if ".dfs." in parts.hostname:
+        raise CannotRead(f"'{word}' is the file system endpoint of an account", "write .blob. instead of .dfs.")
+    root = f"{parts.scheme}://{_host(parts.hostname)}{'' if port in (None, 443) else f':{port}'}"
     if is_loopback or _is_ip(parts.hostname):
         # Emulators have the account in the path.
-        return _made(f"{parts.scheme}://{parts.netloc}/{''.join(path[:1])}", "".join(path[:1]), path[1:], word)
-    return _made(f"{parts.scheme}://{parts.netloc}", parts.hostname.split(".")[0], path, word)
+        account = "".join(path[:1])
+        return _made(f"{root}/{account}", account, path[1:], word)
+    return _made(root, parts.hostname.split(".")[0], path, word)
 
 
 def of_account(account: str, container: str = DEFAULT_CONTAINER) -> Address:
@@ -81,6 +89,16 @@ def connection_settings(text: str) -> dict[str, str]:
     return {name.strip().lower(): value.strip() for name, _, value in pairs}
 
 
+def _no_secret(word: str) -> None:
+    # A name in front of '@' is refused for the password that may come with it.
+    if _SECRET.search(word) or "@" in word:
+        raise CannotRead(
+            "an address must not carry a secret: other users of this machine see the command line",
+            f"write {_FORMS}; a SAS token goes into AZURE_STORAGE_SAS_TOKEN, a connection string into "
+            "AZURE_STORAGE_CONNECTION_STRING",
+        )
+
+
 def _made(account_url: str, account: str, path: list[str], word: str) -> Address:
     container = path[0] if path else DEFAULT_CONTAINER
     if len(path) > 1:
@@ -92,6 +110,10 @@ def _made(account_url: str, account: str, path: list[str], word: str) -> Address
             f"'{container}' is no name of a container", "it has 3 to 63 small letters, digits and single hyphens"
         )
     return Address(account_url, account, container)
+
+
+def _host(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _is_ip(host: str) -> bool:

@@ -7,24 +7,40 @@ Source: https://learn.microsoft.com/azure/storage/blobs/authorize-data-operation
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from generator.errors import AzureRefused, CannotRead
-from generator.locker.address import Address, connection_settings
+from generator.locker.address import Address, connection_settings, parse
 
 if TYPE_CHECKING:
-    from azure.core.credentials import TokenCredential
+    from azure.core.credentials import AzureSasCredential, TokenCredential
 
 Way = Literal["auto", "login", "key", "sas", "connection-string"]
 WAYS: tuple[Way, ...] = ("auto", "login", "key", "sas", "connection-string")
+_SIGNATURE = re.compile(r"(?:^|&)sig=.")
 SCOPE = "https://storage.azure.com/.default"
 _VARIABLES: tuple[tuple[Way, str], ...] = (
     ("connection-string", "AZURE_STORAGE_CONNECTION_STRING"),
     ("key", "AZURE_STORAGE_KEY"),
     ("sas", "AZURE_STORAGE_SAS_TOKEN"),
 )
+
+
+LOGIN_SILENCE_S = 10.0
+"""After this long an endpoint that should give a token is not waited for; the SDK's own limit is 300 s, four times."""
+
+
+@dataclass(frozen=True)
+class Principal:
+    """Who a token is for."""
+
+    name: str
+    object_id: str
+    kind: Literal["User", "ServicePrincipal"]
+    """As `az role assignment create` calls it."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +52,13 @@ class SignIn:
     """For messages: what was used."""
     value: Any
     """What azure-storage-blob takes as `credential`."""
+    principal: Principal | None = None
+    """Who it is, for a login whose token says so."""
+
+    @property
+    def is_sas(self) -> bool:
+        """Whether it is a shared access signature, from wherever."""
+        return self.way == "sas" or (self.way == "connection-string" and not isinstance(self.value, dict))
 
 
 def sign_in(address: Address, environment: Mapping[str, str], way: Way = "auto") -> SignIn:
@@ -57,9 +80,7 @@ def sign_in(address: Address, environment: Mapping[str, str], way: Way = "auto")
         return _connection_string(value, address)
     if way == "key":
         return SignIn(way, f"the account key in {variable}", _key(address, value, variable))
-    from azure.core.credentials import AzureSasCredential
-
-    return SignIn(way, f"the SAS token in {variable}", AzureSasCredential(value.removeprefix("?")))
+    return SignIn(way, f"the SAS token in {variable}", _sas(value, variable))
 
 
 def _first(environment: Mapping[str, str]) -> Way:
@@ -71,32 +92,46 @@ def _first(environment: Mapping[str, str]) -> Way:
 def _connection_string(value: str, address: Address) -> SignIn:
     variable = dict(_VARIABLES)["connection-string"]
     settings = connection_settings(value)
-    account = settings.get("accountname")
+    account = settings.get("accountname") or _account_of(settings.get("blobendpoint", ""))
     if account and account != address.account:
         raise CannotRead(
             f"{variable} belongs to the account '{account}', but the locker is {address}",
             "unset it, or name the other locker with --locker",
         )
-    if "accountkey" in settings:
+    if settings.get("accountkey"):
         described = f"the account key in {variable}"
         return SignIn("connection-string", described, _key(address, settings["accountkey"], variable))
-    if "sharedaccesssignature" in settings:
-        from azure.core.credentials import AzureSasCredential
-
-        sas = settings["sharedaccesssignature"].removeprefix("?")
-        return SignIn("connection-string", f"the SAS token in {variable}", AzureSasCredential(sas))
+    if settings.get("sharedaccesssignature"):
+        described = f"the SAS token in {variable}"
+        return SignIn("connection-string", described, _sas(settings["sharedaccesssignature"], variable))
     raise CannotRead(f"{variable} has neither AccountKey nor SharedAccessSignature", "copy it anew, in quotes")
+
+
+def _account_of(endpoint: str) -> str:
+    try:
+        return parse(endpoint).account if endpoint else ""
+    except CannotRead:
+        return ""
 
 
 def _key(address: Address, value: str, variable: str) -> dict[str, str]:
     import base64
-    import binascii
 
     try:
         base64.b64decode(value, validate=True)
-    except binascii.Error:
+    except ValueError:
         raise CannotRead(f"{variable} holds no account key: it is no base64", "copy it anew, in quotes") from None
     return {"account_name": address.account, "account_key": value}
+
+
+def _sas(value: str, variable: str) -> AzureSasCredential:
+    from azure.core.credentials import AzureSasCredential
+
+    # People copy the whole URL, too.
+    token = value.partition("?")[2] if "?" in value else value
+    if not _SIGNATURE.search(token) or not token.isascii() or any(character.isspace() for character in token):
+        raise CannotRead(f"{variable} holds no SAS token: those have sv=…&sig=…", "copy it anew, in quotes")
+    return AzureSasCredential(token)
 
 
 def _login() -> SignIn:
@@ -106,15 +141,35 @@ def _login() -> SignIn:
     from azure.identity import DefaultAzureCredential
 
     try:
-        credential: TokenCredential = DefaultAzureCredential()
-        credential.get_token(SCOPE)
+        credential: TokenCredential = DefaultAzureCredential(read_timeout=LOGIN_SILENCE_S, retry_read=1)
+        token = credential.get_token(SCOPE).token
     except (AzureError, ValueError) as error:
         raise AzureRefused(
             f"nobody is signed in to Azure; tried:{_tried(str(error))}",
             "az login (on a machine without browser: az login --use-device-code; in a pipeline: AZURE_CLIENT_ID, "
             "AZURE_TENANT_ID and AZURE_CLIENT_SECRET, or a managed identity)",
         ) from error
-    return SignIn("login", "the login of DefaultAzureCredential", credential)
+    principal = _principal(token)
+    name = f" ({principal.name})" if principal else ""
+    return SignIn("login", f"the login of DefaultAzureCredential{name}", credential, principal)
+
+
+def _principal(token: str) -> Principal | None:
+    """Whom a token is for. Its content is Azure's own affair, so nothing but messages rests on it.
+
+    Source: https://learn.microsoft.com/entra/identity-platform/access-token-claims-reference
+    """
+    import base64
+    import json
+
+    try:
+        payload = token.split(".")[1]
+        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        object_id = str(claims["oid"])
+        name = next((str(claims[key]) for key in ("upn", "unique_name", "appid") if claims.get(key)), object_id)
+        return Principal(name, object_id, "User" if "scp" in claims else "ServicePrincipal")
+    except (IndexError, KeyError, TypeError, ValueError, RecursionError):
+        return None
 
 
 def _tried(text: str) -> str:

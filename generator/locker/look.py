@@ -9,7 +9,7 @@ from typing import Literal
 
 from generator.locker.compare import Difference, Wanted, compare
 from generator.locker.container import Container
-from generator.locker.layout import Listing, Stored, Version, blobs_prefix, version_prefix, versions_of
+from generator.locker.layout import Listing, Stored, blobs_prefix, version_prefix, versions_of
 from generator.locker.manifests import listed_blobs
 from generator.locker.refusals import HIERARCHICAL, Refused
 
@@ -104,8 +104,3 @@ def _used_elsewhere(container: Container, wanted: Wanted, listing: Listing, chan
             if users is None or (stored is not None and users.get(path) == stored.hex()):
                 reasons.append(f"differs: blobs/{path}, which version {version.version} uses")
     return reasons
-
-
-def is_unused(version: Version) -> bool:
-    """Whether nodes cannot see the version, because its upload has not ended."""
-    return not version.is_complete

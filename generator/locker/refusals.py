@@ -5,6 +5,7 @@ Codes: https://learn.microsoft.com/rest/api/storageservices/blob-service-error-c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -27,6 +28,9 @@ HIERARCHICAL = (
     "use a storage account without one: the setting cannot be changed later",
 )
 """Source: https://learn.microsoft.com/azure/cyclecloud/common-issues/staging-resources"""
+
+
+_TOO_MANY_REQUESTS = 429
 
 
 class Refused(AzureRefused):
@@ -68,18 +72,38 @@ def error_code(error: HttpResponseError) -> str:
 
 
 def _answered(status: int, code: str, error: HttpResponseError, address: Address, sign_in: SignIn) -> Refused:
-    explain = _CODES.get(code) or _STATUS.get(status)
-    if explain is None:
-        said = f"{status} {code}".strip()
-        reason = _first_line(error)
-        hint = "it is Azure's side: run the command again in a few minutes" if status >= 500 or status == 429 else None
-        return Refused(f"{address} answered {said}: {reason}", hint, code)
-    message, hint = explain(address, sign_in)
-    return Refused(f"{message} ({code or status})", hint, code)
+    explain = _CODES.get(code)
+    if explain is not None:
+        message, hint = explain(address, sign_in)
+        return Refused(f"{message} ({code})", hint, code)
+    if not code and not (status >= 500 or status == _TOO_MANY_REQUESTS):
+        # Azure gives a code with every refusal.
+        return Refused(
+            f"{address}: the answer {status} is none of Azure's blob service",
+            "look at the address, and at what stands between: a proxy (HTTPS_PROXY) or a sign-in page of the network",
+            "NotAzure",
+        )
+    if status in _STATUS:
+        message, hint = _STATUS[status](address, sign_in)
+        return Refused(f"{message} ({code})", hint, code)
+    is_theirs = status >= 500 or status == _TOO_MANY_REQUESTS
+    return Refused(
+        f"{address} answered {status}: {_first_line(error)} ({code or status})",
+        "it is Azure's side: run the command again in a few minutes; it goes on where it stopped"
+        if is_theirs
+        else None,
+        code,
+    )
 
 
 def _unreachable(error: AzureError, address: Address) -> Refused:
     text = str(error)
+    if "ProxyError" in text:
+        return Refused(
+            f"{address} cannot be reached through the proxy of HTTPS_PROXY: {_reason(text)}",
+            "check the proxy and its user name and password; NO_PROXY names hosts that need none",
+            "Proxy",
+        )
     if "Name or service not known" in text or "NameResolutionError" in text or "getaddrinfo" in text:
         return Refused(
             f"{address}: the name of the account does not resolve",
@@ -107,7 +131,7 @@ _Explanation = tuple[str, str]
 
 
 def _no_role(address: Address, sign_in: SignIn) -> _Explanation:
-    if sign_in.way in ("sas", "connection-string"):
+    if sign_in.is_sas:
         return (
             f"{address}: {sign_in.described} does not permit this",
             "make one for the container with the permissions racwdl (read, add, create, write, delete, list)",
@@ -115,15 +139,17 @@ def _no_role(address: Address, sign_in: SignIn) -> _Explanation:
     return (
         f"{address}: {sign_in.described} has no permission here; it needs the role '{CONTRIBUTOR}' "
         f"('{READER}' suffices for ls, verify and pull)",
-        _grant(address) + "; a new assignment takes up to 10 minutes",
+        _grant(address, sign_in) + "; a new assignment takes up to 10 minutes",
     )
 
 
-def _grant(address: Address) -> str:
+def _grant(address: Address, sign_in: SignIn) -> str:
+    who = sign_in.principal
+    object_id = who.object_id if who else "$(az ad signed-in-user show --query id --output tsv)"
     return (
-        f"az role assignment create --role '{CONTRIBUTOR}' --assignee-object-id $(az ad signed-in-user show --query id "
-        f"--output tsv) --assignee-principal-type User --scope $(az storage account show --name {address.account} "
-        "--query id --output tsv)"
+        f"az role assignment create --role '{CONTRIBUTOR}' --assignee-object-id {object_id} "
+        f"--assignee-principal-type {who.kind if who else 'User'} "
+        f"--scope $(az storage account show --name {address.account} --query id --output tsv)"
     )
 
 
@@ -168,6 +194,10 @@ def _being_deleted(address: Address, sign_in: SignIn) -> _Explanation:
     return f"{address}: the container is being deleted", "wait until it is gone, and deploy again"
 
 
+def _being_created(address: Address, sign_in: SignIn) -> _Explanation:
+    return f"{address}: the account is still being made", "run the command again in a minute"
+
+
 def _disabled(address: Address, sign_in: SignIn) -> _Explanation:
     return f"{address}: the storage account is disabled", "see its subscription: spending limit or payment"
 
@@ -190,39 +220,94 @@ def _hierarchical(address: Address, sign_in: SignIn) -> _Explanation:
     return f"{address} {HIERARCHICAL[0]}", HIERARCHICAL[1]
 
 
+def _not_encrypted(address: Address, sign_in: SignIn) -> _Explanation:
+    return f"{address}: the account, or the SAS token, wants encryption", "write https://"
+
+
+def _wrong_place(address: Address, sign_in: SignIn) -> _Explanation:
+    return (
+        f"{address}: {sign_in.described} may be used from certain addresses only, and not from here",
+        "make one without that limit, or run the command where it is allowed",
+    )
+
+
+def _read_only(address: Address, sign_in: SignIn) -> _Explanation:
+    return (
+        f"{address}: the account as a whole does not permit this now: it is read-only, or a copy in another region",
+        f"az storage account show --name {address.account} says its state; its subscription may say why",
+    )
+
+
+def _encryption_key(address: Address, sign_in: SignIn) -> _Explanation:
+    return (
+        f"{address}: the account is encrypted with a key of your own, which it cannot get from its key vault",
+        "see whether the key exists and is enabled, and whether the account's identity may use it",
+    )
+
+
+def _archived(address: Address, sign_in: SignIn) -> _Explanation:
+    return (
+        f"{address}: a file lies in the archive tier, so nodes cannot read it either",
+        f"az storage blob set-tier --tier Hot --account-name {address.account} …, which takes hours; and look for the "
+        "rule of the account that archives (az storage account management-policy show)",
+    )
+
+
 _CODES: dict[str, Callable[[Address, SignIn], _Explanation]] = {
     "AuthorizationPermissionMismatch": _no_role,
-    "InsufficientAccountPermissions": _no_role,
     "AuthorizationServiceMismatch": _no_role,
     "AuthorizationResourceTypeMismatch": _no_role,
+    "UnauthorizedBlobOverwrite": _no_role,
+    "InsufficientAccountPermissions": _read_only,
     "AuthorizationFailure": _network,
-    "AuthorizationSourceIPMismatch": _network,
+    "AuthorizationSourceIPMismatch": _wrong_place,
+    "AuthorizationProtocolMismatch": _not_encrypted,
+    "AccountRequiresHttps": _not_encrypted,
     "AuthenticationFailed": _wrong_secret,
     "InvalidAuthenticationInfo": _wrong_secret,
     "NoAuthenticationInformation": _wrong_secret,
     "KeyBasedAuthenticationNotPermitted": _no_keys,
     "PublicAccessNotPermitted": _no_keys,
     "ContainerNotFound": _no_container,
+    "ResourceNotFound": _no_container,
     "ContainerBeingDeleted": _being_deleted,
     "ContainerDisabled": _disabled,
     "AccountIsDisabled": _disabled,
+    "AccountBeingCreated": _being_created,
     "LeaseIdMissing": _leased,
     "BlobImmutableDueToPolicy": _immutable,
     "BlobImmutableDueToLegalHold": _immutable,
+    "BlobArchived": _archived,
+    "BlobBeingRehydrated": _archived,
+    "KeyVaultEncryptionKeyNotFound": _encryption_key,
+    "KeyVaultAccessTokenCannotBeAcquired": _encryption_key,
     "EndpointUnsupportedAccountFeatures": _hierarchical,
     "BlobApiNotYetSupportedForHierarchicalNamespaceAccounts": _hierarchical,
+    "BlobOperationNotSupported": _hierarchical,
+    "ResourceTypeMismatch": _hierarchical,
 }
 _STATUS: dict[int, Callable[[Address, SignIn], _Explanation]] = {401: _wrong_secret, 403: _no_role}
+"""For codes that we do not know."""
 
 
 def _first_line(error: AzureError) -> str:
     lines = [line.strip() for line in str(error.message or error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__).rstrip(".")
+    return _without_urls(lines[0] if lines else type(error).__name__).rstrip(".")
 
 
 def _reason(text: str) -> str:
-    """The innermost reason of urllib3's nested texts."""
+    """The innermost reason of urllib3's nested texts, which name the request with its signature, too."""
     for mark in ("Connection refused", "Connection reset by peer", "timed out", "Remote end closed connection"):
         if mark.lower() in text.lower():
             return mark.lower()
-    return text.splitlines()[0].rstrip(".") if text else "no reason was given"
+    inner = _CAUSE.search(text.split("(Caused by ")[-1])
+    return _without_urls(inner[1] if inner else (text.splitlines() or ["no reason was given"])[0]).rstrip(".")
+
+
+_CAUSE = re.compile(r"""[A-Za-z]+(?:Error|Exception)\(['"]([^'"]+)['"]\)""")
+_URL = re.compile(r"(?:[a-z]+://\S+|/\S*\?\S+)")
+
+
+def _without_urls(text: str) -> str:
+    """A SAS token is a part of every address it is sent to, and a proxy's password of the proxy's."""
+    return _URL.sub("…", text)
