@@ -20,7 +20,7 @@ new version.
   cycleforge project build                    the project of this folder, else all that CycleForge brings
   cycleforge project build site PATH          projects by name, or any CycleCloud project folder
   cycleforge project list                     what CycleForge brings and what lies in projects/
-  cycleforge project bump site                record a change as a new version
+  cycleforge project bump site --part minor   record a change as a new version (default: the last number rises)
 
 A released version never changes, because nodes remember what has run by name and version, not by content. The format
 and every decision where it is silent: docs/projects.md.

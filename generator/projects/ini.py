@@ -45,8 +45,8 @@ class Project:
     label: str | None = None
     run_lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     """Spec → Chef recipes and roles; only specs that have some, whether they have a folder or not."""
-    blob_lines: Mapping[str, int] = field(default_factory=dict, hash=False)
-    """Entry of `blobs` → its line in `project.ini`, from 1."""
+    blob_lines: Mapping[str, int] = field(default_factory=dict, compare=False)
+    """Entry of `blobs` → its first line in `project.ini`, from 1."""
 
 
 def read_project(folder: Path) -> Project:
@@ -73,18 +73,18 @@ def read_project(folder: Path) -> Project:
             file, kind.line, f"'{kind.value}' is no project type", f"Use one of: {', '.join(TYPES)}."
         )
     label = settings.get("label")
-    blob_lines = _blobs(sections)
+    blobs = _blobs(sections)
     return Project(
         name=name.value,
         version=version.value,
         type=kind.value if kind is not None and kind.value else "application",
         folder=folder,
         specs=_specs(folder, file),
-        blobs=tuple(blob_lines),
+        blobs=tuple(name for name, _ in blobs),
         version_line=version.line,
         label=label.value if label is not None and label.value else None,
         run_lists=_run_lists(sections, file),
-        blob_lines=blob_lines,
+        blob_lines=dict(reversed(blobs)),
     )
 
 
@@ -127,14 +127,10 @@ def _required(settings: Mapping[str, Value], file: Path, key: str) -> Value:
     return value
 
 
-def _blobs(sections: list[Section]) -> dict[str, int]:
-    """Entry → line; of an entry that is listed twice the first."""
-    found: dict[str, int] = {}
-    for section in named(sections, "blobs"):
-        files = section.settings.get("files")
-        for name in _words(files):
-            found.setdefault(name, files.line if files else section.line)
-    return found
+def _blobs(sections: list[Section]) -> list[tuple[str, int]]:
+    """(entry, line), in the order of the file."""
+    lists = [files for section in named(sections, "blobs") if (files := section.settings.get("files"))]
+    return [(name, files.line) for files in lists for name in _words(files)]
 
 
 def _run_lists(sections: list[Section], file: Path) -> dict[str, tuple[str, ...]]:

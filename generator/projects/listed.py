@@ -22,7 +22,7 @@ def listed_blobs(project: Project, tree: Tree) -> dict[PurePosixPath, Path]:
     found: dict[PurePosixPath, Path] = {}
     file = project.folder / "project.ini"
     absent = []
-    for entry in project.blobs:
+    for entry in dict.fromkeys(project.blobs):
         line = project.blob_lines.get(entry)
         _demand_plain(entry, file, line)
         matches = _files(entry, tree)

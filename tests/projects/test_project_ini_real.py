@@ -81,11 +81,11 @@ def test_a_file_like_the_one_of_the_slurm_project(tmp_path: Path) -> None:
 
 
 @given(
-    st.lists(st.text(st.characters(exclude_characters="\n\r"), max_size=30)).filter(
+    st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n\r"), max_size=30)).filter(
         lambda lines: not any(line.strip().startswith("[") for line in lines)
     )
 )
-@settings(max_examples=60)
+@settings(max_examples=50)
 def test_what_a_section_of_the_form_holds_does_not_matter(lines: list[str]) -> None:
     text = "\n".join([INI, "[config x.y]", *lines, "[[[[list Config.Entries]]]]", *lines, "[blobs]", "Files = a"])
     with TemporaryDirectory() as folder:
@@ -94,7 +94,7 @@ def test_what_a_section_of_the_form_holds_does_not_matter(lines: list[str]) -> N
 
 @given(st.binary(max_size=200))
 @example(b"a\0b")
-@settings(max_examples=60)
+@settings(max_examples=50)
 def test_no_file_is_so_bad_that_it_has_no_message_of_ours(content: bytes) -> None:
     with TemporaryDirectory() as name:
         folder = project(Path(name))
@@ -188,8 +188,8 @@ def test_patterns(tmp_path: Path, pattern: str, wanted: list[str] | None) -> Non
 _NAMES = st.lists(st.from_regex(r"[a-c]{1,2}(-[12])?(/[a-c]\.x)?", fullmatch=True), min_size=1, max_size=8, unique=True)
 
 
-@given(_NAMES, st.from_regex(r"[abc*?]{1,3}(/[abc*?.x]{1,3})?", fullmatch=True))
-@settings(max_examples=80)
+@given(_NAMES, st.from_regex(r"[abc*?]{1,3}(/[abc*?]{1,2}(\.[x*])?)?", fullmatch=True))
+@settings(max_examples=50)
 def test_patterns_match_what_they_say(names: list[str], pattern: str) -> None:
     files = [name for name in names if not any(other.startswith(f"{name}/") for other in names)]
     with TemporaryDirectory() as place:
