@@ -88,9 +88,11 @@ def _report_bug(error: Exception) -> None:
         file=sys.stderr,
     )
     if os.environ.get("CYCLEFORGE_DEBUG"):
+        import re
         import traceback
 
-        traceback.print_exception(error)
+        # The text of an error of the network names the whole request, and with it a signature.
+        print(re.sub(r"\bsig=[^&\s'\")]+", "sig=…", "".join(traceback.format_exception(error))), file=sys.stderr)
 
 
 def _flushed(code: int) -> int:

@@ -69,6 +69,11 @@ def sign_in(address: Address, environment: Mapping[str, str], way: Way = "auto")
     if way == "auto":
         way = _first(environment)
     if way == "login":
+        if address.account_url.startswith("http://"):
+            raise CannotRead(
+                f"{address} is not encrypted, so a login is not sent there",
+                "write https://, or use a key or a SAS token: --auth key, --auth sas",
+            )
         return _login()
     variable = dict(_VARIABLES)[way]
     value = environment.get(variable, "").strip()
@@ -181,5 +186,9 @@ def _tried(text: str) -> str:
     for line in attempts.splitlines():
         name, colon, reason = line.strip().partition(": ")
         if colon and name.isidentifier() and name.endswith("Credential"):
-            lines.append(f"\n  {name}: {reason.split('. ')[0].rstrip('.')}")
+            reason = reason.rpartition("Token request error: ")[2]
+            lines.append(f"\n  {name}: {_UNAVAILABLE.sub('', reason).split('. ')[0].rstrip('.')}")
     return "".join(lines)
+
+
+_UNAVAILABLE = re.compile(r"^\w+Credential (?:authentication )?unavailable\. ")

@@ -57,12 +57,10 @@ def refused(error: AzureError, address: Address, sign_in: SignIn) -> Refused:
         return _answered(error.status_code, code, error, address, sign_in)
     if isinstance(error, ClientAuthenticationError):
         return Refused(f"{address}: no token: {_first_line(error)}", "az login", "NoToken")
-    if isinstance(error, ServiceRequestError | ServiceResponseError):
+    if isinstance(error, ServiceRequestError | ServiceResponseError | HttpResponseError):
+        # An answer that broke off has no status.
         return _unreachable(error, address)
-    text = _first_line(error)
-    if "non-TLS" in text or "non-https" in text:
-        return Refused(f"{address} is not encrypted, so the login is not sent there", "write https://", "NotEncrypted")
-    return Refused(f"{address}: {text}")
+    return Refused(f"{address}: {_first_line(error)}")
 
 
 def error_code(error: HttpResponseError) -> str:
