@@ -34,29 +34,21 @@ class Block:
     size_bytes: int
 
 
-def blocks_of(payload: Payload, block_bytes: int = BLOCK_BYTES) -> list[Block]:
+def blocks_of(payload: Payload) -> list[Block]:
     """The parts of a file; larger ones where the file would have more than the service allows."""
-    size = max(block_bytes, -(-payload.size_bytes // MOST_BLOCKS))
+    size = max(BLOCK_BYTES, -(-payload.size_bytes // MOST_BLOCKS))
     return [
         Block(number, offset, min(size, payload.size_bytes - offset))
         for number, offset in enumerate(range(0, payload.size_bytes, size))
     ]
 
 
-def stage(
-    container: Container,
-    name: str,
-    payload: Payload,
-    sent: Sent,
-    *,
-    workers: int = WORKERS,
-    block_bytes: int = BLOCK_BYTES,
-) -> list[str]:
+def stage(container: Container, name: str, payload: Payload, sent: Sent, *, workers: int = WORKERS) -> list[str]:
     """Send the blocks that are not there; the ids to commit, in order. Nobody sees anything of it yet.
 
     Raises CannotRead when the file is no longer the one that was packaged.
     """
-    blocks = blocks_of(payload, block_bytes)
+    blocks = blocks_of(payload)
     there = {} if len(blocks) < 2 else _usable(container, name)
     ids: list[str] = [""] * len(blocks)
 

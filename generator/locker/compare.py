@@ -55,6 +55,10 @@ class Difference:
         """Whether there is something that is known to differ."""
         return bool(self.missing or self.changed or self.foreign)
 
+    def to_send(self, manifest_name: str) -> list[str]:
+        """What has to be sent before the manifest."""
+        return [name for name in (*self.missing, *self.changed) if name != manifest_name]
+
 
 def wanted_of(package: Package) -> Wanted:
     """The blobs that a package becomes; raises ProjectUnreadable for a version that is no folder name in a locker."""

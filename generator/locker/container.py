@@ -37,6 +37,7 @@ NEW = ""
 """In place of an ETag: there must be no blob of the name."""
 Expected = str | None
 """An ETag, NEW, or None for whatever is there."""
+_WRITTEN_MEANWHILE = ("BlobAlreadyExists", "ConditionNotMet", "TargetConditionNotMet")
 _FIRST_TRIES = 3
 """Of the first request: a wrong name or a closed door should not take a minute to be reported."""
 
@@ -92,15 +93,20 @@ class Container:
 
     def put(self, name: str, content: bytes, expected: Expected) -> None:
         """A whole blob in one request; the service checks its MD5. Raises Conflict."""
-        settings = ContentSettings(content_md5=bytearray(hashlib.md5(content).digest()))  # noqa: S324 - Azure's checksum
+        md5 = hashlib.md5(content, usedforsecurity=False).digest()
         with explained(self.address, self._sign_in):
             try:
-                self._blob(name).upload_blob(
-                    content, length=len(content), overwrite=expected != NEW, validate_content=True,
-                    content_settings=settings, **_condition(expected),
-                )  # fmt: skip
+                self._upload(name, content, md5, expected)
             except (ResourceExistsError, ResourceModifiedError) as error:
-                self._is_ours(name, len(content), bytes(settings.content_md5 or b""), error)
+                # Where blocks were staged and never committed, a server may say that there is a blob.
+                if not self._is_there(name, len(content), md5, error):
+                    self._upload(name, content, md5, None)
+
+    def _upload(self, name: str, content: bytes, md5: bytes, expected: Expected) -> None:
+        self._blob(name).upload_blob(
+            content, length=len(content), overwrite=expected != NEW, validate_content=True,
+            content_settings=ContentSettings(content_md5=bytearray(md5)), **_condition(expected),
+        )  # fmt: skip
 
     def stage(self, name: str, block_id: str, content: bytes) -> None:
         """Send a block; nobody sees it before it is committed."""
@@ -135,8 +141,9 @@ class Container:
                     [BlobBlock(block_id=block_id) for block_id in block_ids],
                     content_settings=settings, **_condition(expected),
                 )  # fmt: skip
-            except (ResourceExistsError, ResourceModifiedError, HttpResponseError) as error:
-                self._is_ours(name, size_bytes, md5, error)
+            except (ResourceExistsError, ResourceModifiedError) as error:
+                if not self._is_there(name, size_bytes, md5, error):
+                    raise
 
     def stream(self, name: str) -> Iterator[bytes]:
         """The content of a blob, piece by piece."""
@@ -156,25 +163,31 @@ class Container:
                 if error_code(error) != "BlobNotFound":
                     raise
             except ResourceModifiedError as error:
-                raise Conflict(f"{name} has been written by somebody else", _AGAIN) from error
+                # The answer to an earlier try may have been lost; nothing is left of what was to go.
+                if error_code(error) not in _WRITTEN_MEANWHILE:
+                    raise
+                if self._exists(name):
+                    raise Conflict(f"{name} has been written by somebody else", _AGAIN) from error
 
     def _blob(self, name: str) -> BlobClient:
         return self._client.get_blob_client(name)
 
-    def _is_ours(self, name: str, size_bytes: int, md5: bytes, error: HttpResponseError) -> None:
-        """Return when the blob has our content: the answer to our first try was lost. Else raise."""
-        found = None
-        if isinstance(error, ResourceExistsError | ResourceModifiedError) or error.status_code in (400, 409, 412):
-            try:
-                found = self._blob(name).get_blob_properties()
-            except ResourceNotFoundError:
-                raise error from None
-        if found is None:
+    def _exists(self, name: str) -> bool:
+        return bool(self._blob(name).exists())
+
+    def _is_there(self, name: str, size_bytes: int, md5: bytes, error: HttpResponseError) -> bool:
+        """After a refused write: True when the blob has our content, since the answer to an earlier try was lost.
+
+        False when there is no blob. Raises Conflict when there is another one, and errors that mean something else.
+        """
+        if error_code(error) not in _WRITTEN_MEANWHILE:
             raise error
+        try:
+            found = self._blob(name).get_blob_properties()
+        except ResourceNotFoundError:
+            return False
         if found.size == size_bytes and found.content_settings.content_md5 == bytearray(md5):
-            return
-        if error.status_code == 400:
-            raise error
+            return True
         raise Conflict(f"{name} has been written by somebody else", _AGAIN) from error
 
 

@@ -28,9 +28,8 @@ def replace(container: Container, found: Look, progress: Progress, notice: Notic
     """Make the locker hold exactly the package, whatever has its version now."""
     wanted, difference = found.wanted, found.difference
     not_hierarchical(container)
-    names = [name for name in (*difference.missing, *difference.changed) if name != wanted.manifest_name]
-    payloads = {name: wanted.all[name] for name in names}
-    size_bytes = sum(payload.size_bytes for payload in payloads.values())
+    names = difference.to_send(wanted.manifest_name)
+    size_bytes = sum(wanted.all[name].size_bytes for name in names)
     progress.begin(wanted, len(names), size_bytes)
     staged = _stage_all(container, wanted, names, progress)
     with _not_now(notice):
@@ -39,7 +38,8 @@ def replace(container: Container, found: Look, progress: Progress, notice: Notic
         run_all(_commits(container, found, staged), CONNECTIONS, container.stop)
         delete_all(container, difference.foreign, found.listing)
         finish(container, wanted)
-    return Done("replaced", tuple(names), size_bytes, difference.foreign)
+    sent = (*names, wanted.manifest_name)
+    return Done("replaced", sent, size_bytes + wanted.manifest.size_bytes, difference.foreign)
 
 
 def _stage_all(container: Container, wanted: Wanted, names: list[str], progress: Progress) -> dict[str, list[str]]:

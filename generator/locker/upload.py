@@ -63,17 +63,20 @@ def upload(container: Container, found: Look, progress: Progress) -> Done:
         raise ValueError("another content has this version")
     not_hierarchical(container)
     wanted, difference = found.wanted, found.difference
-    names = [name for name in (*difference.missing, *difference.changed) if name != wanted.manifest_name]
-    payloads = {name: payload for name, payload in wanted.all.items() if name in set(names)}
-    size_bytes = sum(payload.size_bytes for payload in payloads.values())
-    progress.begin(wanted, len(payloads), size_bytes)
+    names = difference.to_send(wanted.manifest_name)
+    size_bytes = sum(wanted.all[name].size_bytes for name in names)
+    progress.begin(wanted, len(names), size_bytes)
     # A version without a manifest was never seen by a node; what does not belong to it goes.
     stale = difference.foreign if found.state != "damaged" else ()
     delete_all(container, stale, found.listing)
-    _send_all(container, payloads, found.listing, progress)
+    for part in (wanted.files, wanted.blobs):
+        payloads = {name: payload for name, payload in part.items() if name in names}
+        _send_all(container, payloads, found.listing, progress)
     if found.state != "damaged":
         finish(container, wanted)
-    return Done(_WORDS[found.state], tuple(payloads), size_bytes, tuple(stale))
+        names.append(wanted.manifest_name)
+        size_bytes += wanted.manifest.size_bytes
+    return Done(_WORDS[found.state], tuple(names), size_bytes, tuple(stale))
 
 
 def finish(container: Container, wanted: Wanted) -> None:

@@ -60,3 +60,11 @@ def token_server() -> Iterator[Identity]:
     """What gives the machine its tokens."""
     with identity() as endpoint:
         yield endpoint
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What counts as large, so that a test need not send megabytes."""
+    monkeypatch.setattr("generator.locker.upload.SINGLE_PUT_BYTES", 1024)
+    monkeypatch.setattr("generator.locker.replace.SINGLE_PUT_BYTES", 1024)
+    monkeypatch.setattr("generator.locker.blocks.BLOCK_BYTES", 1000)
