@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from azure.core.exceptions import (
     AzureError,
     ClientAuthenticationError,
+    DeserializationError,
     HttpResponseError,
     ServiceRequestError,
     ServiceResponseError,
@@ -48,6 +49,10 @@ def explained(address: Address, sign_in: SignIn) -> Iterator[None]:
         yield
     except AzureError as error:
         raise refused(error, address, sign_in) from error
+    except DeserializationError as error:
+        raise _not_azure(200, address) from error
+    except OSError as error:  # before anything is sent: the SDK passes on what requests makes of a bad setting
+        raise _unreachable(error, address) from error
 
 
 def refused(error: AzureError, address: Address, sign_in: SignIn) -> Refused:
@@ -76,25 +81,23 @@ def _answered(status: int, code: str, error: HttpResponseError, address: Address
         return Refused(f"{message} ({code})", hint, code)
     if not code and not (status >= 500 or status == _TOO_MANY_REQUESTS):
         # Azure gives a code with every refusal.
-        return Refused(
-            f"{address}: the answer {status} is none of Azure's blob service",
-            "look at the address, and at what stands between: a proxy (HTTPS_PROXY) or a sign-in page of the network",
-            "NotAzure",
-        )
-    if status in _STATUS:
-        message, hint = _STATUS[status](address, sign_in)
-        return Refused(f"{message} ({code})", hint, code)
-    is_theirs = status >= 500 or status == _TOO_MANY_REQUESTS
+        return _not_azure(status, address)
+    said = f"{address} answered {status}" + (f": {_first_line(error)} ({code})" if code else "")
+    hint = _STATUS[status](address, sign_in)[1] if status in _STATUS else None
+    if status >= 500 or status == _TOO_MANY_REQUESTS:
+        hint = "it is Azure's side: run the command again in a few minutes"
+    return Refused(said, hint, code)
+
+
+def _not_azure(status: int, address: Address) -> Refused:
     return Refused(
-        f"{address} answered {status}: {_first_line(error)} ({code or status})",
-        "it is Azure's side: run the command again in a few minutes; it goes on where it stopped"
-        if is_theirs
-        else None,
-        code,
+        f"{address}: the answer {status} is none of Azure's blob service",
+        "look at the address, and at what stands between: a proxy (HTTPS_PROXY) or a sign-in page of the network",
+        "NotAzure",
     )
 
 
-def _unreachable(error: AzureError, address: Address) -> Refused:
+def _unreachable(error: Exception, address: Address) -> Refused:
     text = str(error)
     if "ProxyError" in text:
         return Refused(
@@ -134,6 +137,8 @@ def _no_role(address: Address, sign_in: SignIn) -> _Explanation:
             f"{address}: {sign_in.described} does not permit this",
             "make one for the container with the permissions racwdl (read, add, create, write, delete, list)",
         )
+    if sign_in.way != "login":
+        return f"{address}: {sign_in.described} does not permit this", "sign in: az login, and --auth login"
     return (
         f"{address}: {sign_in.described} has no permission here; it needs the role '{CONTRIBUTOR}' "
         f"('{READER}' suffices for ls, verify and pull)",
@@ -152,12 +157,16 @@ def _grant(address: Address, sign_in: SignIn) -> str:
 
 
 def _network(address: Address, sign_in: SignIn) -> _Explanation:
+    other, way_out = "", ""
+    if sign_in.way != "login":
+        other = f", or {sign_in.described} is wrong or has expired"
+        way_out = "; or get a new one, or sign in: az login, and --auth login"
     return (
         f"{address}: the account does not accept requests from here: its firewall or a private endpoint is in the way"
-        + ("" if sign_in.way == "login" else ", or the key or SAS token is wrong"),
+        + other,
         "run the command inside its network (on the CycleCloud server, over the VPN), or let your address in: "
         f"az storage account network-rule add --account-name {address.account} --ip-address ADDRESS; a change takes a "
-        "minute",
+        f"minute{way_out}",
     )
 
 
@@ -285,7 +294,7 @@ _CODES: dict[str, Callable[[Address, SignIn], _Explanation]] = {
     "ResourceTypeMismatch": _hierarchical,
 }
 _STATUS: dict[int, Callable[[Address, SignIn], _Explanation]] = {401: _wrong_secret, 403: _no_role}
-"""For codes that we do not know."""
+"""For codes that we do not know, what to try."""
 
 
 def _first_line(error: AzureError) -> str:
@@ -302,7 +311,7 @@ def _reason(text: str) -> str:
     return _without_urls(inner[1] if inner else (text.splitlines() or ["no reason was given"])[0]).rstrip(".")
 
 
-_CAUSE = re.compile(r"""[A-Za-z]+(?:Error|Exception)\(['"]([^'"]+)['"]\)""")
+_CAUSE = re.compile(r"""[A-Za-z]+(?:Error|Exception)\((?:-?\d+, )?['"]([^'"]+)['"]\)""")
 _URL = re.compile(r"(?:[a-z]+://\S+|/\S*\?\S+)")
 
 

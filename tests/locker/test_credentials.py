@@ -139,7 +139,7 @@ def test_a_wrong_secret_is_not_repeated(run: Command, azurite: Azurite, containe
         run.secrets |= {WRONG, expired, "sig="}
         code, said = run.refused(*words, "--locker", container.url)
         assert code == 4
-        assert "the key or SAS token is wrong" in said or "is not accepted" in said
+        assert "is wrong or has expired" in said or "is not accepted" in said
         code, out, _ = run(*words, "--locker", container.url, "--json")
         assert (code, out) == (4, "")
 
