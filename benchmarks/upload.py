@@ -1,8 +1,8 @@
 """`cycleforge upload` beside `az storage blob upload-batch`, against one blob server on disk.
 
-Whole processes on both sides, the same names and bytes, a new container for every run, runs alternating. az reads the
-finished tree; ours packages the project first. On the loopback there is no latency, which favours the yardstick: it
-sends one file after the other.
+Whole processes on both sides, the same names and bytes, a new container for every run; medians of alternating runs. az
+reads the finished tree; ours packages the project first. On the loopback there is no latency, which favours the
+yardstick: it sends one file after the other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from urllib.parse import quote
@@ -30,7 +31,7 @@ from tests.locker.azurite import ACCOUNT, KEY, Azurite, Container, account_sas, 
 from tests.locker.proxy import proxying
 
 FILES = 200
-SMALL_ROUNDS, LARGE_ROUNDS = 7, 3
+SMALL_ROUNDS, LARGE_ROUNDS = 7, 5
 LARGE_BYTES = 200 * 2**20
 HUGE_BYTES = 2 * 2**30
 FLOOR_CONNECTIONS = 8
@@ -101,12 +102,22 @@ def _project(project: Path, name: str, sections: str) -> Path:
 
 @dataclass
 class _Times:
-    """Seconds of whole processes."""
+    """Seconds: of whole processes, and of bare requests for the floor."""
 
-    ours: list[float]
-    again: list[float]
-    az: list[float]
-    floor: list[float]
+    ours: list[float] = field(default_factory=list)
+    again: list[float] = field(default_factory=list)
+    az: list[float] = field(default_factory=list)
+    floor: list[float] = field(default_factory=list)
+
+    def extend(self, more: _Times) -> None:
+        """With those of another run."""
+        for mine, new in (
+            (self.ours, more.ours),
+            (self.again, more.again),
+            (self.az, more.az),
+            (self.floor, more.floor),
+        ):
+            mine.extend(new)
 
 
 def _beside_az(folder: Path) -> Iterator[Ratio]:
@@ -118,8 +129,8 @@ def _beside_az(folder: Path) -> Iterator[Ratio]:
     (folder / "data").mkdir()
     with Azurite(folder=folder / "data") as server:
         theirs = _Az(program, server, folder)
-        small = _alternate(server, theirs, _small(folder), SMALL_ROUNDS)
-        large = _alternate(server, theirs, _large(folder, LARGE_BYTES), LARGE_ROUNDS)
+        small = _alternate(server, theirs, _small(folder), SMALL_ROUNDS, is_small=True)
+        large = _alternate(server, theirs, _large(folder, LARGE_BYTES), LARGE_ROUNDS, is_small=False)
     floor = FILES / statistics.median(small.floor)
     print(f"      the server itself takes {floor:.0f} files/s on {FLOOR_CONNECTIONS} connections", flush=True)
     for what, times, limit in (
@@ -131,28 +142,31 @@ def _beside_az(folder: Path) -> Iterator[Ratio]:
         yield Ratio(f"upload of {what}, unchanged", statistics.median(times.again), "cold", cold, UNCHANGED_LIMIT)
 
 
-def _alternate(server: Azurite, theirs: _Az, project: Path, rounds: int) -> _Times:
-    """Small files get a round more, whose times do not count: caches of files and programs fill in it."""
-    times = _Times([], [], [], [])
+def _alternate(server: Azurite, theirs: _Az, project: Path, rounds: int, *, is_small: bool) -> _Times:
+    """Small files have a floor, and a first round that does not count: caches of files and programs fill in it."""
+    times = _Times()
     tree = _as_in_the_locker(server, project)
     contents = {str(path.relative_to(tree)): path.read_bytes() for path in tree.rglob("*") if path.is_file()}
-    is_small = len(contents) >= FILES
     for number in range(rounds + is_small):
-        ours, az_container = server.new_container("ours"), server.new_container("az")
-        row = (_ours(project, ours), _ours(project, ours), theirs.upload(tree, az_container),
-               _floor(server.new_container("floor"), contents) if is_small else 0.0)  # fmt: skip
-        for container in (ours, az_container):
+        containers = [server.new_container() for _ in range(2)]
+        runs = [partial(_ours_twice, project, containers[0]), partial(theirs.upload, tree, containers[1])]
+        if is_small:
+            runs.append(partial(_floor, server.new_container(), contents))
+        # Each side comes first as often as the other, and finds nothing of the other still on its way to the disk.
+        for run in runs if number % 2 else reversed(runs):
+            os.sync()
+            measured = run()
+            if number or not is_small:
+                times.extend(measured)
+        for container in containers:
             _demand(container, contents)
-        if number or not is_small:
-            for column, seconds in zip((times.ours, times.again, times.az, times.floor), row, strict=True):
-                column.append(seconds)
     return times
 
 
 def _as_in_the_locker(server: Azurite, project: Path) -> Path:
     """What an upload made, as files: the yardstick sends the same names and bytes."""
     container = server.new_container()
-    _ours(project, container)
+    _ours(project, container.url)
     tree = project.with_name(f"{project.name}.tree")
     for name, stored in container.blobs().items():
         path = tree / name
@@ -167,8 +181,13 @@ def _demand(container: Container, contents: Mapping[str, bytes]) -> None:
         raise RuntimeError(f"{container.name} does not hold what was uploaded: {len(found)} of {len(contents)} blobs")
 
 
-def _ours(project: Path, container: Container) -> float:
-    return _seconds(_upload(project, container.url), _environment(AZURE_STORAGE_KEY=KEY))
+def _ours_twice(project: Path, container: Container) -> _Times:
+    """Cold and unchanged."""
+    return _Times(ours=[_ours(project, container.url)], again=[_ours(project, container.url)])
+
+
+def _ours(project: Path, url: str) -> float:
+    return _seconds(_upload(project, url), _environment(AZURE_STORAGE_KEY=KEY))
 
 
 def _upload(project: Path, url: str) -> list[str]:
@@ -185,13 +204,13 @@ class _Az:
             AZURE_CORE_COLLECT_TELEMETRY="no",
         )  # fmt: skip
 
-    def upload(self, tree: Path, container: Container) -> float:
+    def upload(self, tree: Path, container: Container) -> _Times:
         words = ["storage", "blob", "upload-batch", "--source", str(tree), "--destination", container.name]
         quiet = ["--overwrite", "--no-progress", "--only-show-errors", "--output", "none"]
-        return _seconds([*self._program, *words, *quiet], self._environment)
+        return _Times(az=[_seconds([*self._program, *words, *quiet], self._environment)])
 
 
-def _floor(container: Container, contents: Mapping[str, bytes]) -> float:
+def _floor(container: Container, contents: Mapping[str, bytes]) -> _Times:
     """The same files by bare HTTP, signed beforehand: what is left is the server's own time."""
     left: SimpleQueue[tuple[str, bytes]] = SimpleQueue()
     for item in contents.items():
@@ -220,9 +239,10 @@ def _floor(container: Container, contents: Mapping[str, bytes]) -> float:
         thread.start()
     for thread in threads:
         thread.join()
+    seconds = time.perf_counter() - start
     if failed:
         raise RuntimeError(f"the blob server answered {failed[0]}")
-    return time.perf_counter() - start
+    return _Times(floor=[seconds])
 
 
 # ---------------------------------------------------------------- bytes and memory
@@ -236,18 +256,14 @@ def _unchanged_bytes(folder: Path) -> Limit:
         container = server.new_container()
         for project in projects:
             url = f"{proxy.url}/{container.name}"
-            _ours_through(project, url)
+            _ours(project, url)
             if not proxy.sent_bytes:
                 raise RuntimeError("the cold upload did not go through the proxy")
             proxy.forget()
-            _ours_through(project, url)
+            _ours(project, url)
             sent += proxy.sent_bytes
             proxy.forget()
     return Limit("body bytes that unchanged uploads send", sent, "B", 0)
-
-
-def _ours_through(project: Path, url: str) -> None:
-    _seconds(_upload(project, url), _environment(AZURE_STORAGE_KEY=KEY))
 
 
 def _memory(folder: Path) -> Limit:
