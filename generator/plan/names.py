@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from generator.model.definition import Definition
 
+BLOB_SUFFIXES = {"usgov": "blob.core.usgovcloudapi.net", "china": "blob.core.chinacloudapi.cn"}
+"""End of a blob endpoint outside the public cloud, by cloud.
+Source: https://learn.microsoft.com/azure/private-link/private-endpoint-dns"""
+
 
 def prefix(definition: Definition) -> str:
     """What the names of Azure resources begin with."""

@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from generator.cctemplate.writing import assignment
+from generator.plan.names import BLOB_SUFFIXES
 from generator.plan.types import MountPlan, Plan, SpecRef
 from generator.render.cluster_form import prefix
 from generator.render.cluster_parameters import mounts, parameters, tabs
@@ -23,10 +24,6 @@ from generator.render.templates import environment
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-
-_BLOB_SUFFIXES = {"usgov": "blob.core.usgovcloudapi.net", "china": "blob.core.chinacloudapi.cn"}
-"""End of a blob endpoint outside the public cloud. Source: https://learn.microsoft.com/azure/private-link/private-endpoint-dns"""
 
 
 def render(plan: Plan) -> Files:
@@ -50,7 +47,7 @@ def blob_attributes(plan: Plan) -> tuple[tuple[str, str], ...]:
     """
     blobs = _blobs(plan)
     named = [("cycleforge.blobfuse.mounts", " ".join(map(_blob_name, blobs)))] if blobs else []
-    return (*named, *(item for mount in blobs for item in _blob(mount, _BLOB_SUFFIXES.get(plan.cloud))))
+    return (*named, *(item for mount in blobs for item in _blob(mount, BLOB_SUFFIXES.get(plan.cloud))))
 
 
 def _blobs(plan: Plan) -> list[MountPlan]:

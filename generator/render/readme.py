@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from generator.plan.types import Plan
-from generator.render import readme_cluster, readme_connect, readme_deploy
+from generator.render import readme_cluster, readme_connect, readme_deploy, readme_upload
 from generator.render.files import Files, text
 
 FilesSummary = Mapping[PurePosixPath, int]
@@ -26,7 +26,7 @@ def render(plan: Plan, files_summary: FilesSummary) -> Files:
         readme_cluster.validate(plan),
         readme_cluster.train(plan),
         readme_cluster.update(plan),
-        readme_cluster.upload(plan),
+        readme_upload.upload(plan),
         readme_cluster.delete(plan),
         readme_cluster.troubleshooting(plan),
     )

@@ -8,25 +8,19 @@ from generator.recipes import recipe
 from generator.recipes.settings import job_settings, stage_path
 from generator.render.jobs import batch_file
 from generator.render.readme_text import (
-    SSH_TUNNEL_PORT,
     by_tunnel,
     count,
     deployment_name,
     jump_option,
+    on_server,
     paragraphs,
     q,
     scheduler_target,
-    server_target,
     shell,
     table,
 )
 
 _TERABYTE = 1e12
-
-
-def _on_server(plan: Plan, command: str) -> str:
-    port = f" -p {SSH_TUNNEL_PORT} -o HostKeyAlias={q(plan.server.vm_name)}" if by_tunnel(plan) else ""
-    return f"ssh{port} {server_target(plan)} {command}"
 
 
 def _alias(plan: Plan) -> str:
@@ -43,16 +37,16 @@ def start(plan: Plan) -> str:
         first = paragraphs(
             f"The deployment starts the cluster `{plan.slurm.cluster_name}`. Its state, and starting it again after a stop:",
             shell(
-                _on_server(plan, f"cyclecloud show_cluster {cluster}"),
-                _on_server(plan, f"cyclecloud start_cluster {cluster}"),
+                on_server(plan, f"cyclecloud show_cluster {cluster}"),
+                on_server(plan, f"cyclecloud start_cluster {cluster}"),
             ),
         )
     else:
         first = paragraphs(
             f"The deployment creates the cluster `{plan.slurm.cluster_name}` and leaves it stopped. Start it here or in the portal:",
             shell(
-                _on_server(plan, f"cyclecloud start_cluster {cluster}"),
-                _on_server(plan, f"cyclecloud show_cluster {cluster}"),
+                on_server(plan, f"cyclecloud start_cluster {cluster}"),
+                on_server(plan, f"cyclecloud show_cluster {cluster}"),
             ),
         )
     if plan.slurm.autoscale:
@@ -194,28 +188,6 @@ def update(plan: Plan) -> str:
     )
 
 
-def upload(plan: Plan) -> str:
-    """Projects into the locker by hand."""
-    if not plan.projects:
-        return ""
-    port = f"-P {SSH_TUNNEL_PORT} -o HostKeyAlias={q(plan.server.vm_name)} " if by_tunnel(plan) else ""
-    locker = q(plan.locker.locker_name)
-    return paragraphs(
-        "## Upload projects by hand",
-        "The server uploads the projects itself. While a project is being developed, upload it from a copy on the server:",
-        shell(
-            f"scp -r {port}projects {server_target(plan)}:",
-            *(
-                _on_server(
-                    plan, q(f"cd ~/projects/{project.name} && cyclecloud project upload {plan.locker.locker_name}")
-                )
-                for project in plan.projects
-            ),
-        ),
-        f"The locker is {locker}; nodes that start later use what it holds.",
-    )
-
-
 def delete(plan: Plan) -> str:
     """Terminating the cluster, deleting the group, and what remains."""
     cluster, group, name = q(plan.slurm.cluster_name), q(plan.resource_group), q(deployment_name(plan))
@@ -227,8 +199,8 @@ def delete(plan: Plan) -> str:
         "This destroys the cluster and all data in it, the home folders included. Copy away what is to stay. Terminate the cluster first and "
         "wait until the second command shows no running node:",
         shell(
-            _on_server(plan, f"cyclecloud terminate_cluster {cluster}"),
-            _on_server(plan, f"cyclecloud show_cluster {cluster}"),
+            on_server(plan, f"cyclecloud terminate_cluster {cluster}"),
+            on_server(plan, f"cyclecloud show_cluster {cluster}"),
         ),
         "Role assignments outside the resource group would stay behind without their owner: the server reads sizes and quota of the whole "
         "subscription" + outside + ". Delete them, then the resource group with everything in it:",

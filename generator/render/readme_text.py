@@ -82,3 +82,9 @@ def scheduler_target(plan: Plan) -> str:
 def count(number: int, noun: str) -> str:
     """`1 node`, `2 nodes`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def on_server(plan: Plan, command: str) -> str:
+    """A command of this machine that runs one on the server."""
+    port = f" -p {SSH_TUNNEL_PORT} -o HostKeyAlias={q(plan.server.vm_name)}" if by_tunnel(plan) else ""
+    return f"ssh{port} {server_target(plan)} {command}"

@@ -108,15 +108,6 @@ def test_every_request_fails_once(flow: Flow, kind: str) -> None:
     flow.right()
 
 
-@pytest.mark.usefixtures("small_blocks")
-def test_a_lost_answer_at_any_request_is_recognised(flow: Flow) -> None:
-    for number in range(1, flow.count() + 1):
-        flow.fresh()
-        flow.proxy.decide = at(number, LOST)
-        assert flow.run(QUICK) is None, f"at {number}"
-        flow.right()
-
-
 def test_a_server_that_is_slow(flow: Flow) -> None:
     flow.fresh()
     flow.proxy.decide = lambda request: Delay(0.2) if request.number % 3 == 0 else None
