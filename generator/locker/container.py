@@ -7,13 +7,11 @@ two uploads at a time cannot mix unseen; a write whose answer was lost and that 
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import requests
 from azure.core import MatchConditions
 from azure.core.exceptions import (
     HttpResponseError,
@@ -21,16 +19,14 @@ from azure.core.exceptions import (
     ResourceModifiedError,
     ResourceNotFoundError,
 )
-from azure.core.pipeline.transport import RequestsTransport
 from azure.storage.blob import BlobBlock, BlobClient, ContainerClient, ContentSettings
-from requests.adapters import HTTPAdapter
-from requests.utils import get_environ_proxies
 
 from generator.locker.address import Address
 from generator.locker.credentials import SignIn
 from generator.locker.layout import Listing, Stored
 from generator.locker.refusals import Refused, error_code, explained
 from generator.locker.retries import BoundedRetries, Limits
+from generator.locker.transport import transport
 
 CONNECTIONS = 16
 NEW = ""
@@ -64,7 +60,8 @@ class Container:
         limits = limits or Limits()
         self._client = ContainerClient(
             address.account_url, address.container, credential=sign_in.value,
-            retry_policy=BoundedRetries(limits, self.stop), transport=_transport(address, limits),
+            retry_policy=BoundedRetries(limits, self.stop),
+            transport=transport(address.account_url, limits, CONNECTIONS),
         )  # fmt: skip
 
     def listing(self, prefix: str) -> Listing:
@@ -189,24 +186,6 @@ class Container:
         if found.size == size_bytes and found.content_settings.content_md5 == bytearray(md5):
             return True
         raise Conflict(f"{name} has been written by somebody else", _AGAIN) from error
-
-
-def _transport(address: Address, limits: Limits) -> RequestsTransport:
-    """The SDK's own, with as many connections kept open as there are threads; it would keep ten.
-
-    Proxies and CA files are those of the environment; looked up for each request, they would cost a third of it.
-    """
-    session = requests.Session()
-    session.trust_env = False
-    session.proxies.update(get_environ_proxies(address.account_url))
-    adapter = HTTPAdapter(pool_maxsize=CONNECTIONS)
-    session.mount("https://", adapter)
-    session.mount("http://", adapter)
-    authorities = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
-    return RequestsTransport(
-        session=session, session_owner=False, connection_timeout=limits.connect_s, read_timeout=limits.silence_s,
-        connection_verify=authorities or True,
-    )  # fmt: skip
 
 
 _AGAIN = "another upload of the project may be running: wait until it has ended, then run the command again"
