@@ -6,7 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from generator.cli import common
 from generator.cli.packages import add_locker, needed_address, opened, plan_of, short, size_text, targets
@@ -15,6 +15,7 @@ from generator.errors import OK, CannotRead, ProblemsFound
 if TYPE_CHECKING:
     from generator.locker.compare import Wanted
     from generator.locker.container import Container
+    from generator.locker.layout import Version
     from generator.locker.prune import Prune
     from generator.plan.types import Plan
 
@@ -126,7 +127,7 @@ def _verify_text(row: dict[str, object], wanted: Wanted) -> str:
         return f"{title}: as here, {row['files']} files"
     words = {"missing": "missing", "changed": "differs", "foreign": "does not belong there"}
     lines = [
-        f"  {words[kind]}: {name.removeprefix(wanted.prefix)}"
+        f"  {words[kind]}: {_shown(name.removeprefix(wanted.prefix))}"
         for kind in words
         for name in row[kind]  # type: ignore[attr-defined]
     ]
@@ -157,7 +158,7 @@ def _ls(args: Namespace) -> int:
     missing = [
         f"{project}:{version}" if version else project for project, version in asked
         if not any(each.project == project and version in (None, each.version) for each in versions)
-        and project not in blobs
+        and (version or project not in blobs)
     ]  # fmt: skip
     if missing:
         raise CannotRead(f"{container.address} has no {', '.join(missing)}", "cycleforge locker ls")
@@ -172,18 +173,18 @@ def _ls(args: Namespace) -> int:
         })  # fmt: skip
     elif any(version for _, version in asked):
         names = [(name, each.files[name].size_bytes) for each in versions for name in each.files]
-        common.emit(common.columns([(size, name) for name, size in names]))
+        common.emit(common.columns([(size, _shown(name)) for name, size in names]))
     elif not versions and not blobs:
         common.emit(f"{container.address} holds no project")
     else:
         rows: list[tuple[object, ...]] = [("PROJECT", "VERSION", "FILES", "SIZE", "STATE")]
         rows += [
-            (each.project, each.version, len(each.files), size_text(each.size_bytes),
+            (_shown(each.project), _shown(each.version), len(each.files), size_text(each.size_bytes),
              "visible" if each.is_complete else "no manifest")
             for each in versions
         ]  # fmt: skip
         rows += [
-            (project, "blobs", len(files), size_text(sum(file.size_bytes for file in files.values())), "")
+            (_shown(project), "blobs", len(files), size_text(sum(file.size_bytes for file in files.values())), "")
             for project, files in blobs.items()
         ]
         common.emit(common.columns(rows))
@@ -241,7 +242,7 @@ def _prune(args: Namespace) -> int:
     if args.keep < 0:
         raise CannotRead("--keep counts versions", "give 0 or more")
     words = args.names or [str(path) for path in common.all_definitions()]
-    used = {reference for word in words for reference in _references(plan_of(word)[0])}
+    used = {reference for word in words for reference in _references(*plan_of(word))}
     projects = {project for project, _ in used}
     container = opened(needed_address(args), args)
     plan = plan_prune(container, projects, used, args.keep)
@@ -269,21 +270,36 @@ def _prune(args: Namespace) -> int:
     return OK
 
 
-def _references(plan: Plan) -> set[tuple[str, str]]:
-    """Everything that a node of the cluster would ask the locker for, and what travels with the deployment."""
+def _references(plan: Plan, definition: common.Definition) -> set[tuple[str, str]]:
+    """What a node of the cluster would ask the locker for, what travels with the deployment, and what is only named."""
     slurm = plan.slurm
     refs = [*slurm.scheduler.specs, *(slurm.login.specs if slurm.login is not None else ())]
     refs += [spec for array in slurm.node_arrays for spec in array.specs]
     specs = {(spec.project, spec.version) for spec in refs}
-    return specs | {(project.name, project.version) for project in plan.projects}
+    named = {(entry["name"], entry["version"]) for entry in _named(definition.checked.source.data)}
+    return specs | named | {(project.name, project.version) for project in plan.projects}
+
+
+def _named(data: Any) -> list[dict[str, str]]:
+    """The projects of a definition that lie in the locker, also where no role runs them yet."""
+    return [entry for entry in data.get("projects") or () if entry.get("version")]
 
 
 def _prune_lines(plan: Prune) -> list[str]:
     if not plan.versions and not plan.blobs:
         return ["nothing to remove"]
-    lines = [f"remove  {each.project} {each.version}, {size_text(each.size_bytes)}" for each in plan.versions]
-    lines += [f"remove  {name}, {size_text(blob.size_bytes)}" for name, blob in plan.blobs.items()]
-    return lines + [f"keep    {each.project} {each.version}: {reason}" for each, reason in plan.kept]
+    lines = [f"remove  {_title(each)}, {size_text(each.size_bytes)}" for each in plan.versions]
+    lines += [f"remove  {_shown(name)}, {size_text(blob.size_bytes)}" for name, blob in plan.blobs.items()]
+    return lines + [f"keep    {_title(each)}: {reason}" for each, reason in plan.kept]
+
+
+def _title(version: Version) -> str:
+    return _shown(f"{version.project} {version.version}")
+
+
+def _shown(name: str) -> str:
+    """A name in the locker as a terminal may see it: anybody may have chosen it."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in name)
 
 
 def _ask(question: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
@@ -53,6 +54,8 @@ def opened(address: Address, args: Namespace) -> Container:
     from generator.locker.container import Container
     from generator.locker.credentials import sign_in
 
+    # What the SDK warns about, our problems say; without a handler it would go to standard error.
+    logging.getLogger("azure").setLevel(logging.CRITICAL + 1)
     return Container(address, sign_in(address, os.environ, args.auth))
 
 
@@ -135,21 +138,21 @@ def _meant(word: str) -> tuple[list[Package], Plan | None]:
 def _of_definition(word: str) -> tuple[list[Package], Plan]:
     from generator.projects.package import package_folder
 
-    definition = plan_of(word)
-    plan, folder = definition
+    plan, definition = plan_of(word)
+    folder = definition.folder
     packages = _shipped([project.name for project in plan.projects if not project.is_local])
     packages += [package_folder(folder / project.source) for project in plan.projects if project.is_local]
     return packages, plan
 
 
-def plan_of(word: str) -> tuple[Plan, Path]:
-    """The plan of a definition and the folder where it lies; its problems are printed, and errors raise."""
+def plan_of(word: str) -> tuple[Plan, common.Definition]:
+    """The plan of a definition, and the definition; its problems are printed, and errors raise."""
     (definition,) = common.read_definitions([word])
     plan = definition.checked.plan
     if plan is None:
         common.print_problems([definition], Namespace(no_color=False))
         raise ProblemsFound(f"{definition.filename} has errors, so nothing was done", f"cycleforge validate {word}")
-    return plan, definition.folder
+    return plan, definition
 
 
 def _shipped(names: Sequence[str]) -> list[Package]:

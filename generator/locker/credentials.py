@@ -6,7 +6,6 @@ Source: https://learn.microsoft.com/azure/storage/blobs/authorize-data-operation
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -140,8 +139,6 @@ def _sas(value: str, variable: str) -> AzureSasCredential:
 
 
 def _login() -> SignIn:
-    # Its warnings would repeat what the problem says.
-    logging.getLogger("azure.identity").setLevel(logging.CRITICAL)
     from azure.core.exceptions import AzureError
     from azure.identity import DefaultAzureCredential
 

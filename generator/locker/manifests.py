@@ -10,5 +10,5 @@ def listed_blobs(content: bytes) -> dict[str, str] | None:
     try:
         blobs = json.loads(content)["blobs"]
         return {str(blob["path"]): str(blob["checksum"]).lower() for blob in blobs}
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -57,19 +57,24 @@ def plan_prune(
 
 
 def prune(container: Container, plan: Prune) -> None:
-    """Do it. Of each version the manifest goes first, so that a node finds no version instead of half of one."""
-    for version in plan.versions:
-        if version.is_complete:
-            container.delete(version.manifest, version.files[version.manifest].etag)
-        rest = {name: stored for name, stored in version.files.items() if name != version.manifest}
-        _delete_all(container, rest)
+    """Do it. The manifests go first, so that a node finds no version instead of half of one.
+
+    The blobs go before the other files: as long as a file of a version is left, the next run knows that there is more.
+    """
+    manifests = {v.manifest: v.files[v.manifest] for v in plan.versions if v.is_complete}
+    _delete_all(container, manifests)
     _delete_all(container, plan.blobs)
+    files = {name: stored for version in plan.versions for name, stored in version.files.items()}
+    _delete_all(container, {name: stored for name, stored in files.items() if name not in manifests})
 
 
 def order(version: str) -> tuple[tuple[int, int, str], ...]:
-    """A key that puts 1.10.0 after 1.9.0; words sort before numbers, so a test version comes before its release."""
-    parts = ((1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.split(r"[._-]", version))
+    """A key that puts 1.10.0 after 1.9.0; words sort before numbers, so 1.0.0-rc10 comes after rc9, before 1.0.0."""
+    parts = ((1, int(digits), "") if digits else (0, 0, word) for digits, word in _PARTS.findall(version))
     return (*parts, (1, -1, ""))
+
+
+_PARTS = re.compile(r"([0-9]+)|([^0-9._-]+)")
 
 
 def _delete_all(container: Container, blobs: Mapping[str, Stored]) -> None:

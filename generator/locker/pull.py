@@ -6,11 +6,12 @@ appears complete or not at all; what lies there already is never overwritten.
 
 from __future__ import annotations
 
+import filecmp
 import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -38,7 +39,7 @@ class Damaged(ProblemsFound):
 def pull(container: Container, project: str, version: str, into: Path) -> Pulled:
     """Fetch a version with its project blobs; raises CannotRead, CannotWrite, Damaged, Refused."""
     prefix = version_prefix(project, version)
-    listing = container.listing(prefix)
+    listing = {name: stored for name, stored in container.listing(prefix).items() if not stored.is_folder}
     if prefix + MANIFEST not in listing:
         what = "its manifest is missing, so its upload has not ended" if listing else "it is not there"
         raise CannotRead(f"{container.address} has no {project} {version}: {what}", "cycleforge locker ls")
@@ -46,6 +47,7 @@ def pull(container: Container, project: str, version: str, into: Path) -> Pulled
     if os.path.lexists(target):
         raise CannotWrite(f"{target} exists and is left alone", "remove it, or choose another --into")
     paths = {name: _path(name, prefix) for name in listing}
+    _no_file_is_a_folder(paths.values())
     blobs = _wanted_blobs(container, project, container.read(prefix + MANIFEST))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +76,7 @@ def _wanted_blobs(container: Container, project: str, manifest: bytes) -> dict[s
         return {}
     prefix = blobs_prefix(project)
     listing: Listing = container.listing(prefix)
-    wanted = {}
+    wanted: dict[str, tuple[PurePosixPath, Stored]] = {}
     for path, checksum in listed.items():
         stored = listing.get(prefix + path)
         if stored is None:
@@ -85,6 +87,7 @@ def _wanted_blobs(container: Container, project: str, manifest: bytes) -> dict[s
             raise Damaged(f"the manifest of {project} has no checksum for {path}", "upload it again") from None
         known = Stored(stored.size_bytes, md5, stored.etag, stored.modified)
         wanted[prefix + path] = (_path(prefix + path, prefix), known)
+    _no_file_is_a_folder(path for path, _ in wanted.values())
     return wanted
 
 
@@ -98,6 +101,8 @@ def _download(container: Container, name: str, path: Path, stored: Stored) -> No
     checksum, size_bytes, first = hashlib.md5(usedforsecurity=False), 0, b""
     with path.open("xb") as stream:
         for piece in container.stream(name):
+            if container.stop.is_set():
+                return  # another file has failed, or a person has given up
             first = first or piece[:2]
             checksum.update(piece)
             size_bytes += len(piece)
@@ -112,12 +117,21 @@ def _place_blobs(source: Path, target: Path, paths: list[PurePosixPath]) -> tupl
     """Project blobs to their place, each in one rename; another content that is there stays, and is a problem."""
     for path in paths:
         there = target / path
-        if there.is_file() and there.read_bytes() != (source / path).read_bytes():
+        if there.is_file() and not filecmp.cmp(there, source / path, shallow=False):
             raise CannotWrite(f"{there} has another content and is left alone", "choose another --into")
     for path in paths:
         (target / path).parent.mkdir(parents=True, exist_ok=True)
         (source / path).replace(target / path)
     return tuple(target / path for path in paths)
+
+
+def _no_file_is_a_folder(paths: Iterable[PurePosixPath]) -> None:
+    files = set(paths)
+    for path in sorted(files):
+        if not files.isdisjoint(path.parents):
+            raise Damaged(
+                f"the locker holds {path} below a file of the same name as its folder", "upload the project again"
+            )
 
 
 def _path(name: str, prefix: str) -> PurePosixPath:

@@ -77,8 +77,8 @@ def error_code(error: HttpResponseError) -> str:
 def _answered(status: int, code: str, error: HttpResponseError, address: Address, sign_in: SignIn) -> Refused:
     explain = _CODES.get(code)
     if explain is not None:
-        message, hint = explain(address, sign_in)
-        return Refused(f"{message} ({code})", hint, code)
+        message, way_out = explain(address, sign_in)
+        return Refused(f"{message} ({code})", way_out, code)
     if not code and not (status >= 500 or status == _TOO_MANY_REQUESTS):
         # Azure gives a code with every refusal.
         return _not_azure(status, address)
@@ -216,6 +216,13 @@ def _leased(address: Address, sign_in: SignIn) -> _Explanation:
     )
 
 
+def _changed_meanwhile(address: Address, sign_in: SignIn) -> _Explanation:
+    return (
+        f"{address}: somebody else changes it at the same time",
+        "wait until the other upload or prune has ended, then run the command again",
+    )
+
+
 def _immutable(address: Address, sign_in: SignIn) -> _Explanation:
     return (
         f"{address}: an immutability policy of the container forbids the change",
@@ -281,6 +288,8 @@ _CODES: dict[str, Callable[[Address, SignIn], _Explanation]] = {
     "ContainerDisabled": _disabled,
     "AccountIsDisabled": _disabled,
     "AccountBeingCreated": _being_created,
+    "BlobNotFound": _changed_meanwhile,
+    "ConditionNotMet": _changed_meanwhile,
     "LeaseIdMissing": _leased,
     "BlobImmutableDueToPolicy": _immutable,
     "BlobImmutableDueToLegalHold": _immutable,

@@ -53,6 +53,7 @@ ANSWERS = [
     Answer(403, "UnauthorizedBlobOverwrite", "This request is not authorized to perform blob overwrites."),
     Answer(403, "KeyVaultEncryptionKeyNotFound", "The key vault key is not found to unwrap the encryption key."),
     Answer(403, "KeyVaultAccessTokenCannotBeAcquired", "Failed to acquire an access token for the key vault."),
+    Answer(404, "BlobNotFound", "The specified blob does not exist."),
     Answer(404, "ResourceNotFound", "The specified resource does not exist."),
     Answer(409, "AccountBeingCreated", "The specified account is in the process of being created."),
     Answer(409, "BlobArchived", "This operation is not permitted on an archived blob."),
@@ -63,6 +64,7 @@ ANSWERS = [
     Answer(409, "EndpointUnsupportedAccountFeatures", "This endpoint does not support these account features."),
     Answer(409, "BlobApiNotYetSupportedForHierarchicalNamespaceAccounts", "Blob API is not yet supported …"),
     Answer(409, "ResourceTypeMismatch", "The specified resource type does not match the existing resource."),
+    Answer(412, "ConditionNotMet", "The condition specified using HTTP conditional header(s) is not met."),
     # What is not known, or not Azure's.
     Answer(400, "NewCodeOfTomorrow", "One of the request inputs is not valid."),
     Answer(401, "NewCodeOfTomorrow", "Not you."),
@@ -193,7 +195,9 @@ def test_a_hierarchical_namespace(run: Command, proxy: Proxy, container: Contain
     assert bool(names) == (when == "by what appears")
 
 
-def test_a_page_where_a_listing_should_be(run: Command, proxy: Proxy, container: Container) -> None:
+def test_a_page_where_a_listing_should_be(
+    run: Command, proxy: Proxy, container: Container, caplog: pytest.LogCaptureFixture
+) -> None:
     run.sign_in("sas", container.sas())
     for content_type in ("text/html", "application/xml"):
         proxy.decide = on("List Blobs", Rewrite({"content-type": content_type}, lambda _: b"<html><p>Sign in</html>"))
@@ -201,6 +205,9 @@ def test_a_page_where_a_listing_should_be(run: Command, proxy: Proxy, container:
         assert code == 4
         assert "is none of Azure's blob service" in said
         assert "hint: look at the address" in said
+    proxy.decide = always(Page(500, "", "", {"Content-Type": "text/html"}))
+    assert run.refused("locker", "ls", "--locker", f"{proxy.url}/{container.name}")[0] == 4
+    assert not caplog.records, "the SDK's warnings would be printed"
 
 
 # ---------------------------------------------------------------- nobody there
