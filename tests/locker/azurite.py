@@ -110,8 +110,7 @@ class Azurite:
 
     def kill(self) -> None:
         """End it as a crash would. It writes its index every few seconds, so what it has said it stored just before is
-        lost, which Azure's does not do: for a server that breaks off and keeps its word, `Proxy.close`, `restart`,
-        `Proxy.open`."""
+        lost, which Azure's does not do: `Proxy.restart_server` is a crash of a server that keeps its word."""
         self._end(signal.SIGKILL)
 
     def restart(self) -> None:
@@ -155,9 +154,10 @@ class Azurite:
         return ";".join(f"{name}={value}" for name, value in (fields | {"BlobEndpoint": url or self.url}).items())
 
     def service(self) -> BlobServiceClient:
-        """Microsoft's client, with the key, past any proxy."""
+        """Microsoft's client, with the key, past any proxy; a test is told at once when the server does not answer."""
         verify = str(self.certificate.certificate) if self.certificate else True
-        return BlobServiceClient(self.url, {"account_name": ACCOUNT, "account_key": KEY}, connection_verify=verify)
+        key = {"account_name": ACCOUNT, "account_key": KEY}
+        return BlobServiceClient(self.url, key, connection_verify=verify, retry_total=0)
 
     def new_container(self, prefix: str = "locker") -> Container:
         """A container of its own for one test."""

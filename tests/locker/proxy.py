@@ -42,11 +42,11 @@ class Proxy:
         """What an observer raised, or the proxy itself; `proxying` raises the first one at its end."""
         self.port = 0
         self._one = threading.Lock()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._stop = threading.Event()
         self._listener: Socket | None = None
         self._connections: dict[threading.Thread, Socket] = {}
-        self._accepting: threading.Thread | None = None
+        self._accepting: list[threading.Thread] = []
 
     # ------------------------------------------------------------ for the test
 
@@ -78,31 +78,36 @@ class Proxy:
         listener.listen(128)
         self.port = listener.getsockname()[1]
         self._listener = listener
-        self._accepting = threading.Thread(target=self._accept, args=(listener,))
-        self._accepting.start()
+        thread = threading.Thread(target=self._accept, args=(listener,))
+        self._accepting.append(thread)
+        thread.start()
 
     def close(self) -> None:
-        """Refuse connections, and end those there are."""
-        listener, self._listener = self._listener, None
+        """Refuse connections, and end those there are. `decide` and `observe` may call it."""
+        with self._lock:
+            listener, self._listener = self._listener, None
+            connections = list(self._connections.values())
         if listener is None:
             return
         with suppress(OSError):  # wakes the thread that accepts
             listener.shutdown(socket.SHUT_RDWR)
         listener.close()
-        if self._accepting:
-            self._accepting.join()
-        with self._lock:
-            open_now = dict(self._connections)
-        for thread, connection in open_now.items():
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-            if thread is not threading.current_thread():
-                thread.join()
+        for connection in connections:
+            _wake(connection)
+
+    def restart_server(self) -> None:
+        """A crash of a server that keeps its word: no answer comes through any more, and what was stored is there
+        afterwards. `decide` and `observe` may call it."""
+        self.close()
+        self.server.restart()
+        self.open()
 
     def end(self) -> None:
         """Close, and let no answer wait any longer."""
         self._stop.set()
         self.close()
+        for thread in (*self._accepting, *list(self._connections)):
+            thread.join()
 
     # ------------------------------------------------------------ connections
 
@@ -115,6 +120,8 @@ class Proxy:
             thread = threading.Thread(target=self._serve, args=(connection,))
             with self._lock:
                 self._connections[thread] = connection
+                if self._listener is not listener:  # closed in between
+                    _wake(connection)
             thread.start()
 
     def _serve(self, connection: Socket) -> None:
@@ -283,6 +290,12 @@ class _Answered:
             if fault.reset:  # a reset overtakes what was sent; let the client see that half
                 time.sleep(0.02)
         return _cut(client, fault)
+
+
+def _wake(connection: Socket) -> None:
+    """End it for the thread that serves it and for the client."""
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _counting(pieces: Iterator[Piece], request: Request) -> Iterator[Piece]:

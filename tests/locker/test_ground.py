@@ -415,6 +415,42 @@ def test_a_server_that_goes_breaks_the_connection(tmp_path: Path) -> None:
         assert container.names() == {"x", "y"}
 
 
+@pytest.mark.parametrize("hook", ["decide", "observe"])
+def test_a_server_crashes_in_the_middle_and_keeps_its_word(tmp_path: Path, hook: str) -> None:
+    if reason := missing_azurite():
+        pytest.skip(reason)
+    with Azurite(folder=tmp_path) as server, proxying(server) as proxy:
+        container = server.new_container()
+        is_back = threading.Event()
+
+        def crash(request: Request) -> None:
+            if request.number == 5:
+                proxy.restart_server()
+                is_back.set()
+
+        setattr(proxy, hook, crash)
+        stored, lost = set(), 0
+
+        def upload(name: str) -> None:
+            nonlocal lost
+            try:
+                through(proxy, container).upload_blob(name, CONTENT)
+                stored.add(name)
+            except (ServiceRequestError, ServiceResponseError):
+                lost += 1
+
+        threads = [threading.Thread(target=upload, args=(str(number),)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert is_back.wait(30)
+        assert lost >= 1
+        assert len(stored) + lost == 8
+        assert stored <= container.names()
+        through(proxy, container).upload_blob("afterwards", CONTENT)
+
+
 # ---------------------------------------------------------------- an observer
 
 
