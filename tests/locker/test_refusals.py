@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -203,8 +204,8 @@ def test_a_page_where_a_listing_should_be(
         proxy.decide = on("List Blobs", Rewrite({"content-type": content_type}, lambda _: b"<html><p>Sign in</html>"))
         code, said = run.refused("locker", "ls", "--locker", f"{proxy.url}/{container.name}")
         assert code == 4
-        assert "is none of Azure's blob service" in said
-        assert "hint: look at the address" in said
+        assert "blob service" in said
+        assert re.search("hint: .*address.*proxy.*page", said)
     proxy.decide = always(Page(500, "", "", {"Content-Type": "text/html"}))
     assert run.refused("locker", "ls", "--locker", f"{proxy.url}/{container.name}")[0] == 4
     assert not caplog.records, "the SDK's warnings would be printed"
