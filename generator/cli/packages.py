@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from generator import assets
 from generator.cli import common
 from generator.errors import CannotRead, ProblemsFound
 from generator.problems import suggestion
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from generator.locker.address import Address
     from generator.locker.container import Container
     from generator.plan.types import Plan
+    from generator.projects.find import Located
     from generator.projects.package import Package
 
 _HOW = (
@@ -71,8 +71,7 @@ def targets(args: Namespace, words: Sequence[str]) -> list[Target]:
         packages, plan = _meant(word)
         address = chosen or _of_plan(plan) or _of_environment()
         if address is None:
-            name = plan.name if plan is not None else "DEPLOYMENT"
-            raise CannotRead(f"'{word}': no locker is named", _HOW.format(name=name))
+            raise CannotRead(f"'{word}': no locker is named", _HOW.format(name=_deployment(plan)))
         target = found.setdefault(address, Target(address))
         for package in packages:
             _add(target, package)
@@ -103,11 +102,19 @@ def _of_environment() -> Address | None:
 
 
 def _of_plan(plan: Plan | None) -> Address | None:
-    from generator.locker.address import of_account
+    from generator.locker.address import parse
+    from generator.plan.names import BLOB_SUFFIXES
 
     if plan is None or plan.locker.account_name is None:
         return None
-    return of_account(plan.locker.account_name, plan.locker.container)
+    suffix = BLOB_SUFFIXES.get(plan.cloud, "blob.core.windows.net")
+    return parse(f"https://{plan.locker.account_name}.{suffix}/{plan.locker.container}")
+
+
+def _deployment(plan: Plan | None) -> str:
+    from generator.render.readme_text import deployment_name
+
+    return "DEPLOYMENT" if plan is None else deployment_name(plan)
 
 
 def _all_words() -> list[str]:
@@ -117,32 +124,33 @@ def _all_words() -> list[str]:
 
 
 def _meant(word: str) -> tuple[list[Package], Plan | None]:
-    from generator.projects.package import SHIPPED, package_folder
+    from generator.projects.find import SHIPPED, find_project
 
-    path = Path(word)
-    if word in SHIPPED:
-        return _shipped([word]), None
-    if (path / "project.ini").is_file():
-        if path.resolve().parent == assets.folder("projects").resolve():
-            return _shipped([path.resolve().name]), None
-        return [package_folder(path)], None
-    if path.is_dir():
-        raise CannotRead(f"{word} is a folder without project.ini", "name a project folder or a definition")
     try:
-        found = common.find_definition(word)
+        found = find_project(word)
+    except CannotRead:
+        if Path(word).is_dir():
+            raise
+    else:
+        return [_package(found)], None
+    try:
+        definition = common.find_definition(word)
     except CannotRead as error:
         raise CannotRead(error.message, suggestion(word, SHIPPED) or error.hint) from None
-    return _of_definition("-" if found is None else str(found))
+    return _of_definition("-" if definition is None else str(definition))
 
 
 def _of_definition(word: str) -> tuple[list[Package], Plan]:
-    from generator.projects.package import package_folder
+    from generator.projects.find import Located, find_project
 
     plan, definition = plan_of(word)
-    folder = definition.folder
-    packages = _shipped([project.name for project in plan.projects if not project.is_local])
-    packages += [package_folder(folder / project.source) for project in plan.projects if project.is_local]
-    return packages, plan
+    places = [
+        Located(definition.folder / project.source, is_shipped=False)
+        if project.is_local
+        else find_project(project.name)
+        for project in plan.projects
+    ]
+    return [_package(place) for place in places], plan
 
 
 def plan_of(word: str) -> tuple[Plan, common.Definition]:
@@ -155,14 +163,15 @@ def plan_of(word: str) -> tuple[Plan, common.Definition]:
     return plan, definition
 
 
-def _shipped(names: Sequence[str]) -> list[Package]:
-    from generator.blobs import store_of
+def _package(found: Located) -> Package:
+    """The package; a shipped project must be as its version was released."""
+    from generator.projects.find import package_of
     from generator.projects.lock import shipped_problems
-    from generator.projects.package import package_shipped
 
-    for problem in shipped_problems(names):
-        raise ProblemsFound(problem.message, problem.fix)
-    return [package_shipped(name, store_of(os.environ)) for name in names]
+    if found.is_shipped:
+        for problem in shipped_problems([found.folder.resolve().name]):
+            raise ProblemsFound(problem.message, problem.fix)
+    return package_of(found)
 
 
 def _add(target: Target, package: Package) -> None:
@@ -179,11 +188,6 @@ def _add(target: Target, package: Package) -> None:
             )
         return
     target.packages.append(package)
-
-
-def as_title(package: Package) -> str:
-    """Name and version."""
-    return f"{package.project.name} {package.project.version}"
 
 
 def short(names: Sequence[str], shown: int = 10) -> list[str]:

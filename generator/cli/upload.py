@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from generator.cli import common
-from generator.cli.packages import add_locker, as_title, opened, short, size_text, targets
+from generator.cli.packages import add_locker, opened, short, size_text, targets
 from generator.cli.progress import Progress
 from generator.errors import INTERRUPTED, OK, CycleForgeError, ProblemsFound
+from generator.projects.find import SHIPPED
 
 if TYPE_CHECKING:
     from generator.locker.container import Container
@@ -125,13 +126,19 @@ def _refusal(refused: list[Look]) -> ProblemsFound:
     for found in refused:
         lines = "".join(f"\n  {line}" for line in short(found.reasons))
         texts.append(f"the locker has another content under {_title(found)}; nothing was sent{lines}")
-    first = refused[0].wanted.project
-    return ProblemsFound(
-        "\n".join(texts),
-        f"a version never changes, because nodes remember what has run by its name: cycleforge project bump "
-        f"{first.folder if first.folder.name != first.name else first.name} makes the next one; --force replaces the "
-        "content, and nodes that run already keep the old one",
-    )
+    if all(found.reasons == ("differs: manifest.json",) for found in refused):
+        hint = (
+            "only its list of project blobs differs: this machine has others than the one that uploaded it; "
+            "`cycleforge blobs status` shows them, `cycleforge blobs fetch` gets them, --force replaces the list"
+        )
+    else:
+        first = refused[0].wanted.project
+        word = first.name if first.name in SHIPPED else first.folder
+        hint = (
+            f"a version never changes, because nodes remember what has run by its name: cycleforge project bump {word} "
+            "makes the next one; --force replaces the content, and nodes that run already keep the old one"
+        )
+    return ProblemsFound("\n".join(texts), hint)
 
 
 # ---------------------------------------------------------------- texts
@@ -179,6 +186,3 @@ def _as_json(row: _Row, *, dry_run: bool) -> dict[str, object]:
         "sent_bytes": row.done.sent_bytes if row.done else 0,
         "deleted": list(row.done.deleted) if row.done else [],
     }
-
-
-__all__ = ["DESCRIPTION", "add_arguments", "as_title", "run"]

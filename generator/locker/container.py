@@ -19,12 +19,12 @@ from azure.core.exceptions import (
     ResourceModifiedError,
     ResourceNotFoundError,
 )
-from azure.storage.blob import BlobBlock, BlobClient, ContainerClient, ContentSettings
+from azure.storage.blob import BlobBlock, BlobClient, BlobProperties, ContainerClient, ContentSettings
 
 from generator.locker.address import Address
 from generator.locker.credentials import SignIn
 from generator.locker.layout import Listing, Stored
-from generator.locker.refusals import Refused, error_code, explained
+from generator.locker.refusals import Refused, error_code, explained, not_azure
 from generator.locker.retries import BoundedRetries, Limits
 from generator.locker.transport import transport
 
@@ -68,16 +68,10 @@ class Container:
         """All blobs below a prefix, by name in the order of the service."""
         with explained(self.address, self._sign_in):
             blobs = self._client.list_blobs(prefix, include=["metadata"], retry_total=_FIRST_TRIES)
-            return {
-                blob.name: Stored(
-                    blob.size,
-                    bytes(md5) if (md5 := blob.content_settings.content_md5) else None,
-                    str(blob.etag),
-                    blob.last_modified,
-                    (blob.metadata or {}).get("hdi_isfolder") == "true",
-                )
-                for blob in blobs
-            }
+            try:
+                return {blob.name: _stored(blob) for blob in blobs}
+            except AttributeError as error:  # what the SDK makes of another document than a listing
+                raise not_azure(200, self.address) from error
 
     def is_hierarchical(self) -> bool | None:
         """Whether the account has a hierarchical namespace; None when we may not know."""
@@ -186,6 +180,12 @@ class Container:
         if found.size == size_bytes and found.content_settings.content_md5 == bytearray(md5):
             return True
         raise Conflict(f"{name} has been written by somebody else", _AGAIN) from error
+
+
+def _stored(blob: BlobProperties) -> Stored:
+    md5 = blob.content_settings.content_md5
+    is_folder = (blob.metadata or {}).get("hdi_isfolder") == "true"
+    return Stored(blob.size, bytes(md5) if md5 else None, str(blob.etag), blob.last_modified, is_folder)
 
 
 _AGAIN = "another upload of the project may be running: wait until it has ended, then run the command again"

@@ -50,7 +50,7 @@ def explained(address: Address, sign_in: SignIn) -> Iterator[None]:
     except AzureError as error:
         raise refused(error, address, sign_in) from error
     except DeserializationError as error:
-        raise _not_azure(200, address) from error
+        raise not_azure(200, address) from error
     except OSError as error:  # before anything is sent: the SDK passes on what requests makes of a bad setting
         raise _unreachable(error, address) from error
 
@@ -81,7 +81,7 @@ def _answered(status: int, code: str, error: HttpResponseError, address: Address
         return Refused(f"{message} ({code})", way_out, code)
     if not code and not (status >= 500 or status == _TOO_MANY_REQUESTS):
         # Azure gives a code with every refusal.
-        return _not_azure(status, address)
+        return not_azure(status, address)
     said = f"{address} answered {status}" + (f": {_first_line(error)} ({code})" if code else "")
     hint = _STATUS[status](address, sign_in)[1] if status in _STATUS else None
     if status >= 500 or status == _TOO_MANY_REQUESTS:
@@ -89,7 +89,8 @@ def _answered(status: int, code: str, error: HttpResponseError, address: Address
     return Refused(said, hint, code)
 
 
-def _not_azure(status: int, address: Address) -> Refused:
+def not_azure(status: int, address: Address) -> Refused:
+    """Something else than Azure has answered."""
     return Refused(
         f"{address}: the answer {status} is none of Azure's blob service",
         "look at the address, and at what stands between: a proxy (HTTPS_PROXY) or a sign-in page of the network",
