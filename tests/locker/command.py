@@ -10,14 +10,17 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
+from azure.storage.blob import BlobBlock, ContentSettings
 
 from generator.cli import main
 from generator.locker import container as container_module
-from tests.locker.azurite import KEY
-from tests.locker.ground import QUICK
+from tests.locker.azurite import KEY, Container
+from tests.locker.ground import QUICK, contents, project
 
 _OURS = ("AZURE_", "IDENTITY_", "MSI_", "IMDS_", "CYCLEFORGE_LOCKER", "CYCLEFORGE_DEBUG")
 _NETWORK = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+BLOBS_OF = {"tool/bin": b"\x7fELF blob", "plain.txt": b"text\n"}
+"""Project blobs of `site`."""
 CLOSED = "http://127.0.0.1:1/"
 """Nobody listens there, and nobody without root could."""
 
@@ -85,3 +88,40 @@ def commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     monkeypatch.setattr(container_module, "Limits", lambda: QUICK)
     monkeypatch.chdir(folder / "here")
     yield Command(monkeypatch, capsys, folder)
+
+
+def in_locker(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path, container: Container
+) -> Iterator[Command]:
+    """The same, signed in, and the locker is named."""
+    for command in commands(monkeypatch, capsys, folder):
+        command.environment(AZURE_STORAGE_KEY=KEY, CYCLEFORGE_LOCKER=container.url)
+        monkeypatch.setenv("CYCLECLOUD_SSH_PUBLIC_KEY", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + 43 * "I" + " a")
+        yield command
+
+
+# ---------------------------------------------------------------- what lies in a locker
+
+
+def site(run: Command, container: Container, version: str = "1.0.0", **blobs: bytes) -> Path:
+    """A version of the project `site`, here and in the locker; a blob's name may have __ for a dot."""
+    files = {name.replace("__", "."): content for name, content in blobs.items()} or BLOBS_OF
+    folder = project(run.folder / f"site-{version}", blobs=files, version=version)
+    client = container.client()
+    for name, content in contents(folder).items():
+        client.upload_blob(name, content, overwrite=True)
+    return folder
+
+
+def put_without_md5(container: Container, name: str, content: bytes, claimed: bytes | None = None) -> None:
+    """As a program would that sends blocks: nobody computes the MD5 of the whole, so any may be claimed."""
+    blob = container.client().get_blob_client(name)
+    blob.stage_block("MQ==", content)
+    settings = ContentSettings(content_md5=bytearray(claimed)) if claimed else None
+    blob.commit_block_list([BlobBlock("MQ==")], content_settings=settings)
+
+
+def tree(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Relative path → content and mode."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): (path.read_bytes(), path.stat().st_mode & 0o777) for path in files}

@@ -1,75 +1,38 @@
-"""`cycleforge locker`: what differs, what is there, a version back, and old versions away."""
+"""`cycleforge locker verify` and `ls`, the order of versions, and names in the locker."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import pty
 import re
-import signal
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from azure.storage.blob import BlobBlock, ContentSettings
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from generator.locker.layout import BLOBS, MANIFEST, ROOT, Stored, split, version_prefix, versions_of
 from generator.locker.manifests import listed_blobs
-from generator.locker.prune import RUNNING, Prune, order, plan_prune, prune
-from generator.locker.refusals import Refused
-from tests.locker.azurite import KEY, Container
-from tests.locker.command import CLOSED, Command, commands
-from tests.locker.faults import Counter, Cut, Delay, Request, Rewrite, on, with_folders
-from tests.locker.ground import FILES, contents, opened, project, send, stored
-from tests.locker.proxy import Proxy
-
-ROOT_FOLDER = Path(__file__).resolve().parents[2]
-BLOB = {"tool/bin": b"\x7fELF blob", "plain.txt": b"text\n"}
-MANIFEST_OF = "projects/site/1.0.0/manifest.json"
+from generator.locker.prune import order
+from tests.locker.azurite import Container
+from tests.locker.command import BLOBS_OF, Command, in_locker, put_without_md5, site
+from tests.locker.ground import FILES, contents, opened, project, send
 
 
 @pytest.fixture
 def run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, container: Container
 ) -> Iterator[Command]:
-    """Signed in, and the locker is named."""
-    for command in commands(monkeypatch, capsys, tmp_path):
-        command.environment(AZURE_STORAGE_KEY=KEY, CYCLEFORGE_LOCKER=container.url)
-        monkeypatch.setenv("CYCLECLOUD_SSH_PUBLIC_KEY", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + 43 * "I" + " a")
-        yield command
-
-
-def site(run: Command, container: Container, version: str = "1.0.0", **blobs: bytes) -> Path:
-    """A version of the project `site`, here and in the locker; a blob's name may have __ for a dot."""
-    files = {name.replace("__", "."): content for name, content in blobs.items()} or BLOB
-    folder = project(run.folder / f"site-{version}", blobs=files, version=version)
-    client = container.client()
-    for name, content in contents(folder).items():
-        client.upload_blob(name, content, overwrite=True)
-    return folder
-
-
-def put_without_md5(container: Container, name: str, content: bytes, claimed: bytes | None = None) -> None:
-    """As a program would that sends blocks: nobody computes the MD5 of the whole, so any may be claimed."""
-    blob = container.client().get_blob_client(name)
-    blob.stage_block("MQ==", content)
-    settings = ContentSettings(content_md5=bytearray(claimed)) if claimed else None
-    blob.commit_block_list([BlobBlock("MQ==")], content_settings=settings)
+    yield from in_locker(monkeypatch, capsys, tmp_path, container)
 
 
 # ---------------------------------------------------------------- verify
 
 
 def test_verify(run: Command, container: Container) -> None:
-    folder = project(run.folder / "site", blobs=BLOB)
+    folder = project(run.folder / "site", blobs=BLOBS_OF)
     assert run("locker", "verify", str(folder)) == (
         1, "site 1.0.0: not in the locker\n  hint: cycleforge upload\n", "",
     )  # fmt: skip
@@ -104,7 +67,7 @@ def test_verify(run: Command, container: Container) -> None:
 def test_verify_reads_what_nobody_vouches_for(run: Command, container: Container) -> None:
     folder = site(run, container)
     name = "projects/site/blobs/plain.txt"
-    put_without_md5(container, name, BLOB["plain.txt"])
+    put_without_md5(container, name, BLOBS_OF["plain.txt"])
     code, found = run.json("locker", "verify", str(folder))
     assert (code, found["projects"][0]["read"]) == (0, 1)
     put_without_md5(container, name, b"tEXt\n")
@@ -160,7 +123,7 @@ def test_ls(run: Command, container: Container) -> None:
     assert found["locker"] == container.url
     assert [each["version"] for each in found["versions"]] == ["1.9.0", "1.10.0"]
     assert {each["name"]: each["md5"] for each in found["blobs"][0]["files"]} == {
-        f"projects/site/blobs/{name}": hashlib.md5(content).hexdigest() for name, content in BLOB.items()
+        f"projects/site/blobs/{name}": hashlib.md5(content).hexdigest() for name, content in BLOBS_OF.items()
     }
 
 
@@ -175,379 +138,6 @@ def test_ls_of_what_is_not_there(run: Command, container: Container) -> None:
     for word in ("../x", "a/b", "site:1/0", ":1.0.0", "site:1.0.0:2", ""):
         code, said = run.refused("locker", "ls", word)
         assert (code, "is no project of a locker" in said) == (2, True)
-
-
-# ---------------------------------------------------------------- pull
-
-
-def tree(folder: Path) -> dict[str, tuple[bytes, int]]:
-    """Relative path → content and mode."""
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): (path.read_bytes(), path.stat().st_mode & 0o777) for path in files}
-
-
-def test_what_was_built_comes_back(run: Command, container: Container) -> None:
-    files = {**FILES, "files/a b/x": b"x", "tests/t.py": b"#!/usr/bin/python3\n"}
-    folder = project(run.folder / "site", files, BLOB)
-    for script in ("scripts/10-a.sh", "tests/t.py"):
-        (folder / "specs/default/cluster-init" / script).chmod(0o755)
-    assert run("project", "build", str(folder), "--out", "built")[0] == 0
-    assert run("upload", str(folder))[0] == 0
-    code, out, err = run("locker", "pull", "site:1.0.0")
-    assert (code, err) == (0, "")
-    assert re.fullmatch(r"pulled/site/1\.0\.0: 6 files, \d+ B, 2 blobs\n", out)
-    assert tree(Path("pulled/site/1.0.0")) == tree(Path("built/site"))
-    assert tree(Path("pulled/site/blobs")) == {path: (content, 0o644) for path, content in BLOB.items()}
-    code, found = run.json("locker", "pull", "site:1.0.0", "--into", "again")
-    assert (code, found["ok"], found["versions"][0]["folder"]) == (0, True, "again/site/1.0.0")
-    assert found["versions"][0]["blobs"] == ["again/site/blobs/tool/bin", "again/site/blobs/plain.txt"]
-    assert tree(Path("again")) == tree(Path("pulled"))
-
-
-def test_a_node_gets_everything(run: Command, container: Container) -> None:
-    """It reads the manifest, then all below the prefix of its spec, and project blobs by name."""
-    folder = site(run, container)
-    client = container.client()
-    manifest = json.loads(client.download_blob(MANIFEST_OF).readall())
-    prefix = f"projects/{manifest['name']}/{manifest['version']}/default/"
-    copy = {name.removeprefix(prefix): blob.content for name, blob in container.blobs(prefix).items()}
-    specs = folder / "specs/default"
-    assert copy == {
-        path.relative_to(specs).as_posix(): path.read_bytes() for path in specs.rglob("*") if path.is_file()
-    }
-    for blob in manifest["blobs"]:
-        content = client.download_blob(f"projects/site/blobs/{blob['path']}").readall()
-        assert hashlib.md5(content).hexdigest() == blob["checksum"]
-        assert content == BLOB[blob["path"]]
-
-
-def test_versions_share_their_blobs(run: Command, container: Container) -> None:
-    site(run, container)
-    site(run, container, "1.1.0")
-    assert run("locker", "pull", "site:1.0.0", "site:1.1.0")[0] == 0
-    assert set(tree(Path("pulled/site/blobs"))) == set(BLOB)
-
-
-def test_nothing_that_is_there_is_overwritten(run: Command, container: Container) -> None:
-    site(run, container)
-    assert run("locker", "pull", "site:1.0.0")[0] == 0
-    before = tree(Path("pulled"))
-    code, said = run.refused("locker", "pull", "site:1.0.0")
-    assert code == 5
-    assert "pulled/site/1.0.0 exists and is left alone" in said
-    Path("other/site/1.0.0").mkdir(parents=True)
-    assert run.refused("locker", "pull", "site:1.0.0", "--into", "other")[0] == 5
-    Path("third/site/blobs").mkdir(parents=True)
-    Path("third/site/blobs/plain.txt").write_bytes(b"mine")
-    code, said = run.refused("locker", "pull", "site:1.0.0", "--into", "third")
-    assert code == 5
-    assert "third/site/blobs/plain.txt has another content and is left alone" in said
-    assert tree(Path("third")) == {"site/blobs/plain.txt": (b"mine", 0o644)}
-    assert tree(Path("pulled")) == before
-    Path("file").write_text("")
-    assert run.refused("locker", "pull", "site:1.0.0", "--into", "file")[0] == 5
-
-
-def test_pull_of_what_is_not_there(run: Command, container: Container) -> None:
-    container.put("projects/site/2.0.0/default/cluster-init/files/x", b"")
-    for word, reason in (
-        ("site", "is no project of a locker"),
-        ("site:1.0.0", "it is not there"),
-        ("site:2.0.0", "its manifest is missing, so its upload has not ended"),
-    ):
-        code, said = run.refused("locker", "pull", word)
-        assert code == 2
-        assert reason in said
-    assert not Path("pulled").exists()
-
-
-def renamed(old: str, new: str) -> Rewrite:
-    """A listing in which a blob has a name that Azurite would not take from us."""
-    return Rewrite(body=lambda listing: listing.replace(old.encode(), new.encode()))
-
-
-@pytest.mark.parametrize(
-    "name", ["../../../escaped", "a/../../b", "./x", "a//b", "a\\..\\b", "x\u202e", "a\u0085b", "C:\\x", "x/", ".."]
-)
-def test_names_that_are_no_paths(run: Command, container: Container, proxy: Proxy, name: str) -> None:
-    site(run, container)
-    run.environment(CYCLEFORGE_LOCKER=f"{proxy.url}/{container.name}")
-    proxy.decide = on("List Blobs", renamed("default/cluster-init/files/data", name))
-    code, said = run.refused("locker", "pull", "site:1.0.0")
-    assert code == 1
-    assert "which is no path of a file" in said
-    assert said.isascii()
-    assert not Path("pulled").exists()
-
-
-def test_a_file_with_the_name_of_a_folder(run: Command, container: Container) -> None:
-    site(run, container)
-    container.put("projects/site/1.0.0/default/cluster-init", b"")
-    code, said = run.refused("locker", "pull", "site:1.0.0")
-    assert code == 1
-    assert "below a file of the same name as its folder" in said
-
-
-def test_folders_of_a_hierarchical_namespace_are_none(run: Command, container: Container, proxy: Proxy) -> None:
-    site(run, container)
-    run.environment(CYCLEFORGE_LOCKER=f"{proxy.url}/{container.name}")
-    proxy.decide = on("List Blobs", with_folders("projects/site/1.0.0/default"))
-    assert run("locker", "pull", "site:1.0.0")[0] == 0
-    assert "default/cluster-init/files/data" in tree(Path("pulled/site/1.0.0"))
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "reason"),
-    [
-        ("1.0.0/default/cluster-init/files/data", b"DATA\n", "does not have the content that the locker says"),
-        ("blobs/plain.txt", b"TEXT\n", "does not have the content that the locker says"),
-        ("1.0.0/manifest.json", b"[]", "the manifest of site cannot be read"),
-        ("1.0.0/manifest.json", b'{"blobs": [{"path": "plain.txt", "checksum": "xyz"}]}', "has no checksum"),
-        ("1.0.0/manifest.json", b'{"blobs": [{"path": "gone", "checksum": "00"}]}', "the locker lacks blobs/gone"),
-        ("1.0.0/manifest.json", b'{"blobs": [{"path": "../1.0.0/manifest.json", "checksum": "00"}]}', "lacks blobs/.."),
-        ("1.0.0/manifest.json", b'{"blobs": ' + b"[" * 200000, "the manifest of site cannot be read"),
-    ],
-)  # fmt: skip
-def test_what_is_damaged_leaves_nothing(
-    run: Command, container: Container, name: str, content: bytes, reason: str
-) -> None:
-    folder = site(run, container)
-    name = f"projects/site/{name}"
-    before = contents(folder)[name]
-    put_without_md5(container, name, content, hashlib.md5(before).digest() if "manifest" not in name else None)
-    code, said = run.refused("locker", "pull", "site:1.0.0")
-    assert code == 1
-    assert reason in said
-    assert tree(Path("pulled")) == {}
-
-
-@pytest.mark.parametrize("fault", [Cut("answer"), Cut("before")])
-def test_a_download_that_breaks_leaves_nothing(run: Command, container: Container, proxy: Proxy, fault: Cut) -> None:
-    site(run, container)
-    run.environment(CYCLEFORGE_LOCKER=f"{proxy.url}/{container.name}")
-    proxy.decide = lambda request: fault if request.blob.endswith("files/data") else None
-    code, said = run.refused("locker", "pull", "site:1.0.0")
-    assert code == 4
-    assert "cannot be reached" in said
-    assert tree(Path("pulled")) == {}
-    proxy.decide = on("Get Blob", fault, 2)
-    code, _, said = run("locker", "pull", "site:1.0.0")
-    assert (code, said) == (0, "")
-
-
-def process(*words: str) -> subprocess.Popen[str]:
-    """The command as a process of its own."""
-    code = "import sys; from generator.cli import process; process()"
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT_FOLDER), "IDENTITY_ENDPOINT": CLOSED},
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_pull_that_is_ended_leaves_no_version(
-    run: Command, container: Container, proxy: Proxy, how: signal.Signals
-) -> None:
-    site(run, container)
-    run.environment(CYCLEFORGE_LOCKER=f"{proxy.url}/{container.name}")
-    waits = threading.Event()
-
-    def hold(request: Request) -> Delay | None:
-        if not request.blob.endswith("files/data"):
-            return None
-        waits.set()
-        return Delay(30)
-
-    proxy.decide = hold
-    pulling = process("locker", "pull", "site:1.0.0")
-    assert waits.wait(20)
-    pulling.send_signal(how)
-    _, said = pulling.communicate(timeout=20)
-    assert pulling.returncode == {signal.SIGKILL: -9, signal.SIGINT: 130}[how]
-    if how == signal.SIGINT:
-        assert said.strip().startswith("interrupted")
-        assert "Traceback" not in said
-        assert tree(Path("pulled")) == {}
-    assert not Path("pulled/site/1.0.0").exists()
-    proxy.forget()
-    assert run("locker", "pull", "site:1.0.0")[0] == 0
-
-
-# ---------------------------------------------------------------- prune
-
-
-def define(run: Command, name: str, *projects: str, extra: str = "") -> None:
-    """A definition in `cluster_defs/`; `projects` are entries of its own."""
-    folder = run.folder / "here/cluster_defs"
-    folder.mkdir(exist_ok=True)
-    text = (ROOT_FOLDER / "cluster_defs/minimal.yaml").read_text().replace("max_nodes: 2", f"max_nodes: 2{extra}")
-    entries = "".join(f"  - {entry}\n" for entry in projects)
-    (folder / f"{name}.yaml").write_text(f"{text}\nprojects:\n{entries}" if entries else text)
-
-
-def manifests(container: Container) -> set[str]:
-    """Project and version of those that nodes see."""
-    return {name.split("/")[1] + " " + name.split("/")[2] for name in container.names() if name.endswith(MANIFEST)}
-
-
-@pytest.fixture
-def filled(run: Command, container: Container) -> Container:
-    """Versions of `site`, of which definitions use two, and of another project."""
-    site(run, container, "1.0.0", shared__bin=b"s", first__bin=b"1")
-    site(run, container, "1.1.0", shared__bin=b"s", second__bin=b"2")
-    site(run, container, "1.9.0", shared__bin=b"s")
-    site(run, container, "1.10.0", new__bin=b"n")
-    for version in ("0.1.0", "0.2.0"):
-        container.put(f"projects/foreign/{version}/manifest.json", b"{}")
-    container.put("projects/foreign/blobs/x", b"")
-    define(run, "one", "{name: site, version: 1.1.0}", extra=", extra_projects: [site]")
-    define(run, "two")
-    return container
-
-
-def test_prune(run: Command, filled: Container, proxy: Proxy) -> None:
-    run.environment(CYCLEFORGE_LOCKER=f"{proxy.url}/{filled.name}")
-    before = stored(filled)
-    code, out, _ = run("locker", "prune", "--dry-run")
-    assert (code, out.splitlines()) == (0, [
-        "remove  site 1.0.0, 336 B",
-        "remove  site 1.9.0, 223 B",
-        "remove  projects/site/blobs/first.bin, 1 B",
-        "keep    foreign 0.1.0: of a project that no definition here names",
-        "keep    foreign 0.2.0: of a project that no definition here names",
-        "keep    site 1.1.0: used by a definition here",
-        "keep    site 1.10.0: one of the newest, --keep",
-    ])  # fmt: skip
-    code, out, err = run("locker", "prune")
-    assert code == 2
-    assert "nobody can be asked here" in err
-    assert "--yes removes without asking" in err
-    assert stored(filled) == before
-    assert proxy.done("Delete Blob") == []
-
-    seen: list[set[str]] = []
-
-    def whole(_: Request) -> None:
-        now = filled.names()
-        for version in ("1.0.0", "1.1.0", "1.9.0", "1.10.0"):
-            if f"projects/site/{version}/manifest.json" in now:
-                missing = {each for each in contents(run.folder / f"site-{version}") if each not in now}
-                assert not missing, f"{version} is visible without {missing}"
-        seen.append(now)
-
-    proxy.observe = whole
-    code, found = run.json("locker", "prune", "--yes")
-    assert (code, found["ok"], found["dry_run"], found["locker"]) == (0, True, False, f"{proxy.url}/{filled.name}")
-    assert [(each["project"], each["version"]) for each in found["removed"]] == [("site", "1.0.0"), ("site", "1.9.0")]
-    assert found["blobs"] == ["projects/site/blobs/first.bin"]
-    assert len(seen) > 8
-    gone = {name for name in before if "/1.0.0/" in name or "/1.9.0/" in name or name.endswith("first.bin")}
-    assert stored(filled) == {name: content for name, content in before.items() if name not in gone}
-    assert run("locker", "prune", "--yes") == (0, "nothing to remove\n", "")
-
-
-def test_how_many_stay_anyway(run: Command, filled: Container) -> None:
-    def going(*words: str) -> list[str]:
-        code, found = run.json("locker", "prune", "--dry-run", *words)
-        assert code == 0
-        return [each["version"] for each in found["would_remove"]]
-
-    assert going("--keep", "0") == ["1.0.0", "1.9.0", "1.10.0"]
-    assert going("--keep", "2") == ["1.0.0"]
-    assert going("--keep", "9") == []
-    assert going("two") == []
-    assert going("one", "--keep", "0") == ["1.0.0", "1.9.0", "1.10.0"]
-    code, said = run.refused("locker", "prune", "--keep", "-1")
-    assert (code, "--keep counts versions" in said) == (2, True)
-
-
-def test_a_version_that_is_only_named_is_used(run: Command, filled: Container) -> None:
-    define(run, "three", "{name: site, version: 1.0.0}")
-    out = run("locker", "prune", "--dry-run")[1]
-    assert "keep    site 1.0.0: used by a definition here" in out
-
-
-def test_a_definition_with_errors_prunes_nothing(run: Command, filled: Container) -> None:
-    before = filled.names()
-    (run.folder / "here/cluster_defs/bad.yaml").write_text("name: x\n")
-    code, out, err = run("locker", "prune", "--yes")
-    assert (code, out) == (1, "")
-    assert "has errors, so nothing was done" in err
-    assert filled.names() == before
-
-
-@pytest.mark.parametrize(("answer", "is_done"), [("yes", True), ("n", False), ("", False)])
-def test_a_person_is_asked(
-    run: Command, filled: Container, answer: str, is_done: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = filled.names()
-    terminal, other = pty.openpty()
-    try:
-        with os.fdopen(os.dup(other), encoding="utf-8") as stdin:
-            monkeypatch.setattr(sys, "stdin", stdin)
-            os.write(terminal, f"{answer}\n".encode())
-            code, out, err = run("locker", "prune")
-    finally:
-        os.close(terminal)
-        os.close(other)
-    assert err.startswith(f"Remove 2 versions and 1 blobs from {filled.url}? [y/N] ")
-    assert (code, filled.names() != before) == ((0, True) if is_done else (1, False))
-    assert ("removed, " in out) == is_done
-    assert ("nothing was removed" in err) == (not is_done)
-
-
-LATER = datetime.now(UTC) + 2 * RUNNING
-USED = {("site", "1.1.0")}
-
-
-def plan(container: Container, now: datetime | None = None, keep: int = 1) -> Prune:
-    return plan_prune(opened(container.server.url, container), {"site"}, USED, keep, now)
-
-
-def test_what_is_not_finished(filled: Container) -> None:
-    filled.put("projects/site/2.0.0/default/cluster-init/files/x", b"")
-    young = plan(filled)
-    assert [version.version for version in young.versions] == ["1.0.0", "1.9.0"]
-    assert young.blobs == {}, "what the upload under way will list is not known"
-    assert {each.version: why for each, why in young.kept}["2.0.0"].startswith("without a manifest and younger")
-    old = plan(filled, LATER)
-    assert [version.version for version in old.versions] == ["1.0.0", "1.9.0", "2.0.0"]
-    assert set(old.blobs) == {"projects/site/blobs/first.bin"}
-
-
-def test_blobs_stay_while_a_manifest_cannot_be_read(filled: Container) -> None:
-    filled.put("projects/site/1.1.0/manifest.json", b"{")
-    assert plan(filled).blobs == {}
-
-
-@pytest.mark.parametrize("number", [1, 2, 3, 4, 7, 10])
-def test_the_next_prune_completes_one_that_was_interrupted(
-    run: Command, filled: Container, proxy: Proxy, number: int
-) -> None:
-    wanted = {name for name in filled.names() if not re.search(r"/1\.[09]\.0/|first\.bin", name)}
-    first = plan(filled)
-    count = Counter()
-    deleted = len(first.versions) + len(first.blobs) + 3 * len(first.versions)
-
-    def after(request: Request) -> Cut | None:
-        return Cut("before") if request.operation == "Delete Blob" and count.next() >= number else None
-
-    proxy.decide = after
-    with suppress(Refused):
-        prune(opened(proxy.url, filled), first)
-    assert len(filled.names() - wanted) == deleted - (number - 1)
-    # A day later: until then it might be an upload that goes on.
-    prune(opened(filled.server.url, filled), plan(filled, LATER))
-    assert filled.names() == wanted
-
-
-def test_somebody_writes_a_version_that_is_about_to_go(filled: Container) -> None:
-    first = plan(filled)
-    filled.put("projects/site/1.0.0/manifest.json", b"{}")
-    with pytest.raises(Refused, match="written by somebody else"):
-        prune(opened(filled.server.url, filled), first)
-    assert "projects/site/1.0.0/default/cluster-init/files/data" in filled.names()
-    assert "projects/site/blobs/first.bin" in filled.names()
 
 
 # ---------------------------------------------------------------- order, names
