@@ -6,6 +6,7 @@ two uploads at a time cannot mix unseen; a write whose answer was lost and that 
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import threading
 from collections.abc import Iterator
@@ -82,9 +83,8 @@ class Container:
             return None
         return bool(information.get("is_hns_enabled"))
 
-    def put(self, name: str, content: bytes, expected: Expected) -> None:
-        """A whole blob in one request; the service checks its MD5. Raises Conflict."""
-        md5 = hashlib.md5(content, usedforsecurity=False).digest()
+    def put(self, name: str, content: bytes, md5: bytes, expected: Expected) -> None:
+        """A whole blob in one request; the service compares its MD5. Raises Conflict."""
         with explained(self.address, self._sign_in):
             try:
                 self._upload(name, content, md5, expected)
@@ -95,14 +95,14 @@ class Container:
 
     def _upload(self, name: str, content: bytes, md5: bytes, expected: Expected) -> None:
         self._blob(name).upload_blob(
-            content, length=len(content), overwrite=expected != NEW, validate_content=True,
+            content, length=len(content), overwrite=expected != NEW, headers=_checksum(md5),
             content_settings=ContentSettings(content_md5=bytearray(md5)), **_condition(expected),
         )  # fmt: skip
 
-    def stage(self, name: str, block_id: str, content: bytes) -> None:
-        """Send a block; nobody sees it before it is committed."""
+    def stage(self, name: str, block_id: str, content: bytes, md5: bytes) -> None:
+        """Send a block; the service compares its MD5. Nobody sees it before it is committed."""
         with explained(self.address, self._sign_in):
-            self._blob(name).stage_block(block_id, content, len(content), validate_content=True)
+            self._blob(name).stage_block(block_id, content, len(content), headers=_checksum(md5))
 
     def staged(self, name: str) -> list[Staged]:
         """The blocks of a blob that were sent and not committed; the service forgets them after a week."""
@@ -118,7 +118,7 @@ class Container:
     def forget_staged(self, name: str) -> None:
         """Give up the staged blocks of a blob that does not exist yet."""
         try:
-            self.put(name, b"", NEW)
+            self.put(name, b"", hashlib.md5(b"", usedforsecurity=False).digest(), NEW)
         except Conflict:
             return
         self.delete(name)
@@ -189,6 +189,11 @@ def _stored(blob: BlobProperties) -> Stored:
 
 
 _AGAIN = "another upload of the project may be running: wait until it has ended, then run the command again"
+
+
+def _checksum(md5: bytes) -> dict[str, str]:
+    """The header that lets the service refuse what was damaged on its way; the SDK would compute it once more."""
+    return {"Content-MD5": base64.b64encode(md5).decode("ascii")}
 
 
 def _condition(expected: Expected) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def finish(container: Container, wanted: Wanted) -> None:
             "another upload of it may be running: wait until it has ended, then run the command again",
         )
     if wanted.manifest_name not in listing:
-        container.put(wanted.manifest_name, content_of(wanted.manifest_name, wanted.manifest), NEW)
+        container.put(wanted.manifest_name, content_of(wanted.manifest_name, wanted.manifest), wanted.manifest.md5, NEW)
 
 
 def not_hierarchical(container: Container) -> None:
@@ -123,7 +123,7 @@ def _send_all(container: Container, payloads: dict[str, Payload], listing: Listi
 
     def put(name: str, payload: Payload) -> None:
         content = content_of(name, payload)
-        container.put(name, content, _expected(name, listing))
+        container.put(name, content, payload.md5, _expected(name, listing))
         progress.sent(len(content))
 
     run_all(small(), CONNECTIONS, container.stop)

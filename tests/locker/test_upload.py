@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from generator.errors import CannotRead
 from generator.locker import blocks
 from generator.locker.container import Conflict
 from generator.locker.look import look
+from generator.locker.refusals import Refused
 from generator.locker.upload import NotComplete, finish, upload
 from generator.projects.payload import Payload
 from tests.locker import azurite
@@ -258,6 +260,19 @@ def test_no_manifest_over_what_is_not_whole(tmp_path: Path, container: azurite.C
     with pytest.raises(NotComplete, match="00-foreign"):
         finish(opener, wanted(folder))
     assert "projects/site/1.0.0/manifest.json" not in container.names()
+
+
+def test_what_is_damaged_on_its_way_is_refused(container: azurite.Container) -> None:
+    """The service compares what came with the MD5 that we send along."""
+    opener = opened(container.server.url, container)
+    right = hashlib.md5(b"content").digest()
+    with pytest.raises(Refused, match="contentMD5 doesn't match"):
+        opener.put("projects/x", b"content", bytes(16), None)
+    with pytest.raises(Refused, match="contentMD5 doesn't match"):
+        opener.stage("projects/x", "cf-0", b"content", bytes(16))
+    assert not container.names()
+    opener.put("projects/x", b"content", right, None)
+    opener.stage("projects/y", "cf-0", b"content", right)
 
 
 # ---------------------------------------------------------------- one fault
