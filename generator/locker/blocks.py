@@ -1,6 +1,6 @@
 """Large files in blocks, resumable: what was sent before an interruption is not sent again.
 
-A block's id holds its place and the MD5 of its content, so a block that is there already is recognised whatever file
+A block's id holds its place and a digest of its content, so a block that is there already is recognised whatever file
 or program version it came from. Limits: 50,000 blocks of up to 4,000 MiB; all ids of a blob have the same length.
 Source: https://learn.microsoft.com/rest/api/storageservices/put-block
 """
@@ -17,9 +17,9 @@ from generator.locker.container import Container
 from generator.locker.parallel import run_all
 from generator.projects.payload import Payload
 
-BLOCK_BYTES = 4 * 2**20
+BLOCK_BYTES = 8 * 2**20
 MOST_BLOCKS = 50_000
-WORKERS = 8
+WORKERS = 4
 """Blocks on their way at once; with the size of a block, this bounds the memory."""
 _ID = re.compile(r"cf-[0-9]{5}-[0-9a-f]{32}")
 Sent = Callable[[int], None]
@@ -70,10 +70,9 @@ def _send(
         content = stream.read(block.size_bytes)
     if len(content) != block.size_bytes:
         raise changed(name)
-    md5 = hashlib.md5(content, usedforsecurity=False).digest()
-    block_id = f"cf-{block.number:05d}-{md5.hex()}"
+    block_id = f"cf-{block.number:05d}-{hashlib.sha256(content).hexdigest()[:32]}"
     if there.get(block_id) != block.size_bytes:
-        container.stage(name, block_id, content, md5)
+        container.stage(name, block_id, content)
     ids[block.number] = block_id
     sent(block.size_bytes)
 
