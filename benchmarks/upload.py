@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,8 @@ from urllib.parse import quote
 from benchmarks.azure_cli import NotInstalled, az
 from benchmarks.blob_sink import sink
 from benchmarks.table import Limit, Ratio
+from generator.locker.compare import wanted_of
+from generator.projects.package import package_folder
 from tests.locker.azurite import ACCOUNT, KEY, Azurite, Container, account_sas, missing_azurite
 from tests.locker.proxy import proxying
 
@@ -126,28 +129,39 @@ def _beside_az(folder: Path) -> Iterator[Ratio]:
     except NotInstalled as reason:
         print(f"--    uploads beside az: not measured, {reason}", flush=True)
         return
-    (folder / "data").mkdir()
-    with Azurite(folder=folder / "data") as server:
-        theirs = _Az(program, server, folder)
-        small = _alternate(server, theirs, _small(folder), SMALL_ROUNDS, is_small=True)
-        large = _alternate(server, theirs, _large(folder, LARGE_BYTES), LARGE_ROUNDS, is_small=False)
-    floor = FILES / statistics.median(small.floor)
+    small, large = _small(folder), _large(folder, LARGE_BYTES)
+    with _fresh_server(folder) as server:
+        few = _alternate(server, _Az(program, server, folder), small, range(SMALL_ROUNDS + 1), is_small=True)
+    much = _Times()
+    for number in range(LARGE_ROUNDS):
+        # A server that has replaced gigabytes is busy with its disk for minutes.
+        with _fresh_server(folder) as server:
+            _ours(small, server.new_container().url)
+            theirs = _Az(program, server, folder)
+            much.extend(_alternate(server, theirs, large, range(number, number + 1), is_small=False))
+    floor = FILES / statistics.median(few.floor)
     print(f"      the server itself takes {floor:.0f} files/s on {FLOOR_CONNECTIONS} connections", flush=True)
     for what, times, limit in (
-        (f"{FILES} small files", small, SMALL_LIMIT),
-        (f"a blob of {LARGE_BYTES // 2**20} MiB", large, LARGE_LIMIT),
+        (f"{FILES} small files", few, SMALL_LIMIT),
+        (f"a blob of {LARGE_BYTES // 2**20} MiB", much, LARGE_LIMIT),
     ):
         cold = statistics.median(times.ours)
         yield Ratio(f"upload of {what}", cold, "az storage blob upload-batch", statistics.median(times.az), limit)
         yield Ratio(f"upload of {what}, unchanged", statistics.median(times.again), "cold", cold, UNCHANGED_LIMIT)
 
 
-def _alternate(server: Azurite, theirs: _Az, project: Path, rounds: int, *, is_small: bool) -> _Times:
+@contextmanager
+def _fresh_server(folder: Path) -> Iterator[Azurite]:
+    with tempfile.TemporaryDirectory(dir=folder, prefix="data.") as data, Azurite(folder=Path(data)) as server:
+        yield server
+
+
+def _alternate(server: Azurite, theirs: _Az, project: Path, rounds: range, *, is_small: bool) -> _Times:
     """Small files have a floor, and a first round that does not count: caches of files and programs fill in it."""
     times = _Times()
-    tree = _as_in_the_locker(server, project)
+    tree = _as_in_the_locker(project)
     contents = {str(path.relative_to(tree)): path.read_bytes() for path in tree.rglob("*") if path.is_file()}
-    for number in range(rounds + is_small):
+    for number in rounds:
         containers = [server.new_container() for _ in range(2)]
         runs = [partial(_ours_twice, project, containers[0]), partial(theirs.upload, tree, containers[1])]
         if is_small:
@@ -163,15 +177,15 @@ def _alternate(server: Azurite, theirs: _Az, project: Path, rounds: int, *, is_s
     return times
 
 
-def _as_in_the_locker(server: Azurite, project: Path) -> Path:
-    """What an upload made, as files: the yardstick sends the same names and bytes."""
-    container = server.new_container()
-    _ours(project, container.url)
+def _as_in_the_locker(project: Path) -> Path:
+    """The files of an upload below their names in the locker: the yardstick sends the same names and bytes."""
     tree = project.with_name(f"{project.name}.tree")
-    for name, stored in container.blobs().items():
-        path = tree / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(stored.content)
+    if not tree.exists():
+        for name, payload in wanted_of(package_folder(project)).all.items():
+            path = tree / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with payload.open() as source, path.open("wb") as target:
+                shutil.copyfileobj(source, target)
     return tree
 
 

@@ -11,6 +11,7 @@ import hashlib
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from azure.core import MatchConditions
@@ -20,11 +21,12 @@ from azure.core.exceptions import (
     ResourceModifiedError,
     ResourceNotFoundError,
 )
-from azure.storage.blob import BlobBlock, BlobClient, BlobProperties, ContainerClient, ContentSettings
+from azure.storage.blob import BlobBlock, BlobClient, ContainerClient, ContentSettings
 
 from generator.locker.address import Address
 from generator.locker.credentials import SignIn
 from generator.locker.layout import Listing, Stored
+from generator.locker.listing import NoListing, blobs_of_page
 from generator.locker.refusals import Refused, error_code, explained, not_azure
 from generator.locker.retries import BoundedRetries, Limits
 from generator.locker.transport import transport
@@ -35,6 +37,8 @@ NEW = ""
 Expected = str | None
 """An ETag, NEW, or None for whatever is there."""
 _WRITTEN_MEANWHILE = ("BlobAlreadyExists", "ConditionNotMet", "TargetConditionNotMet")
+_PIECE_BYTES = 2 * 2**20
+"""Read at once of a download; times the number of connections, this bounds the memory."""
 _FIRST_TRIES = 3
 """Of the first request: a wrong name or a closed door should not take a minute to be reported."""
 
@@ -63,24 +67,35 @@ class Container:
             address.account_url, address.container, credential=sign_in.value,
             retry_policy=BoundedRetries(limits, self.stop),
             transport=transport(address.account_url, limits, CONNECTIONS),
+            max_single_get_size=_PIECE_BYTES, max_chunk_get_size=_PIECE_BYTES,
         )  # fmt: skip
 
     def listing(self, prefix: str) -> Listing:
         """All blobs below a prefix, by name in the order of the service."""
+        found: dict[str, Stored] = {}
+
+        def keep(content: bytes) -> None:
+            found.update(blobs_of_page(content))
+
         with explained(self.address, self._sign_in):
-            blobs = self._client.list_blobs(prefix, include=["metadata"], retry_total=_FIRST_TRIES)
+            names = self._client.list_blob_names(name_starts_with=prefix, retry_total=_FIRST_TRIES, content_hook=keep)
             try:
-                return {blob.name: _stored(blob) for blob in blobs}
-            except AttributeError as error:  # what the SDK makes of another document than a listing
+                missing = set(names) - set(found)
+            except (NoListing, AttributeError) as error:  # the SDK's word for another document than a listing
                 raise not_azure(200, self.address) from error
+        if missing:
+            raise Refused(f"{self.address}: a listing without {min(missing)!r}", "run the command again")
+        return found
 
     def is_hierarchical(self) -> bool | None:
         """Whether the account has a hierarchical namespace; None when we may not know."""
-        try:
-            with explained(self.address, self._sign_in):
-                information = self._client.get_account_information()
-        except Refused:
-            return None
+        with explained(self.address, self._sign_in):
+            try:
+                information = self._client.get_account_information(retry_total=_FIRST_TRIES)
+            except HttpResponseError as error:
+                if error.status_code is None or error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                    raise
+                return None
         return bool(information.get("is_hns_enabled"))
 
     def put(self, name: str, content: bytes, md5: bytes, expected: Expected) -> None:
@@ -184,12 +199,6 @@ class Container:
         if found.size == size_bytes and found.content_settings.content_md5 == bytearray(md5):
             return True
         raise Conflict(f"{name} has been written by somebody else", _AGAIN) from error
-
-
-def _stored(blob: BlobProperties) -> Stored:
-    md5 = blob.content_settings.content_md5
-    is_folder = (blob.metadata or {}).get("hdi_isfolder") == "true"
-    return Stored(blob.size, bytes(md5) if md5 else None, str(blob.etag), blob.last_modified, is_folder)
 
 
 _AGAIN = "another upload of the project may be running: wait until it has ended, then run the command again"

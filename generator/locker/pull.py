@@ -11,6 +11,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -57,13 +58,15 @@ def pull(container: Container, project: str, version: str, into: Path) -> Pulled
     try:
         fetched = [(name, work / "version" / path, listing[name]) for name, path in paths.items()]
         fetched += [(name, work / "blobs" / path, stored) for name, (path, stored) in blobs.items()]
+        for _, path, _ in fetched:
+            path.parent.mkdir(parents=True, exist_ok=True)
         run_all(_downloads(container, fetched), CONNECTIONS, container.stop)
         kept = _place_blobs(work / "blobs", target.parent / "blobs", [path for path, _ in blobs.values()])
         (work / "version").rename(target)
     except OSError as error:
         raise _cannot_write(target, error) from error
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        _remove(work)
     return Pulled(target, len(listing), sum(stored.size_bytes for stored in listing.values()), kept)
 
 
@@ -97,7 +100,6 @@ def _downloads(container: Container, fetched: list[tuple[str, Path, Stored]]) ->
 
 
 def _download(container: Container, name: str, path: Path, stored: Stored) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     checksum, size_bytes, first = hashlib.md5(usedforsecurity=False), 0, b""
     with path.open("xb") as stream:
         for piece in container.stream(name):
@@ -111,6 +113,15 @@ def _download(container: Container, name: str, path: Path, stored: Stored) -> No
         raise Damaged(f"{name} does not have the content that the locker says", "upload the project again")
     # A locker keeps no modes; a script is what begins like one.
     path.chmod(0o755 if first == b"#!" else 0o644)
+
+
+def _remove(work: Path) -> None:
+    """After Ctrl-C a thread may make one more file in a folder that is just being emptied."""
+    for _ in range(5):
+        shutil.rmtree(work, ignore_errors=True)
+        if not work.exists():
+            return
+        time.sleep(0.02)
 
 
 def _place_blobs(source: Path, target: Path, paths: list[PurePosixPath]) -> tuple[Path, ...]:

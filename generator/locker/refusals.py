@@ -224,6 +224,10 @@ def _changed_meanwhile(address: Address, sign_in: SignIn) -> _Explanation:
     )
 
 
+def _damaged(address: Address, sign_in: SignIn) -> _Explanation:
+    return f"{address}: what arrived is not what was sent", "run the command again"
+
+
 def _immutable(address: Address, sign_in: SignIn) -> _Explanation:
     return (
         f"{address}: an immutability policy of the container forbids the change",
@@ -291,6 +295,7 @@ _CODES: dict[str, Callable[[Address, SignIn], _Explanation]] = {
     "AccountBeingCreated": _being_created,
     "BlobNotFound": _changed_meanwhile,
     "ConditionNotMet": _changed_meanwhile,
+    "Md5Mismatch": _damaged,
     "LeaseIdMissing": _leased,
     "BlobImmutableDueToPolicy": _immutable,
     "BlobImmutableDueToLegalHold": _immutable,

@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from azure.core.exceptions import AzureError
 from azure.storage.blob import ExponentialRetry
-
-_TOO_MANY_REQUESTS = 429
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,11 @@ class Stopped(AzureError):  # noqa: N818 - named by what happened
 
 
 class BoundedRetries(ExponentialRetry):
-    """The SDK's policy (408, 5xx, broken connections), with 429, Retry-After, and an end to pauses and tries."""
+    """The SDK's policy (408, 5xx, broken connections), with 429, Retry-After, and an end to pauses and tries.
+
+    The option `content_hook` of a request is called with the content of the answer that succeeded; the SDK's own hook
+    is lost when a request is tried again.
+    """
 
     def __init__(self, limits: Limits, stop: threading.Event) -> None:
         more = limits.tries - 1
@@ -45,13 +48,16 @@ class BoundedRetries(ExponentialRetry):
     def send(self, request: Any) -> Any:
         """Send, and send again after 429, which the SDK takes for an answer."""
         deadline = time.monotonic() + self._limits.total_s
+        keep = request.context.options.pop("content_hook", None)
         request.context.options.setdefault("retry_hook", lambda **_: self._in_time(deadline))
         for count in range(self._limits.tries):
             response = super().send(request)  # type: ignore[no-untyped-call]
-            if response.http_response.status_code != _TOO_MANY_REQUESTS or count == self._limits.tries - 1:
+            if response.http_response.status_code != HTTPStatus.TOO_MANY_REQUESTS or count == self._limits.tries - 1:
                 break
             self._in_time(deadline)
             self._pause(_retry_after_s(response.http_response) or self._limits.pause_s * 2**count)
+        if keep is not None and response.http_response.status_code == HTTPStatus.OK:
+            keep(response.http_response.body())
         return response
 
     def get_backoff_time(self, settings: dict[str, Any]) -> float:

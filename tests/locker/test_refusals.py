@@ -47,6 +47,7 @@ class Page(Answer):
 
 ANSWERS = [
     *(value for name, value in sorted(vars(refusals).items()) if isinstance(value, Answer)),
+    Answer(400, "Md5Mismatch", "The MD5 value specified in the request did not match the value that was calculated."),
     Answer(400, "InvalidAuthenticationInfo", "Authentication information is not given in the correct format."),
     Answer(403, "AuthorizationSourceIPMismatch", "This request is not authorized … using this source IP 192.0.2.1."),
     Answer(403, "AuthorizationProtocolMismatch", "This request is not authorized … using this protocol."),
