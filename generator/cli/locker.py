@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from generator.cli import common
 from generator.cli.packages import add_locker, needed_address, opened, plan_of, short, size_text, targets
-from generator.errors import OK, CannotRead, ProblemsFound
+from generator.errors import OK, CannotRead, CycleForgeError, ProblemsFound
 
 if TYPE_CHECKING:
     from generator.locker.compare import Wanted
@@ -72,7 +72,13 @@ def _action(actions: object, name: str, summary: str, description: str) -> Argum
 
 def run(args: Namespace) -> int:
     """Do one of them."""
-    return {"verify": _verify, "ls": _ls, "pull": _pull, "prune": _prune}[args.action](args)
+    try:
+        return {"verify": _verify, "ls": _ls, "pull": _pull, "prune": _prune}[args.action](args)
+    except CycleForgeError as error:
+        if not args.json:
+            raise
+        common.emit_json({"ok": False, "errors": [{"message": error.message, "hint": error.hint}]})
+        return error.exit_code
 
 
 # ---------------------------------------------------------------- verify

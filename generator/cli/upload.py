@@ -126,7 +126,7 @@ def _refusal(refused: list[Look]) -> ProblemsFound:
     for found in refused:
         lines = "".join(f"\n  {line}" for line in short(found.reasons))
         texts.append(f"the locker has another content under {_title(found)}; nothing was sent{lines}")
-    if all(found.reasons == ("differs: manifest.json",) for found in refused):
+    if all(found.reasons == ("differs: manifest.json",) and found.wanted.project.name in SHIPPED for found in refused):
         hint = (
             "only its list of project blobs differs: this machine has others than the one that uploaded it; "
             "`cycleforge blobs status` shows them, `cycleforge blobs fetch` gets them, --force replaces the list"

@@ -54,6 +54,7 @@ def project(
 def _write(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
+    path.chmod(0o755 if content.startswith(b"#!") else 0o644)
 
 
 def wanted(folder: Path) -> Wanted:

@@ -202,6 +202,17 @@ def test_a_shipped_project_that_changed_without_a_version(
     assert not container.names()
 
 
+def test_only_the_list_of_blobs_differs(container: azurite.Container, capsys: pytest.CaptureFixture[str]) -> None:
+    """Another machine had fetched more: then no new version is wanted, but the same blobs."""
+    assert run(capsys, "slurm_nhc", "--locker", container.url)[0] == 0
+    container.put("projects/slurm_nhc/1.1.0/manifest.json", b'{"blobs": [{"path": "nhc.tar", "checksum": "00"}]}')
+    code, _, err = run(capsys, "slurm_nhc", "--locker", container.url)
+    assert code == 1
+    assert "differs: manifest.json" in err
+    assert "cycleforge blobs fetch" in err
+    assert "project bump" not in err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -234,6 +245,8 @@ def test_no_locker_is_named(
 ) -> None:
     (tmp_path / "team.yaml").write_text(DEFINITION.format(extra=""))
     monkeypatch.delenv("AZURE_STORAGE_KEY")
+    assert main(["locker", "ls", "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["errors"][0]["message"] == "no locker is named"
     code, _, err = run(capsys, "team")
     assert code == 2
     assert "'team': no locker is named" in err
