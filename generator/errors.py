@@ -21,10 +21,13 @@ class CycleForgeError(Exception):
 
 
 class ProblemsFound(CycleForgeError):  # noqa: N818 - named by what happened
-    """What was read is not as it should be: broken rules, differences, a blob that could not be had, a sick node."""
+    """What was read is not as it should be: broken rules, differences, a taken version, a missing blob, a sick node."""
 
     exit_code = 1
-    when = "a definition breaks rules, `build --check` found differences, a blob could not be had, or a node is sick"
+    when = (
+        "a definition breaks rules, `build --check` or `locker verify` found differences, another content has the "
+        "version, a blob could not be had, or a node is sick"
+    )
 
 
 class CannotRead(CycleForgeError):  # noqa: N818 - named by what happened
@@ -45,7 +48,7 @@ class AzureRefused(CycleForgeError):  # noqa: N818 - named by what happened
     """Azure or the CycleCloud server answered with an error."""
 
     exit_code = 4
-    when = "Azure or the CycleCloud server refused a request"
+    when = "Azure or the CycleCloud server refused a request or cannot be reached"
 
 
 class CannotWrite(CycleForgeError):  # noqa: N818 - named by what happened
