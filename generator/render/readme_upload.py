@@ -34,7 +34,7 @@ def _from_here(plan: Plan) -> str:
     stem = q(plan.definition.rsplit(".", 1)[0])
     return paragraphs(
         "**With CycleForge**, in the folder from which this was built. The account of the locker has no public address and takes no keys, so "
-        "this works on machines in the network (over the VPN, or on the server itself), for people with the role below; a new role takes up "
+        "this works on machines in the network (over the VPN, or on the server itself), for whoever has the role below; a new role takes up "
         "to 10 minutes to work everywhere.",
         shell(
             f"account={_account(plan)}",

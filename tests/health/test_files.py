@@ -169,7 +169,7 @@ def _way_back(path: Path) -> None:
 
 
 def _nowhere(path: Path) -> None:
-    path.symlink_to("/nonexistent")
+    path.symlink_to(path.parent / "nothing")
 
 
 MADE: dict[str, tuple[Callable[[Path], None], str, str]] = {

@@ -14,6 +14,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,7 +94,7 @@ class Azurite:
         log = Path(self._own.name) / "log"
         with log.open("wb") as out:
             self._process = subprocess.Popen(
-                self._command(), stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=_environment(),
+                self._command(), stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=_environment(self._own.name),
                 cwd=self._own.name,
             )  # fmt: skip
         deadline = time.monotonic() + READY_S
@@ -180,6 +181,10 @@ class Container:
 
     def client(self) -> ContainerClient:
         """Microsoft's client, with the key, past any proxy."""
+        return self._client
+
+    @cached_property
+    def _client(self) -> ContainerClient:
         return self.server.service().get_container_client(self.name)
 
     def names(self) -> set[str]:
@@ -222,6 +227,6 @@ def md5_of(content: bytes) -> str:
     return hashlib.md5(content, usedforsecurity=False).hexdigest()
 
 
-def _environment() -> dict[str, str]:
-    """Nothing of the machine's but where programs are."""
-    return {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+def _environment(home: str) -> dict[str, str]:
+    """Nothing of the machine's but where programs are; Azurite keeps settings in its home folder."""
+    return {"PATH": os.environ["PATH"], "HOME": home}
