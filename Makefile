@@ -8,13 +8,16 @@ OUT    ?= output
 JOBS   ?= $(shell echo $$((1 + $$(nproc 2>/dev/null || echo 2))))
 
 .DEFAULT_GOAL := build
-.PHONY: build test upload lint format bench clean reference tools
+.PHONY: build test test-vm upload lint format bench clean reference tools
 
 build: $(STAMP)  ## render every definition into output/
 	$(BIN)/cycleforge build --out $(OUT)
 
 test: $(STAMP) tools lint  ## everything that can be checked here
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+
+test-vm: $(STAMP) tools  ## the life of a node's disks on emulated NVMe, four minutes
+	CYCLEFORGE_TEST_VM=1 $(BIN)/python -m pytest tests/vm
 
 upload: $(STAMP)  ## the projects of every shipped definition, into the locker that LOCKER or CYCLEFORGE_LOCKER names
 	$(BIN)/cycleforge upload $(if $(LOCKER),--locker $(LOCKER))
