@@ -34,7 +34,7 @@ from tests.locker.azurite import ACCOUNT, KEY, Azurite, Container, account_sas, 
 from tests.locker.proxy import proxying
 
 FILES = 200
-SMALL_ROUNDS, LARGE_ROUNDS = 7, 5
+SMALL_ROUNDS, LARGE_ROUNDS = 11, 5
 LARGE_BYTES = 200 * 2**20
 HUGE_BYTES = 2 * 2**30
 FLOOR_CONNECTIONS = 8
