@@ -41,7 +41,8 @@ Write a project folder that works: one spec with an example script, README files
 that is there is changed.
 """
 _BUMP = """\
-Give a changed project a new version and record its digest in projects.lock.json.
+Give a changed project a new version and record its digest in projects.lock.json. A version that is not recorded yet is
+recorded as it stands, unless --taken says that a locker holds another content under it.
 """
 _NAME = "a project that CycleForge brings, one in projects/, or the path of a project folder"
 
@@ -71,6 +72,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     bump.add_argument(
         "--part", choices=("major", "minor", "patch"), default="patch", help="which number rises (default: patch)"
     )
+    bump.add_argument(
+        "--taken", action="store_true", help="a locker has another content under this version: make the next one anyway"
+    )
     for action in (build, show, info, new, bump):
         common.add_json(action)
 
@@ -97,7 +101,7 @@ def _bump(args: Namespace) -> int:
     from generator.projects.lock import bump
 
     found = find_project(args.name)
-    done = bump(found.folder, args.part, shipped=found.is_shipped)
+    done = bump(found.folder, args.part, shipped=found.is_shipped, taken=args.taken)
     if args.json:
         common.emit_json({"changed": done is not None, **(asdict(done) if done else {})})
     elif done is None:

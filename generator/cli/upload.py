@@ -135,8 +135,8 @@ def _refusal(refused: list[Look]) -> ProblemsFound:
         first = refused[0].wanted.project
         word = first.name if first.name in SHIPPED else first.folder
         hint = (
-            f"a version never changes, because nodes remember what has run by its name: cycleforge project bump {word} "
-            "makes the next one; --force replaces the content, and nodes that run already keep the old one"
+            "a version never changes, because nodes remember what has run by its name: cycleforge project bump --taken "
+            f"{word} makes the next one; --force replaces the content, and nodes that run already keep the old one"
         )
     return ProblemsFound("\n".join(texts), hint)
 

@@ -114,23 +114,26 @@ def next_version(version: str, part: Part = "patch") -> str:
     return ".".join(map(str, following))
 
 
-def bump(folder: Path, part: Part = "patch", *, lock_file: Path | None = None, shipped: bool = True) -> Bump | None:
+def bump(
+    folder: Path, part: Part = "patch", *, lock_file: Path | None = None, shipped: bool = True, taken: bool = False
+) -> Bump | None:
     """Give a changed project a new version and record it; None when it agrees with the lock already.
 
-    A version that the lock does not know is recorded as it stands, so a bump that was killed between its two writes is
-    completed by the next one. `lock_file` defaults to the one beside the project's folder.
+    `taken`: the version in `project.ini` has another content elsewhere, whatever the lock knows. Else a version that the
+    lock does not know is recorded as it stands, so a bump that was killed between its two writes is completed by the
+    next one. `lock_file` defaults to the one beside the project's folder.
     """
     project = read_project(folder)
     lock_file = lock_file or folder.parent / LOCK_NAME
     lock = read_lock(lock_file)
     files = contents(project, shipped=shipped)
     problem = check(project, digest(files), lock)
-    if problem is None:
+    if problem is None and not taken:
         return None
     released = lock.get(project.name, {})
     new = project.version
     newer_exists = any(_numbers(version) > _numbers(project.version) for version in released)
-    if project.version in released or newer_exists:
+    if taken or project.version in released or newer_exists:
         base = max((project.version, *released), key=_numbers)
         try:
             new = next_version(base, part)

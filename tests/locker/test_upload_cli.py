@@ -148,7 +148,7 @@ def test_another_content_is_refused_with_the_command(
     assert (code, out) == (1, "")
     assert "the locker has another content under site 1.0.0; nothing was sent" in err
     assert "differs: default/cluster-init/files/data" in err
-    assert "cycleforge project bump site" in err
+    assert "cycleforge project bump --taken site" in err
     assert "--force" in err
     assert stored(container) == before
     code, value = as_json(capsys, "site", "--locker", container.url)
@@ -165,9 +165,9 @@ def test_after_the_bump_both_versions_are_there(
 ) -> None:
     old = contents(project(tmp_path / "site"))
     assert run(capsys, "site", "--locker", container.url)[0] == 0
-    assert main(["project", "bump", "./site"]) == 0
     project(tmp_path / "site", {"files/data": b"changed"})
-    assert main(["project", "bump", "./site"]) == 0
+    assert "cycleforge project bump --taken site" in run(capsys, "site", "--locker", container.url)[2]
+    assert main(["project", "bump", "--taken", "site"]) == 0
     capsys.readouterr()
     code, out, _ = run(capsys, "site", "--locker", container.url)
     assert code == 0

@@ -77,6 +77,18 @@ def test_a_bump_without_a_change_does_nothing(projects: Path) -> None:
     assert (projects / "projects.lock.json").read_bytes() == before
 
 
+def test_a_version_that_is_taken_elsewhere_gets_a_next_one(projects: Path) -> None:
+    """Whether the lock has never heard of it, or thinks that it is this content."""
+    lock_file = projects / "projects.lock.json"
+    lock_file.unlink()
+    for wanted in ("1.0.1", "1.0.2"):
+        done = bump(projects / "misc_ubuntu", taken=True)
+        assert done is not None
+        assert done.new == wanted
+    assert list(read_lock(lock_file)["misc_ubuntu"]) == ["1.0.1", "1.0.2"]
+    assert bump(projects / "misc_ubuntu") is None
+
+
 @pytest.mark.parametrize(("part", "wanted"), [("patch", "1.9.10"), ("minor", "1.10.0"), ("major", "2.0.0")])
 def test_next_versions(part: lock_module.Part, wanted: str) -> None:
     assert next_version("1.9.9", part) == wanted
