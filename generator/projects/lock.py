@@ -119,9 +119,9 @@ def bump(
 ) -> Bump | None:
     """Give a changed project a new version and record it; None when it agrees with the lock already.
 
-    `taken`: the version in `project.ini` has another content elsewhere, whatever the lock knows. Else a version that the
-    lock does not know is recorded as it stands, so a bump that was killed between its two writes is completed by the
-    next one. `lock_file` defaults to the one beside the project's folder.
+    `taken`: the version in `project.ini` has another content elsewhere, whatever the lock knows. Else a version that
+    the lock does not know is recorded as it stands, so a bump that was killed between its two writes is completed by
+    the next one. `lock_file` defaults to the one beside the project's folder.
     """
     project = read_project(folder)
     lock_file = lock_file or folder.parent / LOCK_NAME
