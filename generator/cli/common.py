@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +38,16 @@ def add_definitions(parser: ArgumentParser, *, many: bool) -> None:
         parser.add_argument("names", metavar="NAME", nargs="*", help=f"{text}; none: all of {FOLDER}/*.yaml")
     else:
         parser.add_argument("name", metavar="NAME", help=text)
+
+
+def add_action(actions: object, name: str, summary: str, description: str) -> ArgumentParser:
+    """The parser of one action of a verb; `actions` is what `add_subparsers` returned."""
+    parser: ArgumentParser = actions.add_parser(  # type: ignore[attr-defined]
+        name, help=summary, description=description, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument("--no-color", action="store_true", default=SUPPRESS, help="no colour, as with NO_COLOR")
+    parser.set_defaults(action_parser=parser)
+    return parser
 
 
 def add_json(parser: ArgumentParser) -> None:

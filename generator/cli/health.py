@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,11 +35,11 @@ _LISTS = ("failed", "missing", "stale", "unmeasured", "suspect")
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the actions with their flags."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
-    collect = _action(actions, "collect", "gather results into one file", _COLLECT)
+    collect = common.add_action(actions, "collect", "gather results into one file", _COLLECT)
     collect.add_argument("paths", metavar="PATH", nargs="+", help=_PATHS)
     collect.add_argument("--into", metavar="FILE", type=Path, required=True, help="the summary to write")
     common.add_json(collect)
-    report = _action(actions, "report", "report nodes, failures and suspects", _REPORT)
+    report = common.add_action(actions, "report", "report nodes, failures and suspects", _REPORT)
     report.add_argument("paths", metavar="PATH", nargs="+", help=_PATHS)
     report.add_argument(
         "--expect", metavar="NODES", help="nodes that must have results, as Slurm lists them: 'hpc-[1-16],gpu-[01-04]'"
@@ -63,15 +63,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         help=f"print only the host list of these nodes, for scontrol; may be repeated: {', '.join(_LISTS)}",
     )
     common.add_json(report)
-
-
-def _action(actions: object, name: str, summary: str, description: str) -> ArgumentParser:
-    parser: ArgumentParser = actions.add_parser(  # type: ignore[attr-defined]
-        name, help=summary, description=description, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False
-    )
-    parser.add_argument("--no-color", action="store_true", default=SUPPRESS, help="no colour, as with NO_COLOR")
-    parser.set_defaults(action_parser=parser)
-    return parser
 
 
 def run(args: Namespace) -> int:

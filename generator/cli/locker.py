@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,10 +61,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def _action(actions: object, name: str, summary: str, description: str) -> ArgumentParser:
-    parser: ArgumentParser = actions.add_parser(  # type: ignore[attr-defined]
-        name, help=summary, description=description, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False
-    )
-    parser.set_defaults(action_parser=parser)
+    parser = common.add_action(actions, name, summary, description)
     add_locker(parser)
     common.add_json(parser)
     return parser

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import asdict
 from importlib import import_module
@@ -50,24 +50,24 @@ _NAME = "a project that CycleForge brings, one in projects/, or the path of a pr
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the actions with their flags."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
-    build = _action(actions, "build", "write the build of projects", _BUILD)
+    build = common.add_action(actions, "build", "write the build of projects", _BUILD)
     build.add_argument(
         "names", metavar="NAME", nargs="*", help=f"{_NAME}; none: the one of this folder, else all of CycleForge's"
     )
     build.add_argument(
         "--out", metavar="DIR", type=Path, default=Path("build"), help="folder of the builds (default: build)"
     )
-    show = _action(actions, "list", "list projects and their state", _LIST)
-    info = _action(actions, "info", "show everything about one project", _INFO)
+    show = common.add_action(actions, "list", "list projects and their state", _LIST)
+    info = common.add_action(actions, "info", "show everything about one project", _INFO)
     info.add_argument("name", metavar="NAME", help=_NAME)
-    new = _action(actions, "new", "start a project", _NEW)
+    new = common.add_action(actions, "new", "start a project", _NEW)
     new.add_argument("name", metavar="NAME", help="its name: letters, digits, '.', '_' and '-'")
     new.add_argument(
         "--in", dest="parent", metavar="DIR", type=Path, default=Path("projects"),
         help="folder of the project's folder (default: projects)",
     )  # fmt: skip
     new.add_argument("--spec", metavar="SPEC", default="default", help="name of its spec (default: default)")
-    bump = _action(actions, "bump", "give a changed project a new version", _BUMP)
+    bump = common.add_action(actions, "bump", "give a changed project a new version", _BUMP)
     bump.add_argument("name", metavar="NAME", help=_NAME)
     bump.add_argument(
         "--part", choices=("major", "minor", "patch"), default="patch", help="which number rises (default: patch)"
@@ -77,15 +77,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     for action in (build, show, info, new, bump):
         common.add_json(action)
-
-
-def _action(actions: object, name: str, summary: str, description: str) -> ArgumentParser:
-    parser: ArgumentParser = actions.add_parser(  # type: ignore[attr-defined]
-        name, help=summary, description=description, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False
-    )
-    parser.add_argument("--no-color", action="store_true", default=SUPPRESS, help="no colour, as with NO_COLOR")
-    parser.set_defaults(action_parser=parser)
-    return parser
 
 
 def run(args: Namespace) -> int:
