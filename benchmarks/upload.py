@@ -35,7 +35,6 @@ from tests.locker.proxy import proxying
 
 FILES = 200
 SMALL_ROUNDS, LARGE_ROUNDS = 11, 5
-SMALL_TURNS, NEAR = 3, 0.1
 LARGE_BYTES = 200 * 2**20
 HUGE_BYTES = 2 * 2**30
 FLOOR_CONNECTIONS = 8
@@ -132,7 +131,7 @@ def _beside_az(folder: Path) -> Iterator[Ratio]:
         return
     small, large = _small(folder), _large(folder, LARGE_BYTES)
     with _fresh_server(folder) as server:
-        few = _few(server, _Az(program, server, folder), small)
+        few = _alternate(server, _Az(program, server, folder), small, range(SMALL_ROUNDS + 1), is_small=True)
     much = _Times()
     for number in range(LARGE_ROUNDS):
         # A server that has replaced gigabytes is busy with its disk for minutes.
@@ -149,17 +148,6 @@ def _beside_az(folder: Path) -> Iterator[Ratio]:
         cold = statistics.median(times.ours)
         yield Ratio(f"upload of {what}", cold, "az storage blob upload-batch", statistics.median(times.az), limit)
         yield Ratio(f"upload of {what}, unchanged", statistics.median(times.again), "cold", cold, UNCHANGED_LIMIT)
-
-
-def _few(server: Azurite, theirs: _Az, small: Path) -> _Times:
-    """Small files. A median near its limit is measured longer: a verdict should not hang on the noise of one minute."""
-    times = _alternate(server, theirs, small, range(SMALL_ROUNDS + 1), is_small=True)
-    for turn in range(1, SMALL_TURNS):
-        if abs(statistics.median(times.ours) / statistics.median(times.az) / SMALL_LIMIT - 1) > NEAR:
-            break
-        rounds = range(turn * SMALL_ROUNDS + 1, (turn + 1) * SMALL_ROUNDS + 1)
-        times.extend(_alternate(server, theirs, small, rounds, is_small=True))
-    return times
 
 
 @contextmanager
