@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 
-from generator import assets
+from generator.files import assets
 
 VERSION = "2.91.0"
 FOLDER = assets.folder("projects").parent / f".cache/azure-cli-{VERSION}"

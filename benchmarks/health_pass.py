@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from benchmarks.table import Ratio
-from generator import assets
+from generator.files import assets
 from tests.cluster.engine import nhc_blob
 from tests.projects.healthy import Healthy, healthy
 from tests.projects.node import H100, Node

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.table import Ratio
-from generator import assets
+from generator.files import assets
 
 ROUNDS = 15
 YARDSTICK = """\

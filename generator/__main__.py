@@ -1,6 +1,6 @@
 """`python -m generator` is the command `cycleforge`."""
 
-from generator.cli import process
+from .cli import process
 
 if __name__ == "__main__":
     process()

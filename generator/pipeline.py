@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from generator.problems import Problem, fails, silence, sort_problems
-from generator.source import Source, load
+from .definition.text.source import Source, load
+from .problems.problem import Problem, fails, silence, sort_problems
 
 if TYPE_CHECKING:
-    from generator.model.definition import Definition
-    from generator.plan.types import Plan
-    from generator.render.files import Files
-    from generator.rules.base import Site
+    from .definition.model.definition import Definition
+    from .files.file import Files
+    from .plan.types import Plan
+    from .rules.base import Site
 
 KeyPath = tuple[str | int, ...]
 _SECRET_NAME = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|PRIVATE_KEY|CONNECTION_STRING", re.IGNORECASE)
@@ -38,7 +38,7 @@ def check(text: bytes, filename: str, env: Mapping[str, str], folder: Path) -> C
     source = load(text, filename, env)
     if source.data is None:
         return Checked(source, sort_problems(source.problems, source), None)
-    from generator.model.read import read_model
+    from .definition.read import read_model
 
     reading = read_model(source.data, source.written)
     problems = [*source.problems, *(each for each in reading.problems if not source.is_doubtful(each.path))]
@@ -54,7 +54,7 @@ def _judge(
     site: Site, source: Source, folder: Path, before: Sequence[Problem], replaced: tuple[KeyPath, ...]
 ) -> tuple[list[Problem], Plan | None]:
     """What the rules find, and the plan when nothing stops it; `before` is what is known already."""
-    from generator import rules
+    from . import rules
 
     definition = site.definition
     found = [problem for problem in rules.run(site) if not any(_touches(problem.path, path) for path in replaced)]
@@ -75,7 +75,7 @@ def _may_be_too_large(plan: Plan) -> bool:
 
     Rendering only to measure costs as much as the build, so a few small blobs do not ask for it.
     """
-    from generator.rules.budgets import payload_budget_bytes
+    from .rules.budgets import payload_budget_bytes
 
     blobs = sum(blob.size_bytes for project in plan.projects for blob in project.blobs if blob.state == "present")
     return any(project.is_local for project in plan.projects) or blobs > payload_budget_bytes() * 3 // 4
@@ -83,8 +83,8 @@ def _may_be_too_large(plan: Plan) -> bool:
 
 def _size_problems(site: Site, plan: Plan, folder: Path) -> Iterable[Problem]:
     """Whether the content fits the deployment; only local projects and blobs can make it too large."""
-    from generator import rules
-    from generator.render.bootstrap import PayloadTooLargeError
+    from . import rules
+    from .render.bootstrap import PayloadTooLargeError
 
     try:
         return rules.check_files(render(plan, folder), site.definition)
@@ -94,9 +94,9 @@ def _size_problems(site: Site, plan: Plan, folder: Path) -> Iterable[Problem]:
 
 def site_of(definition: Definition, source: Source, folder: Path, secrets: tuple[str, ...] = ()) -> Site:
     """What the rules look at; `secrets` are values that must not stand in the definition."""
-    from generator.plan.network import layout_of
-    from generator.projects.local import local_projects
-    from generator.rules.base import Site
+    from .plan.network import layout_of
+    from .projects.local import local_projects
+    from .rules.base import Site
 
     return Site(definition, source.data, layout_of(definition), local_projects(definition, folder), secrets)
 
@@ -108,8 +108,8 @@ def secret_values(env: Mapping[str, str]) -> tuple[str, ...]:
 
 def plan_of(definition: Definition, source: Source, folder: Path) -> Plan:
     """The plan of a definition without errors."""
-    from generator.plan.planner import make_plan
-    from generator.projects.local import available_projects
+    from .plan.planner import make_plan
+    from .projects.local import available_projects
 
     variables = [(variable.name, variable.default) for variable in source.variables]
     # What came by a pipe has no name that a user could go back to.
@@ -119,14 +119,14 @@ def plan_of(definition: Definition, source: Source, folder: Path) -> Plan:
 
 def effective(plan: Plan) -> dict[str, Any]:
     """The plan as plain data."""
-    from generator.plan.effective import effective as plain
+    from .plan.effective import effective as plain
 
     return plain(plan)
 
 
 def render(plan: Plan, folder: Path) -> Files:
     """The whole deployment folder, including its manifest; nothing is written."""
-    from generator.render.deployment import deployment_files
+    from .render.deployment import deployment_files
 
     return deployment_files(plan, folder)
 

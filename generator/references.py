@@ -9,17 +9,17 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from generator import assets
+from .files import assets
 
 
 def documents() -> Mapping[str, Callable[[], str]]:
     """Path in the checkout → the text that belongs there."""
-    from generator.blobs.pins import pinned, table
-    from generator.model.page import page
-    from generator.model.reference import reference
-    from generator.model.schema import schema_text
-    from generator.projects import figures, health_checks
-    from generator.rules.page import render
+    from .blobs.pins import pinned, table
+    from .definition.pages.keys import page
+    from .definition.pages.reference import reference
+    from .definition.pages.schema import schema_text
+    from .projects import figures, health_checks
+    from .rules.page import render
 
     return {
         "cluster_defs/reference.yaml": reference,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from generator.version import __version__
+from ..version import __version__
 
 Progress = Callable[[int, int | None], None]
 """Called with the bytes so far and, where the server says so, of the whole."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from generator.blobs.archive import MAX_ARCHIVE_BYTES
-from generator.blobs.download import DownloadFailed, Limits, download
-from generator.blobs.pins import Blob
-from generator.blobs.sources import NotGot, Source, verified
-from generator.blobs.store import Store
+from .archive import MAX_ARCHIVE_BYTES
+from .download import DownloadFailed, Limits, download
+from .pins import Blob
+from .sources import NotGot, Source, verified
+from .store import Store
 
 Progress = Callable[[Blob, int, int | None], None]
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
-from generator.blobs.archive import MAX_ARCHIVE_BYTES, BadArchive, normalised
-from generator.blobs.pins import Blob
-from generator.errors import CannotRead
+from ..errors import CannotRead
+from .archive import MAX_ARCHIVE_BYTES, BadArchive, normalised
+from .pins import Blob
 
 _GIT_LIMIT_S = 120
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from generator.blobs.pins import Blob
-from generator.errors import CannotRead, CannotWrite
+from ..errors import CannotRead, CannotWrite
+from .pins import Blob
 
 VARIABLE = "CYCLEFORGE_BLOBS"
 _LEFT_OVER_S = 3600

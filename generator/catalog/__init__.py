@@ -12,14 +12,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from generator.catalog.sizes import (
+from ..plan.types import NodeHardware
+from .sizes import (
     SizeFacts,
     facts_of_general,
     facts_of_measured,
     hardware_of_general,
     hardware_of_measured,
 )
-from generator.plan.types import NodeHardware
 
 _FOLDER = Path(__file__).resolve().parent
 _MEASURED = _FOLDER / "vm_sizes"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from generator.plan.types import NodeHardware
+from ..plan.types import NodeHardware
 
 Arch = Literal["x86_64", "aarch64"]
 

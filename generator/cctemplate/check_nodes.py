@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Set
 
-from generator.cctemplate.errors import EvaluationError
-from generator.cctemplate.evaluate import Value
-from generator.cctemplate.findings import Finding
-from generator.cctemplate.resolve import ResolvedNode, SpecReference, extends, resolve, spec_reference
-from generator.cctemplate.syntax import Attribute, Section
-from generator.cctemplate.values import value_of
-from generator.cctemplate.vocabulary import BUILTIN_LOCKER, BUILTIN_PROJECTS, suggestion
+from .errors import EvaluationError
+from .evaluate import Value
+from .findings import Finding
+from .resolve import ResolvedNode, SpecReference, extends, resolve, spec_reference
+from .syntax import Attribute, Section
+from .values import value_of
+from .vocabulary import BUILTIN_LOCKER, BUILTIN_PROJECTS, suggestion
 
 Specs = Set[tuple[str, str, str]]
 """(project, spec, version) of everything that the deployment folder contains."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
 
-from generator.cctemplate.evaluate import Value
-from generator.cctemplate.expressions import Constant
-from generator.cctemplate.findings import Finding
-from generator.cctemplate.resolve import text_of
-from generator.cctemplate.syntax import Section, Template
-from generator.cctemplate.values import references
-from generator.cctemplate.vocabulary import BUILTIN_PARAMETERS, DISPLAY_ONLY_PLUGIN, suggestion
+from .evaluate import Value
+from .expressions import Constant
+from .findings import Finding
+from .resolve import text_of
+from .syntax import Section, Template
+from .values import references
+from .vocabulary import BUILTIN_PARAMETERS, DISPLAY_ONLY_PLUGIN, suggestion
 
 
 def check_parameters(template: Template, values: Mapping[str, Value] | None, late: Set[str]) -> Iterator[Finding]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from generator.cctemplate.evaluate import KNOWN_FUNCTIONS
-from generator.cctemplate.expressions import Call, Tree, walk
-from generator.cctemplate.findings import Finding
-from generator.cctemplate.resolve import configuration_items
-from generator.cctemplate.syntax import Attribute, Section, Template
-from generator.cctemplate.values import AttributeValue, Expression, Interpolation, Listing
-from generator.cctemplate.vocabulary import (
+from .evaluate import KNOWN_FUNCTIONS
+from .expressions import Call, Tree, walk
+from .findings import Finding
+from .resolve import configuration_items
+from .syntax import Attribute, Section, Template
+from .values import AttributeValue, Expression, Interpolation, Listing
+from .vocabulary import (
     ATTRIBUTES,
     CONFIGURATION,
     EXPORT_KEYS,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 
-from generator.cctemplate.check_nodes import Specs, check_nodes
-from generator.cctemplate.check_parameters import check_parameters
-from generator.cctemplate.check_structure import check_structure
-from generator.cctemplate.errors import EvaluationError
-from generator.cctemplate.evaluate import Value
-from generator.cctemplate.findings import Finding
-from generator.cctemplate.syntax import Template
-from generator.cctemplate.values import constant
+from .check_nodes import Specs, check_nodes
+from .check_parameters import check_parameters
+from .check_structure import check_structure
+from .errors import EvaluationError
+from .evaluate import Value
+from .findings import Finding
+from .syntax import Template
+from .values import constant
 
 
 def variables(template: Template, values: Mapping[str, Value] | None = None) -> dict[str, Value]:

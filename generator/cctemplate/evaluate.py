@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from generator.cctemplate.errors import EvaluationError
-from generator.cctemplate.expressions import (
+from .errors import EvaluationError
+from .expressions import (
     Binary,
     Call,
     Conditional,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from generator.cctemplate.errors import ExpressionError
+from .errors import ExpressionError
 
 Scalar = None | bool | int | float | str
 

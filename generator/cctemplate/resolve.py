@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from generator.cctemplate.errors import EvaluationError
-from generator.cctemplate.expressions import Constant
-from generator.cctemplate.syntax import Attribute, Section
-from generator.cctemplate.values import constant
+from .errors import EvaluationError
+from .expressions import Constant
+from .syntax import Attribute, Section
+from .values import constant
 
 DEFAULTS = "defaults"
 

@@ -16,9 +16,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from generator.cctemplate.errors import ExpressionError, TemplateSyntaxError
-from generator.cctemplate.expressions import Constant
-from generator.cctemplate.values import AttributeValue, read_expression, read_value
+from .errors import ExpressionError, TemplateSyntaxError
+from .expressions import Constant
+from .values import AttributeValue, read_expression, read_value
 
 _HEADER = re.compile(r"(\[+)([^\[\]]*)(\]+)\s*(?:#.*)?")
 _ATTRIBUTE = re.compile(r"([^\s:=\[\]\"'`#]+)\s*(:=|=)\s*(.*)", re.DOTALL)

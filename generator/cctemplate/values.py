@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from generator.cctemplate.errors import ExpressionError
-from generator.cctemplate.evaluate import Value, evaluate
-from generator.cctemplate.expressions import Constant, Duration, Items, Name, Tree, integer, names, parse_expression
+from .errors import ExpressionError
+from .evaluate import Value, evaluate
+from .expressions import Constant, Duration, Items, Name, Tree, integer, names, parse_expression
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]?[0-9]+)?")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from generator.cctemplate.errors import EvaluationError
+from .errors import EvaluationError
 
 _BARE = re.compile(r"[A-Za-z_/~][A-Za-z0-9_./:@~+-]*")
 _TYPED_WORDS = frozenset({"true", "false", "undefined", "error", "nan", "inf", "infinity"})

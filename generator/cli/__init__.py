@@ -10,8 +10,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from generator.errors import BUG, INTERRUPTED, OUTPUT_CLOSED, CycleForgeError
-from generator.version import __version__
+from ..errors import BUG, INTERRUPTED, OUTPUT_CLOSED, CycleForgeError
+from ..version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # the module typing costs more than the rest of `--help`
@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
     try:
-        from generator.cli.parser import run
+        from .parser import run
 
         code = run(arguments)
         sys.stdout.flush()

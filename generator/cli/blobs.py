@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from generator.cli import common
-from generator.errors import OK, CannotRead, CannotWrite, ProblemsFound
-from generator.problems import suggestion
+from ..errors import OK, CannotRead, CannotWrite, ProblemsFound
+from ..words.suggestions import suggestion
+from . import common
 
 if TYPE_CHECKING:
-    from generator.blobs import Blob, Store
-    from generator.blobs.fetch import Outcome
-    from generator.blobs.sources import Source
+    from ..blobs import Blob, Store
+    from ..blobs.fetch import Outcome
+    from ..blobs.sources import Source
 
 DESCRIPTION = """\
 Fetch files of other people that nodes use, for example LBNL NHC, or show what is there.
@@ -47,7 +47,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Fetch or show."""
-    from generator.blobs import store_of
+    from ..blobs import store_of
 
     if args.action == "status" and args.origin is not None:
         raise CannotRead("--from belongs to `blobs fetch`", "see `cycleforge blobs --help`")
@@ -57,7 +57,7 @@ def run(args: Namespace) -> int:
 
 def _wanted(names: Sequence[str]) -> list[Blob]:
     """The blobs that the words name, each once, in the order of the catalogue."""
-    from generator.blobs import pinned
+    from ..blobs import pinned
 
     every = pinned().values()
     known = [*(blob.file for blob in every), *dict.fromkeys(blob.project for blob in every)]
@@ -105,7 +105,7 @@ def _status(blobs: Sequence[Blob], store: Store, args: Namespace) -> int:
 
 
 def _fetch(blobs: Sequence[Blob], store: Store, args: Namespace) -> int:
-    from generator.blobs.fetch import fetch
+    from ..blobs.fetch import fetch
 
     meter = _Meter(is_shown=not args.json and sys.stderr.isatty())
     # A folder or clone for some of the files is fine, unless they were asked for by name.
@@ -137,10 +137,10 @@ def _fetch(blobs: Sequence[Blob], store: Store, args: Namespace) -> int:
 
 def _source(args: Namespace, meter: _Meter) -> Source:
     if args.origin is not None:
-        from generator.blobs.sources import LocalPath
+        from ..blobs.sources import LocalPath
 
         return LocalPath(args.origin)
-    from generator.blobs.fetch import Network
+    from ..blobs.fetch import Network
 
     return Network(progress=meter.show)
 

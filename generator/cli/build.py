@@ -9,12 +9,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from generator.cli import common
-from generator.errors import OK, CannotRead, CannotWrite, CycleForgeError, ProblemsFound
-from generator.problems import fails
+from ..errors import OK, CannotRead, CannotWrite, CycleForgeError, ProblemsFound
+from ..problems.problem import fails
+from . import common
 
 if TYPE_CHECKING:
-    from generator.output import Changes
+    from ..output.folder import Changes
 
 DESCRIPTION = """\
 Render the deployment folder of each definition into DIR/<name>.
@@ -77,7 +77,8 @@ def run(args: Namespace) -> int:
 
 
 def _build(definition: common.Definition, folder: Path, *, check: bool) -> Changes:
-    from generator import output, pipeline
+    from .. import pipeline
+    from ..output import folder as output
 
     assert definition.checked.plan is not None
     files = pipeline.render(definition.checked.plan, definition.folder)

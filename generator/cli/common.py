@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from generator import assets
-from generator.errors import OK, CannotRead, CannotWrite, ProblemsFound
-from generator.problems import fails, suggestion
+from ..errors import OK, CannotRead, CannotWrite, ProblemsFound
+from ..files import assets
+from ..problems.problem import fails
+from ..words.suggestions import suggestion
 
 if TYPE_CHECKING:
-    from generator.pipeline import Checked
+    from ..pipeline import Checked
 
 FOLDER = "cluster_defs"
 SUFFIXES = (".yaml", ".yml")
@@ -76,7 +77,7 @@ def add_out(parser: ArgumentParser) -> None:
 
 def read_definitions(names: Sequence[str]) -> list[Definition]:
     """Read and check the named definitions, or all of them."""
-    from generator.pipeline import check
+    from ..pipeline import check
 
     paths = [find_definition(name) for name in names] if names else all_definitions()
     found = []
@@ -148,7 +149,7 @@ def _read(path: Path) -> bytes:
 
 def _read_limit() -> int:
     """One byte more than is allowed, so that a device without end is noticed as too large."""
-    from generator.source import MAX_BYTES
+    from ..definition.text.source import MAX_BYTES
 
     return MAX_BYTES + 1
 
@@ -158,7 +159,7 @@ def _read_limit() -> int:
 
 def print_problems(definitions: Sequence[Definition], args: Namespace) -> None:
     """All problems of all files on standard error, each file followed by its count."""
-    from generator.problem_text import render, summary
+    from ..problems.text import render, summary
 
     for each in definitions:
         problems = each.checked.problems
@@ -169,7 +170,7 @@ def print_problems(definitions: Sequence[Definition], args: Namespace) -> None:
 
 def problems_json(definitions: Sequence[Definition]) -> list[dict[str, object]]:
     """All problems of all files as plain data."""
-    from generator.problem_text import as_json
+    from ..problems.text import as_json
 
     return [row for each in definitions for row in as_json(each.checked.problems, each.checked.source)]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from generator.cli import common
-from generator.errors import OK
+from ..errors import OK
+from . import common
 
 SHELLS = ("bash", "zsh", "tcsh")
 DESCRIPTION = """\
@@ -26,7 +26,7 @@ def run(args: Namespace) -> int:
     """Print the script."""
     import shtab
 
-    from generator.cli.parser import full_parser
+    from .parser import full_parser
 
     common.emit(shtab.complete(full_parser(), shell=args.shell))
     return OK

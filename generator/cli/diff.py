@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from generator.cli import common
-from generator.errors import OK, CannotRead
+from ..errors import OK, CannotRead
+from . import common
 
 if TYPE_CHECKING:
-    from generator.diff import Change
+    from ..output.diff import Change
 
 DESCRIPTION = """\
 Compare a definition with the folder that was built from it: which settings and derived values change, from what to
@@ -44,8 +44,10 @@ def run(args: Namespace) -> int:
         else:
             common.print_problems([definition], args)
         return common.exit_code([definition])
-    from generator import diff, output, pipeline
-    from generator.model.schema import cost_of
+    from .. import pipeline
+    from ..definition.pages.schema import cost_of
+    from ..output import diff
+    from ..output import folder as output
 
     folder: Path = args.out / plan.name
     files = pipeline.render(plan, definition.folder)
@@ -79,7 +81,7 @@ def run(args: Namespace) -> int:
 
 def _text(values: Sequence[Change]) -> str:
     """What the author changed, then what follows from it; the cost is said where it is decided."""
-    from generator import diff
+    from ..output import diff
 
     parts = []
     for section, title in (("definition", "in the definition"), ("derived", "follows from it")):
@@ -102,7 +104,7 @@ def _read(path: Path) -> bytes:
 
 
 def _plain(content: bytes, filename: str) -> dict[str, Any]:
-    from generator.source import load
+    from ..definition.text.source import load
 
     source = load(content, filename, None)
     if source.data is None or source.problems:

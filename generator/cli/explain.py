@@ -6,9 +6,10 @@ import textwrap
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 
-from generator.cli import common
-from generator.errors import OK, CannotRead
-from generator.problems import RuleInfo, suggestion
+from ..errors import OK, CannotRead
+from ..problems.problem import RuleInfo
+from ..words.suggestions import suggestion
+from . import common
 
 DESCRIPTION = (
     "Explain problems by their id: what is checked, why it matters, how to fix it, where to read more. Offline."
@@ -25,7 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Explain."""
-    from generator.rules import all_rules
+    from ..rules import all_rules
 
     rules = {rule.id: rule for rule in all_rules()}
     chosen = (

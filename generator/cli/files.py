@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from generator.errors import CannotWrite
+from ..errors import CannotWrite
 
 
 def write_file(path: Path, text: str, *, replace: bool) -> None:

@@ -7,12 +7,12 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from generator.cli import common
-from generator.errors import OK, CannotRead, ProblemsFound
+from ..errors import OK, CannotRead, ProblemsFound
+from . import common
 
 if TYPE_CHECKING:
-    from generator.health.assess import Wishes
-    from generator.health.gather import Gathered
+    from ..health.assess import Wishes
+    from ..health.gather import Gathered
 
 DESCRIPTION = """\
 Read the results of the nodes' health checks, which slurm_nhc writes to a shared folder of the cluster (by default
@@ -71,9 +71,9 @@ def run(args: Namespace) -> int:
 
 
 def _collect(args: Namespace) -> int:
-    from generator.health.gather import gather, summary_bytes
-    from generator.health.summary_file import write
-    from generator.health.text import plural, problem_lines
+    from ..health.gather import gather, summary_bytes
+    from ..health.summary_file import write
+    from ..health.text import plural, problem_lines
 
     gathered = gather(args.paths, leave_out=str(args.into))
     if not args.json and gathered.problems:
@@ -104,10 +104,10 @@ def _collect(args: Namespace) -> int:
 
 
 def _report(args: Namespace) -> int:
-    from generator.health.assess import assess
-    from generator.health.gather import gather
-    from generator.health.hostlist import compress
-    from generator.health.text import Report, problem_lines
+    from ..health.assess import assess
+    from ..health.gather import gather
+    from ..health.hostlist import compress
+    from ..health.text import Report, problem_lines
 
     wishes = _wishes(args)
     gathered: Gathered = gather(args.paths)
@@ -115,7 +115,7 @@ def _report(args: Namespace) -> int:
         raise _nothing(args.paths)
     assessment = assess(gathered, wishes)
     if args.json:
-        from generator.health.machine import as_json
+        from ..health.machine import as_json
 
         common.emit_json(as_json(assessment))
     elif args.nodes_only:
@@ -132,9 +132,9 @@ def _report(args: Namespace) -> int:
 
 
 def _wishes(args: Namespace) -> Wishes:
-    from generator.health.ages import age_s, moment_s
-    from generator.health.assess import Wishes
-    from generator.health.hostlist import expand
+    from ..health.ages import age_s, moment_s
+    from ..health.assess import Wishes
+    from ..health.hostlist import expand
 
     now = None
     ages = [

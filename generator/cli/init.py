@@ -5,10 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from generator.cli import common
-from generator.cli.files import write_file
-from generator.errors import OK, CannotRead
-from generator.problems import suggestion
+from ..errors import OK, CannotRead
+from ..words.suggestions import suggestion
+from . import common
+from .files import write_file
 
 DESCRIPTION = "Write a short commented definition to start from, or a copy of one that CycleForge brings."
 SCHEMA = "definition.schema.json"
@@ -35,7 +35,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Write the definition."""
-    from generator.model.starter import presets, starter
+    from ..definition.pages.starter import presets, starter
 
     if args.preset not in presets():
         hint = suggestion(args.preset, presets()) or f"presets: {', '.join(presets())}"
@@ -57,7 +57,7 @@ def run(args: Namespace) -> int:
 
 def _check_name(name: str, text: str) -> None:
     """The rules for names apply before a file is there."""
-    from generator.pipeline import check
+    from ..pipeline import check
 
     checked = check(text.encode(), f"{name}.yaml", {}, Path())
     data = checked.source.data

@@ -6,11 +6,11 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from generator.cli import common
-from generator.errors import OK
+from ..errors import OK
+from . import common
 
 if TYPE_CHECKING:
-    from generator.recipes import Recipe
+    from ..recipes import Recipe
 
 DESCRIPTION = """\
 List what the catalogue knows, the recipes of jobs, or the rules. FILTER keeps the rows that contain it, whatever the
@@ -49,7 +49,7 @@ def _cell(value: object) -> object:
 
 
 def _vm_sizes() -> Rows:
-    from generator import catalog
+    from .. import catalog
 
     rows: Rows = []
     for name in catalog.vm_size_names():
@@ -71,7 +71,7 @@ def _vm_sizes() -> Rows:
 
 
 def _releases() -> Rows:
-    from generator import catalog
+    from .. import catalog
 
     return [
         {
@@ -87,7 +87,7 @@ def _releases() -> Rows:
 
 
 def _images() -> Rows:
-    from generator import catalog
+    from .. import catalog
 
     return [
         {
@@ -102,7 +102,7 @@ def _images() -> Rows:
 
 
 def _recipes() -> Rows:
-    from generator import recipes
+    from .. import recipes
 
     found = (recipes.recipe(name) for name in recipes.recipe_names())
     return [
@@ -130,7 +130,7 @@ def _needs(wanted: Recipe) -> list[str]:
 
 
 def _rules() -> Rows:
-    from generator.rules import all_rules
+    from ..rules import all_rules
 
     return [
         {"id": rule.id, "level": rule.level, "subject": rule.subject, "summary": rule.summary} for rule in all_rules()

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from generator.cli import common
-from generator.cli.packages import add_locker, needed_address, opened, plan_of, short, size_text, targets
-from generator.errors import OK, CannotRead, CycleForgeError, ProblemsFound
+from ..errors import OK, CannotRead, CycleForgeError, ProblemsFound
+from . import common
+from .packages import add_locker, needed_address, opened, plan_of, short, size_text, targets
 
 if TYPE_CHECKING:
-    from generator.locker.compare import Wanted
-    from generator.locker.container import Container
-    from generator.locker.layout import Version
-    from generator.locker.prune import Prune
-    from generator.plan.types import Plan
+    from ..locker.compare import Wanted
+    from ..locker.container import Container
+    from ..locker.layout import Version
+    from ..locker.prune import Prune
+    from ..plan.types import Plan
 
 DESCRIPTION = """\
 Look into the locker of a cluster and keep it in order. Nothing but the projects in it is touched.
@@ -82,7 +82,7 @@ def run(args: Namespace) -> int:
 
 
 def _verify(args: Namespace) -> int:
-    from generator.locker.compare import wanted_of
+    from ..locker.compare import wanted_of
 
     rows: list[dict[str, object]] = []
     is_right = True
@@ -101,9 +101,9 @@ def _verify(args: Namespace) -> int:
 
 
 def _verify_one(container: Container, wanted: Wanted, *, content: bool) -> dict[str, object]:
-    from generator.locker.compare import compare
-    from generator.locker.layout import blobs_prefix
-    from generator.locker.look import proven
+    from ..locker.compare import compare
+    from ..locker.layout import blobs_prefix
+    from ..locker.look import proven
 
     listing = dict(container.listing(wanted.prefix))
     if wanted.blobs:
@@ -143,8 +143,8 @@ def _verify_text(row: dict[str, object], wanted: Wanted) -> str:
 
 
 def _ls(args: Namespace) -> int:
-    from generator.locker.layout import ROOT, blobs_of, versions_of
-    from generator.locker.prune import order
+    from ..locker.layout import ROOT, blobs_of, versions_of
+    from ..locker.prune import order
 
     container = opened(needed_address(args), args)
     asked = [_reference(name, version_needed=False) for name in args.names]
@@ -202,7 +202,7 @@ def _files_json(files: object) -> list[dict[str, object]]:
 
 
 def _reference(word: str, *, version_needed: bool) -> tuple[str, str | None]:
-    from generator.projects.ini import NAME
+    from ..projects.ini import NAME
 
     project, _, version = word.partition(":")
     if not NAME.fullmatch(project) or (version_needed and not version) or (version and not NAME.fullmatch(version)):
@@ -216,7 +216,7 @@ def _reference(word: str, *, version_needed: bool) -> tuple[str, str | None]:
 
 
 def _pull(args: Namespace) -> int:
-    from generator.locker.pull import pull
+    from ..locker.pull import pull
 
     container = opened(needed_address(args), args)
     rows = []
@@ -240,7 +240,7 @@ def _pull(args: Namespace) -> int:
 
 
 def _prune(args: Namespace) -> int:
-    from generator.locker.prune import plan_prune, prune
+    from ..locker.prune import plan_prune, prune
 
     if args.keep < 0:
         raise CannotRead("--keep counts versions", "give 0 or more")

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from generator.cli import common
-from generator.errors import CannotRead, ProblemsFound
-from generator.problems import suggestion
+from ..errors import CannotRead, ProblemsFound
+from ..words.suggestions import suggestion
+from . import common
 
 if TYPE_CHECKING:
-    from generator.locker.address import Address
-    from generator.locker.container import Container
-    from generator.plan.types import Plan
-    from generator.projects.find import Located
-    from generator.projects.package import Package
+    from ..locker.address import Address
+    from ..locker.container import Container
+    from ..plan.types import Plan
+    from ..projects.find import Located
+    from ..projects.package import Package
 
 _HOW = (
     "--locker az://ACCOUNT/CONTAINER, or CYCLEFORGE_LOCKER; after a deployment: "
@@ -51,8 +51,8 @@ def add_locker(parser: ArgumentParser) -> None:
 
 def opened(address: Address, args: Namespace) -> Container:
     """The container, signed in."""
-    from generator.locker.container import Container
-    from generator.locker.credentials import sign_in
+    from ..locker.container import Container
+    from ..locker.credentials import sign_in
 
     # What the SDK warns about, our problems say; without a handler it would go to standard error.
     logging.getLogger("azure").setLevel(logging.CRITICAL + 1)
@@ -80,7 +80,7 @@ def targets(args: Namespace, words: Sequence[str]) -> list[Target]:
 
 def address_of(args: Namespace) -> Address | None:
     """What --locker or our variable say."""
-    from generator.locker import address
+    from ..locker import address
 
     if args.locker:
         return address.parse(args.locker)
@@ -96,14 +96,14 @@ def needed_address(args: Namespace) -> Address:
 
 
 def _of_environment() -> Address | None:
-    from generator.locker.address import from_environment
+    from ..locker.address import from_environment
 
     return from_environment(os.environ)
 
 
 def _of_plan(plan: Plan | None) -> Address | None:
-    from generator.locker.address import parse
-    from generator.plan.names import BLOB_SUFFIXES
+    from ..locker.address import parse
+    from ..plan.names import BLOB_SUFFIXES
 
     if plan is None or plan.locker.account_name is None:
         return None
@@ -112,7 +112,7 @@ def _of_plan(plan: Plan | None) -> Address | None:
 
 
 def _deployment(plan: Plan | None) -> str:
-    from generator.render.readme_text import deployment_name
+    from ..render.readme_text import deployment_name
 
     return "DEPLOYMENT" if plan is None else deployment_name(plan)
 
@@ -124,7 +124,7 @@ def _all_words() -> list[str]:
 
 
 def _meant(word: str) -> tuple[list[Package], Plan | None]:
-    from generator.projects.find import SHIPPED, find_project
+    from ..projects.find import SHIPPED, find_project
 
     try:
         found = find_project(word)
@@ -141,7 +141,7 @@ def _meant(word: str) -> tuple[list[Package], Plan | None]:
 
 
 def _of_definition(word: str) -> tuple[list[Package], Plan]:
-    from generator.projects.find import Located, find_project
+    from ..projects.find import Located, find_project
 
     plan, definition = plan_of(word)
     places = [
@@ -165,8 +165,8 @@ def plan_of(word: str) -> tuple[Plan, common.Definition]:
 
 def _package(found: Located) -> Package:
     """The package; a shipped project must be as its version was released."""
-    from generator.projects.find import package_of
-    from generator.projects.lock import shipped_problems
+    from ..projects.find import package_of
+    from ..projects.lock import shipped_problems
 
     if found.is_shipped:
         for problem in shipped_problems([found.folder.resolve().name]):

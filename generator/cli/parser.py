@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 
-from generator.errors import CannotRead, exit_codes
-from generator.version import __version__
+from ..errors import CannotRead, exit_codes
+from ..version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # `cycleforge --help` does without the typing module
@@ -94,7 +94,7 @@ def make_parser(wanted: Iterable[str]) -> tuple[_Parser, dict[str, _Parser]]:
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", dest="verb")
     verbs: dict[str, _Parser] = {}
     for name, (module, summary) in VERBS.items():
-        verb: Verb | None = import_module(f"generator.cli.{module}") if name in wanted else None
+        verb: Verb | None = import_module(f".{module}", __package__) if name in wanted else None
         verbs[name] = subparsers.add_parser(
             name,
             help=summary,
@@ -110,6 +110,6 @@ def make_parser(wanted: Iterable[str]) -> tuple[_Parser, dict[str, _Parser]]:
 
 
 def _did_you_mean(word: str, allowed: Iterable[str]) -> str | None:
-    from generator.problems import suggestion
+    from ..words.suggestions import suggestion
 
     return suggestion(word, allowed)

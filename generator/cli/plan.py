@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from generator.cli import common
-from generator.errors import OK
+from ..errors import OK
+from . import common
 
 DESCRIPTION = "Show what a definition leads to. Nothing is written and nothing is asked of Azure."
 
@@ -27,11 +27,11 @@ def run(args: Namespace) -> int:
     if plan is None:
         return common.exit_code([definition])
     if args.json:
-        from generator.pipeline import effective
+        from ..pipeline import effective
 
         common.emit_json(effective(plan))
     else:
-        from generator.cli.plan_text import plan_text
+        from .plan_text import plan_text
 
         common.emit(plan_text(plan))
     return OK

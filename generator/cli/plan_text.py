@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from generator.cli.common import columns
-from generator.plan.types import MountPlan, NodeArrayPlan, Plan, SpecRef
+from ..plan.types import MountPlan, NodeArrayPlan, Plan, SpecRef
+from .common import columns
 
 _NETWORK_WAYS = {
     "bastion": "Azure Bastion (tunnel), no public address",

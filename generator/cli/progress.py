@@ -6,10 +6,10 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
-from generator.cli.packages import size_text
+from .packages import size_text
 
 if TYPE_CHECKING:
-    from generator.locker.compare import Wanted
+    from ..locker.compare import Wanted
 
 
 class Progress:

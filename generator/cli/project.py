@@ -8,8 +8,8 @@ from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 
-from generator.cli import common
-from generator.errors import OK
+from ..errors import OK
+from . import common
 
 DESCRIPTION = """\
 Package cluster-init projects as CycleCloud's own command does, show them, start a new one, or give a changed one a
@@ -83,13 +83,13 @@ def run(args: Namespace) -> int:
     """Do the action; only its module is imported."""
     if args.action == "bump":
         return _bump(args)
-    action: Callable[[Namespace], int] = import_module(f"generator.cli.project_{args.action}").run
+    action: Callable[[Namespace], int] = import_module(f".project_{args.action}", __package__).run
     return action(args)
 
 
 def _bump(args: Namespace) -> int:
-    from generator.projects.find import find_project
-    from generator.projects.lock import bump
+    from ..projects.find import find_project
+    from ..projects.lock import bump
 
     found = find_project(args.name)
     done = bump(found.folder, args.part, shipped=found.is_shipped, taken=args.taken)

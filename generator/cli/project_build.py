@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from generator.cli import common
-from generator.cli.project_text import count, errors_json, names, packaged, print_failures, size, total_bytes
-from generator.errors import OK, CannotRead, CannotWrite, CycleForgeError
+from ..errors import OK, CannotRead, CannotWrite, CycleForgeError
+from . import common
+from .project_text import count, errors_json, names, packaged, print_failures, size, total_bytes
 
 if TYPE_CHECKING:
-    from generator.projects.find import Located
-    from generator.projects.package import Package
+    from ..projects.find import Located
+    from ..projects.package import Package
 
 
 def run(args: Namespace) -> int:
     """Package all first, so that nothing is written when one of them cannot be."""
-    from generator.projects.build import build
+    from ..projects.build import build
 
     done, failures = packaged(_wanted(args.names))
     rows: list[dict[str, object]] = []
@@ -47,7 +47,7 @@ def run(args: Namespace) -> int:
 
 
 def _wanted(words: Sequence[str]) -> list[Located]:
-    from generator.projects.find import all_shipped, find_project, located
+    from ..projects.find import all_shipped, find_project, located
 
     if words:
         return list({found.folder.resolve(): found for found in map(find_project, words)}.values())

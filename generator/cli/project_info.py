@@ -10,15 +10,15 @@ from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from generator.cli import common
-from generator.cli.project_text import count, names, size
-from generator.errors import OK, CannotRead
+from ..errors import OK, CannotRead
+from . import common
+from .project_text import count, names, size
 
 if TYPE_CHECKING:
-    from generator.blobs import Blob
-    from generator.projects.find import Located
-    from generator.projects.package import Package
-    from generator.projects.state import Release
+    from ..blobs import Blob
+    from ..projects.find import Located
+    from ..projects.package import Package
+    from ..projects.state import Release
 
 _RUN = (".bat", ".cmd", ".exe", ".sh")
 """What a node runs of `scripts/`, by name. Source: scripts/README.txt of any `cyclecloud project init`."""
@@ -43,8 +43,8 @@ class _Blob:
 
 def run(args: Namespace) -> int:
     """Show one project."""
-    from generator.projects.find import find_project, package_of
-    from generator.projects.state import release
+    from ..projects.find import find_project, package_of
+    from ..projects.state import release
 
     found = find_project(args.name)
     package = package_of(found)
@@ -133,7 +133,7 @@ def _blobs(found: Located, package: Package) -> list[_Blob]:
         for path, payload in package.blobs.items()
     }
     if found.is_shipped:
-        from generator.blobs import pinned_of
+        from ..blobs import pinned_of
 
         absent = [pin for name, pin in pinned_of(package.project.name).items() if name not in blobs]
         blobs |= {pin.file: _Blob(pin.file, pin.size_bytes, None, _state(pin)) for pin in absent}
@@ -141,7 +141,7 @@ def _blobs(found: Located, package: Package) -> list[_Blob]:
 
 
 def _state(pin: Blob) -> str:
-    from generator.blobs import store_of
+    from ..blobs import store_of
 
     try:
         return store_of(os.environ).look(pin).state

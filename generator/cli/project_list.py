@@ -6,21 +6,21 @@ import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from generator.cli import common
-from generator.cli.project_text import errors_json, packaged, print_failures, size, total_bytes
-from generator.errors import OK, CannotRead
-from generator.problem_text import printable
+from ..errors import OK, CannotRead
+from ..problems.text import printable
+from . import common
+from .project_text import errors_json, packaged, print_failures, size, total_bytes
 
 if TYPE_CHECKING:
-    from generator.projects.find import Located
-    from generator.projects.package import Package
-    from generator.projects.state import Release
+    from ..projects.find import Located
+    from ..projects.package import Package
+    from ..projects.state import Release
 
 
 def run(args: Namespace) -> int:
     """Show the projects; one that cannot be read does not hide the others."""
-    from generator.projects.find import all_shipped, projects_here
-    from generator.projects.state import release
+    from ..projects.find import all_shipped, projects_here
+    from ..projects.state import release
 
     done, failures = packaged([*all_shipped(), *projects_here()])
     rows = []

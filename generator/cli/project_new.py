@@ -7,14 +7,14 @@ import shlex
 from argparse import Namespace
 from pathlib import Path
 
-from generator.cli import common
-from generator.errors import OK, CannotRead
+from ..errors import OK, CannotRead
+from . import common
 
 
 def run(args: Namespace) -> int:
     """Write the project and say what to do with it."""
-    from generator.projects.find import SHIPPED
-    from generator.projects.skeleton import create
+    from ..projects.find import SHIPPED
+    from ..projects.skeleton import create
 
     if args.name in SHIPPED:
         raise CannotRead(f"CycleForge brings a project '{args.name}'", "choose another name, or build that one")

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from generator.errors import CannotRead
-from generator.problem_text import printable
+from ..errors import CannotRead
+from ..problems.text import printable
 
 if TYPE_CHECKING:
-    from generator.projects.find import Located
-    from generator.projects.package import Package, Payload
+    from ..projects.find import Located
+    from ..projects.package import Package, Payload
 
 _SHOWN = 5
 """Names that a line shows before it only counts."""
@@ -20,7 +20,7 @@ _SHOWN = 5
 
 def packaged(found: Sequence[Located]) -> tuple[list[tuple[Located, Package]], list[CannotRead]]:
     """The packages, and what keeps the others from being one."""
-    from generator.projects.find import package_of
+    from ..projects.find import package_of
 
     done, failures = [], []
     for each in found:

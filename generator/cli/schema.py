@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from generator.cli import common
-from generator.cli.files import write_file
-from generator.errors import OK
+from ..errors import OK
+from . import common
+from .files import write_file
 
 DESCRIPTION = """\
 Print the JSON Schema of definitions. Editors with a YAML language server use it to complete and check while typing;
@@ -24,7 +24,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print or write the schema."""
-    from generator.model.schema import schema_text
+    from ..definition.pages.schema import schema_text
 
     if args.out is None:
         common.emit(schema_text())

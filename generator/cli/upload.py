@@ -8,16 +8,16 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from generator.cli import common
-from generator.cli.packages import add_locker, opened, short, size_text, targets
-from generator.cli.progress import Progress
-from generator.errors import INTERRUPTED, OK, CycleForgeError, ProblemsFound
-from generator.projects.find import SHIPPED
+from ..errors import INTERRUPTED, OK, CycleForgeError, ProblemsFound
+from ..projects.find import SHIPPED
+from . import common
+from .packages import add_locker, opened, short, size_text, targets
+from .progress import Progress
 
 if TYPE_CHECKING:
-    from generator.locker.container import Container
-    from generator.locker.look import Look
-    from generator.locker.upload import Done
+    from ..locker.container import Container
+    from ..locker.look import Look
+    from ..locker.upload import Done
 
 DESCRIPTION = """\
 Package projects and bring them into the locker, from here, without the CycleCloud command line.
@@ -87,8 +87,8 @@ def run(args: Namespace) -> int:
 
 
 def _work(args: Namespace, rows: list[_Row], progress: Progress) -> None:
-    from generator.locker.compare import wanted_of
-    from generator.locker.look import look
+    from ..locker.compare import wanted_of
+    from ..locker.look import look
 
     containers: dict[str, Container] = {}
     for target in targets(args, args.names):
@@ -112,10 +112,10 @@ def _work(args: Namespace, rows: list[_Row], progress: Progress) -> None:
 
 def _send(container: Container, found: Look, progress: Progress) -> Done:
     if found.state == "different":
-        from generator.locker.replace import replace
+        from ..locker.replace import replace
 
         return replace(container, found, progress, progress.note)
-    from generator.locker.upload import upload
+    from ..locker.upload import upload
 
     return upload(container, found, progress)
 

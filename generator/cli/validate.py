@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from generator.cli import common
+from . import common
 
 DESCRIPTION = "Check definitions and report all problems of all files at once. Nothing is written."
 

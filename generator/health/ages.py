@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from generator.errors import CannotRead
+from ..errors import CannotRead
 
 _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _AGE = re.compile(r"(?:(\d{1,4})d)?(?:(\d{1,4})h)?(?:(\d{1,5})m)?(?:(\d{1,6})s)?", re.ASCII)

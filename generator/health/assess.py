@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from generator.health.file_problems import FileProblem
-from generator.health.findings import WHOLE_RUN, Class, Finding, findings_of
-from generator.health.fleet import Deviation, Group, compare
-from generator.health.gather import Gathered
-from generator.health.hostlist import natural_key
-from generator.health.read import Loaded
-from generator.health.result import KINDS
+from .file_problems import FileProblem
+from .findings import WHOLE_RUN, Class, Finding, findings_of
+from .fleet import Deviation, Group, compare
+from .gather import Gathered
+from .hostlist import natural_key
+from .read import Loaded
+from .result import KINDS
 
 State = Literal["failed", "missing", "stale", "unmeasured", "suspect", "healthy"]
 STATES: tuple[State, ...] = ("failed", "missing", "stale", "unmeasured", "suspect", "healthy")

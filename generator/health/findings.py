@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from generator.health.read import Loaded
-from generator.health.result import Check, NodeResult
-from generator.health.values import holds, in_words, number
+from .read import Loaded
+from .result import Check, NodeResult
+from .values import holds, in_words, number
 
 Class = Literal["failure", "warning", "unmeasured", "no_baseline"]
 WHOLE_RUN = "run"

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from generator import catalog
-from generator.health.result import NodeResult
-from generator.health.values import is_rate, median, number
+from .. import catalog
+from .result import NodeResult
+from .values import is_rate, median, number
 
 MIN_NODES = 5
 """Nodes of one VM size that a median needs.

@@ -9,11 +9,11 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from generator.errors import CannotRead
-from generator.health.file_problems import FileProblem, Unusable
-from generator.health.hostlist import natural_key
-from generator.health.read import SUMMARY, Loaded, read_file
-from generator.health.result import FORMAT
+from ..errors import CannotRead
+from .file_problems import FileProblem, Unusable
+from .hostlist import natural_key
+from .read import SUMMARY, Loaded, read_file
+from .result import FORMAT
 
 MAX_FILES = 200_000
 """More files than this are somebody's home folder, not the results of a cluster."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from generator import catalog
-from generator.health.assess import Assessment, Node
-from generator.health.findings import WHOLE_RUN, Class, Finding
-from generator.health.hostlist import compress
-from generator.health.values import in_words, number
+from .. import catalog
+from .assess import Assessment, Node
+from .findings import WHOLE_RUN, Class, Finding
+from .hostlist import compress
+from .values import in_words, number
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, product
 
-from generator.errors import CannotRead
+from ..errors import CannotRead
 
 MAX_NAMES = 65_536
 """Names that a list may stand for, which is also what Slurm allows for one range."""

@@ -12,11 +12,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from generator.health import result, strict_json
-from generator.health.file_problems import PROBLEM_KINDS, FileProblem, Unusable
-from generator.health.hostlist import NODE_NAME
-from generator.health.result import FORMAT, NodeResult
-from generator.problems import suggestion
+from ..words.suggestions import suggestion
+from . import result, strict_json
+from .file_problems import PROBLEM_KINDS, FileProblem, Unusable
+from .hostlist import NODE_NAME
+from .result import FORMAT, NodeResult
 
 MAX_RESULT_BYTES = 2**20
 """A result of sixteen GPUs and all checks has some 10 KiB."""

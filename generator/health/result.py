@@ -16,7 +16,7 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StringConstraints, TypeAdapter
 from pydantic.dataclasses import dataclass
 
-from generator.health.hostlist import NODE_NAME
+from .hostlist import NODE_NAME
 
 FORMAT = 1
 """The format that this version reads."""

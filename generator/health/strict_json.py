@@ -7,7 +7,7 @@ import math
 import re
 from typing import Any, NoReturn
 
-from generator.health.file_problems import Unusable
+from .file_problems import Unusable
 
 _BOM = b"\xef\xbb\xbf"
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f]")

@@ -6,8 +6,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from generator.errors import CannotWrite
-from generator.health.read import MARK
+from ..errors import CannotWrite
+from .read import MARK
 
 _HINT = "choose another --into"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 
-from generator.health.assess import STATES, Assessment, Node, State, duration
-from generator.health.file_problems import FileProblem
-from generator.health.findings import WHOLE_RUN
-from generator.health.fleet import MIN_NODES, limits, plain
-from generator.health.grouping import Row, by_check, by_host, short_size
-from generator.health.hostlist import compress
+from .assess import STATES, Assessment, Node, State, duration
+from .file_problems import FileProblem
+from .findings import WHOLE_RUN
+from .fleet import MIN_NODES, limits, plain
+from .grouping import Row, by_check, by_host, short_size
+from .hostlist import compress
 
 _STYLES = {"bad": "\x1b[1;31m", "doubt": "\x1b[1;33m", "good": "\x1b[32m", "title": "\x1b[1m", "": ""}
 _RESET = "\x1b[0m"
@@ -302,6 +302,6 @@ def printable(text: str) -> str:
     """Control characters escaped, so that a result cannot steer the terminal."""
     if text.isprintable():
         return text
-    from generator.problem_text import printable as escaped  # reads the YAML parser, too
+    from ..problems.text import printable as escaped  # reads the YAML parser, too
 
     return escaped(text)

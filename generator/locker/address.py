@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from generator.errors import CannotRead
+from ..errors import CannotRead
 
 VARIABLE = "CYCLEFORGE_LOCKER"
 DEFAULT_CONTAINER = "cyclecloud"

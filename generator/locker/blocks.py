@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from generator.errors import CannotRead
-from generator.locker.container import Container
-from generator.locker.parallel import run_all
-from generator.projects.payload import Payload
+from ..errors import CannotRead
+from ..projects.payload import Payload
+from .container import Container
+from .parallel import run_all
 
 BLOCK_BYTES = 8 * 2**20
 MOST_BLOCKS = 50_000

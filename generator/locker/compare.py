@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from generator.locker.layout import BLOBS, MANIFEST, Listing, blobs_prefix, version_prefix
-from generator.projects.ini import Project
-from generator.projects.ini_text import ProjectUnreadable
-from generator.projects.package import Package
-from generator.projects.payload import Payload, made
+from ..projects.ini import Project
+from ..projects.ini_text import ProjectUnreadable
+from ..projects.package import Package
+from ..projects.payload import Payload, made
+from .layout import BLOBS, MANIFEST, Listing, blobs_prefix, version_prefix
 
 
 @dataclass(frozen=True)

@@ -23,13 +23,13 @@ from azure.core.exceptions import (
 )
 from azure.storage.blob import BlobBlock, BlobClient, ContainerClient, ContentSettings
 
-from generator.locker.address import Address
-from generator.locker.credentials import SignIn
-from generator.locker.layout import Listing, Stored
-from generator.locker.listing import NoListing, blobs_of_page
-from generator.locker.refusals import Refused, error_code, explained, not_azure
-from generator.locker.retries import BoundedRetries, Limits
-from generator.locker.transport import transport
+from .address import Address
+from .credentials import SignIn
+from .layout import Listing, Stored
+from .listing import NoListing, blobs_of_page
+from .refusals import Refused, error_code, explained, not_azure
+from .retries import BoundedRetries, Limits
+from .transport import transport
 
 CONNECTIONS = 16
 NEW = ""

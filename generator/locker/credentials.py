@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from generator.errors import AzureRefused, CannotRead
-from generator.locker.address import Address, connection_settings, parse
+from ..errors import AzureRefused, CannotRead
+from .address import Address, connection_settings, parse
 
 if TYPE_CHECKING:
     from azure.core.credentials import AzureSasCredential, TokenCredential

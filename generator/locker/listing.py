@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
-from generator.locker.layout import Stored
+from .layout import Stored
 
 
 class NoListing(ValueError):  # noqa: N818 - named by what happened

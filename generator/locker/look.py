@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from generator.locker.compare import Difference, Wanted, compare
-from generator.locker.container import Container
-from generator.locker.layout import Listing, Stored, blobs_prefix, version_prefix, versions_of
-from generator.locker.manifests import listed_blobs
-from generator.locker.refusals import HIERARCHICAL, Refused
+from .compare import Difference, Wanted, compare
+from .container import Container
+from .layout import Listing, Stored, blobs_prefix, version_prefix, versions_of
+from .manifests import listed_blobs
+from .refusals import HIERARCHICAL, Refused
 
 State = Literal["new", "unfinished", "same", "damaged", "different"]
 """`unfinished`: files without a manifest, so no node sees them. `damaged`: the version is there and right, but project

@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from generator.locker.container import CONNECTIONS, Container
-from generator.locker.layout import ROOT, Listing, Stored, Version, blobs_of, blobs_prefix, versions_of
-from generator.locker.manifests import listed_blobs
-from generator.locker.parallel import run_all
+from .container import CONNECTIONS, Container
+from .layout import ROOT, Listing, Stored, Version, blobs_of, blobs_prefix, versions_of
+from .manifests import listed_blobs
+from .parallel import run_all
 
 RUNNING = timedelta(days=1)
 """A version without a manifest that was written to within this time may be an upload that still goes on."""

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from generator.errors import CannotRead, CannotWrite, ProblemsFound
-from generator.locker.container import CONNECTIONS, Container
-from generator.locker.layout import MANIFEST, Listing, Stored, blobs_prefix, version_prefix
-from generator.locker.manifests import listed_blobs
-from generator.locker.parallel import run_all
+from ..errors import CannotRead, CannotWrite, ProblemsFound
+from .container import CONNECTIONS, Container
+from .layout import MANIFEST, Listing, Stored, blobs_prefix, version_prefix
+from .manifests import listed_blobs
+from .parallel import run_all
 
 
 @dataclass(frozen=True)

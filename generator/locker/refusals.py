@@ -18,9 +18,9 @@ from azure.core.exceptions import (
     ServiceResponseError,
 )
 
-from generator.errors import AzureRefused
-from generator.locker.address import Address
-from generator.locker.credentials import SignIn
+from ..errors import AzureRefused
+from .address import Address
+from .credentials import SignIn
 
 READER = "Storage Blob Data Reader"
 CONTRIBUTOR = "Storage Blob Data Contributor"

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from generator.locker import blocks
-from generator.locker.compare import Wanted
-from generator.locker.container import CONNECTIONS, NEW, Container
-from generator.locker.look import Look
-from generator.locker.parallel import run_all
-from generator.locker.upload import SINGLE_PUT_BYTES, Done, Progress, delete_all, finish, not_hierarchical
+from . import blocks
+from .compare import Wanted
+from .container import CONNECTIONS, NEW, Container
+from .look import Look
+from .parallel import run_all
+from .upload import SINGLE_PUT_BYTES, Done, Progress, delete_all, finish, not_hierarchical
 
 Notice = Callable[[str], None]
 

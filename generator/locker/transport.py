@@ -11,7 +11,7 @@ from requests.adapters import HTTPAdapter
 from requests.structures import CaseInsensitiveDict
 from requests.utils import get_environ_proxies
 
-from generator.locker.retries import Limits
+from .retries import Limits
 
 
 class _Session(requests.Session):

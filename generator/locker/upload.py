@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from generator.errors import ProblemsFound
-from generator.locker import blocks
-from generator.locker.compare import Wanted, compare
-from generator.locker.container import CONNECTIONS, NEW, Conflict, Container
-from generator.locker.layout import Listing, blobs_prefix
-from generator.locker.look import Look
-from generator.locker.parallel import run_all
-from generator.locker.refusals import HIERARCHICAL, Refused
-from generator.projects.payload import Payload
+from ..errors import ProblemsFound
+from ..projects.payload import Payload
+from . import blocks
+from .compare import Wanted, compare
+from .container import CONNECTIONS, NEW, Conflict, Container
+from .layout import Listing, blobs_prefix
+from .look import Look
+from .parallel import run_all
+from .refusals import HIERARCHICAL, Refused
 
 SINGLE_PUT_BYTES = 2 * 2**20
 """Larger files go in blocks; times the number of connections, this bounds the memory."""

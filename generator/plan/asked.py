@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from generator.plan.types import Asked, SecretPlan
-from generator.source import MissingVariable
+from ..definition.text.source import MissingVariable
+from .types import Asked, SecretPlan
 
 SSH_KEY = Asked("CYCLECLOUD_SSH_PUBLIC_KEY", "sshPublicKey", "SSH public key of the administrator.")
 HUB_VNET = Asked("HUB_VNET_ID", "hubVnetId", "Resource id of the hub virtual network that owns the gateway.")

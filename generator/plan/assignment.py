@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from generator.model.definition import Definition
-from generator.model.slurm import NodeProjects
-from generator.plan.types import NodeHardware, SpecRef
+from ..definition.model.definition import Definition
+from ..definition.model.slurm import NodeProjects
+from .types import NodeHardware, SpecRef
 
 FIRST_ORDER, ORDER_STEP = 10000, 100
 """CycleCloud gives built-in specs 1000 and up; specs added to a cluster start at 10000 in steps of 100.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from generator.model.definition import Definition
-from generator.model.slurm import NodeProjects, Value
-from generator.model.storage import BlobMount, ExistingMount, LustreMount, NetAppMount
-from generator.plan.types import NodeHardware
+from ..definition.model.definition import Definition
+from ..definition.model.slurm import NodeProjects, Value
+from ..definition.model.storage import BlobMount, ExistingMount, LustreMount, NetAppMount
+from .types import NodeHardware
 
 NVME_MOUNT_POINT = "/nvme"
 """Where CycleCloud 8.8 and later mount NVMe disks and where cyclecloud-slurm looks for enroot's scratch space."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from generator import catalog
-from generator.blobs.pins import pinned
-from generator.plan.types import BlobPlan
+from .. import catalog
+from ..blobs.pins import pinned
+from .types import BlobPlan
 
 
 def with_need(blobs: Iterable[BlobPlan], slurm_project: str) -> tuple[BlobPlan, ...]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from generator import catalog
-from generator.model.definition import Definition
-from generator.model.slurm import ExistingDatabase, NodeProjects, Partition, Value
-from generator.plan import names
-from generator.plan.assignment import specs_of
-from generator.plan.attributes import node_attributes
-from generator.plan.hardware import default_image, hardware_of
-from generator.plan.types import AccountingPlan, LoginPlan, NodeArrayPlan, NodeHardware, SchedulerPlan, SlurmPlan
+from .. import catalog
+from ..definition.model.definition import Definition
+from ..definition.model.slurm import ExistingDatabase, NodeProjects, Partition, Value
+from . import names
+from .assignment import specs_of
+from .attributes import node_attributes
+from .hardware import default_image, hardware_of
+from .types import AccountingPlan, LoginPlan, NodeArrayPlan, NodeHardware, SchedulerPlan, SlurmPlan
 
 MYSQL_VERSION = "8.0.21"
 """What the workspace template's MySQL module asks for. Source: https://github.com/Azure/cyclecloud-slurm-workspace"""

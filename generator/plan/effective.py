@@ -6,7 +6,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from generator.plan.types import Asked, NodeHardware, Plan
+from .types import Asked, NodeHardware, Plan
 
 _LEFT_OUT = frozenset({"resolved"})
 _MAPPINGS = frozenset({"attributes", "settings", "silenced", "tags"})

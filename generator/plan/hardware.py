@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from generator import catalog
-from generator.plan.types import NodeHardware
+from .. import catalog
+from .types import NodeHardware
 
 
 def hardware_of(vm_size: str) -> NodeHardware:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from generator.model.definition import Definition, Job
-from generator.plan.types import CheckpointPlan, JobPlan, MountPlan, NodeArrayPlan, SlurmPlan
-from generator.recipes import Recipe, recipe, recipe_names
-from generator.recipes.models import Model, amlfs_bandwidth_gb_per_s, checkpoint, largest_fitting_model, model
-from generator.recipes.settings import judged_nodes
+from ..definition.model.definition import Definition, Job
+from ..recipes import Recipe, recipe, recipe_names
+from ..recipes.models import Model, amlfs_bandwidth_gb_per_s, checkpoint, largest_fitting_model, model
+from ..recipes.settings import judged_nodes
+from .types import CheckpointPlan, JobPlan, MountPlan, NodeArrayPlan, SlurmPlan
 
 _GIB = 1024**3
 MODEL, KEPT = "MODEL", "KEEP_CHECKPOINTS"

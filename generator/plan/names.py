@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from generator.model.definition import Definition
+    from ..definition.model.definition import Definition
 
 BLOB_SUFFIXES = {"usgov": "blob.core.usgovcloudapi.net", "china": "blob.core.chinacloudapi.cn"}
 """End of a blob endpoint outside the public cloud, by cloud.

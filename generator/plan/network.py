@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from ipaddress import IPv4Network
 
-from generator import catalog
-from generator.model.definition import Definition
-from generator.model.storage import LustreMount, NetApp
-from generator.plan import names
-from generator.plan.asked import HUB_VNET, asked_or
-from generator.plan.subnets import ROLES, Layout, parse_network, place_subnets
-from generator.plan.types import HubPlan, NetworkPlan, SubnetPlan, SubnetRole
+from .. import catalog
+from ..definition.model.definition import Definition
+from ..definition.model.storage import LustreMount, NetApp
+from . import names
+from .asked import HUB_VNET, asked_or
+from .subnets import ROLES, Layout, parse_network, place_subnets
+from .types import HubPlan, NetworkPlan, SubnetPlan, SubnetRole
 
 SUBNET_NAMES: dict[SubnetRole, str] = {
     "server": "server",

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from generator import catalog
-from generator.model.definition import Definition
-from generator.plan import names
-from generator.plan.asked import ADMIN_PASSWORD, DATABASE_PASSWORD, EXAMPLES, SSH_KEY, asked_or
-from generator.plan.blobs import with_need
-from generator.plan.cluster import server_release, slurm_plan
-from generator.plan.jobs import job_plans
-from generator.plan.network import layout_of, network_plan
-from generator.plan.storage import home_plan, locker_plan, mount_plans, sched_plan, working_mount
-from generator.plan.types import (
+from .. import catalog
+from ..definition.model.definition import Definition
+from . import names
+from .asked import ADMIN_PASSWORD, DATABASE_PASSWORD, EXAMPLES, SSH_KEY, asked_or
+from .blobs import with_need
+from .cluster import server_release, slurm_plan
+from .jobs import job_plans
+from .network import layout_of, network_plan
+from .storage import home_plan, locker_plan, mount_plans, sched_plan, working_mount
+from .types import (
     AdminPlan,
     Asked,
     JumpboxPlan,

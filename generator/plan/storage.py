@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from generator import catalog
-from generator.model.definition import Definition
-from generator.model.storage import BlobMount, BuiltinNfs, Existing, ExistingMount, LustreMount, NetApp, NetAppMount
-from generator.plan import names
-from generator.plan.types import LockerPlan, MountPlan
+from .. import catalog
+from ..definition.model.definition import Definition
+from ..definition.model.storage import BlobMount, BuiltinNfs, Existing, ExistingMount, LustreMount, NetApp, NetAppMount
+from . import names
+from .types import LockerPlan, MountPlan
 
 _GIB_PER_TIB = 1024
 _EMPTY = dict.fromkeys(

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Network, NetmaskValueError
 
-from generator.plan.types import SubnetRole
+from .types import SubnetRole
 
 # role → (offset in the second half, prefix length)
 _PLACES: dict[SubnetRole, tuple[int, int]] = {

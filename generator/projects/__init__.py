@@ -1,9 +1,9 @@
 """Cluster-init projects: what a project folder says, which files it uploads, and the lock of released versions."""
 
-from generator.projects.content import Missing, contents, digest
-from generator.projects.ini import Project, read_project
-from generator.projects.ini_text import ProjectUnreadable
-from generator.projects.lock import (
+from .content import Missing, contents, digest
+from .ini import Project, read_project
+from .ini_text import ProjectUnreadable
+from .lock import (
     Bump,
     Lock,
     LockProblem,

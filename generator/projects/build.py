@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
-from generator import folder_swap
-from generator.errors import CannotRead, CannotWrite
-from generator.projects.manifest import MANIFEST
-from generator.projects.package import Package, Payload
-from generator.projects.payload import made, measured
+from ..disk import swap as folder_swap
+from ..errors import CannotRead, CannotWrite
+from .manifest import MANIFEST
+from .package import Package, Payload
+from .payload import made, measured
 
 _PIECE_BYTES = 1 << 18
 

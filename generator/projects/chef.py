@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from generator.projects.payload import Payload
+from .payload import Payload
 
 FOLDERS = ("data_bags", "roles", "site-cookbooks")
 MAX_BYTES = 64 * 1024 * 1024

@@ -17,12 +17,12 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import PurePosixPath
 
-from generator import assets
-from generator.blobs.pins import Blob, pinned_of
-from generator.projects.ini import Project, read_project
-from generator.projects.ini_text import ProjectUnreadable
-from generator.projects.tree import Tree
-from generator.render.files import File, Files
+from ..blobs.pins import Blob, pinned_of
+from ..files import assets
+from ..files.file import File, Files
+from .ini import Project, read_project
+from .ini_text import ProjectUnreadable
+from .tree import Tree
 
 BLOBS = PurePosixPath("blobs")
 BUILT = PurePosixPath("build")

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from generator import assets
-from generator.errors import CannotRead
-from generator.problems import suggestion
+from ..errors import CannotRead
+from ..files import assets
+from ..words.suggestions import suggestion
 
 if TYPE_CHECKING:
-    from generator.projects.package import Package
+    from .package import Package
 
 SHIPPED = ("misc_ndv4", "misc_ubuntu", "pyxis_enroot", "slurm_nhc")
 """The projects that CycleForge brings. The planner's list would load the whole model; a test compares the two."""
@@ -62,8 +62,8 @@ def projects_here() -> list[Located]:
 
 def package_of(found: Located) -> Package:
     """What is uploaded of it; raises CannotRead."""
-    from generator.blobs import store_of
-    from generator.projects.package import package_folder, package_shipped
+    from ..blobs import store_of
+    from .package import package_folder, package_shipped
 
     if not found.is_shipped:
         return package_folder(found.folder)

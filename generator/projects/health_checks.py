@@ -12,8 +12,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from generator import catalog
-from generator.plan.types import NodeHardware
+from .. import catalog
+from ..plan.types import NodeHardware
 
 Checks = Mapping[str, Any]
 Row = tuple[str, str, str, str]

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from generator.projects.ini_text import (
+from .ini_text import (
     SETTING,
     ProjectUnreadable,
     Section,

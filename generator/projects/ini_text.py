@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from generator.errors import CannotRead
+from ..errors import CannotRead
 
 SETTING = re.compile(r"(?P<key>[^=\s:][^=]*?)\s*:?=\s*(?P<value>.*)$")
 _SECTION = re.compile(r"\[+\s*(?P<title>[^\[\]]*?)\s*\]+$")

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
-from generator.projects.content import BLOBS, Missing
-from generator.projects.ini import Project
-from generator.projects.ini_text import ProjectUnreadable
-from generator.projects.tree import Tree, is_dropping
+from .content import BLOBS, Missing
+from .ini import Project
+from .ini_text import ProjectUnreadable
+from .tree import Tree, is_dropping
 
 
 def listed_blobs(project: Project, tree: Tree) -> dict[PurePosixPath, Path]:

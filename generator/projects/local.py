@@ -11,14 +11,14 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from generator.blobs import pinned_of, store_of
-from generator.errors import CannotRead
-from generator.model.definition import Definition, Project
-from generator.plan.assignment import SHIPPED
-from generator.plan.types import BlobPlan, ProjectPlan
-from generator.projects.content import contents, digest, shipped_project
-from generator.projects.ini import read_project
-from generator.rules.base import LocalProject
+from ..blobs import pinned_of, store_of
+from ..definition.model.definition import Definition, Project
+from ..errors import CannotRead
+from ..plan.assignment import SHIPPED
+from ..plan.types import BlobPlan, ProjectPlan
+from ..rules.base import LocalProject
+from .content import contents, digest, shipped_project
+from .ini import read_project
 
 
 def available_projects(definition: Definition, folder: Path) -> Mapping[str, ProjectPlan]:

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from generator import assets
-from generator.errors import CannotRead, CannotWrite
-from generator.projects.content import contents, digest, shipped_project
-from generator.projects.ini import VERSION, Project, read_project
-from generator.projects.ini_text import ProjectUnreadable
-from generator.render.files import File, Files
+from ..errors import CannotRead, CannotWrite
+from ..files import assets
+from ..files.file import File, Files
+from .content import contents, digest, shipped_project
+from .ini import VERSION, Project, read_project
+from .ini_text import ProjectUnreadable
 
 Part = Literal["major", "minor", "patch"]
 Lock = Mapping[str, Mapping[str, str]]

@@ -9,20 +9,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from generator.blobs import Store, pinned_of
-from generator.blobs.store import Unusable
-from generator.errors import CannotRead
-from generator.problems import suggestion
-from generator.projects import chef
-from generator.projects.content import BLOBS, shipped_project
-from generator.projects.find import SHIPPED
-from generator.projects.ini import Project, read_project
-from generator.projects.ini_text import ProjectUnreadable
-from generator.projects.listed import listed_blobs, unlisted_blobs
-from generator.projects.manifest import MANIFEST, manifest_bytes
-from generator.projects.names import flaw
-from generator.projects.payload import Payload, made, measured
-from generator.projects.tree import Tree, is_dropping
+from ..blobs import Store, pinned_of
+from ..blobs.store import Unusable
+from ..errors import CannotRead
+from ..words.suggestions import suggestion
+from . import chef
+from .content import BLOBS, shipped_project
+from .find import SHIPPED
+from .ini import Project, read_project
+from .ini_text import ProjectUnreadable
+from .listed import listed_blobs, unlisted_blobs
+from .manifest import MANIFEST, manifest_bytes
+from .names import flaw
+from .payload import Payload, made, measured
+from .tree import Tree, is_dropping
 
 __all__ = ["SHIPPED", "Package", "Payload", "package_folder", "package_shipped"]
 

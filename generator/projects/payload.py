@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from generator.projects.ini_text import ProjectUnreadable
+from .ini_text import ProjectUnreadable
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from generator import folder_swap
-from generator.errors import CannotRead, CannotWrite
-from generator.projects.ini import NAME
+from ..disk import swap as folder_swap
+from ..errors import CannotRead, CannotWrite
+from .ini import NAME
 
 _SOURCE = Path(__file__).resolve().parent / "skeleton"
 _SPEC = PurePosixPath("specs/@SPEC@/cluster-init")

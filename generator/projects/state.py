@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
-from generator.projects.content import BUILT, digest, shipped_project
-from generator.projects.find import Located
-from generator.projects.ini import Project
-from generator.projects.lock import LOCK_NAME, read_lock
-from generator.projects.payload import Payload, measured
-from generator.projects.tree import Tree
+from .content import BUILT, digest, shipped_project
+from .find import Located
+from .ini import Project
+from .lock import LOCK_NAME, read_lock
+from .payload import Payload, measured
+from .tree import Tree
 
 _PIECE_BYTES = 1 << 18
 

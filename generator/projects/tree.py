@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from generator.projects.ini_text import ProjectUnreadable
+from .ini_text import ProjectUnreadable
 
 MAX_FILES = 100_000
 """Files of one project. A few links to folders that hold links can stand for more files than anybody could upload."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from generator import assets
+from ..files import assets
 
 Kind = Literal["validation", "training"]
 

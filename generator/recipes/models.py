@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from generator import catalog
-from generator.plan.types import CheckpointPlan, NodeHardware
-from generator.recipes import Recipe
+from .. import catalog
+from ..plan.types import CheckpointPlan, NodeHardware
+from . import Recipe
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from generator import catalog
-from generator.plan.storage import working_mount
-from generator.plan.types import JobPlan, NodeArrayPlan, NodeHardware, Plan
-from generator.recipes import Recipe, models
+from .. import catalog
+from ..plan.storage import working_mount
+from ..plan.types import JobPlan, NodeArrayPlan, NodeHardware, Plan
+from . import Recipe, models
 
 _NVME_ATTRIBUTE = "cycleforge.nvme.mount_point"
 

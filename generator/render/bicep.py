@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TypeVar, cast
 
-from generator import assets
-from generator.plan.types import Asked, Json, MountPlan, Plan, SecretPlan
-from generator.render.files import File, Files, text
-from generator.render.templates import bicep_string, environment
+from ..files import assets
+from ..files.file import File, Files, text
+from ..plan.types import Asked, Json, MountPlan, Plan, SecretPlan
+from .templates import bicep_string, environment
 
 T = TypeVar("T")
 

@@ -14,14 +14,14 @@ import zlib
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from generator import assets
-from generator.render.files import File, Files, json_file
+from ..files import assets
+from ..files.file import File, Files, json_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from generator.plan.types import Plan
+    from ..plan.types import Plan
 
 CUSTOM_DATA_BYTES = 65_535
 """Custom data of a VM before base64. Source: https://learn.microsoft.com/azure/virtual-machines/custom-data"""

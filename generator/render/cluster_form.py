@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from generator.cctemplate.writing import Raw, Writable, assignment, classad
-from generator.plan.types import Json
+from ..cctemplate.writing import Raw, Writable, assignment, classad
+from ..plan.types import Json
 
 Form = tuple[tuple[str, Writable], ...]
 """Attributes of a parameter's section."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from generator.cctemplate.writing import Raw
-from generator.plan.types import Json, MountPlan, NodeArrayPlan, Plan
-from generator.render.cluster_form import (
+from ..cctemplate.writing import Raw
+from ..plan.types import Json, MountPlan, NodeArrayPlan, Plan
+from .cluster_form import (
     MAX_DISK_GB,
     Group,
     Parameter,

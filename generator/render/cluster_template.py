@@ -14,13 +14,13 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from generator.cctemplate.writing import assignment
-from generator.plan.names import BLOB_SUFFIXES
-from generator.plan.types import MountPlan, Plan, SpecRef
-from generator.render.cluster_form import prefix
-from generator.render.cluster_parameters import mounts, parameters, tabs
-from generator.render.files import Files, json_file, text
-from generator.render.templates import environment
+from ..cctemplate.writing import assignment
+from ..files.file import Files, json_file, text
+from ..plan.names import BLOB_SUFFIXES
+from ..plan.types import MountPlan, Plan, SpecRef
+from .cluster_form import prefix
+from .cluster_parameters import mounts, parameters, tabs
+from .templates import environment
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
 
-from generator.output import manifest_file
-from generator.plan.effective import effective
-from generator.plan.types import Plan
-from generator.render import bicep, bootstrap, cluster_template, jobs, projects, readme
-from generator.render.effective import yaml_file
-from generator.render.files import Files
-from generator.version import __version__
+from ..files.file import Files
+from ..output.folder import manifest_file
+from ..plan.effective import effective
+from ..plan.types import Plan
+from ..version import __version__
+from . import bicep, bootstrap, cluster_template, jobs, projects, readme
+from .effective import yaml_file
 
 
 def deployment_files(plan: Plan, folder: Path) -> Files:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from generator.render.files import File, text
+from ..files.file import File, text
 
 HEADER = "# The definition with all defaults, and everything that follows from it. Written by cycleforge build.\n"
 

@@ -6,11 +6,11 @@ import re
 import shlex
 from pathlib import Path, PurePosixPath
 
-from generator import assets
-from generator.plan.types import JobPlan, NodeArrayPlan, Plan
-from generator.recipes import Recipe, Step, recipe
-from generator.recipes.settings import job_settings, nccl_variables
-from generator.render.files import File, Files, text
+from ..files import assets
+from ..files.file import File, Files, text
+from ..plan.types import JobPlan, NodeArrayPlan, Plan
+from ..recipes import Recipe, Step, recipe
+from ..recipes.settings import job_settings, nccl_variables
 
 _LIBRARY = re.compile(rb"^\. \./lib/([a-z-]+\.sh)$", re.MULTILINE)
 _NOT_COPIED = frozenset({"recipe.json"})

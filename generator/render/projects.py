@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 from pathlib import Path, PurePosixPath
 
-from generator.blobs import pinned_of, store_of
-from generator.errors import CannotRead
-from generator.plan.types import Plan, ProjectPlan
-from generator.projects import contents, read_project
-from generator.projects.content import BLOBS, shipped_project
-from generator.projects.ini import keep_blobs
-from generator.render.files import File, Files
+from ..blobs import pinned_of, store_of
+from ..errors import CannotRead
+from ..files.file import File, Files
+from ..plan.types import Plan, ProjectPlan
+from ..projects import contents, read_project
+from ..projects.content import BLOBS, shipped_project
+from ..projects.ini import keep_blobs
 
 INI = PurePosixPath("project.ini")
 

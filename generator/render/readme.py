@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from generator.plan.types import Plan
-from generator.render import readme_cluster, readme_connect, readme_deploy, readme_upload
-from generator.render.files import Files, text
+from ..files.file import Files, text
+from ..plan.types import Plan
+from . import readme_cluster, readme_connect, readme_deploy, readme_upload
 
 FilesSummary = Mapping[PurePosixPath, int]
 """Path → size in bytes of what else the folder holds; only folders named here are described as present."""

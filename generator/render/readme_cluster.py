@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from generator.plan.types import Asked, CheckpointPlan, JobPlan, NodeArrayPlan, Plan
-from generator.recipes import recipe
-from generator.recipes.settings import job_settings, stage_path
-from generator.render.jobs import batch_file
-from generator.render.readme_text import (
+from ..plan.types import Asked, CheckpointPlan, JobPlan, NodeArrayPlan, Plan
+from ..recipes import recipe
+from ..recipes.settings import job_settings, stage_path
+from .jobs import batch_file
+from .readme_text import (
     by_tunnel,
     count,
     deployment_name,

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from generator.plan.types import Plan
-from generator.render.readme_text import (
+from ..plan.types import Plan
+from .readme_text import (
     PORTAL_TUNNEL_PORT,
     RDP_TUNNEL_PORT,
     SSH_TUNNEL_PORT,

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from generator.plan.types import MountPlan, NodeArrayPlan, NodeHardware, Plan
-from generator.render.readme_text import (
+from ..plan.types import MountPlan, NodeArrayPlan, NodeHardware, Plan
+from .readme_text import (
     CLI_CLOUDS,
     deployment_name,
     paragraphs,
@@ -194,7 +194,7 @@ def providers(plan: Plan) -> tuple[str, ...]:
 
 def quota_rows(plan: Plan) -> list[tuple[str, str, int, int | None, str | None, bool]]:
     """(role, VM size, VMs, vCPUs in all, quota family, spot) of everything that may run at once."""
-    from generator import catalog
+    from .. import catalog
 
     slurm = plan.slurm
     schedulers = 2 if slurm.scheduler.high_availability else 1

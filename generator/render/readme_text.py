@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 
-from generator.plan.types import Plan
+from ..plan.types import Plan
 
 CLI_CLOUDS = {
     "public": "AzureCloud",

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from generator.plan.names import BLOB_SUFFIXES
-from generator.plan.types import Plan
-from generator.render.readme_text import (
+from ..plan.names import BLOB_SUFFIXES
+from ..plan.types import Plan
+from .readme_text import (
     SSH_TUNNEL_PORT,
     by_tunnel,
     deployment_name,

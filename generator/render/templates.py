@@ -7,7 +7,7 @@ import shlex
 from functools import cache
 from typing import TYPE_CHECKING
 
-from generator import assets
+from ..files import assets
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -31,7 +31,7 @@ def environment(folder: str) -> Environment:
     """The environment that loads templates from one folder of the assets, for example `bicep_templates`."""
     import jinja2  # heavy: only commands that render pay for it
 
-    from generator.render.compiled import BesideModules
+    from .compiled import BesideModules
 
     env = jinja2.Environment(
         loader=jinja2.FileSystemLoader(assets.folder(folder)),

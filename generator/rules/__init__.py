@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from generator.problems import Problem, RuleInfo
+from ..problems.problem import Problem, RuleInfo
 
 if TYPE_CHECKING:
-    from generator.model.definition import Definition
-    from generator.plan.types import Plan
-    from generator.render.files import Files
-    from generator.rules.base import Rule, Site
-    from generator.rules.capacity import PlanRule
+    from ..definition.model.definition import Definition
+    from ..files.file import Files
+    from ..plan.types import Plan
+    from .base import Rule, Site
+    from .capacity import PlanRule
 
 SUBJECTS = {
     "00": "the file",
@@ -42,7 +42,7 @@ SUBJECTS = {
 @cache
 def rules() -> tuple[Rule, ...]:
     """All rules of this package, in the order in which they run."""
-    from generator.rules import (
+    from . import (
         accounting,
         addresses,
         availability,
@@ -97,8 +97,8 @@ def rules() -> tuple[Rule, ...]:
 @cache
 def all_rules() -> tuple[RuleInfo, ...]:
     """What `explain`, `list rules` and docs/rules.md print: YAML, keys and types, and our rules, sorted by number."""
-    from generator.model.errors import MODEL_RULES
-    from generator.source_rules import SOURCE_RULES
+    from ..definition.model_problems import MODEL_RULES
+    from ..definition.text.rules import SOURCE_RULES
 
     own = tuple(
         RuleInfo(
@@ -130,7 +130,7 @@ def run(site: Site) -> Iterator[Problem]:
 @cache
 def plan_rules() -> tuple[PlanRule, ...]:
     """The rules that look at the finished plan."""
-    from generator.rules import blobs, capacity, released
+    from . import blobs, capacity, released
 
     return (*capacity.PLAN_RULES, released.ChangedWithoutVersion(), *blobs.RULES)
 
@@ -143,20 +143,20 @@ def check_plan(plan: Plan) -> Iterator[Problem]:
 
 def check_files(files: Files, definition: Definition | None = None) -> Iterator[Problem]:
     """Problems that show only in the rendered files: the size of what travels with the deployment."""
-    from generator.rules.budgets import PayloadTooLarge
+    from .budgets import PayloadTooLarge
 
     return PayloadTooLarge().check_files(files, definition)
 
 
 def payload_too_large(message: str, site: Site) -> Problem:
     """The problem of a payload that could not even be rendered, at the largest local project."""
-    from generator.rules.budgets import PayloadTooLarge
+    from .budgets import PayloadTooLarge
 
     return PayloadTooLarge().refused(message, site)
 
 
 def stale_silences(site: Site, problems: Iterable[Problem]) -> Iterator[Problem]:
     """Warnings about silenced rules that found nothing; `problems` are all findings before silencing."""
-    from generator.rules import silence
+    from . import silence
 
     return silence.stale_silences(site, problems)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from generator.model.slurm import ExistingDatabase, NewDatabase
-from generator.problems import Problem
-from generator.rules.base import Path, Rule, Site
-from generator.rules.look import figures, quoted
-from generator.rules.network import host_fault
+from ..definition.model.slurm import ExistingDatabase, NewDatabase
+from ..problems.problem import Problem
+from .base import Path, Rule, Site
+from .look import figures, quoted
+from .network import host_fault
 
 _MYSQL = "https://learn.microsoft.com/azure/mysql/flexible-server/quickstart-create-portal"
 _ACCOUNTING: Path = ("slurm", "accounting")

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from itertools import combinations
 
-from generator import catalog
-from generator.model.storage import LustreMount
-from generator.plan.network import lustre_prefix_length
-from generator.plan.subnets import Layout, place_subnets
-from generator.plan.types import SubnetRole
-from generator.problems import Problem
-from generator.rules.base import Path, Rule, Site
-from generator.rules.look import count_of, first_given, given, limit, listed, login_maximum, partitions
+from .. import catalog
+from ..definition.model.storage import LustreMount
+from ..plan.network import lustre_prefix_length
+from ..plan.subnets import Layout, place_subnets
+from ..plan.types import SubnetRole
+from ..problems.problem import Problem
+from .base import Path, Rule, Site
+from .look import count_of, first_given, given, limit, listed, login_maximum, partitions
 
 _VNET_FAQ = "https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq"
 _SPACE: Path = ("network", "address_space")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from generator.model.storage import BuiltinNfs
-from generator.problems import Problem
-from generator.rules.base import Path, Rule, Site
-from generator.rules.look import given
+from ..definition.model.storage import BuiltinNfs
+from ..problems.problem import Problem
+from .base import Path, Rule, Site
+from .look import given
 
 _SLURM4 = "https://learn.microsoft.com/azure/cyclecloud/slurm-4"
 _SCHEDULER: Path = ("slurm", "scheduler")

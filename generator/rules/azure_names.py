@@ -7,12 +7,12 @@ import binascii
 import re
 from collections.abc import Iterator
 
-from generator import catalog
-from generator.model.slurm import NewDatabase
-from generator.model.storage import BlobMount
-from generator.problems import Problem
-from generator.rules.base import Path, Rule, Site
-from generator.rules.look import GUID, choose_from, figures, meant, quoted, resource_id_fault
+from .. import catalog
+from ..definition.model.slurm import NewDatabase
+from ..definition.model.storage import BlobMount
+from ..problems.problem import Problem
+from .base import Path, Rule, Site
+from .look import GUID, choose_from, figures, meant, quoted, resource_id_fault
 
 _NAMES_URL = "https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules"
 ID_FORM = "copy the id from the portal (JSON view) or from `az … show --query id`"

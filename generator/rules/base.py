@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from generator.model.definition import Definition
-from generator.plan.subnets import Layout
-from generator.problems import Problem
+from ..definition.model.definition import Definition
+from ..plan.subnets import Layout
+from ..problems.problem import Problem
 
 Path = tuple[str | int, ...]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from generator.plan.types import BlobPlan, Plan
-from generator.problems import Problem
-from generator.rules.capacity import PlanRule
-from generator.rules.look import listed
+from ..plan.types import BlobPlan, Plan
+from ..problems.problem import Problem
+from .capacity import PlanRule
+from .look import listed
 
 _SOURCE = "https://learn.microsoft.com/azure/cyclecloud/how-to/storage-blobs"
 

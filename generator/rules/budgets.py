@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from generator.model.definition import Definition
-from generator.problems import Problem
-from generator.render.files import Files
-from generator.rules.base import Path, Rule, Site
-from generator.rules.look import limit, quoted
+from ..definition.model.definition import Definition
+from ..files.file import Files
+from ..problems.problem import Problem
+from .base import Path, Rule, Site
+from .look import limit, quoted
 
 _LIMITS = "https://learn.microsoft.com/azure/azure-resource-manager/templates/best-practices"
 PAYLOAD = PurePosixPath("bootstrap/payload")

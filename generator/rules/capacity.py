@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from generator.plan.types import JobPlan, Plan
-from generator.problems import Problem
-from generator.recipes import models
-from generator.rules.base import Rule, Site
+from ..plan.types import JobPlan, Plan
+from ..problems.problem import Problem
+from ..recipes import models
+from .base import Rule, Site
 
 _TIB = 1024**4
 

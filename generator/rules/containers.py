@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from generator.problems import Problem
-from generator.rules.base import Rule, Site
-from generator.rules.look import RoleNode, figures, image_facts, quoted, roles
-from generator.rules.releases import os_row
+from ..problems.problem import Problem
+from .base import Rule, Site
+from .look import RoleNode, figures, image_facts, quoted, roles
+from .releases import os_row
 
 CONTAINER_PROJECT = "pyxis_enroot"
 _SLURM = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
@@ -65,7 +65,7 @@ class NoContainers(Rule):
     source = _SLURM
 
     def check(self, site: Site) -> Iterator[Problem]:
-        from generator.rules.look import gpus
+        from .look import gpus
 
         for node in roles(site):
             if node.partition is not None and gpus(node.vm_size) and has_containers(site, node) is False:

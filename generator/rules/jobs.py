@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from generator import catalog
-from generator.model.definition import Job
-from generator.model.slurm import Partition
-from generator.problems import Problem, Related
-from generator.recipes import Recipe, recipe, recipe_names
-from generator.rules.base import Path, Rule, Site
-from generator.rules.containers import has_containers
-from generator.rules.look import choose_from, count_of, listed, partitions, quoted, roles
+from .. import catalog
+from ..definition.model.definition import Job
+from ..definition.model.slurm import Partition
+from ..problems.problem import Problem, Related
+from ..recipes import Recipe, recipe, recipe_names
+from .base import Path, Rule, Site
+from .containers import has_containers
+from .look import choose_from, count_of, listed, partitions, quoted, roles
 
 _SBATCH = "https://slurm.schedmd.com/sbatch.html"
 _CYCLECLOUD = "https://learn.microsoft.com/azure/cyclecloud/slurm-4"
@@ -32,7 +32,7 @@ def _partition(site: Site, name: str | None) -> Partition | None:
 
 def _key(site: Site, path: Path, key: str) -> Path:
     """The path of a job's key; of the whole entry when the job is written as a recipe's name alone."""
-    from generator.rules.look import given
+    from .look import given
 
     return (*path, key) if given(site, (*path, key)) else path
 
@@ -193,7 +193,7 @@ class UnknownSetting(Rule):
     source = "https://pubs.opengroup.org/onlinepubs/9699919799/basedefs/V1_chap08.html"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        from generator.rules.look import meant
+        from .look import meant
 
         for path, job in _jobs(site):
             needs = recipe(job.recipe)

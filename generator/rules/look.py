@@ -10,11 +10,11 @@ from functools import cache, lru_cache
 from pathlib import Path as FilePath
 from typing import Any
 
-from generator import catalog
-from generator.model.slurm import NodeProjects, Partition
-from generator.plan.cluster import image_of
-from generator.problems import did_you_mean
-from generator.rules.base import Path, Site
+from .. import catalog
+from ..definition.model.slurm import NodeProjects, Partition
+from ..plan.cluster import image_of
+from ..words.suggestions import did_you_mean
+from .base import Path, Site
 
 _LONGEST_SUGGESTION = 80
 _LONGEST_SHOWN = 60

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from generator.problems import Problem
-from generator.rules.azure_names import ID_FORM
-from generator.rules.base import Rule, Site
-from generator.rules.look import figures, image_facts, image_users, quoted, resource_id_fault
-from generator.rules.releases import os_row
+from ..problems.problem import Problem
+from .azure_names import ID_FORM
+from .base import Rule, Site
+from .look import figures, image_facts, image_users, quoted, resource_id_fault
+from .releases import os_row
 
 _REMOTE_WRITE = "https://learn.microsoft.com/azure/azure-monitor/metrics/prometheus-remote-write"
 

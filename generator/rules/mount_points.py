@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from generator import catalog
-from generator.plan.names import mount_name
-from generator.problems import Problem, Related
-from generator.rules.base import Path, Rule, Site
-from generator.rules.look import figures, quoted
+from .. import catalog
+from ..plan.names import mount_name
+from ..problems.problem import Problem, Related
+from .base import Path, Rule, Site
+from .look import figures, quoted
 
 _POINT = re.compile(r"(?:/[A-Za-z0-9_][\w.-]*)+", re.ASCII)
 _LONGEST = 255

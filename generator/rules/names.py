@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from generator import catalog
-from generator.problems import Problem, Related
-from generator.rules.base import Rule, Site
-from generator.rules.look import count_of, figures, partitions, quoted
+from .. import catalog
+from ..problems.problem import Problem, Related
+from .base import Rule, Site
+from .look import count_of, figures, partitions, quoted
 
 _NAME = re.compile(r"[a-z](?:[a-z0-9-]*[a-z0-9])?")
 

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 
-from generator.model.slurm import NewDatabase
-from generator.model.storage import LustreMount, NetApp
-from generator.problems import Problem
-from generator.rules.azure_names import ID_FORM
-from generator.rules.base import Path, Rule, Site
-from generator.rules.look import figures, given, meant, quoted, resource_id_fault
-from generator.rules.prefixes import prefix
+from ..definition.model.slurm import NewDatabase
+from ..definition.model.storage import LustreMount, NetApp
+from ..problems.problem import Problem
+from .azure_names import ID_FORM
+from .base import Path, Rule, Site
+from .look import figures, given, meant, quoted, resource_id_fault
+from .prefixes import prefix
 
 
 class PublicWithoutSources(Rule):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from generator.problems import RuleInfo, can_be_silenced
-from generator.rules import SUBJECTS, all_rules
+from ..problems.problem import RuleInfo, can_be_silenced
+from . import SUBJECTS, all_rules
 
 _HEAD = """\
 # Rules

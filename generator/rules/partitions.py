@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from generator.problems import Problem, Related
-from generator.rules.base import Rule, Site
-from generator.rules.look import (
+from ..problems.problem import Problem, Related
+from .base import Rule, Site
+from .look import (
     PARTITIONS,
     figures,
     gpus,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Network, IPv6Network
 
-from generator.plan.subnets import parse_network
-from generator.problems import Problem
-from generator.rules.base import Path, Rule, Site
-from generator.rules.look import figures, given, quoted
+from ..plan.subnets import parse_network
+from ..problems.problem import Problem
+from .base import Path, Rule, Site
+from .look import figures, given, quoted
 
 _VNET_FAQ = "https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq"
 

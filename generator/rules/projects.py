@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
-from generator import assets
-from generator.model.storage import BlobMount
-from generator.plan.assignment import BASE, SHIPPED
-from generator.problems import Problem, Related
-from generator.rules.base import Path, Rule, Site
-from generator.rules.look import choose_from, figures, listed, quoted, roles
+from ..definition.model.storage import BlobMount
+from ..files import assets
+from ..plan.assignment import BASE, SHIPPED
+from ..problems.problem import Problem, Related
+from .base import Path, Rule, Site
+from .look import choose_from, figures, listed, quoted, roles
 
 _PROJECTS = "https://learn.microsoft.com/azure/cyclecloud/how-to/projects"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from generator.plan.types import Plan
-from generator.problems import Problem
-from generator.rules.capacity import PlanRule
+from ..plan.types import Plan
+from ..problems.problem import Problem
+from .capacity import PlanRule
 
 
 class ChangedWithoutVersion(PlanRule):
@@ -18,7 +18,7 @@ class ChangedWithoutVersion(PlanRule):
 
     def check_plan(self, plan: Plan) -> Iterator[Problem]:
         """Compares the digests of the plan with the lock beside the projects."""
-        from generator.projects import shipped_problems
+        from ..projects import shipped_problems
 
         names = [project.name for project in plan.projects if not project.is_local]
         for found in shipped_problems(names):

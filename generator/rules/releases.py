@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from generator import catalog
-from generator.problems import Problem
-from generator.rules.azure_names import is_gallery_image
-from generator.rules.base import Path, Rule, Site
-from generator.rules.look import (
+from .. import catalog
+from ..problems.problem import Problem
+from .azure_names import is_gallery_image
+from .base import Path, Rule, Site
+from .look import (
     GUID,
     choose_from,
     first_given,

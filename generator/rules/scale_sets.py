@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from generator import catalog
-from generator.problems import Problem
-from generator.rules.base import Rule, Site
-from generator.rules.look import is_hpc, limit, partition_label, partitions
+from .. import catalog
+from ..problems.problem import Problem
+from .base import Rule, Site
+from .look import is_hpc, limit, partition_label, partitions
 
 _NODES = "https://learn.microsoft.com/azure/cyclecloud/concepts/node-cluster"
 

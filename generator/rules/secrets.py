@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from generator.model.wording import key_of
-from generator.problems import Problem
-from generator.rules.base import Path, Rule, Site
+from ..definition.wording import key_of
+from ..problems.problem import Problem
+from .base import Path, Rule, Site
 
 _ENV = "https://learn.microsoft.com/azure/azure-resource-manager/bicep/scenarios-secrets"
 

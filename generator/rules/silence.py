@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from generator.problems import Problem, can_be_silenced
-from generator.rules.base import Path, Rule, Site
-from generator.rules.look import quoted
+from ..problems.problem import Problem, can_be_silenced
+from .base import Path, Rule, Site
+from .look import quoted
 
 _SOURCE = "https://github.com/Azure/cyclecloud-slurm-workspace"
 
@@ -35,7 +35,7 @@ class UnknownRule(Rule):
     source = _SOURCE
 
     def check(self, site: Site) -> Iterator[Problem]:
-        from generator.rules import rule_ids
+        from . import rule_ids
 
         known = rule_ids()
         for path, rule, _ in _entries(site):
@@ -51,7 +51,7 @@ class NotSilenceable(Rule):
     source = _SOURCE
 
     def check(self, site: Site) -> Iterator[Problem]:
-        from generator.rules import rule_ids
+        from . import rule_ids
 
         for path, rule, _ in _entries(site):
             if rule in rule_ids() and not _may_be_silenced(rule):
@@ -71,8 +71,8 @@ class StaleSilence(Rule):
 
     def check_found(self, site: Site, problems: Iterable[Problem]) -> Iterator[Problem]:
         """The entries that match none of the problems, which must be those from before silencing."""
-        from generator.rules import rule_ids
-        from generator.rules.blobs import OF_THE_MACHINE
+        from . import rule_ids
+        from .blobs import OF_THE_MACHINE
 
         found = {problem.rule_id for problem in problems} | OF_THE_MACHINE
         for path, rule, _ in _entries(site):

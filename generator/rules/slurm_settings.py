@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from generator import catalog
-from generator.problems import Problem
-from generator.rules.base import Path, Rule, Site
-from generator.rules.look import figures, given, meant, quoted
+from .. import catalog
+from ..problems.problem import Problem
+from .base import Path, Rule, Site
+from .look import figures, given, meant, quoted
 
 _CONF = "https://slurm.schedmd.com/slurm.conf.html"
 _SETTINGS: Path = ("slurm", "settings")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from generator.problems import Problem
-from generator.rules.base import Rule, Site
-from generator.rules.look import is_hpc, partition_label, partitions
+from ..problems.problem import Problem
+from .base import Rule, Site
+from .look import is_hpc, partition_label, partitions
 
 _SPOT = "https://learn.microsoft.com/azure/virtual-machines/spot-vms"
 

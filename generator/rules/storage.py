@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from generator import catalog
-from generator.model.storage import BuiltinNfs, Existing, LustreMount, NetApp
-from generator.problems import Problem, Related
-from generator.rules.base import Path, Rule, Site
-from generator.rules.look import RoleNode, figures, image_facts, image_users, partition_label, partitions, quoted
-from generator.rules.network import host_fault
+from .. import catalog
+from ..definition.model.storage import BuiltinNfs, Existing, LustreMount, NetApp
+from ..problems.problem import Problem, Related
+from .base import Path, Rule, Site
+from .look import RoleNode, figures, image_facts, image_users, partition_label, partitions, quoted
+from .network import host_fault
 
 _LUSTRE = "https://learn.microsoft.com/azure/azure-managed-lustre/amlfs-prerequisites"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from generator import catalog
-from generator.model.storage import BuiltinNfs, LustreMount, NetApp
-from generator.problems import Problem
-from generator.rules.base import Path, Rule, Site
-from generator.rules.look import (
+from .. import catalog
+from ..definition.model.storage import BuiltinNfs, LustreMount, NetApp
+from ..problems.problem import Problem
+from .base import Path, Rule, Site
+from .look import (
     Machine,
     RoleNode,
     count_of,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from generator import assets
+from generator.files import assets
 
 CHECKER = assets.root().parent / "shared" / "tools" / "bicepcheck" / "bicepcheck"
 MODULES = sorted((assets.folder("bicep_templates") / "modules").glob("*.bicep"))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from generator import assets
+from generator.files import assets
 from tests.bicep.compilers import MODULES
 from tests.bicep.variants import VARIANTS, main_bicep
 

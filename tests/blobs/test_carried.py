@@ -15,17 +15,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator import assets, diff, pipeline, projects
+from generator import pipeline, projects
 from generator.blobs import Store, Unusable, pinned
 from generator.blobs.fetch import fetch
 from generator.blobs.sources import LocalPath
+from generator.files import assets
+from generator.files.file import Files
+from generator.output import diff
 from generator.pipeline import Checked
 from generator.plan.blobs import with_need
 from generator.plan.types import BlobPlan
 from generator.projects import contents, digest, read_project
 from generator.projects.content import shipped_project
 from generator.projects.ini import keep_blobs
-from generator.render.files import Files
 from tests.blobs.catalogue import BINARY, SOURCE, TAR, blob, catalogue_of, entry
 
 FILE = SOURCE["file"]

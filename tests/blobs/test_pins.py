@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from generator import assets, catalog
+from generator import catalog
 from generator.blobs import Blob, pinned
 from generator.blobs.pins import table
+from generator.files import assets
 from generator.projects import read_project
 from generator.references import documents
 from generator.rules.budgets import payload_budget_bytes

@@ -19,14 +19,14 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from generator.files.file import File, text
 from generator.render import bootstrap
-from generator.render.files import File, text
 from tests import plans
 from tests.bootstrap.fakes.site import Site
 
 if TYPE_CHECKING:
+    from generator.files.file import Files
     from generator.plan.types import Plan
-    from generator.render.files import Files
 
 FAKES = Path(__file__).parent / "fakes"
 PYTHON = os.environ.get("CYCLEFORGE_TEST_PYTHON", sys.executable)

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from generator import assets
+from generator.files import assets
+from generator.files.file import File
 from generator.render import bootstrap
-from generator.render.files import File
 from tests import plans
 from tests.bootstrap.harness import LATE, carried, plan
 

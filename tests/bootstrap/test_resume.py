@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from generator.files.file import File
 from generator.render import bootstrap
-from generator.render.files import File
 from tests.bootstrap.harness import DATABASE_PASSWORD, carried, plan
 
 if TYPE_CHECKING:

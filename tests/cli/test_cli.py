@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from generator import output, pipeline
+from generator import pipeline
 from generator.cli import main
 from generator.cli.parser import VERBS, full_parser
 from generator.errors import AzureRefused, exit_codes
+from generator.output import folder as output
 from generator.version import __version__
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -356,7 +357,7 @@ def test_strict(good: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Warnings stop the build only when asked to."""
     from dataclasses import replace
 
-    from generator.problems import Problem
+    from generator.problems.problem import Problem
 
     check = pipeline.check
 

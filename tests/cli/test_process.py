@@ -177,7 +177,7 @@ def test_help_imports_nothing_heavy() -> None:
         "json",
         "typing",
         "pathlib",
-        "generator.problems",
+        "generator.problems.problem",
     }
     assert "generator.cli.parser" in imported
     assert imported & heavy == set()

@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from generator import assets
+from generator.files import assets
 from generator.projects import contents, read_project
 from tests.machines.booted import booted_machine
 from tests.machines.overlay import Bind, Machine, Network, Result, saved

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from generator import assets, pipeline
+from generator import pipeline
+from generator.files import assets
+from generator.files.file import Files
 from generator.pipeline import Checked
-from generator.render.files import Files
 
 NAMES = ("gpt3-h100", "hpc-lab", "llm-a100", "minimal", "mpt-h100", "reference")
 

@@ -9,7 +9,8 @@ from typing import Literal
 
 import pytest
 
-from generator import assets, pipeline
+from generator import pipeline
+from generator.files import assets
 from generator.plan.types import Plan
 from generator.rules.look import figures
 from tests.cluster_template.plans import containers

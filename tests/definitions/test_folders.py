@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 import yaml
 
-from generator import assets
+from generator.files import assets
 from tests.definitions.build import NAMES, checked, path_of, rendered, write
 
 BICEPCHECK = assets.root().parent / "shared" / "tools" / "bicepcheck" / "bicepcheck"

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from generator import pipeline
-from generator.problem_text import render as render_problems
-from generator.problems import locate
+from generator.problems.problem import locate
+from generator.problems.text import render as render_problems
 from tests.definitions.build import NAMES, path_of
 
 WORDS = (

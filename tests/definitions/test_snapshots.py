@@ -16,8 +16,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
-from generator import assets
-from generator.render.files import Files
+from generator.files import assets
+from generator.files.file import Files
 from tests.definitions.build import NAMES, rendered
 
 SOURCES = ("bicep_templates/modules", "bootstrap", "projects", "recipes")

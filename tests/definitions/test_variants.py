@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from generator import pipeline
+from generator.files.file import Files
 from generator.pipeline import Checked
-from generator.render.files import Files
 from tests.bicep.compilers import findings
 from tests.cluster_template.rendered import Rendered, read
 from tests.definitions.build import write

@@ -132,4 +132,4 @@ def test_a_report_reads_no_yaml(tmp_path: Path) -> None:
     )
     imported = set(re.findall(r"\|\s+([\w.]+)$", done.stderr, re.MULTILINE))
     assert "pydantic" in imported
-    assert imported & {"yaml", "jinja2", "generator.source", "generator.model"} == set()
+    assert imported & {"yaml", "jinja2", "generator.definition.text.source", "generator.definition.model"} == set()

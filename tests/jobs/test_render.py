@@ -9,7 +9,8 @@ from pathlib import Path, PurePosixPath
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from generator import assets, catalog
+from generator import catalog
+from generator.files import assets
 from generator.plan.types import JobPlan
 from generator.recipes import recipe, recipe_names
 from generator.recipes.settings import baseline, expectations, job_settings

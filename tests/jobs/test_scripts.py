@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from generator import assets
+from generator.files import assets
 from tests.jobs.running import JobFolder, job, job_folder, plan_with
 
 PASS, FAIL, ERROR, WARN, NO_BASELINE = 0, 1, 2, 3, 4

@@ -28,7 +28,7 @@ from azure.storage.blob import (
     generate_container_sas,
 )
 
-from generator import assets
+from generator.files import assets
 from tests.locker.certificate import HOST, Certificate
 
 VERSION = "3.35.0"

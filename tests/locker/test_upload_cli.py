@@ -114,7 +114,7 @@ def test_a_shipped_project_by_name_and_by_path(
     container: azurite.Container, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Both with the library in its place."""
-    from generator import assets
+    from generator.files import assets
 
     assert as_json(capsys, "misc_ubuntu", "--locker", container.url)[0] == 0
     code, value = as_json(capsys, str(assets.folder("projects") / "misc_ubuntu"), "--locker", container.url)

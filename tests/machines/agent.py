@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from generator import assets
+from generator.files import assets
+from generator.files.file import File
 from generator.projects import contents, read_project
-from generator.render.files import File
 from tests.machines.overlay import PATH, Machine
 
 HOME = "/opt/cycle/jetpack"

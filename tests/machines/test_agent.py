@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from generator.render.files import File
+from generator.files.file import File
 from tests.machines.agent import HOME, SPECS, Agent, Script
 from tests.machines.images import LOGIN
 from tests.machines.nodes import node

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator.model.read import Reading, read_model
-from generator.source import load
+from generator.definition.read import Reading, read_model
+from generator.definition.text.source import load
 
 GOOD = """\
 name: x

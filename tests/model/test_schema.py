@@ -8,9 +8,9 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from generator import assets
-from generator.model.schema import cost_of, json_schema
-from generator.model.starter import presets, starter
+from generator.definition.pages.schema import cost_of, json_schema
+from generator.definition.pages.starter import presets, starter
+from generator.files import assets
 from generator.references import documents
 
 DEFINITIONS = sorted(assets.folder("cluster_defs").glob("*.yaml"))

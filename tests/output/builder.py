@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from generator import folder_swap, output
+from generator.disk import swap as folder_swap
+from generator.output import folder as output
 from tests.output.folders import files
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Files and folders for the tests of `generator.output`."""
+"""Files and folders for the tests of `generator.output.folder`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import hashlib
 import json
 from pathlib import Path, PurePosixPath
 
-from generator.output import manifest_file
-from generator.render.files import Files, text
+from generator.output.folder import manifest_file
+from generator.files.file import Files, text
 
 
 def files(version: str, count: int = 5, size: int = 200) -> Files:

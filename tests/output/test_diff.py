@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from generator.diff import ABSENT, Change, compare, files_text, table, value_text, worst
-from generator.output import Changes
-from generator.problems import KeyPath
+from generator.output.diff import ABSENT, Change, compare, files_text, table, value_text, worst
+from generator.output.folder import Changes
+from generator.problems.problem import KeyPath
 
 OLD: dict[str, Any] = {
     "name": "lab",

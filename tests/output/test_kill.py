@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from generator import output
+from generator.output import folder as output
 from tests.output.folders import assert_whole, files
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,9 +15,10 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from generator import folder_swap, output
+from generator.disk import swap as folder_swap
+from generator.output import folder as output
 from generator.errors import CannotWrite
-from generator.render.files import Files, text
+from generator.files.file import Files, text
 from tests.output.folders import assert_whole, files, snapshot
 
 

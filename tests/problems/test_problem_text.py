@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator.problem_text import LINE_WIDTH, as_json, printable, render, summary
-from generator.problems import Place, Problem, Related
-from generator.source import Source, load
+from generator.definition.text.source import Source, load
+from generator.problems.problem import Place, Problem, Related
+from generator.problems.text import LINE_WIDTH, as_json, printable, render, summary
 
 
 def show(text: str, *problems: Problem, color: bool = False) -> str:

@@ -7,18 +7,10 @@ import inspect
 import pytest
 
 from generator import errors
-from generator.problems import (
-    Problem,
-    RuleInfo,
-    can_be_silenced,
-    did_you_mean,
-    fails,
-    silence,
-    sort_problems,
-    suggestion,
-)
-from generator.source import load
-from generator.source_rules import SOURCE_RULES
+from generator.definition.text.rules import SOURCE_RULES
+from generator.definition.text.source import load
+from generator.problems.problem import Problem, RuleInfo, can_be_silenced, fails, silence, sort_problems
+from generator.words.suggestions import did_you_mean, suggestion
 
 SOURCE = load("a: 1\nb: 2\nc: {d: 3, e: 4}\n", "c.yaml", {})
 

@@ -11,7 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
-from generator import folder_swap
+from generator.disk import swap as folder_swap
 from generator.projects.build import build
 from generator.projects.package import Package, package_folder
 from tests.projects.folders import INI, SCRIPT, project

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path, PurePosixPath
 
-from generator import assets
+from generator.files import assets
 from generator.projects import contents, read_project
 
 TOOLS = (

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from generator import assets
+from generator.files import assets
 from tests.projects.conftest import MakeNode
 from tests.projects.node import Node
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from generator import assets
 from generator.errors import CannotRead, CannotWrite
+from generator.files import assets
 from generator.projects import (
     ProjectUnreadable,
     bump,

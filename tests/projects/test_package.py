@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator import output
 from generator.blobs import Store, store_of
+from generator.files.file import json_file
+from generator.output import folder as output
 from generator.plan import assignment
 from generator.plan.types import BlobPlan, Plan, ProjectPlan
 from generator.projects import ProjectUnreadable, chef, contents, digest, read_project, state
@@ -26,7 +27,6 @@ from generator.projects.manifest import manifest_bytes
 from generator.projects.package import Package, Payload, package_folder, package_shipped
 from generator.projects.payload import made
 from generator.render import projects as rendering
-from generator.render.files import json_file
 from tests import plans
 from tests.blobs.catalogue import SOURCE, TAR, blob, catalogue_of
 from tests.projects.folders import INI, SCRIPT, content, paths, project

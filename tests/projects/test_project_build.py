@@ -145,7 +145,7 @@ def test_a_full_disk_leaves_the_old_build(tmp_path: Path, monkeypatch: pytest.Mo
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("generator.folder_swap.sync_tree", full)
+    monkeypatch.setattr("generator.disk.swap.sync_tree", full)
     with pytest.raises(CannotWrite, match="no space left on device; what was there is unchanged"):
         build(package_folder(folder), tmp_path)
     assert tree(tmp_path / "demo") == before

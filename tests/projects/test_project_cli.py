@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from generator import assets
 from generator.cli import main
+from generator.files import assets
 from generator.projects.find import SHIPPED, find_project, located
 from generator.projects.package import package_folder
 from tests.projects.folders import INI, SCRIPT, project
@@ -304,7 +304,7 @@ def test_a_new_project_that_could_not_be_written_leaves_nothing(run: Run, monkey
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("generator.folder_swap.sync_tree", full)
+    monkeypatch.setattr("generator.disk.swap.sync_tree", full)
     code, _, err = run("new", "site")
     assert (code, "no space left on device" in err) == (5, True)
     assert list(Path("projects").iterdir()) == []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from generator import assets
+from generator.files import assets
 from tests.projects import pyxis
 from tests.projects.conftest import MakeNode
 from tests.projects.node import Node

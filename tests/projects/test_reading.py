@@ -7,9 +7,9 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from generator import assets
+from generator.files import assets
+from generator.files.file import File
 from generator.projects import Missing, ProjectUnreadable, contents, digest, read_project
-from generator.render.files import File
 
 GOOD = "[project]\nname = demo\ntype = application\nversion = 1.2.3\n"
 

@@ -10,8 +10,9 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from generator import assets, catalog
+from generator import catalog
 from generator.errors import CannotRead
+from generator.files import assets
 from generator.plan.types import Plan, ProjectPlan
 from generator.projects import figures, health_checks
 from generator.render import projects

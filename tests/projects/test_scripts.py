@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from generator import assets
+from generator.files import assets
 from generator.projects import contents, read_project
 from tests.projects.conftest import MakeNode
 from tests.projects.node import Node

@@ -20,12 +20,12 @@ from typing import Any
 
 import yaml
 
-from generator.model.read import read_model
+from generator.definition.read import read_model
+from generator.definition.text.source import Source, load
 from generator.plan.network import layout_of
-from generator.problems import Problem, locate, sort_problems
+from generator.problems.problem import Problem, locate, sort_problems
 from generator.rules import run, stale_silences
 from generator.rules.base import LocalProject, Site
-from generator.source import Source, load
 
 CASES = Path(__file__).parent / "cases"
 _ANNOTATION = re.compile(r"#( *)(<?\^+) ([EWI]\d{4}) (.*)")

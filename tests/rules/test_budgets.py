@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from generator.model.definition import Definition
-from generator.render.files import File, Files
+from generator.definition.model.definition import Definition
+from generator.files.file import File, Files
 from generator.rules import check_files
 from generator.rules.budgets import payload_budget_bytes
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from generator import assets
-from generator.problems import RuleInfo
+from generator.files import assets
+from generator.problems.problem import RuleInfo
 from generator.rules import SUBJECTS, all_rules, plan_rules, rule_ids, rules
 from generator.rules.base import Rule
 from generator.rules.page import render

@@ -12,7 +12,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from generator.model.read import read_model
+from generator.definition.read import read_model
 from generator.plan.network import layout_of
 from generator.rules import run, stale_silences
 from generator.rules.base import LocalProject, Site

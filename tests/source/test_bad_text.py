@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator import yaml_tree
-from generator.problem_text import render
-from generator.problems import Problem, locate
-from generator.source import MAX_BYTES, SOURCE_RULES, Source, load
+from generator.definition.text import tree as yaml_tree
+from generator.definition.text.source import MAX_BYTES, SOURCE_RULES, Source, load
+from generator.problems.problem import Problem, locate
+from generator.problems.text import render
 
 ENV = {"SECRET": "hunter2", "ODD": "hunter2\x07", "BYTES": "hunter2\udcff"}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from generator.problems import KeyPath, Place
-from generator.source import load
+from generator.definition.text.source import load
+from generator.problems.problem import KeyPath, Place
 
 TEXT = """\
 # comment

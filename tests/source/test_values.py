@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from generator.source import MissingVariable, VariableUse, load
+from generator.definition.text.source import MissingVariable, VariableUse, load
 
 ENV = {"N": "4", "NAME": "lab", "EMPTY": "", "FLAG": "true", "KEY": "ssh-ed25519 AAAA user@host", "YAML": "{a: 1}"}
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from generator import assets
+from generator.files import assets
 from generator.projects import contents, read_project
 from tests.vm.machine import Machine
 

@@ -1,0 +1,1 @@
+"""Text → tree with positions → model → problems."""

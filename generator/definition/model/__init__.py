@@ -1,0 +1,1 @@
+"""One class per section of a definition; every field is declared here and nowhere else."""

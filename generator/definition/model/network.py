@@ -1,0 +1,142 @@
+"""`network:` the virtual network, new or existing, and the way in."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from .fields import EXAMPLE_GROUPS, Askable, Section, setting
+
+
+class SubnetPrefixes(Section):
+    """Prefixes of a new network's subnets; what is left out is planned from the address space."""
+
+    server: str | None = setting(
+        None,
+        text="Subnet of the CycleCloud server and the jumpbox.",
+        change="recreate",
+        unit="CIDR",
+        example="10.50.12.0/27",
+    )
+    endpoints: str | None = setting(
+        None, text="Subnet of the locker's private endpoint.", change="recreate", unit="CIDR", example="10.50.12.32/28"
+    )
+    compute: str | None = setting(
+        None,
+        text="Subnet of scheduler, login and execute nodes.",
+        change="recreate",
+        unit="CIDR",
+        example="10.50.0.0/21",
+    )
+    bastion: str | None = setting(
+        None,
+        text="AzureBastionSubnet, /26 or larger; only with access bastion.",
+        change="recreate",
+        unit="CIDR",
+        example="10.50.12.64/26",
+        active=False,
+    )
+    netapp: str | None = setting(
+        None, text="Subnet delegated to NetApp Files.", change="recreate", unit="CIDR", example="10.50.12.128/28"
+    )
+    lustre: str | None = setting(
+        None,
+        text="Subnet of Managed Lustre; its size follows the capacity.",
+        change="recreate",
+        unit="CIDR",
+        example="10.50.8.0/24",
+    )
+    database: str | None = setting(
+        None,
+        text="Subnet delegated to the MySQL flexible server.",
+        change="recreate",
+        unit="CIDR",
+        example="10.50.12.144/28",
+    )
+
+
+class ExistingSubnets(Section):
+    """Names of the subnets to use in an existing network."""
+
+    server: str = setting(text="Subnet of the CycleCloud server.", change="recreate", example="server")
+    compute: str = setting(text="Subnet of scheduler, login and execute nodes.", change="recreate", example="compute")
+    endpoints: str | None = setting(
+        None,
+        text="Subnet of the locker's private endpoint; default: the server's subnet.",
+        change="recreate",
+        example="endpoints",
+    )
+    netapp: str | None = setting(
+        None, text="Subnet delegated to Microsoft.Netapp/volumes.", change="recreate", example="netapp"
+    )
+    lustre: str | None = setting(None, text="Subnet for Managed Lustre.", change="recreate", example="lustre")
+    database: str | None = setting(
+        None, text="Subnet delegated to Microsoft.DBforMySQL/flexibleServers.", change="recreate", example="database"
+    )
+
+
+class ExistingNetwork(Section):
+    """A network that somebody else owns; nothing is created in it but the private endpoint and network cards."""
+
+    vnet_id: str = setting(
+        text="Resource id of the virtual network.",
+        change="recreate",
+        example=f"{EXAMPLE_GROUPS}/network/providers/Microsoft.Network/virtualNetworks/vnet",
+    )
+    subnets: ExistingSubnets = setting(
+        text="Names of its subnets.", change="recreate", example={"server": "server", "compute": "compute"}
+    )
+
+
+class Hub(Section):
+    """Peering with the network that owns the VPN or ExpressRoute gateway."""
+
+    vnet_id: Askable | None = setting(
+        None,
+        text="Resource id of the hub network; when its variable is unset, the deployment asks for it.",
+        change="recreate",
+        example="${HUB_VNET_ID}",
+    )
+    use_remote_gateway: bool = setting(True, text="Route traffic to users through the hub's gateway.", example=True)
+    address_spaces: list[str] = setting(
+        list,
+        text="Prefixes of the hub and the networks behind its gateway: must not overlap, may reach the server.",
+        unit="CIDR",
+        example=["10.0.0.0/16"],
+    )
+
+
+class Network(Section):
+    """Network of the deployment."""
+
+    address_space: str = setting(
+        "10.50.0.0/20", text="Address space of the new network.", change="recreate", unit="CIDR", example="10.50.0.0/20"
+    )
+    access: Literal["bastion", "hub", "public"] = setting(
+        "bastion",
+        text="How users reach the server: Azure Bastion, a peered hub network, or a public address for listed sources.",
+        example="hub",
+    )
+    hub: Hub | None = setting(
+        None, text="The hub network; only with access hub.", example={"vnet_id": "${HUB_VNET_ID}"}
+    )
+    allowed_sources: list[str] = setting(
+        list,
+        text="Prefixes that may reach the server's public address; only with access public.",
+        unit="CIDR",
+        example=["203.0.113.0/24"],
+        active=False,
+    )
+    nat_gateway: bool = setting(
+        True,
+        text="Outbound access through a NAT gateway; off only where another route to the internet exists.",
+        example=True,
+    )
+    subnets: SubnetPrefixes = setting(SubnetPrefixes, text="Prefixes of single subnets.", change="recreate", example={})
+    existing: ExistingNetwork | None = setting(
+        None, text="Use this network instead of creating one.", change="recreate", active=False
+    )
+    blob_dns_zone: str = setting(
+        "new",
+        text="Private DNS zone of the locker's endpoint: new, none, or the resource id of an existing zone.",
+        example="new",
+    )

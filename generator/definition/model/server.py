@@ -1,0 +1,103 @@
+"""`azure:`, `admin:` and `server:` where the deployment goes, who owns it, and the CycleCloud server."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from .fields import EXAMPLE_GROUPS, Askable, Section, setting
+
+
+class Azure(Section):
+    """Subscription and resource group."""
+
+    cloud: Literal["public", "usgov", "china"] = setting(
+        "public", text="Azure cloud.", change="recreate", example="public"
+    )
+    subscription_id: str | None = setting(
+        None,
+        text="Subscription for the commands of the README; default: the one that az is set to.",
+        change="recreate",
+        example="00000000-0000-0000-0000-000000000000",
+        active=False,
+    )
+    prefix: str | None = setting(
+        None,
+        text="Names of Azure resources begin with it; default: the deployment's name.",
+        change="recreate",
+        example="reference",
+    )
+    resource_group: str | None = setting(
+        None, text="Resource group that is created; default: <prefix>-rg.", change="recreate", example="reference-rg"
+    )
+    accept_marketplace_terms: bool = setting(
+        False, text="Let CycleCloud accept the marketplace terms of node images on your behalf.", example=False
+    )
+
+
+class Admin(Section):
+    """Administrator of the CycleCloud site and of the server VM; the password is asked for at deployment."""
+
+    username: str = setting("ccadmin", text="Name of the administrator.", change="recreate", example="ccadmin")
+    ssh_public_key: Askable | None = setting(
+        None,
+        text="SSH public key; left out or unset, the deployment asks for it.",
+        change="recreate",
+        example="${CYCLECLOUD_SSH_PUBLIC_KEY}",
+    )
+
+
+class Jumpbox(Section):
+    """A Windows VM whose browser reaches the portal."""
+
+    vm_size: str = setting("Standard_D4as_v5", text="VM size.", change="recreate", example="Standard_D4as_v5")
+    sku: str = setting(
+        "win11-24h2-pro", text="SKU of MicrosoftWindowsDesktop:windows-11.", change="recreate", example="win11-24h2-pro"
+    )
+
+
+class Server(Section):
+    """The CycleCloud server VM."""
+
+    vm_size: str = setting(
+        "Standard_D4as_v5", text="VM size; at least 4 vCPUs and 8 GiB.", change="recreate", example="Standard_D4as_v5"
+    )
+    release: str | None = setting(
+        None,
+        text="CycleCloud release; default: the newest one whose image build is published.",
+        change="recreate",
+        example="8.9.1",
+    )
+    image_id: str | None = setting(
+        None,
+        text="Resource id of an own server image instead of the marketplace image.",
+        change="recreate",
+        active=False,
+        example=f"{EXAMPLE_GROUPS}/images/providers/Microsoft.Compute/images/cyclecloud",
+    )
+    os_disk_gb: int | None = setting(
+        None, text="OS disk; default: size of the image.", change="recreate", unit="GB", ge=30, le=4095, example=64
+    )
+    data_disk_gb: int | None = setting(
+        None,
+        text="Data disk for an own image, which has to format and mount it (LUN 0).",
+        change="recreate",
+        unit="GB",
+        ge=32,
+        le=32767,
+        example=128,
+        active=False,
+    )
+    java_heap_mb: int | None = setting(
+        None,
+        text="Heap of the server's Java process; default: what the image sets.",
+        unit="MB",
+        ge=1024,
+        le=131072,
+        example=8192,
+    )
+    jumpbox: Jumpbox | None = setting(
+        None,
+        text="Windows VM for the browser; none by default, because a tunnel does the same.",
+        change="recreate",
+        example={},
+    )

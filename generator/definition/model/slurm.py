@@ -1,0 +1,235 @@
+"""`slurm:` the scheduler, login nodes, accounting and partitions."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from .fields import Section, setting
+from .storage import Zone
+
+Value = str | int | bool
+
+
+class NodeProjects(Section):
+    """Which cluster-init projects a role runs, and what their scripts read."""
+
+    projects: list[str] | None = setting(
+        None,
+        text="Projects, `name` or `name:spec`, in order; default: chosen from role and VM size.",
+        change="node restart",
+        example=["misc_ubuntu", "pyxis_enroot"],
+        active=False,
+    )
+    extra_projects: list[str] = setting(
+        list, text="Projects that run after the chosen ones.", change="node restart", example=[]
+    )
+    configuration: dict[str, Value] = setting(
+        dict,
+        text="Node attributes that scripts read by `jetpack config`.",
+        change="node restart",
+        example={"site.owner": "research"},
+    )
+    image: str | None = setting(
+        None,
+        text="Image: CycleCloud name, marketplace URN or resource id; default: slurm.image.",
+        change="node restart",
+        example="cycle.image.ubuntu24",
+    )
+    os_disk_gb: int | None = setting(
+        None, text="OS disk; default: size of the image.", change="node restart", unit="GB", ge=30, le=4095, example=64
+    )
+
+
+class _SchedulerNode(Section):
+    vm_size: str = setting("Standard_D4ads_v5", text="VM size.", change="recreate", example="Standard_D4ads_v5")
+    high_availability: bool = setting(
+        False,
+        text="A second scheduler takes over; needs external /sched and /shared.",
+        change="recreate",
+        example=False,
+    )
+    zone: Zone | None = setting(
+        None, text="Zone of the scheduler; only with high availability.", change="recreate", example="1", active=False
+    )
+    backup_zone: Zone | None = setting(
+        None, text="Zone of the second scheduler.", change="recreate", example="2", active=False
+    )
+
+
+class Scheduler(NodeProjects, _SchedulerNode):
+    """The node that runs slurmctld and, with built-in NFS, exports /sched and /shared."""
+
+
+class _LoginNode(Section):
+    vm_size: str = setting("Standard_D4ads_v5", text="VM size.", change="node restart", example="Standard_D8ads_v5")
+    count: int = setting(1, text="Nodes that start with the cluster.", unit="nodes", ge=0, le=100, example=2)
+    max_count: int | None = setting(
+        None, text="Upper limit; default: count, at least 1.", unit="nodes", ge=0, le=100, example=4
+    )
+
+
+class Login(NodeProjects, _LoginNode):
+    """Login nodes."""
+
+
+class NewDatabase(Section):
+    """Accounting in a new MySQL flexible server with private access."""
+
+    type: Literal["new"] = setting(text="Create the database server.", change="recreate", example="new")
+    server_name: str | None = setting(
+        None,
+        text="Name of the server; default: derived from subscription and resource group.",
+        change="recreate",
+        example="reference-slurmdb",
+    )
+    sku: str = setting("Standard_B2ms", text="SKU of the server.", example="Standard_B2ms")
+    storage_gib: int = setting(
+        32, text="Storage of the server; it grows by itself.", unit="GiB", ge=20, le=16384, example=32
+    )
+    user: str = setting("slurmadmin", text="Administrator of the database.", change="recreate", example="slurmadmin")
+    database: str | None = setting(
+        None, text="Database name; default: from the cluster name.", change="recreate", example="reference_acct_db"
+    )
+
+
+class ExistingDatabase(Section):
+    """Accounting in an existing MySQL server."""
+
+    type: Literal["existing"] = setting(text="Use an existing server.", change="recreate", example="existing")
+    host: str = setting(text="Host name or IP address.", change="recreate", example="mysql.example.com")
+    user: str = setting(text="Database user.", change="recreate", example="slurm")
+    database: str | None = setting(
+        None, text="Database name; default: from the cluster name.", change="recreate", example="slurm_acct_db"
+    )
+
+
+Accounting = Annotated[NewDatabase | ExistingDatabase, Field(discriminator="type")]
+
+
+class _NodeArray(Section):
+    name: str = setting(text="Name of partition and node array.", change="recreate", example="hpc")
+    vm_size: str = setting(text="VM size of every node.", change="node restart", example="Standard_ND96amsr_A100_v4")
+    max_nodes: int = setting(text="Upper limit of autoscaling.", unit="nodes", ge=1, le=10000, example=2)
+    default: bool = setting(
+        False, text="Jobs without a partition go here; exactly one, or the only partition.", example=True
+    )
+    zone: Zone | None = setting(None, text="Availability zone.", change="node restart", example="1")
+    spot: bool = setting(False, text="Spot VMs: cheaper, may be evicted.", change="node restart", example=False)
+    spot_max_price_usd_per_hour: float | None = setting(
+        None,
+        text="Most that is paid for a spot VM; default: the on-demand price.",
+        change="node restart",
+        unit="USD/h",
+        gt=0,
+        example=2.5,
+        active=False,
+    )
+    hpc: bool | None = setting(
+        None,
+        text="One placement group for tightly coupled jobs; default: where the VM size has InfiniBand.",
+        change="recreate",
+        example=True,
+    )
+    max_scale_set_size: int | None = setting(
+        None,
+        text="VMs per scale set; default: 100, or max_nodes where that is larger and approved.",
+        unit="VMs",
+        ge=1,
+        le=1000,
+        example=100,
+    )
+    large_scale_set_approved: bool = setting(
+        False, text="Azure support has raised the limit of InfiniBand scale sets to 300.", example=False
+    )
+    use_physical_cpus: bool | None = setting(
+        None,
+        text="Slurm counts physical cores instead of hyperthreads; default: true for hpc.",
+        change="node restart",
+        example=True,
+    )
+    dampen_memory_percent: int | None = setting(
+        None,
+        text="Memory withheld from jobs; default: cyclecloud-slurm's max(1 GiB, 5 %).",
+        unit="%",
+        ge=1,
+        le=50,
+        example=5,
+    )
+    node_health_checks: bool = setting(
+        False, text="The image's own health suite runs once when a node starts.", change="node restart", example=False
+    )
+
+
+class Partition(NodeProjects, _NodeArray):
+    """One Slurm partition, backed by one CycleCloud node array of one VM size."""
+
+
+class Slurm(Section):
+    """The Slurm cluster."""
+
+    cluster_name: str | None = setting(
+        None,
+        text="Name of the cluster in CycleCloud; default: the deployment's name.",
+        change="recreate",
+        example="reference",
+    )
+    version: str | None = setting(
+        None, text="Slurm version; default: what the CycleCloud release offers.", change="recreate", example="25.11.5"
+    )
+    project_version: str | None = setting(
+        None,
+        text="cyclecloud-slurm version; default: the one that belongs to the CycleCloud release.",
+        change="recreate",
+        example="4.0.9",
+    )
+    pin_project: bool = setting(
+        False,
+        text="Write the project version into the template, so that a server upgrade does not change it.",
+        example=False,
+    )
+    autoscale: bool = setting(
+        True,
+        text="Nodes start with jobs and stop when idle; false: a static pool that runs until it is stopped.",
+        example=True,
+    )
+    idle_timeout_s: int | None = setting(
+        None,
+        text="Idle time before a node stops; default: cyclecloud-slurm's 300.",
+        unit="s",
+        ge=60,
+        le=604800,
+        example=900,
+    )
+    start_cluster: bool = setting(False, text="Start the cluster at the end of the deployment.", example=False)
+    image: str | None = setting(
+        None,
+        text="Image of all nodes; default: the catalogue's default image.",
+        change="node restart",
+        example="cycle.image.ubuntu24",
+    )
+    scheduler: Scheduler = setting(Scheduler, text="The scheduler.", change="recreate", example={})
+    login: Login = setting(Login, text="Login nodes.", change="node restart", example={"count": 2})
+    accounting: Accounting | None = setting(
+        None, text="Accounting database; none by default.", change="recreate", example={"type": "new"}
+    )
+    partitions: list[Partition] = setting(
+        text="Partitions.",
+        min_length=1,
+        example=[
+            {"name": "hpc", "default": False},
+            {"name": "htc", "vm_size": "Standard_D64ds_v5", "max_nodes": 8, "default": True},
+        ],
+    )
+    launch_parameters: str = setting(
+        "use_interactive_step", text="LaunchParameters of slurm.conf.", example="use_interactive_step"
+    )
+    settings: dict[str, Value] = setting(
+        dict,
+        text="Further lines of slurm.conf; keys that CycleCloud owns are refused.",
+        example={"SchedulerTimeSlice": 60},
+    )
+    health_checks: bool = setting(
+        True, text="healthagent watches GPUs and links and drains nodes.", change="node restart", example=True
+    )

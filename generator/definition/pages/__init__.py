@@ -1,0 +1,1 @@
+"""What is written from the model: the commented reference, the table of keys, the JSON Schema, the starter."""

@@ -1,0 +1,143 @@
+"""A definition's text as plain data, with line and column of every key and value.
+
+Plain scalars follow the core schema of YAML 1.2: `no`, `on`, `12:30`, `0755`, `1_000` and dates stay text. Whatever is
+wrong becomes a problem with a place; `load` raises nothing for bad input.
+Source: https://yaml.org/spec/1.2.2/#103-core-schema
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...problems.problem import KeyPath, Place, Problem
+from .rules import CHARACTER, EMPTY, ENCODING, NOT_A_MAPPING, SOURCE_RULES, TOO_LARGE
+from .tree import LINE_BREAK, place_at, read_tree
+from .values import KINDS, MissingVariable, Reader, TooMuchError, VariableUse
+
+__all__ = ["MAX_BYTES", "SOURCE_RULES", "MissingVariable", "Source", "VariableUse", "load"]
+
+MAX_BYTES = 1024 * 1024
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|\ufeff")
+
+
+@dataclass(frozen=True)
+class Source:
+    """What was read. `data` is None when the file could not be understood at all."""
+
+    filename: str
+    lines: tuple[str, ...]
+    """The text as it stands in the file; variables are not filled in, so no secret of the environment is here."""
+    data: dict[str, Any] | None
+    problems: tuple[Problem, ...]
+    variables: tuple[VariableUse, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Values that variables were filled in with, by name; they may be secret and are for `problems.conceal` only."""
+    _keys: Mapping[KeyPath, Place] = field(default_factory=dict, repr=False)
+    _values: Mapping[KeyPath, Place] = field(default_factory=dict, repr=False)
+    _written: Mapping[KeyPath, str] = field(default_factory=dict, repr=False)
+
+    def position(self, path: KeyPath, *, on_key: bool = False) -> Place:
+        """Where a value (or its key) stands; for what is not in the file, its nearest section."""
+        if on_key and path in self._keys:
+            return self._keys[path]
+        if path in self._values:
+            return self._values[path]
+        while path:
+            path = path[:-1]
+            if path in self._keys:
+                return self._keys[path]
+            if path in self._values:
+                return self._values[path]
+        return Place(1, 1, 1)
+
+    def written(self, path: KeyPath) -> str | None:
+        """A single value as its author wrote it, without quotes and with `${NAME}` unfilled; None for the rest.
+
+        Messages use this: it keeps `8.10` from becoming 8.1, and values of the environment out of sight.
+        """
+        return self._written.get(path)
+
+    def is_from_environment(self, path: KeyPath) -> bool:
+        """Whether a variable takes part in the value; a message then must not show it, because it may be secret."""
+        return any(use.path == path for use in self.variables)
+
+    def is_doubtful(self, path: KeyPath) -> bool:
+        """Whether this very value has a problem already, so that a second one about it would only repeat it."""
+        return any(each.path == path and each.path for each in self.problems)
+
+
+def load(text: str | bytes, filename: str, env: Mapping[str, str] | None) -> Source:
+    """Read a definition. `env` fills in variables; None leaves `$` alone, for files that we wrote ourselves."""
+    if len(text) > MAX_BYTES:
+        message = f"the file is larger than {MAX_BYTES:,} bytes"
+        return _refused(filename, (), Problem(TOO_LARGE, "error", (), message, place=Place(1, 1, 1)))
+    if isinstance(text, bytes):
+        try:
+            decoded = text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            return _not_utf8(text, error, filename)
+    else:
+        decoded = text
+    return _load(decoded.removeprefix("\ufeff"), filename, env)
+
+
+def _load(text: str, filename: str, env: Mapping[str, str] | None) -> Source:
+    lines = tuple(LINE_BREAK.split(text))
+    if lines[-1] == "":
+        lines = lines[:-1]
+    characters = tuple(_forbidden(text))
+    if characters:
+        return _refused(filename, lines, *characters)
+    tree = read_tree(text, lines)
+    if tree.is_empty:
+        hint = "`cycleforge init` writes a commented definition"
+        return _refused(
+            filename, lines, Problem(EMPTY, "error", (), "the file holds no definition", hint, place=Place(1, 1, 1))
+        )
+    reader = Reader(text, env)
+    if tree.root is None:
+        return _refused(filename, lines, *tree.problems)
+    try:
+        data = reader.value(tree.root, ())
+    except TooMuchError as error:
+        return _refused(filename, lines, *tree.problems, *reader.problems, error.problem)
+    problems = (*tree.problems, *reader.problems)
+    if not isinstance(data, dict):
+        message = f"the top of a definition is a mapping of keys to values, this is {KINDS.get(type(data), 'text')}"
+        place = reader.values.get((), Place(1, 1, 1))
+        return _refused(
+            filename,
+            lines,
+            *problems,
+            Problem(NOT_A_MAPPING, "error", (), message, "begin with `name: …`", place=place),
+        )
+    used = {use.name: value for use in reader.variables if (value := (env or {}).get(use.name))}
+    return Source(
+        filename, lines, data, problems, tuple(reader.variables), used, reader.keys, reader.values, reader.written
+    )  # fmt: skip
+
+
+def _refused(filename: str, lines: tuple[str, ...], *problems: Problem) -> Source:
+    return Source(filename, lines, None, problems)
+
+
+def _not_utf8(text: bytes, error: UnicodeDecodeError, filename: str) -> Source:
+    before = text[: error.start].decode("utf-8")
+    lines = LINE_BREAK.split(before)
+    place = Place(len(lines), len(lines[-1]) + 1, len(lines[-1]) + 2)
+    is_wide = text.startswith((b"\xff\xfe", b"\xfe\xff"))
+    message = "the file is UTF-16, not UTF-8" if is_wide else f"byte 0x{text[error.start]:02x} is not UTF-8 text"
+    shown = tuple(LINE_BREAK.split(text.decode("utf-8", "replace")))
+    return _refused(filename, shown, Problem(ENCODING, "error", (), message, "save the file as UTF-8", place=place))
+
+
+def _forbidden(text: str) -> Iterator[Problem]:
+    """Control characters, at most five: a binary file has thousands."""
+    for count, match in enumerate(_FORBIDDEN.finditer(text)):
+        if count == 5:
+            break
+        message = f"the character U+{ord(match[0]):04X} is not allowed in YAML"
+        yield Problem(CHARACTER, "error", (), message, "delete it", place=place_at(text, match.start(), 1))

@@ -1,0 +1,1 @@
+"""Writing that leaves the old or the new content, never half."""

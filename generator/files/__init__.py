@@ -1,0 +1,1 @@
+"""Rendered files in memory, and the sources that the generator carries."""

@@ -1,0 +1,31 @@
+"""The rendered file and the map of rendered files that flows to `generator.output.folder`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+
+@dataclass(frozen=True)
+class File:
+    """Bytes of one file in the deployment folder and whether it is executable (mode 0755 instead of 0644)."""
+
+    content: bytes
+    executable: bool = False
+
+
+Files = dict[PurePosixPath, File]
+"""Path relative to the deployment folder → file."""
+
+
+def text(content: str, *, executable: bool = False) -> File:
+    """A UTF-8 text file; line ends are `\\n` and the last line ends with one."""
+    if not content.endswith("\n"):
+        content += "\n"
+    return File(content.encode("utf-8"), executable)
+
+
+def json_file(value: object) -> File:
+    """Pretty-printed JSON in the order of the given mappings."""
+    return text(json.dumps(value, indent=2, ensure_ascii=False))

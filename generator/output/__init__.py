@@ -1,0 +1,1 @@
+"""A deployment folder on disk: written whole, compared, told apart."""

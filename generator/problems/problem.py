@@ -1,0 +1,155 @@
+"""Problems of a definition: what a rule reports, where it stands, how it is sorted and silenced.
+
+`generator.problems.text` prints them. A problem carries a path into the definition; the source knows line and column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+Level = Literal["error", "warning", "info"]
+LEVELS: tuple[Level, ...] = ("error", "warning", "info")
+KeyPath = tuple[str | int, ...]
+"""Keys and list indexes from the top of the definition to a value."""
+
+_SHORTEST = 4
+_LONGEST = 8
+"""Characters of a value of the environment by which it is recognised in a sentence: at least, and at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleInfo:
+    """What `cycleforge explain` and the reference page print about one rule."""
+
+    id: str
+    summary: str
+    why: str
+    fix: str
+    source: str
+    """Where the fact is documented; empty for what is our own decision."""
+    level: Level = "error"
+    subject: str = "definition"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A stretch of one line. Line and columns count characters from 1; `end_column` is the first one after it."""
+
+    line: int
+    column: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A second place that explains a problem, for example the first of two equal keys."""
+
+    message: str
+    path: KeyPath = ()
+    on_key: bool = False
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One finding.
+
+    `on_key` puts the caret under the key instead of the value. `place` overrides the path where none fits (syntax).
+    `hide_value` keeps the value out of the printed source line, for what may be a secret.
+    """
+
+    rule_id: str
+    level: Level
+    path: KeyPath
+    message: str
+    hint: str | None = None
+    on_key: bool = False
+    place: Place | None = None
+    related: tuple[Related, ...] = ()
+    hide_value: bool = False
+
+
+class Source(Protocol):
+    """The text that problems are about: `definition.text.source` has it for definitions."""
+
+    @property
+    def filename(self) -> str:
+        """As the user named it."""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The text as it stands in the file."""
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Values of the environment that stand in the text, by the variable's name."""
+
+    def position(self, path: KeyPath, *, on_key: bool = False) -> Place:
+        """Where a value, its key or its nearest section stands."""
+
+    def is_from_environment(self, path: KeyPath) -> bool:
+        """Whether a variable takes part in the value."""
+
+
+def locate(problem: Problem | Related, source: Source) -> Place:
+    """Line and columns of a problem: its own place, else that of its path or of the nearest section above."""
+    return problem.place or source.position(problem.path, on_key=problem.on_key)
+
+
+def sort_problems(problems: Iterable[Problem], source: Source) -> tuple[Problem, ...]:
+    """By position, then errors before warnings, then rule id; equal problems are reported once.
+
+    Values of the environment are taken out of the sentences on the way.
+    """
+    return tuple(
+        sorted(
+            dict.fromkeys(conceal(each, source) for each in problems),
+            key=lambda each: (locate(each, source), LEVELS.index(each.level), each.rule_id, each.message),
+        )
+    )
+
+
+def conceal(problem: Problem, source: Source) -> Problem:
+    """The problem with `${NAME}` where its sentences show what that variable holds: it may be a secret.
+
+    Rules quote values; where the value of the problem itself comes from the environment, parts of it go as well, since
+    a hint may show it in another form. Values of less than four letters stay: they stand in too many other words.
+    """
+    texts = [problem.message, problem.hint or ""]
+    for name, value in source.environment.items():
+        if len(value) < _SHORTEST:
+            continue
+        whole = re.compile(rf"(?<![\w-]){re.escape(value)}(?![\w-])")
+        texts = [whole.sub(f"${{{name}}}", text) for text in texts]
+        if source.is_from_environment(problem.path):
+            for word in re.findall(rf"\w{{{_SHORTEST},}}", value):
+                part = re.compile(rf"(?<!\$\{{){re.escape(word[:_LONGEST])}\w*", re.IGNORECASE)
+                texts = [part.sub("…", text) for text in texts]
+    message, hint = texts
+    if (message, hint) == (problem.message, problem.hint or ""):
+        return problem
+    return replace(problem, message=message, hint=hint or None)
+
+
+def can_be_silenced(rule_id: str) -> bool:
+    """Whether a definition may switch the rule off.
+
+    E00xx (YAML, environment) and E01xx (keys, types) leave nothing that could be built, and the rules about silencing
+    (17xx) guard the rest, so they always count.
+    """
+    return not rule_id.startswith(("E00", "E01", "E17", "W17"))
+
+
+def silence(problems: Iterable[Problem], silenced: Sequence[tuple[str, str]]) -> tuple[Problem, ...]:
+    """The problems without those whose rule the definition silences; `silenced` holds (rule id, reason)."""
+    ids = {rule_id for rule_id, _ in silenced if can_be_silenced(rule_id)}
+    return tuple(each for each in problems if each.rule_id not in ids)
+
+
+def fails(problems: Iterable[Problem], *, strict: bool = False) -> bool:
+    """Whether the problems stop a build: errors do, with `strict` warnings too."""
+    stopping = {"error", "warning"} if strict else {"error"}
+    return any(each.level in stopping for each in problems)
