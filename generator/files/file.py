@@ -15,6 +15,9 @@ class File:
     executable: bool = False
 
 
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+"""What a JSON document holds."""
+
 Files = dict[PurePosixPath, File]
 """Path relative to the deployment folder → file."""
 

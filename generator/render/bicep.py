@@ -11,8 +11,8 @@ from pathlib import PurePosixPath
 from typing import TypeVar, cast
 
 from ..files import assets
-from ..files.file import File, Files, text
-from ..plan.types import Asked, Json, MountPlan, Plan, SecretPlan
+from ..files.file import File, Files, Json, text
+from ..plan.types import Asked, MountPlan, Plan, SecretPlan
 from .templates import bicep_string, environment
 
 T = TypeVar("T")

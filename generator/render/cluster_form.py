@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..cctemplate.writing import Raw, Writable, assignment, classad
-from ..plan.types import Json
+from ..files.file import Json
 
 Form = tuple[tuple[str, Writable], ...]
 """Attributes of a parameter's section."""

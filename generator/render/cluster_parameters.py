@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..cctemplate.writing import Raw
-from ..plan.types import Json, MountPlan, NodeArrayPlan, Plan
+from ..files.file import Json
+from ..plan.types import MountPlan, NodeArrayPlan, Plan
 from .cluster_form import (
     MAX_DISK_GB,
     Group,

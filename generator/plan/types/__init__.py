@@ -1,0 +1,46 @@
+"""What the planner decides, once, for every renderer: plain frozen dataclasses.
+
+Renderers print these values and decide nothing. Every field is final: names are checked and within their limits,
+numbers carry their unit in the name, `None` means "does not apply" unless the docstring says otherwise.
+Collections are tuples in the order in which they are printed.
+"""
+
+from .deployment import Plan
+from .jobs import CheckpointPlan, JobPlan
+from .network import HubPlan, NetworkPlan, SubnetPlan, SubnetRole
+from .nodes import LoginPlan, NodeArrayPlan, NodeHardware, SchedulerPlan, SpecRef
+from .parameters import Asked, SecretPlan, Variable
+from .projects import BlobPlan, ProjectPlan
+from .server import AdminPlan, JumpboxPlan, LockerPlan, MarketplaceImage, ServerPlan
+from .slurm import AccountingPlan, MonitoringPlan, SlurmPlan
+from .storage import FileSystemKind, MountPlan
+
+__all__ = [
+    "AccountingPlan",
+    "AdminPlan",
+    "Asked",
+    "BlobPlan",
+    "CheckpointPlan",
+    "FileSystemKind",
+    "HubPlan",
+    "JobPlan",
+    "JumpboxPlan",
+    "LockerPlan",
+    "LoginPlan",
+    "MarketplaceImage",
+    "MonitoringPlan",
+    "MountPlan",
+    "NetworkPlan",
+    "NodeArrayPlan",
+    "NodeHardware",
+    "Plan",
+    "ProjectPlan",
+    "SchedulerPlan",
+    "SecretPlan",
+    "ServerPlan",
+    "SlurmPlan",
+    "SpecRef",
+    "SubnetPlan",
+    "SubnetRole",
+    "Variable",
+]

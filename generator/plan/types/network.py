@@ -1,0 +1,56 @@
+"""The virtual network, its subnets and the way in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from .parameters import Asked
+
+SubnetRole = Literal["server", "compute", "endpoints", "bastion", "netapp", "lustre", "database"]
+
+
+@dataclass(frozen=True)
+class SubnetPlan:
+    """One subnet. `prefix` is a CIDR; None in an existing network, whose prefixes the deployment does not know."""
+
+    role: SubnetRole
+    name: str
+    prefix: str | None
+    delegation: str | None
+    """Resource provider that the subnet is delegated to, for example `Microsoft.Netapp/volumes`."""
+    uses_nat: bool
+
+
+@dataclass(frozen=True)
+class HubPlan:
+    """Peering with the network that owns the VPN or ExpressRoute gateway."""
+
+    vnet_id: str | Asked
+    use_remote_gateway: bool
+    address_spaces: tuple[str, ...]
+    """Prefixes from which users come; the firewall rules allow them. Empty: the VirtualNetwork tag covers the peer."""
+
+
+@dataclass(frozen=True)
+class NetworkPlan:
+    """The virtual network, new or existing, and the way in."""
+
+    is_new: bool
+    vnet_name: str
+    vnet_resource_group: str
+    vnet_id: str | None
+    """Resource id of an existing network; None for a new one."""
+    address_space: str | None
+    subnets: tuple[SubnetPlan, ...]
+    access: Literal["bastion", "hub", "public"]
+    allowed_sources: tuple[str, ...]
+    """CIDRs that may reach the server's public address (access `public` only)."""
+    hub: HubPlan | None
+    nat_gateway: bool
+    blob_dns_zone: Literal["new", "none"] | str
+    """`new`, `none` (somebody else resolves the private endpoint) or the resource id of an existing zone."""
+
+    def subnet(self, role: SubnetRole) -> SubnetPlan | None:
+        """The subnet of a role, if this network has it."""
+        return next((subnet for subnet in self.subnets if subnet.role == role), None)

@@ -1,0 +1,38 @@
+"""What a deployment asks for: secrets, what unset variables left open, and the environment that it reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A value that the definition left to an unset environment variable and that is asked for at deployment.
+
+    It becomes the parameter `parameter` of `main.bicep` without a default; `main.bicepparam` reads it from the
+    environment variable `variable`.
+    """
+
+    variable: str
+    parameter: str
+    description: str
+
+
+@dataclass(frozen=True)
+class SecretPlan:
+    """A secure parameter of `main.bicep`; its value never stands in any file."""
+
+    parameter: str
+    variable: str
+    description: str
+
+
+@dataclass(frozen=True)
+class Variable:
+    """An environment variable that the definition names, or that a secret parameter is read from."""
+
+    name: str
+    description: str
+    secret: bool
+    default: str | None
+    example: str

@@ -1,0 +1,66 @@
+"""The CycleCloud server, its administrator, the jumpbox and the locker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .parameters import Asked
+
+
+@dataclass(frozen=True)
+class AdminPlan:
+    """The first user: administrator of the CycleCloud site and of the server VM (SSH key only)."""
+
+    username: str
+    ssh_public_key: str | Asked
+
+
+@dataclass(frozen=True)
+class MarketplaceImage:
+    """A CycleCloud server image of the marketplace; `plan` fields must be passed with the VM."""
+
+    publisher: str
+    offer: str
+    sku: str
+    version: str
+
+
+@dataclass(frozen=True)
+class JumpboxPlan:
+    """A Windows VM whose browser reaches the portal; only on request."""
+
+    vm_name: str
+    computer_name: str
+    vm_size: str
+    image: MarketplaceImage
+
+
+@dataclass(frozen=True)
+class ServerPlan:
+    """The CycleCloud server VM."""
+
+    vm_name: str
+    vm_size: str
+    release: str
+    """CycleCloud release, for example `8.9.1`."""
+    image: MarketplaceImage | None
+    image_id: str | None
+    """Own image; then no marketplace plan is passed."""
+    os_disk_gb: int | None
+    data_disk_gb: int | None
+    """Size of the data disk for an own image; the marketplace image brings its own disk."""
+    java_heap_mb: int | None
+    jumpbox: JumpboxPlan | None
+    accept_marketplace_terms: bool
+
+
+@dataclass(frozen=True)
+class LockerPlan:
+    """Storage that nodes and server share; CycleCloud calls it `<account>-storage`, here `azure-storage`."""
+
+    account_name: str | None
+    """None: the deployment derives a unique name from subscription and resource group."""
+    container: str
+    redundancy: str
+    """Storage SKU, for example `Standard_LRS`."""
+    locker_name: str

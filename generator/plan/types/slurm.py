@@ -1,0 +1,56 @@
+"""The Slurm cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .nodes import LoginPlan, NodeArrayPlan, SchedulerPlan
+
+
+@dataclass(frozen=True)
+class AccountingPlan:
+    """slurmdbd's database: a new MySQL flexible server with private access, or an existing one."""
+
+    is_new: bool
+    server_name: str | None
+    """Name of the new server; None = derived from subscription and resource group by the deployment."""
+    sku: str | None
+    storage_gib: int | None
+    version: str | None
+    host: str | None
+    """Host name or address of an existing server; for a new one the fact `databaseHost` holds it."""
+    user: str
+    database: str
+
+
+@dataclass(frozen=True)
+class MonitoringPlan:
+    """Metrics into an existing Azure Monitor workspace."""
+
+    workspace_id: str
+    ingestion_endpoint: str
+    data_collection_rule_id: str
+
+
+@dataclass(frozen=True)
+class SlurmPlan:
+    """The Slurm cluster."""
+
+    cluster_name: str
+    config_name: str
+    """Cluster name as cyclecloud-slurm sanitises it: `/sched/<config_name>` holds slurm.conf."""
+    version: str
+    project_version: str
+    pin_project: bool
+    """True: template references name the version; False: they follow what the server brings."""
+    autoscale: bool
+    start_cluster: bool
+    scheduler: SchedulerPlan
+    login: LoginPlan
+    node_arrays: tuple[NodeArrayPlan, ...]
+    accounting: AccountingPlan | None
+    launch_parameters: str
+    additional_config: tuple[str, ...]
+    """Lines for slurm.conf (`additional_slurm_config`), in order."""
+    health_checks: bool
+    """cyclecloud-slurm's healthagent hooks."""
