@@ -10,7 +10,6 @@ What happens to files that are not ours:
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import stat
@@ -21,10 +20,9 @@ from pathlib import Path, PurePosixPath
 
 from ..disk import swap as folder_swap
 from ..errors import CannotWrite
-from ..files.file import File, Files, json_file
+from ..files.file import File, Files
+from ..files.manifest import MANIFEST, OWNER, digest
 
-OWNER = "cycleforge"
-MANIFEST = PurePosixPath("manifest.json")
 _REASONS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -57,12 +55,6 @@ class Changes:
     def any(self) -> bool:
         """Whether the folder differs from what it should be."""
         return bool(self.added or self.changed or self.removed)
-
-
-def manifest_file(files: Files, version: str) -> File:
-    """`manifest.json`: who made the folder and the sha256 of every other file."""
-    digests = {str(path): _digest(file.content) for path, file in sorted(files.items()) if path != MANIFEST}
-    return json_file({"generator": OWNER, "version": version, "files": digests})
 
 
 def check(folder: Path, files: Files, *, owner: str = OWNER) -> Changes:
@@ -153,7 +145,7 @@ def _owned(manifest: Path, owner: str) -> dict[str, str] | None:
         return None
     if not isinstance(content, dict) or content.get("generator") != owner or not isinstance(content.get("files"), dict):
         return None
-    return {str(path): str(digest) for path, digest in content["files"].items()}
+    return {str(path): str(value) for path, value in content["files"].items()}
 
 
 def _compare(folder: Path, files: Files, before: _Before) -> _Work:
@@ -200,7 +192,7 @@ def _is_users(path: PurePosixPath, content: bytes | None, before: _Before) -> bo
     """Whether what lies at a path is not what we put there (None: a link or device, never ours)."""
     if content is None:
         return True
-    return path != MANIFEST and before.digests.get(str(path)) != _digest(content)
+    return path != MANIFEST and before.digests.get(str(path)) != digest(content)
 
 
 class _Names:
@@ -321,10 +313,6 @@ def _bring_late_files(old: Path, folder: Path, before: _Before) -> None:
 
 def _mode(file: File) -> int:
     return 0o755 if file.executable else 0o644
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def _check_paths(files: Files) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 
 from ..files.file import Files
-from ..output.folder import manifest_file
+from ..files.manifest import MANIFEST, manifest_file
 from ..plan.effective import effective
 from ..plan.types import Plan
 from ..version import __version__
@@ -23,5 +23,5 @@ def deployment_files(plan: Plan, folder: Path) -> Files:
     )
     files |= readme.render(plan, {})
     files[PurePosixPath("effective.yaml")] = yaml_file(effective(plan))
-    files[PurePosixPath("manifest.json")] = manifest_file(files, __version__)
+    files[MANIFEST] = manifest_file(files, __version__)
     return dict(sorted(files.items()))

@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from generator.disk import swap as folder_swap
+from generator.files.manifest import MANIFEST, manifest_file
 from generator.output import folder as output
 from generator.errors import CannotWrite
 from generator.files.file import Files, text
@@ -37,8 +38,8 @@ def leftovers(folder: Path) -> list[str]:
 
 def with_manifest(made: Files) -> Files:
     """The files with a manifest of their own."""
-    made = {path: file for path, file in made.items() if path != output.MANIFEST}
-    return made | {output.MANIFEST: output.manifest_file(made, "1")}
+    made = {path: file for path, file in made.items() if path != MANIFEST}
+    return made | {MANIFEST: manifest_file(made, "1")}
 
 
 def test_first_build(tmp_path: Path) -> None:
@@ -359,7 +360,7 @@ def test_paths_that_leave_the_folder_are_a_bug(tmp_path: Path, path: str) -> Non
 def test_a_manifest_is_required(tmp_path: Path) -> None:
     """Without it, the next build would refuse the folder."""
     made = files("a")
-    del made[output.MANIFEST]
+    del made[MANIFEST]
     with pytest.raises(ValueError, match=r"needs manifest\.json"):
         output.write(tmp_path / "lab", made)
 
@@ -377,10 +378,10 @@ def test_paths_in_a_manifest_delete_nothing(folder: Path, tmp_path: Path) -> Non
 def test_the_manifest_lists_all_other_files() -> None:
     """Sorted, with their sha256; the same for the same files."""
     made = files("a")
-    content = json.loads(made[output.MANIFEST].content)
+    content = json.loads(made[MANIFEST].content)
     assert content["generator"] == "cycleforge"
-    assert list(content["files"]) == sorted(str(path) for path in made if path != output.MANIFEST)
-    assert output.manifest_file(dict(reversed(made.items())), "a") == made[output.MANIFEST]
+    assert list(content["files"]) == sorted(str(path) for path in made if path != MANIFEST)
+    assert manifest_file(dict(reversed(made.items())), "a") == made[MANIFEST]
 
 
 # ---------------------------------------------------------------- leftovers, locks, other systems
