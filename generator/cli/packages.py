@@ -165,8 +165,8 @@ def plan_of(word: str) -> tuple[Plan, common.Definition]:
 
 def _package(found: Located) -> Package:
     """The package; a shipped project must be as its version was released."""
-    from ..projects.find import package_of
     from ..projects.lock import shipped_problems
+    from ..projects.package import package_of
 
     if found.is_shipped:
         for problem in shipped_problems([found.folder.resolve().name]):

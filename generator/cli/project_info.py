@@ -43,7 +43,8 @@ class _Blob:
 
 def run(args: Namespace) -> int:
     """Show one project."""
-    from ..projects.find import find_project, package_of
+    from ..projects.find import find_project
+    from ..projects.package import package_of
     from ..projects.state import release
 
     found = find_project(args.name)

@@ -20,7 +20,7 @@ _SHOWN = 5
 
 def packaged(found: Sequence[Located]) -> tuple[list[tuple[Located, Package]], list[CannotRead]]:
     """The packages, and what keeps the others from being one."""
-    from ..projects.find import package_of
+    from ..projects.package import package_of
 
     done, failures = [], []
     for each in found:

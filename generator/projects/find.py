@@ -1,18 +1,13 @@
-"""Which project a word on the command line means, and its package."""
+"""Which project a word on the command line means."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..errors import CannotRead
 from ..files import assets
 from ..words.suggestions import suggestion
-
-if TYPE_CHECKING:
-    from .package import Package
 
 SHIPPED = ("misc_ndv4", "misc_ubuntu", "pyxis_enroot", "slurm_nhc")
 """The projects that CycleForge brings. The planner's list would load the whole model; a test compares the two."""
@@ -58,20 +53,6 @@ def projects_here() -> list[Located]:
     """The projects in `projects/` that CycleForge does not bring."""
     found = (located(file.parent) for file in sorted(HERE.glob("*/project.ini")))
     return [each for each in found if not each.is_shipped]
-
-
-def package_of(found: Located) -> Package:
-    """What is uploaded of it; raises CannotRead."""
-    from ..blobs import store_of
-    from .package import package_folder, package_shipped
-
-    if not found.is_shipped:
-        return package_folder(found.folder)
-    try:
-        store = store_of(os.environ)
-    except CannotRead:  # no home folder: `cycleforge blobs` says so, the project goes on without
-        store = None
-    return package_shipped(found.folder.resolve().name, store)
 
 
 def _is_there(path: Path) -> bool:

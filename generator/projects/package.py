@@ -5,17 +5,18 @@ Layout, manifest and every decision where the format is silent: `docs/projects.m
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from ..blobs import Store, pinned_of
+from ..blobs import Store, pinned_of, store_of
 from ..blobs.store import Unusable
 from ..errors import CannotRead
 from ..words.suggestions import suggestion
 from . import chef
 from .content import BLOBS, shipped_project
-from .find import SHIPPED
+from .find import SHIPPED, Located
 from .ini import Project, read_project
 from .ini_text import ProjectUnreadable
 from .listed import listed_blobs, unlisted_blobs
@@ -24,7 +25,7 @@ from .names import flaw
 from .payload import Payload, made, measured
 from .tree import Tree, is_dropping
 
-__all__ = ["SHIPPED", "Package", "Payload", "package_folder", "package_shipped"]
+__all__ = ["SHIPPED", "Package", "Payload", "package_folder", "package_of", "package_shipped"]
 
 _SPECS = PurePosixPath("specs")
 _PIECE_BYTES = 1 << 18
@@ -86,6 +87,17 @@ def package_shipped(name: str, store: Store | None) -> Package:
     }
     carried = tuple(file for file in project.blobs if PurePosixPath(file) in blobs)
     return _package(replace(project, blobs=carried), files, blobs, ())
+
+
+def package_of(found: Located) -> Package:
+    """What is uploaded of it; raises CannotRead."""
+    if not found.is_shipped:
+        return package_folder(found.folder)
+    try:
+        store = store_of(os.environ)
+    except CannotRead:  # no home folder: `cycleforge blobs` says so, the project goes on without
+        store = None
+    return package_shipped(found.folder.resolve().name, store)
 
 
 def _package(
