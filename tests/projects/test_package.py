@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from generator.blobs import Store, store_of
 from generator.files.file import json_file
+from generator.files.manifest import MANIFEST
 from generator.output import folder as output
 from generator.plan import assignment
 from generator.plan.types import BlobPlan, Plan, ProjectPlan
@@ -122,9 +123,7 @@ def deployed(folder: Path, name: str, blobs: tuple[BlobPlan, ...] = ()) -> Path:
         plans.minimal(),
         projects=(ProjectPlan(name, "1.0.0", source, False, ("default",), ("htc",), "0" * 64, blobs),),
     )
-    output.write(
-        folder, {**rendering.render(plan), output.MANIFEST: json_file({"generator": "cycleforge", "files": {}})}
-    )
+    output.write(folder, {**rendering.render(plan), MANIFEST: json_file({"generator": "cycleforge", "files": {}})})
     return folder / source
 
 
