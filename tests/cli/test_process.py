@@ -6,13 +6,13 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from tests.cli.test_cli import GOOD
+from tests.command import COMMAND, MODULE, PYTHON
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,7 +21,7 @@ def command(*arguments: str, folder: Path, **environment: str) -> subprocess.Com
     """Run `python -m generator` in a folder."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("CYCLE", "LC_", "LANG"))}
     return subprocess.run(
-        [sys.executable, "-m", "generator", *arguments],
+        [*COMMAND, *arguments],
         cwd=folder,
         env=clean | {"PYTHONPATH": str(ROOT), "CYCLEFORGE_BLOBS": os.environ["CYCLEFORGE_BLOBS"]} | environment,
         capture_output=True,
@@ -58,7 +58,7 @@ def test_exit_codes(tmp_path: Path) -> None:
 def test_a_reader_that_goes_away_is_quiet(tmp_path: Path) -> None:
     """`cycleforge list rules | head -n 1`."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "generator", "explain", "--all"],
+        [*COMMAND, "explain", "--all"],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -76,9 +76,7 @@ def test_a_reader_that_goes_away_is_quiet(tmp_path: Path) -> None:
 def test_a_full_disk_behind_standard_output(arguments: list[str]) -> None:
     """A redirect into a full disk is not our bug."""
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "generator", *arguments], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, check=False
-        )
+        done = subprocess.run([*COMMAND, *arguments], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 5
     assert b"standard output: no space left on device" in done.stderr
     assert b"Traceback" not in done.stderr
@@ -88,7 +86,7 @@ def test_a_full_disk_behind_standard_output(arguments: list[str]) -> None:
 def test_interrupt(tmp_path: Path) -> None:
     """Ctrl-C while standard input is read."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "generator", "validate", "-"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        [*COMMAND, "validate", "-"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )  # fmt: skip
     waiting = Path(f"/proc/{process.pid}/wchan")
@@ -127,7 +125,7 @@ def test_color_on_a_terminal_only_and_not_with_no_color(tmp_path: Path) -> None:
     def on_terminal(*flags: str, **environment: str) -> str:
         master, slave = os.openpty()
         subprocess.run(
-            [sys.executable, "-m", "generator", "validate", "x.yaml", *flags], cwd=tmp_path, stderr=slave, check=False,
+            [*COMMAND, "validate", "x.yaml", *flags], cwd=tmp_path, stderr=slave, check=False,
             stdout=subprocess.DEVNULL,
             env={name: value for name, value in os.environ.items() if name != "NO_COLOR"}
             | {"PYTHONPATH": str(ROOT), "TERM": "xterm"} | environment,
@@ -149,7 +147,7 @@ def test_a_build_into_a_closed_output_is_whole(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        [sys.executable, "-m", "generator", "build", "good.yaml"], cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE,
+        [*COMMAND, "build", "good.yaml"], cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False,
     )  # fmt: skip
     os.close(writer)
@@ -160,7 +158,7 @@ def test_a_build_into_a_closed_output_is_whole(tmp_path: Path) -> None:
 def test_help_imports_nothing_heavy() -> None:
     """The start-up budget, without a stopwatch: none of these is needed to print the help."""
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "generator", "--help"],
+        [PYTHON, "-X", "importtime", "-m", MODULE, "--help"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -177,9 +175,9 @@ def test_help_imports_nothing_heavy() -> None:
         "json",
         "typing",
         "pathlib",
-        "generator.problems.problem",
+        f"{MODULE}.problems.problem",
     }
-    assert "generator.cli.parser" in imported
+    assert f"{MODULE}.cli.parser" in imported
     assert imported & heavy == set()
 
 

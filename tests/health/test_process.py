@@ -6,12 +6,12 @@ import json
 import os
 import re
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.command import COMMAND, MODULE, PYTHON
 from tests.health import fleet
 from tests.health.results import check, gpus, reduce, result
 
@@ -24,7 +24,7 @@ def command(*arguments: str, folder: Path, **environment: str) -> subprocess.Com
     """Run `python -m generator health` in a folder."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("CYCLE", "LC_", "LANG"))}
     return subprocess.run(
-        [sys.executable, "-m", "generator", "health", *arguments],
+        [*COMMAND, "health", *arguments],
         cwd=folder,
         env=clean | {"PYTHONPATH": str(ROOT)} | environment,
         capture_output=True,
@@ -95,7 +95,7 @@ def test_a_reader_that_goes_away_is_quiet(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        [sys.executable, "-m", "generator", "health", "report", str(tmp_path / "health")],
+        [*COMMAND, "health", "report", str(tmp_path / "health")],
         cwd=ROOT,
         stdout=writer,
         stderr=subprocess.PIPE,
@@ -109,22 +109,22 @@ def test_a_reader_that_goes_away_is_quiet(tmp_path: Path) -> None:
 def test_help_and_wrong_usage_import_nothing_heavy(arguments: list[str]) -> None:
     """pydantic and the package are imported by `run` only."""
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "generator", "health", *arguments],
+        [PYTHON, "-X", "importtime", "-m", MODULE, "health", *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
     imported = set(re.findall(r"\|\s+([\w.]+)$", done.stderr, re.MULTILINE))
-    assert "generator.cli.common" in imported
-    assert imported & {"pydantic", "yaml", "jinja2", "decimal", "generator.health"} == set()
+    assert f"{MODULE}.cli.common" in imported
+    assert imported & {"pydantic", "yaml", "jinja2", "decimal", f"{MODULE}.health"} == set()
 
 
 def test_a_report_reads_no_yaml(tmp_path: Path) -> None:
     """The definition's parser is not needed for it."""
     fleet.make(tmp_path / "health")
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "generator", "health", "report", str(tmp_path / "health")],
+        [PYTHON, "-X", "importtime", "-m", MODULE, "health", "report", str(tmp_path / "health")],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -132,4 +132,4 @@ def test_a_report_reads_no_yaml(tmp_path: Path) -> None:
     )
     imported = set(re.findall(r"\|\s+([\w.]+)$", done.stderr, re.MULTILINE))
     assert "pydantic" in imported
-    assert imported & {"yaml", "jinja2", "generator.definition.text.source", "generator.definition.model"} == set()
+    assert imported & {"yaml", "jinja2", f"{MODULE}.definition.text.source", f"{MODULE}.definition.model"} == set()

@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 from generator.errors import INTERRUPTED, CycleForgeError
 from generator.locker.retries import Limits
+from tests.command import COMMAND
 from tests.locker import azurite
 from tests.locker.faults import Cut, Delay, Fault, Request, at
 from tests.locker.ground import ONCE, QUICK, assert_whole, checksums, contents, noise, opened, project, send, stored
@@ -170,7 +170,7 @@ def command(flow: Flow, folder: Path, *words: str) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "AZURE_STORAGE_KEY": azurite.KEY}
     address = f"{flow.proxy.url}/{flow.container.name}"
     return subprocess.Popen(
-        [sys.executable, "-m", "generator", "upload", str(folder), "--locker", address, *words],
+        [*COMMAND, "upload", str(folder), "--locker", address, *words],
         env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
 

@@ -9,7 +9,6 @@ import os
 import pty
 import struct
 import subprocess
-import sys
 import termios
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import pytest
 
 from generator.cli import main
 from generator.projects.package import SHIPPED
+from tests.command import COMMAND
 from tests.locker import azurite
 from tests.locker.faults import on
 from tests.locker.ground import FILES, contents, opened, project, send, stored
@@ -288,7 +288,7 @@ def test_a_bar_on_a_terminal(tmp_path: Path, container: azurite.Container) -> No
     outer, inner = pty.openpty()
     fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 25, 100, 0, 0))
     process = subprocess.Popen(
-        [sys.executable, "-m", "generator", "upload", str(tmp_path / "site"), "--locker", container.url],
+        [*COMMAND, "upload", str(tmp_path / "site"), "--locker", container.url],
         stdout=subprocess.PIPE, stderr=inner, env={**os.environ, "TERM": "xterm"}, cwd=Path(__file__).parents[2],
     )  # fmt: skip
     os.close(inner)

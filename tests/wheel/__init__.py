@@ -1,0 +1,1 @@
+"""The wheel: what is in it, and the command as it is once installed elsewhere."""
