@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
+from generator.catalog import VmSize
 from generator.plan.types import (
     AccountingPlan,
     AdminPlan,
@@ -14,7 +15,6 @@ from generator.plan.types import (
     MountPlan,
     NetworkPlan,
     NodeArrayPlan,
-    NodeHardware,
     Plan,
     ProjectPlan,
     SchedulerPlan,
@@ -32,37 +32,19 @@ PYXIS = SpecRef("pyxis_enroot", "default", "1.0.0", 10200)
 NHC = SpecRef("slurm_nhc", "default", "1.0.0", 10300)
 
 
-def hardware(vm_size: str = "Standard_D4as_v5", **changes: object) -> NodeHardware:
+def hardware(vm_size: str = "Standard_D4as_v5", **changes: object) -> VmSize:
     """A CPU size unless the changes say otherwise."""
-    values: dict[str, object] = {
-        "vm_size": vm_size,
-        "known": True,
-        "vcpus": 4,
-        "memory_gib": 16.0,
-        "arch": "x86_64",
-        "gpu_count": 0,
-        "gpu_vendor": None,
-        "gpu_model": None,
-        "gpu_memory_gb": None,
-        "infiniband_nics": 0,
-        "infiniband_gbps_per_nic": None,
-        "nvme_count": None,
-        "numa_nodes": None,
-        "nccl_topo_file": None,
-        "nccl_graph_file": None,
-        "nccl_env": (),
-        "tasks_per_node": None,
-        "cpus_per_task": None,
-        "cpu_masks": (),
-        "quota_family": None,
-    }
-    return NodeHardware(**(values | changes))  # type: ignore[arg-type]
+    values: dict[str, object] = {"known": True, "vcpus": 4, "memory_gib": 16.0}
+    return VmSize(vm_size, **(values | changes))  # type: ignore[arg-type]
 
 
 A100 = hardware(
     "Standard_ND96amsr_A100_v4",
     vcpus=96,
     memory_gib=1900.0,
+    guest_memory_kib=1857830712,
+    guest_memory_tolerance_percent=3,
+    aznhc=True,
     gpu_count=8,
     gpu_vendor="NVIDIA",
     gpu_model="A100",
@@ -70,7 +52,6 @@ A100 = hardware(
     infiniband_nics=8,
     infiniband_gbps_per_nic=200,
     nvme_count=8,
-    numa_nodes=4,
     nccl_topo_file="/opt/microsoft/ndv4-topo.xml",
     nccl_env=(
         ("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
@@ -146,7 +127,7 @@ def netapp_home() -> MountPlan:
     )
 
 
-def node_array(name: str, node: NodeHardware | None = None, **changes: object) -> NodeArrayPlan:
+def node_array(name: str, node: VmSize | None = None, **changes: object) -> NodeArrayPlan:
     """A partition of small CPU nodes unless the changes say otherwise."""
     node = node or hardware("Standard_D64ds_v5", vcpus=64, memory_gib=256.0)
     gpu = node.gpu_count > 0

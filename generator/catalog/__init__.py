@@ -12,25 +12,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..plan.types import NodeHardware
-from .sizes import (
-    SizeFacts,
-    facts_of_general,
-    facts_of_measured,
-    hardware_of_general,
-    hardware_of_measured,
-)
+from .sizes import VmSize, size_of_file, size_of_table
 
 _FOLDER = Path(__file__).resolve().parent
 _MEASURED = _FOLDER / "vm_sizes"
 
 __all__ = [
-    "SizeFacts",
+    "VmSize",
     "blobs",
     "canonical_vm_size",
     "file_systems",
-    "general_sizes",
-    "hardware",
     "health",
     "image",
     "images",
@@ -40,12 +31,10 @@ __all__ = [
     "regions",
     "release",
     "releases",
-    "size_facts",
     "slurm_project",
     "sources",
     "vm_size",
     "vm_size_names",
-    "vm_size_notes",
 ]
 
 
@@ -68,15 +57,15 @@ def _measured_names() -> frozenset[str]:
     return frozenset(path.stem for path in _MEASURED.glob("*.json"))
 
 
-def general_sizes() -> Mapping[str, Any]:
-    """General-purpose series by name: `sizes` maps each VM size to its vCPUs and GiB."""
+def _series() -> Mapping[str, Any]:
+    """Series of the table by name: `sizes` maps each VM size to its vCPUs and GiB."""
     series: Mapping[str, Any] = _file("general_sizes")["series"]
     return series
 
 
 @cache
 def _series_of() -> Mapping[str, str]:
-    return {size: name for name, series in general_sizes().items() for size in series["sizes"]}
+    return {size: name for name, series in _series().items() for size in series["sizes"]}
 
 
 @cache
@@ -98,40 +87,13 @@ def canonical_vm_size(name: str) -> str | None:
 
 
 @cache
-def vm_size(name: str) -> Mapping[str, Any] | None:
-    """All published figures of an AI or HPC size, in groups with their sources; None for other sizes."""
-    if name not in _measured_names():
-        return None
-    content: Mapping[str, Any] = _read(_MEASURED / f"{name}.json")
-    return content
-
-
-@cache
-def hardware(name: str) -> NodeHardware | None:
-    """What templates, node attributes and jobs need to know of a size; None when the size is unknown."""
-    measured = vm_size(name)
-    if measured is not None:
-        return hardware_of_measured(name, measured)
+def vm_size(name: str) -> VmSize:
+    """All published figures of a VM size; `known` is false for a size that the catalogue does not have."""
+    if name in _measured_names():
+        return size_of_file(name, _read(_MEASURED / f"{name}.json"), _file("vm_sizes"))
     if name in _series_of():
-        return hardware_of_general(name, general_sizes()[_series_of()[name]])
-    return None
-
-
-@cache
-def size_facts(name: str) -> SizeFacts | None:
-    """What the rules check of a size (architecture, disks, retirement, InfiniBand); None when it is unknown."""
-    measured = vm_size(name)
-    if measured is not None:
-        return facts_of_measured(name, measured, vm_size_notes())
-    if name in _series_of():
-        series = _series_of()[name]
-        return facts_of_general(name, series, general_sizes()[series])
-    return None
-
-
-def vm_size_notes() -> Mapping[str, Any]:
-    """What holds for all AI and HPC sizes: units, rules, image rules, known conflicts, retirement dates."""
-    return _file("vm_sizes")
+        return size_of_table(name, _series()[_series_of()[name]])
+    return VmSize(name)
 
 
 # ---------------------------------------------------------------- everything else

@@ -51,23 +51,19 @@ def _cell(value: object) -> object:
 def _vm_sizes() -> Rows:
     from .. import catalog
 
-    rows: Rows = []
-    for name in catalog.vm_size_names():
-        size = catalog.hardware(name)
-        if size is not None:
-            rows.append(
-                {
-                    "name": name,
-                    "vcpus": size.vcpus,
-                    "memory_gib": size.memory_gib,
-                    "arch": size.arch,
-                    "gpus": size.gpu_count,
-                    "gpu": size.gpu_model,
-                    "infiniband_nics": size.infiniband_nics,
-                    "quota_family": size.quota_family,
-                }
-            )
-    return rows
+    return [
+        {
+            "name": size.name,
+            "vcpus": size.vcpus,
+            "memory_gib": size.memory_gib,
+            "arch": size.arch,
+            "gpus": size.gpu_count,
+            "gpu": size.gpu_model,
+            "infiniband_nics": size.infiniband_nics,
+            "quota_family": size.quota_family,
+        }
+        for size in map(catalog.vm_size, catalog.vm_size_names())
+    ]
 
 
 def _releases() -> Rows:

@@ -78,12 +78,12 @@ def _nodes(plan: Plan) -> tuple[str, str]:
     note = "high availability" if scheduler.high_availability else ""
     size = scheduler.hardware
     rows.append(
-        ("scheduler", size.vm_size, count, _times(size.vcpus, count), size.gpu_count * count, scheduler.image, note)
+        ("scheduler", size.name, count, _times(size.vcpus, count), size.gpu_count * count, scheduler.image, note)
     )
     if login.max_count:
         counts = str(login.count) if login.count == login.max_count else f"{login.count}–{login.max_count}"
         rows.append(
-            ("login", login.hardware.vm_size, counts, _times(login.hardware.vcpus, login.max_count), 0, login.image, "")
+            ("login", login.hardware.name, counts, _times(login.hardware.vcpus, login.max_count), 0, login.image, "")
         )
     for array in slurm.node_arrays:
         size = array.hardware
@@ -121,9 +121,7 @@ def _quota(plan: Plan) -> tuple[str, str]:
     ]
     for size, count, spot in nodes:
         family = (
-            "lowPriorityCores (spot)"
-            if spot
-            else size.quota_family or f"family of {size.vm_size} (not in the catalogue)"
+            "lowPriorityCores (spot)" if spot else size.quota_family or f"family of {size.name} (not in the catalogue)"
         )
         before, more = used.get(family, 0), _times(size.vcpus, count)
         used[family] = None if before is None or more is None else before + more

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from ..catalog.sizes import VmSize
 from ..definition.model.definition import Definition
 from ..definition.model.slurm import NodeProjects
-from .types import NodeHardware, SpecRef
+from .types import SpecRef
 
 FIRST_ORDER, ORDER_STEP = 10000, 100
 """CycleCloud gives built-in specs 1000 and up; specs added to a cluster start at 10000 in steps of 100.
@@ -18,7 +19,7 @@ SHIPPED = (BASE, GPU_NODE, CONTAINERS, HEALTH)
 DEFAULT_SPEC = "default"
 
 
-def chosen_projects(role: str, hardware: NodeHardware, *, cluster_has_gpus: bool) -> tuple[str, ...]:
+def chosen_projects(role: str, hardware: VmSize, *, cluster_has_gpus: bool) -> tuple[str, ...]:
     """The projects of a role unless the definition says otherwise.
 
     The base comes first, because it stops upgrades that would hold the package lock; the disks come before the
@@ -39,7 +40,7 @@ def chosen_projects(role: str, hardware: NodeHardware, *, cluster_has_gpus: bool
 
 
 def specs_of(
-    role: str, node: NodeProjects, hardware: NodeHardware, versions: Mapping[str, str], *, cluster_has_gpus: bool
+    role: str, node: NodeProjects, hardware: VmSize, versions: Mapping[str, str], *, cluster_has_gpus: bool
 ) -> tuple[SpecRef, ...]:
     """The role's specs in order; a project named twice runs once, at its first place."""
     chosen = (

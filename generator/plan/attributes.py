@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from ..catalog.sizes import VmSize
 from ..definition.model.definition import Definition
 from ..definition.model.slurm import NodeProjects, Value
 from ..definition.model.storage import BlobMount, ExistingMount, LustreMount, NetAppMount
-from .types import NodeHardware
 
 NVME_MOUNT_POINT = "/nvme"
 """Where CycleCloud 8.8 and later mount NVMe disks and where cyclecloud-slurm looks for enroot's scratch space."""
 
 
 def node_attributes(
-    definition: Definition, role: str, node: NodeProjects, hardware: NodeHardware
+    definition: Definition, role: str, node: NodeProjects, hardware: VmSize
 ) -> tuple[tuple[str, Value], ...]:
     """The `[[[configuration]]]` keys of a role, sorted: ours, then the definition's own, which win."""
     values: dict[str, Value] = {}

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .. import catalog
+from ..catalog.sizes import VmSize
 from ..definition.model.definition import Definition
 from ..definition.model.slurm import ExistingDatabase, NodeProjects, Partition, Value
 from . import names
 from .assignment import specs_of
 from .attributes import node_attributes
-from .hardware import default_image, hardware_of
-from .types import AccountingPlan, LoginPlan, NodeArrayPlan, NodeHardware, SchedulerPlan, SlurmPlan
+from .images import default_image
+from .types import AccountingPlan, LoginPlan, NodeArrayPlan, SchedulerPlan, SlurmPlan
 
 MYSQL_VERSION = "8.0.21"
 """What the workspace template's MySQL module asks for. Source: https://github.com/Azure/cyclecloud-slurm-workspace"""
@@ -31,7 +32,7 @@ def slurm_plan(definition: Definition, versions: Mapping[str, str]) -> SlurmPlan
     cluster_name = slurm.cluster_name or definition.name
     release = catalog.release(server_release(definition)) or {}
     project_version = slurm.project_version or _bundled_project(release)
-    has_gpus = any(hardware_of(partition.vm_size).gpu_count for partition in slurm.partitions)
+    has_gpus = any(catalog.vm_size(partition.vm_size).gpu_count for partition in slurm.partitions)
     return SlurmPlan(
         cluster_name=cluster_name,
         config_name=names.slurm_config_name(cluster_name),
@@ -77,7 +78,7 @@ def slurm_conf_lines(definition: Definition) -> tuple[str, ...]:
 
 def image_of(definition: Definition, node: NodeProjects, vm_size: str) -> str:
     """Image of a role: its own, else the cluster's, else the default for its VM size."""
-    return node.image or definition.slurm.image or default_image(vm_size)
+    return node.image or definition.slurm.image or default_image(catalog.vm_size(vm_size))
 
 
 def is_default(definition: Definition, partition: Partition) -> bool:
@@ -85,12 +86,12 @@ def is_default(definition: Definition, partition: Partition) -> bool:
     return partition.default or len(definition.slurm.partitions) == 1
 
 
-def is_hpc(partition: Partition, hardware: NodeHardware) -> bool:
+def is_hpc(partition: Partition, hardware: VmSize) -> bool:
     """One placement group: as the definition says, else where the size has InfiniBand."""
-    return partition.hpc if partition.hpc is not None else hardware.infiniband_nics > 0
+    return partition.hpc if partition.hpc is not None else hardware.infiniband
 
 
-def scale_set_size(partition: Partition, hardware: NodeHardware) -> int:
+def scale_set_size(partition: Partition, hardware: VmSize) -> int:
     """VMs per scale set: tightly coupled nodes lie in one, so it must hold all of them."""
     if partition.max_scale_set_size is not None:
         return partition.max_scale_set_size
@@ -102,7 +103,7 @@ def _scheduler(
     definition: Definition, cluster_name: str, versions: Mapping[str, str], *, has_gpus: bool
 ) -> SchedulerPlan:
     scheduler = definition.slurm.scheduler
-    hardware = hardware_of(scheduler.vm_size)
+    hardware = catalog.vm_size(scheduler.vm_size)
     return SchedulerPlan(
         hardware=hardware,
         image=image_of(definition, scheduler, scheduler.vm_size),
@@ -118,7 +119,7 @@ def _scheduler(
 
 def _login(definition: Definition, versions: Mapping[str, str], *, has_gpus: bool) -> LoginPlan:
     login = definition.slurm.login
-    hardware = hardware_of(login.vm_size)
+    hardware = catalog.vm_size(login.vm_size)
     return LoginPlan(
         hardware=hardware,
         image=image_of(definition, login, login.vm_size),
@@ -133,7 +134,7 @@ def _login(definition: Definition, versions: Mapping[str, str], *, has_gpus: boo
 def _node_array(
     definition: Definition, partition: Partition, versions: Mapping[str, str], *, has_gpus: bool
 ) -> NodeArrayPlan:
-    hardware = hardware_of(partition.vm_size)
+    hardware = catalog.vm_size(partition.vm_size)
     hpc = is_hpc(partition, hardware)
     return NodeArrayPlan(
         name=partition.name,

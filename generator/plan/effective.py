@@ -6,13 +6,13 @@ from dataclasses import fields, is_dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from .types import Asked, NodeHardware, Plan
+from ..catalog.sizes import VmSize
+from .types import Asked, Plan
 
 _LEFT_OUT = frozenset({"resolved"})
 _MAPPINGS = frozenset({"attributes", "settings", "silenced", "tags"})
 """Fields that hold (name, value) pairs: mappings also when they are empty."""
 _HARDWARE = (
-    "vm_size",
     "known",
     "vcpus",
     "memory_gib",
@@ -34,8 +34,8 @@ def effective(plan: Plan) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, Asked):
         return {"ask": value.variable, "parameter": value.parameter}
-    if isinstance(value, NodeHardware):
-        return {name: getattr(value, name) for name in _HARDWARE}
+    if isinstance(value, VmSize):
+        return {"vm_size": value.name} | {name: getattr(value, name) for name in _HARDWARE}
     if is_dataclass(value) and not isinstance(value, type):
         return {
             field.name: {key: _plain(item) for key, item in getattr(value, field.name)}

@@ -82,7 +82,7 @@ def _job(job: Job, slurm: SlurmPlan, work: MountPlan) -> JobPlan | None:
 
 def _default_nodes(wanted: Recipe, array: NodeArrayPlan) -> int:
     """The recipe's number of nodes; for NCCL one that a published figure can judge, where the partition has as many."""
-    nodes = judged_nodes(array.hardware.vm_size, array.max_nodes) if wanted.name == NCCL else None
+    nodes = judged_nodes(array.vm_size, array.max_nodes) if wanted.name == NCCL else None
     return nodes or min(wanted.default_nodes, array.max_nodes)
 
 

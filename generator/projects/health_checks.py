@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .. import catalog
-from ..plan.types import NodeHardware
+from ..catalog.sizes import VmSize
 
 Checks = Mapping[str, Any]
 Row = tuple[str, str, str, str]
@@ -98,15 +98,15 @@ def _unknown_rows() -> Iterator[Row]:
 
 
 def _rows_of(name: str) -> Iterator[Row]:
-    hardware = catalog.hardware(name)
+    size = catalog.vm_size(name)
     entry: Checks | None = catalog.health()["vm_sizes"].get(name)
     checks: Checks = entry["checks"] if entry else {}
-    yield from _machine_rows(name, checks, hardware)
+    yield from _machine_rows(checks, size)
     if "ib_ports" in checks:
         ports = checks["ib_ports"]
         line = _line("ib_ports", count=ports["expect_count"], rate_gbit_per_s=ports["expect_rate"])
         yield _row(name, QUICK, line, ports["source"])
-    vendor, count = _gpus(name, entry, hardware)
+    vendor, count = _gpus(entry, size)
     common = entry["common_checks"] if entry else ()
     if vendor == "NVIDIA":
         yield from _nvidia_quick(name, count, checks, common, expected="yes")
@@ -116,14 +116,15 @@ def _rows_of(name: str) -> Iterator[Row]:
     yield from _ib_write_rows(name, checks)
 
 
-def _machine_rows(name: str, checks: Checks, hardware: NodeHardware | None) -> Iterator[Row]:
+def _machine_rows(checks: Checks, size: VmSize) -> Iterator[Row]:
+    name = size.name
     cpus = checks.get("cpu_topology") or {}
     expect = cpus.get("expect") or {}
     if expect.get("threads") is not None:
         line = _line("cpu", threads=expect["threads"], sockets=expect.get("sockets"))
         yield _row(name, QUICK, line, cpus["source"])
     else:
-        yield _row(name, QUICK, _line("cpu", threads=hardware.vcpus if hardware else None), _source(name, "cpu"))
+        yield _row(name, QUICK, _line("cpu", threads=size.vcpus), _source(name, "cpu"))
     memory = checks.get("memory_total") or {}
     if memory:
         line = _line(
@@ -139,19 +140,19 @@ def _machine_rows(name: str, checks: Checks, hardware: NodeHardware | None) -> I
     if load.get("fail_at_or_above") is not None:
         yield _row(name, QUICK, _line("load", warn_at=load["fail_at_or_above"]), load["source"])
     disks = (checks.get("nvme_count") or {}).get("expect")
-    documented = hardware.nvme_count if hardware and hardware.nvme_count else None
+    documented = size.nvme_count or None
     if disks is not None:
         yield _row(name, QUICK, _line("nvme_disks", count=disks), checks["nvme_count"]["source"])
     elif documented is not None:
         yield _row(name, QUICK, _line("nvme_disks", documented=documented), _source(name, "local_storage"))
 
 
-def _gpus(name: str, entry: Checks | None, hardware: NodeHardware | None) -> tuple[str | None, int | None]:
+def _gpus(entry: Checks | None, size: VmSize) -> tuple[str | None, int | None]:
     """Vendor and number of GPUs; health sources come before the size's documentation."""
     vendor = {"nvidia_gpu": "NVIDIA", "amd_gpu": "AMD"}.get(entry["class"]) if entry else None
     count = ((entry["checks"].get("gpu_count") or {}).get("expect")) if entry else None
-    if hardware is not None and hardware.gpu_count:
-        return vendor or hardware.gpu_vendor, count if count is not None else hardware.gpu_count
+    if size.gpu_count:
+        return vendor or size.gpu_vendor, count if count is not None else size.gpu_count
     return vendor, count
 
 
@@ -231,11 +232,9 @@ def _copies(check: str, figures: Checks) -> str:
 
 def _nccl_rows(name: str, count: int, checks: Checks) -> Iterator[Row]:
     module = "mpi/openmpi" if name.startswith("Standard_NC") else "mpi/hpcx"
-    environment: Checks = (catalog.vm_size(name) or {}).get("nccl_env") or {}
-    variables = {
-        key: value for key, value in sorted((environment.get("vars") or {}).items()) if key not in _NOT_FOR_CHECKS
-    }
-    sources = [*environment.get("source", ()), _MPI_SOURCE]
+    size = catalog.vm_size(name)
+    variables = {key: value for key, value in size.nccl_env if key not in _NOT_FOR_CHECKS}
+    sources = [*size.sources.get("nccl_env", ()), _MPI_SOURCE]
     yield _row(name, DEEP, _line("nccl_environment", module=module, **variables), sources)
     for check, key in (
         ("nccl_all_reduce", "nccl_allreduce_single_node"),
@@ -280,8 +279,5 @@ def _ib_write_rows(name: str, checks: Checks) -> Iterator[Row]:
 
 def _source(name: str, group: str) -> object:
     """Source keys of a group of a measured size, or the page of a general-purpose one."""
-    entry = catalog.vm_size(name)
-    if entry is None:
-        facts = catalog.size_facts(name)
-        return facts.source if facts else None
-    return sorted((entry.get(group) or {}).get("source", ()))
+    size = catalog.vm_size(name)
+    return sorted(size.sources.get(group, ())) if size.sources else size.page

@@ -8,7 +8,8 @@ from functools import cache
 from typing import Any
 
 from .. import catalog
-from ..plan.types import CheckpointPlan, NodeHardware
+from ..catalog.sizes import VmSize
+from ..plan.types import CheckpointPlan
 from . import Recipe
 
 
@@ -141,7 +142,7 @@ def llm_foundry_fits(shape: Model, gpus: int, gpu_memory_gb: int) -> bool:
     return gpus * gpu_memory_gb > rule * shape.parameters / 1e9
 
 
-def fits(shape: Model, hardware: NodeHardware, nodes: int) -> bool:
+def fits(shape: Model, hardware: VmSize, nodes: int) -> bool:
     """Whether the model can be trained on that many nodes; False where the GPU memory is unknown."""
     if hardware.gpu_memory_gb is None or hardware.gpu_count == 0:
         return False
@@ -150,7 +151,7 @@ def fits(shape: Model, hardware: NodeHardware, nodes: int) -> bool:
     return llm_foundry_fits(shape, hardware.gpu_count * nodes, hardware.gpu_memory_gb)
 
 
-def largest_fitting_model(recipe: Recipe, hardware: NodeHardware, nodes: int) -> Model | None:
+def largest_fitting_model(recipe: Recipe, hardware: VmSize, nodes: int) -> Model | None:
     """The recipe's own model where it fits, otherwise its largest smaller preset; None when not even that fits."""
     names = list(recipe.models)
     if recipe.default_model in names:
@@ -162,7 +163,7 @@ def largest_fitting_model(recipe: Recipe, hardware: NodeHardware, nodes: int) ->
     return None
 
 
-def nodes_needed(shape: Model, hardware: NodeHardware, at_most: int = 1000) -> int | None:
+def nodes_needed(shape: Model, hardware: VmSize, at_most: int = 1000) -> int | None:
     """The smallest number of nodes on which the model fits, up to `at_most`."""
     return next((nodes for nodes in range(1, at_most + 1) if fits(shape, hardware, nodes)), None)
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import catalog
+from ..catalog.sizes import VmSize
 from ..plan.storage import working_mount
-from ..plan.types import JobPlan, NodeArrayPlan, NodeHardware, Plan
+from ..plan.types import JobPlan, NodeArrayPlan, Plan
 from . import Recipe, models
 
 _NVME_ATTRIBUTE = "cycleforge.nvme.mount_point"
@@ -20,7 +21,7 @@ def job_settings(plan: Plan, job: JobPlan, array: NodeArrayPlan, recipe: Recipe)
     overrides = {name: value for name, value in overrides.items() if defaults.get(name) != value}
     settings = defaults | _common(plan, job, array)
     if recipe.name == "nccl-allreduce":
-        settings |= baseline(array.hardware.vm_size, job.nodes, overrides.get("MESSAGE_SIZE"))
+        settings |= baseline(array.hardware.name, job.nodes, overrides.get("MESSAGE_SIZE"))
     if recipe.name == "node-health":
         settings |= expectations(array.hardware)
     if recipe.models:
@@ -35,7 +36,7 @@ def _switch(default: str | None, value: str) -> str:
     return {"true": "1", "false": "0"}.get(value, value) if default in ("0", "1") else value
 
 
-def nccl_variables(hardware: NodeHardware) -> dict[str, str]:
+def nccl_variables(hardware: VmSize) -> dict[str, str]:
     """NCCL, UCX and SHARP variables of the VM size, with the topology files it has."""
     variables = dict(hardware.nccl_env)
     if hardware.nccl_topo_file:
@@ -69,7 +70,7 @@ def _common(plan: Plan, job: JobPlan, array: NodeArrayPlan) -> dict[str, str]:
         "STAGE_PATH": f"{dict(job.settings).get('DATA_DIR') or stage_path(plan)}/{job.name}",
         "TASKS_PER_NODE": str(tasks),
         "VCPUS": _text(hardware.vcpus),
-        "VM_SIZE": hardware.vm_size,
+        "VM_SIZE": hardware.name,
     }
 
 
@@ -112,8 +113,7 @@ _BASELINE_NAMES = ("ALGORITHM", "EXPECTED", "FAIL", "MESSAGE_SIZE", "METRIC", "S
 
 
 def _nccl_rows(vm_size: str) -> list[Mapping[str, Any]]:
-    rows = (catalog.vm_size(vm_size) or {}).get("nccl") or []
-    return [row for row in rows if row["warn"] is not None or row["fail"] is not None]
+    return [row for row in catalog.vm_size(vm_size).nccl if row["warn"] is not None or row["fail"] is not None]
 
 
 def _applies(row: Mapping[str, Any], nodes: int) -> bool:
@@ -138,34 +138,31 @@ def _algorithm(stated: str | None) -> str:
 # ---------------------------------------------------------------- node health
 
 
-def expectations(hardware: NodeHardware) -> dict[str, str]:
+def expectations(hardware: VmSize) -> dict[str, str]:
     """What a healthy node of the size shows; empty where nobody published it."""
-    entry = catalog.vm_size(hardware.vm_size) or {}
-    memory, health = entry.get("memory") or {}, entry.get("health") or {}
-    infiniband = hardware.infiniband_nics > 0
     return {
         # Sizes without a configuration on main: the checks print "not supported" and end with 0.
-        "EXPECT_AZNHC": "1" if "aznhc" in (health.get("source") or []) and health.get("cpuinfo") else "",
+        "EXPECT_AZNHC": "1" if hardware.aznhc else "",
         "EXPECT_GPUS": str(hardware.gpu_count) if hardware.gpu_count else "",
-        "EXPECT_IB_GBPS": _text(hardware.infiniband_gbps_per_nic) if infiniband else "",
-        "EXPECT_IB_PORTS": str(hardware.infiniband_nics) if infiniband else "",
-        "EXPECT_MEMORY_KIB": _text(memory.get("guest_visible_kib")),
+        "EXPECT_IB_GBPS": _text(hardware.infiniband_gbps_per_nic) if hardware.infiniband else "",
+        "EXPECT_IB_PORTS": str(hardware.infiniband_nics) if hardware.infiniband else "",
+        "EXPECT_MEMORY_KIB": _text(hardware.guest_memory_kib),
         "EXPECT_NVME": str(hardware.nvme_count) if hardware.nvme_count else "",
         "EXPECT_VCPUS": _text(hardware.vcpus),
-        "MEMORY_TOLERANCE_PERCENT": _text(memory.get("tolerance_percent")),
+        "MEMORY_TOLERANCE_PERCENT": _text(hardware.guest_memory_tolerance_percent),
     }
 
 
 # ---------------------------------------------------------------- models
 
 
-def _fitting_model(recipe: Recipe, hardware: NodeHardware, nodes: int) -> str:
+def _fitting_model(recipe: Recipe, hardware: VmSize, nodes: int) -> str:
     """The recipe's model, or its largest preset that fits these nodes."""
     shape = models.largest_fitting_model(recipe, hardware, nodes)
     return shape.name if shape else str(recipe.default_model)
 
 
-def _model_settings(name: str, hardware: NodeHardware, nodes: int) -> dict[str, str]:
+def _model_settings(name: str, hardware: VmSize, nodes: int) -> dict[str, str]:
     shape = models.model(name)
     if shape is None:
         return {"MODEL": name}

@@ -138,7 +138,7 @@ def configuration(plan: Plan, late: Mapping[str, str]) -> dict[str, object]:
 def _machine_types(plan: Plan) -> dict[str, str]:
     """Node or node array of the template → VM size."""
     slurm = plan.slurm
-    sizes = {"scheduler": slurm.scheduler.hardware.vm_size, "login": slurm.login.hardware.vm_size}
+    sizes = {"scheduler": slurm.scheduler.hardware.name, "login": slurm.login.hardware.name}
     return sizes | {array.name: array.vm_size for array in slurm.node_arrays}
 
 

@@ -59,8 +59,8 @@ def _machines(plan: Plan) -> Group:
         "Virtual Machines",
         (
             Parameter("Region", "Region", plan.location, "Azure region of every node", "Cloud.Region"),
-            machine("SchedulerMachineType", "Scheduler VM size", slurm.scheduler.hardware.vm_size),
-            machine("loginMachineType", "Login VM size", slurm.login.hardware.vm_size),
+            machine("SchedulerMachineType", "Scheduler VM size", slurm.scheduler.hardware.name),
+            machine("loginMachineType", "Login VM size", slurm.login.hardware.name),
         ),
     )
 

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from ..plan.types import MountPlan, NodeArrayPlan, NodeHardware, Plan
+from ..catalog.sizes import VmSize
+from ..plan.types import MountPlan, NodeArrayPlan, Plan
 from .readme_text import (
     CLI_CLOUDS,
     deployment_name,
@@ -27,7 +28,7 @@ def overview(plan: Plan, files_summary: object) -> str:
         ("Network", _network_text(plan)),
         ("Slurm cluster", f"`{slurm.cluster_name}`, Slurm {slurm.version}, {_pool_text(plan)}"),
         ("Scheduler", _scheduler_text(plan)),
-        ("Login nodes", f"{slurm.login.count} × {slurm.login.hardware.vm_size}" if slurm.login.count else "none"),
+        ("Login nodes", f"{slurm.login.count} × {slurm.login.hardware.name}" if slurm.login.count else "none"),
         *((f"Partition `{array.partition}`", _partition_text(array)) for array in slurm.node_arrays),
         *((f"`{mount.path}`", _mount_text(mount)) for mount in plan.all_mounts),
         ("Accounting", _accounting_text(plan)),
@@ -102,7 +103,7 @@ def _pool_text(plan: Plan) -> str:
 def _scheduler_text(plan: Plan) -> str:
     scheduler = plan.slurm.scheduler
     pair = ", with a second one for high availability" if scheduler.high_availability else ""
-    return f"`{scheduler.host_name}`, {scheduler.hardware.vm_size}{pair}"
+    return f"`{scheduler.host_name}`, {scheduler.hardware.name}{pair}"
 
 
 def _partition_text(array: NodeArrayPlan) -> str:
@@ -198,13 +199,13 @@ def quota_rows(plan: Plan) -> list[tuple[str, str, int, int | None, str | None, 
 
     slurm = plan.slurm
     schedulers = 2 if slurm.scheduler.high_availability else 1
-    members: list[tuple[str, NodeHardware | None, str, int, bool]] = [
-        ("CycleCloud server", catalog.hardware(plan.server.vm_size), plan.server.vm_size, 1, False),
-        ("scheduler", slurm.scheduler.hardware, slurm.scheduler.hardware.vm_size, schedulers, False),
+    members: list[tuple[str, VmSize, str, int, bool]] = [
+        ("CycleCloud server", catalog.vm_size(plan.server.vm_size), plan.server.vm_size, 1, False),
+        ("scheduler", slurm.scheduler.hardware, slurm.scheduler.hardware.name, schedulers, False),
         (
             "login",
             slurm.login.hardware,
-            slurm.login.hardware.vm_size,
+            slurm.login.hardware.name,
             max(slurm.login.count, slurm.login.max_count),
             False,
         ),
@@ -215,14 +216,14 @@ def quota_rows(plan: Plan) -> list[tuple[str, str, int, int | None, str | None, 
     ]
     if plan.server.jumpbox is not None:
         size = plan.server.jumpbox.vm_size
-        members.append(("jumpbox", catalog.hardware(size), size, 1, False))
+        members.append(("jumpbox", catalog.vm_size(size), size, 1, False))
     return [
         (
             role,
             size,
             number,
-            hardware.vcpus * number if hardware and hardware.vcpus else None,
-            hardware.quota_family if hardware else None,
+            hardware.vcpus * number if hardware.vcpus else None,
+            hardware.quota_family,
             spot,
         )
         for role, hardware, size, number, spot in members

@@ -65,7 +65,7 @@ class ModelDoesNotFit(PlanRule):
             enough = f"it needs {needed}" if needed else "no number of these nodes holds it"
             text = (
                 f"the model {shape.name} of training job '{job.name}' does not fit "
-                f"{job.nodes} x {hardware.vm_size}; {enough}"
+                f"{job.nodes} x {hardware.name}; {enough}"
             )
             yield self.problem(path, text, self.fix)
 

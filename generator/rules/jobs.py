@@ -39,16 +39,16 @@ def _key(site: Site, path: Path, key: str) -> Path:
 
 def misfit(needs: Recipe, partition: Partition) -> str | None:
     """Why a recipe cannot run on a partition; None when it can, or when nothing is known of its VM size."""
-    facts = catalog.size_facts(partition.vm_size)
-    if facts is None:
+    size = catalog.vm_size(partition.vm_size)
+    if not size.known:
         return None
-    if needs.needs_gpu and not facts.gpu_count:
+    if needs.needs_gpu and not size.gpu_count:
         return f"it needs GPUs, and {partition.vm_size} has none"
-    if needs.needs_gpu and needs.gpu_vendors and facts.gpu_vendor not in needs.gpu_vendors:
-        return f"it needs GPUs of {listed(needs.gpu_vendors)}, and {partition.vm_size} has {facts.gpu_vendor} ones"
+    if needs.needs_gpu and needs.gpu_vendors and size.gpu_vendor not in needs.gpu_vendors:
+        return f"it needs GPUs of {listed(needs.gpu_vendors)}, and {partition.vm_size} has {size.gpu_vendor} ones"
     arch = needs.architectures
-    if arch and facts.arch not in arch:
-        return f"it runs on {listed(arch)}, and {partition.vm_size} is {facts.arch}"
+    if arch and size.arch not in arch:
+        return f"it runs on {listed(arch)}, and {partition.vm_size} is {size.arch}"
     if partition.max_nodes < needs.min_nodes:
         return f"it needs {count_of(needs.min_nodes, 'node')}, and the partition has {partition.max_nodes}"
     return None

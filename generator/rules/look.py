@@ -200,14 +200,12 @@ def is_hpc(partition: Partition) -> bool:
     """Whether the partition's nodes share one placement group: as written, else where the size has InfiniBand."""
     if partition.hpc is not None:
         return partition.hpc
-    facts = catalog.size_facts(partition.vm_size)
-    return facts is not None and facts.infiniband
+    return catalog.vm_size(partition.vm_size).infiniband
 
 
 def gpus(vm_size: str) -> int:
     """GPUs of a size; 0 for an unknown one."""
-    facts = catalog.size_facts(vm_size)
-    return facts.gpu_count if facts else 0
+    return catalog.vm_size(vm_size).gpu_count
 
 
 def login_maximum(site: Site) -> int:

@@ -211,13 +211,13 @@ class SystemNotSupported(Rule):
             if facts is None:
                 continue
             row = os_row(site, facts.os)
-            size = catalog.size_facts(node.vm_size)
-            arch = "arm64" if size is not None and size.arch == "aarch64" else "amd64"
+            size = catalog.vm_size(node.vm_size)
+            arch = "arm64" if size.arch == "aarch64" else "amd64"
             if row is None:
                 yield self.problem(
                     node.image_path, f"{node.label}: {name} does not support {facts.os}", "image: cycle.image.ubuntu24"
                 )
-            elif arch not in row["arch"] and (size is None or size.arch in facts.arch):
+            elif arch not in row["arch"] and (not size.known or size.arch in facts.arch):
                 yield self.problem(
                     node.image_path,
                     f"{node.label}: {name} does not support {facts.os} on {arch}",

@@ -144,8 +144,7 @@ class LustreClient(Rule):
                 yield self.problem(node.image_path, text)
 
     def _supported(self, node: RoleNode) -> tuple[str, ...]:
-        size = catalog.size_facts(node.vm_size)
-        arm = size is not None and size.arch == "aarch64"
+        arm = catalog.vm_size(node.vm_size).arch == "aarch64"
         return tuple(figures()["lustre"]["client_os_arm64" if arm else "client_os"])
 
 

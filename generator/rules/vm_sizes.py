@@ -38,7 +38,7 @@ class UnknownSize(Rule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for machine in machines(site):
-            if catalog.size_facts(machine.vm_size) is None:
+            if not catalog.vm_size(machine.vm_size).known:
                 text = f"the VM size {quoted(machine.vm_size)} of {machine.label} is not known"
                 yield self.problem(machine.size_path, text, size_meant(machine.vm_size) or "cycleforge list sizes")
 
@@ -52,8 +52,7 @@ class InfiniBandUnused(Rule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for path, partition in partitions(site):
-            facts = catalog.size_facts(partition.vm_size)
-            if partition.hpc is False and facts is not None and facts.infiniband:
+            if partition.hpc is False and catalog.vm_size(partition.vm_size).infiniband:
                 text = (
                     f"{partition_label(partition)} has hpc: false, but {partition.vm_size} has InfiniBand, which "
                     "works only within one placement group"
@@ -73,8 +72,8 @@ class HpcWithoutInfiniBand(Rule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for path, partition in partitions(site):
-            facts = catalog.size_facts(partition.vm_size)
-            if partition.hpc and facts is not None and not facts.infiniband:
+            size = catalog.vm_size(partition.vm_size)
+            if partition.hpc and size.known and not size.infiniband:
                 yield self.problem(
                     (*path, "hpc"),
                     f"{partition_label(partition)} has hpc: true, but {partition.vm_size} has no InfiniBand",
@@ -90,23 +89,23 @@ class ArchitectureMismatch(Rule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for machine in machines(site):
-            facts = catalog.size_facts(machine.vm_size)
-            if facts is None:
+            size = catalog.vm_size(machine.vm_size)
+            if not size.known:
                 continue
             if isinstance(machine, RoleNode):
                 image = image_facts(machine.image)
-                if image is not None and facts.arch not in image.arch:
+                if image is not None and size.arch not in image.arch:
                     text = (
-                        f"{machine.vm_size} of {machine.label} is {_words(facts.arch)}, the image "
+                        f"{machine.vm_size} of {machine.label} is {_words(size.arch)}, the image "
                         f"{quoted(machine.image)} runs on {' and '.join(_words(arch) for arch in image.arch)}"
                     )
                     yield self.problem(
-                        machine.image_path, text, "image: cycle.image.ubuntu24" if facts.arch == "aarch64" else None
+                        machine.image_path, text, "image: cycle.image.ubuntu24" if size.arch == "aarch64" else None
                     )
-            elif facts.arch != "x86_64" and not (machine.path == ("server",) and site.definition.server.image_id):
+            elif size.arch != "x86_64" and not (machine.path == ("server",) and site.definition.server.image_id):
                 yield self.problem(
                     machine.size_path,
-                    f"{machine.vm_size} of {machine.label} is {_words(facts.arch)}, its image runs on x86-64",
+                    f"{machine.vm_size} of {machine.label} is {_words(size.arch)}, its image runs on x86-64",
                 )
 
 
@@ -123,8 +122,7 @@ class ImageVariant(Rule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for node in roles(site):
-            size = catalog.vm_size(node.vm_size)
-            urns: list[str] = (size or {}).get("images", {}).get("marketplace_urns") or []
+            urns = catalog.vm_size(node.vm_size).images
             variants = {image_variant(urn) for urn in urns}
             facts = image_facts(node.image)
             if facts is not None and variants and facts.variant not in variants:
@@ -141,10 +139,10 @@ class CostlyServiceNode(Rule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for machine in machines(site):
-            facts = catalog.size_facts(machine.vm_size)
-            if facts is None or (isinstance(machine, RoleNode) and machine.partition is not None):
+            size = catalog.vm_size(machine.vm_size)
+            if isinstance(machine, RoleNode) and machine.partition is not None:
                 continue
-            extra = count_of(facts.gpu_count, "GPU") if facts.gpu_count else "InfiniBand" if facts.infiniband else None
+            extra = count_of(size.gpu_count, "GPU") if size.gpu_count else "InfiniBand" if size.infiniband else None
             if extra:
                 yield self.problem(
                     machine.size_path,
@@ -160,13 +158,12 @@ class ServerTooSmall(Rule):
     source = "https://learn.microsoft.com/azure/cyclecloud/how-to/install-manual"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        size, need = site.definition.server.vm_size, figures()["server"]
-        facts = catalog.size_facts(size)
-        if facts is None or facts.vcpus is None or facts.memory_gib is None:
+        size, need = catalog.vm_size(site.definition.server.vm_size), figures()["server"]
+        if size.vcpus is None or size.memory_gib is None:
             return
-        if facts.vcpus < need["vcpus"] or facts.memory_gib < need["memory_gib"]:
+        if size.vcpus < need["vcpus"] or size.memory_gib < need["memory_gib"]:
             text = (
-                f"the server's {size} has {facts.vcpus} vCPUs and {facts.memory_gib:g} GiB, CycleCloud needs "
+                f"the server's {size.name} has {size.vcpus} vCPUs and {size.memory_gib:g} GiB, CycleCloud needs "
                 f"{need['vcpus']} vCPUs and {need['memory_gib']} GiB"
             )
             yield self.problem(("server", "vm_size"), text)
@@ -181,14 +178,12 @@ class HeapTooLarge(Rule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         server = site.definition.server
-        facts = catalog.size_facts(server.vm_size)
-        if server.java_heap_mb is None or facts is None or facts.memory_gib is None:
+        memory_gib = catalog.vm_size(server.vm_size).memory_gib
+        if server.java_heap_mb is None or memory_gib is None:
             return
-        if server.java_heap_mb >= facts.memory_gib * 1024:
-            text = (
-                f"a heap of {server.java_heap_mb} MB does not fit into the {facts.memory_gib:g} GiB of {server.vm_size}"
-            )
-            yield self.problem(("server", "java_heap_mb"), text, f"java_heap_mb: {int(facts.memory_gib * 512)}")
+        if server.java_heap_mb >= memory_gib * 1024:
+            text = f"a heap of {server.java_heap_mb} MB does not fit into the {memory_gib:g} GiB of {server.vm_size}"
+            yield self.problem(("server", "java_heap_mb"), text, f"java_heap_mb: {int(memory_gib * 512)}")
 
 
 class Retiring(Rule):
@@ -200,11 +195,9 @@ class Retiring(Rule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for machine in machines(site):
-            facts = catalog.size_facts(machine.vm_size)
-            if facts is not None and facts.retirement:
-                yield self.problem(
-                    machine.size_path, f"Azure retires {machine.vm_size} of {machine.label} on {facts.retirement}"
-                )
+            date = catalog.vm_size(machine.vm_size).retirement
+            if date:
+                yield self.problem(machine.size_path, f"Azure retires {machine.vm_size} of {machine.label} on {date}")
 
 
 class NoZones(Rule):
@@ -255,13 +248,12 @@ class NoPremiumDisk(Rule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         storage, size = site.definition.storage, site.definition.slurm.scheduler.vm_size
-        facts = catalog.size_facts(size)
         builtin = [
             f"/{name}"
             for name, each in (("sched", storage.sched), ("shared", storage.home))
             if isinstance(each, BuiltinNfs)
         ]
-        if facts is not None and facts.premium_storage is False and builtin:
+        if catalog.vm_size(size).premium_storage is False and builtin:
             machine = Machine("the scheduler", ("slurm", "scheduler"), size)
             text = f"the scheduler's {size} has no premium storage, which the built-in {' and '.join(builtin)} needs"
             yield self.problem(machine.size_path, text)

@@ -15,12 +15,13 @@ from generator.recipes import models, recipe, recipe_names
 FOLDER = Path(catalog.__file__).parent
 # The figures of the rules are kept in another layout, by their own test.
 FILES = sorted(path for path in FOLDER.rglob("*.json") if path.name != "rule_figures.json")
+TABLE = json.loads((FOLDER / "general_sizes.json").read_text(encoding="utf-8"))["series"]
 MEASURED = sorted(path.stem for path in (FOLDER / "vm_sizes").glob("*.json"))
 
 
 def entries() -> Iterator[tuple[str, dict[str, Any]]]:
     for name in MEASURED:
-        yield name, dict(catalog.vm_size(name) or {})
+        yield name, json.loads((FOLDER / "vm_sizes" / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def named_sources(value: object) -> Iterator[str]:
@@ -65,13 +66,13 @@ def test_every_used_source_has_a_title_and_an_address() -> None:
         assert source["url"] is None or source["url"].startswith("https://"), key
 
 
-@pytest.mark.parametrize("name", MEASURED)
-def test_groups_with_figures_name_a_source(name: str) -> None:
-    for group, content in dict(catalog.vm_size(name) or {}).items():
+@pytest.mark.parametrize(("name", "entry"), list(entries()), ids=MEASURED)
+def test_groups_with_figures_name_a_source(name: str, entry: dict[str, Any]) -> None:
+    for group, content in entry.items():
         if isinstance(content, dict) and any(
             value is not None for key, value in content.items() if key not in ("source", "note")
         ):
-            assert content.get("source"), group
+            assert content.get("source"), f"{name}: {group}"
 
 
 @pytest.mark.parametrize("limit", [key for key, value in catalog.limits().items() if key not in ("names",)])
@@ -80,7 +81,7 @@ def test_limits_have_a_source(limit: str) -> None:
 
 
 def test_general_series_have_a_source_and_sizes() -> None:
-    for name, series in catalog.general_sizes().items():
+    for name, series in TABLE.items():
         assert series["source"], name
         assert series["url"].startswith("https://learn.microsoft.com/"), name
         assert series["sizes"], name
@@ -91,7 +92,7 @@ def test_general_series_have_a_source_and_sizes() -> None:
 
 
 def test_no_size_stands_in_two_places() -> None:
-    general = [size for series in catalog.general_sizes().values() for size in series["sizes"]]
+    general = [size for series in TABLE.values() for size in series["sizes"]]
     assert len(general) == len(set(general))
     assert not set(general) & set(MEASURED)
 
@@ -197,35 +198,31 @@ def test_health_covers_every_size_with_floors() -> None:
 
 
 def test_hardware_of_a_gpu_size() -> None:
-    node = catalog.hardware("Standard_ND96amsr_A100_v4")
-    assert node is not None
+    node = catalog.vm_size("Standard_ND96amsr_A100_v4")
     assert (node.gpu_count, node.infiniband_nics, node.nvme_count, len(node.cpu_masks)) == (8, 8, 8, 8)
     assert list(node.nccl_env) == sorted(node.nccl_env)
     assert node.quota_family == "standardNDAMSv4_A100Family"
 
 
 def test_hardware_of_a_general_size() -> None:
-    node = catalog.hardware("Standard_D64ds_v5")
-    assert node is not None
+    node = catalog.vm_size("Standard_D64ds_v5")
     assert (node.vcpus, node.memory_gib, node.gpu_count, node.infiniband_nics) == (64, 256.0, 0, 0)
 
 
 @pytest.mark.parametrize("name", catalog.vm_size_names())
-def test_every_size_has_hardware_and_facts(name: str) -> None:
-    node, facts = catalog.hardware(name), catalog.size_facts(name)
-    assert node is not None
-    assert facts is not None
-    assert (node.vm_size, node.arch, node.gpu_count) == (facts.name, facts.arch, facts.gpu_count)
-    assert facts.infiniband == (node.infiniband_nics > 0)
+def test_every_size_is_known(name: str) -> None:
+    size = catalog.vm_size(name)
+    assert (size.name, size.known) == (name, True)
+    assert size.infiniband == (size.infiniband_nics > 0)
+    assert bool(size.gpu_count) == bool(size.gpu_vendor)
 
 
 @pytest.mark.parametrize(
     "name", ["Standard_None", "", "../sources", "vm_sizes/Standard_ND40rs_v2", "standard_nd40rs_v2"]
 )
-def test_unknown_sizes_are_none(name: str) -> None:
-    assert catalog.hardware(name) is None
-    assert catalog.vm_size(name) is None
-    assert catalog.size_facts(name) is None
+def test_unknown_sizes_have_a_name_and_nothing_else(name: str) -> None:
+    assert catalog.vm_size(name) == catalog.VmSize(name)
+    assert not catalog.vm_size(name).known
 
 
 def test_canonical_names_are_for_suggestions() -> None:
@@ -244,9 +241,7 @@ def test_regions_know_cloud_and_zones() -> None:
 
 def test_retiring_series_have_a_date() -> None:
     for name, date in (("Standard_F2s_v2", "2028-11-15"), ("Standard_D12_v2", "2028-05-01")):
-        facts = catalog.size_facts(name)
-        assert facts is not None
-        assert facts.retirement == date
+        assert catalog.vm_size(name).retirement == date
 
 
 # ---------------------------------------------------------------- models
@@ -274,8 +269,7 @@ def test_checkpoint_time_uses_real_units() -> None:
 
 
 def test_layouts_keep_every_divisor_rule() -> None:
-    node = catalog.hardware("Standard_ND96isr_H100_v5")
-    assert node is not None
+    node = catalog.vm_size("Standard_ND96isr_H100_v5")
     assert node.gpu_memory_gb is not None
     found = 0
     for name in catalog.models()["models"]:
@@ -303,8 +297,7 @@ def test_layout_problems_name_each_broken_rule() -> None:
 
 
 def test_a_model_that_does_not_fit_is_replaced_by_a_smaller_one() -> None:
-    node, opt = catalog.hardware("Standard_ND96amsr_A100_v4"), recipe("opt-175b")
-    assert node is not None
+    node, opt = catalog.vm_size("Standard_ND96amsr_A100_v4"), recipe("opt-175b")
     assert opt is not None
     small, full = models.largest_fitting_model(opt, node, 2), models.largest_fitting_model(opt, node, 16)
     assert small is not None

@@ -8,7 +8,7 @@ Collections are tuples in the order in which they are printed.
 from .deployment import Plan
 from .jobs import CheckpointPlan, JobPlan
 from .network import HubPlan, NetworkPlan, SubnetPlan, SubnetRole
-from .nodes import LoginPlan, NodeArrayPlan, NodeHardware, SchedulerPlan, SpecRef
+from .nodes import LoginPlan, NodeArrayPlan, SchedulerPlan, SpecRef
 from .parameters import Asked, SecretPlan, Variable
 from .projects import BlobPlan, ProjectPlan
 from .server import AdminPlan, JumpboxPlan, LockerPlan, MarketplaceImage, ServerPlan
@@ -32,7 +32,6 @@ __all__ = [
     "MountPlan",
     "NetworkPlan",
     "NodeArrayPlan",
-    "NodeHardware",
     "Plan",
     "ProjectPlan",
     "SchedulerPlan",

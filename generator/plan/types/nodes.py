@@ -1,9 +1,10 @@
-"""VM sizes and the nodes of a cluster: scheduler, login nodes and node arrays."""
+"""The nodes of a cluster: scheduler, login nodes and node arrays."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+
+from ...catalog.sizes import VmSize
 
 
 @dataclass(frozen=True)
@@ -23,38 +24,12 @@ class SpecRef:
 
 
 @dataclass(frozen=True)
-class NodeHardware:
-    """Catalogue figures of a VM size that templates, node attributes and jobs need; None = nobody published it."""
-
-    vm_size: str
-    known: bool
-    vcpus: int | None
-    memory_gib: float | None
-    arch: Literal["x86_64", "aarch64"]
-    gpu_count: int
-    gpu_vendor: str | None
-    gpu_model: str | None
-    gpu_memory_gb: int | None
-    infiniband_nics: int
-    infiniband_gbps_per_nic: int | None
-    nvme_count: int | None
-    numa_nodes: int | None
-    nccl_topo_file: str | None
-    nccl_graph_file: str | None
-    nccl_env: tuple[tuple[str, str], ...]
-    tasks_per_node: int | None
-    cpus_per_task: int | None
-    cpu_masks: tuple[str, ...]
-    quota_family: str | None
-
-
-@dataclass(frozen=True)
 class NodeArrayPlan:
     """One Slurm partition: one CycleCloud node array of one VM size."""
 
     name: str
     partition: str
-    hardware: NodeHardware
+    hardware: VmSize
     image: str
     max_nodes: int
     is_default: bool
@@ -76,14 +51,14 @@ class NodeArrayPlan:
     @property
     def vm_size(self) -> str:
         """VM size of every node."""
-        return self.hardware.vm_size
+        return self.hardware.name
 
 
 @dataclass(frozen=True)
 class SchedulerPlan:
     """The scheduler VM and, with high availability, its second one."""
 
-    hardware: NodeHardware
+    hardware: VmSize
     image: str
     host_name: str
     high_availability: bool
@@ -98,7 +73,7 @@ class SchedulerPlan:
 class LoginPlan:
     """Login nodes."""
 
-    hardware: NodeHardware
+    hardware: VmSize
     image: str
     count: int
     max_count: int
