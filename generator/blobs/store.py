@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import stat
-import tempfile
-import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ..errors import CannotRead, CannotWrite
+from ..disk import file
+from ..disk.reasons import reason, refusing
+from ..errors import CannotRead
 from .pins import Blob
 
 VARIABLE = "CYCLEFORGE_BLOBS"
-_LEFT_OVER_S = 3600
-"""A temporary file of this age belongs to a fetch that was killed."""
-_WORDS = {
-    errno.ENOSPC: "the disk is full",
-    errno.EDQUOT: "the disk quota is used up",
-    errno.EACCES: "no permission",
-    errno.EPERM: "no permission",
-    errno.EROFS: "the file system is read-only",
-    errno.ENOTDIR: "a part of the path is a file, not a folder",
-    errno.EEXIST: "a part of the path is a file, not a folder",
-    errno.EISDIR: "a folder has its name",
-    errno.ELOOP: "the path runs in a circle of links",
-}
-
 State = Literal["present", "missing", "damaged"]
 
 
@@ -91,28 +75,10 @@ class Store:
         if hashlib.sha256(content).hexdigest() != blob.sha256:
             raise ValueError(f"not the pinned content of {blob.file}")
         path = self.path(blob)
-        try:
+        hint = f"make room or get the permission, or name another folder with {VARIABLE}"
+        with refusing(f"cannot keep blobs in {self.folder}", hint, unchanged=False):
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._clean(blob)
-            descriptor, name = tempfile.mkstemp(dir=self.folder, prefix=f".{blob.file}.", suffix=".part")
-            temporary = Path(name)
-            try:
-                with os.fdopen(descriptor, "wb") as stream:
-                    stream.write(content)
-                    stream.flush()
-                    os.fsync(stream.fileno())
-                temporary.chmod(0o644)
-                temporary.replace(path)
-            except BaseException:
-                with suppress(OSError):
-                    temporary.unlink()
-                raise
-        except OSError as error:
-            reason = _WORDS.get(error.errno or 0) or error.strerror or type(error).__name__
-            raise CannotWrite(
-                f"cannot keep blobs in {self.folder}: {reason}",
-                f"make room or get the permission, or name another folder with {VARIABLE}",
-            ) from error
+            file.write(path, content, mode=0o644)
         return path
 
     def _look(self, blob: Blob) -> tuple[Found, bytes | None]:
@@ -122,7 +88,7 @@ class Store:
         except (FileNotFoundError, NotADirectoryError):
             return Found("missing"), None
         except OSError as error:
-            return Found("damaged", f"cannot be read: {_WORDS.get(error.errno or 0) or error.strerror}"), None
+            return Found("damaged", f"cannot be read: {reason(error)}"), None
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             os.close(descriptor)
@@ -133,14 +99,7 @@ class Store:
             try:
                 content = stream.read(blob.size_bytes + 1)
             except OSError as error:
-                return Found("damaged", f"cannot be read: {error.strerror}"), None
+                return Found("damaged", f"cannot be read: {reason(error)}"), None
         if hashlib.sha256(content).hexdigest() != blob.sha256:
             return Found("damaged", "does not have the pinned sha256"), None
         return Found("present"), content
-
-    def _clean(self, blob: Blob) -> None:
-        """Remove what a killed fetch left; a fetch that runs at the same time is younger."""
-        for path in self.folder.glob(f".{blob.file}.*.part"):
-            with suppress(OSError):
-                if time.time() - path.stat().st_mtime > _LEFT_OVER_S:
-                    path.unlink()

@@ -14,7 +14,7 @@ from ..problems.problem import fails
 from . import common
 
 if TYPE_CHECKING:
-    from ..output.folder import Changes
+    from ..output.changes import Changes
 
 DESCRIPTION = """\
 Render the deployment folder of each definition into DIR/<name>.

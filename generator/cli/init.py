@@ -5,10 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from ..errors import OK, CannotRead
+from ..errors import OK, CannotRead, CannotWrite
 from ..words.suggestions import suggestion
 from . import common
-from .files import write_file
 
 DESCRIPTION = "Write a short commented definition to start from, or a copy of one that CycleForge brings."
 SCHEMA = "definition.schema.json"
@@ -47,12 +46,24 @@ def run(args: Namespace) -> int:
         return OK
     folder = Path(common.FOLDER)
     path = Path(args.out) if args.out else (folder if folder.is_dir() else Path()) / f"{args.name}.yaml"
-    write_file(path, text, replace=False)
+    _write(path, text)
     text = f"wrote {path}\nnext: edit it, then `cycleforge build {path}`"
     if not (path.parent / SCHEMA).exists():
         text += f"\nfor an editor that checks it: `cycleforge schema --out {path.parent / SCHEMA}`"
     common.emit(text)
     return OK
+
+
+def _write(path: Path, text: str) -> None:
+    """A file that is there stays."""
+    from ..disk import file
+    from ..disk.reasons import refusing
+
+    with refusing(f"cannot write {path}", "choose another --out", unchanged=False):
+        try:
+            file.write(path, text.encode(), replace=False)
+        except FileExistsError:
+            raise CannotWrite(f"{path} exists and is left alone", "choose another name, or --out FILE") from None
 
 
 def _check_name(name: str, text: str) -> None:

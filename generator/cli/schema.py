@@ -7,7 +7,6 @@ from pathlib import Path
 
 from ..errors import OK
 from . import common
-from .files import write_file
 
 DESCRIPTION = """\
 Print the JSON Schema of definitions. Editors with a YAML language server use it to complete and check while typing;
@@ -29,6 +28,10 @@ def run(args: Namespace) -> int:
     if args.out is None:
         common.emit(schema_text())
     else:
-        write_file(args.out, schema_text(), replace=True)
+        from ..disk import file
+        from ..disk.reasons import refusing
+
+        with refusing(f"cannot write {args.out}", "choose another --out"):
+            file.write(args.out, schema_text().encode())
         common.emit(f"wrote {args.out}")
     return OK

@@ -14,7 +14,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -80,6 +80,27 @@ def heal(folder: Path, *, has_lock: bool) -> None:
             path.rename(folder)
         else:
             remove_tree(path)
+
+
+def replace(folder: Path, fill: Callable[[Path], None], *, save: Callable[[Path], None] = lambda _: None) -> None:
+    """Make a folder anew as one step; call it within `locked`, after `heal`.
+
+    `fill` gets an empty folder beside it. `save` gets the old folder once it is out of its place, before it is deleted.
+    Whatever fails before leaves the old folder as it was.
+    """
+    new = temporary_beside(folder)
+    try:
+        fill(new)
+        sync_tree(new)
+        old = swap(new, folder)
+    except BaseException:
+        remove_tree(new)
+        raise
+    sync_folder(folder.parent)
+    if old is not None:
+        with suppress(OSError):
+            save(old)
+        remove_tree(old)
 
 
 def swap(new: Path, folder: Path) -> Path | None:

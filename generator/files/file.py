@@ -1,4 +1,4 @@
-"""The rendered file and the map of rendered files that flows to `generator.output.folder`."""
+"""The rendered file and the map of rendered files that flows to `generator.output`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ class File:
 
     content: bytes
     executable: bool = False
+
+    @property
+    def mode(self) -> int:
+        """Its mode on disk, whatever the umask."""
+        return 0o755 if self.executable else 0o644
 
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]

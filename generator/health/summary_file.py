@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 
+from ..disk import file
+from ..disk.reasons import refusing
 from ..errors import CannotWrite
 from .read import MARK
 
@@ -14,23 +15,9 @@ _HINT = "choose another --into"
 
 def write(path: Path, content: bytes) -> None:
     """Replace the file in one step. CannotWrite leaves what was there."""
-    try:
+    with refusing(f"cannot write {path}", _HINT):
         _refuse_foreign(path)
-        temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
-        try:
-            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(handle)
-            temporary.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                temporary.unlink()
-            raise
-    except OSError as error:
-        reason = (error.strerror or "error").lower()
-        raise CannotWrite(f"cannot write {path}: {reason}; what was there is unchanged", _HINT) from error
+        file.write(path, content)
 
 
 def _refuse_foreign(path: Path) -> None:
@@ -40,7 +27,7 @@ def _refuse_foreign(path: Path) -> None:
         return
     if path.is_symlink() or not path.is_file():
         raise CannotWrite(f"{path} is a link or device, not a file", _HINT)
-    with path.open("rb") as file:
-        head = file.read(4096)
+    with path.open("rb") as stream:
+        head = stream.read(4096)
     if head and MARK.match(head) is None:
         raise CannotWrite(f"{path} was not written by `health collect`, so it is left alone", _HINT)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .folder import Changes
+from .changes import Changes
 from ..problems.problem import KeyPath
 
 COSTS = ("recreate", "node restart", "in place")

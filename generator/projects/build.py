@@ -9,11 +9,11 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from ..disk import swap as folder_swap
+from ..disk.file import created
+from ..disk.reasons import refusing
 from ..errors import CannotRead, CannotWrite
 from .manifest import MANIFEST
 from .package import Package, Payload
@@ -27,14 +27,14 @@ def build(package: Package, out: Path) -> bool:
     folder = out / package.project.name
     _demand_outside(folder, package.project.folder)
     files = {PurePosixPath(MANIFEST): made(package.manifest), **package.files}
-    with _refusing(folder):
+    with refusing(f"cannot write {folder}", "make room or get the permission, or choose another --out"):
         out.mkdir(parents=True, exist_ok=True)
         with folder_swap.locked(out) as has_lock:
             folder_swap.heal(folder, has_lock=has_lock)
             _demand_ours(folder, package.project.name)
             if _is_current(folder, files):
                 return False
-            _replace(folder, files)
+            folder_swap.replace(folder, lambda new: _fill(new, files))
     return True
 
 
@@ -93,52 +93,26 @@ def _is_same(path: Path, payload: Payload) -> bool:
     return stat.S_IMODE(status.st_mode) == _mode(payload) and measured(path) == payload
 
 
-def _replace(folder: Path, files: dict[PurePosixPath, Payload]) -> None:
-    new = folder_swap.temporary_beside(folder)
-    try:
-        for place in sorted({parent for path in files for parent in path.parents} - {PurePosixPath()}):
-            (new / place).mkdir()
-            (new / place).chmod(0o755)
-        for path, payload in files.items():
-            _write(new / path, payload)
-        new.chmod(0o755)
-        folder_swap.sync_tree(new)
-        old = folder_swap.swap(new, folder)
-    except BaseException:
-        folder_swap.remove_tree(new)
-        raise
-    folder_swap.sync_folder(folder.parent)
-    if old is not None:
-        folder_swap.remove_tree(old)
+def _fill(new: Path, files: dict[PurePosixPath, Payload]) -> None:
+    for place in sorted({parent for path in files for parent in path.parents} - {PurePosixPath()}):
+        (new / place).mkdir()
+        (new / place).chmod(0o755)
+    for path, payload in files.items():
+        _write(new / path, payload)
+    new.chmod(0o755)
 
 
 def _write(path: Path, payload: Payload) -> None:
     """Copy in pieces; what changed since it was measured would not agree with the manifest any more."""
     md5, size_bytes = hashlib.md5(usedforsecurity=False), 0
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "wb") as target, payload.open() as source:
+    with created(path, _mode(payload)) as target, payload.open() as source:
         while piece := source.read(_PIECE_BYTES):
             target.write(piece)
             md5.update(piece)
             size_bytes += len(piece)
-        os.fchmod(target.fileno(), _mode(payload))  # the umask does not count: the build is the same for everybody
     if (size_bytes, md5.digest()) != (payload.size_bytes, payload.md5):
         raise CannotRead(f"{payload.path or path} changed while it was being copied", "run the command again")
 
 
 def _mode(payload: Payload) -> int:
     return 0o755 if payload.executable else 0o644
-
-
-@contextmanager
-def _refusing(folder: Path) -> Iterator[None]:
-    """Errors of the system as CannotWrite, with the path that failed."""
-    try:
-        yield
-    except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        place = ""
-        with suppress(TypeError):
-            place = f" ({os.fsdecode(error.filename)})"
-        message = f"cannot write {folder}: {reason}{place}; what was there is unchanged"
-        raise CannotWrite(message, "make room or get the permission, or choose another --out") from error

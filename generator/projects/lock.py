@@ -7,15 +7,15 @@ whose content changes would run as the old one on some nodes and as the new one 
 from __future__ import annotations
 
 import json
-import os
 import re
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from ..errors import CannotRead, CannotWrite
+from ..disk import file as disk_file
+from ..disk.reasons import refusing
+from ..errors import CannotRead
 from ..files import assets
 from ..files.file import File, Files
 from .content import contents, digest, shipped_project
@@ -173,18 +173,6 @@ def _with_version(file: Path, project: Project, new: str, files: Files) -> Files
     return files | {PurePosixPath("project.ini"): File(content)}
 
 
-def _write(file: Path, content: bytes) -> None:
-    """In one rename: a kill leaves the old file or the new one."""
-    try:
-        mode = file.stat().st_mode & 0o777 if file.exists() else 0o644
-        descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-        try:
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(content)
-            os.chmod(temporary, mode)  # noqa: PTH101 - beside replace
-            os.replace(temporary, file)  # noqa: PTH105 - atomic
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise CannotWrite(f"{file}: cannot be written: {error.strerror}") from error
+def _write(path: Path, content: bytes) -> None:
+    with refusing(f"cannot write {path}", "get the permission or make room, and run the command again"):
+        disk_file.write(path, content)

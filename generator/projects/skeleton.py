@@ -6,11 +6,11 @@ The texts lie beside, in `skeleton/`. Folders: https://learn.microsoft.com/azure
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from ..disk import swap as folder_swap
+from ..disk.file import created
+from ..disk.reasons import refusing
 from ..errors import CannotRead, CannotWrite
 from .ini import NAME
 
@@ -45,13 +45,13 @@ def create(name: str, spec: str, parent: Path) -> Path:
     """Write a new project into `parent` as one step; CannotWrite when something is there already."""
     files = skeleton(name, spec)
     folder = parent / name
-    with _refusing(folder):
+    with refusing(f"cannot write {folder}", "make room or get the permission, or choose another --in", unchanged=False):
         parent.mkdir(parents=True, exist_ok=True)
         with folder_swap.locked(parent) as has_lock:
             if os.path.lexists(folder):
                 raise CannotWrite(f"{folder} is there already", "choose another name, or another --in")
             folder_swap.heal(folder, has_lock=has_lock)
-            _write(folder, files)
+            folder_swap.replace(folder, lambda new: _fill(new, files))
     return folder
 
 
@@ -65,28 +65,9 @@ def _filled(text: str, name: str, spec: str) -> str:
     return text.replace("@NAME@", name).replace("@SPEC@", spec)
 
 
-def _write(folder: Path, files: dict[PurePosixPath, bytes]) -> None:
-    new = folder_swap.temporary_beside(folder)
-    try:
-        for path, content in files.items():
-            target = new / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
-            if content.startswith(b"#!"):
-                target.chmod(target.stat().st_mode | 0o111)
-        new.chmod(0o755)
-        folder_swap.sync_tree(new)
-        new.rename(folder)
-    except BaseException:
-        folder_swap.remove_tree(new)
-        raise
-    folder_swap.sync_folder(folder.parent)
-
-
-@contextmanager
-def _refusing(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        raise CannotWrite(f"cannot write {folder}: {reason}", "get the permission, or choose another --in") from error
+def _fill(new: Path, files: dict[PurePosixPath, bytes]) -> None:
+    for path, content in files.items():
+        (new / path).parent.mkdir(parents=True, exist_ok=True)
+        with created(new / path, 0o755 if content.startswith(b"#!") else 0o644) as stream:
+            stream.write(content)
+    new.chmod(0o755)

@@ -178,7 +178,7 @@ def test_a_summary_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.Mo
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(CannotWrite, match="no space left on device; what was there is unchanged"):
+    with pytest.raises(CannotWrite, match="the disk is full; what was there is unchanged"):
         write_summary(path, before + b" ")
     assert path.read_bytes() == before
     assert [entry.name for entry in path.parent.iterdir()] == ["sum.json"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import fcntl
 import json
 import os
@@ -319,7 +320,7 @@ def test_no_permission(tmp_path: Path) -> None:
     [
         (errno.ENOSPC, "the disk is full"),
         (errno.EROFS, "the file system is read-only"),
-        (errno.EIO, "Input/output error"),
+        (errno.EIO, "input/output error"),
     ],
 )
 @pytest.mark.parametrize("call", ["write", "fsync", "mkdir", "rename", "link"])
@@ -335,8 +336,15 @@ def test_errors_of_the_system_leave_the_old_folder(
         calls += 1
         raise OSError(code, os.strerror(code), "somewhere")
 
+    class Failing(io.FileIO):
+        def write(self, *_: object) -> int:
+            fail()
+            return 0
+
     if call == "rename":
         monkeypatch.setattr(folder_swap, "_exchange", fail)
+    elif call == "write":
+        monkeypatch.setattr(os, "fdopen", lambda handle, *_: Failing(handle, "w"))
     else:
         monkeypatch.setattr(os, call, fail)
     if call == "link":
@@ -429,7 +437,7 @@ def test_without_exchange_the_folder_is_still_whole(folder: Path, monkeypatch: p
 
     def fail(self: Path, target: Path) -> Path:
         if ".tmp-" in self.name:
-            raise OSError(errno.EIO, "Input/output error")
+            raise OSError(errno.EIO, "input/output error")
         return rename(self, target)
 
     monkeypatch.setattr(Path, "rename", fail)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -195,8 +194,8 @@ def test_a_lock_that_cannot_be_written_is_named(projects: Path, monkeypatch: pyt
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(tempfile, "mkstemp", refuse)
-    with pytest.raises(CannotWrite, match="Permission denied"):
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(CannotWrite, match=r"project\.ini: no permission; what was there is unchanged"):
         bump(projects / "misc_ubuntu")
 
 

@@ -146,7 +146,7 @@ def test_a_full_disk_leaves_the_old_build(tmp_path: Path, monkeypatch: pytest.Mo
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("generator.disk.swap.sync_tree", full)
-    with pytest.raises(CannotWrite, match="no space left on device; what was there is unchanged"):
+    with pytest.raises(CannotWrite, match="the disk is full; what was there is unchanged"):
         build(package_folder(folder), tmp_path)
     assert tree(tmp_path / "demo") == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["demo", "p"]

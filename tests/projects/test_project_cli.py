@@ -306,7 +306,7 @@ def test_a_new_project_that_could_not_be_written_leaves_nothing(run: Run, monkey
 
     monkeypatch.setattr("generator.disk.swap.sync_tree", full)
     code, _, err = run("new", "site")
-    assert (code, "no space left on device" in err) == (5, True)
+    assert (code, "the disk is full" in err) == (5, True)
     assert list(Path("projects").iterdir()) == []
 
 
