@@ -57,7 +57,11 @@ def _judge(
     from . import rules
 
     definition = site.definition
-    found = [problem for problem in rules.run(site) if not any(_touches(problem.path, path) for path in replaced)]
+    found = [
+        problem
+        for problem in rules.check_definition(site)
+        if not any(_touches(problem.path, path) for path in replaced)
+    ]
     silenced = [(entry.rule, entry.reason) for entry in definition.silence]
     plan = None
     if not fails([*before, *silence(found, silenced)]):
@@ -65,7 +69,7 @@ def _judge(
         found += rules.check_plan(plan)
         if _may_be_too_large(plan):
             found += _size_problems(site, plan, folder)
-        found += rules.stale_silences(site, found)
+        found += rules.check_findings(site, found)
     left = list(silence(found, silenced))
     return left, None if fails(left) else plan
 
@@ -85,11 +89,13 @@ def _size_problems(site: Site, plan: Plan, folder: Path) -> Iterable[Problem]:
     """Whether the content fits the deployment; only local projects and blobs can make it too large."""
     from . import rules
     from .render.bootstrap import PayloadTooLargeError
+    from .rules.base import Rendered
 
     try:
-        return rules.check_files(render(plan, folder), site.definition)
+        rendered = Rendered(site, render(plan, folder))
     except PayloadTooLargeError as error:
-        return [rules.payload_too_large(str(error), site)]
+        rendered = Rendered(site, {}, str(error))
+    return rules.check_files(rendered)
 
 
 def site_of(definition: Definition, source: Source, folder: Path, secrets: tuple[str, ...] = ()) -> Site:

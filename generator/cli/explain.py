@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 
 from ..errors import OK, CannotRead
-from ..problems.problem import RuleInfo
+from ..problems.rule import Rule
 from ..words.suggestions import suggestion
 from . import common
 
@@ -41,7 +41,7 @@ def run(args: Namespace) -> int:
     return OK
 
 
-def _find(word: str, rules: dict[str, RuleInfo]) -> RuleInfo:
+def _find(word: str, rules: dict[str, type[Rule]]) -> type[Rule]:
     found = rules.get(word.upper())
     if found is None:
         hint = suggestion(word.upper(), rules) or "`cycleforge explain` lists all ids"
@@ -49,12 +49,12 @@ def _find(word: str, rules: dict[str, RuleInfo]) -> RuleInfo:
     return found
 
 
-def _plain(rule: RuleInfo) -> dict[str, str]:
+def _plain(rule: type[Rule]) -> dict[str, str]:
     names: Iterable[str] = ("id", "level", "subject", "summary", "why", "fix", "source")
     return {name: getattr(rule, name) for name in names}
 
 
-def _text(rule: RuleInfo) -> str:
+def _text(rule: type[Rule]) -> str:
     parts = [
         f"{rule.id} ({rule.level}, {rule.subject})",
         textwrap.fill(rule.summary, _WIDTH, initial_indent="  ", subsequent_indent="  "),

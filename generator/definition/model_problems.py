@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
-from ..problems.problem import Problem, RuleInfo
+from ..problems.problem import Problem
 from ..words.suggestions import did_you_mean
 from .model.definition import Definition
+from .model_rules import MissingKey, NotAllowed, OutOfRange, UnknownKey, UnsetVariable, WrongType
 from .text.source import MissingVariable
 from .walk import (
     Path,
@@ -22,63 +23,6 @@ from .walk import (
     type_tags,
 )
 from .wording import key_of, subject
-
-MODEL_RULES = (
-    RuleInfo(
-        id="E0101",
-        level="error",
-        subject="definition",
-        summary="The definition has a key that CycleForge does not know.",
-        why="A key that nobody reads has no effect; most often it is a misspelt one.",
-        fix="Correct or remove the key; `cycleforge schema` and docs/definition.md list all keys.",
-        source="docs/definition.md",
-    ),
-    RuleInfo(
-        id="E0102",
-        level="error",
-        subject="definition",
-        summary="A required key is missing.",
-        why="There is no safe default for it.",
-        fix="Add the key.",
-        source="docs/definition.md",
-    ),
-    RuleInfo(
-        id="E0103",
-        level="error",
-        subject="definition",
-        summary="The definition reads an environment variable that is not set.",
-        why="Only values that may as well be asked for at deployment, such as the SSH key, can be left open.",
-        fix="Set the variable, or give a default: ${NAME:-default}.",
-        source="docs/definition.md",
-    ),
-    RuleInfo(
-        id="E0104",
-        level="error",
-        subject="definition",
-        summary="A value has the wrong type.",
-        why="Values are not converted silently: a quoted number is a text.",
-        fix="Write the value in the type that the message names.",
-        source="docs/definition.md",
-    ),
-    RuleInfo(
-        id="E0105",
-        level="error",
-        subject="definition",
-        summary="A value is not one of the allowed values.",
-        why="The key accepts a fixed set of values.",
-        fix="Use one of the values that the message lists.",
-        source="docs/definition.md",
-    ),
-    RuleInfo(
-        id="E0106",
-        level="error",
-        subject="definition",
-        summary="A number, text or list is too small or too large.",
-        why="Azure, CycleCloud or Slurm refuses values outside the limits.",
-        fix="Choose a value within the limits that the message names.",
-        source="docs/definition.md",
-    ),
-)
 
 _TYPE_WORDS = {
     "string_type": "a text",
@@ -117,9 +61,7 @@ def problem_of(error: Mapping[str, Any], data: Any, written: Written) -> Problem
             (*path, "type") if kind == "union_tag_not_found" and isinstance(value, Mapping) else path, data
         )
     if isinstance(value, MissingVariable):
-        return Problem(
-            "E0103",
-            "error",
+        return UnsetVariable.problem(
             path,
             f"{key_of(path, data)} reads the environment variable {value.name}, which is not set",
             hint=f"export {value.name}=…, or write ${{{value.name}:-default}}",
@@ -135,7 +77,7 @@ def misspelt_for(problem: Problem) -> str | None:
     """The key that an unknown key was probably meant to be."""
     return (
         problem.hint.split("'")[1]
-        if problem.rule_id == "E0101" and problem.hint and problem.hint.startswith("did you mean")
+        if problem.rule_id == UnknownKey.id and problem.hint and problem.hint.startswith("did you mean")
         else None
     )
 
@@ -169,7 +111,7 @@ def _unknown_key(path: Path, data: Any) -> Problem:
     hint = f"did you mean '{close}'?" if close else None
     if hint is None and 0 < len(allowed) <= _FEW:
         hint = f"keys here: {', '.join(allowed)}"
-    return Problem("E0101", "error", path, f"{subject(parent, data)} has no key '{key}'", hint=hint, on_key=True)
+    return UnknownKey.problem(path, f"{subject(parent, data)} has no key '{key}'", hint=hint, on_key=True)
 
 
 def _missing_key(path: Path, data: Any) -> Problem:
@@ -183,7 +125,7 @@ def _missing_key(path: Path, data: Any) -> Problem:
     else:
         example = extra_of(field).get("example") if field else None
         hint = f"for example {key}: {example}" if isinstance(example, str | int) else None
-    return Problem("E0102", "error", path, f"{subject(parent, data)} needs the key '{key}'", hint=hint, on_key=True)
+    return MissingKey.problem(path, f"{subject(parent, data)} needs the key '{key}'", hint=hint, on_key=True)
 
 
 def _not_allowed(path: Path, data: Any, kind: str, written: Written) -> Problem:
@@ -201,7 +143,7 @@ def _not_allowed(path: Path, data: Any, kind: str, written: Written) -> Problem:
     if str(value) in allowed:
         quoted = isinstance(value, str)
         hint = f"write {value} without quotes" if quoted else f'write "{value}" in quotes'
-    return Problem("E0105", "error", path, f"{key_of(path, data)} cannot be {shown(value, written(path))}", hint=hint)
+    return NotAllowed.problem(path, f"{key_of(path, data)} cannot be {shown(value, written(path))}", hint=hint)
 
 
 def _out_of_range(kind: str, error: Mapping[str, Any], path: Path, data: Any, value: Any) -> Problem:
@@ -210,8 +152,8 @@ def _out_of_range(kind: str, error: Mapping[str, Any], path: Path, data: Any, va
     if kind in _LIMIT_WORDS:
         key, words = _LIMIT_WORDS[kind]
         limit = f"{words} {error['ctx'][key]}{f' ({unit})' if unit else ''}"
-        return Problem("E0106", "error", path, f"{key_of(path, data)} must be {limit}, not {value}")
-    return Problem("E0106", "error", path, f"{key_of(path, data)} must not be empty")
+        return OutOfRange.problem(path, f"{key_of(path, data)} must be {limit}, not {value}")
+    return OutOfRange.problem(path, f"{key_of(path, data)} must not be empty")
 
 
 def _wrong_type(kind: str, path: Path, data: Any, value: Any, written: str | None) -> Problem:
@@ -238,9 +180,7 @@ def _wrong_type(kind: str, path: Path, data: Any, value: Any, written: str | Non
         hint = f"write {_YES_NO[value.lower()]}"
     elif kind == "list_type" and value is not None:
         hint = "write a list: [a, b], or one `- item` per line"
-    return Problem(
-        "E0104", "error", path, f"{key_of(path, data)} must be {wanted}, not {shown(value, written)}", hint=hint
-    )
+    return WrongType.problem(path, f"{key_of(path, data)} must be {wanted}, not {shown(value, written)}", hint=hint)
 
 
 def _looks_like(value: str, kind: str) -> bool:

@@ -13,6 +13,7 @@ from ..problems.problem import Problem
 from .model.definition import Definition
 from .model.fields import Section
 from .model_problems import Written, misspelt_for, problem_of
+from .model_rules import MissingKey
 from .walk import (
     Path,
     branches,
@@ -67,7 +68,7 @@ def read_model(data: Any, written: Written = _unwritten) -> Reading:
             before = len(replaced)
             for problem in _outermost(found):
                 is_new = not any(_below(problem.path, path) for path in replaced)
-                if is_new and not (problem.rule_id == "E0102" and problem.path in explained):
+                if is_new and not (problem.rule_id == MissingKey.id and problem.path in explained):
                     problems.setdefault((problem.rule_id, problem.path), problem)
                 if not any(_below(problem.path, path) for path in replaced[before:]):
                     replaced.append(_repair(repaired, problem.path))

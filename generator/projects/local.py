@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
 
@@ -16,9 +16,19 @@ from ..definition.model.definition import Definition, Project
 from ..errors import CannotRead
 from ..plan.assignment import SHIPPED
 from ..plan.types import BlobPlan, ProjectPlan
-from ..rules.base import LocalProject
 from .content import contents, digest, shipped_project
 from .ini import read_project
+
+
+@dataclass(frozen=True)
+class LocalProject:
+    """A project folder that the definition names, already read: its facts, or what is wrong with it."""
+
+    name: str
+    version: str | None
+    specs: tuple[str, ...]
+    size_bytes: int
+    problem: str | None
 
 
 def available_projects(definition: Definition, folder: Path) -> Mapping[str, ProjectPlan]:

@@ -2,161 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, TypeVar
 
-from ..problems.problem import Problem, RuleInfo
+from ..problems.problem import Problem
+from ..problems.rule import Rule, instances, registered
 
 if TYPE_CHECKING:
-    from ..definition.model.definition import Definition
-    from ..files.file import Files
     from ..plan.types import Plan
-    from .base import Rule, Site
-    from .capacity import PlanRule
+    from .base import Rendered, Site
 
-SUBJECTS = {
-    "00": "the file",
-    "01": "keys and types",
-    "02": "names",
-    "03": "network",
-    "04": "VM sizes and scale sets",
-    "05": "partitions",
-    "06": "storage",
-    "07": "releases and images",
-    "08": "containers",
-    "09": "slurm.conf",
-    "10": "accounting",
-    "11": "high availability",
-    "12": "spot",
-    "13": "secrets",
-    "14": "monitoring",
-    "15": "projects",
-    "16": "jobs",
-    "17": "silence",
-    "18": "size budgets",
-}
-"""First two digits of a rule's id → its subject."""
+_READERS = ("..definition.text.rules", "..definition.model_rules")
+"""Modules of the rules whose problems the readers find."""
+_Kind = TypeVar("_Kind", bound=Rule)
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
-    """All rules of this package, in the order in which they run."""
-    from . import (
-        accounting,
-        addresses,
-        availability,
-        azure_names,
-        budgets,
-        containers,
-        jobs,
-        monitoring,
-        mount_points,
-        names,
-        network,
-        partitions,
-        prefixes,
-        projects,
-        releases,
-        scale_sets,
-        secrets,
-        silence,
-        slurm_settings,
-        spot,
-        storage,
-        vm_sizes,
-    )
-
-    classes = (
-        *names.RULES,
-        *azure_names.RULES,
-        *prefixes.RULES,
-        *addresses.RULES,
-        *network.RULES,
-        *vm_sizes.RULES,
-        *scale_sets.RULES,
-        *partitions.RULES,
-        *storage.RULES,
-        *mount_points.RULES,
-        *releases.RULES,
-        *containers.RULES,
-        *slurm_settings.RULES,
-        *accounting.RULES,
-        *availability.RULES,
-        *spot.RULES,
-        *secrets.RULES,
-        *monitoring.RULES,
-        *projects.RULES,
-        *jobs.RULES,
-        *silence.RULES,
-        *budgets.RULES,
-    )
-    return tuple(each() for each in classes)
+def _import_own() -> None:
+    """Import every module of this package, so that its rules are registered."""
+    for module in iter_modules(__path__):
+        import_module(f".{module.name}", __name__)
 
 
 @cache
-def all_rules() -> tuple[RuleInfo, ...]:
-    """What `explain`, `list rules` and docs/rules.md print: YAML, keys and types, and our rules, sorted by number."""
-    from ..definition.model_problems import MODEL_RULES
-    from ..definition.text.rules import SOURCE_RULES
+def rules(kind: type[_Kind]) -> tuple[_Kind, ...]:
+    """The rules below the class of a stage (`DefinitionRule`, …), by number, which is the order in which they run."""
+    _import_own()
+    return instances(kind)
 
-    own = tuple(
-        RuleInfo(
-            id=rule.id,
-            level=rule.level,
-            subject=SUBJECTS[rule.id[1:3]],
-            summary=rule.summary,
-            why=rule.why,
-            fix=rule.fix,
-            source=rule.source,
-        )
-        for rule in (*rules(), *plan_rules())
-    )
-    return tuple(sorted((*SOURCE_RULES, *MODEL_RULES, *own), key=lambda info: (info.id[1:], info.id[0])))
+
+@cache
+def all_rules() -> tuple[type[Rule], ...]:
+    """Every rule by number: what `explain`, `list rules` and docs/rules.md print."""
+    _import_own()
+    for module in _READERS:
+        import_module(module, __name__)
+    return registered()
 
 
 @cache
 def rule_ids() -> frozenset[str]:
     """Ids of all rules."""
-    return frozenset(info.id for info in all_rules())
+    return frozenset(rule.id for rule in all_rules())
 
 
-def run(site: Site) -> Iterator[Problem]:
-    """Every problem that the rules find; values may be anything that the model lets through."""
-    for rule in rules():
+def check_definition(site: Site) -> Iterator[Problem]:
+    """Every problem of a definition that shows without a plan; values may be anything that the model lets through."""
+    from .base import DefinitionRule
+
+    for rule in rules(DefinitionRule):
         yield from rule.check(site)
-
-
-@cache
-def plan_rules() -> tuple[PlanRule, ...]:
-    """The rules that look at the finished plan."""
-    from . import blobs, capacity, released
-
-    return (*capacity.PLAN_RULES, released.ChangedWithoutVersion(), *blobs.RULES)
 
 
 def check_plan(plan: Plan) -> Iterator[Problem]:
     """Problems that show only in derived figures; for definitions without errors."""
-    for rule in plan_rules():
-        yield from rule.check_plan(plan)
+    from .base import PlanRule
+
+    for rule in rules(PlanRule):
+        yield from rule.check(plan)
 
 
-def check_files(files: Files, definition: Definition | None = None) -> Iterator[Problem]:
+def check_files(rendered: Rendered) -> Iterator[Problem]:
     """Problems that show only in the rendered files: the size of what travels with the deployment."""
-    from .budgets import PayloadTooLarge
+    from .base import FilesRule
 
-    return PayloadTooLarge().check_files(files, definition)
-
-
-def payload_too_large(message: str, site: Site) -> Problem:
-    """The problem of a payload that could not even be rendered, at the largest local project."""
-    from .budgets import PayloadTooLarge
-
-    return PayloadTooLarge().refused(message, site)
+    for rule in rules(FilesRule):
+        yield from rule.check(rendered)
 
 
-def stale_silences(site: Site, problems: Iterable[Problem]) -> Iterator[Problem]:
-    """Warnings about silenced rules that found nothing; `problems` are all findings before silencing."""
-    from . import silence
+def check_findings(site: Site, problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Problems about what the rules found, such as silences without effect; `problems` are from before silencing."""
+    from .base import Findings, FindingsRule
 
-    return silence.stale_silences(site, problems)
+    found: Sequence[Problem] = tuple(problems)
+    for rule in rules(FindingsRule):
+        yield from rule.check(Findings(site, found))

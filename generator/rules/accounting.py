@@ -7,15 +7,16 @@ from collections.abc import Iterator
 
 from ..definition.model.slurm import ExistingDatabase, NewDatabase
 from ..problems.problem import Problem
-from .base import Path, Rule, Site
-from .look import figures, quoted
+from .base import DefinitionRule, Path, Site
+from .figures import figures
 from .network import host_fault
+from .wording import quoted
 
 _MYSQL = "https://learn.microsoft.com/azure/mysql/flexible-server/quickstart-create-portal"
 _ACCOUNTING: Path = ("slurm", "accounting")
 
 
-class DatabaseUser(Rule):
+class DatabaseUser(DefinitionRule):
     id = "E1001"
     summary = "The database user is not one that MySQL on Azure accepts."
     why = "Azure reserves some names for itself; others carry signs that slurmdbd.conf cannot hold."
@@ -39,7 +40,7 @@ class DatabaseUser(Rule):
             yield self.problem(path, f"the database user {quoted(user)} has signs that slurmdbd.conf cannot hold")
 
 
-class DatabaseName(Rule):
+class DatabaseName(DefinitionRule):
     id = "E1002"
     summary = "The database name is not one that MySQL accepts without quotes."
     why = "slurmdbd writes it into its statements as it is; MySQL allows 64 characters."
@@ -61,7 +62,7 @@ class DatabaseName(Rule):
             )
 
 
-class DatabaseHost(Rule):
+class DatabaseHost(DefinitionRule):
     id = "E1003"
     summary = "The host of the existing database is not a host name or IPv4 address."
     why = "slurmdbd connects to it as it is; port and scheme do not belong there."
@@ -75,7 +76,7 @@ class DatabaseHost(Rule):
             yield self.problem((*_ACCOUNTING, "host"), f"the database host {quoted(accounting.host)} {fault}")
 
 
-class DatabaseSku(Rule):
+class DatabaseSku(DefinitionRule):
     id = "E1004"
     summary = "The SKU of the database server is not one of MySQL flexible servers."
     why = "Flexible servers come in the series B (burstable), D (general purpose) and E (memory optimised)."
@@ -89,6 +90,3 @@ class DatabaseSku(Rule):
         ):
             text = f"the database SKU {quoted(accounting.sku)} is not one of MySQL flexible servers"
             yield self.problem((*_ACCOUNTING, "sku"), text, "sku: Standard_B2ms")
-
-
-RULES: tuple[type[Rule], ...] = (DatabaseUser, DatabaseName, DatabaseHost, DatabaseSku)

@@ -12,8 +12,11 @@ from ..plan.network import lustre_prefix_length
 from ..plan.subnets import Layout, place_subnets
 from ..plan.types import SubnetRole
 from ..problems.problem import Problem
-from .base import Path, Rule, Site
-from .look import count_of, first_given, given, limit, listed, login_maximum, partitions
+from .base import DefinitionRule, Path, Site
+from .figures import limit
+from .places import first_given, given, partitions
+from .roles import login_maximum
+from .wording import count_of, listed
 
 _VNET_FAQ = "https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq"
 _SPACE: Path = ("network", "address_space")
@@ -37,7 +40,7 @@ def needed_compute_addresses(site: Site) -> int:
     return schedulers + login_maximum(site) + sum(partition.max_nodes for _, partition in partitions(site))
 
 
-class SubnetsOverlap(Rule):
+class SubnetsOverlap(DefinitionRule):
     id = "E0305"
     summary = "Two subnets overlap."
     why = "An address belongs to one subnet only; Azure refuses the second one."
@@ -70,7 +73,7 @@ def _planned_place(site: Site, role: SubnetRole) -> IPv4Network | None:
     return place_subnets(site.layout.address_space, (role,), {}, length).subnets.get(role)
 
 
-class SubnetTooSmall(Rule):
+class SubnetTooSmall(DefinitionRule):
     id = "E0306"
     summary = "A subnet is smaller than its service accepts."
     why = "Azure Bastion, NetApp Files, Managed Lustre, MySQL and Azure itself refuse subnets below their minimum."
@@ -93,7 +96,7 @@ def longest_prefix(role: SubnetRole) -> int:
     return limit(own.get(role, "smallest_subnet_prefix"))
 
 
-class NoRoom(Rule):
+class NoRoom(DefinitionRule):
     id = "E0307"
     summary = "The address space has no room for all subnets."
     why = (
@@ -129,7 +132,7 @@ class NoRoom(Rule):
         return f"address_space: {space.supernet()}" if space.prefixlen > 8 else None
 
 
-class TooFewAddresses(Rule):
+class TooFewAddresses(DefinitionRule):
     id = "E0308"
     summary = "The compute subnet has fewer addresses than the cluster may use."
     why = "Azure keeps five addresses of every subnet; a node that gets none does not start."
@@ -162,7 +165,7 @@ def lustre_capacity_tib(site: Site) -> int:
     return sum(mount.size_tib for mount in site.definition.storage.mounts if isinstance(mount, LustreMount))
 
 
-class LustreSubnetTooSmall(Rule):
+class LustreSubnetTooSmall(DefinitionRule):
     id = "E0309"
     summary = "The Lustre subnet is too small for the capacity."
     why = "Managed Lustre takes addresses in proportion to its capacity and cannot move to another subnet later."
@@ -185,7 +188,7 @@ def _lustre_row(size_tib: int) -> dict[str, int] | None:
     return next((row for row in rows if size_tib <= row["max_tib"]), None)
 
 
-class LustreSubnetUnknown(Rule):
+class LustreSubnetUnknown(DefinitionRule):
     id = "W0310"
     summary = "Nobody published how large the Lustre subnet has to be for this capacity."
     why = "Microsoft's table ends at 400 TiB; the subnet cannot be changed later."
@@ -208,7 +211,7 @@ class LustreSubnetUnknown(Rule):
                     return
 
 
-class UnusedPrefix(Rule):
+class UnusedPrefix(DefinitionRule):
     id = "W0324"
     summary = "A prefix is given for a subnet that this deployment does not need."
     why = "The subnet is not created, so the prefix has no effect."
@@ -222,14 +225,3 @@ class UnusedPrefix(Rule):
             wanted = role in site.layout.subnets or role in site.layout.without_room
             if not wanted and given(site, _subnet_path(role)):
                 yield self.problem(_subnet_path(role), f"nothing in this deployment needs the {role} subnet")
-
-
-RULES: tuple[type[Rule], ...] = (
-    SubnetsOverlap,
-    SubnetTooSmall,
-    NoRoom,
-    TooFewAddresses,
-    LustreSubnetTooSmall,
-    LustreSubnetUnknown,
-    UnusedPrefix,
-)

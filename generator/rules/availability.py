@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from ..definition.model.storage import BuiltinNfs
 from ..problems.problem import Problem
-from .base import Path, Rule, Site
-from .look import given
+from .base import DefinitionRule, Path, Site
+from .places import given
 
 _SLURM4 = "https://learn.microsoft.com/azure/cyclecloud/slurm-4"
 _SCHEDULER: Path = ("slurm", "scheduler")
 
 
-class NeedsExternalFiles(Rule):
+class NeedsExternalFiles(DefinitionRule):
     id = "E1101"
     summary = "High availability needs file systems outside the schedulers."
     why = (
@@ -34,7 +34,7 @@ class NeedsExternalFiles(Rule):
                 yield self.problem(path, text, f"{key}: {{type: anf, size_tib: 1}}", on_key=path[0] == "storage")
 
 
-class SameZone(Rule):
+class SameZone(DefinitionRule):
     id = "W1102"
     summary = "Both schedulers are in the same zone."
     why = "A failure of the zone takes both away."
@@ -47,7 +47,7 @@ class SameZone(Rule):
             yield self.problem((*_SCHEDULER, "backup_zone"), f"both schedulers are in zone {scheduler.zone}")
 
 
-class ZoneWithoutAvailability(Rule):
+class ZoneWithoutAvailability(DefinitionRule):
     id = "E1103"
     summary = "A zone of the scheduler is given without high availability."
     why = "The cluster template uses the scheduler's zones only when there are two schedulers."
@@ -65,7 +65,7 @@ class ZoneWithoutAvailability(Rule):
                 )
 
 
-class OneZoneOnly(Rule):
+class OneZoneOnly(DefinitionRule):
     id = "W1104"
     summary = "Only one of the two schedulers has a zone."
     why = "The other one may land in the same zone, so that its failure takes both away."
@@ -81,6 +81,3 @@ class OneZoneOnly(Rule):
                 f"scheduler.{key} is given, but not {other}, so both may be in one zone",
                 on_key=True,
             )
-
-
-RULES: tuple[type[Rule], ...] = (NeedsExternalFiles, SameZone, ZoneWithoutAvailability, OneZoneOnly)

@@ -11,14 +11,16 @@ from .. import catalog
 from ..definition.model.slurm import NewDatabase
 from ..definition.model.storage import BlobMount
 from ..problems.problem import Problem
-from .base import Path, Rule, Site
-from .look import GUID, choose_from, figures, meant, quoted, resource_id_fault
+from .base import DefinitionRule, Path, Site
+from .figures import figures
+from .resource_ids import GUID, resource_id_fault
+from .wording import choose_from, meant, quoted
 
 _NAMES_URL = "https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules"
 ID_FORM = "copy the id from the portal (JSON view) or from `az … show --query id`"
 
 
-class StorageAccountName(Rule):
+class StorageAccountName(DefinitionRule):
     id = "E0208"
     summary = "A storage account name is not one that Azure accepts."
     why = "Names of storage accounts are host names of the whole cloud: 3 to 24 characters a-z and 0-9."
@@ -42,7 +44,7 @@ class StorageAccountName(Rule):
                 yield ("storage", "mounts", index, "storage_account"), mount.storage_account
 
 
-class ContainerName(Rule):
+class ContainerName(DefinitionRule):
     id = "E0209"
     summary = "A container name is not one that Azure accepts."
     why = "Containers have 3 to 63 characters a-z, 0-9 and single hyphens between letters or digits."
@@ -67,7 +69,7 @@ class ContainerName(Rule):
                 yield self.problem(path, text)
 
 
-class AdminName(Rule):
+class AdminName(DefinitionRule):
     id = "E0210"
     summary = "The administrator's name does not fit CycleCloud and the VMs."
     why = "The same name is a user of the CycleCloud site, of the server VM, of the nodes and of the jumpbox."
@@ -94,7 +96,7 @@ def _is_reserved(name: str) -> bool:
     )
 
 
-class AdminNameReserved(Rule):
+class AdminNameReserved(DefinitionRule):
     id = "E0211"
     summary = "The administrator's name is reserved."
     why = "Azure refuses common names such as admin and root; others belong to services on the server and the nodes."
@@ -113,7 +115,7 @@ class AdminNameReserved(Rule):
             )
 
 
-class Tags(Rule):
+class Tags(DefinitionRule):
     id = "E0212"
     summary = "A tag is not one that Azure accepts."
     why = "Azure limits number, length and signs of tags; a wrong tag stops the deployment at its first resource."
@@ -153,7 +155,7 @@ class Tags(Rule):
         return None
 
 
-class UnknownRegion(Rule):
+class UnknownRegion(DefinitionRule):
     id = "E0213"
     summary = "The region is not known."
     why = "A misspelt region is found by Azure only after the deployment has begun."
@@ -172,7 +174,7 @@ class UnknownRegion(Rule):
         yield self.problem(("location",), f"the region {quoted(name)} is not known", hint)
 
 
-class RegionOfOtherCloud(Rule):
+class RegionOfOtherCloud(DefinitionRule):
     id = "E0214"
     summary = "The region belongs to another Azure cloud."
     why = "Clouds have their own regions, end points and sign-in."
@@ -190,7 +192,7 @@ class RegionOfOtherCloud(Rule):
             yield self.problem(("location",), text, f"azure: {{cloud: {row['cloud']}}}")
 
 
-class ResourceId(Rule):
+class ResourceId(DefinitionRule):
     id = "E0215"
     summary = "A resource id is malformed or names another kind of resource."
     why = "Bicep passes the id on as it is; Azure answers with an error that names no key of this file."
@@ -226,7 +228,7 @@ def is_gallery_image(text: str) -> bool:
     ) is not None  # fmt: skip
 
 
-class SubscriptionId(Rule):
+class SubscriptionId(DefinitionRule):
     id = "E0218"
     summary = "The subscription id is not an id."
     why = "The commands of the README pass it to az."
@@ -240,7 +242,7 @@ class SubscriptionId(Rule):
             yield self.problem(("azure", "subscription_id"), text, "az account show --query id")
 
 
-class DatabaseServerName(Rule):
+class DatabaseServerName(DefinitionRule):
     id = "E0217"
     summary = "The name of the database server is not one that Azure accepts."
     why = "It is a host name of the whole cloud: 3 to 63 characters a-z, 0-9 and -."
@@ -260,7 +262,7 @@ class DatabaseServerName(Rule):
             yield self.problem(("slurm", "accounting", "server_name"), text)
 
 
-class SubnetName(Rule):
+class SubnetName(DefinitionRule):
     id = "E0219"
     summary = "The name of an existing subnet cannot exist."
     why = (
@@ -286,7 +288,7 @@ class SubnetName(Rule):
                 )
 
 
-class SshPublicKey(Rule):
+class SshPublicKey(DefinitionRule):
     id = "E0216"
     summary = "The SSH public key is damaged or of a kind that Azure does not accept."
     why = "It is the only way to sign in to the server; Azure accepts RSA keys of 2048 bits or more and ed25519 keys."
@@ -345,19 +347,3 @@ def _ssh_fields(blob: bytes) -> list[bytes]:
         fields.append(blob[at + 4 : at + 4 + length])
         at += 4 + length
     return fields
-
-
-RULES: tuple[type[Rule], ...] = (
-    StorageAccountName,
-    ContainerName,
-    AdminName,
-    AdminNameReserved,
-    Tags,
-    UnknownRegion,
-    RegionOfOtherCloud,
-    ResourceId,
-    SshPublicKey,
-    DatabaseServerName,
-    SubscriptionId,
-    SubnetName,
-)

@@ -1,27 +1,22 @@
-"""What a rule is, and what it looks at."""
+"""What rules look at, and one class for each stage at which they do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING
 
 from ..definition.model.definition import Definition
 from ..plan.subnets import Layout
 from ..problems.problem import Problem
+from ..problems.rule import Rule
+from ..projects.local import LocalProject
+
+if TYPE_CHECKING:
+    from ..files.file import Files
+    from ..plan.types import Plan
 
 Path = tuple[str | int, ...]
-
-
-@dataclass(frozen=True)
-class LocalProject:
-    """A project folder that the definition names, already read: its facts, or what is wrong with it."""
-
-    name: str
-    version: str | None
-    specs: tuple[str, ...]
-    size_bytes: int
-    problem: str | None
 
 
 @dataclass(frozen=True)
@@ -37,24 +32,59 @@ class Site:
     secret_values: tuple[str, ...] = ()
 
 
-class Rule:
-    """One check. The class attributes are what `cycleforge explain` and docs/rules.md print."""
+@dataclass(frozen=True)
+class Rendered:
+    """What the deployment folder would hold, or why it could not be rendered."""
 
-    id: ClassVar[str]
-    summary: ClassVar[str]
-    why: ClassVar[str]
-    fix: ClassVar[str]
-    source: ClassVar[str]
+    site: Site
+    files: Files
+    refusal: str = ""
+    """The sentence with which the renderer refused a payload that is too large; empty when it did not."""
 
-    @property
-    def level(self) -> Literal["error", "warning", "info"]:
-        """The first letter of the id decides."""
-        return {"E": "error", "W": "warning", "I": "info"}[self.id[0]]  # type: ignore[return-value]
+
+@dataclass(frozen=True)
+class Findings:
+    """What all other rules found, from before silencing."""
+
+    site: Site
+    problems: Sequence[Problem]
+
+
+class DefinitionRule(Rule):
+    """A rule about a definition; values may be anything that the model lets through."""
+
+    stage = "definition"
 
     def check(self, site: Site) -> Iterator[Problem]:
         """The problems of this site, in the order of the file."""
         raise NotImplementedError
 
-    def problem(self, path: Path, message: str, hint: str | None = None, *, on_key: bool = False) -> Problem:
-        """A problem of this rule at a place of the definition."""
-        return Problem(self.id, self.level, path, message, hint=hint, on_key=on_key)
+
+class PlanRule(Rule):
+    """A rule that needs derived figures; it runs when the definition has no errors."""
+
+    stage = "plan"
+
+    def check(self, plan: Plan) -> Iterator[Problem]:
+        """The problems of a plan, at places of its definition."""
+        raise NotImplementedError
+
+
+class FilesRule(Rule):
+    """A rule about what was rendered."""
+
+    stage = "files"
+
+    def check(self, rendered: Rendered) -> Iterator[Problem]:
+        """The problems of the files, at places of the definition."""
+        raise NotImplementedError
+
+
+class FindingsRule(Rule):
+    """A rule about what the other rules found."""
+
+    stage = "findings"
+
+    def check(self, found: Findings) -> Iterator[Problem]:
+        """The problems, at places of the definition."""
+        raise NotImplementedError

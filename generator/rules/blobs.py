@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ..plan.types import BlobPlan, Plan
 from ..problems.problem import Problem
-from .capacity import PlanRule
-from .look import listed
+from .base import PlanRule
+from .wording import listed
 
 _SOURCE = "https://learn.microsoft.com/azure/cyclecloud/how-to/storage-blobs"
 
@@ -26,7 +26,7 @@ class BlobMissing(PlanRule):
     fix = "cycleforge blobs fetch, then build again; without Internet: cycleforge blobs fetch --from PATH"
     source = _SOURCE
 
-    def check_plan(self, plan: Plan) -> Iterator[Problem]:
+    def check(self, plan: Plan) -> Iterator[Problem]:
         """One problem for all of them: one command fetches all."""
         missing = _in_state(plan, "missing")
         if missing:
@@ -41,7 +41,7 @@ class BlobDamaged(PlanRule):
     fix = "cycleforge blobs fetch, then build again; `cycleforge blobs status` says what is wrong with it."
     source = _SOURCE
 
-    def check_plan(self, plan: Plan) -> Iterator[Problem]:
+    def check(self, plan: Plan) -> Iterator[Problem]:
         """One problem for all of them."""
         damaged = _in_state(plan, "damaged")
         if damaged:
@@ -49,6 +49,5 @@ class BlobDamaged(PlanRule):
             yield self.problem(("slurm",), text, "`cycleforge blobs fetch`, then build again", on_key=True)
 
 
-RULES: tuple[PlanRule, ...] = (BlobMissing(), BlobDamaged())
-OF_THE_MACHINE = frozenset(rule.id for rule in RULES)
+OF_THE_MACHINE = frozenset({BlobMissing.id, BlobDamaged.id})
 """They find something on one machine and nothing on the next, so silencing them is never out of date."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from ..definition.model.definition import Definition
 from ..files.file import Files
 from ..problems.problem import Problem
-from .base import Path, Rule, Site
-from .look import limit, quoted
+from .base import DefinitionRule, FilesRule, Path, Rendered, Site
+from .figures import limit
+from .wording import quoted
 
 _LIMITS = "https://learn.microsoft.com/azure/azure-resource-manager/templates/best-practices"
 PAYLOAD = PurePosixPath("bootstrap/payload")
@@ -24,7 +24,7 @@ def _kib(size_bytes: int) -> str:
     return f"{-(-size_bytes // 1024)} KiB"
 
 
-class PayloadTooLarge(Rule):
+class PayloadTooLarge(FilesRule):
     id = "E1801"
     summary = "The content for the server does not fit into the deployment."
     why = (
@@ -38,19 +38,14 @@ class PayloadTooLarge(Rule):
     )
     source = _LIMITS
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        """Nothing by itself: the size is known when the files are rendered."""
-        yield from ()
-
-    def refused(self, message: str, site: Site) -> Problem:
-        """The problem of a payload that the renderer refused."""
-        return self.problem(_place_of_largest(site), message, self.fix)
-
-    def check_files(self, files: Files, definition: Definition | None = None) -> Iterator[Problem]:
+    def check(self, rendered: Rendered) -> Iterator[Problem]:
         """The problem, at the largest local project, when the rendered payload or the user data is too large."""
+        if rendered.refusal:
+            yield self.problem(_place_of_largest(rendered.site), rendered.refusal, self.fix)
+        files = rendered.files
         size = sum(len(file.content) for path, file in files.items() if path.is_relative_to(PAYLOAD))
         if size > payload_budget_bytes():
-            path, name = _largest_local_project(files, definition)
+            path, name = _largest_local_project(rendered)
             cause = f"; the largest local project is {quoted(name)}" if name else _largest_blob(files)
             text = (
                 f"the content for the server has {_kib(size)}, the deployment carries "
@@ -84,14 +79,14 @@ def _largest_blob(files: Files) -> str:
     return f"; the largest fetched blob is {quoted(name)} with {_kib(sizes[name])}"
 
 
-def _largest_local_project(files: Files, definition: Definition | None) -> tuple[Path, str | None]:
+def _largest_local_project(rendered: Rendered) -> tuple[Path, str | None]:
     sizes: dict[str, int] = {}
-    for path, file in files.items():
+    for path, file in rendered.files.items():
         if path.parts[0] == "projects" and len(path.parts) > 2:
             sizes[path.parts[1]] = sizes.get(path.parts[1], 0) + len(file.content)
     local = [
         (sizes.get(project.name, 0), index, project.name)
-        for index, project in enumerate(definition.projects if definition else ())
+        for index, project in enumerate(rendered.site.definition.projects)
         if project.path is not None
     ]
     if not local:
@@ -100,7 +95,7 @@ def _largest_local_project(files: Files, definition: Definition | None) -> tuple
     return ("projects", index, "path"), name
 
 
-class LocalProjectTooLarge(Rule):
+class LocalProjectTooLarge(DefinitionRule):
     id = "W1802"
     summary = "A local project alone is larger than what the deployment carries."
     why = "It fits only if it compresses well; archives and programs do not."
@@ -121,6 +116,3 @@ class LocalProjectTooLarge(Rule):
                     f"{_kib(payload_budget_bytes())} after compression"
                 )
                 yield self.problem(("projects", index, "path"), text)
-
-
-RULES: tuple[type[Rule], ...] = (PayloadTooLarge, LocalProjectTooLarge)

@@ -7,25 +7,13 @@ from collections.abc import Iterator
 from ..plan.types import JobPlan, Plan
 from ..problems.problem import Problem
 from ..recipes import models
-from .base import Rule, Site
+from .base import PlanRule
 
 _TIB = 1024**4
 
 
 def _tib(size_bytes: int) -> str:
     return f"{size_bytes / _TIB:.2f} TiB"
-
-
-class PlanRule(Rule):
-    """A rule that needs derived figures; it runs when the definition has no errors."""
-
-    def check(self, site: Site) -> Iterator[Problem]:
-        """Nothing before there is a plan."""
-        yield from ()
-
-    def check_plan(self, plan: Plan) -> Iterator[Problem]:
-        """The problems of a plan, at places of its definition."""
-        raise NotImplementedError
 
 
 class CheckpointsDoNotFit(PlanRule):
@@ -35,7 +23,7 @@ class CheckpointsDoNotFit(PlanRule):
     fix = "Enlarge the file system, or keep fewer checkpoints: settings: {KEEP_CHECKPOINTS: …} of the job."
     source = "https://github.com/Azure/ai-infrastructure-on-azure"
 
-    def check_plan(self, plan: Plan) -> Iterator[Problem]:
+    def check(self, plan: Plan) -> Iterator[Problem]:
         for path, job in training_jobs(plan):
             figures = job.checkpoint
             if figures is None or figures.capacity_bytes is None or figures.needed_bytes <= figures.capacity_bytes:
@@ -54,7 +42,7 @@ class ModelDoesNotFit(PlanRule):
     fix = "Give the job more nodes or a smaller model: nodes: …, settings: {MODEL: …}."
     source = "https://github.com/Azure/ai-infrastructure-on-azure"
 
-    def check_plan(self, plan: Plan) -> Iterator[Problem]:
+    def check(self, plan: Plan) -> Iterator[Problem]:
         arrays = {array.name: array.hardware for array in plan.slurm.node_arrays}
         for path, job in training_jobs(plan):
             shape = models.model(dict(job.settings).get("MODEL", ""))
@@ -68,9 +56,6 @@ class ModelDoesNotFit(PlanRule):
                 f"{job.nodes} x {hardware.name}; {enough}"
             )
             yield self.problem(path, text, self.fix)
-
-
-PLAN_RULES: tuple[PlanRule, ...] = (CheckpointsDoNotFit(), ModelDoesNotFit())
 
 
 def training_jobs(plan: Plan) -> Iterator[tuple[tuple[str | int, ...], JobPlan]]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..problems.problem import Problem
-from .base import Rule, Site
-from .look import RoleNode, figures, image_facts, quoted, roles
+from .base import DefinitionRule, Site
+from .figures import figures
+from .images import image_facts
 from .releases import os_row
+from .roles import RoleNode, roles
+from .wording import quoted
 
 CONTAINER_PROJECT = "pyxis_enroot"
 _SLURM = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
@@ -30,7 +33,7 @@ def _is_attached(node: RoleNode) -> bool:
     return chosen is None or CONTAINER_PROJECT in named
 
 
-class ContainersNotSupported(Rule):
+class ContainersNotSupported(DefinitionRule):
     id = "E0801"
     summary = "The container project is attached to an operating system on which enroot is not set up."
     why = (
@@ -54,7 +57,7 @@ class ContainersNotSupported(Rule):
                         yield self.problem((*node.path, key, index), text, "image: cycle.image.ubuntu24")
 
 
-class NoContainers(Rule):
+class NoContainers(DefinitionRule):
     id = "W0802"
     summary = "GPU nodes have an image on which containers do not run."
     why = "Training jobs come in containers; `srun --container-image` is not there without pyxis."
@@ -65,7 +68,7 @@ class NoContainers(Rule):
     source = _SLURM
 
     def check(self, site: Site) -> Iterator[Problem]:
-        from .look import gpus
+        from .roles import gpus
 
         for node in roles(site):
             if node.partition is not None and gpus(node.vm_size) and has_containers(site, node) is False:
@@ -73,6 +76,3 @@ class NoContainers(Rule):
                     node.image_path,
                     f"{node.label} has GPUs, but containers do not run on the image {quoted(node.image)}",
                 )
-
-
-RULES: tuple[type[Rule], ...] = (ContainersNotSupported, NoContainers)

@@ -11,9 +11,11 @@ from ..definition.model.definition import Job
 from ..definition.model.slurm import Partition
 from ..problems.problem import Problem, Related
 from ..recipes import Recipe, recipe, recipe_names
-from .base import Path, Rule, Site
+from .base import DefinitionRule, Path, Site
 from .containers import has_containers
-from .look import choose_from, count_of, listed, partitions, quoted, roles
+from .places import partitions
+from .roles import roles
+from .wording import choose_from, count_of, listed, quoted
 
 _SBATCH = "https://slurm.schedmd.com/sbatch.html"
 _CYCLECLOUD = "https://learn.microsoft.com/azure/cyclecloud/slurm-4"
@@ -32,7 +34,7 @@ def _partition(site: Site, name: str | None) -> Partition | None:
 
 def _key(site: Site, path: Path, key: str) -> Path:
     """The path of a job's key; of the whole entry when the job is written as a recipe's name alone."""
-    from .look import given
+    from .places import given
 
     return (*path, key) if given(site, (*path, key)) else path
 
@@ -54,7 +56,7 @@ def misfit(needs: Recipe, partition: Partition) -> str | None:
     return None
 
 
-class UnknownRecipe(Rule):
+class UnknownRecipe(DefinitionRule):
     id = "E1601"
     summary = "A job names a recipe that does not exist."
     why = "Jobs are made from the recipes that come with CycleForge."
@@ -77,7 +79,7 @@ class UnknownRecipe(Rule):
                 yield self.problem(_key(site, path, "recipe"), text, f"move it to jobs.{found.kind}")
 
 
-class UnknownPartition(Rule):
+class UnknownPartition(DefinitionRule):
     id = "E1602"
     summary = "A job names a partition that does not exist."
     why = "sbatch refuses it."
@@ -92,7 +94,7 @@ class UnknownPartition(Rule):
                 yield self.problem((*path, "partition"), text, choose_from(job.partition, names))
 
 
-class TooManyJobNodes(Rule):
+class TooManyJobNodes(DefinitionRule):
     id = "E1603"
     summary = "A job asks for more nodes than its partition may have."
     why = "It would wait for ever."
@@ -113,7 +115,7 @@ class TooManyJobNodes(Rule):
                 yield self.problem((*path, "nodes"), text, f"nodes: {most}")
 
 
-class JobDoesNotFit(Rule):
+class JobDoesNotFit(DefinitionRule):
     id = "E1604"
     summary = "A job cannot run on its partition, or on any."
     why = "Recipes need certain GPUs, architectures and node counts; the job would wait for ever or fail at its start."
@@ -141,7 +143,7 @@ class JobDoesNotFit(Rule):
                     yield self.problem(_key(site, path, "recipe"), f"job {name} fits no partition: {faults[0]}")
 
 
-class JobName(Rule):
+class JobName(DefinitionRule):
     id = "E1605"
     summary = "A job's name is not usable as a folder, or two jobs have the same."
     why = "Each job is written into jobs/<name>."
@@ -165,7 +167,7 @@ class JobName(Rule):
             seen.setdefault(name.lower(), _key(site, path, "name"))
 
 
-class JobSetting(Rule):
+class JobSetting(DefinitionRule):
     id = "E1606"
     summary = "A job's setting is not one line of a shell file."
     why = "Settings become lines NAME=value of settings.env, which the job's scripts read."
@@ -185,7 +187,7 @@ class JobSetting(Rule):
                     yield self.problem(place, f"{label}: the value of {key} has a line break or control character")
 
 
-class UnknownSetting(Rule):
+class UnknownSetting(DefinitionRule):
     id = "W1607"
     summary = "A job's setting looks misspelt."
     why = "A setting that the recipe's scripts do not read has no effect."
@@ -193,7 +195,7 @@ class UnknownSetting(Rule):
     source = "https://pubs.opengroup.org/onlinepubs/9699919799/basedefs/V1_chap08.html"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        from .look import meant
+        from .wording import meant
 
         for path, job in _jobs(site):
             needs = recipe(job.recipe)
@@ -205,7 +207,7 @@ class UnknownSetting(Rule):
                     yield self.problem((*path, "settings", key), text, hint, on_key=True)
 
 
-class JobWithoutContainers(Rule):
+class JobWithoutContainers(DefinitionRule):
     id = "E1608"
     summary = "A job runs in a container, which its partition's image cannot do."
     why = "cyclecloud-slurm sets up enroot and pyxis on Ubuntu and EL 8, our project pyxis_enroot on EL 9."
@@ -231,15 +233,3 @@ class JobWithoutContainers(Rule):
                     f"{quoted(nodes[without[0]].image)} of partition {quoted(without[0])} cannot do"
                 )
                 yield self.problem(place, text)
-
-
-RULES: tuple[type[Rule], ...] = (
-    UnknownRecipe,
-    UnknownPartition,
-    TooManyJobNodes,
-    JobDoesNotFit,
-    JobName,
-    JobSetting,
-    UnknownSetting,
-    JobWithoutContainers,
-)

@@ -7,14 +7,18 @@ from collections.abc import Iterator
 
 from ..problems.problem import Problem
 from .azure_names import ID_FORM
-from .base import Rule, Site
-from .look import figures, image_facts, image_users, quoted, resource_id_fault
+from .base import DefinitionRule, Site
+from .figures import figures
+from .images import image_facts
 from .releases import os_row
+from .resource_ids import resource_id_fault
+from .roles import image_users
+from .wording import quoted
 
 _REMOTE_WRITE = "https://learn.microsoft.com/azure/azure-monitor/metrics/prometheus-remote-write"
 
 
-class MonitoringId(Rule):
+class MonitoringId(DefinitionRule):
     id = "E1401"
     summary = "An id of the monitoring section is malformed or names another kind of resource."
     why = "The deployment gives the nodes' identity a role on the data collection rule; a wrong id stops it."
@@ -40,7 +44,7 @@ _PATH = re.compile(
 )
 
 
-class IngestionEndpoint(Rule):
+class IngestionEndpoint(DefinitionRule):
     id = "E1402"
     summary = "The ingestion end point is not the remote-write address of a workspace."
     why = (
@@ -66,7 +70,7 @@ class IngestionEndpoint(Rule):
             yield self.problem(path, f"the ingestion end point {quoted(value)} is not a remote-write address", hint)
 
 
-class MonitoringOfOtherCloud(Rule):
+class MonitoringOfOtherCloud(DefinitionRule):
     id = "E1403"
     summary = "The monitoring workspace belongs to another Azure cloud."
     why = "The nodes' identity has no token for another cloud."
@@ -84,7 +88,7 @@ class MonitoringOfOtherCloud(Rule):
             yield self.problem(("monitoring", "ingestion_endpoint"), text)
 
 
-class NotMonitored(Rule):
+class NotMonitored(DefinitionRule):
     id = "W1404"
     summary = "Nodes of a role send no metrics."
     why = "cyclecloud-slurm has no monitoring for the operating system of their image."
@@ -101,6 +105,3 @@ class NotMonitored(Rule):
                 yield self.problem(
                     node.image_path, f"{node.label}: no metrics, because there is no monitoring for {facts.os}"
                 )
-
-
-RULES: tuple[type[Rule], ...] = (MonitoringId, IngestionEndpoint, MonitoringOfOtherCloud, NotMonitored)

@@ -10,8 +10,9 @@ from pathlib import PurePosixPath
 from .. import catalog
 from ..plan.names import mount_name
 from ..problems.problem import Problem, Related
-from .base import Path, Rule, Site
-from .look import figures, quoted
+from .base import DefinitionRule, Path, Site
+from .figures import figures
+from .wording import quoted
 
 _POINT = re.compile(r"(?:/[A-Za-z0-9_][\w.-]*)+", re.ASCII)
 _LONGEST = 255
@@ -28,7 +29,7 @@ def _normal(point: str) -> str | None:
     return plain if len(plain) <= _LONGEST and (plain == "/" or _POINT.fullmatch(plain)) else None
 
 
-class NotAMountPoint(Rule):
+class NotAMountPoint(DefinitionRule):
     id = "E0604"
     summary = "A mount point is not a plain absolute path."
     why = "It goes into /etc/fstab, the cluster template and scripts of the nodes."
@@ -43,7 +44,7 @@ class NotAMountPoint(Rule):
                 yield self.problem(path, text, f"for example {near}" if near and near != "/" else "for example /data")
 
 
-class MountPointTwice(Rule):
+class MountPointTwice(DefinitionRule):
     id = "E0605"
     summary = "Two file systems have the same mount point."
     why = "The second mount hides the first."
@@ -62,7 +63,7 @@ class MountPointTwice(Rule):
             seen.setdefault(normal, path)
 
 
-class ReservedMountPoint(Rule):
+class ReservedMountPoint(DefinitionRule):
     id = "E0606"
     summary = "A mount point is reserved."
     why = (
@@ -92,7 +93,7 @@ class ReservedMountPoint(Rule):
                 )
 
 
-class NestedMountPoint(Rule):
+class NestedMountPoint(DefinitionRule):
     id = "W0607"
     summary = "A mount point lies within another file system."
     why = "It works only when the outer one is mounted first; nodes do not promise an order."
@@ -110,7 +111,7 @@ class NestedMountPoint(Rule):
                 )
 
 
-class MountNamesClash(Rule):
+class MountNamesClash(DefinitionRule):
     id = "E0617"
     summary = "Two mount points give the same resource name."
     why = (
@@ -135,6 +136,3 @@ class MountNamesClash(Rule):
                     path, f"the mount points {quoted(other[0])} and {quoted(normal)} give the same resource name"
                 )
                 yield replace(problem, related=(Related("the first one", other[1]),))
-
-
-RULES: tuple[type[Rule], ...] = (NotAMountPoint, MountPointTwice, ReservedMountPoint, NestedMountPoint, MountNamesClash)

@@ -9,8 +9,10 @@ from typing import Any
 
 from .. import catalog
 from ..problems.problem import Problem, Related
-from .base import Rule, Site
-from .look import count_of, figures, partitions, quoted
+from .base import DefinitionRule, Site
+from .figures import figures
+from .places import partitions
+from .wording import count_of, quoted
 
 _NAME = re.compile(r"[a-z](?:[a-z0-9-]*[a-z0-9])?")
 
@@ -53,7 +55,7 @@ def _misfit(name: str, bounds: dict[str, Any]) -> tuple[str, str | None] | None:
     return (fault, _hint(name, bounds["max"])) if fault else None
 
 
-class DeploymentName(Rule):
+class DeploymentName(DefinitionRule):
     id = "E0201"
     summary = "The name of the deployment does not fit all names that are made from it."
     why = (
@@ -70,7 +72,7 @@ class DeploymentName(Rule):
             yield self.problem(("name",), f"the deployment name {quoted(name)} {fault}", hint)
 
 
-class ResourceGroupName(Rule):
+class ResourceGroupName(DefinitionRule):
     id = "E0202"
     summary = "The name of the resource group is not one that Azure accepts."
     why = (
@@ -95,7 +97,7 @@ class ResourceGroupName(Rule):
         yield self.problem(("azure", "resource_group"), f"the resource group name {quoted(name)} {fault}")
 
 
-class ResourcePrefix(Rule):
+class ResourcePrefix(DefinitionRule):
     id = "E0220"
     summary = "The prefix of resource names does not fit all names that are made from it."
     why = (
@@ -114,7 +116,7 @@ class ResourcePrefix(Rule):
             yield self.problem(("azure", "prefix"), f"the prefix {quoted(name)} {fault}", hint)
 
 
-class ClusterName(Rule):
+class ClusterName(DefinitionRule):
     id = "E0203"
     summary = "The cluster name is not the same in CycleCloud, Slurm and host names."
     why = (
@@ -134,7 +136,7 @@ class ClusterName(Rule):
             yield self.problem(("slurm", "cluster_name"), f"the cluster name {quoted(name)} {fault}", hint)
 
 
-class PartitionName(Rule):
+class PartitionName(DefinitionRule):
     id = "E0204"
     summary = "A partition name has signs that host names cannot carry."
     why = (
@@ -152,7 +154,7 @@ class PartitionName(Rule):
                 yield self.problem((*path, "name"), text, _hint(partition.name, 30))
 
 
-class PartitionTwice(Rule):
+class PartitionTwice(DefinitionRule):
     id = "E0205"
     summary = "Two partitions have the same name."
     why = "azslurm disables node arrays that share a static partition and says so only in its log."
@@ -170,7 +172,7 @@ class PartitionTwice(Rule):
                 seen[key] = (*path, "name")
 
 
-class PartitionReserved(Rule):
+class PartitionReserved(DefinitionRule):
     id = "E0206"
     summary = "A partition has a name that the cluster template or Slurm uses for something else."
     why = "The template would have two sections of one name, or Slurm would read the name as a keyword."
@@ -187,7 +189,7 @@ class PartitionReserved(Rule):
                 )
 
 
-class HostNameTooLong(Rule):
+class HostNameTooLong(DefinitionRule):
     id = "E0207"
     summary = "Cluster name, partition name and node number together are too long for a host name."
     why = "Nodes are called <cluster>-<partition>-<number>; a label of a host name has at most 63 characters."
@@ -205,15 +207,3 @@ class HostNameTooLong(Rule):
                     f"most {longest} are possible"
                 )
                 yield self.problem((*path, "name"), text, f"shorten the names by {len(host) - longest} characters")
-
-
-RULES: tuple[type[Rule], ...] = (
-    DeploymentName,
-    ResourceGroupName,
-    ResourcePrefix,
-    ClusterName,
-    PartitionName,
-    PartitionTwice,
-    PartitionReserved,
-    HostNameTooLong,
-)

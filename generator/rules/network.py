@@ -10,12 +10,15 @@ from ..definition.model.slurm import NewDatabase
 from ..definition.model.storage import LustreMount, NetApp
 from ..problems.problem import Problem
 from .azure_names import ID_FORM
-from .base import Path, Rule, Site
-from .look import figures, given, meant, quoted, resource_id_fault
+from .base import DefinitionRule, Path, Site
+from .figures import figures
+from .places import given
 from .prefixes import prefix
+from .resource_ids import resource_id_fault
+from .wording import meant, quoted
 
 
-class PublicWithoutSources(Rule):
+class PublicWithoutSources(DefinitionRule):
     id = "E0313"
     summary = "The server gets a public address, but nobody may reach it."
     why = "With access public only listed sources pass the firewall; an empty list shuts everybody out."
@@ -32,7 +35,7 @@ class PublicWithoutSources(Rule):
             )
 
 
-class OpenToAll(Rule):
+class OpenToAll(DefinitionRule):
     id = "E0314"
     summary = "The server is open to the whole internet."
     why = "The portal of CycleCloud can create and delete VMs in your subscription; it must not face everybody."
@@ -48,7 +51,7 @@ class OpenToAll(Rule):
                 )
 
 
-class PrivateSource(Rule):
+class PrivateSource(DefinitionRule):
     id = "W0315"
     summary = "An allowed source is a private prefix."
     why = "Traffic reaches a public address from public addresses; a private source never matches."
@@ -66,7 +69,7 @@ class PrivateSource(Rule):
                 )
 
 
-class HubMissing(Rule):
+class HubMissing(DefinitionRule):
     id = "E0316"
     summary = "Access through a hub is asked for, but no hub is named."
     why = "Without the peering nobody reaches the server."
@@ -84,7 +87,7 @@ class HubMissing(Rule):
             yield self.problem(("network", "access"), "access is hub, but network.hub names no hub network", hint)
 
 
-class SettingWithoutEffect(Rule):
+class SettingWithoutEffect(DefinitionRule):
     id = "E0317"
     summary = "A setting belongs to another kind of access."
     why = "It would have no effect, which is hardly what was meant."
@@ -102,7 +105,7 @@ class SettingWithoutEffect(Rule):
             yield self.problem(("network", "allowed_sources"), text, "access: public", on_key=True)
 
 
-class ExistingAndNew(Rule):
+class ExistingAndNew(DefinitionRule):
     id = "E0318"
     summary = "An existing network is named together with settings of a new one."
     why = "Nothing is created in an existing network: its prefixes, its way out and its peerings are its owner's."
@@ -119,7 +122,7 @@ class ExistingAndNew(Rule):
                 yield self.problem(path, text, on_key=True)
 
 
-class ExistingSubnetMissing(Rule):
+class ExistingSubnetMissing(DefinitionRule):
     id = "E0319"
     summary = "An existing network lacks the subnet that a service needs."
     why = (
@@ -150,7 +153,7 @@ def _needed_roles(site: Site) -> Iterator[tuple[str, str]]:
         yield "database", "the accounting database"
 
 
-class BlobDnsZone(Rule):
+class BlobDnsZone(DefinitionRule):
     id = "E0320"
     summary = "The DNS zone of the locker's end point is not new, none or an id of such a zone."
     why = "Server and nodes find the locker's private address through this zone."
@@ -175,7 +178,7 @@ class BlobDnsZone(Rule):
             )
 
 
-class NoNatGateway(Rule):
+class NoNatGateway(DefinitionRule):
     id = "W0321"
     summary = "The new network has no NAT gateway."
     why = (
@@ -208,16 +211,3 @@ def host_fault(text: str) -> str | None:
     if "/" in text or "://" in text:
         return "is not a host name or IPv4 address; it must stand alone, without scheme, path or prefix length"
     return "is not a host name or IPv4 address"
-
-
-RULES: tuple[type[Rule], ...] = (
-    PublicWithoutSources,
-    OpenToAll,
-    PrivateSource,
-    HubMissing,
-    SettingWithoutEffect,
-    ExistingAndNew,
-    ExistingSubnetMissing,
-    BlobDnsZone,
-    NoNatGateway,
-)

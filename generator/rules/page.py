@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from ..problems.problem import RuleInfo, can_be_silenced
-from . import SUBJECTS, all_rules
+from ..problems.problem import can_be_silenced
+from ..problems.rule import Rule
+from . import all_rules
 
 _HEAD = """\
 # Rules
@@ -36,16 +37,16 @@ def render() -> str:
     return "\n".join(parts)
 
 
-def _subject(info: RuleInfo) -> str:
-    return SUBJECTS.get(info.id[1:3], info.subject)
+def _subject(info: type[Rule]) -> str:
+    return info.subject
 
 
-def _overview(infos: tuple[RuleInfo, ...]) -> str:
+def _overview(infos: tuple[type[Rule], ...]) -> str:
     rows = [f"| [{info.id}](#{info.id.lower()}) | {_subject(info)} | {_cell(info.summary)} |" for info in infos]
     return "\n".join(("| id | subject | what |", "|---|---|---|", *rows, ""))
 
 
-def _section(info: RuleInfo) -> str:
+def _section(info: type[Rule]) -> str:
     lines = [f"### {info.id}\n", f"**{info.summary}**\n", f"{info.why}\n", f"*Remedy:* {info.fix}\n"]
     if info.source:
         lines.append(

@@ -7,22 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..problems.problem import Problem, Related
-from .base import Rule, Site
-from .look import (
-    PARTITIONS,
-    figures,
-    gpus,
-    limit,
-    listed,
-    meant,
-    partition_label,
-    partitions,
-    quoted,
-    roles,
-)
+from .base import DefinitionRule, Site
+from .figures import figures, limit
+from .places import PARTITIONS, partitions
+from .roles import gpus, partition_label, roles
+from .wording import listed, meant, quoted
 
 
-class DefaultPartition(Rule):
+class DefaultPartition(DefinitionRule):
     id = "E0501"
     summary = "There is no default partition, or more than one."
     why = (
@@ -51,7 +43,7 @@ class DefaultPartition(Rule):
             yield replace(problem, related=(Related("the first one", (*first_path, "default")),))
 
 
-class CostlyDefault(Rule):
+class CostlyDefault(DefinitionRule):
     id = "W0502"
     summary = "The default partition has GPUs although there is a CPU partition."
     why = (
@@ -74,7 +66,7 @@ class CostlyDefault(Rule):
                 yield self.problem((*path, "default"), text, f"default: true for {quoted(cheap[0])}")
 
 
-class TooManyNodes(Rule):
+class TooManyNodes(DefinitionRule):
     id = "E0503"
     summary = "The partitions together have more nodes than Slurm is set up for."
     why = "cyclecloud-slurm writes MaxNodeCount=10000; slurmctld does not start with more nodes."
@@ -89,7 +81,7 @@ class TooManyNodes(Rule):
             )
 
 
-class LoginCount(Rule):
+class LoginCount(DefinitionRule):
     id = "E0505"
     summary = "More login nodes start than are allowed."
     why = "CycleCloud starts no node beyond the upper limit."
@@ -103,7 +95,7 @@ class LoginCount(Rule):
             yield self.problem(("slurm", "login", "max_count"), text, f"max_count: {login.count}")
 
 
-class IdleGpus(Rule):
+class IdleGpus(DefinitionRule):
     id = "W0506"
     summary = "GPU nodes run all the time."
     why = "Without autoscaling every node of every partition starts and is paid for until somebody stops it."
@@ -126,7 +118,7 @@ class IdleGpus(Rule):
             )
 
 
-class OwnedAttribute(Rule):
+class OwnedAttribute(DefinitionRule):
     id = "E0507"
     summary = "A node attribute is one that the cluster template sets itself."
     why = "The template would have the key twice, and what azslurm assumes about the cluster would no longer hold."
@@ -147,7 +139,7 @@ class OwnedAttribute(Rule):
 _ATTRIBUTE = re.compile(r"[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*", re.ASCII)
 
 
-class BadAttribute(Rule):
+class BadAttribute(DefinitionRule):
     id = "E0508"
     summary = "A node attribute does not fit into one line of the cluster template."
     why = "Keys are words joined by dots; a line break in a value would begin another key or section."
@@ -171,7 +163,7 @@ class BadAttribute(Rule):
                     )
 
 
-class MisspeltAttribute(Rule):
+class MisspeltAttribute(DefinitionRule):
     id = "W0509"
     summary = "A node attribute begins with cycleforge. and no shipped project reads it."
     why = "It has no effect; most often it is misspelt."
@@ -187,15 +179,3 @@ class MisspeltAttribute(Rule):
                     text = f"{node.label}: no shipped project reads the attribute {quoted(key)}"
                     path = (*node.path, "configuration", key)
                     yield self.problem(path, text, meant(key, known), on_key=True)
-
-
-RULES: tuple[type[Rule], ...] = (
-    DefaultPartition,
-    CostlyDefault,
-    TooManyNodes,
-    LoginCount,
-    IdleGpus,
-    OwnedAttribute,
-    BadAttribute,
-    MisspeltAttribute,
-)

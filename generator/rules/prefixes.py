@@ -7,8 +7,10 @@ from ipaddress import IPv4Network, IPv6Network
 
 from ..plan.subnets import parse_network
 from ..problems.problem import Problem
-from .base import Path, Rule, Site
-from .look import figures, given, quoted
+from .base import DefinitionRule, Path, Site
+from .figures import figures
+from .places import given
+from .wording import quoted
 
 _VNET_FAQ = "https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq"
 
@@ -40,7 +42,7 @@ def foreign_prefixes(site: Site) -> Iterator[tuple[Path, str]]:
         yield ("network", "allowed_sources", index), text
 
 
-class NotAPrefix(Rule):
+class NotAPrefix(DefinitionRule):
     id = "E0301"
     summary = "A prefix is not one."
     why = "Azure wants the network address and its length, without host bits: 10.50.0.0/20."
@@ -75,7 +77,7 @@ class NotAPrefix(Rule):
         return "is not written as a network address and a length", f"write {loose}"
 
 
-class NotPrivate(Rule):
+class NotPrivate(DefinitionRule):
     id = "W0302"
     summary = "The network uses public addresses."
     why = "Hosts of the internet that own these addresses cannot be reached from the cluster."
@@ -101,7 +103,7 @@ def refused_range(network: IPv4Network) -> str | None:
     return None
 
 
-class RefusedRange(Rule):
+class RefusedRange(DefinitionRule):
     id = "E0303"
     summary = "The network contains addresses that Azure refuses."
     why = "Loopback, link-local, multicast and Azure's own service address cannot be part of a virtual network."
@@ -116,7 +118,7 @@ class RefusedRange(Rule):
                 yield self.problem(path, f"{text} contains {reason}, which Azure refuses")
 
 
-class OutsideAddressSpace(Rule):
+class OutsideAddressSpace(DefinitionRule):
     id = "E0304"
     summary = "A subnet lies outside the address space."
     why = "Azure creates subnets only within the address space of their network."
@@ -131,7 +133,7 @@ class OutsideAddressSpace(Rule):
                 yield self.problem(path, f"the {path[2]} subnet {text} lies outside the address space {space}")
 
 
-class HubPrefixTwice(Rule):
+class HubPrefixTwice(DefinitionRule):
     id = "W0312"
     summary = "Two prefixes of the hub overlap."
     why = "One of them is superfluous, or one of them is wrong."
@@ -153,7 +155,7 @@ class HubPrefixTwice(Rule):
             seen.append(network)
 
 
-class OverlapsHub(Rule):
+class OverlapsHub(DefinitionRule):
     id = "E0311"
     summary = "The network overlaps the hub or a network behind it."
     why = "Azure refuses to peer networks that overlap, and routes to overlapping networks behind the gateway are lost."
@@ -170,6 +172,3 @@ class OverlapsHub(Rule):
                 if not given(site, path):
                     path = ("network", "hub", "address_spaces", index)
                 yield self.problem(path, f"the address space {space} overlaps the hub prefix {text}")
-
-
-RULES: tuple[type[Rule], ...] = (NotAPrefix, NotPrivate, RefusedRange, OutsideAddressSpace, OverlapsHub, HubPrefixTwice)

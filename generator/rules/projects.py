@@ -10,9 +10,12 @@ from functools import cache
 from ..definition.model.storage import BlobMount
 from ..files import assets
 from ..plan.assignment import BASE, SHIPPED
+from ..plan.types import Plan
 from ..problems.problem import Problem, Related
-from .base import Path, Rule, Site
-from .look import choose_from, figures, listed, quoted, roles
+from .base import DefinitionRule, Path, PlanRule, Site
+from .figures import figures
+from .roles import roles
+from .wording import choose_from, listed, quoted
 
 _PROJECTS = "https://learn.microsoft.com/azure/cyclecloud/how-to/projects"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -46,7 +49,7 @@ def references(site: Site) -> Iterator[tuple[str, Path, str]]:
                 yield node.label, (*node.path, key, index), reference
 
 
-class UnknownProject(Rule):
+class UnknownProject(DefinitionRule):
     id = "E1501"
     summary = "A role names a project that does not exist."
     why = "A node that refers to a project without a manifest in the locker never becomes ready."
@@ -66,7 +69,7 @@ class UnknownProject(Rule):
                 )
 
 
-class UnknownSpec(Rule):
+class UnknownSpec(DefinitionRule):
     id = "E1502"
     summary = "A role names a spec that its project does not have."
     why = "A node that refers to a spec without a manifest in the locker never becomes ready."
@@ -84,7 +87,7 @@ class UnknownSpec(Rule):
                 yield self.problem(path, text, choose_from(spec, specs) if specs else "it has no specs")
 
 
-class LocalProjectProblem(Rule):
+class LocalProjectProblem(DefinitionRule):
     id = "E1503"
     summary = "A local project cannot be used."
     why = (
@@ -101,7 +104,7 @@ class LocalProjectProblem(Rule):
                 yield self.problem(("projects", index, "path"), f"project {quoted(project.name)}: {local.problem}")
 
 
-class PathOrVersion(Rule):
+class PathOrVersion(DefinitionRule):
     id = "E1504"
     summary = "A project has neither a path nor a version, or both."
     why = (
@@ -126,7 +129,7 @@ class PathOrVersion(Rule):
                 yield self.problem(("projects", index, "version"), text, on_key=True)
 
 
-class ProjectNameTaken(Rule):
+class ProjectNameTaken(DefinitionRule):
     id = "E1505"
     summary = "A project has the name of another one."
     why = "In the locker both would lie in the same folder."
@@ -153,7 +156,7 @@ class ProjectNameTaken(Rule):
             seen.setdefault(project.name, index)
 
 
-class ProjectName(Rule):
+class ProjectName(DefinitionRule):
     id = "E1506"
     summary = "A project's name or version is not usable in the locker."
     why = "Both become part of blob paths and of references like name:spec:version, so : and / and blanks cannot occur."
@@ -169,7 +172,7 @@ class ProjectName(Rule):
                     yield self.problem(("projects", index, key), text)
 
 
-class UnusedProject(Rule):
+class UnusedProject(DefinitionRule):
     id = "W1508"
     summary = "A declared project is attached to no role."
     why = "No node runs it, so it is not uploaded either."
@@ -183,7 +186,7 @@ class UnusedProject(Rule):
                 yield self.problem(("projects", index, "name"), f"no role runs the project {quoted(project.name)}")
 
 
-class AttachedTwice(Rule):
+class AttachedTwice(DefinitionRule):
     id = "W1509"
     summary = "A role names the same project twice."
     why = "CycleCloud runs a spec once per node; the second entry has no effect or changes the order."
@@ -200,7 +203,7 @@ class AttachedTwice(Rule):
             seen.add(key)
 
 
-class DefaultsReplaced(Rule):
+class DefaultsReplaced(DefinitionRule):
     id = "I1510"
     summary = "A role's list of projects leaves out shipped ones that its VM size would get."
     why = "`projects` replaces the choice made from role and VM size; `extra_projects` adds to it."
@@ -215,7 +218,7 @@ class DefaultsReplaced(Rule):
                 yield self.problem((*node.path, "projects"), text, on_key=True)
 
 
-class ContainersNotMounted(Rule):
+class ContainersNotMounted(DefinitionRule):
     id = "W1511"
     summary = "A role does not run the project that mounts the blob containers."
     why = f"CycleCloud mounts NFS and Lustre itself; containers are mounted by a script of {BASE}."
@@ -233,15 +236,17 @@ class ContainersNotMounted(Rule):
                 yield self.problem((*node.path, "projects"), text, on_key=True)
 
 
-RULES: tuple[type[Rule], ...] = (
-    UnknownProject,
-    UnknownSpec,
-    LocalProjectProblem,
-    PathOrVersion,
-    ProjectNameTaken,
-    ProjectName,
-    UnusedProject,
-    AttachedTwice,
-    DefaultsReplaced,
-    ContainersNotMounted,
-)
+class ChangedWithoutVersion(PlanRule):
+    id = "E1590"
+    summary = "A shipped project has changed without a new version."
+    why = "Nodes and lockers know a project by its version; two contents under one version cannot be told apart."
+    fix = "cycleforge project bump NAME"
+    source = "https://learn.microsoft.com/azure/cyclecloud/how-to/projects"
+
+    def check(self, plan: Plan) -> Iterator[Problem]:
+        """Compares the digests of the plan with the lock beside the projects."""
+        from ..projects import shipped_problems
+
+        names = [project.name for project in plan.projects if not project.is_local]
+        for found in shipped_problems(names):
+            yield self.problem(("slurm",), found.message, found.fix, on_key=True)

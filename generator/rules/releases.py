@@ -9,19 +9,12 @@ from typing import Any
 from .. import catalog
 from ..problems.problem import Problem
 from .azure_names import is_gallery_image
-from .base import Path, Rule, Site
-from .look import (
-    GUID,
-    choose_from,
-    first_given,
-    image_facts,
-    image_users,
-    is_urn,
-    listed,
-    meant,
-    quoted,
-    roles,
-)
+from .base import DefinitionRule, Path, Site
+from .images import image_facts, is_urn
+from .places import first_given
+from .resource_ids import GUID
+from .roles import image_users, roles
+from .wording import choose_from, listed, meant, quoted
 
 _NOTES = "https://learn.microsoft.com/azure/cyclecloud/release-notes"
 _SLURM = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
@@ -74,7 +67,7 @@ def _deployable() -> list[str]:
     ]
 
 
-class UnknownRelease(Rule):
+class UnknownRelease(DefinitionRule):
     id = "E0701"
     summary = "The CycleCloud release is not in the compatibility table."
     why = "Server, cyclecloud-slurm and Slurm belong together; a release without a row cannot be checked."
@@ -89,7 +82,7 @@ class UnknownRelease(Rule):
             )
 
 
-class UnknownBuild(Rule):
+class UnknownBuild(DefinitionRule):
     id = "E0702"
     summary = "The marketplace image of the CycleCloud release is not known."
     why = "Image versions carry a build date that nobody published for this release, and a guess fails at deployment."
@@ -106,7 +99,7 @@ class UnknownBuild(Rule):
             )
 
 
-class SlurmNotOffered(Rule):
+class SlurmNotOffered(DefinitionRule):
     id = "E0703"
     summary = "The Slurm version does not belong to the cyclecloud-slurm version."
     why = "Each cyclecloud-slurm release installs one Slurm version; another one fails when the first node starts."
@@ -123,7 +116,7 @@ class SlurmNotOffered(Rule):
             yield self.problem(("slurm", "version"), text, f'version: "{offered[0]}"')
 
 
-class ProjectNotOfServer(Rule):
+class ProjectNotOfServer(DefinitionRule):
     id = "E0704"
     summary = "The cyclecloud-slurm version does not belong to the CycleCloud release."
     why = "The mapping is strict: template, autoscaler and server are tested together only in the pairs of the table."
@@ -146,7 +139,7 @@ class ProjectNotOfServer(Rule):
             yield self.problem(path, text, f'project_version: "{allowed[0]}"')
 
 
-class ProjectOpen(Rule):
+class ProjectOpen(DefinitionRule):
     id = "W0711"
     summary = "Which cyclecloud-slurm version the server brings is not known for certain."
     why = "Template and node scripts depend on it; the newest one that public sources name is assumed."
@@ -170,7 +163,7 @@ class ProjectOpen(Rule):
             )
 
 
-class OldProject(Rule):
+class OldProject(DefinitionRule):
     id = "E0707"
     summary = "The cluster template is written for cyclecloud-slurm 4.x; this is an older one."
     why = "3.x converges nodes with Chef, has other parameters and brings no enroot and pyxis."
@@ -195,7 +188,7 @@ class OldProject(Rule):
             )
 
 
-class SystemNotSupported(Rule):
+class SystemNotSupported(DefinitionRule):
     id = "E0705"
     summary = "cyclecloud-slurm does not support the operating system of an image."
     why = "Its installer knows the package repositories of certain systems and stops on all others."
@@ -225,7 +218,7 @@ class SystemNotSupported(Rule):
                 )
 
 
-class LimitedSystem(Rule):
+class LimitedSystem(DefinitionRule):
     id = "W0706"
     summary = "cyclecloud-slurm supports the operating system only in part."
     why = (
@@ -254,7 +247,7 @@ class LimitedSystem(Rule):
                 )
 
 
-class UnknownImage(Rule):
+class UnknownImage(DefinitionRule):
     id = "E0708"
     summary = "An image is neither a CycleCloud image, a marketplace URN nor a resource id."
     why = "CycleCloud refuses a node array whose image it cannot resolve."
@@ -293,7 +286,7 @@ def _is_image(text: str) -> bool:
     )
 
 
-class DataDiskWithoutImage(Rule):
+class DataDiskWithoutImage(DefinitionRule):
     id = "E0710"
     summary = "A data disk is given for the marketplace image of the server."
     why = "The marketplace image brings its own data disk; a second one would lie there unused."
@@ -305,17 +298,3 @@ class DataDiskWithoutImage(Rule):
         if server.data_disk_gb is not None and server.image_id is None:
             text = "server.data_disk_gb is for an own image; the marketplace image brings its data disk"
             yield self.problem(("server", "data_disk_gb"), text, on_key=True)
-
-
-RULES: tuple[type[Rule], ...] = (
-    UnknownRelease,
-    UnknownBuild,
-    SlurmNotOffered,
-    ProjectNotOfServer,
-    OldProject,
-    SystemNotSupported,
-    LimitedSystem,
-    UnknownImage,
-    DataDiskWithoutImage,
-    ProjectOpen,
-)

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from .. import catalog
 from ..problems.problem import Problem
-from .base import Rule, Site
-from .look import is_hpc, limit, partition_label, partitions
+from .base import DefinitionRule, Site
+from .figures import limit
+from .places import partitions
+from .roles import is_hpc, partition_label
 
 _NODES = "https://learn.microsoft.com/azure/cyclecloud/concepts/node-cluster"
 
@@ -17,7 +19,7 @@ def _approved_limit() -> int:
     return value
 
 
-class NeedsApproval(Rule):
+class NeedsApproval(DefinitionRule):
     id = "E0411"
     summary = "An hpc partition has more nodes than a scale set with one placement group holds."
     why = "Its nodes share one placement group; Azure holds 100 VMs in it, up to 300 after a support request."
@@ -37,7 +39,7 @@ class NeedsApproval(Rule):
                 )
 
 
-class AboveApproval(Rule):
+class AboveApproval(DefinitionRule):
     id = "E0412"
     summary = "An hpc partition has more nodes than Azure ever puts into one placement group."
     why = "300 VMs are the most that a support request can reach."
@@ -55,7 +57,7 @@ class AboveApproval(Rule):
                 yield self.problem((*path, "max_nodes"), text, f"max_nodes: {most}, or several partitions")
 
 
-class ScaleSetTooSmall(Rule):
+class ScaleSetTooSmall(DefinitionRule):
     id = "E0413"
     summary = "The scale set of an hpc partition is smaller than its max_nodes."
     why = "azslurm takes the smaller of both without a word: the partition has fewer nodes than asked for."
@@ -72,7 +74,7 @@ class ScaleSetTooSmall(Rule):
                 yield self.problem((*path, "max_scale_set_size"), text, f"max_scale_set_size: {partition.max_nodes}")
 
 
-class ScaleSetTooLarge(Rule):
+class ScaleSetTooLarge(DefinitionRule):
     id = "E0414"
     summary = "The scale set of an hpc partition is larger than Azure allows."
     why = "Azure refuses the scale set, and no node starts."
@@ -90,7 +92,7 @@ class ScaleSetTooLarge(Rule):
                 yield self.problem((*path, "max_scale_set_size"), text)
 
 
-class ApprovalWithoutEffect(Rule):
+class ApprovalWithoutEffect(DefinitionRule):
     id = "W0415"
     summary = "The raised scale-set limit is declared for a partition that does not need it."
     why = "The limit concerns placement groups; other partitions have scale sets of up to 1000 VMs anyway."
@@ -102,12 +104,3 @@ class ApprovalWithoutEffect(Rule):
             if partition.large_scale_set_approved and not is_hpc(partition):
                 text = f"{partition_label(partition)} has large_scale_set_approved, which concerns hpc partitions only"
                 yield self.problem((*path, "large_scale_set_approved"), text, on_key=True)
-
-
-RULES: tuple[type[Rule], ...] = (
-    NeedsApproval,
-    AboveApproval,
-    ScaleSetTooSmall,
-    ScaleSetTooLarge,
-    ApprovalWithoutEffect,
-)

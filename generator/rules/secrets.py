@@ -8,7 +8,7 @@ from typing import Any
 
 from ..definition.wording import key_of
 from ..problems.problem import Problem
-from .base import Path, Rule, Site
+from .base import DefinitionRule, Path, Site
 
 _ENV = "https://learn.microsoft.com/azure/azure-resource-manager/bicep/scenarios-secrets"
 
@@ -64,7 +64,7 @@ def secret_kind(key: str, value: str) -> str | None:
     return kind
 
 
-class SecretInFile(Rule):
+class SecretInFile(DefinitionRule):
     id = "E1301"
     summary = "The definition holds a secret."
     why = (
@@ -87,10 +87,10 @@ class SecretInFile(Rule):
                 hint = "remove it; secrets are read from the environment when the deployment starts"
             else:
                 continue
-            yield Problem(self.id, self.level, path, text, hint=hint, hide_value=True)
+            yield self.problem(path, text, hint, hide_value=True)
 
 
-class SecretVariable(Rule):
+class SecretVariable(DefinitionRule):
     id = "E1302"
     summary = "The definition reads an environment variable that holds a secret of the deployment."
     why = "Its value would be written into the output folder."
@@ -104,7 +104,4 @@ class SecretVariable(Rule):
         for path, _, value in _strings(site.data):
             if any(secret in value for secret in secrets):
                 text = f"{key_of(path, site.data)} holds the value of a secret environment variable"
-                yield Problem(self.id, self.level, path, text, hint="remove it", hide_value=True)
-
-
-RULES: tuple[type[Rule], ...] = (SecretInFile, SecretVariable)
+                yield self.problem(path, text, "remove it", hide_value=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from ..problems.problem import Problem, can_be_silenced
-from .base import Path, Rule, Site
-from .look import quoted
+from .base import DefinitionRule, Findings, FindingsRule, Path, Site
+from .wording import quoted
 
 _SOURCE = "https://github.com/Azure/cyclecloud-slurm-workspace"
 
@@ -16,18 +16,13 @@ def _entries(site: Site) -> Iterator[tuple[Path, str, str]]:
         yield ("silence", index), entry.rule, entry.reason
 
 
-def _may_be_silenced(rule: str) -> bool:
-    """Rules about silencing always count, too."""
-    return can_be_silenced(rule) and rule[1:3] != "17"
-
-
 def _same_number(rule: str, known: frozenset[str]) -> str | None:
     """A hint at the rule whose number was written; other likeness of ids means nothing."""
     number = rule[1:9].upper().translate(str.maketrans("OIL", "011")) if rule[:1].isalpha() else rule[:8]
     return next((f"did you mean '{each}'?" for each in sorted(known) if each[1:] == number), None)
 
 
-class UnknownRule(Rule):
+class UnknownRule(DefinitionRule):
     id = "E1701"
     summary = "A silenced rule does not exist."
     why = "A misspelt id silences nothing."
@@ -43,7 +38,7 @@ class UnknownRule(Rule):
                 yield self.problem((*path, "rule"), f"there is no rule {quoted(rule)}", _same_number(rule, known))
 
 
-class NotSilenceable(Rule):
+class NotSilenceable(DefinitionRule):
     id = "E1702"
     summary = "A rule is silenced that always counts."
     why = "What is not YAML, or has unknown keys and wrong types, leaves nothing to build from."
@@ -54,35 +49,31 @@ class NotSilenceable(Rule):
         from . import rule_ids
 
         for path, rule, _ in _entries(site):
-            if rule in rule_ids() and not _may_be_silenced(rule):
+            if rule in rule_ids() and not can_be_silenced(rule):
                 yield self.problem((*path, "rule"), f"the rule {rule} cannot be silenced")
 
 
-class StaleSilence(Rule):
+class StaleSilence(FindingsRule):
     id = "W1703"
     summary = "A silenced rule finds nothing."
     why = "The reason has gone, and the entry would hide the next finding of that rule."
     fix = "Remove the entry."
     source = _SOURCE
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        """Nothing by itself: `stale_silences` needs the findings of all rules."""
-        yield from ()
-
-    def check_found(self, site: Site, problems: Iterable[Problem]) -> Iterator[Problem]:
-        """The entries that match none of the problems, which must be those from before silencing."""
+    def check(self, found: Findings) -> Iterator[Problem]:
+        """The entries that match none of the problems."""
         from . import rule_ids
         from .blobs import OF_THE_MACHINE
 
-        found = {problem.rule_id for problem in problems} | OF_THE_MACHINE
-        for path, rule, _ in _entries(site):
-            if rule not in found and rule in rule_ids() and _may_be_silenced(rule):
+        seen = {problem.rule_id for problem in found.problems} | OF_THE_MACHINE
+        for path, rule, _ in _entries(found.site):
+            if rule not in seen and rule in rule_ids() and can_be_silenced(rule):
                 yield self.problem(
                     (*path, "rule"), f"the rule {rule} is silenced, but finds nothing in this definition"
                 )
 
 
-class SilencedTwice(Rule):
+class SilencedTwice(DefinitionRule):
     id = "W1704"
     summary = "A rule is silenced twice."
     why = "One reason is enough, and two may contradict each other."
@@ -97,7 +88,7 @@ class SilencedTwice(Rule):
             seen.add(rule)
 
 
-class EmptyReason(Rule):
+class EmptyReason(DefinitionRule):
     id = "E1705"
     summary = "A rule is silenced without a reason."
     why = "Whoever reads the file next must be able to judge whether the reason still holds."
@@ -108,11 +99,3 @@ class EmptyReason(Rule):
         for path, rule, reason in _entries(site):
             if not reason.strip():
                 yield self.problem((*path, "reason"), f"the reason for silencing {quoted(rule)} is blank")
-
-
-def stale_silences(site: Site, problems: Iterable[Problem]) -> Iterator[Problem]:
-    """Warnings about silenced rules that found nothing; `problems` are the findings before silencing."""
-    return StaleSilence().check_found(site, problems)
-
-
-RULES: tuple[type[Rule], ...] = (UnknownRule, NotSilenceable, StaleSilence, SilencedTwice, EmptyReason)

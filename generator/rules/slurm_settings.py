@@ -7,15 +7,17 @@ from collections.abc import Iterator
 
 from .. import catalog
 from ..problems.problem import Problem
-from .base import Path, Rule, Site
-from .look import figures, given, meant, quoted
+from .base import DefinitionRule, Path, Site
+from .figures import figures
+from .places import given
+from .wording import meant, quoted
 
 _CONF = "https://slurm.schedmd.com/slurm.conf.html"
 _SETTINGS: Path = ("slurm", "settings")
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9]{0,63}")
 
 
-class OwnedKey(Rule):
+class OwnedKey(DefinitionRule):
     id = "E0901"
     summary = "A key of slurm.conf belongs to CycleCloud."
     why = "cyclecloud-slurm writes it and relies on its value; a second value stops autoscaling or slurmctld."
@@ -30,7 +32,7 @@ class OwnedKey(Rule):
                 yield self.problem((*_SETTINGS, key), f"CycleCloud owns {name} of slurm.conf: {reason}", on_key=True)
 
 
-class KeyWithSetting(Rule):
+class KeyWithSetting(DefinitionRule):
     id = "E0902"
     summary = "The definition has a setting of its own for this key of slurm.conf."
     why = "Two places for one value: the last line of slurm.conf would win, and nobody sees which it is."
@@ -52,7 +54,7 @@ class KeyWithSetting(Rule):
                 )
 
 
-class MisspeltKey(Rule):
+class MisspeltKey(DefinitionRule):
     id = "W0903"
     summary = "A key of slurm.conf looks misspelt."
     why = "slurmctld does not start with a key that it does not know."
@@ -72,7 +74,7 @@ class MisspeltKey(Rule):
                     )
 
 
-class BadLine(Rule):
+class BadLine(DefinitionRule):
     id = "E0905"
     summary = "A setting does not make one line of slurm.conf."
     why = "A line break begins another line, # begins a comment, and a key is one word."
@@ -101,7 +103,7 @@ def line_fault(value: str) -> str | None:
     return None if all(sign.isprintable() or sign == "\t" for sign in value) else "has a control character"
 
 
-class BlockTopology(Rule):
+class BlockTopology(DefinitionRule):
     id = "E0906"
     summary = "Block topology is switched on before there is a topology."
     why = (
@@ -120,7 +122,7 @@ class BlockTopology(Rule):
                 )
 
 
-class LaunchParameters(Rule):
+class LaunchParameters(DefinitionRule):
     id = "E0908"
     summary = "launch_parameters is not a list joined by commas."
     why = "It becomes one value of slurm.conf, which a blank or line break ends."
@@ -140,7 +142,7 @@ class LaunchParameters(Rule):
             )
 
 
-class IdleTimeoutWithoutEffect(Rule):
+class IdleTimeoutWithoutEffect(DefinitionRule):
     id = "W0909"
     summary = "An idle time is given, but nodes do not stop."
     why = "Without autoscaling nodes run until somebody stops them."
@@ -152,14 +154,3 @@ class IdleTimeoutWithoutEffect(Rule):
         if not slurm.autoscale and slurm.idle_timeout_s is not None and given(site, ("slurm", "idle_timeout_s")):
             text = f"idle_timeout_s is {slurm.idle_timeout_s} s, but autoscale is off and nodes do not stop"
             yield self.problem(("slurm", "idle_timeout_s"), text, on_key=True)
-
-
-RULES: tuple[type[Rule], ...] = (
-    OwnedKey,
-    KeyWithSetting,
-    MisspeltKey,
-    BadLine,
-    BlockTopology,
-    LaunchParameters,
-    IdleTimeoutWithoutEffect,
-)

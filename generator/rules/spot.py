@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..problems.problem import Problem
-from .base import Rule, Site
-from .look import is_hpc, partition_label, partitions
+from .base import DefinitionRule, Site
+from .places import partitions
+from .roles import is_hpc, partition_label
 
 _SPOT = "https://learn.microsoft.com/azure/virtual-machines/spot-vms"
 
 
-class PriceWithoutSpot(Rule):
+class PriceWithoutSpot(DefinitionRule):
     id = "E1201"
     summary = "A spot price is given for a partition that does not use spot VMs."
     why = "It would have no effect, and the nodes would cost the on-demand price."
@@ -26,7 +27,7 @@ class PriceWithoutSpot(Rule):
                 yield self.problem((*path, "spot_max_price_usd_per_hour"), text, "spot: true", on_key=True)
 
 
-class SpotForTightJobs(Rule):
+class SpotForTightJobs(DefinitionRule):
     id = "W1202"
     summary = "A partition for tightly coupled jobs uses spot VMs."
     why = (
@@ -44,6 +45,3 @@ class SpotForTightJobs(Rule):
                     "on all nodes"
                 )
                 yield self.problem((*path, "spot"), text)
-
-
-RULES: tuple[type[Rule], ...] = (PriceWithoutSpot, SpotForTightJobs)

@@ -10,9 +10,13 @@ from typing import Any
 from .. import catalog
 from ..definition.model.storage import BuiltinNfs, Existing, LustreMount, NetApp
 from ..problems.problem import Problem, Related
-from .base import Path, Rule, Site
-from .look import RoleNode, figures, image_facts, image_users, partition_label, partitions, quoted
+from .base import DefinitionRule, Path, Site
+from .figures import figures
+from .images import image_facts
 from .network import host_fault
+from .places import partitions
+from .roles import RoleNode, image_users, partition_label
+from .wording import quoted
 
 _LUSTRE = "https://learn.microsoft.com/azure/azure-managed-lustre/amlfs-prerequisites"
 
@@ -26,7 +30,7 @@ def file_systems(site: Site) -> Iterator[tuple[Path, str, Any]]:
         yield ("storage", "mounts", index), mount.path, mount
 
 
-class LustreSize(Rule):
+class LustreSize(DefinitionRule):
     id = "E0601"
     summary = "Managed Lustre does not come in this size."
     why = "The capacity of a tier is a multiple of its step, between a minimum and a maximum."
@@ -52,7 +56,7 @@ class LustreSize(Rule):
             )
 
 
-class NetAppSize(Rule):
+class NetAppSize(DefinitionRule):
     id = "E0602"
     summary = "A NetApp Files volume does not come in this size."
     why = "A regular volume has at most 100 TiB."
@@ -69,7 +73,7 @@ class NetAppSize(Rule):
                 )
 
 
-class BuiltinSize(Rule):
+class BuiltinSize(DefinitionRule):
     id = "E0603"
     summary = "A built-in NFS disk has a size that the cluster template refuses."
     why = "The template accepts 10 to 10240 GB, and the size cannot be changed after the first start."
@@ -87,7 +91,7 @@ class BuiltinSize(Rule):
                 yield self.problem((*path, "size_gb"), text)
 
 
-class SecondLustre(Rule):
+class SecondLustre(DefinitionRule):
     id = "E0608"
     summary = "More than one new Managed Lustre file system is asked for."
     why = "Each needs a subnet of its own; a deployment has one."
@@ -103,7 +107,7 @@ class SecondLustre(Rule):
             yield replace(problem, related=(Related("the first one", (*found[0][0], "type")),))
 
 
-class BusyBuiltinNfs(Rule):
+class BusyBuiltinNfs(DefinitionRule):
     id = "I0609"
     summary = "Many nodes share home directories on one disk of the scheduler."
     why = "The scheduler's network card and disk serve all of them, beside slurmctld itself."
@@ -120,7 +124,7 @@ class BusyBuiltinNfs(Rule):
             yield self.problem(("storage", "home"), text, "home: {type: anf, size_tib: 4}", on_key=True)
 
 
-class LustreClient(Rule):
+class LustreClient(DefinitionRule):
     id = "E0611"
     summary = "There is no Lustre client for the image of a role."
     why = (
@@ -152,7 +156,7 @@ def _is_lustre(each: object) -> bool:
     return isinstance(each, LustreMount) or (isinstance(each, Existing) and each.protocol == "lustre")
 
 
-class OtherZone(Rule):
+class OtherZone(DefinitionRule):
     id = "I0612"
     summary = "A partition and a file system lie in different zones."
     why = "Every access crosses zones, which costs latency and, for some services, transfer."
@@ -175,7 +179,7 @@ class OtherZone(Rule):
                 yield self.problem((*path, "zone"), text)
 
 
-class ServerAddress(Rule):
+class ServerAddress(DefinitionRule):
     id = "E0613"
     summary = "The address of a file server is not a host name or IPv4 address."
     why = "It goes into the mount command as it is; the exported path is a key of its own."
@@ -195,7 +199,7 @@ _OPTIONS = re.compile(r"[\w.:/@%+=-]+(?:,[\w.:/@%+=-]+)*", re.ASCII)
 _EXPORT = re.compile(r"/|(?:/[\w.@%+=~-]+)+/?", re.ASCII)
 
 
-class MountOptions(Rule):
+class MountOptions(DefinitionRule):
     id = "E0614"
     summary = "Mount options are not a list of options joined by commas."
     why = "They go into one field of /etc/fstab, which a blank or line break ends."
@@ -212,7 +216,7 @@ class MountOptions(Rule):
                 yield self.problem((*path, "mount_options"), text, "for example rw,hard,vers=3,tcp,_netdev")
 
 
-class ExportPath(Rule):
+class ExportPath(DefinitionRule):
     id = "E0615"
     summary = "An exported path is not an absolute path."
     why = "NFS and Lustre clients mount absolute paths without blanks."
@@ -231,7 +235,7 @@ class ExportPath(Rule):
                 yield self.problem((*path, "export_path"), text)
 
 
-class LargeLustre(Rule):
+class LargeLustre(DefinitionRule):
     id = "W0616"
     summary = "Managed Lustre of this size needs a feature of the subscription."
     why = "More than 128 TiB are refused until the subscription has the feature Large Cluster."
@@ -247,18 +251,3 @@ class LargeLustre(Rule):
                     f"{most} TiB do not"
                 )
                 yield self.problem((*path, "size_tib"), text)
-
-
-RULES: tuple[type[Rule], ...] = (
-    LustreSize,
-    NetAppSize,
-    BuiltinSize,
-    SecondLustre,
-    BusyBuiltinNfs,
-    LustreClient,
-    OtherZone,
-    ServerAddress,
-    MountOptions,
-    ExportPath,
-    LargeLustre,
-)

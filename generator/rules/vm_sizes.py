@@ -7,26 +7,17 @@ from collections.abc import Iterator
 from .. import catalog
 from ..definition.model.storage import BuiltinNfs, LustreMount, NetApp
 from ..problems.problem import Problem
-from .base import Path, Rule, Site
-from .look import (
-    Machine,
-    RoleNode,
-    count_of,
-    figures,
-    image_facts,
-    image_variant,
-    machines,
-    partition_label,
-    partitions,
-    quoted,
-    roles,
-    size_meant,
-)
+from .base import DefinitionRule, Path, Site
+from .figures import figures
+from .images import image_facts, image_variant
+from .places import partitions
+from .roles import Machine, RoleNode, machines, partition_label, roles
+from .wording import count_of, quoted, size_meant
 
 _SIZES = "https://learn.microsoft.com/azure/virtual-machines/sizes/overview"
 
 
-class UnknownSize(Rule):
+class UnknownSize(DefinitionRule):
     id = "E0401"
     summary = "A VM size is not known."
     why = (
@@ -43,7 +34,7 @@ class UnknownSize(Rule):
                 yield self.problem(machine.size_path, text, size_meant(machine.vm_size) or "cycleforge list sizes")
 
 
-class InfiniBandUnused(Rule):
+class InfiniBandUnused(DefinitionRule):
     id = "W0402"
     summary = "A partition of an InfiniBand size is not marked hpc."
     why = "Without hpc its nodes come from several placement groups, and InfiniBand does not connect them."
@@ -60,7 +51,7 @@ class InfiniBandUnused(Rule):
                 yield self.problem((*path, "hpc"), text)
 
 
-class HpcWithoutInfiniBand(Rule):
+class HpcWithoutInfiniBand(DefinitionRule):
     id = "W0403"
     summary = "A partition is marked hpc, but its VM size has no InfiniBand."
     why = (
@@ -80,7 +71,7 @@ class HpcWithoutInfiniBand(Rule):
                 )
 
 
-class ArchitectureMismatch(Rule):
+class ArchitectureMismatch(DefinitionRule):
     id = "E0404"
     summary = "The image does not run on the processor of the VM size."
     why = "Images exist for x86-64, for arm64 or for both; cyclecloud-slurm supports arm64 only with Ubuntu 24.04."
@@ -113,7 +104,7 @@ def _words(arch: str) -> str:
     return {"aarch64": "arm64", "x86_64": "x86-64"}.get(arch, arch)
 
 
-class ImageVariant(Rule):
+class ImageVariant(DefinitionRule):
     id = "E0405"
     summary = "The image has no driver for the GPUs of the VM size."
     why = "V100 sizes need the V100 variant of the HPC images (older driver branch), MI300X needs the ROCm variant."
@@ -130,7 +121,7 @@ class ImageVariant(Rule):
                 yield self.problem(node.image_path, text, f"image: {urns[0]}")
 
 
-class CostlyServiceNode(Rule):
+class CostlyServiceNode(DefinitionRule):
     id = "W0406"
     summary = "A GPU or InfiniBand size is chosen for a machine that runs all the time."
     why = "Server, scheduler, login nodes and jumpbox run day and night and use neither."
@@ -150,7 +141,7 @@ class CostlyServiceNode(Rule):
                 )
 
 
-class ServerTooSmall(Rule):
+class ServerTooSmall(DefinitionRule):
     id = "E0407"
     summary = "The server's VM size is too small for CycleCloud."
     why = "CycleCloud asks for at least 4 vCPUs and 8 GiB of memory."
@@ -169,7 +160,7 @@ class ServerTooSmall(Rule):
             yield self.problem(("server", "vm_size"), text)
 
 
-class HeapTooLarge(Rule):
+class HeapTooLarge(DefinitionRule):
     id = "E0416"
     summary = "The heap of the server's Java process does not fit into the memory of its VM."
     why = "The process is killed as soon as it uses its heap, or it does not start."
@@ -186,7 +177,7 @@ class HeapTooLarge(Rule):
             yield self.problem(("server", "java_heap_mb"), text, f"java_heap_mb: {int(memory_gib * 512)}")
 
 
-class Retiring(Rule):
+class Retiring(DefinitionRule):
     id = "W0408"
     summary = "Azure has announced the end of the VM size."
     why = "After the date its VMs are stopped and none can be started; quota for new subscriptions often ends earlier."
@@ -200,7 +191,7 @@ class Retiring(Rule):
                 yield self.problem(machine.size_path, f"Azure retires {machine.vm_size} of {machine.label} on {date}")
 
 
-class NoZones(Rule):
+class NoZones(DefinitionRule):
     id = "E0409"
     summary = "A zone is named in a region without zones."
     why = "Azure refuses zonal resources there."
@@ -236,7 +227,7 @@ def zones(site: Site) -> Iterator[tuple[Path, str]]:
             yield (*path, "zone"), partition.zone
 
 
-class NoPremiumDisk(Rule):
+class NoPremiumDisk(DefinitionRule):
     id = "E0410"
     summary = "The scheduler's VM size cannot attach the SSD of the built-in file systems."
     why = (
@@ -257,18 +248,3 @@ class NoPremiumDisk(Rule):
             machine = Machine("the scheduler", ("slurm", "scheduler"), size)
             text = f"the scheduler's {size} has no premium storage, which the built-in {' and '.join(builtin)} needs"
             yield self.problem(machine.size_path, text)
-
-
-RULES: tuple[type[Rule], ...] = (
-    UnknownSize,
-    InfiniBandUnused,
-    HpcWithoutInfiniBand,
-    ArchitectureMismatch,
-    ImageVariant,
-    CostlyServiceNode,
-    ServerTooSmall,
-    HeapTooLarge,
-    Retiring,
-    NoZones,
-    NoPremiumDisk,
-)

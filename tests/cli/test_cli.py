@@ -491,7 +491,7 @@ def test_explain(run: Run) -> None:
     """One, several, all; whatever the case."""
     code, out, _ = run("explain", "e0001", "E0101")
     assert code == 0
-    assert out.startswith("E0001 (error, YAML and environment)\n  The file is not valid YAML.\n  why:  ")
+    assert out.startswith("E0001 (error, the file)\n  The file is not valid YAML.\n  why:  ")
     assert "\nE0101 (error, " in out
     code, out, err = run("explain", "E0011x")
     assert (code, out) == (2, "")

@@ -4,7 +4,8 @@
     #     ^^^^^^^ E0201 the deployment name 'hpc_lab' has …; for example 'hpc-lab'
 
 Carets cover the columns of the finding; `<` in front of them means one column further left, for what begins in the
-first column. Comment lines `# with: {…}` give what is not in the file: local projects and secret values.
+first column. Comment lines `# with: {…}` give what is not in the file: local projects and secret values. What only
+a plan shows is looked for where the definition has no error and no local project.
 
 `python -m tests.rules.annotations [FILE…]` writes the comments anew; the diff is then to be read.
 """
@@ -20,12 +21,15 @@ from typing import Any
 
 import yaml
 
+from generator import pipeline
 from generator.definition.read import read_model
 from generator.definition.text.source import Source, load
 from generator.plan.network import layout_of
-from generator.problems.problem import Problem, locate, sort_problems
-from generator.rules import run, stale_silences
-from generator.rules.base import LocalProject, Site
+from generator.problems.problem import Problem, fails, locate, sort_problems
+from generator.projects.local import LocalProject
+from generator.rules import check_definition, check_findings, check_plan
+from generator.rules.base import Site
+from generator.rules.blobs import OF_THE_MACHINE
 
 CASES = Path(__file__).parent / "cases"
 _ANNOTATION = re.compile(r"#( *)(<?\^+) ([EWI]\d{4}) (.*)")
@@ -75,8 +79,11 @@ def problems_of(text: str, filename: str = "case.yaml") -> tuple[Source, tuple[P
     assert not reading.problems, reading.problems
     site = site_of(source, given)
     assert site is not None
-    found = tuple(run(site))
-    return source, sort_problems((*found, *stale_silences(site, found)), source)
+    found = list(check_definition(site))
+    if not fails(found) and not site.local_projects:
+        plan = pipeline.plan_of(site.definition, source, CASES)
+        found += [problem for problem in check_plan(plan) if problem.rule_id not in OF_THE_MACHINE]
+    return source, sort_problems((*found, *check_findings(site, found)), source)
 
 
 def findings_of(text: str) -> list[Finding]:

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from generator.definition.model.definition import Definition
 from generator.files.file import File, Files
 from generator.rules import check_files
+from generator.rules.base import Rendered, Site
 from generator.rules.budgets import payload_budget_bytes
 
 DEFINITION = Definition.model_validate(
@@ -23,6 +24,10 @@ DEFINITION = Definition.model_validate(
 )
 
 
+SITE = Site(DEFINITION, {}, None, {})
+SHIPPED_ONLY = Site(DEFINITION.model_copy(update={"projects": []}), {}, None, {})
+
+
 def payload(size_bytes: int) -> Files:
     files = {PurePosixPath("bootstrap/payload/payload-00.bin"): File(b"x" * size_bytes)}
     files[PurePosixPath("projects/small/project.ini")] = File(b"x")
@@ -33,11 +38,11 @@ def payload(size_bytes: int) -> Files:
 
 def test_a_payload_of_exactly_the_budget_fits() -> None:
     assert payload_budget_bytes() >= 1024 * 1024
-    assert list(check_files(payload(payload_budget_bytes()), DEFINITION)) == []
+    assert list(check_files(Rendered(SITE, payload(payload_budget_bytes())))) == []
 
 
 def test_a_larger_one_is_reported_at_the_largest_local_project() -> None:
-    (problem,) = check_files(payload(payload_budget_bytes() + 1), DEFINITION)
+    (problem,) = check_files(Rendered(SITE, payload(payload_budget_bytes() + 1)))
 
     assert (problem.rule_id, problem.level, problem.path) == ("E1801", "error", ("projects", 2, "path"))
     assert problem.message == (
@@ -46,7 +51,7 @@ def test_a_larger_one_is_reported_at_the_largest_local_project() -> None:
 
 
 def test_without_local_projects_it_is_reported_at_the_name() -> None:
-    (problem,) = check_files(payload(payload_budget_bytes() + 1))
+    (problem,) = check_files(Rendered(SHIPPED_ONLY, payload(payload_budget_bytes() + 1)))
 
     assert problem.path == ("name",)
     assert problem.message.endswith("carries 1280 KiB; the largest fetched blob is 'more.tar' with 5 KiB")
@@ -55,6 +60,6 @@ def test_without_local_projects_it_is_reported_at_the_name() -> None:
 def test_user_data_has_a_limit_of_its_own() -> None:
     files = {PurePosixPath("bootstrap/cloud-init.yaml"): File(b"x" * (64 * 1024 + 1))}
 
-    (problem,) = check_files(files)
+    (problem,) = check_files(Rendered(SITE, files))
 
     assert problem.message == "the user data of the server has 65 KiB, Azure accepts 64 KiB"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -9,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
+import generator
 from generator.files import assets
-from generator.problems.problem import RuleInfo
-from generator.rules import SUBJECTS, all_rules, plan_rules, rule_ids, rules
-from generator.rules.base import Rule
+from generator.problems.rule import STAGES, SUBJECTS, Rule, registered
+from generator.rules import all_rules, rule_ids, rules
+from generator.rules.base import DefinitionRule, FilesRule, FindingsRule, PlanRule
 from generator.rules.page import render
 
-OWN = (*rules(), *plan_rules())
+OWN = (*rules(DefinitionRule), *rules(PlanRule), *rules(FilesRule), *rules(FindingsRule))
+PACKAGE = Path(generator.__file__).parent
 
 
 def test_ids_are_unique_also_without_their_letter() -> None:
@@ -52,7 +55,6 @@ def test_the_page_names_every_rule_once() -> None:
     headings = re.findall(r"^### (\S+)$", render(), re.MULTILINE)
 
     assert headings == [info.id for info in all_rules()]
-    assert all(isinstance(info, RuleInfo) for info in all_rules())
 
 
 def test_importing_the_package_stays_light() -> None:
@@ -61,3 +63,41 @@ def test_importing_the_package_stays_light() -> None:
     )
 
     assert subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[2], check=False).returncode == 0
+
+
+def test_rules_are_found_by_the_folder_that_they_stand_in() -> None:
+    """No list names them: every class with an id is registered, and runs at the stage of its base class."""
+    written = {
+        statement.value.value
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+        for statement in node.body
+        if isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.Constant)
+        and [target.id for target in statement.targets if isinstance(target, ast.Name)] == ["id"]
+    }
+
+    assert len(written) > 140
+    assert written == rule_ids()
+    assert {rule.stage for rule in all_rules()} <= set(STAGES)
+    assert [rule.id for rule in registered(["files"])] == ["E1801"]
+
+
+def test_an_id_belongs_to_one_rule() -> None:
+    with pytest.raises(TypeError, match=r"Impostor and PartitionTwice both have the id E0205"):
+        type("Impostor", (DefinitionRule,), {"id": "E0205"})
+
+    assert next(rule for rule in all_rules() if rule.id == "E0205").__name__ == "PartitionTwice"
+
+
+def test_every_problem_is_made_by_its_rule() -> None:
+    """`Rule.problem` is the one place that makes a problem, so id and level cannot disagree."""
+    makers = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Problem"
+    }
+
+    assert makers == {"problems/rule.py"}

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from generator.definition.read import read_model
 from generator.plan.network import layout_of
-from generator.rules import run, stale_silences
-from generator.rules.base import LocalProject, Site
-from generator.rules.look import quoted
+from generator.projects.local import LocalProject
+from generator.rules import check_definition, check_findings
+from generator.rules.base import Site
 from generator.rules.secrets import secret_kind
+from generator.rules.wording import quoted
 from tests.rules.test_good import EVERYTHING, EXISTING, PUBLIC
 
 BASES: tuple[dict[str, Any], ...] = tuple(yaml.safe_load(text) for text in (EVERYTHING, PUBLIC, EXISTING))
@@ -59,8 +60,8 @@ def check(data: dict[str, Any]) -> int:
         if project.path is not None
     }
     site = Site(definition, data, layout_of(definition), local, ("secret-value",))
-    found = list(run(site))
-    return len(found) + len(list(stale_silences(site, found)))
+    found = list(check_definition(site))
+    return len(found) + len(list(check_findings(site, found)))
 
 
 @settings(max_examples=150, deadline=5000, suppress_health_check=[HealthCheck.too_slow])
@@ -153,7 +154,7 @@ def test_no_secret_is_ever_echoed() -> None:
     definition = read_model(base).definition
     assert definition is not None
 
-    problems = list(run(Site(definition, base, layout_of(definition), {})))
+    problems = list(check_definition(Site(definition, base, layout_of(definition), {})))
 
     assert [problem.rule_id for problem in problems] == ["E1301", "E1301"]
     assert all(problem.hide_value for problem in problems)

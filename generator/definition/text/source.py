@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...problems.problem import KeyPath, Place, Problem
-from .rules import CHARACTER, EMPTY, ENCODING, NOT_A_MAPPING, SOURCE_RULES, TOO_LARGE
+from .rules import EmptyFile, ForbiddenCharacter, NotAMapping, NotUtf8, TooLarge
 from .tree import LINE_BREAK, place_at, read_tree
 from .values import KINDS, MissingVariable, Reader, TooMuchError, VariableUse
 
-__all__ = ["MAX_BYTES", "SOURCE_RULES", "MissingVariable", "Source", "VariableUse", "load"]
+__all__ = ["MAX_BYTES", "MissingVariable", "Source", "VariableUse", "load"]
 
 MAX_BYTES = 1024 * 1024
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|\ufeff")
@@ -73,7 +73,7 @@ def load(text: str | bytes, filename: str, env: Mapping[str, str] | None) -> Sou
     """Read a definition. `env` fills in variables; None leaves `$` alone, for files that we wrote ourselves."""
     if len(text) > MAX_BYTES:
         message = f"the file is larger than {MAX_BYTES:,} bytes"
-        return _refused(filename, (), Problem(TOO_LARGE, "error", (), message, place=Place(1, 1, 1)))
+        return _refused(filename, (), TooLarge.problem((), message, place=Place(1, 1, 1)))
     if isinstance(text, bytes):
         try:
             decoded = text.decode("utf-8")
@@ -95,7 +95,7 @@ def _load(text: str, filename: str, env: Mapping[str, str] | None) -> Source:
     if tree.is_empty:
         hint = "`cycleforge init` writes a commented definition"
         return _refused(
-            filename, lines, Problem(EMPTY, "error", (), "the file holds no definition", hint, place=Place(1, 1, 1))
+            filename, lines, EmptyFile.problem((), "the file holds no definition", hint, place=Place(1, 1, 1))
         )
     reader = Reader(text, env)
     if tree.root is None:
@@ -112,7 +112,7 @@ def _load(text: str, filename: str, env: Mapping[str, str] | None) -> Source:
             filename,
             lines,
             *problems,
-            Problem(NOT_A_MAPPING, "error", (), message, "begin with `name: …`", place=place),
+            NotAMapping.problem((), message, "begin with `name: …`", place=place),
         )
     used = {use.name: value for use in reader.variables if (value := (env or {}).get(use.name))}
     return Source(
@@ -131,7 +131,7 @@ def _not_utf8(text: bytes, error: UnicodeDecodeError, filename: str) -> Source:
     is_wide = text.startswith((b"\xff\xfe", b"\xfe\xff"))
     message = "the file is UTF-16, not UTF-8" if is_wide else f"byte 0x{text[error.start]:02x} is not UTF-8 text"
     shown = tuple(LINE_BREAK.split(text.decode("utf-8", "replace")))
-    return _refused(filename, shown, Problem(ENCODING, "error", (), message, "save the file as UTF-8", place=place))
+    return _refused(filename, shown, NotUtf8.problem((), message, "save the file as UTF-8", place=place))
 
 
 def _forbidden(text: str) -> Iterator[Problem]:
@@ -140,4 +140,4 @@ def _forbidden(text: str) -> Iterator[Problem]:
         if count == 5:
             break
         message = f"the character U+{ord(match[0]):04X} is not allowed in YAML"
-        yield Problem(CHARACTER, "error", (), message, "delete it", place=place_at(text, match.start(), 1))
+        yield ForbiddenCharacter.problem((), message, "delete it", place=place_at(text, match.start(), 1))

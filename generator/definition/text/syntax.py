@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ...problems.problem import Place, Problem, Related
-from .rules import SYNTAX
+from .rules import Syntax
 
 
 class Mark(Protocol):
@@ -26,7 +26,7 @@ def syntax_problem(error: Exception, lines: tuple[str, ...]) -> Problem:
     mark: Mark | None = getattr(error, "problem_mark", None)
     context: Mark | None = getattr(error, "context_mark", None)
     if mark is None:
-        return Problem(SYNTAX, "error", (), f"this is not valid YAML ({found})", place=Place(1, 1, 1))
+        return Syntax.problem((), f"this is not valid YAML ({found})", place=Place(1, 1, 1))
     return _Sentence(found, mark, context or mark, lines).problem()
 
 
@@ -195,7 +195,7 @@ class _Sentence:
         related: tuple[Related, ...] = ()
         if opened and self.context.line != mark.line:
             related = (Related(opened, place=self._place(self.context)),)
-        return Problem(SYNTAX, "error", (), message, hint, place=self._place(mark, end, whole=whole), related=related)
+        return Syntax.problem((), message, hint, place=self._place(mark, end, whole=whole), related=related)
 
     def _place(self, mark: Mark, end: int | None = None, *, whole: bool = False) -> Place:
         if mark.line >= len(self.lines) and self.lines:

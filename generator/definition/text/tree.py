@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from ...problems.problem import Place, Problem
-from .rules import ALIAS, SECOND_DOCUMENT, TOO_LARGE
+from .rules import BadAlias, SecondDocument, TextRule, TooLarge
 from .syntax import Mark, syntax_problem
 
 LINE_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
@@ -122,7 +122,7 @@ class _Builder:
                 if self._documents > 1:
                     place = self._place(start, end)
                     self._problem(
-                        SECOND_DOCUMENT,
+                        SecondDocument,
                         place,
                         "a second YAML document begins here",
                         "one file describes one deployment",
@@ -144,7 +144,7 @@ class _Builder:
 
     def _open(self, node: Mapping | Sequence, event: Any) -> bool:
         if len(self._stack) >= MAX_DEPTH:
-            self._problem(TOO_LARGE, node.place, f"the file is nested deeper than {MAX_DEPTH} levels", None)
+            self._problem(TooLarge, node.place, f"the file is nested deeper than {MAX_DEPTH} levels", None)
             return False
         goes_on = self._add(node, event)
         self._stack.append(node)
@@ -164,7 +164,7 @@ class _Builder:
     def _add(self, node: Node, event: Any) -> bool:
         self._count += 1
         if self._count > MAX_NODES:
-            self._problem(TOO_LARGE, node.place, f"the file has more than {MAX_NODES:,} values", None)
+            self._problem(TooLarge, node.place, f"the file has more than {MAX_NODES:,} values", None)
             return False
         if event is not None and event.anchor:
             self._anchors[event.anchor] = node
@@ -186,18 +186,18 @@ class _Builder:
         target = self._anchors.get(event.anchor)
         if isinstance(target, Mapping | Sequence) and target.is_open:
             self._problem(
-                ALIAS, place, f"the alias '*{event.anchor}' lies inside its own anchor '&{event.anchor}'", None
+                BadAlias, place, f"the alias '*{event.anchor}' lies inside its own anchor '&{event.anchor}'", None
             )
             target = None
         elif target is None:
             hint = "put the value into quotes if '*' belongs to it"
-            self._problem(ALIAS, place, f"there is no anchor '&{event.anchor}' above this alias", hint)
+            self._problem(BadAlias, place, f"there is no anchor '&{event.anchor}' above this alias", hint)
         if target is None:
             return Scalar(place, event.start_mark.index, event.start_mark.index, "", None, plain=True)
         return Alias(place, target.target if isinstance(target, Alias) else target)
 
-    def _problem(self, rule_id: str, place: Place, message: str, hint: str | None) -> None:
-        self.problems.append(Problem(rule_id, "error", (), message, hint, place=place))
+    def _problem(self, rule: type[TextRule], place: Place, message: str, hint: str | None) -> None:
+        self.problems.append(rule.problem((), message, hint, place=place))
 
     def _place(self, start: Mark, end: Mark) -> Place:
         """From the start to the end mark, or to the end of the first line."""

@@ -12,15 +12,16 @@ from ...words.suggestions import suggestion
 from . import tree as yaml_tree
 from .interpolation import Filled, fill, has_variable
 from .rules import (
-    CHARACTER,
-    DUPLICATE_KEY,
-    KEY_NOT_TEXT,
-    MALFORMED_VARIABLE,
-    MERGE,
-    MISSING_VARIABLE,
-    TAG,
-    TOO_LARGE,
-    VARIABLE_VALUE,
+    BadMerge,
+    DuplicateKey,
+    ForbiddenCharacter,
+    KeyNotText,
+    MalformedVariable,
+    MissingVariableInText,
+    TextRule,
+    TooLarge,
+    UnknownTag,
+    UnusableVariable,
 )
 
 _INVISIBLE = re.compile("[\xa0\xad\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000]")
@@ -143,7 +144,7 @@ class Reader:
             elif is_first:
                 first = Related(f"the first '{key}' is here", place=own[key][0].place)
                 message = f"the key '{key}' is here a second time"
-                self._report(DUPLICATE_KEY, (*path, key), message, place=key_node.place, related=(first,))
+                self._report(DuplicateKey, (*path, key), message, place=key_node.place, related=(first,))
         for mapping in merged:
             for key, pair in self._pairs(mapping, path).items():
                 own.setdefault(key, pair)
@@ -157,7 +158,7 @@ class Reader:
         targets = [part.target if isinstance(part, yaml_tree.Alias) else part for part in parts]
         mappings = [part for part in targets if isinstance(part, yaml_tree.Mapping)]
         if report and len(mappings) < len(targets):
-            self._report(MERGE, path, "'<<' adds the keys of a mapping, and this is none", place=place,
+            self._report(BadMerge, path, "'<<' adds the keys of a mapping, and this is none", place=place,
                          hint="give it an alias of a mapping: `<<: *name`")  # fmt: skip
         return mappings
 
@@ -172,25 +173,29 @@ class Reader:
                 if isinstance(node, yaml_tree.Mapping):
                     # `key: {{ name }}` and `{{ name }}: value` are how other tools write variables.
                     hint = "put the value into quotes if the braces belong to it; a variable is written ${NAME}"
-                self._report(KEY_NOT_TEXT, path, message, place=place, hint=hint)
+                self._report(KeyNotText, path, message, place=place, hint=hint)
             return None
         value = resolve(node.value) if node.plain else node.value
         if not isinstance(value, str):
             if report:
                 shown = node.value or "(nothing)"
                 message = f"the key {shown} is not text" + (f" but {KINDS[type(value)]}" if value is not None else "")
-                self._report(KEY_NOT_TEXT, path, message, place=place, hint=f'write "{node.value}"')
+                self._report(KeyNotText, path, message, place=place, hint=f'write "{node.value}"')
             return None
         if not report:
             return value
         if "${" in value and self._env is not None:
             self._report(
-                KEY_NOT_TEXT, (*path, value), "a variable cannot stand in a key", place=place, hint="write the key out"
+                KeyNotText, (*path, value), "a variable cannot stand in a key", place=place, hint="write the key out"
             )
         if hidden := _INVISIBLE.search(value):
             message = f"the key holds the invisible character U+{ord(hidden[0]):04X}"
             self._report(
-                CHARACTER, (*path, value), message, place=place, hint="type the key and the space before it again"
+                ForbiddenCharacter,
+                (*path, value),
+                message,
+                place=place,
+                hint="type the key and the space before it again",
             )
         return value
 
@@ -227,7 +232,7 @@ class Reader:
         if type(value) is kind:
             return value
         short = (node.tag or "").rpartition(":")[2]
-        self._report(TAG, path, f"the value is not what its tag !!{short} says", hint="remove the tag")
+        self._report(UnknownTag, path, f"the value is not what its tag !!{short} says", hint="remove the tag")
         return text
 
     def _filled(self, filled: Filled, node: yaml_tree.Scalar, path: KeyPath) -> str | MissingVariable:
@@ -236,7 +241,7 @@ class Reader:
             place = self._inside(node, "${", node.value.count("${", 0, index), 2)
             hint = "write ${NAME} or ${NAME:-default}; for a literal ${ write $${"
             self._report(
-                MALFORMED_VARIABLE, path, "'${' is not followed by a variable name and '}'", place=place, hint=hint
+                MalformedVariable, path, "'${' is not followed by a variable name and '}'", place=place, hint=hint
             )
         if filled.is_missing_alone:
             return MissingVariable(filled.missing[0].name)
@@ -246,10 +251,10 @@ class Reader:
             if use in filled.missing:
                 hint = f"export {use.name}=…, or write ${{{use.name}:-default}}"
                 message = f"the environment variable {use.name} is not set"
-                self._report(MISSING_VARIABLE, path, message, place=place, hint=hint)
+                self._report(MissingVariableInText, path, message, place=place, hint=hint)
             else:
                 message = f"the environment variable {use.name} holds control characters or bytes that are not text"
-                self._report(VARIABLE_VALUE, path, message, place=place, hint="set it again")
+                self._report(UnusableVariable, path, message, place=place, hint="set it again")
         broken = filled.missing or filled.unusable or filled.malformed
         return node.value if broken else filled.text
 
@@ -272,16 +277,16 @@ class Reader:
             message = f"the file is nested deeper than {yaml_tree.MAX_DEPTH} levels by its aliases"
         else:
             return
-        raise TooMuchError(Problem(TOO_LARGE, "error", path, message, place=node.place))
+        raise TooMuchError(TooLarge.problem(path, message, place=node.place))
 
     def _tag_problem(self, tag: str | None, path: KeyPath, place: Place) -> None:
         shown = (tag or "").replace("tag:yaml.org,2002:", "!!")
         known = [f"!!{name.rpartition(':')[2]}" for name in _TAGS]
         hint = suggestion(shown, known) or "remove the tag, or put the value into quotes if '!' belongs to it"
-        self._report(TAG, path, f"the tag {shown} is not known here", place=place, hint=hint)
+        self._report(UnknownTag, path, f"the tag {shown} is not known here", place=place, hint=hint)
 
     def _report(
-        self, rule_id: str, path: KeyPath, message: str, *, hint: str | None = None, place: Place | None = None,
+        self, rule: type[TextRule], path: KeyPath, message: str, *, hint: str | None = None, place: Place | None = None,
         related: tuple[Related, ...] = (),
     ) -> None:  # fmt: skip
-        self.problems.append(Problem(rule_id, "error", path, message, hint, place=place, related=related))
+        self.problems.append(rule.problem(path, message, hint, place=place, related=related))

@@ -1,0 +1,35 @@
+"""Where something stands in a definition, and whether its author wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..definition.model.slurm import Partition
+from .base import Path, Site
+
+SCHEDULER: Path = ("slurm", "scheduler")
+LOGIN: Path = ("slurm", "login")
+PARTITIONS: Path = ("slurm", "partitions")
+
+
+def given(site: Site, path: Path) -> bool:
+    """Whether the user wrote a value at this path."""
+    data: Any = site.data
+    for step in path:
+        in_list = isinstance(data, list) and isinstance(step, int) and 0 <= step < len(data)
+        if not in_list and not (isinstance(data, Mapping) and step in data):
+            return False
+        data = data[step]
+    return data is not None
+
+
+def first_given(site: Site, *paths: Path) -> Path:
+    """The first path that the user wrote; else the last one, whose section the position falls back to."""
+    return next((path for path in paths if given(site, path)), paths[-1])
+
+
+def partitions(site: Site) -> Iterator[tuple[Path, Partition]]:
+    """The partitions with their paths."""
+    for index, partition in enumerate(site.definition.slurm.partitions):
+        yield (*PARTITIONS, index), partition
