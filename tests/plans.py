@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from generator.catalog import VmSize
+from generator.definition.model.definition import Job
+from generator.plan.jobs import job_plan
+from generator.plan.storage import FileSystems
 from generator.plan.types import (
     AccountingPlan,
     AdminPlan,
-    JobPlan,
     LockerPlan,
     LoginPlan,
     MarketplaceImage,
@@ -153,10 +156,18 @@ def node_array(name: str, node: VmSize | None = None, **changes: object) -> Node
     return NodeArrayPlan(**(values | changes))  # type: ignore[arg-type]
 
 
+def with_jobs(plan: Plan, *jobs: Job) -> Plan:
+    """The plan with these jobs in place of its own."""
+    file_systems = FileSystems(plan.sched, plan.home, plan.mounts)
+    found = [job_plan(job, plan.slurm, file_systems) for job in jobs]
+    assert None not in found
+    return replace(plan, jobs=tuple(job for job in found if job is not None))
+
+
 def minimal() -> Plan:
     """A new network behind a Bastion, built-in NFS, one CPU partition."""
     image = MarketplaceImage("azurecyclecloud", "azure-cyclecloud", "cyclecloud8-gen2", "8.9.120260630")
-    return Plan(
+    plan = Plan(
         name="minimal",
         definition="minimal.yaml",
         location="southcentralus",
@@ -221,7 +232,7 @@ def minimal() -> Plan:
             )
             for name in ("misc_ubuntu", "pyxis_enroot")
         ),
-        jobs=(JobPlan("smoke", "validation", "smoke", "htc", 1, (("PARTITION", "htc"),), None),),
+        jobs=(),
         asked=(),
         secrets=(
             SecretPlan("adminPassword", "CYCLECLOUD_ADMIN_PASSWORD", "Password of the CycleCloud administrator."),
@@ -229,6 +240,7 @@ def minimal() -> Plan:
         variables=(Variable("CYCLECLOUD_ADMIN_PASSWORD", "Password of the CycleCloud administrator.", True, None, ""),),
         silenced=(),
     )
+    return with_jobs(plan, Job(recipe="smoke", partition="htc", nodes=1))
 
 
 def new_accounting() -> AccountingPlan:

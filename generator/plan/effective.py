@@ -10,7 +10,7 @@ from ..catalog.sizes import VmSize
 from .types import Asked, Plan
 
 _LEFT_OUT = frozenset({"resolved"})
-_MAPPINGS = frozenset({"attributes", "settings", "silenced", "tags"})
+_MAPPINGS = frozenset({"attributes", "nccl", "options", "settings", "silenced", "tags"})
 """Fields that hold (name, value) pairs: mappings also when they are empty."""
 _HARDWARE = (
     "known",

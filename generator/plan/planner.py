@@ -13,7 +13,7 @@ from .blobs import with_need
 from .cluster import server_release, slurm_plan
 from .jobs import job_plans
 from .network import layout_of, network_plan
-from .storage import home_plan, locker_plan, mount_plans, sched_plan, working_mount
+from .storage import FileSystems, home_plan, locker_plan, mount_plans, sched_plan
 from .types import (
     AdminPlan,
     Asked,
@@ -52,7 +52,7 @@ def make_plan(
     admin = AdminPlan(definition.admin.username, asked_or(definition.admin.ssh_public_key, SSH_KEY))
     secrets = (ADMIN_PASSWORD, *((DATABASE_PASSWORD,) if slurm.accounting else ()))
     asked = _asked(admin, network)
-    home, mounts = home_plan(definition), mount_plans(definition)
+    sched, home, mounts = sched_plan(definition), home_plan(definition), mount_plans(definition)
     return Plan(
         name=definition.name,
         definition=definition_file,
@@ -66,12 +66,12 @@ def make_plan(
         server=_server(definition),
         locker=locker_plan(definition),
         home=home,
-        sched=sched_plan(definition),
+        sched=sched,
         mounts=mounts,
         slurm=slurm,
         monitoring=_monitoring(definition),
         projects=_carried(projects, slurm),
-        jobs=job_plans(definition, slurm, working_mount(home, mounts)),
+        jobs=job_plans(definition, slurm, FileSystems(sched, home, mounts)),
         asked=asked,
         secrets=secrets,
         variables=_variables(variables, asked, secrets),

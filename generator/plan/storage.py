@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from .. import catalog
 from ..definition.model.definition import Definition
 from ..definition.model.storage import BlobMount, BuiltinNfs, Existing, ExistingMount, LustreMount, NetApp, NetAppMount
@@ -47,9 +49,27 @@ def mount_plans(definition: Definition) -> tuple[MountPlan, ...]:
     return tuple(_mount(mount, definition) for mount in definition.storage.mounts)
 
 
-def working_mount(home: MountPlan, mounts: tuple[MountPlan, ...]) -> MountPlan:
-    """Where jobs keep images, data and checkpoints: Lustre, else another file system, else blob, else /shared."""
-    return min(mounts, key=lambda mount: (mount.protocol != "lustre", mount.protocol == "blobfuse"), default=home)
+@dataclass(frozen=True)
+class FileSystems:
+    """The shared file systems of the cluster."""
+
+    sched: MountPlan
+    home: MountPlan
+    mounts: tuple[MountPlan, ...]
+
+    @property
+    def working(self) -> MountPlan:
+        """Where jobs keep images, data and checkpoints: Lustre, else another file system, else blob, else /shared."""
+        return min(
+            self.mounts,
+            key=lambda mount: (mount.protocol != "lustre", mount.protocol == "blobfuse"),
+            default=self.home,
+        )
+
+    def holding(self, path: str) -> MountPlan | None:
+        """The file system that a path lies on: the deepest mount point above it; None for a node's own disks."""
+        above = [mount for mount in (self.sched, self.home, *self.mounts) if f"{path}/".startswith(f"{mount.path}/")]
+        return max(above, key=lambda mount: len(mount.path), default=None)
 
 
 def default_mount_options(protocol: str) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from ..files import assets
 
 Kind = Literal["validation", "training"]
+Figures = Literal["nccl", "node-health"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class Recipe:
     models: tuple[str, ...]
     """Keys of the model catalogue, smallest first; empty for recipes without a model."""
     default_model: str | None
+    figures: tuple[Figures, ...]
+    """Published figures of the VM size that the job judges by; they become settings."""
     default_settings: tuple[tuple[str, str], ...]
     """Sorted; a job may override each."""
     steps: tuple[Step, ...]
@@ -83,6 +86,7 @@ def _read(name: str) -> Recipe:
         default_nodes=raw["default_nodes"],
         models=tuple(raw["models"]),
         default_model=raw["default_model"],
+        figures=tuple(raw.get("figures", ())),
         default_settings=tuple(sorted(raw["settings"].items())),
         steps=tuple(Step(**step) for step in raw["steps"]),
         sources=tuple(raw["source"]),

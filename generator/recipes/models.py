@@ -1,15 +1,13 @@
-"""Arithmetic of the training recipes: parameters, checkpoints, memory, parallel layout, batches."""
+"""Arithmetic of the training recipes: parameters, memory, parallel layout, batches."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from .. import catalog
-from ..catalog.sizes import VmSize
-from ..plan.types import CheckpointPlan
 from . import Recipe
 
 
@@ -34,6 +32,21 @@ class Model:
         """Weights and embeddings: 12·L·h²·(1 + 13/(12h)) + V·h + S·h."""
         blocks = 12 * self.layers * self.hidden**2 + 13 * self.layers * self.hidden
         return blocks + (self.vocabulary + self.sequence) * self.hidden
+
+
+@dataclass(frozen=True)
+class Gpus:
+    """The GPUs of a job: so many nodes of one kind."""
+
+    nodes: int
+    per_node: int
+    memory_gb: int | None
+    """Of one GPU; None where nobody published it."""
+
+    @property
+    def count(self) -> int:
+        """GPUs of the whole job."""
+        return self.nodes * self.per_node
 
 
 @dataclass(frozen=True)
@@ -70,40 +83,10 @@ def model(name: str) -> Model | None:
     )
 
 
-def _family(shape: Model) -> Mapping[str, Any]:
+def family(shape: Model) -> Mapping[str, Any]:
+    """The family's figures of the catalogue: bytes per parameter, rules of thumb."""
     content: Mapping[str, Any] = catalog.models()["families"][shape.family]
     return content
-
-
-def checkpoint(
-    shape: Model,
-    kept: int,
-    capacity_bytes: int | None = None,
-    bandwidth_gb_per_s: float | None = None,
-    other_bytes: int = 0,
-) -> CheckpointPlan:
-    """Size of one checkpoint and of all that are kept; `other_bytes` is what images and data take besides.
-
-    `bandwidth_gb_per_s` (10^9 bytes/s) is that of the file system: the seconds are a floor that assumes all of it.
-    """
-    per_parameter = int(_family(shape)["checkpoint_bytes_per_parameter"]["value"])
-    size = shape.parameters * per_parameter
-    seconds = size / (bandwidth_gb_per_s * 1e9) if bandwidth_gb_per_s else None
-    return CheckpointPlan(
-        parameters=shape.parameters,
-        bytes_per_parameter=per_parameter,
-        checkpoint_bytes=size,
-        kept=kept,
-        needed_bytes=size * kept + other_bytes,
-        capacity_bytes=capacity_bytes,
-        bandwidth_gb_per_s=bandwidth_gb_per_s,
-        seconds_per_checkpoint=seconds,
-    )
-
-
-def amlfs_bandwidth_gb_per_s(tier_mb_per_s_per_tib: int, size_gib: int) -> float:
-    """Nominal bandwidth of Managed Lustre in 10^9 bytes/s: tier (MB/s per TiB) × TiB."""
-    return tier_mb_per_s_per_tib * (size_gib / 1024) / 1000
 
 
 # ---------------------------------------------------------------- fit
@@ -111,20 +94,22 @@ def amlfs_bandwidth_gb_per_s(tier_mb_per_s_per_tib: int, size_gib: int) -> float
 
 def training_bytes_per_gpu(shape: Model, layout: Parallelism) -> float:
     """Weights, gradients and optimizer state on one GPU with the distributed optimizer of Megatron (bf16)."""
-    rule = _family(shape)["training_bytes_per_parameter"]
+    rule = family(shape)["training_bytes_per_parameter"]
     per_parameter = rule["replicated"] + rule["sharded"] / layout.data
     return float(shape.parameters * per_parameter / (layout.tensor * layout.pipeline))
 
 
-def parallelism(shape: Model, gpus_per_node: int, nodes: int, gpu_memory_gb: int) -> Parallelism | None:
-    """The layout with the fewest pipeline stages that fits the GPU memory; None when none does.
+def parallelism(shape: Model, gpus: Gpus) -> Parallelism | None:
+    """The layout with the fewest pipeline stages that fits the GPU memory; None when none does or nobody knows it.
 
     Tensor parallelism stays inside a node. Every divisor rule of `layout_problems` holds for the result.
     """
-    world = gpus_per_node * nodes
-    usable = gpu_memory_gb * 1e9 * float(_family(shape)["usable_memory_share"]["value"])
+    if gpus.memory_gb is None or not gpus.count:
+        return None
+    world = gpus.count
+    usable = gpus.memory_gb * 1e9 * float(family(shape)["usable_memory_share"]["value"])
     tensors = [
-        count for count in range(1, gpus_per_node + 1) if gpus_per_node % count == 0 and shape.heads % count == 0
+        count for count in range(1, gpus.per_node + 1) if gpus.per_node % count == 0 and shape.heads % count == 0
     ]
     for pipeline in (count for count in range(1, shape.layers + 1) if shape.layers % count == 0):
         for tensor in tensors:
@@ -136,36 +121,32 @@ def parallelism(shape: Model, gpus_per_node: int, nodes: int, gpu_memory_gb: int
     return None
 
 
-def llm_foundry_fits(shape: Model, gpus: int, gpu_memory_gb: int) -> bool:
-    """LLM Foundry's rule of thumb: total GPU memory in GB above 12 × parameters in 10^9."""
-    rule = float(_family(shape)["memory_gb_per_billion_parameters"]["value"])
-    return gpus * gpu_memory_gb > rule * shape.parameters / 1e9
-
-
-def fits(shape: Model, hardware: VmSize, nodes: int) -> bool:
-    """Whether the model can be trained on that many nodes; False where the GPU memory is unknown."""
-    if hardware.gpu_memory_gb is None or hardware.gpu_count == 0:
+def fits(shape: Model, gpus: Gpus) -> bool:
+    """Whether the model can be trained on these GPUs; False where their memory is unknown."""
+    if gpus.memory_gb is None or not gpus.count:
         return False
     if shape.family == "megatron":
-        return parallelism(shape, hardware.gpu_count, nodes, hardware.gpu_memory_gb) is not None
-    return llm_foundry_fits(shape, hardware.gpu_count * nodes, hardware.gpu_memory_gb)
+        return parallelism(shape, gpus) is not None
+    # LLM Foundry's rule of thumb: total GPU memory in GB above 12 x parameters in 10^9.
+    rule = float(family(shape)["memory_gb_per_billion_parameters"]["value"])
+    return gpus.count * gpus.memory_gb > rule * shape.parameters / 1e9
 
 
-def largest_fitting_model(recipe: Recipe, hardware: VmSize, nodes: int) -> Model | None:
+def largest_fitting_model(recipe: Recipe, gpus: Gpus) -> Model | None:
     """The recipe's own model where it fits, otherwise its largest smaller preset; None when not even that fits."""
     names = list(recipe.models)
     if recipe.default_model in names:
         names = names[: names.index(recipe.default_model) + 1]
     for name in reversed(names):
         shape = model(name)
-        if shape is not None and fits(shape, hardware, nodes):
+        if shape is not None and fits(shape, gpus):
             return shape
     return None
 
 
-def nodes_needed(shape: Model, hardware: VmSize, at_most: int = 1000) -> int | None:
-    """The smallest number of nodes on which the model fits, up to `at_most`."""
-    return next((nodes for nodes in range(1, at_most + 1) if fits(shape, hardware, nodes)), None)
+def nodes_needed(shape: Model, gpus: Gpus, at_most: int = 1000) -> int | None:
+    """The smallest number of such nodes on which the model fits, up to `at_most`."""
+    return next((nodes for nodes in range(1, at_most + 1) if fits(shape, replace(gpus, nodes=nodes))), None)
 
 
 # ---------------------------------------------------------------- checks
@@ -190,7 +171,7 @@ def layout_problems(
 
 def megatron_global_batch(shape: Model, layout: Parallelism) -> int:
     """Global batch that the reference suggests for that many GPUs; a multiple of the data-parallel size."""
-    return int(_family(shape)["samples_per_gpu"]["value"]) * layout.gpus
+    return int(family(shape)["samples_per_gpu"]["value"]) * layout.gpus
 
 
 def llm_foundry_global_batch(shape: Model, gpus: int) -> int | None:

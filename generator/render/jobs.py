@@ -8,9 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from ..files import assets
 from ..files.file import File, Files, text
-from ..plan.types import JobPlan, NodeArrayPlan, Plan
-from ..recipes import Recipe, Step, recipe
-from ..recipes.settings import job_settings, nccl_variables
+from ..plan.types import JobPlan, Plan, StepPlan
 
 _LIBRARY = re.compile(rb"^\. \./lib/([a-z-]+\.sh)$", re.MULTILINE)
 _NOT_COPIED = frozenset({"recipe.json"})
@@ -21,21 +19,17 @@ def render(plan: Plan) -> Files:
     files: Files = {}
     for job in plan.jobs:
         folder = PurePosixPath("jobs") / job.name
-        for path, file in _job_files(plan, job).items():
+        for path, file in _job_files(job).items():
             files[folder / path] = file
     return files
 
 
-def _job_files(plan: Plan, job: JobPlan) -> Files:
-    source = recipe(job.recipe)
-    if source is None:
-        raise LookupError(f"job {job.name} names the recipe {job.recipe}, which does not exist")
-    array = next(array for array in plan.slurm.node_arrays if array.name == job.node_array)
-    files = _static_files(assets.folder("recipes") / source.name)
-    files[PurePosixPath("settings.env")] = text(_environment_file(job_settings(plan, job, array, source)))
-    files[PurePosixPath("nccl.env")] = text(_environment_file(nccl_variables(array.hardware)))
-    for step in source.steps:
-        files[PurePosixPath(batch_file(step))] = text(_batch_script(plan, job, array, source, step), executable=True)
+def _job_files(job: JobPlan) -> Files:
+    files = _static_files(assets.folder("recipes") / job.recipe)
+    files[PurePosixPath("settings.env")] = text(_environment_file(job.settings))
+    files[PurePosixPath("nccl.env")] = text(_environment_file(job.nccl))
+    for step in job.steps:
+        files[PurePosixPath(step.batch_file)] = text(_batch_script(job, step), executable=True)
     return files
 
 
@@ -55,64 +49,22 @@ def _static_files(folder: Path) -> Files:
     return files
 
 
-def _environment_file(settings: dict[str, str]) -> str:
-    """Sorted `NAME=value` lines, quoted for the shell."""
-    return "".join(f"{name}={shlex.quote(value)}\n" for name, value in sorted(settings.items())) or "# none\n"
+def _environment_file(settings: tuple[tuple[str, str], ...]) -> str:
+    """`NAME=value` lines, quoted for the shell."""
+    return "".join(f"{name}={shlex.quote(value)}\n" for name, value in settings) or "# none\n"
 
 
-# ---------------------------------------------------------------- batch files
+def sbatch_lines(options: tuple[tuple[str, str | int | bool], ...]) -> list[str]:
+    """`#SBATCH` lines; true is an option without a value."""
+    return [f"#SBATCH --{name}" if value is True else f"#SBATCH --{name}={value}" for name, value in options]
 
 
-def batch_file(step: Step) -> str:
-    """Name of the file that is given to sbatch; the job itself is `job.sbatch`."""
-    return "job.sbatch" if step.script == "run.sh" else step.script.removesuffix(".sh") + ".sbatch"
-
-
-def step_array(plan: Plan, array: NodeArrayPlan, step: Step) -> NodeArrayPlan:
-    """The node array of a step: the job's own, or the first without GPUs for work that needs none."""
-    if step.partition == "cpu":
-        return next((other for other in plan.slurm.node_arrays if other.hardware.gpu_count == 0), array)
-    return array
-
-
-def sbatch_lines(options: dict[str, str | int | bool | None]) -> list[str]:
-    """`#SBATCH` lines; None and False are left out, True is an option without a value."""
-    lines = []
-    for name, value in options.items():
-        if value is None or value is False:
-            continue
-        lines.append(f"#SBATCH --{name}" if value is True else f"#SBATCH --{name}={value}")
-    return lines
-
-
-def _batch_script(plan: Plan, job: JobPlan, array: NodeArrayPlan, source: Recipe, step: Step) -> str:
-    place = step_array(plan, array, step)
-    nodes = step.nodes or (job.nodes if place is array else place.max_nodes)
-    hardware = place.hardware
-    gpus = hardware.gpu_count if step.gpus and hardware.gpu_count else None
-    tasks = step.tasks_per_node or (hardware.tasks_per_node or hardware.gpu_count or 1)
-    is_job = step.script == "run.sh"
-    cpus = None
-    if step.exclusive and hardware.vcpus is not None:
-        cpus = hardware.cpus_per_task if gpus and tasks > 1 and hardware.cpus_per_task else hardware.vcpus // tasks
-    options: dict[str, str | int | bool | None] = {
-        "job-name": job.name if is_job else f"{job.name}-{step.script.removesuffix('.sh')}",
-        "partition": place.partition,
-        "nodes": nodes,
-        "ntasks-per-node": tasks,
-        "cpus-per-task": cpus,
-        "gpus-per-node": gpus,
-        "exclusive": step.exclusive,
-        "mem": 0 if step.exclusive else None,
-        "time": step.time_limit,
-        "wait-all-nodes": 1 if nodes > 1 else None,
-        "output": "%x_%j.out",
-    }
+def _batch_script(job: JobPlan, step: StepPlan) -> str:
     return "\n".join(
         [
             "#!/usr/bin/env bash",
-            *sbatch_lines(options),
-            f"# {source.title}: {step.title}. Submit it from this folder.",
+            *sbatch_lines(step.options),
+            f"# {job.title}: {step.title}. Submit it from this folder.",
             "set -euo pipefail",
             'cd -- "${SLURM_SUBMIT_DIR:?submit this file with sbatch}"',
             f"exec ./{step.script}",

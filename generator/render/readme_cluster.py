@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 from ..plan.types import Asked, CheckpointPlan, JobPlan, NodeArrayPlan, Plan
-from ..recipes import recipe
-from ..recipes.settings import job_settings, stage_path
-from .jobs import batch_file
 from .readme_text import (
     by_tunnel,
     count,
@@ -88,13 +85,10 @@ def validate(plan: Plan) -> str:
         return paragraphs("## Validate", copy, "The definition has no validation jobs.")
     blocks = []
     for job in jobs:
-        source = recipe(job.recipe)
-        array = _array(plan, job)
-        title = source.title if source else job.recipe
         blocks.append(
             paragraphs(
-                f"**{job.name}**: {title}. Partition `{array.partition}`, {count(job.nodes, 'node')} of {array.vm_size}.",
-                shell(f'cd ~/jobs/{q(job.name)} && sbatch --wait job.sbatch; echo "exit status $?"'),
+                f"**{job.name}**: {job.title}. Partition `{job.partition}`, {count(job.nodes, 'node')} of {job.vm_size}.",
+                shell(*job.commands),
             )
         )
     return paragraphs(
@@ -113,36 +107,21 @@ def train(plan: Plan) -> str:
         return paragraphs(
             "## Train", "The definition has no training jobs; add them under `jobs.training` and build again."
         )
-    return paragraphs("## Train", *(_training(plan, job) for job in jobs))
+    return paragraphs("## Train", *(_training(job) for job in jobs))
 
 
-def _training(plan: Plan, job: JobPlan) -> str:
-    source = recipe(job.recipe)
-    array = _array(plan, job)
-    folder = job_settings(plan, job, array, source)["STAGE_PATH"] if source else stage_path(plan)
-    lines = [f'sudo install -d -o "$USER" -m 0755 {q(folder)}', f"cd ~/jobs/{q(job.name)}"]
-    steps = source.steps if source else ()
-    previous: str | None = None
-    for step in steps:
-        after = f'--dependency=afterok:"${{{previous}}}" ' if previous else ""
-        variable = step.script.removesuffix(".sh").lstrip("0123456789-").replace("-", "_")
-        if step.script == "run.sh":
-            lines.append(f"sbatch {after}{batch_file(step)}")
-        else:
-            lines.append(f"{variable}=$(sbatch --parsable {after}{batch_file(step)})")
-        previous = variable
-    titles = ", ".join(step.title for step in steps)
+def _training(job: JobPlan) -> str:
+    titles = ", ".join(step.title for step in job.steps)
     return paragraphs(
-        f"**{job.name}**: {source.title if source else job.recipe}. Partition `{array.partition}`, {count(job.nodes, 'node')} of {array.vm_size}. Steps: {titles}.",
+        f"**{job.name}**: {job.title}. Partition `{job.partition}`, {count(job.nodes, 'node')} of {job.vm_size}. Steps: {titles}.",
         _model_text(job),
-        shell(*lines),
+        shell(*job.commands),
         f"Follow it with `squeue --me` and `tail -f ~/jobs/{job.name}/*.out`; `~/jobs/{job.name}/README.md` tells the settings.",
     )
 
 
 def _model_text(job: JobPlan) -> str | None:
-    model = dict(job.settings).get("MODEL")
-    words = [f"The job trains `{model}`."] if model else []
+    words = [f"The job trains `{job.model}`."] if job.model else []
     if job.checkpoint is not None:
         words.append(_checkpoint_text(job.checkpoint))
     return " ".join(words) or None
@@ -161,10 +140,6 @@ def _checkpoint_text(plan: CheckpointPlan) -> str:
             f" Writing one takes at least {plan.seconds_per_checkpoint:.0f} s at {plan.bandwidth_gb_per_s:g} GB/s."
         )
     return "".join(words)
-
-
-def _array(plan: Plan, job: JobPlan) -> NodeArrayPlan:
-    return next(array for array in plan.slurm.node_arrays if array.name == job.node_array)
 
 
 # ---------------------------------------------------------------- update, upload, delete

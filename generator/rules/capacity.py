@@ -45,11 +45,12 @@ class ModelDoesNotFit(PlanRule):
     def check(self, plan: Plan) -> Iterator[Problem]:
         arrays = {array.name: array.hardware for array in plan.slurm.node_arrays}
         for path, job in training_jobs(plan):
-            shape = models.model(dict(job.settings).get("MODEL", ""))
+            shape = models.model(job.model or "")
             hardware = arrays[job.node_array]
-            if shape is None or hardware.gpu_memory_gb is None or models.fits(shape, hardware, job.nodes):
+            gpus = models.Gpus(job.nodes, hardware.gpu_count, hardware.gpu_memory_gb)
+            if shape is None or gpus.memory_gb is None or models.fits(shape, gpus):
                 continue
-            needed = models.nodes_needed(shape, hardware)
+            needed = models.nodes_needed(shape, gpus)
             enough = f"it needs {needed}" if needed else "no number of these nodes holds it"
             text = (
                 f"the model {shape.name} of training job '{job.name}' does not fit "

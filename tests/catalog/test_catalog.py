@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from generator import catalog
-from generator.recipes import models, recipe, recipe_names
+from generator.recipes import checkpoints, models, recipe, recipe_names
 
 FOLDER = Path(catalog.__file__).parent
 # The figures of the rules are kept in another layout, by their own test.
@@ -255,15 +256,15 @@ def test_parameters_and_checkpoints_match_the_published_sizes(name: str, billion
     shape = models.model(name)
     assert shape is not None
     assert shape.parameters / 1e9 == pytest.approx(billions, rel=2e-3)
-    assert models.checkpoint(shape, 1).checkpoint_bytes / 2**30 == pytest.approx(gibibytes, rel=5e-3)
+    assert checkpoints.checkpoint(shape, 1).checkpoint_bytes / 2**30 == pytest.approx(gibibytes, rel=5e-3)
 
 
 def test_checkpoint_time_uses_real_units() -> None:
     shape = models.model("gpt3-175b")
     assert shape is not None
-    bandwidth = models.amlfs_bandwidth_gb_per_s(250, 512 * 1024)
+    bandwidth = checkpoints.amlfs_bandwidth_gb_per_s(250, 512 * 1024)
     assert bandwidth == 128
-    plan = models.checkpoint(shape, 15, 10**15, bandwidth)
+    plan = checkpoints.checkpoint(shape, 15, "/data", 10**15, bandwidth)
     assert plan.seconds_per_checkpoint == pytest.approx(plan.checkpoint_bytes / 128e9)
     assert plan.needed_bytes == 15 * plan.checkpoint_bytes
 
@@ -278,7 +279,7 @@ def test_layouts_keep_every_divisor_rule() -> None:
         if shape.family != "megatron":
             continue
         for nodes in (1, 2, 3, 8, 16, 20):
-            layout = models.parallelism(shape, node.gpu_count, nodes, node.gpu_memory_gb)
+            layout = models.parallelism(shape, models.Gpus(nodes, node.gpu_count, node.gpu_memory_gb))
             if layout is None:
                 continue
             found += 1
@@ -299,7 +300,8 @@ def test_layout_problems_name_each_broken_rule() -> None:
 def test_a_model_that_does_not_fit_is_replaced_by_a_smaller_one() -> None:
     node, opt = catalog.vm_size("Standard_ND96amsr_A100_v4"), recipe("opt-175b")
     assert opt is not None
-    small, full = models.largest_fitting_model(opt, node, 2), models.largest_fitting_model(opt, node, 16)
+    gpus = models.Gpus(2, node.gpu_count, node.gpu_memory_gb)
+    small, full = (models.largest_fitting_model(opt, replace(gpus, nodes=nodes)) for nodes in (2, 16))
     assert small is not None
     assert full is not None
     assert small.parameters < full.parameters

@@ -7,24 +7,30 @@ import os
 import subprocess
 from pathlib import Path
 
-from generator.plan.types import JobPlan, NodeArrayPlan, Plan
+from generator.definition.model.definition import Job
+from generator.plan.types import NodeArrayPlan, Plan
 from generator.render import jobs
 from tests import plans
 
 FAKES = Path(__file__).parent / "fakes"
 
 
-def plan_with(job: JobPlan, *arrays: NodeArrayPlan) -> Plan:
+def plan_with(job: Job, *arrays: NodeArrayPlan) -> Plan:
     """A plan with one job, on A100 nodes and CPU nodes unless arrays are given, and Lustre at /data."""
     arrays = arrays or (plans.node_array("hpc", plans.A100, max_nodes=16), plans.node_array("htc"))
     plan = plans.minimal()
-    return dataclasses.replace(
-        plan, jobs=(job,), mounts=(plans.lustre(),), slurm=dataclasses.replace(plan.slurm, node_arrays=arrays)
-    )
+    slurm = dataclasses.replace(plan.slurm, node_arrays=arrays)
+    return plans.with_jobs(dataclasses.replace(plan, mounts=(plans.lustre(),), slurm=slurm), job)
 
 
-def job(recipe: str, nodes: int = 2, /, **settings: str) -> JobPlan:
-    return JobPlan(recipe, "validation", recipe, "hpc", nodes, tuple(sorted(settings.items())), None)
+def job(recipe: str, nodes: int = 2, /, **settings: str | int | bool) -> Job:
+    """A job as a definition has it, on the partition `hpc`."""
+    return Job(recipe=recipe, partition="hpc", nodes=nodes, settings=settings)
+
+
+def settings_of(plan: Plan) -> dict[str, str]:
+    """The settings of the plan's only job."""
+    return dict(plan.jobs[0].settings)
 
 
 @dataclasses.dataclass

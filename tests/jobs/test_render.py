@@ -11,14 +11,19 @@ from syrupy.assertion import SnapshotAssertion
 
 from generator import catalog
 from generator.files import assets
-from generator.plan.types import JobPlan
-from generator.recipes import recipe, recipe_names
-from generator.recipes.settings import baseline, expectations, job_settings
+from generator.plan.job_figures import baseline, expectations
+from generator.recipes import Recipe, recipe, recipe_names
 from generator.render import jobs
 from tests import plans
-from tests.jobs.running import job, plan_with
+from tests.jobs.running import job, plan_with, settings_of
 
 SHELLCHECK = Path(sys.executable).parent / "shellcheck"
+
+
+def recipe_of(name: str) -> Recipe:
+    found = recipe(name)
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize("name", recipe_names())
@@ -68,32 +73,53 @@ def test_settings_survive_the_shell(tmp_path: Path) -> None:
     assert subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True).stdout == value
 
 
-def test_a_setting_of_the_plan_decides() -> None:
-    plan = plan_with(job("nccl-allreduce", ITERATIONS="5", ALLOW_WARN="true", MESSAGE_SIZE="16G"))
-    array, found = plan.slurm.node_arrays[0], recipe("nccl-allreduce")
+def test_what_the_definition_gives_decides() -> None:
+    settings = settings_of(plan_with(job("nccl-allreduce", ITERATIONS=5, ALLOW_WARN=True, MESSAGE_SIZE="2G")))
+    assert (settings["ITERATIONS"], settings["ALLOW_WARN"], settings["MESSAGE_SIZE"]) == ("5", "1", "2G")
+    assert settings["BASELINE_METRIC"] == ""  # nobody published a figure for that message
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_a_given_value_that_equals_a_default_stays(name: str) -> None:
+    """So that a value which the VM size would decide can be set back to the recipe's own."""
+    found = recipe(name)
     assert found is not None
-    settings = job_settings(plan, plan.jobs[0], array, found)
-    assert settings["ITERATIONS"] == "5"
-    assert settings["ALLOW_WARN"] == "1"
+    given = dict(found.default_settings)
+    settings = settings_of(plan_with(job(name, **given)))
+    assert {key: settings[key] for key in given} == given
 
 
-def test_copied_defaults_do_not_hide_what_the_size_decides() -> None:
-    found = recipe("nccl-allreduce")
-    assert found is not None
-    plan = plan_with(job("nccl-allreduce", **dict(found.default_settings)))
-    settings = job_settings(plan, plan.jobs[0], plan.slurm.node_arrays[0], found)
-    assert settings["MESSAGE_SIZE"] == "8G"
+def test_the_message_size_follows_the_published_figure_unless_it_is_given() -> None:
+    assert settings_of(plan_with(job("nccl-allreduce")))["MESSAGE_SIZE"] == "8G"
+    assert dict(recipe_of("nccl-allreduce").default_settings)["MESSAGE_SIZE"] == "16G"
+    assert settings_of(plan_with(job("nccl-allreduce", MESSAGE_SIZE="16G")))["MESSAGE_SIZE"] == "16G"
 
 
-def test_an_unknown_recipe_is_an_error() -> None:
-    with pytest.raises(LookupError, match="no-such-recipe"):
-        jobs.render(plan_with(JobPlan("x", "training", "no-such-recipe", "hpc", 1, (), None)))
+def test_what_divides_a_node_stands_in_the_header_too() -> None:
+    plan = plan_with(job("nccl-allreduce", GPUS_PER_NODE=4))
+    settings, options = settings_of(plan), dict(plan.jobs[0].steps[-1].options)
+    assert (settings["GPUS_PER_NODE"], settings["TASKS_PER_NODE"], settings["CPUS_PER_TASK"]) == ("4", "4", "24")
+    assert (options["gpus-per-node"], options["ntasks-per-node"], options["cpus-per-task"]) == (4, 4, 24)
+
+
+def test_numbers_of_a_model_can_be_given() -> None:
+    """Parallel layout, batch and checkpoints follow from them."""
+    usual, smaller = plan_with(job("opt-175b", 16)), plan_with(job("opt-175b", 16, NUM_LAYERS=48))
+    assert settings_of(smaller)["NUM_LAYERS"] == "48"
+    assert settings_of(smaller)["MODEL"] == "opt-175b"
+    before, after = usual.jobs[0].checkpoint, smaller.jobs[0].checkpoint
+    assert before is not None
+    assert after is not None
+    assert 0.5 < after.checkpoint_bytes / before.checkpoint_bytes < 0.52
 
 
 def test_options_that_do_not_apply_are_left_out() -> None:
-    assert jobs.sbatch_lines({"nodes": 2, "exclusive": True, "gpus-per-node": None, "mem": 0, "hold": False}) == [
-        "#SBATCH --nodes=2", "#SBATCH --exclusive", "#SBATCH --mem=0",
+    step = plan_with(job("smoke", 1)).jobs[0].steps[-1]
+    assert jobs.sbatch_lines(step.options) == [
+        "#SBATCH --job-name=smoke", "#SBATCH --partition=hpc", "#SBATCH --nodes=1", "#SBATCH --ntasks-per-node=1",
+        "#SBATCH --time=00:45:00", "#SBATCH --output=%x_%j.out",
     ]  # fmt: skip
+    assert jobs.sbatch_lines((("exclusive", True), ("mem", 0))) == ["#SBATCH --exclusive", "#SBATCH --mem=0"]
 
 
 def test_preparation_runs_on_nodes_without_gpus() -> None:
@@ -114,11 +140,10 @@ def test_exclusive_jobs_get_all_cpus() -> None:
 
 
 def test_a_model_too_large_for_the_nodes_is_replaced() -> None:
-    found = recipe("opt-175b")
-    assert found is not None
     for nodes, model in ((2, "opt-30b"), (16, "opt-175b")):
         plan = plan_with(job("opt-175b", nodes))
-        settings = job_settings(plan, plan.jobs[0], plan.slurm.node_arrays[0], found)
+        settings = settings_of(plan)
+        assert settings["MODEL"] == plan.jobs[0].model
         assert settings["MODEL"] == model or nodes == 2
         gpus = int(settings["TENSOR_PARALLEL"]) * int(settings["PIPELINE_PARALLEL"])
         assert nodes * 8 % gpus == 0
@@ -126,11 +151,7 @@ def test_a_model_too_large_for_the_nodes_is_replaced() -> None:
 
 
 def test_a_model_that_cannot_fit_leaves_the_layout_empty() -> None:
-    found = recipe("opt-175b")
-    assert found is not None
-    plan = plan_with(job("opt-175b", 1, MODEL="opt-175b"))
-    settings = job_settings(plan, plan.jobs[0], plan.slurm.node_arrays[0], found)
-    assert settings["TENSOR_PARALLEL"] == ""
+    assert settings_of(plan_with(job("opt-175b", 1, MODEL="opt-175b")))["TENSOR_PARALLEL"] == ""
 
 
 # ---------------------------------------------------------------- baselines

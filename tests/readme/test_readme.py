@@ -11,10 +11,10 @@ from pathlib import Path, PurePosixPath
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from generator.definition.model.definition import Job
 from generator.plan.types import (
     Asked,
     HubPlan,
-    JobPlan,
     JumpboxPlan,
     MarketplaceImage,
     MonitoringPlan,
@@ -22,7 +22,6 @@ from generator.plan.types import (
     SlurmPlan,
     Variable,
 )
-from generator.recipes import models
 from generator.render import readme, readme_deploy
 from tests import plans
 
@@ -58,13 +57,8 @@ def hub_training() -> Plan:
     """A100 nodes behind a hub that is asked for, Lustre, NetApp Files, accounting, OPT."""
     asked = Asked("HUB_VNET_ID", "hubVnetId", "Resource id of the hub virtual network.")
     plan = change_network(plans.minimal(), access="hub", hub=HubPlan(asked, True, ("10.0.0.0/16",)))
-    shape = models.model("opt-30b")
-    assert shape is not None
-    job = JobPlan(
-        "opt-175b", "training", "opt-175b", "hpc", 2, (("DATA_DIR", "/data"), ("MODEL", "opt-30b")),
-        models.checkpoint(shape, 3, 128 * 1024**4, 32.0),
-    )  # fmt: skip
-    health = JobPlan("node-health", "validation", "node-health", "hpc", 2, (), None)
+    train = Job(recipe="opt-175b", partition="hpc", nodes=2, settings={"DATA_DIR": "/data", "MODEL": "opt-30b"})
+    health = Job(recipe="node-health", partition="hpc", nodes=2)
     plan = change_slurm(
         plan, node_arrays=(plans.node_array("hpc", plans.A100), plans.node_array("htc")), start_cluster=True,
         accounting=plans.new_accounting(),
@@ -74,10 +68,10 @@ def hub_training() -> Plan:
         Variable("HUB_VNET_ID", "Resource id of the hub.", False, None, "/subscriptions/…/virtualNetworks/hub"),
         Variable("LAB_PREFIX", "Prefix of names.", False, "lab", ""),
     )
-    return dataclasses.replace(
-        plan, mounts=(plans.lustre(),), home=plans.netapp_home(), jobs=(health, job), asked=(asked,),
-        variables=variables,
-    )  # fmt: skip
+    plan = dataclasses.replace(
+        plan, mounts=(plans.lustre(),), home=plans.netapp_home(), asked=(asked,), variables=variables
+    )
+    return plans.with_jobs(plan, health, train)
 
 
 def public_static_spot() -> Plan:

@@ -6,7 +6,7 @@ Collections are tuples in the order in which they are printed.
 """
 
 from .deployment import Plan
-from .jobs import CheckpointPlan, JobPlan
+from .jobs import CheckpointPlan, JobPlan, StepPlan
 from .network import HubPlan, NetworkPlan, SubnetPlan, SubnetRole
 from .nodes import LoginPlan, NodeArrayPlan, SchedulerPlan, SpecRef
 from .parameters import Asked, SecretPlan, Variable
@@ -39,6 +39,7 @@ __all__ = [
     "ServerPlan",
     "SlurmPlan",
     "SpecRef",
+    "StepPlan",
     "SubnetPlan",
     "SubnetRole",
     "Variable",

@@ -1,36 +1,46 @@
-"""Job folders and the arithmetic of their checkpoints."""
+"""Job folders: everything that their files say."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
+from ...recipes.checkpoints import CheckpointPlan
+
+__all__ = ["CheckpointPlan", "JobPlan", "StepPlan"]
+
 
 @dataclass(frozen=True)
-class CheckpointPlan:
-    """Checkpoint arithmetic of one training job (sizes in bytes, bandwidth in 10^9 bytes/s)."""
+class StepPlan:
+    """One batch job of a job folder: a file for sbatch that runs one of the recipe's scripts."""
 
-    parameters: int
-    bytes_per_parameter: int
-    checkpoint_bytes: int
-    kept: int
-    needed_bytes: int
-    capacity_bytes: int | None
-    bandwidth_gb_per_s: float | None
-    seconds_per_checkpoint: float | None
+    script: str
+    batch_file: str
+    title: str
+    options: tuple[tuple[str, str | int | bool], ...]
+    """Options of sbatch in the order in which the file has them; true is an option without a value."""
 
 
 @dataclass(frozen=True)
 class JobPlan:
-    """One job folder below `jobs/`.
-
-    `recipe` names the source folder `recipes/<recipe>`; `settings` is printed into the job's `settings.env`, sorted.
-    """
+    """One job folder below `jobs/`; `recipe` names the source folder `recipes/<recipe>`."""
 
     name: str
     kind: Literal["validation", "training"]
     recipe: str
+    title: str
     node_array: str
+    partition: str
+    vm_size: str
     nodes: int
+    model: str | None
+    """The model that is trained, as the recipe knows it."""
     settings: tuple[tuple[str, str], ...]
+    """Every line of the job's `settings.env`, sorted."""
+    nccl: tuple[tuple[str, str], ...]
+    """Every line of the job's `nccl.env`, sorted: NCCL, UCX and SHARP variables of the VM size."""
+    steps: tuple[StepPlan, ...]
+    """In the order in which they are submitted; the last one is the job itself."""
+    commands: tuple[str, ...]
+    """Shell lines that submit all steps, from the home folder that `jobs/` was copied into."""
     checkpoint: CheckpointPlan | None

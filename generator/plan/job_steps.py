@@ -1,0 +1,73 @@
+"""The batch files of a job: options of sbatch, and the command lines that submit them."""
+
+from __future__ import annotations
+
+import shlex
+
+from ..recipes import Step
+from .job_settings import Place
+from .types import NodeArrayPlan, StepPlan
+
+_JOB = "run.sh"
+"""The script of a recipe's last step, which is the job itself."""
+
+
+def step_plan(job: str, step: Step, place: Place, arrays: tuple[NodeArrayPlan, ...]) -> StepPlan:
+    """One batch file; `job.sbatch` is the job itself."""
+    stem = step.script.removesuffix(".sh")
+    array = _array_of(step, place, arrays)
+    nodes = step.nodes or (place.nodes if array is place.array else array.max_nodes)
+    tasks, cpus, gpus = _per_node(step, place, array)
+    options: dict[str, str | int | bool | None] = {
+        "job-name": job if step.script == _JOB else f"{job}-{stem}",
+        "partition": array.partition,
+        "nodes": nodes,
+        "ntasks-per-node": tasks,
+        "cpus-per-task": cpus if step.exclusive else None,
+        "gpus-per-node": gpus,
+        "exclusive": step.exclusive,
+        "mem": 0 if step.exclusive else None,
+        "time": step.time_limit,
+        "wait-all-nodes": 1 if nodes > 1 else None,
+        "output": "%x_%j.out",
+    }
+    return StepPlan(
+        script=step.script,
+        batch_file="job.sbatch" if step.script == _JOB else f"{stem}.sbatch",
+        title=step.title,
+        options=tuple((name, value) for name, value in options.items() if value is not None and value is not False),
+    )
+
+
+def submission(job: str, kind: str, steps: tuple[StepPlan, ...], stage_path: str) -> tuple[str, ...]:
+    """Shell lines that submit a job, each step after the one before; a validation job ends with its verdict."""
+    folder = f"~/jobs/{shlex.quote(job)}"
+    before, after = [], ""
+    for step in steps[:-1]:
+        variable = step.script.removesuffix(".sh").lstrip("0123456789-").replace("-", "_")
+        before.append(f"{variable}=$(sbatch --parsable {after}{step.batch_file})")
+        after = f'--dependency=afterok:"${{{variable}}}" '
+    last = f"{after}{steps[-1].batch_file}"
+    if kind == "validation":
+        wait = f'sbatch --wait {last}; echo "exit status $?"'
+        return (f"cd {folder}", *before, wait) if before else (f"cd {folder} && {wait}",)
+    return (f'sudo install -d -o "$USER" -m 0755 {shlex.quote(stage_path)}', f"cd {folder}", *before, f"sbatch {last}")
+
+
+def _array_of(step: Step, place: Place, arrays: tuple[NodeArrayPlan, ...]) -> NodeArrayPlan:
+    """The job's own node array, or the first without GPUs for work that needs none."""
+    if step.partition == "cpu":
+        return next((other for other in arrays if other.hardware.gpu_count == 0), place.array)
+    return place.array
+
+
+def _per_node(step: Step, place: Place, array: NodeArrayPlan) -> tuple[int, int | None, int | None]:
+    """Tasks of a node, CPUs of a task, GPUs of a node."""
+    size = array.hardware
+    own = array is place.array
+    gpus = (place.gpus_per_node if own else size.gpu_count) if step.gpus else 0
+    tasks = step.tasks_per_node or (place.tasks_per_node if own else size.tasks_per_node or size.gpu_count or 1)
+    cpus = size.vcpus // tasks if size.vcpus is not None else None
+    if own and gpus and tasks > 1 and tasks == place.tasks_per_node:
+        cpus = place.cpus_per_task or cpus
+    return tasks, cpus, gpus or None

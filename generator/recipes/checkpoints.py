@@ -1,0 +1,56 @@
+"""Checkpoints of the training recipes: how large they are, whether the kept ones fit, how long writing one takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .models import Model, family
+
+
+@dataclass(frozen=True)
+class CheckpointPlan:
+    """Checkpoint arithmetic of one training job (sizes in bytes, bandwidth in 10^9 bytes/s)."""
+
+    parameters: int
+    bytes_per_parameter: int
+    checkpoint_bytes: int
+    kept: int
+    needed_bytes: int
+    file_system: str | None
+    """Mount point of the shared file system that the checkpoints go to; None when their folder is on none."""
+    capacity_bytes: int | None
+    """Of that file system; None where the definition does not know it."""
+    bandwidth_gb_per_s: float | None
+    seconds_per_checkpoint: float | None
+
+
+def checkpoint(
+    shape: Model,
+    kept: int,
+    file_system: str | None = None,
+    capacity_bytes: int | None = None,
+    bandwidth_gb_per_s: float | None = None,
+) -> CheckpointPlan:
+    """Size of one checkpoint and of all that are kept.
+
+    `bandwidth_gb_per_s` (10^9 bytes/s) is that of the file system: the seconds are a floor that assumes all of it.
+    """
+    per_parameter = int(family(shape)["checkpoint_bytes_per_parameter"]["value"])
+    size = shape.parameters * per_parameter
+    seconds = size / (bandwidth_gb_per_s * 1e9) if bandwidth_gb_per_s else None
+    return CheckpointPlan(
+        parameters=shape.parameters,
+        bytes_per_parameter=per_parameter,
+        checkpoint_bytes=size,
+        kept=kept,
+        needed_bytes=size * kept,
+        file_system=file_system,
+        capacity_bytes=capacity_bytes,
+        bandwidth_gb_per_s=bandwidth_gb_per_s,
+        seconds_per_checkpoint=seconds,
+    )
+
+
+def amlfs_bandwidth_gb_per_s(tier_mb_per_s_per_tib: int, size_gib: int) -> float:
+    """Nominal bandwidth of Managed Lustre in 10^9 bytes/s: tier (MB/s per TiB) × TiB."""
+    return tier_mb_per_s_per_tib * (size_gib / 1024) / 1000
