@@ -58,18 +58,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop_output()
         return OUTPUT_CLOSED
     except CycleForgeError as error:
-        _report(error)
+        from .common import print_error
+
+        print_error(error)
         return _flushed(error.exit_code)
     except Exception as error:
         _report_bug(error)
         return _flushed(BUG)
     return code
-
-
-def _report(error: CycleForgeError) -> None:
-    print(f"cycleforge: {error.message}", file=sys.stderr)
-    if error.hint:
-        print(f"  hint: {error.hint}", file=sys.stderr)
 
 
 def _report_bug(error: Exception) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import OK, CannotRead, CannotWrite, ProblemsFound
+from ..words.progress import Meter
+from ..words.sizes import size
 from ..words.suggestions import suggestion
+from ..words.terminal import columns
 from . import common
 
 if TYPE_CHECKING:
@@ -32,7 +34,6 @@ Each file is pinned by its sha256 and accepted only with it. Files are kept in $
 $XDG_CACHE_HOME/cycleforge/blobs, else in ~/.cache/cycleforge/blobs. A build carries what is there and never downloads.
 Proxies and CA files are those of the environment: HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE.
 """
-_REDRAW_S = 0.1
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -92,8 +93,8 @@ def _status(blobs: Sequence[Blob], store: Store, args: Namespace) -> int:
         common.emit_json({"ok": not damaged, "store": str(store.folder), "blobs": rows})
     else:
         head = ("FILE", "PROJECT", "VERSION", "SIZE", "STATE")
-        table = [(blob.file, blob.project, blob.version, _size(blob.size_bytes), look.state) for blob, look in found]
-        common.emit(f"{common.columns([head, *table])}in {store.folder}")
+        table = [(blob.file, blob.project, blob.version, size(blob.size_bytes), look.state) for blob, look in found]
+        common.emit(f"{columns([head, *table])}in {store.folder}")
         for blob, reason in damaged:
             print(f"cycleforge: {store.path(blob)} {reason}", file=sys.stderr)
         if any(look.state != "present" for _, look in found):
@@ -107,14 +108,14 @@ def _status(blobs: Sequence[Blob], store: Store, args: Namespace) -> int:
 def _fetch(blobs: Sequence[Blob], store: Store, args: Namespace) -> int:
     from ..blobs.fetch import fetch
 
-    meter = _Meter(is_shown=not args.json and sys.stderr.isatty())
+    meter = _Meter(is_shown=not args.json and sys.stderr.isatty(), no_color=not common.use_color(sys.stderr, args))
     # A folder or clone for some of the files is fine, unless they were asked for by name.
     optional = args.origin is not None and not args.names
     done: list[Outcome] = []
     failure: CannotWrite | None = None
     try:
         for outcome in fetch(blobs, store, _source(args, meter), optional=optional):
-            meter.clear()
+            meter.close()
             done.append(outcome)
             if not args.json:
                 _print(outcome)
@@ -123,14 +124,14 @@ def _fetch(blobs: Sequence[Blob], store: Store, args: Namespace) -> int:
             raise
         failure = error
     finally:
-        meter.clear()
+        meter.close()
     code = _exit_code(done, failure)
     if optional and done and all(outcome.state == "absent" for outcome in done):
         code = ProblemsFound.exit_code
     if args.json:
         rows = [_row(each.blob) | {"state": each.state, "reason": each.reason, "hint": each.hint,
                                    "path": str(each.path)} for each in done]  # fmt: skip
-        errors = [{"message": failure.message, "hint": failure.hint}] if failure else []
+        errors = [common.error_json(failure)] if failure else []
         common.emit_json({"ok": code == OK, "store": str(store.folder), "blobs": rows, "errors": errors})
     return code
 
@@ -154,7 +155,7 @@ def _exit_code(done: Sequence[Outcome], failure: CannotWrite | None) -> int:
 def _print(outcome: Outcome) -> None:
     blob = outcome.blob
     if outcome.state == "fetched":
-        common.emit(f"{blob.file}: fetched, {_size(blob.size_bytes)}, {outcome.path}")
+        common.emit(f"{blob.file}: fetched, {size(blob.size_bytes)}, {outcome.path}")
     elif outcome.state == "present":
         common.emit(f"{blob.file}: present, {outcome.path}")
     elif outcome.state == "absent":
@@ -165,30 +166,14 @@ def _print(outcome: Outcome) -> None:
             print(f"  hint: {outcome.hint}", file=sys.stderr)
 
 
-def _size(size_bytes: int) -> str:
-    return f"{size_bytes} B" if size_bytes < 1024 else f"{size_bytes / 1024:.0f} KiB"
+class _Meter(Meter):
+    """How far a download is, per blob."""
 
-
-class _Meter:
-    """One line on the terminal that shows how far a download is; nothing elsewhere."""
-
-    def __init__(self, *, is_shown: bool) -> None:
-        self._is_shown = is_shown
-        self._drawn_at = 0.0
-        self._width = 0
+    _shown: Blob | None = None
 
     def show(self, blob: Blob, size_bytes: int, total_bytes: int | None) -> None:
-        """Draw, not more often than the eye sees."""
-        now = time.monotonic()
-        if self._is_shown and now - self._drawn_at >= _REDRAW_S:
-            self._drawn_at = now
-            whole = f" of {_size(total_bytes)}" if total_bytes else ""
-            line = f"{blob.file}: {_size(size_bytes)}{whole}"
-            print(f"\r{line:<{self._width}}", end="", file=sys.stderr, flush=True)
-            self._width = len(line)
-
-    def clear(self) -> None:
-        """Leave an empty line for what comes next."""
-        if self._width:
-            print(f"\r{'':<{self._width}}\r", end="", file=sys.stderr, flush=True)
-            self._width = 0
+        """So much of a blob is there."""
+        if blob is not self._shown:
+            self._shown = blob
+            self.begin(blob.file, total_bytes)
+        self.reach(size_bytes)

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import OK, CannotRead, CannotWrite, CycleForgeError, ProblemsFound
+from ..errors import OK, CannotRead, CannotWrite, ProblemsFound
 from ..problems.problem import fails
 from . import common
 
@@ -58,9 +58,9 @@ def run(args: Namespace) -> int:
             changes = _build(each, folder, check=args.check)
         except CannotWrite as error:
             code = error.exit_code
-            errors.append({"definition": each.filename, "message": error.message, "hint": error.hint})
+            errors.append({"definition": each.filename, **common.error_json(error)})
             if not args.json:
-                _print_error(error)
+                common.print_error(error)
             continue
         if args.check and changes.any and code == OK:
             code = ProblemsFound.exit_code
@@ -127,9 +127,3 @@ def _lines(folder: Path, changes: Changes, *, check: bool) -> Iterator[str]:
         yield f"  … and {len(marked) - _SHOWN} more; --json lists all"
     for path, kept in changes.kept:
         yield f"  ! {path} was not as built; {'your version would be kept' if check else 'your version is now'} {kept}"
-
-
-def _print_error(error: CycleForgeError) -> None:
-    print(f"cycleforge: {error.message}", file=sys.stderr)
-    if error.hint:
-        print(f"  hint: {error.hint}", file=sys.stderr)

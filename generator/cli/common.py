@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from ..errors import OK, CannotRead, CannotWrite, ProblemsFound
+from ..errors import OK, CannotRead, CannotWrite, CycleForgeError, ProblemsFound
 from ..files import assets
 from ..problems.problem import fails
 from ..words.suggestions import suggestion
@@ -211,11 +211,13 @@ def emit_json(value: object) -> None:
     emit(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def columns(rows: Sequence[Sequence[object]], *, indent: str = "") -> str:
-    """Rows as aligned columns; None is printed as a dash."""
-    cells = [["—" if cell is None else str(cell) for cell in row] for row in rows]
-    widths = [
-        max(len(row[index]) for row in cells if index < len(row)) for index in range(max(map(len, cells), default=0))
-    ]
-    lines = ("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)).rstrip() for row in cells)
-    return "".join(f"{indent}{line}\n" for line in lines)
+def print_error(error: CycleForgeError) -> None:
+    """What is wrong and what to do, on standard error."""
+    print(f"cycleforge: {error.message}", file=sys.stderr)
+    if error.hint:
+        print(f"  hint: {error.hint}", file=sys.stderr)
+
+
+def error_json(error: CycleForgeError) -> dict[str, object]:
+    """The same as plain data."""
+    return {"message": error.message, "hint": error.hint}

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from ..errors import OK, CannotRead
 from ..problems.rule import Rule
 from ..words.suggestions import suggestion
+from ..words.terminal import columns
 from . import common
 
 DESCRIPTION = (
@@ -37,7 +38,7 @@ def run(args: Namespace) -> int:
     elif args.ids or args.all:
         common.emit("\n".join(_text(rule) for rule in chosen))
     else:
-        common.emit(common.columns([(rule.id, rule.level, rule.summary) for rule in chosen]))
+        common.emit(columns([(rule.id, rule.level, rule.summary) for rule in chosen]))
     return OK
 
 

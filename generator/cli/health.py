@@ -73,7 +73,8 @@ def run(args: Namespace) -> int:
 def _collect(args: Namespace) -> int:
     from ..health.gather import gather, summary_bytes
     from ..health.summary_file import write
-    from ..health.text import plural, problem_lines
+    from ..health.text import problem_lines
+    from ..words.counts import counted
 
     gathered = gather(args.paths, leave_out=str(args.into))
     if not args.json and gathered.problems:
@@ -96,9 +97,9 @@ def _collect(args: Namespace) -> int:
         )
     else:
         common.emit(
-            f"{args.into}: {plural(len(gathered.newest), 'result')} of {plural(nodes, 'node')}, "
-            f"from {plural(gathered.files, 'file')}; {plural(gathered.superseded, 'older result')} left out, "
-            f"{plural(len(gathered.problems), 'problem')}"
+            f"{args.into}: {counted(len(gathered.newest), 'result')} of {counted(nodes, 'node')}, "
+            f"from {counted(gathered.files, 'file')}; {counted(gathered.superseded, 'older result')} left out, "
+            f"{counted(len(gathered.problems), 'problem')}"
         )
     return CannotRead.exit_code if gathered.has_errors else OK
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..errors import OK
+from ..words.counts import counted
+from ..words.terminal import columns
 from . import common
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ def run(args: Namespace) -> int:
         common.emit_json(rows)
     elif rows:
         head = [name.replace("_", " ") for name in rows[0]]
-        common.emit(common.columns([head, *([_cell(value) for value in row.values()] for row in rows)]))
+        common.emit(columns([head, *([_cell(value) for value in row.values()] for row in rows)]))
     else:
         common.emit(f"no {args.what.replace('-', ' ')} contain '{args.filter}'")
     return OK
@@ -116,7 +118,7 @@ def _recipes() -> Rows:
 
 def _needs(wanted: Recipe) -> list[str]:
     """What a partition must have for the recipe; the least number of nodes comes first."""
-    needs = [f"{wanted.min_nodes} node{'s' if wanted.min_nodes > 1 else ''}"]
+    needs = [counted(wanted.min_nodes, "node")]
     if wanted.needs_gpu:
         needs.append(f"{' or '.join(wanted.gpu_vendors)} GPUs".strip())
     needs.append(" or ".join(wanted.architectures))

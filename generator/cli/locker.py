@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import OK, CannotRead, CycleForgeError, ProblemsFound
+from ..words.counts import first_lines
+from ..words.sizes import size
+from ..words.terminal import columns, printable
 from . import common
-from .packages import add_locker, needed_address, opened, plan_of, short, size_text, targets
+from .packages import add_locker, needed_address, opened, plan_of, targets
 
 if TYPE_CHECKING:
     from ..locker.compare import Wanted
@@ -40,6 +42,8 @@ Remove versions that no definition here refers to, and the project blobs that on
 names are left alone. It shows what would go, and asks. Clusters that run elsewhere may use versions that your
 definitions no longer name: --keep N spares the newest N of each project.
 """
+_SHOWN = 10
+"""Differences of a project that are listed; --json has all."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -74,7 +78,7 @@ def run(args: Namespace) -> int:
     except CycleForgeError as error:
         if not args.json:
             raise
-        common.emit_json({"ok": False, "errors": [{"message": error.message, "hint": error.hint}]})
+        common.emit_json({"ok": False, "errors": [common.error_json(error)]})
         return error.exit_code
 
 
@@ -130,13 +134,13 @@ def _verify_text(row: dict[str, object], wanted: Wanted) -> str:
         return f"{title}: as here, {row['files']} files"
     words = {"missing": "missing", "changed": "differs", "foreign": "does not belong there"}
     lines = [
-        f"  {words[kind]}: {_shown(name.removeprefix(wanted.prefix))}"
+        f"  {words[kind]}: {printable(name.removeprefix(wanted.prefix))}"
         for kind in words
         for name in row[kind]  # type: ignore[attr-defined]
     ]
     if not row["is_visible"] and len(row["missing"]) == row["files"]:  # type: ignore[arg-type]
         return f"{title}: not in the locker\n  hint: cycleforge upload"
-    return "\n".join([f"{title}: differs", *short(lines)])
+    return "\n".join([f"{title}: differs", *first_lines(lines, _SHOWN)])
 
 
 # ---------------------------------------------------------------- ls
@@ -176,21 +180,21 @@ def _ls(args: Namespace) -> int:
         })  # fmt: skip
     elif any(version for _, version in asked):
         names = [(name, each.files[name].size_bytes) for each in versions for name in each.files]
-        common.emit(common.columns([(size, _shown(name)) for name, size in names]))
+        common.emit(columns([(size_bytes, printable(name)) for name, size_bytes in names]))
     elif not versions and not blobs:
         common.emit(f"{container.address} holds no project")
     else:
         rows: list[tuple[object, ...]] = [("PROJECT", "VERSION", "FILES", "SIZE", "STATE")]
         rows += [
-            (_shown(each.project), _shown(each.version), len(each.files), size_text(each.size_bytes),
+            (printable(each.project), printable(each.version), len(each.files), size(each.size_bytes),
              "visible" if each.is_complete else "no manifest")
             for each in versions
         ]  # fmt: skip
         rows += [
-            (_shown(project), "blobs", len(files), size_text(sum(file.size_bytes for file in files.values())), "")
+            (printable(project), "blobs", len(files), size(sum(file.size_bytes for file in files.values())), "")
             for project, files in blobs.items()
         ]
-        common.emit(common.columns(rows))
+        common.emit(columns(rows))
     return OK
 
 
@@ -230,7 +234,7 @@ def _pull(args: Namespace) -> int:
         )  # fmt: skip
         if not args.json:
             blobs = f", {len(done.blobs)} blobs" if done.blobs else ""
-            common.emit(f"{done.folder}: {done.files} files, {size_text(done.size_bytes)}{blobs}")
+            common.emit(f"{done.folder}: {done.files} files, {size(done.size_bytes)}{blobs}")
     if args.json:
         common.emit_json({"ok": True, "versions": rows})
     return OK
@@ -257,7 +261,7 @@ def _prune(args: Namespace) -> int:
             _ask(f"Remove {len(plan.versions)} versions and {len(plan.blobs)} blobs from {container.address}?")
         prune(container, plan)
         if not args.json:
-            common.emit(f"removed, {size_text(plan.size_bytes)}")
+            common.emit(f"removed, {size(plan.size_bytes)}")
     if args.json:
         common.emit_json({
             "ok": True, "locker": str(container.address), "dry_run": args.dry_run,
@@ -291,18 +295,13 @@ def _named(data: Any) -> list[dict[str, str]]:
 def _prune_lines(plan: Prune) -> list[str]:
     if not plan.versions and not plan.blobs:
         return ["nothing to remove"]
-    lines = [f"remove  {_title(each)}, {size_text(each.size_bytes)}" for each in plan.versions]
-    lines += [f"remove  {_shown(name)}, {size_text(blob.size_bytes)}" for name, blob in plan.blobs.items()]
+    lines = [f"remove  {_title(each)}, {size(each.size_bytes)}" for each in plan.versions]
+    lines += [f"remove  {printable(name)}, {size(blob.size_bytes)}" for name, blob in plan.blobs.items()]
     return lines + [f"keep    {_title(each)}: {reason}" for each, reason in plan.kept]
 
 
 def _title(version: Version) -> str:
-    return _shown(f"{version.project} {version.version}")
-
-
-def _shown(name: str) -> str:
-    """A name in the locker as a terminal may see it: anybody may have chosen it."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in name)
+    return printable(f"{version.project} {version.version}")
 
 
 def _ask(question: str) -> None:
@@ -311,6 +310,3 @@ def _ask(question: str) -> None:
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise ProblemsFound("nothing was removed")
-
-
-__all__: Sequence[str] = ["DESCRIPTION", "add_arguments", "run"]

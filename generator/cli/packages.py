@@ -188,18 +188,3 @@ def _add(target: Target, package: Package) -> None:
             )
         return
     target.packages.append(package)
-
-
-def short(names: Sequence[str], shown: int = 10) -> list[str]:
-    """At most so many lines, and how many there are more."""
-    more = [f"… and {len(names) - shown} more; --json lists all"] if len(names) > shown else []
-    return [*names[:shown], *more]
-
-
-def size_text(size_bytes: float) -> str:
-    """A size for people, in powers of 1024."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size_bytes < 1024 or unit == "GiB":
-            return f"{size_bytes:.0f} {unit}" if unit == "B" or size_bytes >= 10 else f"{size_bytes:.1f} {unit}"
-        size_bytes /= 1024
-    raise AssertionError("the last unit takes everything")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..plan.types import MountPlan, NodeArrayPlan, Plan, SpecRef
-from .common import columns
+from ..words.sizes import size_of_gib
+from ..words.terminal import columns
 
 _NETWORK_WAYS = {
     "bastion": "Azure Bastion (tunnel), no public address",
@@ -134,7 +135,9 @@ def _quota(plan: Plan) -> tuple[str, str]:
 
 def _mounts(plan: Plan) -> tuple[str, str]:
     rows: list[tuple[object, ...]] = [("path", "file system", "size", "from")]
-    rows += [(each.path, _kind(each), _size(each.size_gib), _origin(each)) for each in plan.all_mounts]
+    for each in plan.all_mounts:
+        size = None if each.size_gib is None else size_of_gib(each.size_gib)
+        rows.append((each.path, _kind(each), size, _origin(each)))
     return "mounts", columns(rows, indent="  ")
 
 
@@ -151,12 +154,6 @@ def _kind(mount: MountPlan) -> str:
     if mount.tier_mb_per_s_per_tib:
         name += f", {mount.tier_mb_per_s_per_tib} MB/s per TiB"
     return name
-
-
-def _size(gib: int | None) -> str | None:
-    if gib is None:
-        return None
-    return f"{gib // 1024} TiB" if gib >= 1024 and gib % 1024 == 0 else f"{gib} GiB"
 
 
 def _origin(mount: MountPlan) -> str:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import OK, CannotRead, CannotWrite, CycleForgeError
+from ..words.counts import counted
+from ..words.sizes import size
 from . import common
-from .project_text import count, errors_json, names, packaged, print_failures, size, total_bytes
+from .project_text import errors_json, named, packaged, print_failures, total_bytes
 
 if TYPE_CHECKING:
     from ..projects.find import Located
@@ -37,7 +39,7 @@ def run(args: Namespace) -> int:
             if not args.json:
                 common.emit(_text(package, args.out, is_changed=is_changed))
     if args.json:
-        errors = errors_json(failures) + ([{"message": stopped.message, "hint": stopped.hint}] if stopped else [])
+        errors = errors_json(failures) + ([common.error_json(stopped)] if stopped else [])
         common.emit_json({"ok": not errors, "projects": rows, "errors": errors})
     else:
         print_failures(failures)
@@ -80,10 +82,10 @@ def _row(package: Package, out: Path, *, is_changed: bool) -> dict[str, object]:
 
 def _text(package: Package, out: Path, *, is_changed: bool) -> str:
     project = package.project
-    parts = [f"version {project.version}", count(len(package.files), "file"), size(total_bytes(package.files))]
+    parts = [f"version {project.version}", counted(len(package.files), "file"), size(total_bytes(package.files))]
     if package.blobs:
-        parts.append(f"{count(len(package.blobs), 'blob')} of {size(total_bytes(package.blobs))} beside it")
+        parts.append(f"{counted(len(package.blobs), 'blob')} of {size(total_bytes(package.blobs))} beside it")
     lines = [f"{out / project.name}: {', '.join(parts)}{'' if is_changed else ', up to date'}"]
     if package.left_out:
-        lines.append(f"  left out: {names(package.left_out)}")
+        lines.append(f"  left out: {named(package.left_out)}")
     return "\n".join(lines)

@@ -11,8 +11,11 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from ..errors import OK, CannotRead
+from ..words.counts import counted
+from ..words.sizes import size
+from ..words.terminal import columns
 from . import common
-from .project_text import count, names, size
+from .project_text import named
 
 if TYPE_CHECKING:
     from ..blobs import Blob
@@ -87,14 +90,14 @@ def _lines(found: Located, package: Package, state: Release) -> Iterator[str]:
         ("released", ", ".join(state.versions) or None),
     ]
     yield f"{project.name} {project.version}{', which CycleForge brings' if found.is_shipped else ''}"
-    yield common.columns(rows, indent="  ")
+    yield columns(rows, indent="  ")
     for spec in _specs(package):
-        yield f"spec {spec.name}: {count(len(spec.scripts) + spec.other_files, 'file')}, {size(spec.bytes)}"
+        yield f"spec {spec.name}: {counted(len(spec.scripts) + spec.other_files, 'file')}, {size(spec.bytes)}"
         if spec.scripts:
             yield "  scripts, in the order in which they run:"
             yield from (f"    {name}" for name in spec.scripts)
         if spec.other_files:
-            yield f"  {count(spec.other_files, 'other file')}"
+            yield f"  {counted(spec.other_files, 'other file')}"
         if spec.run_list:
             yield f"  run list: {', '.join(spec.run_list)}"
         yield ""
@@ -102,11 +105,11 @@ def _lines(found: Located, package: Package, state: Release) -> Iterator[str]:
     if blobs:
         head = ("blob", "size", "md5", "state")
         table = [(blob.path, None if blob.bytes is None else size(blob.bytes), blob.md5, blob.state) for blob in blobs]
-        yield common.columns([head, *table])
+        yield columns([head, *table])
         if any(blob.state != "present" for blob in blobs):
             yield "What is not here is left out of builds and uploads; `cycleforge blobs fetch` gets it.\n"
     if package.left_out:
-        yield f"left out: {names(package.left_out)}\n"
+        yield f"left out: {named(package.left_out)}\n"
     yield "manifest.json"
     yield package.manifest.decode("ascii")
 

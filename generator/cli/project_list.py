@@ -7,9 +7,10 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from ..errors import OK, CannotRead
-from ..problems.text import printable
+from ..words.sizes import size
+from ..words.terminal import columns, printable
 from . import common
-from .project_text import errors_json, packaged, print_failures, size, total_bytes
+from .project_text import errors_json, packaged, print_failures, total_bytes
 
 if TYPE_CHECKING:
     from ..projects.find import Located
@@ -35,7 +36,7 @@ def run(args: Namespace) -> int:
         )
     else:
         head = ("PROJECT", "VERSION", "TYPE", "SPECS", "FILES", "SIZE", "STATE", "FOLDER")
-        common.emit(common.columns([head, *(_cells(*row) for row in rows)]))
+        common.emit(columns([head, *(_cells(*row) for row in rows)]))
         print_failures(failures)
         for found, package, each in rows:
             if each.state == "changed":

@@ -8,7 +8,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from ..errors import CannotRead
-from ..problems.text import printable
+from ..words.counts import first
+from ..words.terminal import printable
 
 if TYPE_CHECKING:
     from ..projects.find import Located
@@ -57,26 +58,6 @@ def total_bytes(files: Mapping[PurePosixPath, Payload]) -> int:
     return sum(payload.size_bytes for payload in files.values())
 
 
-def size(size_bytes: int) -> str:
-    """For people: `512 B`, `12 KiB`, `2.0 GiB`."""
-    if size_bytes < 1024:
-        return f"{size_bytes} B"
-    amount, unit = size_bytes / 1024, "KiB"
-    for unit in ("KiB", "MiB", "GiB"):  # noqa: B007 - the unit that fits stays
-        if amount < 1024:
-            break
-        amount /= 1024
-    else:
-        amount *= 1024
-    return f"{amount:.0f} {unit}" if unit == "KiB" else f"{amount:.1f} {unit}"
-
-
-def count(number: int, noun: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def names(paths: Sequence[PurePosixPath]) -> str:
+def named(paths: Sequence[PurePosixPath]) -> str:
     """The first few, and how many more."""
-    shown = ", ".join(printable(path.as_posix()) for path in paths[:_SHOWN])
-    return shown if len(paths) <= _SHOWN else f"{shown} and {len(paths) - _SHOWN} more"
+    return first([printable(path.as_posix()) for path in paths], _SHOWN)

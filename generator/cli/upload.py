@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 
 from ..errors import INTERRUPTED, OK, CycleForgeError, ProblemsFound
 from ..projects.find import SHIPPED
+from ..words.counts import first_lines
+from ..words.progress import Meter
+from ..words.sizes import size
 from . import common
-from .packages import add_locker, opened, short, size_text, targets
-from .progress import Progress
+from .packages import add_locker, opened, targets
 
 if TYPE_CHECKING:
+    from ..locker.compare import Wanted
     from ..locker.container import Container
     from ..locker.look import Look
     from ..locker.upload import Done
@@ -35,6 +38,27 @@ Signing in: AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_KEY or AZURE_STORAGE_
 DefaultAzureCredential finds (az login, a managed identity, AZURE_CLIENT_ID …). Writing needs the role 'Storage Blob
 Data Contributor' on the account.
 """
+
+
+_SHOWN = 10
+"""Differences of a refused version that are listed; --json has all."""
+
+
+class _Progress:
+    """A bar on a terminal, a plain line per project elsewhere, nothing with --json."""
+
+    def __init__(self, args: Namespace) -> None:
+        is_terminal = sys.stderr.isatty()
+        self._lines = not args.json and not is_terminal
+        self._meter = Meter(is_shown=not args.json and is_terminal, no_color=not common.use_color(sys.stderr, args))
+        self.note, self.sent, self.close = self._meter.say, self._meter.advance, self._meter.close
+
+    def begin(self, wanted: Wanted, files: int, size_bytes: int) -> None:
+        """A package of so much begins."""
+        title = f"{wanted.project.name} {wanted.project.version}"
+        if self._lines:
+            print(f"{title}: sending {files} files, {size(size_bytes)}", file=sys.stderr, flush=True)
+        self._meter.begin(title, size_bytes)
 
 
 @dataclass
@@ -60,7 +84,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Look at everything, then send."""
-    progress = Progress("none" if args.json else "bar" if sys.stderr.isatty() else "lines")
+    progress = _Progress(args)
     rows: list[_Row] = []
     failure: CycleForgeError | None = None
     code = OK
@@ -73,7 +97,7 @@ def run(args: Namespace) -> int:
     finally:
         progress.close()
     if args.json:
-        errors = [{"message": failure.message, "hint": failure.hint}] if failure else []
+        errors = [common.error_json(failure)] if failure else []
         rows_json = [_as_json(row, dry_run=args.dry_run) for row in rows]
         common.emit_json({"ok": code == OK, "projects": rows_json, "errors": errors})
         return code
@@ -86,7 +110,7 @@ def run(args: Namespace) -> int:
     return code
 
 
-def _work(args: Namespace, rows: list[_Row], progress: Progress) -> None:
+def _work(args: Namespace, rows: list[_Row], progress: _Progress) -> None:
     from ..locker.compare import wanted_of
     from ..locker.look import look
 
@@ -110,7 +134,7 @@ def _work(args: Namespace, rows: list[_Row], progress: Progress) -> None:
             common.emit(_done_text(row))
 
 
-def _send(container: Container, found: Look, progress: Progress) -> Done:
+def _send(container: Container, found: Look, progress: _Progress) -> Done:
     if found.state == "different":
         from ..locker.replace import replace
 
@@ -124,7 +148,7 @@ def _refusal(refused: list[Look]) -> ProblemsFound:
     """Everything that is refused, in one message: nothing was sent."""
     texts = []
     for found in refused:
-        lines = "".join(f"\n  {line}" for line in short(found.reasons))
+        lines = "".join(f"\n  {line}" for line in first_lines(found.reasons, _SHOWN))
         texts.append(f"the locker has another content under {_title(found)}; nothing was sent{lines}")
     if all(found.reasons == ("differs: manifest.json",) and found.wanted.project.name in SHIPPED for found in refused):
         hint = (
@@ -155,7 +179,7 @@ def _plan_text(found: Look) -> str:
     size_bytes = sum(found.wanted.all[name].size_bytes for name in names)
     word = {"different": "would be replaced", "damaged": "would be repaired"}.get(found.state, "would be uploaded")
     deleted = f", {len(found.difference.foreign)} removed" if found.difference.foreign else ""
-    return f"{word}: {len(names)} files, {size_text(size_bytes)}{deleted}"
+    return f"{word}: {len(names)} files, {size(size_bytes)}{deleted}"
 
 
 def _done_text(row: _Row) -> str:
@@ -164,7 +188,7 @@ def _done_text(row: _Row) -> str:
     if done.word == "unchanged":
         return f"{title}: unchanged, {len(row.found.wanted.all)} files"
     deleted = f", {len(done.deleted)} removed" if done.deleted else ""
-    sent = f"{len(done.sent)} files, {size_text(done.sent_bytes)}"
+    sent = f"{len(done.sent)} files, {size(done.sent_bytes)}"
     return f"{title}: {done.word}, {sent} in {row.seconds:.1f} s{deleted}, {row.locker}"
 
 

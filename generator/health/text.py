@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 
+from ..words.counts import counted
+from ..words.terminal import NOTHING, columns, printable
 from .assess import STATES, Assessment, Node, State, duration
 from .file_problems import FileProblem
 from .findings import WHOLE_RUN
@@ -30,9 +32,6 @@ _FEW = 20
 """Problems of one kind that are printed; `--json` has all."""
 _BY_HAND = "sudo bash /opt/cycleforge/slurm_nhc/health.sh"
 _ON_NODE = "systemctl status cycleforge-health.timer; journalctl --unit=cycleforge-health.service"
-
-Cell = tuple[str, str]
-"""Text and style."""
 
 
 class Report:
@@ -67,44 +66,40 @@ class Report:
             for state, count in counts.items()
             if count
         ]
-        yield f"{self._paint(plural(nodes, 'node'), 'title')}: {', '.join(words)}"
+        yield f"{self._paint(counted(nodes, 'node'), 'title')}: {', '.join(words)}"
         wishes, newest = self._all.wishes, self._all.newest
         if newest is not None:
             own = f"the newest result, {newest.result.time} ({newest.result.node})"
             yield f"ages count from {own if wishes.now is None else _utc(wishes.now)}"
-        read = f"{plural(self._all.files, 'file')} read"
+        read = f"{counted(self._all.files, 'file')} read"
         older = self._all.superseded
-        yield f"{read}, {plural(older, 'older result')} left out" if older else read
+        yield f"{read}, {counted(older, 'older result')} left out" if older else read
 
     def _table(self) -> Iterator[str]:
         kinds = self._all.wishes.kinds
         head = ["node", "VM size", *(word for kind in kinds for word in (kind, "age")), "findings"]
-        rows: list[list[Cell]] = [[(word, "title") for word in head]]
+        rows = [[self._paint(word, "title") for word in head]]
         for node in self._all.nodes:
-            row: list[Cell] = [(node.name, ""), (printable(short_size(node.vm_size)) if node.results else "—", "")]
-            for kind in kinds:
-                row += self._verdict(node, kind)
-            rows.append([*row, (_in_line(node), "")])
-        widths = [max(len(row[index][0]) for row in rows) for index in range(len(head) - 1)]
-        for row in rows:
-            cells = [
-                self._paint(text, style) + " " * (width - len(text))
-                for (text, style), width in zip(row[:-1], widths, strict=True)
-            ]
-            yield "  ".join([*cells, self._paint(*row[-1])]).rstrip()
+            size = printable(short_size(node.vm_size)) if node.results else NOTHING
+            verdicts = (cell for kind in kinds for cell in self._verdict(node, kind))
+            rows.append([node.name, size, *verdicts, _in_line(node)])
+        yield from columns(rows).splitlines()
 
-    def _verdict(self, node: Node, kind: str) -> list[Cell]:
+    def _verdict(self, node: Node, kind: str) -> list[str]:
         loaded = node.results.get(kind)
         if loaded is None:
-            word = "unreadable" if kind in node.unreadable else "—"
-            return [(word, _VERDICT_STYLES.get(word, "")), ("—", "")]
+            word = "unreadable" if kind in node.unreadable else NOTHING
+            return [self._paint(word, _VERDICT_STYLES.get(word, "")), NOTHING]
         failed = any(each.kind == kind for each in node.of("failure"))
         word = "FAIL" if failed else loaded.result.verdict
         if not failed and any(each.kind == kind for each in node.of("unmeasured")):
             word = "incomplete"
         age = (self._all.reference or 0) - loaded.seconds
         text = f"in {duration(-age)}" if age <= -1 else duration(age)
-        return [(word, _VERDICT_STYLES.get(word, "")), (text, "bad" if kind in node.stale else "")]
+        return [
+            self._paint(word, _VERDICT_STYLES.get(word, "")),
+            self._paint(text, "bad" if kind in node.stale else ""),
+        ]
 
     # ------------------------------------------------------------ sections
 
@@ -125,7 +120,7 @@ class Report:
         if hosts:
             yield "  by physical host"
             for host in hosts:
-                nodes = f"{len(host.nodes)} of {plural(host.of, 'node')}"
+                nodes = f"{len(host.nodes)} of {counted(host.of, 'node')}"
                 checks = ", ".join(host.checks)
                 yield printable(f"    {host.physical_host}  {nodes}  {compress(host.nodes)}: {checks}")
 
@@ -265,20 +260,11 @@ def _all_findings(node: Node) -> Iterator[str]:
 
 
 def _count(names: Collection[str]) -> str:
-    return plural(len(names), "node")
+    return counted(len(names), "node")
 
 
 def _is(names: Collection[str]) -> str:
     return "is" if len(names) == 1 else "are"
-
-
-def plural(count: int, noun: str) -> str:
-    """For example `1 node`, `2 nodes`."""
-    return f"{count} {noun}{_s(count)}"
-
-
-def _s(count: int) -> str:
-    return "" if count == 1 else "s"
 
 
 def _utc(seconds: float) -> str:
@@ -296,12 +282,3 @@ def problem_lines(problems: Sequence[FileProblem]) -> Iterator[str]:
     for kind, count in shown.items():
         if count > _FEW:
             yield f"  and {count - _FEW} more of the kind {kind.replace('_', ' ')}; --json lists all"
-
-
-def printable(text: str) -> str:
-    """Control characters escaped, so that a result cannot steer the terminal."""
-    if text.isprintable():
-        return text
-    from ..problems.text import printable as escaped  # reads the YAML parser, too
-
-    return escaped(text)

@@ -8,6 +8,7 @@ from typing import Any
 
 from .changes import Changes
 from ..problems.problem import KeyPath
+from ..words.terminal import NOTHING, columns
 
 COSTS = ("recreate", "node restart", "in place")
 """Worst first."""
@@ -21,7 +22,7 @@ class _Absent:
     """Stands for "there is none", which is not the same as null."""
 
     def __repr__(self) -> str:
-        return "—"
+        return NOTHING
 
 
 ABSENT = _Absent()
@@ -116,17 +117,13 @@ def table(changes: Sequence[Change], title: str = "setting") -> str:
     """Aligned columns: where, old, new, cost; `title` heads the first one."""
     rows = [(title, "old", "new", "cost")]
     rows += [(each.where, value_text(each.old), value_text(each.new), each.cost) for each in changes]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    lines = [
-        "  ".join([*(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)), row[3]]) for row in rows
-    ]
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+    return columns(rows)
 
 
 def value_text(value: Any, width: int = _VALUE_WIDTH) -> str:
     """A value in one short line, as YAML would write it."""
     if value is ABSENT:
-        text = "—"
+        text = NOTHING
     elif isinstance(value, bool):
         text = "true" if value else "false"
     elif value is None:

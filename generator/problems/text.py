@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
+from ..words.counts import counted
+from ..words.terminal import is_control, printable
 from .problem import LEVELS, Level, Place, Problem, Source, locate, sort_problems
 
 LINE_WIDTH = 120
@@ -54,16 +56,8 @@ def as_json(problems: Sequence[Problem], source: Source) -> list[dict[str, objec
 def summary(problems: Sequence[Problem], filename: str) -> str:
     """For example `2 errors, 1 warning in cluster.yaml`."""
     counts = ((level, sum(each.level == level for each in problems)) for level in LEVELS)
-    parts = [f"{count} {_NOUNS[level]}{'s' if count > 1 else ''}" for level, count in counts if count]
+    parts = [counted(count, _NOUNS[level]) for level, count in counts if count]
     return f"{', '.join(parts) or 'no problems'} in {printable(filename)}"
-
-
-def printable(text: str) -> str:
-    """The text with control characters escaped, so that a file cannot steer the terminal that shows it."""
-    return "".join(
-        character if not _is_control(character) else character.encode("unicode_escape").decode("ascii")
-        for character in text
-    )
 
 
 def _block(problem: Problem, source: Source, hidden: dict[int, Place], *, color: bool) -> str:
@@ -129,13 +123,8 @@ def _cell(character: str) -> tuple[str, int]:
     """A character as printed and the terminal columns that it takes."""
     if character == "\t":
         return _TAB, len(_TAB)
-    if _is_control(character):
+    if is_control(character):
         return "\N{REPLACEMENT CHARACTER}", 1
     if unicodedata.combining(character) or unicodedata.category(character) in {"Mn", "Me"}:
         return character, 0
     return character, 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
-
-
-def _is_control(character: str) -> bool:
-    """Control, direction-changing and unpaired surrogate characters; also line separators."""
-    return unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from generator.definition.text.source import Source, load
 from generator.problems.problem import Place, Problem, Related
-from generator.problems.text import LINE_WIDTH, as_json, printable, render, summary
+from generator.problems.text import LINE_WIDTH, as_json, render, summary
+from generator.words.terminal import printable
 
 
 def show(text: str, *problems: Problem, color: bool = False) -> str:
