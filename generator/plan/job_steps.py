@@ -33,7 +33,7 @@ def step_plan(job: str, step: Step, place: Place, arrays: tuple[NodeArrayPlan, .
     }
     return StepPlan(
         script=step.script,
-        batch_file="job.sbatch" if step.script == _JOB else f"{stem}.sbatch",
+        file="job.sbatch" if step.script == _JOB else f"{stem}.sbatch",
         title=step.title,
         options=tuple((name, value) for name, value in options.items() if value is not None and value is not False),
     )
@@ -45,9 +45,9 @@ def submission(job: str, kind: str, steps: tuple[StepPlan, ...], stage_path: str
     before, after = [], ""
     for step in steps[:-1]:
         variable = step.script.removesuffix(".sh").lstrip("0123456789-").replace("-", "_")
-        before.append(f"{variable}=$(sbatch --parsable {after}{step.batch_file})")
+        before.append(f"{variable}=$(sbatch --parsable {after}{step.file})")
         after = f'--dependency=afterok:"${{{variable}}}" '
-    last = f"{after}{steps[-1].batch_file}"
+    last = f"{after}{steps[-1].file}"
     if kind == "validation":
         wait = f'sbatch --wait {last}; echo "exit status $?"'
         return (f"cd {folder}", *before, wait) if before else (f"cd {folder} && {wait}",)

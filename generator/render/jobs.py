@@ -29,7 +29,7 @@ def _job_files(job: JobPlan) -> Files:
     files[PurePosixPath("settings.env")] = text(_environment_file(job.settings))
     files[PurePosixPath("nccl.env")] = text(_environment_file(job.nccl))
     for step in job.steps:
-        files[PurePosixPath(step.batch_file)] = text(_batch_script(job, step), executable=True)
+        files[PurePosixPath(step.file)] = text(_batch_script(job, step), executable=True)
     return files
 
 

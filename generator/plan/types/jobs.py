@@ -15,7 +15,7 @@ class StepPlan:
     """One batch job of a job folder: a file for sbatch that runs one of the recipe's scripts."""
 
     script: str
-    batch_file: str
+    file: str
     title: str
     options: tuple[tuple[str, str | int | bool], ...]
     """Options of sbatch in the order in which the file has them; true is an option without a value."""
