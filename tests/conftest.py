@@ -1,19 +1,27 @@
-"""What holds for every test: the store of fetched blobs is empty, so that a developer's own changes no output."""
+"""What holds for every test: no blobs, Ctrl-C as usual, a guard against hanging, a last line that counts skips."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 
 import pytest
+
+pytest_plugins = ("tests.bed.guard", "tests.bed.summary")
 
 _STORE = pytest.StashKey[str]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """For this process and the ones that tests start; early, because cases are also made while tests are collected."""
+    # A developer's own store would change outputs.
     config.stash[_STORE] = os.environ["CYCLEFORGE_BLOBS"] = tempfile.mkdtemp(prefix="blobs.")
+    # A script's background job ignores both signals, and so would every program that tests start and interrupt.
+    for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, default)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

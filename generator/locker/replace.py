@@ -72,8 +72,9 @@ def _commits(container: Container, found: Look, staged: dict[str, list[str]]) ->
 
 @contextmanager
 def _not_now(notice: Notice) -> Iterator[None]:
-    """Ctrl-C waits until the switch is over; a second one does not."""
-    if threading.current_thread() is not threading.main_thread():
+    """Ctrl-C waits until the switch is over; a second one does not. Where it is ignored, it stays so."""
+    here = threading.current_thread() is threading.main_thread()
+    if not here or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         yield
         return
     asked = False

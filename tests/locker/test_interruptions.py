@@ -165,17 +165,20 @@ def test_a_server_that_goes_and_comes_back(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- the whole command
 
 
-def command(flow: Flow, folder: Path, *words: str) -> subprocess.Popen[bytes]:
-    """`cycleforge upload` as a process of its own."""
+def command(flow: Flow, folder: Path, *words: str, ignored: bool = False) -> subprocess.Popen[bytes]:
+    """`cycleforge upload` as a process of its own, with Ctrl-C ignored as a script's background job has it."""
     environment = {**os.environ, "AZURE_STORAGE_KEY": azurite.KEY}
     address = f"{flow.proxy.url}/{flow.container.name}"
+    trap = "trap '' INT; " if ignored else ""
     return subprocess.Popen(
-        [*COMMAND, "upload", str(folder), "--locker", address, *words],
+        ["sh", "-c", f'{trap}exec "$@"', "sh", *COMMAND, "upload", str(folder), "--locker", address, *words],
         env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
 
 
-def signalled(flow: Flow, sign: signal.Signals, when: Callable[[Request], bool], times: int = 1) -> tuple[int, bytes]:
+def signalled(
+    flow: Flow, sign: signal.Signals, when: Callable[[Request], bool], times: int = 1, *, ignored: bool = False
+) -> tuple[int, bytes]:
     """Run the command and send it a signal at one of its requests; exit code and what it said."""
     holder: list[subprocess.Popen[bytes]] = []
     left = [times]
@@ -188,8 +191,8 @@ def signalled(flow: Flow, sign: signal.Signals, when: Callable[[Request], bool],
         return None
 
     flow.proxy.decide = decide
-    holder.append(command(flow, flow.new, *(["--force"] if flow.force else [])))
-    out, said = holder[0].communicate(timeout=60)
+    holder.append(command(flow, flow.new, *(["--force"] if flow.force else []), ignored=ignored))
+    out, said = holder[0].communicate()
     assert left == [0], f"the signal was never sent: {out!r} {said!r}"
     return holder[0].returncode, said
 
@@ -235,4 +238,16 @@ def test_a_second_ctrl_c_does_not_wait(tmp_path: Path, azurite: azurite.Azurite,
     flow.proxy.forget()
     flow.force = False
     assert flow.run(ONCE) is None
+    flow.right()
+
+
+def test_an_ignored_ctrl_c_stays_ignored(tmp_path: Path, azurite: azurite.Azurite, proxy: Proxy) -> None:
+    """A script's background job must not end because somebody ends the script's foreground."""
+    flow = Flow(tmp_path, azurite, proxy, force=True)
+    flow.fresh()
+    any_moment = re.compile("Put Block|Delete Blob|Put Block List")
+    code, said = signalled(
+        flow, signal.SIGINT, lambda request: bool(any_moment.match(request.operation)), times=4, ignored=True
+    )
+    assert (code, b"switch" in said) == (0, False), said
     flow.right()

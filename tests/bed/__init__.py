@@ -1,0 +1,1 @@
+"""What tests stand on: guards against hanging, machines, fakes, plans."""
