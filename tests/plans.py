@@ -7,11 +7,16 @@ from pathlib import PurePosixPath
 
 from generator.catalog import VmSize
 from generator.definition.model.definition import Job
+from generator.plan import names
+from generator.plan.access import access_plan
 from generator.plan.jobs import job_plan
+from generator.plan.quota import quota_plan
+from generator.plan.resources import cleanup_plan, providers, slow_resources
 from generator.plan.storage import FileSystems
 from generator.plan.types import (
     AccountingPlan,
     AdminPlan,
+    CleanupPlan,
     LockerPlan,
     LoginPlan,
     MarketplaceImage,
@@ -20,6 +25,7 @@ from generator.plan.types import (
     NodeArrayPlan,
     Plan,
     ProjectPlan,
+    QuotaPlan,
     SchedulerPlan,
     SecretPlan,
     ServerPlan,
@@ -130,6 +136,27 @@ def netapp_home() -> MountPlan:
     )
 
 
+def settled(plan: Plan) -> Plan:
+    """The plan with what follows from its parts, as the planner computes it."""
+    slurm, network = plan.slurm, plan.network
+    arrays = tuple(
+        replace(array, host_list=names.host_list(slurm.cluster_name, array.name, array.max_nodes))
+        for array in slurm.node_arrays
+    )
+    slurm = replace(slurm, node_arrays=arrays)
+    return replace(
+        plan,
+        slurm=slurm,
+        deployment_name=names.deployment_name(plan.name, plan.location),
+        cli_cloud=names.CLI_CLOUDS.get(plan.cloud),
+        access=access_plan(network, plan.admin.username, plan.server.vm_name, slurm.scheduler.host_name),
+        providers=providers(plan.all_mounts, slurm.accounting, plan.monitoring),
+        quota=quota_plan(plan.server, slurm),
+        slow_resources=slow_resources(plan.all_mounts, slurm.accounting, network),
+        cleanup=cleanup_plan(network, plan.all_mounts, slurm.accounting, plan.monitoring),
+    )
+
+
 def node_array(name: str, node: VmSize | None = None, **changes: object) -> NodeArrayPlan:
     """A partition of small CPU nodes unless the changes say otherwise."""
     node = node or hardware("Standard_D64ds_v5", vcpus=64, memory_gib=256.0)
@@ -140,6 +167,7 @@ def node_array(name: str, node: VmSize | None = None, **changes: object) -> Node
         "hardware": node,
         "image": "cycle.image.ubuntu24",
         "max_nodes": 2,
+        "host_list": "",
         "is_default": not gpu,
         "is_hpc": gpu,
         "max_scale_set_size": 100,
@@ -164,40 +192,46 @@ def with_jobs(plan: Plan, *jobs: Job) -> Plan:
     return replace(plan, jobs=tuple(job for job in found if job is not None))
 
 
+NETWORK = NetworkPlan(
+    is_new=True,
+    vnet_name="minimal-vnet",
+    vnet_resource_group="minimal-rg",
+    vnet_id=None,
+    address_space="10.50.0.0/22",
+    subnets=(
+        SubnetPlan("server", "server", "10.50.2.0/27", None, uses_nat=True),
+        SubnetPlan("endpoints", "endpoints", "10.50.2.32/28", None, uses_nat=False),
+        SubnetPlan("bastion", "AzureBastionSubnet", "10.50.2.64/26", None, uses_nat=False),
+        SubnetPlan("compute", "compute", "10.50.0.0/23", None, uses_nat=True),
+    ),
+    access="bastion",
+    allowed_sources=(),
+    hub=None,
+    nat_gateway=True,
+    blob_dns_zone="new",
+)
+
+
 def minimal() -> Plan:
     """A new network behind a Bastion, built-in NFS, one CPU partition."""
     image = MarketplaceImage("azurecyclecloud", "azure-cyclecloud", "cyclecloud8-gen2", "8.9.120260630")
     plan = Plan(
         name="minimal",
         definition="minimal.yaml",
+        deployment_name="",
         location="southcentralus",
         cloud="public",
+        cli_cloud=None,
         subscription_id=None,
         resource_group="minimal-rg",
         tags=(("created-by", "cycleforge"), ("deployment", "minimal")),
         admin=AdminPlan(
             "ccadmin", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFakeFakeFakeFakeFakeFakeFakeFakeFakeFakeFake user"
         ),
-        network=NetworkPlan(
-            is_new=True,
-            vnet_name="minimal-vnet",
-            vnet_resource_group="minimal-rg",
-            vnet_id=None,
-            address_space="10.50.0.0/22",
-            subnets=(
-                SubnetPlan("server", "server", "10.50.2.0/27", None, uses_nat=True),
-                SubnetPlan("endpoints", "endpoints", "10.50.2.32/28", None, uses_nat=False),
-                SubnetPlan("bastion", "AzureBastionSubnet", "10.50.2.64/26", None, uses_nat=False),
-                SubnetPlan("compute", "compute", "10.50.0.0/23", None, uses_nat=True),
-            ),
-            access="bastion",
-            allowed_sources=(),
-            hub=None,
-            nat_gateway=True,
-            blob_dns_zone="new",
-        ),
+        network=NETWORK,
+        access=access_plan(NETWORK, "ccadmin", "minimal-server", "minimal-scheduler"),
         server=ServerPlan("minimal-server", "Standard_D4as_v5", "8.9.1", image, None, None, None, None, None, False),
-        locker=LockerPlan(None, "cyclecloud", "Standard_LRS", "azure-storage"),
+        locker=LockerPlan(None, "cyclecloud", "Standard_LRS", "azure-storage", None),
         home=mount("home", "/shared", size_gib=100, export_path="/shared"),
         sched=mount("sched", "/sched", size_gib=30, export_path="/sched"),
         mounts=(),
@@ -238,9 +272,13 @@ def minimal() -> Plan:
             SecretPlan("adminPassword", "CYCLECLOUD_ADMIN_PASSWORD", "Password of the CycleCloud administrator."),
         ),
         variables=(Variable("CYCLECLOUD_ADMIN_PASSWORD", "Password of the CycleCloud administrator.", True, None, ""),),
+        providers=(),
+        quota=QuotaPlan((), (), ()),
+        slow_resources=(),
+        cleanup=CleanupPlan((), None, ()),
         silenced=(),
     )
-    return with_jobs(plan, Job(recipe="smoke", partition="htc", nodes=1))
+    return settled(with_jobs(plan, Job(recipe="smoke", partition="htc", nodes=1)))
 
 
 def new_accounting() -> AccountingPlan:

@@ -112,9 +112,7 @@ def _of_plan(plan: Plan | None) -> Address | None:
 
 
 def _deployment(plan: Plan | None) -> str:
-    from ..render.readme_text import deployment_name
-
-    return "DEPLOYMENT" if plan is None else deployment_name(plan)
+    return "DEPLOYMENT" if plan is None else plan.deployment_name
 
 
 def _all_words() -> list[str]:

@@ -8,12 +8,6 @@ from ..plan.types import MountPlan, NodeArrayPlan, Plan, SpecRef
 from ..words.sizes import size_of_gib
 from ..words.terminal import columns
 
-_NETWORK_WAYS = {
-    "bastion": "Azure Bastion (tunnel), no public address",
-    "hub": "peering with a hub network, no public address",
-    "public": "public address, allow-list",
-}
-
 
 def plan_text(plan: Plan) -> str:
     """The whole plan in sections."""
@@ -24,6 +18,7 @@ def plan_text(plan: Plan) -> str:
         _quota(plan),
         _mounts(plan),
         _projects(plan),
+        ("resource providers", f"  {', '.join(plan.providers)}\n"),
         _jobs(plan),
         _asked(plan),
     )
@@ -63,9 +58,7 @@ def _network(plan: Plan) -> tuple[str, str]:
     kind = f"new, {network.address_space}" if network.is_new else f"existing, in {network.vnet_resource_group}"
     rows: list[tuple[object, ...]] = [("subnet", "for", "prefix", "delegated to")]
     rows += [(each.name, each.role, each.prefix or "as it is", each.delegation) for each in network.subnets]
-    lines = [f"  {network.vnet_name}: {kind}; access by {_NETWORK_WAYS[network.access]}"]
-    if network.allowed_sources:
-        lines.append(f"  allowed sources: {', '.join(network.allowed_sources)}")
+    lines = [f"  {network.vnet_name}: {kind}; {plan.access.description}"]
     if network.nat_gateway:
         lines.append("  egress through a NAT gateway")
     return "network", "\n".join(lines) + "\n" + columns(rows, indent="  ")
@@ -112,23 +105,10 @@ def _traits(array: NodeArrayPlan) -> Iterator[str]:
 
 
 def _quota(plan: Plan) -> tuple[str, str]:
-    """vCPUs per quota family when every node runs; spot VMs count against a quota of their own."""
-    slurm = plan.slurm
-    used: dict[str, int | None] = {}
-    nodes = [
-        (slurm.scheduler.hardware, 2 if slurm.scheduler.high_availability else 1, False),
-        (slurm.login.hardware, slurm.login.max_count, False),
-        *((array.hardware, array.max_nodes, array.spot) for array in slurm.node_arrays),
-    ]
-    for size, count, spot in nodes:
-        family = (
-            "lowPriorityCores (spot)" if spot else size.quota_family or f"family of {size.name} (not in the catalogue)"
-        )
-        before, more = used.get(family, 0), _times(size.vcpus, count)
-        used[family] = None if before is None or more is None else before + more
-    rows: list[tuple[object, ...]] = [("quota family", "vCPUs at most")]
-    rows += sorted(used.items())
-    return "quota in " + plan.location + " (cluster nodes; the server and the jumpbox come on top)", columns(
+    """vCPUs that the limits of the region must leave when everything runs."""
+    rows: list[tuple[object, ...]] = [("quota", "vCPUs")]
+    rows += [(limit.name, limit.vcpus) for limit in plan.quota.limits]
+    return f"quota needed in {plan.location}, with the server and every partition at its limit", columns(
         rows, indent="  "
     )
 

@@ -44,7 +44,8 @@ def slurm_plan(definition: Definition, versions: Mapping[str, str]) -> SlurmPlan
         scheduler=_scheduler(definition, cluster_name, versions, has_gpus=has_gpus),
         login=_login(definition, versions, has_gpus=has_gpus),
         node_arrays=tuple(
-            _node_array(definition, partition, versions, has_gpus=has_gpus) for partition in slurm.partitions
+            _node_array(definition, cluster_name, partition, versions, has_gpus=has_gpus)
+            for partition in slurm.partitions
         ),
         accounting=_accounting(definition, cluster_name),
         launch_parameters=slurm.launch_parameters,
@@ -132,7 +133,7 @@ def _login(definition: Definition, versions: Mapping[str, str], *, has_gpus: boo
 
 
 def _node_array(
-    definition: Definition, partition: Partition, versions: Mapping[str, str], *, has_gpus: bool
+    definition: Definition, cluster_name: str, partition: Partition, versions: Mapping[str, str], *, has_gpus: bool
 ) -> NodeArrayPlan:
     hardware = catalog.vm_size(partition.vm_size)
     hpc = is_hpc(partition, hardware)
@@ -142,6 +143,7 @@ def _node_array(
         hardware=hardware,
         image=image_of(definition, partition, partition.vm_size),
         max_nodes=partition.max_nodes,
+        host_list=names.host_list(cluster_name, partition.name, partition.max_nodes),
         is_default=is_default(definition, partition),
         is_hpc=hpc,
         max_scale_set_size=scale_set_size(partition, hardware),

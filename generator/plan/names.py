@@ -13,6 +13,11 @@ BLOB_SUFFIXES = {"usgov": "blob.core.usgovcloudapi.net", "china": "blob.core.chi
 Source: https://learn.microsoft.com/azure/private-link/private-endpoint-dns"""
 
 
+CLI_CLOUDS = {"usgov": "AzureUSGovernment", "china": "AzureChinaCloud", "germany": "AzureGermanCloud"}
+"""Names for `az cloud set`, which begins in the public cloud.
+Source: https://learn.microsoft.com/cli/azure/manage-clouds-azure-cli"""
+
+
 def prefix(definition: Definition) -> str:
     """What the names of Azure resources begin with."""
     return definition.azure.prefix or definition.name
@@ -23,12 +28,23 @@ def resource_group(definition: Definition) -> str:
     return definition.azure.resource_group or f"{prefix(definition)}-rg"
 
 
+def deployment_name(name: str, location: str) -> str:
+    """Name of the subscription deployment: at most 64 characters, with the region to which Azure ties a name."""
+    return f"{name[: 63 - len(location)].rstrip('-')}-{location}"
+
+
 def slurm_config_name(cluster_name: str) -> str:
     """The cluster name as cyclecloud-slurm writes it below /sched: lower case, every other character becomes `-`.
 
     Source: https://github.com/Azure/cyclecloud-slurm (azure-slurm-install/install.py at 4.0.9)
     """
     return re.sub(r"[^a-z0-9-]", "-", cluster_name.lower())
+
+
+def host_list(cluster_name: str, array: str, max_nodes: int) -> str:
+    """All nodes of an array as Slurm writes them: the template prefixes node names with the cluster's name."""
+    stem = f"{slurm_config_name(cluster_name)}-{array}"
+    return f"{stem}-1" if max_nodes == 1 else f"{stem}-[1-{max_nodes}]"
 
 
 def mount_name(path: str) -> str:

@@ -8,11 +8,14 @@ from dataclasses import replace
 from .. import catalog
 from ..definition.model.definition import Definition
 from . import names
+from .access import access_plan
 from .asked import ADMIN_PASSWORD, DATABASE_PASSWORD, EXAMPLES, SSH_KEY, asked_or
 from .blobs import with_need
 from .cluster import server_release, slurm_plan
 from .jobs import job_plans
 from .network import layout_of, network_plan
+from .quota import quota_plan
+from .resources import cleanup_plan, providers, slow_resources
 from .storage import FileSystems, home_plan, locker_plan, mount_plans, sched_plan
 from .types import (
     AdminPlan,
@@ -52,29 +55,39 @@ def make_plan(
     admin = AdminPlan(definition.admin.username, asked_or(definition.admin.ssh_public_key, SSH_KEY))
     secrets = (ADMIN_PASSWORD, *((DATABASE_PASSWORD,) if slurm.accounting else ()))
     asked = _asked(admin, network)
-    sched, home, mounts = sched_plan(definition), home_plan(definition), mount_plans(definition)
+    server = _server(definition)
+    home, sched, mounts = home_plan(definition), sched_plan(definition), mount_plans(definition)
+    all_mounts = (sched, home, *mounts)
+    monitoring = _monitoring(definition)
     return Plan(
         name=definition.name,
         definition=definition_file,
+        deployment_name=names.deployment_name(definition.name, definition.location),
         location=definition.location,
         cloud=definition.azure.cloud,
+        cli_cloud=names.CLI_CLOUDS.get(definition.azure.cloud),
         subscription_id=definition.azure.subscription_id,
         resource_group=names.resource_group(definition),
         tags=tuple(sorted((dict((CREATED_BY, ("deployment", definition.name))) | definition.tags).items())),
         admin=admin,
         network=network,
-        server=_server(definition),
+        access=access_plan(network, admin.username, server.vm_name, slurm.scheduler.host_name),
+        server=server,
         locker=locker_plan(definition),
         home=home,
         sched=sched,
         mounts=mounts,
         slurm=slurm,
-        monitoring=_monitoring(definition),
+        monitoring=monitoring,
         projects=_carried(projects, slurm),
         jobs=job_plans(definition, slurm, FileSystems(sched, home, mounts)),
         asked=asked,
         secrets=secrets,
         variables=_variables(variables, asked, secrets),
+        providers=providers(all_mounts, slurm.accounting, monitoring),
+        quota=quota_plan(server, slurm),
+        slow_resources=slow_resources(all_mounts, slurm.accounting, network),
+        cleanup=cleanup_plan(network, all_mounts, slurm.accounting, monitoring),
         silenced=tuple(sorted((entry.rule, entry.reason) for entry in definition.silence)),
         resolved=resolved(definition),
     )

@@ -31,7 +31,13 @@ _EMPTY = dict.fromkeys(
 def locker_plan(definition: Definition) -> LockerPlan:
     """The locker; CycleCloud names it after the account record, which is always `azure`."""
     locker = definition.storage.locker
-    return LockerPlan(locker.account_name, locker.container, locker.redundancy, "azure-storage")
+    return LockerPlan(
+        account_name=locker.account_name,
+        container=locker.container,
+        redundancy=locker.redundancy,
+        locker_name="azure-storage",
+        blob_suffix=names.BLOB_SUFFIXES.get(definition.azure.cloud),
+    )
 
 
 def home_plan(definition: Definition) -> MountPlan:

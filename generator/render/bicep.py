@@ -6,12 +6,12 @@ The template only composes: what is present or absent, every name, scope and num
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TypeVar, cast
 
 from ..files import assets
 from ..files.file import File, Files, Json, text
+from ..plan.resources import resource_id
 from ..plan.types import Asked, MountPlan, Plan, SecretPlan
 from .templates import bicep_string, environment
 
@@ -19,9 +19,6 @@ T = TypeVar("T")
 
 _MODULE = re.compile(r"'(modules/[a-z0-9-]+\.bicep)'")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_RESOURCE_ID = re.compile(
-    r"/subscriptions/([^/]+)/resourceGroups/([^/]+)/providers/[^/]+/[^/]+/([^/]+)/?", re.IGNORECASE
-)
 _MYSQL_SUFFIX = {
     "public": "mysql.database.azure.com",
     "usgov": "mysql.database.usgovcloudapi.net",
@@ -35,23 +32,6 @@ Source: https://learn.microsoft.com/azure/mysql/flexible-server/concepts-network
 _MYSQL_TIERS = {"B": "Burstable", "D": "GeneralPurpose", "E": "MemoryOptimized"}
 _MAX_LENGTHS = {"adminPassword": 123, "databasePassword": 128}
 """Longest passwords that the CycleCloud portal and MySQL flexible server take, in characters."""
-
-
-@dataclass(frozen=True)
-class ResourceId:
-    """The parts of a resource id that a Bicep scope is made of."""
-
-    subscription: str
-    resource_group: str
-    name: str
-
-
-def resource_id(value: str) -> ResourceId:
-    """The parts of the id of a top-level resource; ValueError where it is not one (the rules refuse it before)."""
-    found = _RESOURCE_ID.fullmatch(value)
-    if found is None:
-        raise ValueError(f"not the resource id of a top-level resource: {value}")
-    return ResourceId(found[1], found[2], found[3])
 
 
 def bicep_literal(value: Json, indent: int = 0) -> str:
@@ -85,12 +65,12 @@ def render(plan: Plan, payload: tuple[str, ...], content_hash: str, payload_sha2
     `payload` are the paths of the archive's pieces relative to the folder, in order. `content_hash` is what makes the
     first-boot program run again; `payload_sha256` is the digest of the joined pieces, which the server checks.
     """
-    templates = environment("bicep_templates")
+    source = assets.folder("bicep_templates")
+    templates = environment(source)
     values = _values(plan, payload, content_hash, payload_sha256)
     main = templates.get_template("main.bicep.j2").render(values)
     parameters = templates.get_template("main.bicepparam.j2").render(values)
     files: Files = {PurePosixPath("main.bicep"): text(main), PurePosixPath("main.bicepparam"): text(parameters)}
-    source = assets.folder("bicep_templates")
     for module in sorted(set(_MODULE.findall(main))):
         files[PurePosixPath(module)] = File((source / module).read_bytes())
     return files
@@ -119,7 +99,7 @@ def _values(plan: Plan, payload: tuple[str, ...], content_hash: str, payload_sha
         "ssh_key": bicep_string(key) if isinstance(key, str) else None,
         "ssh_key_name": key.parameter if isinstance(key, Asked) else "sshPublicKey",
         "compute_subnet": "/".join((network.vnet_resource_group, network.vnet_name, _compute(plan))),
-        "has_bastion": network.is_new and network.access == "bastion" and network.subnet("bastion") is not None,
+        "has_bastion": plan.access.creates_bastion,
         "subnets": _subnets(plan),
         "subnet_names": {subnet.role: subnet.name for subnet in network.subnets},
         "user_sources": _user_sources(plan),

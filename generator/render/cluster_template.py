@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from ..cctemplate.writing import assignment
+from ..files import assets
 from ..files.file import Files, json_file, text
 from ..plan.names import BLOB_SUFFIXES
 from ..plan.types import MountPlan, Plan, SpecRef
@@ -72,7 +73,7 @@ def _blob(mount: MountPlan, suffix: str | None) -> list[tuple[str, str]]:
 
 
 def _environment() -> Environment:
-    env = environment("cluster_defs/templates")
+    env = environment(assets.folder("cluster_defs/templates"))
     env.filters |= {"assigned": assignment, "prefix": prefix, "in_order": _in_order}
     return env
 

@@ -21,7 +21,7 @@ def deployment_files(plan: Plan, folder: Path) -> Files:
     files |= bicep.render(
         plan, bootstrap.payload_chunks(boot), bootstrap.content_hash(boot), bootstrap.payload_sha256(boot)
     )
-    files |= readme.render(plan, {})
+    files |= readme.render(plan)
     files[PurePosixPath("effective.yaml")] = yaml_file(effective(plan))
     files[MANIFEST] = manifest_file(files, __version__)
     return dict(sorted(files.items()))

@@ -3,57 +3,69 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from pathlib import PurePosixPath
+from collections.abc import Sized
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from ..files.file import Files, text
-from ..plan.types import Plan
-from . import readme_cluster, readme_connect, readme_deploy, readme_upload
+from ..plan.types import Asked, MountPlan, Plan
+from .templates import environment
 
-FilesSummary = Mapping[PurePosixPath, int]
-"""Path → size in bytes of what else the folder holds; only folders named here are described as present."""
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_PARTS = Path(__file__).resolve().parent / "readme_parts"
 
 
-def render(plan: Plan, files_summary: FilesSummary) -> Files:
+def render(plan: Plan) -> Files:
     """`README.md` and `.envrc.template`."""
-    sections = (
-        readme_deploy.overview(plan, files_summary),
-        readme_deploy.prerequisites(plan),
-        readme_deploy.deploy(plan),
-        readme_deploy.watch(plan),
-        readme_connect.connect(plan),
-        readme_cluster.start(plan),
-        readme_cluster.validate(plan),
-        readme_cluster.train(plan),
-        readme_cluster.update(plan),
-        readme_upload.upload(plan),
-        readme_cluster.delete(plan),
-        readme_cluster.troubleshooting(plan),
-    )
+    templates = _environment()
+    values = {
+        "plan": plan,
+        "mounts": [(mount.path, _mount_text(mount)) for mount in plan.all_mounts],
+        "validations": [job for job in plan.jobs if job.kind == "validation"],
+        "trainings": [job for job in plan.jobs if job.kind == "training"],
+    }
     return {
-        PurePosixPath("README.md"): text("\n\n".join(section.strip() for section in sections if section)),
-        PurePosixPath(".envrc.template"): text(_environment_template(plan)),
+        PurePosixPath("README.md"): text(templates.get_template("README.md.j2").render(values)),
+        PurePosixPath(".envrc.template"): text(templates.get_template("envrc.template.j2").render(plan=plan)),
     }
 
 
-def _environment_template(plan: Plan) -> str:
-    lines = [
-        f"# Variables of the deployment {plan.name}.",
-        "# Copy this file to .envrc, fill it in, and read it with: source .envrc",
-        "# Keep .envrc out of version control. A secret is better read from a vault than written here, for example:",
-        '#   export NAME="$(az keyvault secret show --vault-name VAULT --name SECRET --query value --output tsv)"',
-    ]
-    asked = {value.variable for value in plan.asked}
-    for variable in plan.variables:
-        lines += ["", f"# {variable.description}"]
-        if variable.secret:
-            lines.append(f"export {variable.name}=''   # secret: do not write it here, read it from a vault")
-            continue
-        if variable.example:
-            lines.append(f"# Example: {variable.example}")
-        if variable.default is not None:
-            lines.append(f"# Default: {variable.default or '(empty)'}")
-        # What the deployment does not ask for is in this folder already.
-        start = "" if variable.name in asked else "# "
-        lines.append(f"{start}export {variable.name}={shlex.quote(variable.default or '')}")
-    return "\n".join(lines)
+@cache
+def _environment() -> Environment:
+    env = environment(_PARTS)
+    env.filters |= {
+        "asked": _asked,
+        "billions": lambda number: f"{number / 1e9:.3g}",
+        "cell": lambda value: str(value).replace("|", "\\|"),
+        "count": _count,
+        "known": lambda number: "not known to CycleForge" if number is None else number,
+        "terabytes": lambda size: f"{size / 1e12:.3g}",
+    }
+    return env
+
+
+def _count(number: int | Sized, noun: str) -> str:
+    """`1 node`, `2 nodes`; of a collection its length."""
+    number = number if isinstance(number, int) else len(number)
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _asked(value: str | Asked) -> str:
+    """A value as a word for the shell; what is asked for stands in the environment variable that it is read from."""
+    return f'"${{{value.variable}:?}}"' if isinstance(value, Asked) else shlex.quote(value)
+
+
+def _mount_text(mount: MountPlan) -> str:
+    if mount.kind == "nfs":
+        return f"NFS disk of the scheduler, {mount.size_gib} GiB"
+    if mount.kind == "anf":
+        return f"Azure NetApp Files, {mount.size_gib} GiB, {mount.service_level}"
+    if mount.kind == "amlfs":
+        return f"Azure Managed Lustre, {(mount.size_gib or 0) // 1024} TiB, {mount.tier_mb_per_s_per_tib} MB/s per TiB"
+    if mount.kind == "blob":
+        return f"blob container `{mount.container}` of `{mount.storage_account}` by blobfuse"
+    protocol = mount.protocol.upper() if mount.protocol == "nfs" else mount.protocol.capitalize()
+    return f"existing {protocol} at {mount.address}"

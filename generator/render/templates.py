@@ -7,9 +7,9 @@ import shlex
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ..files import assets
-
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from jinja2 import Environment
 
 
@@ -27,14 +27,14 @@ def cc_bool(value: bool) -> str:
 
 
 @cache
-def environment(folder: str) -> Environment:
-    """The environment that loads templates from one folder of the assets, for example `bicep_templates`."""
+def environment(folder: Path) -> Environment:
+    """The environment that loads templates from one folder."""
     import jinja2  # heavy: only commands that render pay for it
 
     from .compiled import BesideModules
 
     env = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(assets.folder(folder)),
+        loader=jinja2.FileSystemLoader(folder),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -9,10 +9,12 @@ from pathlib import PurePosixPath
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from generator.plan.types import HubPlan
+from generator.plan.resources import resource_id
+from generator.plan.types import HubPlan, ResourceId
 from generator.render import bicep
-from generator.render.bicep import ResourceId, bicep_literal, resource_id
+from generator.render.bicep import bicep_literal
 from generator.render.cluster_template import late_parameters
+from tests import plans
 from tests.bicep import variants
 from tests.bicep.variants import DIGEST, HASH, PAYLOAD, VARIANTS, main_bicep
 
@@ -37,21 +39,21 @@ def parameters(text: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", ["minimal", "asked_hub", "everything"])
 def test_snapshot(name: str, snapshot: SnapshotAssertion) -> None:
-    files = bicep.render(VARIANTS[name](), PAYLOAD, HASH, DIGEST)
+    files = bicep.render(plans.settled(VARIANTS[name]()), PAYLOAD, HASH, DIGEST)
     for path in ("main.bicep", "main.bicepparam"):
         assert files[PurePosixPath(path)].content.decode() == snapshot(name=path)
 
 
 @every_variant
 def test_exactly_the_modules_in_use_are_copied(name: str) -> None:
-    files = bicep.render(VARIANTS[name](), PAYLOAD, HASH, DIGEST)
+    files = bicep.render(plans.settled(VARIANTS[name]()), PAYLOAD, HASH, DIGEST)
     called = set(re.findall(r"'(modules/.+?)'", files[PurePosixPath("main.bicep")].content.decode()))
     assert called == {str(path) for path in files} - {"main.bicep", "main.bicepparam"}
 
 
 @every_variant
 def test_two_renders_are_equal_and_end_with_a_newline(name: str) -> None:
-    first, second = (bicep.render(VARIANTS[name](), PAYLOAD, HASH, DIGEST) for _ in range(2))
+    first, second = (bicep.render(plans.settled(VARIANTS[name]()), PAYLOAD, HASH, DIGEST) for _ in range(2))
     assert first == second
     for file in first.values():
         assert file.content.endswith(b"}\n") or file.content.endswith(b"\n")
@@ -72,7 +74,7 @@ def test_parameters_and_outputs_are_described(name: str) -> None:
 @every_variant
 def test_the_parameter_file_gives_what_has_no_default(name: str) -> None:
     plan = VARIANTS[name]()
-    files = bicep.render(plan, PAYLOAD, HASH, DIGEST)
+    files = bicep.render(plans.settled(plan), PAYLOAD, HASH, DIGEST)
     required = {key for key, default in parameters(main_bicep(plan)).items() if not default}
     given = dict(
         re.findall(

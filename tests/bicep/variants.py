@@ -129,13 +129,13 @@ VARIANTS = {
 
 def main_bicep(plan: Plan) -> str:
     """Text of main.bicep."""
-    files = bicep.render(plan, PAYLOAD, HASH, DIGEST)
+    files = bicep.render(plans.settled(plan), PAYLOAD, HASH, DIGEST)
     return next(file.content.decode() for path, file in files.items() if path.name == "main.bicep")
 
 
 def write_folder(plan: Plan, folder: Path, payload: tuple[str, ...] = PAYLOAD) -> Path:
     """The rendered files and stand-ins for what other renderers put beside them; returns main.bicep."""
-    for path, file in bicep.render(plan, payload, HASH, DIGEST).items():
+    for path, file in bicep.render(plans.settled(plan), payload, HASH, DIGEST).items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(file.content)

@@ -426,9 +426,10 @@ def test_plan(good: Path, run: Run) -> None:
         "lab (lab.yaml)",
         "network",
         "nodes",
-        "quota in southcentralus (cluster nodes; the server and the jumpbox come on top)",
+        "quota needed in southcentralus, with the server and every partition at its limit",
         "mounts",
         "projects",
+        "resource providers",
         *(["jobs"] if "\njobs\n" in out else []),
         "asked at deployment",
     ]

@@ -14,6 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 from generator.definition.model.definition import Job
 from generator.plan.types import (
     Asked,
+    BlobPlan,
     HubPlan,
     JumpboxPlan,
     MarketplaceImage,
@@ -22,7 +23,7 @@ from generator.plan.types import (
     SlurmPlan,
     Variable,
 )
-from generator.render import readme, readme_deploy
+from generator.render import readme
 from tests import plans
 
 SHELLCHECK = Path(sys.executable).parent / "shellcheck"
@@ -98,7 +99,7 @@ PLANS = {
 
 
 def rendered(plan: Plan, name: str = "README.md") -> str:
-    return readme.render(plan, {})[PurePosixPath(name)].content.decode()
+    return readme.render(plans.settled(plan))[PurePosixPath(name)].content.decode()
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -161,8 +162,8 @@ def test_an_existing_network_finds_its_own_bastion() -> None:
 
 
 def test_quota_counts_every_partition_at_its_limit() -> None:
-    plan = hub_training()
-    vcpus = {role: number for role, _, _, number, _, _ in readme_deploy.quota_rows(plan)}
+    plan = plans.settled(hub_training())
+    vcpus = {use.name: use.vcpus for use in plan.quota.uses}
     assert vcpus["partition hpc"] == plan.slurm.node_arrays[0].max_nodes * (plans.A100.vcpus or 0)
     assert f"| standardNDAMSv4_A100Family | {vcpus['partition hpc']} |" in rendered(plan)
 
@@ -174,12 +175,12 @@ def test_spot_counts_against_the_spot_limit_only() -> None:
 
 
 def test_providers_follow_the_plan() -> None:
-    assert set(readme_deploy.providers(hub_training())) >= {
+    assert set(plans.settled(hub_training()).providers) >= {
         "Microsoft.NetApp",
         "Microsoft.StorageCache",
         "Microsoft.DBforMySQL",
     }
-    assert "Microsoft.NetApp" not in readme_deploy.providers(plans.minimal())
+    assert "Microsoft.NetApp" not in plans.minimal().providers
 
 
 def test_an_own_image_has_no_terms_to_accept() -> None:
@@ -263,3 +264,25 @@ def test_a_hub_beside_an_existing_network_is_left_alone() -> None:
     plan = change_network(bastion_existing_network(), access="hub")
     assert "Its peering with `corp` must exist" in rendered(plan)
     assert "peering delete" not in rendered(plan)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_paragraphs_are_one_empty_line_apart(name: str) -> None:
+    """Optional parts leave no gap, no trailing blank and no list that runs into the next paragraph."""
+    text = rendered(PLANS[name]())
+    assert "\n\n\n" not in text
+    assert not re.search(r"[ \t]$", text, re.MULTILINE)
+    assert not re.search(r"[^\n]\n## ", text)
+    assert not re.search(r"```\n[^\n]", re.sub(BLOCK, "```\n", text))
+
+
+def test_blobs_that_travel_and_blobs_that_do_not() -> None:
+    """Carried ones are listed with their place, needed ones that are missing with the way to get them."""
+    blobs = tuple(BlobPlan(f"{state}.tgz", "1.0", "0" * 64, 1, state) for state in ("present", "missing", "damaged"))
+    unneeded = BlobPlan("unneeded.tgz", "1.0", "0" * 64, 1, "missing", is_needed=False)
+    plan = plans.minimal()
+    project = dataclasses.replace(plan.projects[0], blobs=(*blobs, unneeded))
+    text = rendered(dataclasses.replace(plan, projects=(project,)))
+    assert "sha256: `projects/misc_ubuntu/blobs/present.tgz`. Left out, because" in text
+    assert "`missing.tgz` (project `misc_ubuntu`), `damaged.tgz` (project `misc_ubuntu`). To carry them" in text
+    assert "unneeded" not in text

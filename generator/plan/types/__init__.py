@@ -5,22 +5,28 @@ numbers carry their unit in the name, `None` means "does not apply" unless the d
 Collections are tuples in the order in which they are printed.
 """
 
+from .access import AccessKind, AccessPlan, TunnelPorts
+from .cleanup import CleanupPlan, ResourceId
 from .deployment import Plan
 from .jobs import CheckpointPlan, JobPlan, StepPlan
 from .network import HubPlan, NetworkPlan, SubnetPlan, SubnetRole
 from .nodes import LoginPlan, NodeArrayPlan, SchedulerPlan, SpecRef
 from .parameters import Asked, SecretPlan, Variable
 from .projects import BlobPlan, ProjectPlan
+from .quota import QuotaLimit, QuotaPlan, QuotaUse
 from .server import AdminPlan, JumpboxPlan, LockerPlan, MarketplaceImage, ServerPlan
 from .slurm import AccountingPlan, MonitoringPlan, SlurmPlan
 from .storage import FileSystemKind, MountPlan
 
 __all__ = [
+    "AccessKind",
+    "AccessPlan",
     "AccountingPlan",
     "AdminPlan",
     "Asked",
     "BlobPlan",
     "CheckpointPlan",
+    "CleanupPlan",
     "FileSystemKind",
     "HubPlan",
     "JobPlan",
@@ -34,6 +40,10 @@ __all__ = [
     "NodeArrayPlan",
     "Plan",
     "ProjectPlan",
+    "QuotaLimit",
+    "QuotaPlan",
+    "QuotaUse",
+    "ResourceId",
     "SchedulerPlan",
     "SecretPlan",
     "ServerPlan",
@@ -42,5 +52,6 @@ __all__ = [
     "StepPlan",
     "SubnetPlan",
     "SubnetRole",
+    "TunnelPorts",
     "Variable",
 ]

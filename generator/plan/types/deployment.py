@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from .access import AccessPlan
+from .cleanup import CleanupPlan
 from .jobs import JobPlan
 from .network import NetworkPlan
 from .parameters import Asked, SecretPlan, Variable
-from .projects import ProjectPlan
+from .projects import BlobPlan, ProjectPlan
+from .quota import QuotaPlan
 from .server import AdminPlan, LockerPlan, ServerPlan
 from .slurm import MonitoringPlan, SlurmPlan
 from .storage import MountPlan
@@ -21,13 +24,18 @@ class Plan:
     name: str
     definition: str
     """File name of the definition, without its folder."""
+    deployment_name: str
+    """Name of the deployment in the subscription; it holds the region, because Azure ties a name to its first one."""
     location: str
     cloud: Literal["public", "usgov", "china", "germany"]
+    cli_cloud: str | None
+    """The cloud's name for `az cloud set`; None where the Azure CLI is there already."""
     subscription_id: str | None
     resource_group: str
     tags: tuple[tuple[str, str], ...]
     admin: AdminPlan
     network: NetworkPlan
+    access: AccessPlan
     server: ServerPlan
     locker: LockerPlan
     home: MountPlan
@@ -40,6 +48,12 @@ class Plan:
     asked: tuple[Asked, ...]
     secrets: tuple[SecretPlan, ...]
     variables: tuple[Variable, ...]
+    providers: tuple[str, ...]
+    """Resource providers that must be registered in the subscription, sorted."""
+    quota: QuotaPlan
+    slow_resources: tuple[str, ...]
+    """What takes longer to create than everything else, in words."""
+    cleanup: CleanupPlan
     silenced: tuple[tuple[str, str], ...]
     """(rule id, reason), sorted."""
     resolved: dict[str, object] = field(default_factory=dict, compare=False)
@@ -49,3 +63,40 @@ class Plan:
     def all_mounts(self) -> tuple[MountPlan, ...]:
         """/sched, /shared and the definition's own mounts, in that order."""
         return (self.sched, self.home, *self.mounts)
+
+    @property
+    def definition_name(self) -> str:
+        """What the verbs of the command take: the definition's file name without its ending."""
+        return self.definition.rsplit(".", 1)[0]
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """What `az` asks for where no parameter file answers, in words."""
+        return (*(secret.title for secret in self.secrets), *(value.title for value in self.asked))
+
+    @property
+    def asked_variables(self) -> tuple[str, ...]:
+        """Environment variables of which the parameter file reads values that are no secret."""
+        return tuple(value.variable for value in self.asked)
+
+    @property
+    def containers(self) -> tuple[MountPlan, ...]:
+        """Mounted blob containers, on which the deployment gives nobody a role."""
+        return tuple(mount for mount in self.mounts if mount.kind == "blob")
+
+    @property
+    def carried_blobs(self) -> tuple[tuple[str, BlobPlan], ...]:
+        """(project, third-party file) of what travels."""
+        return tuple(
+            (project.name, blob) for project in self.projects for blob in project.blobs if blob.state == "present"
+        )
+
+    @property
+    def missing_blobs(self) -> tuple[tuple[str, BlobPlan], ...]:
+        """(project, third-party file) of what nodes look for and what does not travel."""
+        return tuple(
+            (project.name, blob)
+            for project in self.projects
+            for blob in project.blobs
+            if blob.is_needed and blob.state != "present"
+        )

@@ -32,6 +32,8 @@ class NodeArrayPlan:
     hardware: VmSize
     image: str
     max_nodes: int
+    host_list: str
+    """All its nodes as Slurm writes them, for example `lab-hpc-[1-4]`."""
     is_default: bool
     is_hpc: bool
     """True: one placement group, InfiniBand. Written explicitly, because a missing value breaks `azslurm scale`."""

@@ -17,6 +17,11 @@ class Asked:
     parameter: str
     description: str
 
+    @property
+    def title(self) -> str:
+        """The description without its end: what is asked for, in the middle of a sentence."""
+        return self.description.split(":")[0].rstrip(".")
+
 
 @dataclass(frozen=True)
 class SecretPlan:
@@ -25,6 +30,11 @@ class SecretPlan:
     parameter: str
     variable: str
     description: str
+
+    @property
+    def title(self) -> str:
+        """The description without its end: what is asked for, in the middle of a sentence."""
+        return self.description.split(":")[0].rstrip(".")
 
 
 @dataclass(frozen=True)

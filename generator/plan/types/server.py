@@ -24,6 +24,11 @@ class MarketplaceImage:
     sku: str
     version: str
 
+    @property
+    def urn(self) -> str:
+        """`publisher:offer:sku:version`, as the Azure CLI names an image."""
+        return f"{self.publisher}:{self.offer}:{self.sku}:{self.version}"
+
 
 @dataclass(frozen=True)
 class JumpboxPlan:
@@ -64,3 +69,5 @@ class LockerPlan:
     redundancy: str
     """Storage SKU, for example `Standard_LRS`."""
     locker_name: str
+    blob_suffix: str | None
+    """End of blob endpoints outside the public cloud."""

@@ -1,0 +1,64 @@
+"""Quota: the one computation that `cycleforge plan`, `effective.yaml` and the README print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .. import catalog
+from ..catalog.sizes import VmSize
+from .types import QuotaLimit, QuotaPlan, QuotaUse, ServerPlan, SlurmPlan
+
+_ALL_CORES = "cores"
+_SPOT_CORES = "lowPriorityCores"
+
+
+def quota_plan(server: ServerPlan, slurm: SlurmPlan) -> QuotaPlan:
+    """Everything that may run at once: server, jumpbox, schedulers, and every node of every role."""
+    uses = tuple(use for use in _uses(server, slurm) if use.vms)
+    return QuotaPlan(uses, _limits(uses), tuple(sorted({use.vm_size for use in uses})))
+
+
+def _uses(server: ServerPlan, slurm: SlurmPlan) -> Iterator[QuotaUse]:
+    yield _use("CycleCloud server", catalog.vm_size(server.vm_size), 1)
+    yield _use("scheduler", slurm.scheduler.hardware, 2 if slurm.scheduler.high_availability else 1)
+    yield _use("login", slurm.login.hardware, max(slurm.login.count, slurm.login.max_count))
+    for array in slurm.node_arrays:
+        yield _use(f"partition {array.partition}", array.hardware, array.max_nodes, spot=array.spot)
+    if server.jumpbox is not None:
+        yield _use("jumpbox", catalog.vm_size(server.jumpbox.vm_size), 1)
+
+
+def _use(name: str, size: VmSize, vms: int, *, spot: bool = False) -> QuotaUse:
+    vcpus = size.vcpus * vms if size.vcpus else None
+    return QuotaUse(name, size.name, vms, vcpus, size.quota_family, spot)
+
+
+def _limits(uses: tuple[QuotaUse, ...]) -> tuple[QuotaLimit, ...]:
+    usages = {_limit_name(use): _usage(use) for use in uses}
+    families = (
+        QuotaLimit(name, usage, _sum(use for use in uses if _limit_name(use) == name)) for name, usage in usages.items()
+    )
+    regular = (use for use in uses if not use.spot)
+    return (*families, QuotaLimit("all vCPUs of the region (cores)", _ALL_CORES, _sum(regular)))
+
+
+def _limit_name(use: QuotaUse) -> str:
+    if use.spot:
+        return f"spot vCPUs of the region ({_SPOT_CORES})"
+    return use.family or f"family of {use.vm_size}"
+
+
+def _usage(use: QuotaUse) -> str | None:
+    if use.spot:
+        return _SPOT_CORES
+    return use.family.replace(" ", "") if use.family else None
+
+
+def _sum(uses: Iterator[QuotaUse]) -> int | None:
+    """vCPUs together; None as soon as one size is unknown."""
+    total = 0
+    for use in uses:
+        if use.vcpus is None:
+            return None
+        total += use.vcpus
+    return total

@@ -1,0 +1,26 @@
+"""What deleting the resource group does not delete."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ResourceId:
+    """The parts of the id of a top-level resource, of which scopes are made."""
+
+    subscription: str
+    resource_group: str
+    name: str
+
+
+@dataclass(frozen=True)
+class CleanupPlan:
+    """What has to be deleted by itself, and what is left because it is not the deployment's."""
+
+    principals: tuple[str, ...]
+    """Outputs of the deployment with the ids of identities that have roles outside of the resource group."""
+    linked_zone: ResourceId | None
+    """An existing DNS zone that keeps its link to the network."""
+    left: tuple[str, ...]
+    """What was there before, in words."""
