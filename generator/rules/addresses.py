@@ -12,11 +12,11 @@ from ..plan.network import lustre_prefix_length
 from ..plan.subnets import Layout, place_subnets
 from ..plan.types import SubnetRole
 from ..problems.problem import Problem
+from ..words.counts import counted, listed
 from .base import DefinitionRule, Path, Site
 from .figures import limit
 from .places import first_given, given, partitions
 from .roles import login_maximum
-from .wording import count_of, listed
 
 _VNET_FAQ = "https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq"
 _SPACE: Path = ("network", "address_space")
@@ -156,7 +156,7 @@ class TooFewAddresses(DefinitionRule):
             path = first_given(site, _SPACE, ("slurm", "partitions"))
             start = int(compute.network_address)
             hint = f"address_space: {IPv4Network((start, max(8, 31 - bits)), strict=False)}"
-        text = f"the compute subnet {compute} has {count_of(free, 'address')} for nodes, the cluster may use {need}"
+        text = f"the compute subnet {compute} has {counted(free, 'address')} for nodes, the cluster may use {need}"
         yield self.problem(path, text, hint)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ..plan.types import BlobPlan, Plan
 from ..problems.problem import Problem
+from ..words.counts import listed
 from .base import PlanRule
-from .wording import listed
 
 _SOURCE = "https://learn.microsoft.com/azure/cyclecloud/how-to/storage-blobs"
 

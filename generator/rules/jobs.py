@@ -11,11 +11,12 @@ from ..definition.model.definition import Job
 from ..definition.model.slurm import Partition
 from ..problems.problem import Problem, Related
 from ..recipes import Recipe, recipe, recipe_names
+from ..words.counts import counted, listed
 from .base import DefinitionRule, Path, Site
 from .containers import has_containers
 from .places import partitions
 from .roles import roles
-from .wording import choose_from, count_of, listed, quoted
+from .wording import choose_from, quoted
 
 _SBATCH = "https://slurm.schedmd.com/sbatch.html"
 _CYCLECLOUD = "https://learn.microsoft.com/azure/cyclecloud/slurm-4"
@@ -52,7 +53,7 @@ def misfit(needs: Recipe, partition: Partition) -> str | None:
     if arch and size.arch not in arch:
         return f"it runs on {listed(arch)}, and {partition.vm_size} is {size.arch}"
     if partition.max_nodes < needs.min_nodes:
-        return f"it needs {count_of(needs.min_nodes, 'node')}, and the partition has {partition.max_nodes}"
+        return f"it needs {counted(needs.min_nodes, 'node')}, and the partition has {partition.max_nodes}"
     return None
 
 

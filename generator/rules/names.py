@@ -9,10 +9,11 @@ from typing import Any
 
 from .. import catalog
 from ..problems.problem import Problem, Related
+from ..words.counts import counted
 from .base import DefinitionRule, Site
 from .figures import figures
 from .places import partitions
-from .wording import count_of, quoted
+from .wording import quoted
 
 _NAME = re.compile(r"[a-z](?:[a-z0-9-]*[a-z0-9])?")
 
@@ -50,7 +51,7 @@ def _hint(name: str, longest: int) -> str:
 def _misfit(name: str, bounds: dict[str, Any]) -> tuple[str, str | None] | None:
     """What is wrong with the length or the signs of a name, and a hint; None when it fits."""
     if not bounds["min"] <= len(name) <= bounds["max"]:
-        return f"has {count_of(len(name), 'character')}; {bounds['min']} to {bounds['max']} are allowed", None
+        return f"has {counted(len(name), 'character')}; {bounds['min']} to {bounds['max']} are allowed", None
     fault = _fault(name)
     return (fault, _hint(name, bounds["max"])) if fault else None
 
@@ -87,7 +88,7 @@ class ResourceGroupName(DefinitionRule):
         if name is None:
             return
         if not 1 <= len(name) <= longest:
-            fault = f"has {count_of(len(name), 'character')}; 1 to {longest} are allowed"
+            fault = f"has {counted(len(name), 'character')}; 1 to {longest} are allowed"
         elif not re.fullmatch(r"[\w().-]+", name):
             fault = "has other signs than letters, digits, _, -, . and parentheses"
         elif name.endswith("."):

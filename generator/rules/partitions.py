@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..problems.problem import Problem, Related
+from ..words.counts import listed
 from .base import DefinitionRule, Site
 from .figures import figures, limit
 from .places import PARTITIONS, partitions
 from .roles import gpus, partition_label, roles
-from .wording import listed, meant, quoted
+from .wording import meant, quoted
 
 
 class DefaultPartition(DefinitionRule):

@@ -12,10 +12,11 @@ from ..files import assets
 from ..plan.assignment import BASE, SHIPPED
 from ..plan.types import Plan
 from ..problems.problem import Problem, Related
+from ..words.counts import listed
 from .base import DefinitionRule, Path, PlanRule, Site
 from .figures import figures
 from .roles import roles
-from .wording import choose_from, listed, quoted
+from .wording import choose_from, quoted
 
 _PROJECTS = "https://learn.microsoft.com/azure/cyclecloud/how-to/projects"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

@@ -8,13 +8,14 @@ from typing import Any
 
 from .. import catalog
 from ..problems.problem import Problem
+from ..words.counts import listed
 from .azure_names import is_gallery_image
 from .base import DefinitionRule, Path, Site
 from .images import image_facts, is_urn
 from .places import first_given
 from .resource_ids import GUID
 from .roles import image_users, roles
-from .wording import choose_from, listed, meant, quoted
+from .wording import choose_from, meant, quoted
 
 _NOTES = "https://learn.microsoft.com/azure/cyclecloud/release-notes"
 _SLURM = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"

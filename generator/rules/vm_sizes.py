@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from .. import catalog
 from ..definition.model.storage import BuiltinNfs, LustreMount, NetApp
 from ..problems.problem import Problem
+from ..words.counts import counted
 from .base import DefinitionRule, Path, Site
 from .figures import figures
 from .images import image_facts, image_variant
 from .places import partitions
 from .roles import Machine, RoleNode, machines, partition_label, roles
-from .wording import count_of, quoted, size_meant
+from .wording import quoted, size_meant
 
 _SIZES = "https://learn.microsoft.com/azure/virtual-machines/sizes/overview"
 
@@ -133,7 +134,7 @@ class CostlyServiceNode(DefinitionRule):
             size = catalog.vm_size(machine.vm_size)
             if isinstance(machine, RoleNode) and machine.partition is not None:
                 continue
-            extra = count_of(size.gpu_count, "GPU") if size.gpu_count else "InfiniBand" if size.infiniband else None
+            extra = counted(size.gpu_count, "GPU") if size.gpu_count else "InfiniBand" if size.infiniband else None
             if extra:
                 yield self.problem(
                     machine.size_path,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 
 from .. import catalog
@@ -17,18 +17,6 @@ def quoted(text: str) -> str:
     """A value as the user wrote it, on one line and short."""
     short = text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
     return "'" + "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in short) + "'"
-
-
-def listed(words: Iterable[str]) -> str:
-    """`a, b and c`."""
-    items = list(words)
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
-
-
-def count_of(number: int, noun: str) -> str:
-    """`1 node`, `2 nodes`, `2 addresses`."""
-    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
-    return f"{number} {noun if number == 1 else plural}"
 
 
 def meant(word: str, allowed: Sequence[str]) -> str | None:
