@@ -9,6 +9,11 @@ from generator.catalog import VmSize
 from generator.definition.model.definition import Job
 from generator.plan import names
 from generator.plan.access import access_plan
+from generator.plan.file_systems.blob import BlobContainer
+from generator.plan.file_systems.builtin_nfs import BuiltinNfs
+from generator.plan.file_systems.existing import ExistingServer
+from generator.plan.file_systems.managed_lustre import ManagedLustre
+from generator.plan.file_systems.netapp import NetAppVolume
 from generator.plan.jobs import job_plan
 from generator.plan.quota import quota_plan
 from generator.plan.resources import cleanup_plan, providers, slow_resources
@@ -20,7 +25,6 @@ from generator.plan.types import (
     LockerPlan,
     LoginPlan,
     MarketplaceImage,
-    MountPlan,
     NetworkPlan,
     NodeArrayPlan,
     Plan,
@@ -84,55 +88,44 @@ A100 = hardware(
 )
 
 
-def mount(name: str, path: str, kind: str = "nfs", **changes: object) -> MountPlan:
-    """A built-in NFS share unless the changes say otherwise."""
-    values: dict[str, object] = {
-        "name": name,
-        "path": path,
-        "kind": kind,
-        "protocol": "nfs",
-        "size_gib": None,
-        "address": None,
-        "address_fact": None,
-        "export_path": path,
-        "mount_options": None,
-        "service_level": None,
-        "throughput_mibps": None,
-        "tier_mb_per_s_per_tib": None,
-        "storage_account": None,
-        "container": None,
-        "zone": None,
-    }
-    return MountPlan(**(values | changes))  # type: ignore[arg-type]
+def mount(name: str, path: str, **changes: object) -> ExistingServer:
+    """A share of somebody's NFS server."""
+    values: dict[str, object] = {"protocol": "nfs", "export_path": path}
+    return ExistingServer(name=name, path=path, **(values | changes))  # type: ignore[arg-type]
 
 
-def lustre(path: str = "/data", size_gib: int = 128 * 1024, tier: int = 250) -> MountPlan:
+def container(name: str, path: str, storage_account: str, container: str) -> BlobContainer:
+    """A container of somebody's storage account."""
+    return BlobContainer(name=name, path=path, storage_account=storage_account, container=container)
+
+
+def lustre(path: str = "/data", size_gib: int = 128 * 1024, tier: int = 250) -> ManagedLustre:
     """A new Managed Lustre file system."""
-    return mount(
-        "data",
-        path,
-        "amlfs",
-        protocol="lustre",
+    return ManagedLustre(
+        name="data",
+        path=path,
         size_gib=size_gib,
         address_fact="dataAddress",
         export_path="",
         mount_options="noatime,user_xattr",
         tier_mb_per_s_per_tib=tier,
         zone="1",
+        resource_name="minimal-data",
     )
 
 
-def netapp_home() -> MountPlan:
+def netapp_home() -> NetAppVolume:
     """A new NetApp Files volume for /shared."""
-    return mount(
-        "home",
-        "/shared",
-        "anf",
+    return NetAppVolume(
+        name="home",
+        path="/shared",
         size_gib=4096,
         address_fact="homeAddress",
         export_path="/home-path",
         mount_options="rw,hard,rsize=262144,wsize=262144,vers=3,tcp,_netdev,nconnect=8",
         service_level="Premium",
+        account_name="minimal-netapp",
+        resource_name="home",
     )
 
 
@@ -232,8 +225,8 @@ def minimal() -> Plan:
         access=access_plan(NETWORK, "ccadmin", "minimal-server", "minimal-scheduler"),
         server=ServerPlan("minimal-server", "Standard_D4as_v5", "8.9.1", image, None, None, None, None, None, False),
         locker=LockerPlan(None, "cyclecloud", "Standard_LRS", "azure-storage", None),
-        home=mount("home", "/shared", size_gib=100, export_path="/shared"),
-        sched=mount("sched", "/sched", size_gib=30, export_path="/sched"),
+        home=BuiltinNfs(name="home", path="/shared", size_gib=100, export_path="/shared"),
+        sched=BuiltinNfs(name="sched", path="/sched", size_gib=30, export_path="/sched"),
         mounts=(),
         slurm=SlurmPlan(
             cluster_name="minimal",

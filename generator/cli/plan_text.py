@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..plan.types import MountPlan, NodeArrayPlan, Plan, SpecRef
+from ..plan.types import NodeArrayPlan, Plan, SpecRef
 from ..words.sizes import size_of_gib
 from ..words.terminal import columns
 
@@ -117,31 +117,8 @@ def _mounts(plan: Plan) -> tuple[str, str]:
     rows: list[tuple[object, ...]] = [("path", "file system", "size", "from")]
     for each in plan.all_mounts:
         size = None if each.size_gib is None else size_of_gib(each.size_gib)
-        rows.append((each.path, _kind(each), size, _origin(each)))
+        rows.append((each.path, each.label, size, each.origin))
     return "mounts", columns(rows, indent="  ")
-
-
-def _kind(mount: MountPlan) -> str:
-    names = {
-        "nfs": "NFS from the scheduler",
-        "anf": "NetApp Files",
-        "amlfs": "Managed Lustre",
-        "blob": "blob by blobfuse",
-    }
-    name = names.get(mount.kind, f"existing {'Lustre' if mount.protocol == 'lustre' else 'NFS'}")
-    if mount.service_level:
-        name += f", {mount.service_level}"
-    if mount.tier_mb_per_s_per_tib:
-        name += f", {mount.tier_mb_per_s_per_tib} MB/s per TiB"
-    return name
-
-
-def _origin(mount: MountPlan) -> str:
-    if mount.kind == "blob":
-        return f"{mount.storage_account or 'new account'}/{mount.container}"
-    if mount.address:
-        return f"{mount.address}:{mount.export_path}" if mount.export_path else mount.address
-    return "created by the deployment" if mount.address_fact else "disk of the scheduler"
 
 
 def _projects(plan: Plan) -> tuple[str, str]:

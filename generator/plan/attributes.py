@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..catalog.sizes import VmSize
 from ..definition.model.definition import Definition
 from ..definition.model.slurm import NodeProjects, Value
-from ..definition.model.storage import BlobMount, ExistingMount, LustreMount, NetAppMount
+from .storage import file_systems
 
 NVME_MOUNT_POINT = "/nvme"
 """Where CycleCloud 8.8 and later mount NVMe disks and where cyclecloud-slurm looks for enroot's scratch space."""
@@ -17,23 +17,9 @@ def node_attributes(
     """The `[[[configuration]]]` keys of a role, sorted: ours, then the definition's own, which win."""
     values: dict[str, Value] = {}
     if role == "execute":
-        values["cycleforge.mounts"] = " ".join(_mount_points(definition))
+        values["cycleforge.mounts"] = " ".join(file_systems(definition).checked_mount_points)
         if hardware.gpu_count or hardware.nvme_count:
             values["cycleforge.nvme.mount_point"] = NVME_MOUNT_POINT
         if hardware.nvme_count is not None:
             values["cycleforge.nvme.disks"] = hardware.nvme_count
     return tuple(sorted((values | node.configuration).items()))
-
-
-def _mount_points(definition: Definition) -> list[str]:
-    """Mount points that the node's health checks expect to be mounted and writable.
-
-    A blobfuse mount comes up late, and what the definition mounts read-only would drain every node.
-    """
-    own = (mount.path for mount in definition.storage.mounts if not isinstance(mount, BlobMount) and _writable(mount))
-    return ["/sched", "/shared", *own]
-
-
-def _writable(mount: LustreMount | NetAppMount | ExistingMount) -> bool:
-    options = None if isinstance(mount, LustreMount) else mount.mount_options
-    return "ro" not in (options or "").replace(" ", "").split(",")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..definition.model.definition import Definition, Job
 from ..recipes import Recipe, recipe, recipe_names
-from ..recipes.checkpoints import amlfs_bandwidth_gb_per_s, checkpoint
+from ..recipes.checkpoints import checkpoint
 from ..recipes.models import Model
 from .job_figures import judged_nodes
 from .job_settings import given_settings, job_settings, model_of, nccl_variables, place_of
@@ -106,7 +106,5 @@ def _checkpoint(shape: Model, settings: dict[str, str], shared: FileSystems) -> 
     place = shared.holding(settings["STAGE_PATH"])
     if place is None:
         return checkpoint(shape, count)
-    bandwidth = None
-    if place.tier_mb_per_s_per_tib and place.size_gib:
-        bandwidth = amlfs_bandwidth_gb_per_s(place.tier_mb_per_s_per_tib, place.size_gib)
-    return checkpoint(shape, count, place.path, place.size_gib * _GIB if place.size_gib else None, bandwidth)
+    capacity = place.size_gib * _GIB if place.size_gib else None
+    return checkpoint(shape, count, place.path, capacity, place.bandwidth_gb_per_s)

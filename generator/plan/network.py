@@ -5,54 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from ipaddress import IPv4Network
 
-from .. import catalog
 from ..definition.model.definition import Definition
-from ..definition.model.storage import LustreMount, NetApp
 from . import names
 from .asked import HUB_VNET, asked_or
-from .subnets import ROLES, Layout, parse_network, place_subnets
-from .types import HubPlan, NetworkPlan, SubnetPlan, SubnetRole
-
-SUBNET_NAMES: dict[SubnetRole, str] = {
-    "server": "server",
-    "compute": "compute",
-    "endpoints": "endpoints",
-    "bastion": "AzureBastionSubnet",
-    "netapp": "netapp",
-    "lustre": "lustre",
-    "database": "database",
-}
-DELEGATIONS: dict[SubnetRole, str] = {
-    "netapp": "Microsoft.Netapp/volumes",
-    "database": "Microsoft.DBforMySQL/flexibleServers",
-}
-# The hosts of Managed Lustre call Azure over the internet too.
-_USES_NAT: frozenset[SubnetRole] = frozenset({"server", "compute", "lustre"})
+from .file_systems.registry import wanted_by
+from .subnet_kinds import SubnetRole
+from .subnets import ROLES, SUBNETS, Layout, parse_network, place_subnets
+from .types import HubPlan, NetworkPlan, SubnetPlan
 
 
 def needed_roles(definition: Definition) -> tuple[SubnetRole, ...]:
     """The subnets that this definition needs."""
-    storage, slurm = definition.storage, definition.slurm
-    file_systems = (storage.home, storage.sched, *storage.mounts)
-    wanted: dict[SubnetRole, bool] = {
-        "server": True,
-        "compute": True,
-        "endpoints": True,
-        "bastion": definition.network.access == "bastion" and definition.network.existing is None,
-        "netapp": any(isinstance(file_system, NetApp) for file_system in file_systems),
-        "lustre": any(isinstance(mount, LustreMount) for mount in storage.mounts),
-        "database": slurm.accounting is not None and slurm.accounting.type == "new",
-    }
-    return tuple(role for role in ROLES if wanted[role])
+    network, accounting = definition.network, definition.slurm.accounting
+    wanted = {"server", "compute", "endpoints"}
+    wanted |= {each.file_system.subnet.role for each in wanted_by(definition) if each.file_system.subnet is not None}
+    if network.access == "bastion" and network.existing is None:
+        wanted.add("bastion")
+    if accounting is not None and accounting.type == "new":
+        wanted.add("database")
+    return tuple(role for role in ROLES if role in wanted)
 
 
-def lustre_prefix_length(definition: Definition) -> int:
-    """Prefix length of the Lustre subnet for the largest new file system; one bit more beyond the published table."""
-    capacity_tib = max(
-        (mount.size_tib for mount in definition.storage.mounts if isinstance(mount, LustreMount)), default=0
-    )
-    rows = catalog.file_systems()["amlfs_subnet_prefix"]["rows"]
-    return int(next((row["prefix"] for row in rows if capacity_tib <= row["max_tib"]), rows[-1]["prefix"] - 1))
+def prefix_lengths(definition: Definition) -> dict[SubnetRole, int]:
+    """Prefix lengths of the subnets whose size follows from their largest file system."""
+    lengths: dict[SubnetRole, int] = {}
+    for file_system in (each.file_system for each in wanted_by(definition)):
+        length = file_system.subnet_prefix_length
+        if file_system.subnet is not None and length is not None:
+            role = file_system.subnet.role
+            lengths[role] = min(length, lengths.get(role, length))
+    return lengths
 
 
 def layout_of(definition: Definition) -> Layout | None:
@@ -60,7 +42,7 @@ def layout_of(definition: Definition) -> Layout | None:
     space = parse_network(definition.network.address_space)
     if definition.network.existing is not None or space is None:
         return None
-    return place_subnets(space, needed_roles(definition), given_prefixes(definition), lustre_prefix_length(definition))
+    return place_subnets(space, needed_roles(definition), given_prefixes(definition), prefix_lengths(definition))
 
 
 def given_prefixes(definition: Definition) -> Mapping[SubnetRole, IPv4Network]:
@@ -101,10 +83,8 @@ def network_plan(definition: Definition, layout: Layout | None) -> NetworkPlan:
 
 def _new_subnets(layout: Layout, nat_gateway: bool) -> tuple[SubnetPlan, ...]:
     return tuple(
-        SubnetPlan(
-            role, SUBNET_NAMES[role], str(prefix), DELEGATIONS.get(role), uses_nat=nat_gateway and role in _USES_NAT
-        )
-        for role, prefix in layout.subnets.items()
+        SubnetPlan(kind.role, kind.name, str(prefix), kind.delegation, uses_nat=nat_gateway and kind.uses_nat)
+        for kind, prefix in ((SUBNETS[role], prefix) for role, prefix in layout.subnets.items())
     )
 
 
@@ -115,7 +95,7 @@ def _existing_subnets(definition: Definition) -> tuple[SubnetPlan, ...]:
     names_by_role = existing.subnets.model_dump()
     names_by_role["endpoints"] = names_by_role["endpoints"] or names_by_role["server"]
     return tuple(
-        SubnetPlan(role, names_by_role[role], None, DELEGATIONS.get(role), uses_nat=False)
+        SubnetPlan(role, names_by_role[role], None, SUBNETS[role].delegation, uses_nat=False)
         for role in needed_roles(definition)
         if names_by_role.get(role)
     )

@@ -16,7 +16,7 @@ from .jobs import job_plans
 from .network import layout_of, network_plan
 from .quota import quota_plan
 from .resources import cleanup_plan, providers, slow_resources
-from .storage import FileSystems, home_plan, locker_plan, mount_plans, sched_plan
+from .storage import file_systems, locker_plan
 from .types import (
     AdminPlan,
     Asked,
@@ -56,8 +56,7 @@ def make_plan(
     secrets = (ADMIN_PASSWORD, *((DATABASE_PASSWORD,) if slurm.accounting else ()))
     asked = _asked(admin, network)
     server = _server(definition)
-    home, sched, mounts = home_plan(definition), sched_plan(definition), mount_plans(definition)
-    all_mounts = (sched, home, *mounts)
+    shared = file_systems(definition)
     monitoring = _monitoring(definition)
     return Plan(
         name=definition.name,
@@ -74,20 +73,20 @@ def make_plan(
         access=access_plan(network, admin.username, server.vm_name, slurm.scheduler.host_name),
         server=server,
         locker=locker_plan(definition),
-        home=home,
-        sched=sched,
-        mounts=mounts,
+        home=shared.home,
+        sched=shared.sched,
+        mounts=shared.mounts,
         slurm=slurm,
         monitoring=monitoring,
         projects=_carried(projects, slurm),
-        jobs=job_plans(definition, slurm, FileSystems(sched, home, mounts)),
+        jobs=job_plans(definition, slurm, shared),
         asked=asked,
         secrets=secrets,
         variables=_variables(variables, asked, secrets),
-        providers=providers(all_mounts, slurm.accounting, monitoring),
+        providers=providers(shared.all, slurm.accounting, monitoring),
         quota=quota_plan(server, slurm),
-        slow_resources=slow_resources(all_mounts, slurm.accounting, network),
-        cleanup=cleanup_plan(network, all_mounts, slurm.accounting, monitoring),
+        slow_resources=slow_resources(shared.all, slurm.accounting, network),
+        cleanup=cleanup_plan(network, shared.all, slurm.accounting, monitoring),
         silenced=tuple(sorted((entry.rule, entry.reason) for entry in definition.silence)),
         resolved=resolved(definition),
     )

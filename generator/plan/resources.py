@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from .types import AccountingPlan, CleanupPlan, MonitoringPlan, MountPlan, NetworkPlan, ResourceId
+from .file_systems.base import FileSystem
+from .file_systems.registry import by_kind
+from .types import AccountingPlan, CleanupPlan, MonitoringPlan, NetworkPlan, ResourceId
 
 _BASE_PROVIDERS = ("Microsoft.Compute", "Microsoft.ManagedIdentity", "Microsoft.Network", "Microsoft.Storage")
-_PROVIDERS = {"anf": "Microsoft.NetApp", "amlfs": "Microsoft.StorageCache"}
 _RESOURCE_ID = re.compile(
     r"/subscriptions/([^/]+)/resourceGroups/([^/]+)/providers/[^/]+/[^/]+/([^/]+)/?", re.IGNORECASE
 )
@@ -23,10 +24,10 @@ def resource_id(value: str) -> ResourceId:
 
 
 def providers(
-    mounts: Iterable[MountPlan], accounting: AccountingPlan | None, monitoring: MonitoringPlan | None
+    mounts: Iterable[FileSystem], accounting: AccountingPlan | None, monitoring: MonitoringPlan | None
 ) -> tuple[str, ...]:
     """Resource providers that must be registered in the subscription, sorted."""
-    names = {*_BASE_PROVIDERS, *(_PROVIDERS[mount.kind] for mount in mounts if mount.kind in _PROVIDERS)}
+    names = {*_BASE_PROVIDERS, *(mount.provider for mount in mounts if mount.provider)}
     if accounting is not None and accounting.is_new:
         names.add("Microsoft.DBforMySQL")
     if monitoring is not None:
@@ -35,27 +36,27 @@ def providers(
 
 
 def slow_resources(
-    mounts: Iterable[MountPlan], accounting: AccountingPlan | None, network: NetworkPlan
+    mounts: Iterable[FileSystem], accounting: AccountingPlan | None, network: NetworkPlan
 ) -> tuple[str, ...]:
     """What takes longer to create than everything else."""
+    of_mounts = dict.fromkeys(mount.slow_part for mount in mounts if mount.slow_part)
     wanted = (
-        ("Azure Managed Lustre", any(mount.kind == "amlfs" for mount in mounts)),
         ("the MySQL server", accounting is not None and accounting.is_new),
         ("Azure Bastion", network.access == "bastion" and network.is_new),
     )
-    return tuple(name for name, is_created in wanted if is_created)
+    return (*of_mounts, *(name for name, is_created in wanted if is_created))
 
 
 def cleanup_plan(
     network: NetworkPlan,
-    mounts: Iterable[MountPlan],
+    mounts: Iterable[FileSystem],
     accounting: AccountingPlan | None,
     monitoring: MonitoringPlan | None,
 ) -> CleanupPlan:
     """What has to be deleted after the resource group, and what stays."""
     mounts = tuple(mounts)
     # Nodes have roles on what is not the deployment's only where they mount containers or send metrics.
-    nodes_have_roles = monitoring is not None or any(mount.kind == "blob" for mount in mounts)
+    nodes_have_roles = monitoring is not None or any(mount.grants for mount in mounts)
     zone = network.blob_dns_zone
     return CleanupPlan(
         principals=("serverPrincipalId", *(("nodePrincipalId",) if nodes_have_roles else ())),
@@ -66,14 +67,13 @@ def cleanup_plan(
 
 def _left(
     network: NetworkPlan,
-    mounts: tuple[MountPlan, ...],
+    mounts: tuple[FileSystem, ...],
     accounting: AccountingPlan | None,
     monitoring: MonitoringPlan | None,
 ) -> Iterator[str]:
     if not network.is_new:
         yield f"the network `{network.vnet_name}` in `{network.vnet_resource_group}`"
-    yield from (f"the existing file system of `{mount.path}`" for mount in mounts if mount.kind == "existing")
-    yield from (f"the storage account `{mount.storage_account}`" for mount in mounts if mount.kind == "blob")
+    yield from (text for _, same in by_kind(mounts) for mount in same if (text := mount.left_behind))
     if accounting is not None and not accounting.is_new:
         yield f"the database `{accounting.database}` on `{accounting.host}`"
     if monitoring is not None:

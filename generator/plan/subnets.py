@@ -14,17 +14,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Network, NetmaskValueError
 
-from .types import SubnetRole
+from .file_systems.registry import KINDS
+from .subnet_kinds import SubnetKind, SubnetRole
 
-# role → (offset in the second half, prefix length)
-_PLACES: dict[SubnetRole, tuple[int, int]] = {
-    "server": (0, 27),
-    "endpoints": (32, 28),
-    "database": (48, 28),
-    "bastion": (64, 26),
-    "netapp": (128, 26),
+SUBNETS: dict[SubnetRole, SubnetKind] = {
+    kind.role: kind
+    for kind in (
+        SubnetKind("server", "server", "the CycleCloud server", 0, 27, uses_nat=True),
+        SubnetKind("endpoints", "endpoints", "the locker", 32, 28),
+        SubnetKind(
+            "database",
+            "database",
+            "the accounting database",
+            48,
+            28,
+            delegation="Microsoft.DBforMySQL/flexibleServers",
+            smallest="database_subnet_prefix",
+        ),
+        SubnetKind("bastion", "AzureBastionSubnet", "Azure Bastion", 64, 26, smallest="bastion_subnet_prefix"),
+        *(kind.subnet for kind in KINDS if kind.subnet is not None),
+        SubnetKind("compute", "compute", "the nodes", uses_nat=True),
+    )
 }
-ROLES: tuple[SubnetRole, ...] = ("server", "endpoints", "database", "bastion", "netapp", "lustre", "compute")
+"""What is known of the subnets of each role, in the order in which they are placed."""
+ROLES: tuple[SubnetRole, ...] = tuple(SUBNETS)
 
 
 @dataclass(frozen=True)
@@ -50,13 +63,16 @@ def place_subnets(
     address_space: IPv4Network,
     roles: tuple[SubnetRole, ...],
     given: Mapping[SubnetRole, IPv4Network],
-    lustre_prefix_length: int,
+    lengths: Mapping[SubnetRole, int],
 ) -> Layout:
-    """Place the wanted roles; a given prefix is kept as it is, even where it collides (rules report that)."""
+    """Place the wanted roles; a given prefix is kept as it is, even where it collides (rules report that).
+
+    `lengths` are the prefix lengths of subnets whose size follows from what they hold.
+    """
     subnets: dict[SubnetRole, IPv4Network] = {}
     without_room: list[SubnetRole] = []
     for role in (role for role in ROLES if role in roles):
-        placed = given.get(role) or _place(address_space, role, lustre_prefix_length)
+        placed = given.get(role) or _place(address_space, role, lengths.get(role))
         if placed is None or (role not in given and any(placed.overlaps(other) for other in subnets.values())):
             without_room.append(role)
         else:
@@ -64,16 +80,18 @@ def place_subnets(
     return Layout(address_space, subnets, tuple(without_room))
 
 
-def _place(space: IPv4Network, role: SubnetRole, lustre_prefix_length: int) -> IPv4Network | None:
+def _place(space: IPv4Network, role: SubnetRole, length: int | None) -> IPv4Network | None:
     if space.prefixlen > 28:
         return None
     lower, upper = space.subnets(prefixlen_diff=1)
     if role == "compute":
         return lower
-    offset, length = _PLACES.get(role, (0, lustre_prefix_length))
+    kind = SUBNETS[role]
+    length = kind.prefix_length or length
+    if length is None:
+        return None
     size = 2 ** (32 - length)
-    if role == "lustre":
-        offset = upper.num_addresses - size
+    offset = upper.num_addresses - size if kind.offset is None else kind.offset
     if offset < 0 or offset + size > upper.num_addresses:
         return None
     return IPv4Network((int(upper.network_address) + offset, length))

@@ -49,8 +49,3 @@ def checkpoint(
         bandwidth_gb_per_s=bandwidth_gb_per_s,
         seconds_per_checkpoint=seconds,
     )
-
-
-def amlfs_bandwidth_gb_per_s(tier_mb_per_s_per_tib: int, size_gib: int) -> float:
-    """Nominal bandwidth of Managed Lustre in 10^9 bytes/s: tier (MB/s per TiB) × TiB."""
-    return tier_mb_per_s_per_tib * (size_gib / 1024) / 1000

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
-from typing import TypeVar, cast
+from typing import cast
 
 from ..files import assets
 from ..files.file import File, Files, Json, text
+from ..plan.bicep_modules import BicepValue, Expression
+from ..plan.file_systems.registry import late_addresses, modules
 from ..plan.resources import resource_id
-from ..plan.types import Asked, MountPlan, Plan, SecretPlan
+from ..plan.types import Asked, Plan, SecretPlan
 from .templates import bicep_string, environment
-
-T = TypeVar("T")
 
 _MODULE = re.compile(r"'(modules/[a-z0-9-]+\.bicep)'")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -54,6 +54,11 @@ def bicep_literal(value: Json, indent: int = 0) -> str:
     return f"{{\n{''.join(items)}{' ' * indent}}}" if items else "{}"
 
 
+def _argument(value: BicepValue) -> str:
+    """A parameter of a module."""
+    return value.text if isinstance(value, Expression) else bicep_literal(value)
+
+
 def _key(name: str) -> str:
     """A property name; what is not an identifier stands in quotes."""
     return name if _IDENTIFIER.fullmatch(name) else bicep_string(name)
@@ -85,12 +90,12 @@ def _values(plan: Plan, payload: tuple[str, ...], content_hash: str, payload_sha
     return {
         "plan": plan,
         "literal": bicep_literal,
+        "argument": _argument,
         "names": {
             "bastion": f"{prefix}-bastion",
             "endpoint": f"{prefix}-locker-endpoint",
             "hub_peering": f"'{network.vnet_name[:66]}-${{unique}}'",  # Azure takes 80 characters
             "link": prefix,
-            "netapp": f"{prefix}-netapp",
             "nodes": f"{prefix}-nodes",
             "shared_link": f"'{prefix[:60]}-${{unique}}'",
         },
@@ -107,8 +112,8 @@ def _values(plan: Plan, payload: tuple[str, ...], content_hash: str, payload_sha
         "hub": _hub(plan),
         "dns_zone": _dns_zone(plan),
         "locker_account": _unique(plan.locker.account_name, f"cf{re.sub('[^a-z0-9]', '', plan.name.lower())[:9]}"),
-        "volumes": [_volume(index, mount) for index, mount in enumerate(_of_kind(plan, "anf"))],
-        "file_systems": [_file_system(index, mount, prefix) for index, mount in enumerate(_of_kind(plan, "amlfs"))],
+        "modules": modules(plan.all_mounts),
+        "late_addresses": late_addresses(plan.all_mounts),
         "database": _database(plan, prefix),
         "metrics_rule": resource_id(plan.monitoring.data_collection_rule_id) if plan.monitoring else None,
         "server_image": _image(plan),
@@ -139,13 +144,10 @@ def _subnets(plan: Plan) -> list[Json]:
     network = plan.network
     subnets: list[Json] = []
     for subnet in network.subnets:
-        # The hosts of Managed Lustre call Azure services on 443, for which a private subnet needs a way out.
-        # https://learn.microsoft.com/azure/azure-managed-lustre/configure-network-security-group
-        uses_nat = network.nat_gateway and (subnet.uses_nat or subnet.role == "lustre")
         value: dict[str, Json] = {"role": subnet.role, "name": subnet.name, "prefix": subnet.prefix}
         if subnet.delegation:
             value["delegation"] = subnet.delegation
-        subnets.append(value | {"usesNat": uses_nat})
+        subnets.append(value | {"usesNat": subnet.uses_nat})
     return subnets
 
 
@@ -206,48 +208,6 @@ def _dns_zone(plan: Plan) -> dict[str, object]:
 def _unique(given: str | None, stem: str) -> str:
     """A Bicep expression: the given name, or the stem and 13 characters of subscription and resource group."""
     return bicep_string(given) if given else f"'{stem}${{unique}}'"
-
-
-def _of_kind(plan: Plan, kind: str) -> list[MountPlan]:
-    return [mount for mount in plan.all_mounts if mount.kind == kind]
-
-
-def _named(mount: MountPlan) -> str:
-    """The mount's name as a resource name: Azure wants a letter first; NetApp Files takes 64 characters."""
-    return (mount.name if mount.name[0].isalpha() else f"m-{mount.name}")[:64]
-
-
-def _volume(index: int, mount: MountPlan) -> dict[str, object]:
-    size_gib = _needed(mount.size_gib, mount)
-    return {
-        "symbol": f"volume{index}",
-        "fact": _needed(mount.address_fact, mount),
-        "name": _named(mount),
-        "service_level": _needed(mount.service_level, mount),
-        "pool_tib": -(-size_gib // 1024),  # pools come in whole TiB
-        "size_gib": size_gib,
-        "throughput_mibps": mount.throughput_mibps,
-        "export_name": _needed(mount.export_path, mount).strip("/"),
-        "zone": mount.zone,
-    }
-
-
-def _file_system(index: int, mount: MountPlan, prefix: str) -> dict[str, object]:
-    return {
-        "symbol": f"lustre{index}",
-        "fact": _needed(mount.address_fact, mount),
-        "name": f"{prefix}-{_named(mount)}"[:80].rstrip("-"),
-        "sku": f"AMLFS-Durable-Premium-{_needed(mount.tier_mb_per_s_per_tib, mount)}",
-        "capacity_tib": _needed(mount.size_gib, mount) // 1024,
-        "zone": mount.zone,
-    }
-
-
-def _needed(value: T | None, mount: MountPlan) -> T:
-    """A field that this kind of mount must have; ValueError says that the plan is not final."""
-    if value is None:
-        raise ValueError(f"mount {mount.path} ({mount.kind}) lacks a value that its kind needs")
-    return value
 
 
 def _database(plan: Plan, prefix: str) -> dict[str, object] | None:

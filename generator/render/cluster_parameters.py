@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from ..cctemplate.writing import Raw
 from ..files.file import Json
-from ..plan.types import MountPlan, NodeArrayPlan, Plan
+from ..plan.file_systems.base import FileSystem
+from ..plan.types import NodeArrayPlan, Plan
 from .cluster_form import (
     MAX_DISK_GB,
     Group,
@@ -177,9 +178,9 @@ def mounts(plan: Plan) -> tuple[Mount, ...]:
     return tuple(found)
 
 
-def attached(plan: Plan) -> tuple[MountPlan, ...]:
-    """Further mounts that CycleCloud makes; containers are mounted by our own project."""
-    return tuple(mount for mount in plan.mounts if mount.kind != "blob")
+def attached(plan: Plan) -> tuple[FileSystem, ...]:
+    """Further mounts that CycleCloud makes; the others are mounted by projects of ours."""
+    return tuple(mount for mount in plan.mounts if mount.mounted_by is None)
 
 
 def _storage(plan: Plan) -> Iterable[Group]:
@@ -210,34 +211,33 @@ def _storage(plan: Plan) -> Iterable[Group]:
         )
 
 
-def _builtin(name: str, mount: MountPlan) -> Parameter:
+def _builtin(name: str, mount: FileSystem) -> Parameter:
     text = f"The scheduler exports {mount.path} from its own disk; the disk is deleted when this is unset"
-    return Parameter(name, "Built-in NFS", mount.kind == "nfs", text, "Boolean")
+    return Parameter(name, "Built-in NFS", mount.is_scheduler_disk, text, "Boolean")
 
 
-def _size(name: str, mount: MountPlan, default_gb: int, condition: str) -> Parameter:
-    size = default_gb if mount.size_gib is None or mount.kind != "nfs" else mount.size_gib
+def _size(name: str, mount: FileSystem, default_gb: int, condition: str) -> Parameter:
+    size = mount.size_gib if mount.is_scheduler_disk and mount.size_gib is not None else default_gb
     text = f"Size of the disk for {mount.path} in GB; it cannot change after the first start"
     return Parameter(name, "Disk size", size, text, form=(*number(1, MAX_DISK_GB), *only_if(condition)))
 
 
 def _external(
-    start: str, mount: MountPlan, export: str, options: str, condition: str | None = None
+    start: str, mount: FileSystem, export: str, options: str, condition: str | None = None
 ) -> Iterable[Parameter]:
     """Type, address, exported path and options of a file system that is not the scheduler's."""
-    external = mount.kind != "nfs"
     form = shown_if(condition) if condition else ()
     entries = Raw('{[Label="NFS"; Value="nfs"], [Label="Lustre"; Value="lustre"]}')
     dropdown = (("Config.Plugin", "pico.form.Dropdown"), ("Config.Entries", entries))
-    kind = mount.protocol if external else "nfs"
-    yield Parameter(f"{start}Type", "Type", kind, kind="StringList", form=(*dropdown, *form))
+    yield Parameter(f"{start}Type", "Type", mount.protocol, kind="StringList", form=(*dropdown, *form))
     yield Parameter(
-        f"{start}Address", "Address", mount.address if external and mount.address_fact is None else None,
-        "IP address or host name of the server", form=form, late=mount.address_fact if external else None,
+        f"{start}Address", "Address", mount.address if mount.address_fact is None else None,
+        "IP address or host name of the server", form=form, late=mount.address_fact,
     )  # fmt: skip
-    path = mount.export_path if external else mount.path
-    yield Parameter(export, "Exported path", path, "Below the root of the file system if that is Lustre", form=form)
-    yield Parameter(options, "Mount options", mount.mount_options if external else None, form=form)
+    yield Parameter(
+        export, "Exported path", mount.export_path, "Below the root of the file system if that is Lustre", form=form
+    )
+    yield Parameter(options, "Mount options", mount.mount_options, form=form)
 
 
 # ---------------------------------------------------------------- advanced settings

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from ..cctemplate.writing import assignment
 from ..files import assets
 from ..files.file import Files, json_file, text
-from ..plan.names import BLOB_SUFFIXES
-from ..plan.types import MountPlan, Plan, SpecRef
+from ..plan.file_systems.registry import node_settings
+from ..plan.types import Plan, SpecRef
 from .cluster_form import prefix
 from .cluster_parameters import mounts, parameters, tabs
 from .templates import environment
@@ -37,39 +37,6 @@ def render(plan: Plan) -> Files:
 def late_parameters(plan: Plan) -> dict[str, str]:
     """Template parameter → key of the server's facts, or `secret:<name>`, in the order of the template."""
     return {parameter.name: parameter.late for parameter in parameters(plan) if parameter.late is not None}
-
-
-def blob_attributes(plan: Plan) -> tuple[tuple[str, str], ...]:
-    """Node attributes from which our own project mounts containers.
-
-    CycleCloud 8.8 has a mount type for blobfuse2, but its keys are not documented, so the mount is ours:
-    `cycleforge.blobfuse.mounts` lists names, `cycleforge.blobfuse.<name>.…` describes each. The identity that reads
-    them is a parameter, so the template adds it.
-    """
-    blobs = _blobs(plan)
-    named = [("cycleforge.blobfuse.mounts", " ".join(map(_blob_name, blobs)))] if blobs else []
-    return (*named, *(item for mount in blobs for item in _blob(mount, BLOB_SUFFIXES.get(plan.cloud))))
-
-
-def _blobs(plan: Plan) -> list[MountPlan]:
-    return [mount for mount in plan.mounts if mount.kind == "blob"]
-
-
-def _blob_name(mount: MountPlan) -> str:
-    """The mount's name, and another one for /mounts: `cycleforge.blobfuse.mounts` is the list."""
-    return "mounts-" if mount.name == "mounts" else mount.name
-
-
-def _blob(mount: MountPlan, suffix: str | None) -> list[tuple[str, str]]:
-    start = f"cycleforge.blobfuse.{_blob_name(mount)}"
-    values = {
-        "path": mount.path,
-        "storage_account": mount.storage_account,
-        "container": mount.container,
-        "options": mount.mount_options,
-        "endpoint": f"https://{mount.storage_account}.{suffix}" if suffix else None,
-    }
-    return [(f"{start}.{key}", value) for key, value in values.items() if value is not None]
 
 
 def _environment() -> Environment:
@@ -93,8 +60,7 @@ def _template(plan: Plan) -> str:
             slurm=slurm,
             mounts=mounts(plan),
             any_lustre=lustre,
-            blob_attributes=blob_attributes(plan),
-            blob_names=[_blob_name(mount) for mount in _blobs(plan)],
+            node_settings=node_settings(plan.mounts),
             slurm_pin=f":{slurm.project_version}" if slurm.pin_project else "",
             tabs=tabs(plan),
         )

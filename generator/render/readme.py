@@ -9,7 +9,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from ..files.file import Files, text
-from ..plan.types import Asked, MountPlan, Plan
+from ..plan.file_systems.registry import by_kind
+from ..plan.types import Asked, Plan
 from .templates import environment
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def render(plan: Plan) -> Files:
     templates = _environment()
     values = {
         "plan": plan,
-        "mounts": [(mount.path, _mount_text(mount)) for mount in plan.all_mounts],
+        "mount_troubles": [row for kind, _ in by_kind(plan.all_mounts) for row in kind.troubles],
         "validations": [job for job in plan.jobs if job.kind == "validation"],
         "trainings": [job for job in plan.jobs if job.kind == "training"],
     }
@@ -56,16 +57,3 @@ def _count(number: int | Sized, noun: str) -> str:
 def _asked(value: str | Asked) -> str:
     """A value as a word for the shell; what is asked for stands in the environment variable that it is read from."""
     return f'"${{{value.variable}:?}}"' if isinstance(value, Asked) else shlex.quote(value)
-
-
-def _mount_text(mount: MountPlan) -> str:
-    if mount.kind == "nfs":
-        return f"NFS disk of the scheduler, {mount.size_gib} GiB"
-    if mount.kind == "anf":
-        return f"Azure NetApp Files, {mount.size_gib} GiB, {mount.service_level}"
-    if mount.kind == "amlfs":
-        return f"Azure Managed Lustre, {(mount.size_gib or 0) // 1024} TiB, {mount.tier_mb_per_s_per_tib} MB/s per TiB"
-    if mount.kind == "blob":
-        return f"blob container `{mount.container}` of `{mount.storage_account}` by blobfuse"
-    protocol = mount.protocol.upper() if mount.protocol == "nfs" else mount.protocol.capitalize()
-    return f"existing {protocol} at {mount.address}"

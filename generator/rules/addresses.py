@@ -8,9 +8,9 @@ from itertools import combinations
 
 from .. import catalog
 from ..definition.model.storage import LustreMount
-from ..plan.network import lustre_prefix_length
-from ..plan.subnets import Layout, place_subnets
-from ..plan.types import SubnetRole
+from ..plan.network import prefix_lengths
+from ..plan.subnet_kinds import SubnetRole
+from ..plan.subnets import SUBNETS, Layout, place_subnets
 from ..problems.problem import Problem
 from ..words.counts import counted, listed
 from .base import DefinitionRule, Path, Site
@@ -69,8 +69,8 @@ def _planned_place(site: Site, role: SubnetRole) -> IPv4Network | None:
     """Where the subnet would lie if it were alone; None when the address space is too small even then."""
     if site.layout is None:
         return None
-    length = lustre_prefix_length(site.definition)
-    return place_subnets(site.layout.address_space, (role,), {}, length).subnets.get(role)
+    lengths = prefix_lengths(site.definition)
+    return place_subnets(site.layout.address_space, (role,), {}, lengths).subnets.get(role)
 
 
 class SubnetTooSmall(DefinitionRule):
@@ -91,9 +91,7 @@ class SubnetTooSmall(DefinitionRule):
 
 def longest_prefix(role: SubnetRole) -> int:
     """Prefix length of the smallest subnet that the role's service accepts."""
-    own = {"bastion": "bastion_subnet_prefix", "netapp": "netapp_subnet_prefix", "lustre": "lustre_subnet_prefix"}
-    own["database"] = "database_subnet_prefix"
-    return limit(own.get(role, "smallest_subnet_prefix"))
+    return limit(SUBNETS[role].smallest)
 
 
 class NoRoom(DefinitionRule):

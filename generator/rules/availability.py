@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..definition.model.storage import BuiltinNfs
+from ..plan.file_systems.registry import wanted_by
 from ..problems.problem import Problem
 from .base import DefinitionRule, Path, Site
 from .places import given
@@ -24,14 +24,15 @@ class NeedsExternalFiles(DefinitionRule):
     source = _SLURM4
 
     def check(self, site: Site) -> Iterator[Problem]:
-        storage = site.definition.storage
         if not site.definition.slurm.scheduler.high_availability:
             return
-        for key, point, each in (("sched", "/sched", storage.sched), ("home", "/shared", storage.home)):
-            if isinstance(each, BuiltinNfs):
-                path: Path = ("storage", key) if given(site, ("storage", key)) else (*_SCHEDULER, "high_availability")
+        for each in wanted_by(site.definition):
+            if each.file_system.is_scheduler_disk:
+                here = given(site, each.definition_path)
+                path = each.definition_path if here else (*_SCHEDULER, "high_availability")
+                point, key = each.file_system.path, each.definition_path[-1]
                 text = f"high availability needs {point} outside the scheduler, but storage.{key} is one of its disks"
-                yield self.problem(path, text, f"{key}: {{type: anf, size_tib: 1}}", on_key=path[0] == "storage")
+                yield self.problem(path, text, f"{key}: {{type: anf, size_tib: 1}}", on_key=here)
 
 
 class SameZone(DefinitionRule):

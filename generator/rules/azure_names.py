@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from .. import catalog
 from ..definition.model.slurm import NewDatabase
-from ..definition.model.storage import BlobMount
+from ..plan.file_systems.registry import wanted_by
 from ..problems.problem import Problem
 from .base import DefinitionRule, Path, Site
 from .figures import figures
@@ -39,9 +39,15 @@ class StorageAccountName(DefinitionRule):
         storage = site.definition.storage
         if storage.locker.account_name is not None:
             yield ("storage", "locker", "account_name"), storage.locker.account_name
-        for index, mount in enumerate(storage.mounts):
-            if isinstance(mount, BlobMount):
-                yield ("storage", "mounts", index, "storage_account"), mount.storage_account
+        yield from _names_of(site, "storage_account")
+
+
+def _names_of(site: Site, kind: str) -> Iterator[tuple[Path, str]]:
+    """The names of one kind of Azure resource that file systems give, for example `container`."""
+    for each in wanted_by(site.definition):
+        for key, named in each.file_system.azure_names.items():
+            if named == kind:
+                yield (*each.definition_path, key), getattr(each.section, key)
 
 
 class ContainerName(DefinitionRule):
@@ -54,11 +60,7 @@ class ContainerName(DefinitionRule):
     def check(self, site: Site) -> Iterator[Problem]:
         storage = site.definition.storage
         names: list[tuple[Path, str]] = [(("storage", "locker", "container"), storage.locker.container)]
-        names += [
-            (("storage", "mounts", index, "container"), mount.container)
-            for index, mount in enumerate(storage.mounts)
-            if isinstance(mount, BlobMount)
-        ]
+        names += _names_of(site, "container")
         rule = catalog.limits()["names"]["container"]
         for path, name in names:
             if not (rule["min"] <= len(name) <= rule["value"] and re.fullmatch(r"[a-z0-9]+(?:-[a-z0-9]+)*", name)):

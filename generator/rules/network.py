@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 
 from ..definition.model.slurm import NewDatabase
-from ..definition.model.storage import LustreMount, NetApp
+from ..plan.file_systems.registry import wanted_by
 from ..problems.problem import Problem
 from .azure_names import ID_FORM
 from .base import DefinitionRule, Path, Site
@@ -144,11 +144,8 @@ class ExistingSubnetMissing(DefinitionRule):
 
 
 def _needed_roles(site: Site) -> Iterator[tuple[str, str]]:
-    storage = site.definition.storage
-    if any(isinstance(each, NetApp) for each in (storage.home, storage.sched, *storage.mounts)):
-        yield "netapp", "NetApp Files"
-    if any(isinstance(mount, LustreMount) for mount in storage.mounts):
-        yield "lustre", "Managed Lustre"
+    subnets = (each.file_system.subnet for each in wanted_by(site.definition))
+    yield from dict.fromkeys((subnet.role, subnet.service) for subnet in subnets if subnet is not None)
     if isinstance(site.definition.slurm.accounting, NewDatabase):
         yield "database", "the accounting database"
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
-from ..definition.model.storage import BlobMount
 from ..files import assets
 from ..plan.assignment import BASE, SHIPPED
+from ..plan.file_systems.registry import wanted_by
 from ..plan.types import Plan
 from ..problems.problem import Problem, Related
 from ..words.counts import listed
@@ -227,14 +227,19 @@ class ContainersNotMounted(DefinitionRule):
     source = _PROJECTS
 
     def check(self, site: Site) -> Iterator[Problem]:
-        paths = [mount.path for mount in site.definition.storage.mounts if isinstance(mount, BlobMount)]
+        paths: dict[str, list[str]] = {}
+        for mount in (each.file_system for each in wanted_by(site.definition)):
+            if mount.mounted_by is not None:
+                paths.setdefault(mount.mounted_by, []).append(mount.path)
         for node in roles(site):
             chosen = node.settings.projects
-            if not paths or chosen is None:
+            if chosen is None:
                 continue
-            if BASE not in {reference.split(":")[0] for reference in (*chosen, *node.settings.extra_projects)}:
-                text = f"{node.label}: without {BASE} nothing mounts {listed(paths)}"
-                yield self.problem((*node.path, "projects"), text, on_key=True)
+            attached = {reference.split(":")[0] for reference in (*chosen, *node.settings.extra_projects)}
+            for project, points in paths.items():
+                if project not in attached:
+                    text = f"{node.label}: without {project} nothing mounts {listed(points)}"
+                    yield self.problem((*node.path, "projects"), text, on_key=True)
 
 
 class ChangedWithoutVersion(PlanRule):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .. import catalog
-from ..definition.model.storage import BuiltinNfs, LustreMount, NetApp
+from ..plan.file_systems.registry import wanted_by
 from ..problems.problem import Problem
 from ..words.counts import counted
 from .base import DefinitionRule, Path, Site
@@ -212,13 +212,10 @@ class NoZones(DefinitionRule):
 
 def zones(site: Site) -> Iterator[tuple[Path, str]]:
     """All zones that the definition names."""
-    storage, scheduler = site.definition.storage, site.definition.slurm.scheduler
-    for key, each in (("home", storage.home), ("sched", storage.sched)):
-        if isinstance(each, NetApp) and each.zone:
-            yield ("storage", key, "zone"), each.zone
-    for index, mount in enumerate(storage.mounts):
-        if isinstance(mount, NetApp | LustreMount) and mount.zone:
-            yield ("storage", "mounts", index, "zone"), mount.zone
+    scheduler = site.definition.slurm.scheduler
+    for each in wanted_by(site.definition):
+        if each.zone:
+            yield (*each.definition_path, "zone"), each.zone
     if scheduler.zone:
         yield ("slurm", "scheduler", "zone"), scheduler.zone
     if scheduler.backup_zone:
@@ -239,12 +236,9 @@ class NoPremiumDisk(DefinitionRule):
     source = "https://learn.microsoft.com/azure/virtual-machines/disks-types"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        storage, size = site.definition.storage, site.definition.slurm.scheduler.vm_size
-        builtin = [
-            f"/{name}"
-            for name, each in (("sched", storage.sched), ("shared", storage.home))
-            if isinstance(each, BuiltinNfs)
-        ]
+        size = site.definition.slurm.scheduler.vm_size
+        mounts = (each.file_system for each in wanted_by(site.definition))
+        builtin = [mount.path for mount in mounts if mount.is_scheduler_disk]
         if catalog.vm_size(size).premium_storage is False and builtin:
             machine = Machine("the scheduler", ("slurm", "scheduler"), size)
             text = f"the scheduler's {size} has no premium storage, which the built-in {' and '.join(builtin)} needs"

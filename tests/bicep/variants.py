@@ -80,7 +80,7 @@ def existing_network() -> Plan:
         vnet_resource_group="network-rg",
         vnet_id=VNET_ID,
         address_space=None,
-        subnets=tuple(SubnetPlan(role, name, None, None, uses_nat=False) for role, name in names),  # type: ignore[arg-type]
+        subnets=tuple(SubnetPlan(role, name, None, None, uses_nat=False) for role, name in names),
         nat_gateway=False,
         blob_dns_zone=ZONE_ID,
     )
@@ -91,12 +91,13 @@ def everything() -> Plan:
     plan = plans.minimal()
     more = (
         SubnetPlan("netapp", "netapp", "10.50.3.0/28", "Microsoft.Netapp/volumes", uses_nat=False),
-        SubnetPlan("lustre", "lustre", "10.50.2.128/25", None, uses_nat=False),
+        SubnetPlan("lustre", "lustre", "10.50.2.128/25", None, uses_nat=True),
         SubnetPlan("database", "database", "10.50.3.16/28", "Microsoft.DBforMySQL/flexibleServers", uses_nat=False),
     )
     flexible = replace(
         plans.netapp_home(), name="2024", path="/2024", size_gib=1500, address_fact="x2024Address",
         export_path="/y2024", service_level="Flexible", throughput_mibps=256, zone="2",
+        resource_name="m-2024",
     )  # fmt: skip
     image = MarketplaceImage("MicrosoftWindowsDesktop", "windows-11", "win11-24h2-pro", "26100.1742.240906")
     return replace(

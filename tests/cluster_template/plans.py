@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from generator.plan.types import MonitoringPlan, Plan, ProjectPlan
 from tests import plans
-from tests.plans import A100, lustre, minimal, mount, netapp_home, new_accounting, node_array
+from tests.plans import A100, container, lustre, minimal, mount, netapp_home, new_accounting, node_array
 
 WORKSPACE = "/subscriptions/s/resourceGroups/m/providers/Microsoft.Monitor/accounts/w"
 RULE = "/subscriptions/s/resourceGroups/m/providers/Microsoft.Insights/dataCollectionRules/r"
@@ -52,8 +52,8 @@ def high_availability() -> Plan:
     return replace(
         base,
         slurm=replace(base.slurm, scheduler=scheduler),
-        sched=mount("sched", "/sched", "existing", address="10.0.0.4", export_path="/export/sched"),
-        home=mount("home", "/shared", "existing", address="10.0.0.4", export_path="/export/home", mount_options="hard"),
+        sched=mount("sched", "/sched", address="10.0.0.4", export_path="/export/sched"),
+        home=mount("home", "/shared", address="10.0.0.4", export_path="/export/home", mount_options="hard"),
     )
 
 
@@ -74,10 +74,9 @@ def containers() -> Plan:
         base.slurm, autoscale=False, health_checks=False, pin_project=True, additional_config=("SuspendTime=-1",)
     )
     blobs = tuple(
-        mount(name, path, "blob", protocol="blobfuse", storage_account="acct", container=f"c-{name}", export_path=None)
-        for name, path in (("models", "/models"), ("raw-data", "/data/raw"))
+        container(name, path, "acct", f"c-{name}") for name, path in (("models", "/models"), ("raw-data", "/data/raw"))
     )
-    nested = mount("data-cache", "/data/cache", "existing", address="10.1.0.4", export_path="/cache")
+    nested = mount("data-cache", "/data/cache", address="10.1.0.4", export_path="/cache")
     return replace(base, slurm=slurm, mounts=(lustre(), nested, *blobs))
 
 

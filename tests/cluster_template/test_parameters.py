@@ -54,7 +54,7 @@ def test_names_of_the_stock_template_are_kept() -> None:
 def test_partitions_and_mounts_never_share_a_parameter(names: list[str]) -> None:
     base = minimal()
     arrays = tuple(node_array(name, os_disk_gb=64) for name in names)
-    mounts = tuple(mount(name, f"/{name}", "existing") for name in names)
+    mounts = tuple(mount(name, f"/{name}") for name in names)
     plan = replace(base, mounts=mounts, slurm=replace(base.slurm, node_arrays=arrays))
     found = [parameter.name.lower() for parameter in parameters(plan)]
     assert len(found) == len(set(found))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from generator.cctemplate.values import constant
+from generator.plan.file_systems.blob import BlobContainer
 from generator.plan.types import Plan, SpecRef
 from generator.render.cluster_template import late_parameters, render
 from tests.cluster_template.plans import ALL, ENDPOINT, containers, gpu, high_availability, spot
@@ -331,7 +332,7 @@ def test_a_mount_below_another_one_comes_after_it() -> None:
 
 
 def test_an_nfs_mount_without_a_path_is_left_to_cyclecloud() -> None:
-    plan = replace(minimal(), mounts=(mount("apps", "/apps", "existing", address="10.0.0.9", export_path=None),))
+    plan = replace(minimal(), mounts=(mount("apps", "/apps", address="10.0.0.9", export_path=None),))
     assert read(plan).mounts("htc")["fs_apps"]["export_path"] is None
 
 
@@ -359,11 +360,11 @@ def test_a_container_at_mounts_does_not_hide_the_list() -> None:
 
 
 def test_containers_of_another_cloud_have_its_endpoint() -> None:
-    rendered = read(replace(containers(), cloud="usgov"))
-    assert (
-        rendered.configuration("htc", "cycleforge.blobfuse.models.endpoint")
-        == "https://acct.blob.core.usgovcloudapi.net"
-    )
+    endpoint = "https://acct.blob.core.usgovcloudapi.net"
+    plan = containers()
+    blobs = tuple(replace(each, endpoint=endpoint) for each in plan.mounts if isinstance(each, BlobContainer))
+    rendered = read(replace(plan, mounts=blobs))
+    assert rendered.configuration("htc", "cycleforge.blobfuse.models.endpoint") == endpoint
 
 
 # ---------------------------------------------------------------- any plan

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
@@ -13,7 +11,6 @@ from generator import pipeline
 from generator.files import assets
 from generator.plan.types import Plan
 from generator.rules.figures import figures
-from tests.cluster_template.plans import containers
 from tests.cluster_template.rendered import read
 from tests.definitions.build import NAMES, checked
 
@@ -55,12 +52,26 @@ def test_what_a_shipped_definition_writes_is_read(name: str) -> None:
     assert written <= keys_read()
 
 
-@pytest.mark.parametrize("cloud", ["public", "usgov"])
-def test_what_describes_a_container_is_read(cloud: Literal["public", "usgov"]) -> None:
-    written = keys_written(replace(containers(), cloud=cloud))
+@pytest.mark.parametrize(("cloud", "location"), [("public", "southcentralus"), ("usgov", "usgovvirginia")])
+def test_what_describes_a_container_is_read(cloud: str, location: str) -> None:
+    text = f"""
+name: lab
+location: {location}
+azure: {{cloud: {cloud}}}
+storage:
+  mounts: [{{path: /blob, type: blob, storage_account: datasets0001, container: data}}]
+slurm:
+  partitions: [{{name: htc, vm_size: Standard_D4ads_v5, max_nodes: 4}}]
+"""
+    plan = pipeline.check(text.encode(), "lab.yaml", {}, Path()).plan
+    assert plan is not None
+    written = keys_written(plan)
     assert f"{PER_CONTAINER}.identity_client_id" in written
     assert (f"{PER_CONTAINER}.endpoint" in written) is (cloud == "usgov")
     assert written <= keys_read()
+    if cloud == "usgov":
+        endpoint = read(plan).configuration("htc", "cycleforge.blobfuse.blob.endpoint")
+        assert endpoint == "https://datasets0001.blob.core.usgovcloudapi.net"
 
 
 def test_health_checks_expect_what_is_writable() -> None:

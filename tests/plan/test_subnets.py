@@ -20,7 +20,7 @@ SPACES = st.builds(
 
 @given(space=SPACES, roles=st.sets(st.sampled_from(ROLES)), lustre=st.integers(22, 27))
 def test_planned_subnets_are_disjoint_and_inside(space: IPv4Network, roles: set[str], lustre: int) -> None:
-    layout = place_subnets(space, tuple(role for role in ROLES if role in roles), {}, lustre)
+    layout = place_subnets(space, tuple(role for role in ROLES if role in roles), {}, {"lustre": lustre})
     assert set(layout.subnets) | set(layout.without_room) == roles
     assert not set(layout.subnets) & set(layout.without_room)
     assert all(subnet.subnet_of(space) for subnet in layout.subnets.values())
@@ -29,20 +29,20 @@ def test_planned_subnets_are_disjoint_and_inside(space: IPv4Network, roles: set[
 
 @given(space=SPACES, roles=st.sets(st.sampled_from(ROLES)), more=st.sets(st.sampled_from(ROLES)))
 def test_adding_a_subnet_moves_no_other(space: IPv4Network, roles: set[str], more: set[str]) -> None:
-    before = place_subnets(space, tuple(role for role in ROLES if role in roles), {}, 24).subnets
-    after = place_subnets(space, tuple(role for role in ROLES if role in roles | more), {}, 24).subnets
+    before = place_subnets(space, tuple(role for role in ROLES if role in roles), {}, {"lustre": 24}).subnets
+    after = place_subnets(space, tuple(role for role in ROLES if role in roles | more), {}, {"lustre": 24}).subnets
     assert all(after[role] == subnet for role, subnet in before.items() if role in after)
 
 
 def test_the_default_network_holds_a_thousand_nodes() -> None:
-    layout = place_subnets(IPv4Network("10.50.0.0/20"), ROLES, {}, 23)
+    layout = place_subnets(IPv4Network("10.50.0.0/20"), ROLES, {}, {"lustre": 23})
     assert layout.without_room == ()
     assert layout.subnets["compute"].num_addresses == 2048
 
 
 def test_a_given_prefix_is_kept() -> None:
     given_prefix = IPv4Network("10.50.3.0/24")
-    layout = place_subnets(IPv4Network("10.50.0.0/20"), ("server", "compute"), {"compute": given_prefix}, 27)
+    layout = place_subnets(IPv4Network("10.50.0.0/20"), ("server", "compute"), {"compute": given_prefix}, {})
     assert layout.subnets["compute"] == given_prefix
 
 

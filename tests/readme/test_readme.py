@@ -235,10 +235,7 @@ def test_shellcheck_reads_the_blocks(name: str) -> None:
 
 
 def test_a_container_needs_a_role_that_the_deployment_does_not_give() -> None:
-    mount = dataclasses.replace(
-        plans.lustre(), name="c4", path="/c4", kind="blob", protocol="blobfuse", address_fact=None,
-        storage_account="mptdatasets", container="c4-dataset",
-    )  # fmt: skip
+    mount = plans.container("c4", "/c4", "mptdatasets", "c4-dataset")
     text = rendered(dataclasses.replace(plans.minimal(), mounts=(mount,)))
     assert "az storage account show --name mptdatasets --query id" in text
     assert '--scope "${account:?}/blobServices/default/containers/c4-dataset"' in text

@@ -9,14 +9,13 @@ from .access import AccessKind, AccessPlan, TunnelPorts
 from .cleanup import CleanupPlan, ResourceId
 from .deployment import Plan
 from .jobs import CheckpointPlan, JobPlan, StepPlan
-from .network import HubPlan, NetworkPlan, SubnetPlan, SubnetRole
+from .network import HubPlan, NetworkPlan, SubnetPlan
 from .nodes import LoginPlan, NodeArrayPlan, SchedulerPlan, SpecRef
 from .parameters import Asked, SecretPlan, Variable
 from .projects import BlobPlan, ProjectPlan
 from .quota import QuotaLimit, QuotaPlan, QuotaUse
 from .server import AdminPlan, JumpboxPlan, LockerPlan, MarketplaceImage, ServerPlan
 from .slurm import AccountingPlan, MonitoringPlan, SlurmPlan
-from .storage import FileSystemKind, MountPlan
 
 __all__ = [
     "AccessKind",
@@ -27,7 +26,6 @@ __all__ = [
     "BlobPlan",
     "CheckpointPlan",
     "CleanupPlan",
-    "FileSystemKind",
     "HubPlan",
     "JobPlan",
     "JumpboxPlan",
@@ -35,7 +33,6 @@ __all__ = [
     "LoginPlan",
     "MarketplaceImage",
     "MonitoringPlan",
-    "MountPlan",
     "NetworkPlan",
     "NodeArrayPlan",
     "Plan",
@@ -51,7 +48,6 @@ __all__ = [
     "SpecRef",
     "StepPlan",
     "SubnetPlan",
-    "SubnetRole",
     "TunnelPorts",
     "Variable",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ..file_systems.base import FileSystem, Grant
 from .access import AccessPlan
 from .cleanup import CleanupPlan
 from .jobs import JobPlan
@@ -14,7 +15,6 @@ from .projects import BlobPlan, ProjectPlan
 from .quota import QuotaPlan
 from .server import AdminPlan, LockerPlan, ServerPlan
 from .slurm import MonitoringPlan, SlurmPlan
-from .storage import MountPlan
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Plan:
     access: AccessPlan
     server: ServerPlan
     locker: LockerPlan
-    home: MountPlan
-    sched: MountPlan
-    mounts: tuple[MountPlan, ...]
+    home: FileSystem
+    sched: FileSystem
+    mounts: tuple[FileSystem, ...]
     slurm: SlurmPlan
     monitoring: MonitoringPlan | None
     projects: tuple[ProjectPlan, ...]
@@ -60,7 +60,7 @@ class Plan:
     """The definition with all defaults as plain data; `effective.yaml` begins with it."""
 
     @property
-    def all_mounts(self) -> tuple[MountPlan, ...]:
+    def all_mounts(self) -> tuple[FileSystem, ...]:
         """/sched, /shared and the definition's own mounts, in that order."""
         return (self.sched, self.home, *self.mounts)
 
@@ -80,9 +80,9 @@ class Plan:
         return tuple(value.variable for value in self.asked)
 
     @property
-    def containers(self) -> tuple[MountPlan, ...]:
-        """Mounted blob containers, on which the deployment gives nobody a role."""
-        return tuple(mount for mount in self.mounts if mount.kind == "blob")
+    def grants(self) -> tuple[Grant, ...]:
+        """Roles that the nodes need where the deployment gives nobody one."""
+        return tuple(grant for mount in self.all_mounts for grant in mount.grants)
 
     @property
     def carried_blobs(self) -> tuple[tuple[str, BlobPlan], ...]:

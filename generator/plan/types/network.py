@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ..subnet_kinds import SubnetRole
 from .parameters import Asked
-
-SubnetRole = Literal["server", "compute", "endpoints", "bastion", "netapp", "lustre", "database"]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,33 @@
+"""Modules of `main.bicep` that the parts of a plan ask for; the template writes them in this form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A Bicep expression, printed as it stands."""
+
+    text: str
+
+
+BicepValue = str | int | Expression
+
+
+@dataclass(frozen=True)
+class BicepModule:
+    """A module in the resource group; it also gets `location` and `tags`.
+
+    `parameters` are in the order in which they are printed.
+    """
+
+    symbol: str
+    source: str
+    """Path relative to the deployment folder, for example `modules/lustre.bicep`."""
+    parameters: tuple[tuple[str, BicepValue], ...]
+
+
+def given(**parameters: BicepValue | None) -> tuple[tuple[str, BicepValue], ...]:
+    """The parameters that have a value; the others keep the default of the module."""
+    return tuple((name, value) for name, value in parameters.items() if value is not None)

@@ -1,0 +1,183 @@
+"""What every kind of file system declares; consumers iterate over file systems and print, none asks for the kind.
+
+One module beside this one is one kind. `registry` lists them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from ... import catalog
+from ...cctemplate.writing import Writable
+from ..bicep_modules import BicepModule
+from ..subnet_kinds import SubnetKind
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from ...definition.model.definition import Definition
+
+Protocol = Literal["nfs", "lustre", "blobfuse"]
+GIB_PER_TIB = 1024
+MIB = 1024**2
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a file system stands: its name and mount point, and the definition that asks for it."""
+
+    name: str
+    path: str
+    definition: Definition
+
+
+@dataclass(frozen=True)
+class Grant:
+    """A role that the nodes' identity needs on what somebody else owns, so that the deployment does not assign it."""
+
+    what: str
+    """Plural, for sentences: `blob containers`."""
+    role: str
+    reader_role: str
+    """What is enough for who only reads."""
+    storage_account: str
+    scope: str
+    """Resource id below that of the account."""
+
+
+@dataclass(frozen=True)
+class NodeSettings:
+    """`[[[configuration]]]` keys of every node from which a project of ours mounts file systems."""
+
+    comment: str
+    entries: tuple[tuple[str, Writable], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileSystem(ABC):
+    """One shared file system as every node sees it. None in a field means "does not apply"."""
+
+    name: str
+    """`home` (/shared), `sched` (/sched) or a name derived from the mount point, unique, [a-z0-9-]."""
+    path: str
+    kind: str = ""
+    """The value of `type` in the definition; each class has its own."""
+    protocol: Protocol
+    size_gib: int | None = None
+    address: str | None = None
+    """None for a disk of the scheduler and where the address is an output of the deployment (`address_fact`)."""
+    address_fact: str | None = None
+    """Key in the server's `facts.json` that holds the address, for example `homeAddress`."""
+    export_path: str | None = None
+    mount_options: str | None = None
+
+    # ------------------------------------------------------------ from the definition
+
+    azure_names: ClassVar[Mapping[str, str]] = {}
+    """Keys of the section whose values Azure checks, with the entry of the catalogue's `limits.names` for each."""
+
+    @classmethod
+    @abstractmethod
+    def planned(cls, place: Place, section: Any) -> Self:
+        """The file system that a section of the definition asks for; total, also where rules find faults in it."""
+
+    # ------------------------------------------------------------ in words
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """Kind and level in a few words, for a column of `cycleforge plan`."""
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """What it is, with its size, for the README of the deployment."""
+
+    @property
+    @abstractmethod
+    def origin(self) -> str:
+        """Where it comes from, for a column of `cycleforge plan`."""
+
+    @property
+    def left_behind(self) -> str | None:
+        """What is still there when the resource group is deleted."""
+        return None
+
+    troubles: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """(what a user sees, what to do) for the README's troubleshooting."""
+
+    # ------------------------------------------------------------ in Azure
+
+    service: ClassVar[str | None] = None
+    """Azure service that the deployment creates it in, as messages name it."""
+    slow_part: ClassVar[str | None] = None
+    """What takes longer to create than the rest of a deployment."""
+    provider: ClassVar[str | None] = None
+    """Resource provider that the subscription must have registered."""
+    subnet: ClassVar[SubnetKind | None] = None
+    """The subnet that it needs to itself."""
+
+    @property
+    def subnet_prefix_length(self) -> int | None:
+        """Prefix length of the subnet that its capacity asks for; None: that of the kind of subnet."""
+        return None
+
+    @classmethod
+    def shared_modules(cls, mounts: Sequence[Any]) -> tuple[BicepModule, ...]:
+        """Modules that all file systems of this kind need once."""
+        del mounts
+        return ()
+
+    def module(self, index: int) -> BicepModule | None:
+        """The module that creates it, with the output `address`; `index` counts the file systems of this kind."""
+        del index
+        return None
+
+    @property
+    def grants(self) -> tuple[Grant, ...]:
+        """Roles that the nodes need on what the deployment does not own."""
+        return ()
+
+    # ------------------------------------------------------------ on the nodes
+
+    is_scheduler_disk: ClassVar[bool] = False
+    """Whether it is a disk of the scheduler that CycleCloud exports; only /sched and /shared may be."""
+    mounted_by: ClassVar[str | None] = None
+    """The project of ours that mounts it; None: CycleCloud does."""
+
+    @property
+    def is_health_checked(self) -> bool:
+        """Whether the nodes' health checks expect it mounted and writable; read-only mounts would drain all nodes."""
+        return "ro" not in (self.mount_options or "").replace(" ", "").split(",")
+
+    @classmethod
+    def node_settings(cls, mounts: Sequence[Any]) -> NodeSettings | None:
+        """What the project that mounts them reads on the nodes."""
+        del mounts
+        return None
+
+    # ------------------------------------------------------------ for jobs
+
+    @property
+    def data_rank(self) -> int:
+        """Lower is better for images, data and checkpoints of jobs."""
+        return 0 if self.protocol == "lustre" else 1
+
+    @property
+    def bandwidth_gb_per_s(self) -> float | None:
+        """Nominal bandwidth in 10^9 bytes/s; None where nobody published it."""
+        return None
+
+
+def default_mount_options(protocol: Protocol) -> str | None:
+    """Recommended options of a protocol, from the catalogue."""
+    options: str | None = catalog.mount_options().get(protocol, {}).get("value")
+    return options
+
+
+def azure_resource_name(name: str) -> str:
+    """The name as one of a resource: Azure wants a letter first; 64 characters are the least that a service takes."""
+    return (name if name[0].isalpha() else f"m-{name}")[:64]

@@ -1,0 +1,39 @@
+"""A disk of the scheduler that CycleCloud exports to all nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from ...definition.model import storage
+from .base import FileSystem, Place
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuiltinNfs(FileSystem):
+    """`nfs`: gone with the scheduler, so of no use to a second one."""
+
+    kind: Literal["nfs"] = "nfs"
+    protocol: Literal["nfs"] = "nfs"
+
+    is_scheduler_disk: ClassVar[bool] = True
+
+    @classmethod
+    def planned(cls, place: Place, section: storage.BuiltinNfs) -> BuiltinNfs:
+        """The disk of /sched or /shared."""
+        return cls(name=place.name, path=place.path, size_gib=section.size_gb, export_path=place.path)
+
+    @property
+    def label(self) -> str:
+        """For `cycleforge plan`."""
+        return "NFS from the scheduler"
+
+    @property
+    def description(self) -> str:
+        """For the README."""
+        return f"NFS disk of the scheduler, {self.size_gib} GiB"
+
+    @property
+    def origin(self) -> str:
+        """For `cycleforge plan`."""
+        return "disk of the scheduler"

@@ -1,0 +1,113 @@
+"""An Azure Managed Lustre file system that the deployment creates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from ... import catalog
+from ...definition.model.storage import LustreMount
+from .. import names
+from ..bicep_modules import BicepModule, Expression, given
+from ..subnet_kinds import SubnetKind
+from .base import GIB_PER_TIB, FileSystem, Place, azure_resource_name, default_mount_options
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManagedLustre(FileSystem):
+    """`amlfs`: mounted from the management server, whose address Azure chooses in a subnet of its own."""
+
+    kind: Literal["amlfs"] = "amlfs"
+    protocol: Literal["lustre"] = "lustre"
+    size_gib: int
+    tier_mb_per_s_per_tib: int
+    """40, 125, 250 or 500; the SKU is `AMLFS-Durable-Premium-<tier>`."""
+    zone: str | None
+    resource_name: str
+
+    service: ClassVar[str] = "Managed Lustre"
+    slow_part: ClassVar[str] = "Azure Managed Lustre"
+    provider: ClassVar[str] = "Microsoft.StorageCache"
+    # Its hosts call Azure services on 443, for which a private subnet needs a way out.
+    # https://learn.microsoft.com/azure/azure-managed-lustre/configure-network-security-group
+    subnet: ClassVar[SubnetKind] = SubnetKind(
+        role="lustre", name="lustre", service=service, uses_nat=True, smallest="lustre_subnet_prefix"
+    )
+    troubles: ClassVar[tuple[tuple[str, str], ...]] = (
+        (
+            "`Permission denied` on the Lustre mount",
+            'its root belongs to root: create your folder with `sudo install -d -o "$USER" FOLDER`',
+        ),
+    )
+
+    @classmethod
+    def planned(cls, place: Place, section: LustreMount) -> ManagedLustre:
+        """Exported path `""`: the root of the file system."""
+        prefix = names.prefix(place.definition)
+        return cls(
+            name=place.name,
+            path=place.path,
+            size_gib=section.size_tib * GIB_PER_TIB,
+            address_fact=names.address_fact(place.name),
+            export_path="",
+            mount_options=default_mount_options("lustre"),
+            tier_mb_per_s_per_tib=section.tier,
+            zone=section.zone or _first_zone(place.definition.location),
+            resource_name=f"{prefix}-{azure_resource_name(place.name)}"[:80].rstrip("-"),
+        )
+
+    @property
+    def label(self) -> str:
+        """For `cycleforge plan`."""
+        return f"Managed Lustre, {self.tier_mb_per_s_per_tib} MB/s per TiB"
+
+    @property
+    def description(self) -> str:
+        """For the README."""
+        return f"Azure Managed Lustre, {self.size_tib} TiB, {self.tier_mb_per_s_per_tib} MB/s per TiB"
+
+    @property
+    def origin(self) -> str:
+        """For `cycleforge plan`."""
+        return "created by the deployment"
+
+    @property
+    def size_tib(self) -> int:
+        """Capacity in TiB."""
+        return self.size_gib // GIB_PER_TIB
+
+    @property
+    def sku(self) -> str:
+        """Name of the SKU, a key of the catalogue's tiers."""
+        return f"AMLFS-Durable-Premium-{self.tier_mb_per_s_per_tib}"
+
+    @property
+    def subnet_prefix_length(self) -> int:
+        """As the documentation estimates it; one bit more beyond its table."""
+        rows = catalog.file_systems()["amlfs_subnet_prefix"]["rows"]
+        return int(next((row["prefix"] for row in rows if self.size_tib <= row["max_tib"]), rows[-1]["prefix"] - 1))
+
+    def module(self, index: int) -> BicepModule:
+        """The file system."""
+        return BicepModule(
+            f"lustre{index}",
+            "modules/lustre.bicep",
+            given(
+                name=self.resource_name,
+                skuName=self.sku,
+                capacityTib=self.size_tib,
+                zone=self.zone,
+                subnetId=Expression(f"network.outputs.subnetIds.{self.subnet.role}"),
+            ),
+        )
+
+    @property
+    def bandwidth_gb_per_s(self) -> float:
+        """Tier (MB/s per TiB) × TiB."""
+        return self.tier_mb_per_s_per_tib * (self.size_gib / GIB_PER_TIB) / 1000
+
+
+def _first_zone(location: str) -> str | None:
+    """Managed Lustre must name a zone where the region has zones."""
+    region = catalog.regions().get(location)
+    return "1" if region and region.get("zones") else None

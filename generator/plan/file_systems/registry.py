@@ -1,0 +1,95 @@
+"""The kinds of file system, and the file systems that a definition asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ...definition.model.definition import Definition
+from .. import names
+from ..bicep_modules import BicepModule
+from .base import FileSystem, NodeSettings, Place
+from .blob import BlobContainer
+from .builtin_nfs import BuiltinNfs
+from .existing import ExistingServer
+from .managed_lustre import ManagedLustre
+from .netapp import NetAppVolume
+
+KINDS: tuple[type[FileSystem], ...] = (BuiltinNfs, NetAppVolume, ManagedLustre, ExistingServer, BlobContainer)
+"""In the order in which `main.bicep` creates them."""
+_BY_TYPE = {kind.kind: kind for kind in KINDS}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A file system with the section of the definition that asks for it."""
+
+    definition_path: tuple[str | int, ...]
+    section: Any
+    file_system: FileSystem
+
+    @property
+    def zone(self) -> str | None:
+        """The zone that the definition names; the plan may choose one where it names none."""
+        zone: str | None = getattr(self.section, "zone", None)
+        return zone
+
+    @property
+    def own_mount_options(self) -> str | None:
+        """The mount options that the definition gives in place of the recommended ones."""
+        options: str | None = getattr(self.section, "mount_options", None)
+        return options
+
+
+def wanted_by(definition: Definition) -> tuple[Wanted, ...]:
+    """/sched, /shared and the definition's own mounts, in that order."""
+    storage = definition.storage
+    return (
+        _wanted(("storage", "sched"), Place("sched", "/sched", definition), storage.sched),
+        _wanted(("storage", "home"), Place("home", "/shared", definition), storage.home),
+        *(
+            _wanted(("storage", "mounts", index), Place(names.mount_name(mount.path), mount.path, definition), mount)
+            for index, mount in enumerate(storage.mounts)
+        ),
+    )
+
+
+def _wanted(path: tuple[str | int, ...], place: Place, section: Any) -> Wanted:
+    return Wanted(path, section, _BY_TYPE[section.type].planned(place, section))
+
+
+def by_kind(mounts: Iterable[FileSystem]) -> tuple[tuple[type[FileSystem], tuple[FileSystem, ...]], ...]:
+    """The kinds that occur, each with its file systems."""
+    listed = tuple(mounts)
+    found = ((kind, tuple(mount for mount in listed if type(mount) is kind)) for kind in KINDS)
+    return tuple((kind, same) for kind, same in found if same)
+
+
+def modules(mounts: Iterable[FileSystem]) -> tuple[BicepModule, ...]:
+    """The modules that create file systems, in an order in which each is declared before it is used."""
+    return tuple(
+        module
+        for kind, same in by_kind(mounts)
+        for module in (*_shared(kind, same), *(each.module(index) for index, each in enumerate(same)))
+        if module is not None
+    )
+
+
+def _shared(kind: type[FileSystem], same: tuple[FileSystem, ...]) -> tuple[BicepModule, ...]:
+    return kind.shared_modules(same)
+
+
+def late_addresses(mounts: Iterable[FileSystem]) -> tuple[tuple[str, str], ...]:
+    """(key of the server's facts, symbol of the module whose output `address` it is) of what the deployment creates."""
+    return tuple(
+        (each.address_fact, module.symbol)
+        for _, same in by_kind(mounts)
+        for index, each in enumerate(same)
+        if (module := each.module(index)) is not None and each.address_fact is not None
+    )
+
+
+def node_settings(mounts: Iterable[FileSystem]) -> tuple[NodeSettings, ...]:
+    """What every node needs to know for the mounts that our projects make."""
+    return tuple(found for kind, same in by_kind(mounts) if (found := kind.node_settings(same)) is not None)

@@ -1,0 +1,29 @@
+"""What is known about a subnet by its role alone: its name, its place in a new network, what Azure asks of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SubnetRole = str
+"""What a subnet is for: a key of `network.subnets`, and a role of `modules/network.bicep`."""
+
+
+@dataclass(frozen=True)
+class SubnetKind:
+    """The subnets of one role, whatever the definition."""
+
+    role: SubnetRole
+    name: str
+    """Name in a new network; Bastion insists on its own."""
+    service: str
+    """Who needs it, for messages."""
+    offset: int | None = None
+    """Addresses from the start of the second half of the address space; None: at its end."""
+    prefix_length: int | None = None
+    """None: as large as the file system asks."""
+    delegation: str | None = None
+    """Resource provider that the subnet is delegated to, for example `Microsoft.Netapp/volumes`."""
+    uses_nat: bool = False
+    """Whether what lies in it calls Azure over the internet."""
+    smallest: str = "smallest_subnet_prefix"
+    """Entry of the catalogue's limits that holds the longest prefix that its service accepts."""
