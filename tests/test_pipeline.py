@@ -81,6 +81,25 @@ def test_checkpoints_that_do_not_fit_are_found_before_anything_is_deployed() -> 
     assert ids(check(text)) == ["I1591", "E1690"]  # no blob is fetched here
 
 
+def test_checkpoints_are_compared_with_the_file_system_that_they_go_to() -> None:
+    """Not with the one that a job would use by itself."""
+    text = GOOD + "    - {name: gpu, vm_size: Standard_ND96isr_H100_v5, max_nodes: 16}\n"
+    text = text.replace("max_nodes: 2}", "max_nodes: 2, default: true}")
+    text += "storage:\n  home: {type: anf, size_tib: 64}\n"
+    text += "  mounts: [{path: /data, type: amlfs, tier: 500, size_tib: 4}]\n"
+    text += "jobs: {training: [{recipe: gpt3-175b, nodes: 16, settings: {%s}}]}\n"
+    for settings, errors in (
+        ("", ["E1690"]),
+        ("DATA_DIR: /data/gpt", ["E1690"]),
+        ("DATA_DIR: /shared/gpt", []),
+        ("DATA_DIR: /shared/", []),
+        ("STAGE_PATH: /shared/runs", []),
+        ("DATA_DIR: /shared, STAGE_PATH: /data/runs", ["E1690"]),
+        ("DATA_DIR: /shared, KEEP_CHECKPOINTS: 30", ["E1690"]),
+    ):
+        assert [rule for rule in ids(check(text % settings)) if rule[0] != "I"] == errors, settings
+
+
 def test_a_model_that_does_not_fit_its_nodes_is_a_warning() -> None:
     text = GOOD + "    - {name: gpu, vm_size: Standard_ND96isr_H100_v5, max_nodes: 1}\n"
     text = text.replace("max_nodes: 2}", "max_nodes: 2, default: true}")

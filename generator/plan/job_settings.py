@@ -26,6 +26,24 @@ _SHAPE = {
 }
 """Settings that describe the shape of a model, and the fields of `Model` that they print."""
 
+_COMMON = (
+    "CPUS_PER_TASK",
+    "CPU_BIND",
+    "GPUS_PER_NODE",
+    "GPU_VENDOR",
+    "JOB",
+    "NODES",
+    "NVME_MOUNT",
+    "PARTITION",
+    "RECIPE",
+    "SHARED_DIR",
+    "STAGE_PATH",
+    "TASKS_PER_NODE",
+    "VCPUS",
+    "VM_SIZE",
+)
+"""Settings of every job, whatever its recipe."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -64,18 +82,19 @@ def place_of(array: NodeArrayPlan, nodes: int, given: Mapping[str, str]) -> Plac
 def model_of(recipe: Recipe, given: Mapping[str, str], gpus: models.Gpus) -> models.Model | None:
     """The model that the definition names, else the largest of the recipe's that these GPUs hold, else its default.
 
-    Given numbers (layers, hidden size, …) replace the preset's. None: the recipe trains no model, or the catalogue does
-    not know the named one.
+    Given numbers (layers, hidden size, …) replace the preset's, and all of them together describe a model of the
+    user's own. None: the recipe trains no model, or nothing is known of the named one.
     """
-    if not recipe.models:
-        return None
     named = given.get("MODEL")
-    fallback = recipe.default_model or recipe.models[0]
-    shape = models.model(named) if named else models.largest_fitting_model(recipe, gpus) or models.model(fallback)
-    if shape is None:
-        return None
-    numbers = {field: given_number for name, field in _SHAPE.items() if (given_number := whole(given.get(name)))}
-    return replace(shape, **numbers) if numbers else shape  # type: ignore[arg-type]
+    numbers = {field: number for name, field in _SHAPE.items() if (number := whole(given.get(name)))}
+    fitting = None if named else models.largest_fitting_model(recipe, gpus)
+    shape = fitting or models.model(named or recipe.default_model or "")
+    family = models.family_of(recipe)
+    if shape is not None and shape.family == family:
+        return replace(shape, **numbers) if numbers else shape  # type: ignore[arg-type]
+    if named and family and len(numbers) == len(_SHAPE):
+        return models.Model(named, family, **numbers)
+    return None
 
 
 def job_settings(
@@ -91,6 +110,19 @@ def job_settings(
     if shape is not None:
         settings |= _model_settings(shape, place.gpus)
     return settings | dict(given)
+
+
+def known_settings(recipe: Recipe) -> tuple[str, ...]:
+    """Names of the settings that a job of the recipe has or understands, sorted."""
+    names = {*dict(recipe.default_settings), *_COMMON, "DATA_DIR"}
+    if "nccl" in recipe.figures:
+        names |= {*baseline("", 1), "MESSAGE_SIZE"}
+    if "node-health" in recipe.figures:
+        names |= set(expectations(VmSize("")))
+    shape = models.model(recipe.models[0]) if recipe.models else None
+    if shape is not None:
+        names |= set(_model_settings(shape, models.Gpus(0, 0, None)))
+    return tuple(sorted(names))
 
 
 def nccl_variables(hardware: VmSize) -> dict[str, str]:

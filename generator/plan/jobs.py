@@ -6,6 +6,7 @@ from ..definition.model.definition import Definition, Job
 from ..recipes import Recipe, recipe, recipe_names
 from ..recipes.checkpoints import checkpoint
 from ..recipes.models import Model
+from .file_systems.base import FileSystem
 from .job_figures import judged_nodes
 from .job_settings import given_settings, job_settings, model_of, nccl_variables, place_of
 from .job_steps import step_plan, submission
@@ -36,6 +37,7 @@ def job_plan(job: Job, slurm: SlurmPlan, shared: FileSystems) -> JobPlan | None:
     shape = model_of(wanted, given, place.gpus)
     settings = job_settings(name, wanted, place, given, shape, shared)
     steps = tuple(step_plan(name, step, place, slurm.node_arrays) for step in wanted.steps)
+    file_system = shared.holding(settings["STAGE_PATH"])
     return JobPlan(
         name=name,
         kind=wanted.kind,
@@ -50,7 +52,8 @@ def job_plan(job: Job, slurm: SlurmPlan, shared: FileSystems) -> JobPlan | None:
         nccl=tuple(sorted(nccl_variables(array.hardware).items())),
         steps=steps,
         commands=submission(name, wanted.kind, steps, settings["STAGE_PATH"]),
-        checkpoint=_checkpoint(shape, settings, shared) if shape else None,
+        file_system=file_system.path if file_system else None,
+        checkpoint=_checkpoint(shape, settings, file_system) if shape else None,
     )
 
 
@@ -99,12 +102,11 @@ def _default_nodes(wanted: Recipe, array: NodeArrayPlan) -> int:
     return nodes or min(wanted.default_nodes, array.max_nodes)
 
 
-def _checkpoint(shape: Model, settings: dict[str, str], shared: FileSystems) -> CheckpointPlan:
+def _checkpoint(shape: Model, settings: dict[str, str], place: FileSystem | None) -> CheckpointPlan:
     """Do the kept checkpoints fit, and how long does one take at the nominal bandwidth of where they are written?"""
     kept = settings.get("KEEP_CHECKPOINTS", "1")
     count = int(kept) if kept.isdecimal() else 1
-    place = shared.holding(settings["STAGE_PATH"])
     if place is None:
         return checkpoint(shape, count)
     capacity = place.size_gib * _GIB if place.size_gib else None
-    return checkpoint(shape, count, place.path, capacity, place.bandwidth_gb_per_s)
+    return checkpoint(shape, count, capacity, place.bandwidth_gb_per_s)

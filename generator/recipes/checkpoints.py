@@ -16,10 +16,8 @@ class CheckpointPlan:
     checkpoint_bytes: int
     kept: int
     needed_bytes: int
-    file_system: str | None
-    """Mount point of the shared file system that the checkpoints go to; None when their folder is on none."""
     capacity_bytes: int | None
-    """Of that file system; None where the definition does not know it."""
+    """Of the file system that they go to; None where the definition does not know it."""
     bandwidth_gb_per_s: float | None
     seconds_per_checkpoint: float | None
 
@@ -27,7 +25,6 @@ class CheckpointPlan:
 def checkpoint(
     shape: Model,
     kept: int,
-    file_system: str | None = None,
     capacity_bytes: int | None = None,
     bandwidth_gb_per_s: float | None = None,
 ) -> CheckpointPlan:
@@ -44,7 +41,6 @@ def checkpoint(
         checkpoint_bytes=size,
         kept=kept,
         needed_bytes=size * kept,
-        file_system=file_system,
         capacity_bytes=capacity_bytes,
         bandwidth_gb_per_s=bandwidth_gb_per_s,
         seconds_per_checkpoint=seconds,

@@ -22,10 +22,9 @@ class Model:
     heads: int
     sequence: int
     vocabulary: int
-    global_batch: int | None
+    global_batch: int | None = None
     """Samples per step that the preset of the family uses; None = the recipe derives it from the GPUs."""
-    microbatch: int | None
-    max_duration: str | None
+    microbatch: int | None = None
 
     @property
     def parameters(self) -> int:
@@ -63,6 +62,13 @@ class Parallelism:
         return self.tensor * self.pipeline * self.data
 
 
+NEEDED = {
+    "llm-foundry": ("GLOBAL_BATCH", "MICRO_BATCH", "SEQUENCE"),
+    "megatron": ("HIDDEN_SIZE", "NUM_ATTENTION_HEADS", "NUM_LAYERS", "SEQUENCE", "VOCABULARY"),
+}
+"""Settings without which a job cannot train a model that the catalogue does not know, by family."""
+
+
 @cache
 def model(name: str) -> Model | None:
     """One preset of the model catalogue, for example `opt-175b`."""
@@ -79,7 +85,6 @@ def model(name: str) -> Model | None:
         vocabulary=row["vocabulary"],
         global_batch=row.get("global_batch"),
         microbatch=row.get("microbatch"),
-        max_duration=row.get("max_duration"),
     )
 
 
@@ -87,6 +92,18 @@ def family(shape: Model) -> Mapping[str, Any]:
     """The family's figures of the catalogue: bytes per parameter, rules of thumb."""
     content: Mapping[str, Any] = catalog.models()["families"][shape.family]
     return content
+
+
+def family_of(recipe: Recipe) -> str | None:
+    """The family of a recipe's models; None for a recipe that trains none."""
+    shapes = (model(name) for name in recipe.models)
+    return next((shape.family for shape in shapes if shape is not None), None)
+
+
+def names_of_family(family_name: str) -> tuple[str, ...]:
+    """Models of the catalogue that a recipe of the family can train, sorted."""
+    rows = catalog.models()["models"]
+    return tuple(sorted(name for name, row in rows.items() if row["family"] == family_name))
 
 
 # ---------------------------------------------------------------- fit
@@ -152,21 +169,31 @@ def nodes_needed(shape: Model, gpus: Gpus, at_most: int = 1000) -> int | None:
 # ---------------------------------------------------------------- checks
 
 
-def layout_problems(
-    shape: Model, layout: Parallelism, gpus_per_node: int, global_batch: int, microbatch: int
-) -> tuple[str, ...]:
+def layout_problems(shape: Model, tensor: int, pipeline: int, gpus: Gpus, batch: int, microbatch: int) -> list[str]:
     """Every divisor rule of Megatron that a layout breaks, as sentences; empty when it is sound."""
-    checks = (
-        (layout.tensor > gpus_per_node, f"tensor parallelism {layout.tensor} leaves the node of {gpus_per_node} GPUs"),
-        (shape.layers % layout.pipeline != 0, f"{shape.layers} layers do not divide into {layout.pipeline} stages"),
-        (shape.heads % layout.tensor != 0, f"{shape.heads} heads do not divide over {layout.tensor} GPUs"),
-        (shape.hidden % shape.heads != 0, f"hidden size {shape.hidden} does not divide by {shape.heads} heads"),
-        (
-            global_batch % (microbatch * layout.data) != 0,
-            f"global batch {global_batch} is no multiple of micro-batch {microbatch} times {layout.data} replicas",
-        ),
-    )
-    return tuple(sentence for broken, sentence in checks if broken)
+    problems = []
+    if tensor > gpus.per_node:
+        problems.append(f"tensor parallelism {tensor} leaves the node of {gpus.per_node} GPUs")
+    if shape.layers % pipeline:
+        problems.append(f"{shape.layers} layers do not divide into {pipeline} stages")
+    if shape.heads % tensor:
+        problems.append(f"{shape.heads} heads do not divide over {tensor} GPUs")
+    if shape.hidden % shape.heads:
+        problems.append(f"hidden size {shape.hidden} does not divide by {shape.heads} heads")
+    if gpus.count % (tensor * pipeline):
+        problems.append(f"{gpus.count} GPUs are no multiple of tensor {tensor} x pipeline {pipeline}")
+    elif batch % (microbatch * (replicas := gpus.count // (tensor * pipeline))):
+        problems.append(f"global batch {batch} is no multiple of micro-batch {microbatch} x {replicas} replicas")
+    return problems
+
+
+def batch_problems(gpus: Gpus, batch: int, microbatch: int) -> list[str]:
+    """What LLM Foundry refuses of a batch size, as sentences; empty when it is sound."""
+    if batch % gpus.count:
+        return [f"global batch {batch} is no multiple of {gpus.count} GPUs"]
+    if (batch // gpus.count) % microbatch:
+        return [f"batch {batch // gpus.count} of a GPU is no multiple of micro-batch {microbatch}"]
+    return []
 
 
 def megatron_global_batch(shape: Model, layout: Parallelism) -> int:

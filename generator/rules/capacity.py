@@ -1,13 +1,13 @@
-"""Rules about the finished plan: do the checkpoints of the training jobs fit, do the models fit the nodes?"""
+"""Rules about where training jobs write: is it shared, and do the checkpoints fit?"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..plan.types import JobPlan, Plan
+from ..plan.types import Plan
 from ..problems.problem import Problem
-from ..recipes import models
 from .base import PlanRule
+from .training import setting_path, training_jobs
 
 _TIB = 1024**4
 
@@ -30,37 +30,26 @@ class CheckpointsDoNotFit(PlanRule):
                 continue
             text = (
                 f"training job '{job.name}' keeps {figures.kept} checkpoints of {_tib(figures.checkpoint_bytes)}, "
-                f"{_tib(figures.needed_bytes)} in all; its file system has {_tib(figures.capacity_bytes)}"
+                f"{_tib(figures.needed_bytes)} in all; {job.file_system}, where they go, has "
+                f"{_tib(figures.capacity_bytes)}"
             )
             yield self.problem(path, text, self.fix)
 
 
-class ModelDoesNotFit(PlanRule):
-    id = "W1691"
-    summary = "The model of a training job does not fit the memory of its GPUs."
-    why = "The job stops with an out-of-memory error after the nodes have booted."
-    fix = "Give the job more nodes or a smaller model: nodes: …, settings: {MODEL: …}."
+class FolderIsNotShared(PlanRule):
+    id = "W1694"
+    summary = "A training job works in a folder that is on no shared file system of the definition."
+    why = (
+        "Every node of the job reads its image and data there and writes its part of a checkpoint. A folder on a "
+        "node's own disks is empty on the others and gone with the node; whether checkpoints fit cannot be said."
+    )
+    fix = "Name a folder below a mount of storage.mounts or below /shared, or leave DATA_DIR out."
     source = "https://github.com/Azure/ai-infrastructure-on-azure"
 
     def check(self, plan: Plan) -> Iterator[Problem]:
-        arrays = {array.name: array.hardware for array in plan.slurm.node_arrays}
+        shared = ", ".join(mount.path for mount in (*plan.mounts, plan.home))
         for path, job in training_jobs(plan):
-            shape = models.model(job.model or "")
-            hardware = arrays[job.node_array]
-            gpus = models.Gpus(job.nodes, hardware.gpu_count, hardware.gpu_memory_gb)
-            if shape is None or gpus.memory_gb is None or models.fits(shape, gpus):
-                continue
-            needed = models.nodes_needed(shape, gpus)
-            enough = f"it needs {needed}" if needed else "no number of these nodes holds it"
-            text = (
-                f"the model {shape.name} of training job '{job.name}' does not fit "
-                f"{job.nodes} x {hardware.name}; {enough}"
-            )
-            yield self.problem(path, text, self.fix)
-
-
-def training_jobs(plan: Plan) -> Iterator[tuple[tuple[str | int, ...], JobPlan]]:
-    """Training jobs with their places; the plan keeps the definition's order."""
-    training = [job for job in plan.jobs if job.kind == "training"]
-    for index, job in enumerate(training):
-        yield ("jobs", "training", index), job
+            if job.file_system is None:
+                folder = dict(job.settings)["STAGE_PATH"]
+                text = f"training job '{job.name}' works in {folder}, which is on none of the file systems {shared}"
+                yield self.problem(setting_path(plan, path, "DATA_DIR", "STAGE_PATH"), text, self.fix)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from .. import catalog
 from ..definition.model.definition import Job
 from ..definition.model.slurm import Partition
+from ..plan.job_settings import known_settings
 from ..problems.problem import Problem, Related
 from ..recipes import Recipe, recipe, recipe_names
 from ..words.counts import counted, listed
@@ -20,6 +21,9 @@ from .wording import choose_from, quoted
 
 _SBATCH = "https://slurm.schedmd.com/sbatch.html"
 _CYCLECLOUD = "https://learn.microsoft.com/azure/cyclecloud/slurm-4"
+
+_DECIDED_BY = {"JOB": "name", "NODES": "nodes", "PARTITION": "partition", "RECIPE": "recipe", "VM_SIZE": "partition"}
+"""Settings that say where and as what a job runs, and the keys of a job that decide them."""
 
 
 def _jobs(site: Site) -> Iterator[tuple[Path, Job]]:
@@ -200,12 +204,29 @@ class UnknownSetting(DefinitionRule):
 
         for path, job in _jobs(site):
             needs = recipe(job.recipe)
-            known = tuple(name for name, _ in needs.default_settings) if needs else ()
+            known = known_settings(needs) if needs else ()
             for key in job.settings:
-                hint = meant(key, (*known, "MODEL", "NODES", "PARTITION")) if known and key not in known else None
+                hint = meant(key, known) if known and key not in known else None
                 if hint:
                     text = f"job {quoted(job.name or job.recipe)}: the recipe has no setting {quoted(key)}"
                     yield self.problem((*path, "settings", key), text, hint, on_key=True)
+
+
+class SettingOfAnotherKey(DefinitionRule):
+    id = "E1609"
+    summary = "A job's setting is decided by another key of the job."
+    why = "The batch file would ask Slurm for one thing and settings.env say another."
+    fix = "Give the key that decides it, and leave the setting out."
+    source = _SBATCH
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for path, job in _jobs(site):
+            for name, value in job.settings.items():
+                key = _DECIDED_BY.get(name)
+                if key is not None:
+                    text = f"job {quoted(job.name or job.recipe)}: the setting {name} follows from the job's {key}"
+                    hint = f"{key}: {value}" if name != "VM_SIZE" else "partition: the one with nodes of that size"
+                    yield self.problem((*path, "settings", name), text, hint, on_key=True)
 
 
 class JobWithoutContainers(DefinitionRule):

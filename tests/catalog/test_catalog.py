@@ -262,7 +262,7 @@ def test_parameters_and_checkpoints_match_the_published_sizes(name: str, billion
 def test_checkpoint_time_uses_real_units() -> None:
     shape = models.model("gpt3-175b")
     assert shape is not None
-    plan = checkpoints.checkpoint(shape, 15, "/data", 10**15, 128)
+    plan = checkpoints.checkpoint(shape, 15, 10**15, 128)
     assert plan.seconds_per_checkpoint == pytest.approx(plan.checkpoint_bytes / 128e9)
     assert plan.needed_bytes == 15 * plan.checkpoint_bytes
 
@@ -277,22 +277,28 @@ def test_layouts_keep_every_divisor_rule() -> None:
         if shape.family != "megatron":
             continue
         for nodes in (1, 2, 3, 8, 16, 20):
-            layout = models.parallelism(shape, models.Gpus(nodes, node.gpu_count, node.gpu_memory_gb))
+            gpus = models.Gpus(nodes, node.gpu_count, node.gpu_memory_gb)
+            layout = models.parallelism(shape, gpus)
             if layout is None:
                 continue
             found += 1
             assert layout.gpus == node.gpu_count * nodes
             batch = models.megatron_global_batch(shape, layout)
-            assert models.layout_problems(shape, layout, node.gpu_count, batch, 1) == ()
+            assert models.layout_problems(shape, layout.tensor, layout.pipeline, gpus, batch, 1) == []
     assert found > 20
 
 
 def test_layout_problems_name_each_broken_rule() -> None:
     shape = models.model("gpt3-175b")
     assert shape is not None
-    problems = models.layout_problems(shape, models.Parallelism(16, 7, 3), 8, 10, 1)
+    problems = models.layout_problems(shape, 16, 7, models.Gpus(42, 8, 80), 10, 1)
     # 16 leaves the node, 96 layers have no 7 stages, 10 samples no 3 replicas; 96 heads do divide by 16.
     assert len(problems) == 3
+    assert models.layout_problems(replace(shape, heads=97), 8, 1, models.Gpus(1, 9, 80), 9, 1) == [
+        "97 heads do not divide over 8 GPUs",
+        "hidden size 12288 does not divide by 97 heads",
+        "9 GPUs are no multiple of tensor 8 x pipeline 1",
+    ]
 
 
 def test_a_model_that_does_not_fit_is_replaced_by_a_smaller_one() -> None:

@@ -26,7 +26,8 @@ GIVEN = {
     "stage-path": "jobs: {training: [{recipe: gpt3-175b, nodes: 16, settings: {STAGE_PATH: /mnt/scratch/x}}]}",
     "fewer-gpus": "jobs: {training: [{recipe: opt-175b, nodes: 4, settings: {GPUS_PER_NODE: 4}}]}",
     "own-model": """
-jobs: {training: [{recipe: mpt, nodes: 4, settings: {MODEL: mpt-7b, GLOBAL_BATCH: 512, MICRO_BATCH: 8}}]}
+jobs:
+  training: [{recipe: mpt, nodes: 4, settings: {MODEL: mpt-7b, GLOBAL_BATCH: 512, MICRO_BATCH: 8, SEQUENCE: 2048}}]
 """,
     "odd-text": """
 jobs: {validation: [{recipe: smoke, partition: htc, settings: {X: "a 'b' \\"c\\" $HOME `id` \\\\ ; *"}}]}

@@ -43,4 +43,6 @@ class JobPlan:
     """In the order in which they are submitted; the last one is the job itself."""
     commands: tuple[str, ...]
     """Shell lines that submit all steps, from the home folder that `jobs/` was copied into."""
+    file_system: str | None
+    """Mount point of the shared file system that `STAGE_PATH` (images, data, checkpoints) is on; None = on none."""
     checkpoint: CheckpointPlan | None
