@@ -6,21 +6,38 @@ nobody published it. Nothing here reads more than the file that a question needs
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from .files import FOLDER, read, table
+from .releases import (
+    DefaultVersions,
+    OperatingSystem,
+    Release,
+    ServerImage,
+    SlurmProject,
+    default_slurm_project,
+    default_versions,
+    release,
+    releases,
+    server_image,
+    slurm_project,
+    slurm_projects,
+)
 from .sizes import VmSize, size_of_file, size_of_table
 
-_FOLDER = Path(__file__).resolve().parent
-_MEASURED = _FOLDER / "vm_sizes"
-
 __all__ = [
+    "DefaultVersions",
+    "OperatingSystem",
+    "Release",
+    "ServerImage",
+    "SlurmProject",
     "VmSize",
     "blobs",
     "canonical_vm_size",
+    "default_slurm_project",
+    "default_versions",
     "file_systems",
     "health",
     "image",
@@ -31,21 +48,14 @@ __all__ = [
     "regions",
     "release",
     "releases",
+    "rule_figures",
+    "server_image",
     "slurm_project",
+    "slurm_projects",
     "sources",
     "vm_size",
     "vm_size_names",
 ]
-
-
-def _read(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-@cache
-def _file(name: str) -> Mapping[str, Any]:
-    content: Mapping[str, Any] = _read(_FOLDER / f"{name}.json")
-    return content
 
 
 # ---------------------------------------------------------------- VM sizes
@@ -54,12 +64,12 @@ def _file(name: str) -> Mapping[str, Any]:
 @cache
 def _measured_names() -> frozenset[str]:
     """Sizes with a file of their own; the listing also guards against names that are paths."""
-    return frozenset(path.stem for path in _MEASURED.glob("*.json"))
+    return frozenset(path.stem for path in (FOLDER / "vm_sizes").glob("*.json"))
 
 
 def _series() -> Mapping[str, Any]:
     """Series of the table by name: `sizes` maps each VM size to its vCPUs and GiB."""
-    series: Mapping[str, Any] = _file("general_sizes")["series"]
+    series: Mapping[str, Any] = table("general_sizes")["series"]
     return series
 
 
@@ -90,7 +100,7 @@ def canonical_vm_size(name: str) -> str | None:
 def vm_size(name: str) -> VmSize:
     """All published figures of a VM size; `known` is false for a size that the catalogue does not have."""
     if name in _measured_names():
-        return size_of_file(name, _read(_MEASURED / f"{name}.json"), _file("vm_sizes"))
+        return size_of_file(name, read(f"vm_sizes/{name}.json"), table("vm_sizes"))
     if name in _series_of():
         return size_of_table(name, _series()[_series_of()[name]])
     return VmSize(name)
@@ -101,39 +111,22 @@ def vm_size(name: str) -> VmSize:
 
 def sources() -> Mapping[str, Any]:
     """Public sources by key: `title`, `url`, `commit`, `date`."""
-    return _file("sources")
-
-
-def releases() -> Mapping[str, Any]:
-    """CycleCloud releases (`matrix`), cyclecloud-slurm projects, OS sets, `defaults` and compatibility rules."""
-    return _file("releases")
-
-
-@cache
-def release(cyclecloud_version: str) -> Mapping[str, Any] | None:
-    """The row of one CycleCloud server release, for example `8.9.1`."""
-    return next((row for row in releases()["matrix"] if row["cyclecloud"] == cyclecloud_version), None)
-
-
-@cache
-def slurm_project(version: str) -> Mapping[str, Any] | None:
-    """One release of the cyclecloud-slurm project, for example `4.0.9`."""
-    return next((row for row in releases()["slurm_projects"] if row["version"] == version), None)
+    return table("sources")
 
 
 def file_systems() -> Mapping[str, Any]:
     """Tiers, service levels, sizes and steps of Managed Lustre, NetApp Files and the built-in NFS disks."""
-    return _file("file_systems")
+    return table("file_systems")
 
 
 def mount_options() -> Mapping[str, Any]:
     """Recommended mount options by protocol."""
-    return _file("mount_options")
+    return table("mount_options")
 
 
 def images() -> Mapping[str, Any]:
     """Node images (`node_images`) and the marketplace images for HPC (`hpc_marketplace`)."""
-    return _file("images")
+    return table("images")
 
 
 @cache
@@ -145,26 +138,31 @@ def image(name: str) -> Mapping[str, Any] | None:
 
 def regions() -> Mapping[str, Any]:
     """Azure regions by name: `cloud`, `display_name` and whether they have availability zones."""
-    content: Mapping[str, Any] = _file("regions")["regions"]
+    content: Mapping[str, Any] = table("regions")["regions"]
     return content
 
 
 def limits() -> Mapping[str, Any]:
     """Limits of Azure, CycleCloud and Slurm: `value`, `unit`, `source`, or a list with its reasons."""
-    return _file("limits")
+    return table("limits")
+
+
+def rule_figures() -> Mapping[str, Any]:
+    """Figures that only rules need."""
+    return table("rule_figures")
 
 
 def health() -> Mapping[str, Any]:
     """Node-health checks and floors per VM size (`vm_sizes`), tools, common checks."""
-    return _file("health")
+    return table("health")
 
 
 def blobs() -> Sequence[Mapping[str, Any]]:
     """Files of other people that nodes need, each pinned by its digest; `generator.blobs` describes the fields."""
-    rows: Sequence[Mapping[str, Any]] = _file("blobs")["blobs"]
+    rows: Sequence[Mapping[str, Any]] = table("blobs")["blobs"]
     return rows
 
 
 def models() -> Mapping[str, Any]:
     """Model presets of the training recipes and the bytes that a checkpoint takes per parameter."""
-    return _file("models")
+    return table("models")

@@ -73,27 +73,29 @@ def _releases() -> Rows:
 
     return [
         {
-            "cyclecloud": row["cyclecloud"],
-            "date": row["release_date"],
-            "slurm": row["slurm"]["default"],
-            "slurm_project": row["slurm_project"]["version"],
-            "server_image": row["image_version"],
-            "status": row["status"].replace("_", " "),
+            "cyclecloud": row.cyclecloud,
+            "date": row.release_date,
+            "slurm": row.slurm,
+            "slurm_project": row.slurm_project,
+            "server_image": row.image_version,
+            "status": row.status.replace("_", " "),
         }
-        for row in catalog.releases()["matrix"]
+        for row in catalog.releases()
     ]
 
 
 def _images() -> Rows:
     from .. import catalog
 
+    newest = catalog.release(catalog.default_versions().cyclecloud)
+    with_containers = {row.os for row in newest.os if row.enroot_pyxis} if newest else set()
     return [
         {
             "name": name,
-            "title": row.get("title"),
-            "os": row.get("os"),
-            "arch": row.get("arch"),
-            "containers": row.get("enroot_pyxis"),
+            "title": row["title"],
+            "os": row["os"],
+            "arch": row["arch"],
+            "containers": row["os"] in with_containers,
         }
         for name, row in catalog.images()["node_images"].items()
     ]
@@ -127,6 +129,12 @@ def _needs(wanted: Recipe) -> list[str]:
     return needs
 
 
+def _sources() -> Rows:
+    from .. import catalog
+
+    return [{"source": key, **row} for key, row in catalog.sources().items()]
+
+
 def _rules() -> Rows:
     from ..rules import all_rules
 
@@ -141,4 +149,5 @@ _LISTS: dict[str, Callable[[], Rows]] = {
     "images": _images,
     "recipes": _recipes,
     "rules": _rules,
+    "sources": _sources,
 }

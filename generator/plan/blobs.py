@@ -18,5 +18,5 @@ def with_need(blobs: Iterable[BlobPlan], slurm_project: str) -> tuple[BlobPlan, 
 
 def _brings_containers(slurm_project: str) -> bool:
     """Whether the Slurm project carries enroot and pyxis to every node, as since 4.0.3; False if nobody knows."""
-    enroot = (catalog.slurm_project(slurm_project) or {}).get("enroot") or {}
-    return str(enroot.get("delivery")).startswith("install_pkg_blob")
+    project = catalog.slurm_project(slurm_project)
+    return project is not None and project.carries_containers

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .. import catalog
+from ..catalog import Release
 from ..catalog.sizes import VmSize
 from ..definition.model.definition import Definition
 from ..definition.model.slurm import ExistingDatabase, NodeProjects, Partition, Value
@@ -30,7 +31,7 @@ def slurm_plan(definition: Definition, versions: Mapping[str, str]) -> SlurmPlan
     """The cluster; `versions` maps every project that roles may name to its version."""
     slurm = definition.slurm
     cluster_name = slurm.cluster_name or definition.name
-    release = catalog.release(server_release(definition)) or {}
+    release = catalog.release(server_release(definition))
     project_version = slurm.project_version or _bundled_project(release)
     has_gpus = any(catalog.vm_size(partition.vm_size).gpu_count for partition in slurm.partitions)
     return SlurmPlan(
@@ -56,7 +57,7 @@ def slurm_plan(definition: Definition, versions: Mapping[str, str]) -> SlurmPlan
 
 def server_release(definition: Definition) -> str:
     """CycleCloud release of the definition, or the catalogue's default."""
-    return definition.server.release or str(catalog.releases()["defaults"]["cyclecloud"])
+    return definition.server.release or catalog.default_versions().cyclecloud
 
 
 def slurm_conf_lines(definition: Definition) -> tuple[str, ...]:
@@ -178,15 +179,12 @@ def _accounting(definition: Definition, cluster_name: str) -> AccountingPlan | N
     )
 
 
-def _bundled_project(release: Mapping[str, object]) -> str:
-    project = release.get("slurm_project")
-    version = project.get("version") if isinstance(project, Mapping) else None
-    return str(version or catalog.releases()["defaults"]["slurm_project"])
+def _bundled_project(release: Release | None) -> str:
+    return (release and release.slurm_project) or catalog.default_versions().slurm_project
 
 
 def _default_slurm(project_version: str) -> str:
-    project = catalog.slurm_project(project_version)
-    return str(project["slurm"]["default"] if project else catalog.releases()["defaults"]["slurm"])
+    return (catalog.slurm_project(project_version) or catalog.default_slurm_project()).slurm
 
 
 def _slurm_value(value: Value) -> str:

@@ -125,12 +125,10 @@ def _staged_versions(definition: Definition) -> dict[str, str]:
 def _server(definition: Definition) -> ServerPlan:
     server = definition.server
     release = server_release(definition)
-    row = catalog.release(release) or {}
-    image_version = row.get("image_version")
-    marketplace = catalog.releases()["marketplace"]
+    row, server_image = catalog.release(release), catalog.server_image()
     image = None
-    if server.image_id is None and image_version:
-        image = MarketplaceImage(marketplace["publisher"], marketplace["offer"], marketplace["sku"], image_version)
+    if server.image_id is None and row is not None and row.image_version:
+        image = MarketplaceImage(server_image.publisher, server_image.offer, server_image.sku, row.image_version)
     jumpbox = None
     if server.jumpbox is not None:
         jumpbox = JumpboxPlan(

@@ -23,7 +23,7 @@ def has_containers(site: Site, node: RoleNode) -> bool | None:
     if facts is None or row is None:
         return None
     ours = facts.os in figures()["containers"]["installed_by_project"]
-    return bool(row.get("enroot_pyxis")) or (ours and _is_attached(node))
+    return row.enroot_pyxis or (ours and _is_attached(node))
 
 
 def _is_attached(node: RoleNode) -> bool:

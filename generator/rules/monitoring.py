@@ -101,7 +101,7 @@ class NotMonitored(DefinitionRule):
         for node in image_users(site):
             facts = image_facts(node.image)
             row = os_row(site, facts.os) if facts else None
-            if facts is not None and row is not None and row.get("monitoring") is False:
+            if facts is not None and row is not None and not row.monitoring:
                 yield self.problem(
                     node.image_path, f"{node.label}: no metrics, because there is no monitoring for {facts.os}"
                 )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from .. import catalog
+from ..catalog import OperatingSystem, Release, SlurmProject
 from ..problems.problem import Problem
 from ..words.counts import listed
 from .azure_names import is_gallery_image
@@ -22,37 +22,29 @@ _SLURM = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
 _RELEASE: Path = ("server", "release")
 
 
-def release_row(site: Site) -> Mapping[str, Any] | None:
+def release_row(site: Site) -> Release | None:
     """The row of the chosen or default CycleCloud release."""
-    return catalog.release(site.definition.server.release or catalog.releases()["defaults"]["cyclecloud"])
+    return catalog.release(site.definition.server.release or catalog.default_versions().cyclecloud)
 
 
-def projects_of(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """The cyclecloud-slurm versions that a server release may bring, likeliest first."""
-    project = row["slurm_project"]
-    named = (project["version"],) if project["version"] else ()
-    return tuple(dict.fromkeys((*named, *project.get("candidates", ()))))
-
-
-def project_row(site: Site) -> Mapping[str, Any] | None:
+def project_row(site: Site) -> SlurmProject | None:
     """The row of the chosen cyclecloud-slurm version, else of the one that the server brings."""
     version = site.definition.slurm.project_version
     if version is not None:
         return catalog.slurm_project(version)
     row = release_row(site)
-    versions = projects_of(row) if row else ()
-    return catalog.slurm_project(versions[0]) if versions else None
+    return catalog.slurm_project(row.slurm_projects[0]) if row and row.slurm_projects else None
 
 
-def operating_systems(site: Site) -> Sequence[Mapping[str, Any]]:
+def operating_systems(site: Site) -> Sequence[OperatingSystem]:
     """Operating systems of the cyclecloud-slurm version; the server release's where the project publishes none."""
     project, release = project_row(site), release_row(site)
-    return (project or {}).get("os") or (release or {}).get("os") or ()
+    return (project.os if project else ()) or (release.os if release else ())
 
 
-def os_row(site: Site, os: str) -> Mapping[str, Any] | None:
+def os_row(site: Site, os: str) -> OperatingSystem | None:
     """What cyclecloud-slurm does on one operating system."""
-    return next((row for row in operating_systems(site) if row["os"] == os), None)
+    return next((row for row in operating_systems(site) if row.os == os), None)
 
 
 def _is_4(version: str) -> bool:
@@ -60,11 +52,11 @@ def _is_4(version: str) -> bool:
 
 
 def _deployable() -> list[str]:
-    rows = catalog.releases()["matrix"]
+    rows = catalog.releases()
     return [
-        row["cyclecloud"]
+        row.cyclecloud
         for row in rows
-        if row["image_version"] and projects_of(row) and all(map(_is_4, projects_of(row)))
+        if row.image_version and row.slurm_projects and all(map(_is_4, row.slurm_projects))
     ]
 
 
@@ -92,11 +84,11 @@ class UnknownBuild(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         row, server = release_row(site), site.definition.server
-        if row is not None and row["image_version"] is None and server.image_id is None:
+        if row is not None and row.image_version is None and server.image_id is None:
             yield self.problem(
                 _RELEASE,
-                f"the build number of CycleCloud {row['cyclecloud']}'s marketplace image is not published",
-                f"release: {catalog.releases()['defaults']['cyclecloud']}, or server.image_id",
+                f"the build number of CycleCloud {row.cyclecloud}'s marketplace image is not published",
+                f"release: {catalog.default_versions().cyclecloud}, or server.image_id",
             )
 
 
@@ -111,9 +103,9 @@ class SlurmNotOffered(DefinitionRule):
         version, project = site.definition.slurm.version, project_row(site)
         if version is None or project is None:
             return
-        offered = [str(each) for each in project["slurm"]["versions"]]
+        offered = project.slurm_versions
         if offered and version not in offered:
-            text = f"cyclecloud-slurm {project['version']} installs Slurm {listed(offered)}, not {quoted(version)}"
+            text = f"cyclecloud-slurm {project.version} installs Slurm {listed(offered)}, not {quoted(version)}"
             yield self.problem(("slurm", "version"), text, f'version: "{offered[0]}"')
 
 
@@ -128,15 +120,13 @@ class ProjectNotOfServer(DefinitionRule):
         version, row = site.definition.slurm.project_version, release_row(site)
         if version is None or row is None:
             return
-        allowed, path = projects_of(row), ("slurm", "project_version")
+        allowed, path = row.slurm_projects, ("slurm", "project_version")
         if catalog.slurm_project(version) is None:
-            known = [str(each["version"]) for each in catalog.releases()["slurm_projects"]]
+            known = [each.version for each in catalog.slurm_projects()]
             text = f"cyclecloud-slurm {quoted(version)} is not in the compatibility table"
             yield self.problem(path, text, f'project_version: "{allowed[0]}"' if allowed else meant(version, known))
         elif allowed and version not in allowed and _is_4(version):
-            text = (
-                f"CycleCloud {row['cyclecloud']} brings cyclecloud-slurm {' or '.join(allowed)}, not {quoted(version)}"
-            )
+            text = f"CycleCloud {row.cyclecloud} brings cyclecloud-slurm {' or '.join(allowed)}, not {quoted(version)}"
             yield self.problem(path, text, f'project_version: "{allowed[0]}"')
 
 
@@ -149,14 +139,14 @@ class ProjectOpen(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         row = release_row(site)
-        if row is None or site.definition.slurm.project_version is not None or row["slurm_project"]["version"]:
+        if row is None or site.definition.slurm.project_version is not None or row.slurm_project:
             return
-        if row["image_version"] is None and site.definition.server.image_id is None:
+        if row.image_version is None and site.definition.server.image_id is None:
             return  # E0702 says that this release cannot be used at all
-        candidates = projects_of(row)
+        candidates = row.slurm_projects
         if candidates and all(map(_is_4, candidates)):
             text = (
-                f"CycleCloud {row['cyclecloud']} brings cyclecloud-slurm {' or '.join(candidates)}; which one is not "
+                f"CycleCloud {row.cyclecloud} brings cyclecloud-slurm {' or '.join(candidates)}; which one is not "
                 "published"
             )
             yield self.problem(
@@ -173,18 +163,18 @@ class OldProject(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         version, row = site.definition.slurm.project_version, release_row(site)
-        hint = f"release: {catalog.releases()['defaults']['cyclecloud']}"
+        hint = f"release: {catalog.default_versions().cyclecloud}"
         if version is not None and catalog.slurm_project(version) is not None and not _is_4(version):
             yield self.problem(
                 ("slurm", "project_version"),
                 f"cyclecloud-slurm {version} is older than 4.0, which the cluster template needs",
                 hint,
             )
-        elif version is None and row is not None and not all(map(_is_4, projects_of(row))):
-            brought = " or ".join(projects_of(row))
+        elif version is None and row is not None and not all(map(_is_4, row.slurm_projects)):
+            brought = " or ".join(row.slurm_projects)
             yield self.problem(
                 _RELEASE,
-                f"CycleCloud {row['cyclecloud']} brings cyclecloud-slurm {brought}, the cluster template needs 4.x",
+                f"CycleCloud {row.cyclecloud} brings cyclecloud-slurm {brought}, the cluster template needs 4.x",
                 hint,
             )
 
@@ -199,8 +189,8 @@ class SystemNotSupported(DefinitionRule):
     def check(self, site: Site) -> Iterator[Problem]:
         systems = operating_systems(site)
         project = project_row(site)
-        name = f"cyclecloud-slurm {project['version']}" if project else "cyclecloud-slurm"
-        for node in image_users(site) if systems and (project is None or _is_4(str(project["version"]))) else ():
+        name = f"cyclecloud-slurm {project.version}" if project else "cyclecloud-slurm"
+        for node in image_users(site) if systems and (project is None or _is_4(project.version)) else ():
             facts = image_facts(node.image)
             if facts is None:
                 continue
@@ -211,7 +201,7 @@ class SystemNotSupported(DefinitionRule):
                 yield self.problem(
                     node.image_path, f"{node.label}: {name} does not support {facts.os}", "image: cycle.image.ubuntu24"
                 )
-            elif arch not in row["arch"] and (not size.known or size.arch in facts.arch):
+            elif arch not in row.arch and (not size.known or size.arch in facts.arch):
                 yield self.problem(
                     node.image_path,
                     f"{node.label}: {name} does not support {facts.os} on {arch}",
@@ -235,13 +225,13 @@ class LimitedSystem(DefinitionRule):
             row = os_row(site, facts.os) if facts else None
             if facts is None or row is None:
                 continue
-            if row.get("slurm_override"):
+            if row.slurm_override:
                 text = (
-                    f"{node.label}: {facts.os} gets Slurm {row['slurm_override']} without REST service, monitoring "
+                    f"{node.label}: {facts.os} gets Slurm {row.slurm_override} without REST service, monitoring "
                     "and health checks"
                 )
                 yield self.problem(node.image_path, text)
-            elif row.get("custom_image_with_slurm_packages"):
+            elif row.custom_image_with_slurm_packages:
                 yield self.problem(
                     node.image_path,
                     f"{node.label}: {facts.os} works only with an image that has the Slurm packages in it",

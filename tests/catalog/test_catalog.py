@@ -12,9 +12,10 @@ import pytest
 
 from generator import catalog
 from generator.recipes import checkpoints, models, recipe, recipe_names
+from tests.catalog.layout import TABLES, written
 
 FOLDER = Path(catalog.__file__).parent
-# The figures of the rules are kept in another layout, by their own test.
+# The figures of the rules are kept in another layout.
 FILES = sorted(path for path in FOLDER.rglob("*.json") if path.name != "rule_figures.json")
 TABLE = json.loads((FOLDER / "general_sizes.json").read_text(encoding="utf-8"))["series"]
 MEASURED = sorted(path.stem for path in (FOLDER / "vm_sizes").glob("*.json"))
@@ -39,14 +40,18 @@ def named_sources(value: object) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_files_are_sorted_and_pretty(path: Path) -> None:
+def test_files_have_their_layout(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert text == json.dumps(json.loads(text), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    assert text == written(json.loads(text), table=path.name in TABLES)
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in FILES if path.stem not in ("releases", "health")], ids=lambda path: path.name
-)
+def test_a_table_has_one_line_per_row() -> None:
+    assert written({"rows": {"b": {"x": 1}, "a": {"x": [2]}}}, table=True) == (
+        '{\n  "rows": {\n    "a": {"x": [2]},\n    "b": {"x": 1}\n  }\n}\n'
+    )
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.stem != "health"], ids=lambda path: path.name)
 def test_every_source_exists(path: Path) -> None:
     missing = {
         key for key in named_sources(json.loads(path.read_text(encoding="utf-8"))) if key not in catalog.sources()
@@ -54,11 +59,12 @@ def test_every_source_exists(path: Path) -> None:
     assert not missing
 
 
-def test_releases_name_their_own_sources() -> None:
-    releases = catalog.releases()
-    for row in (*releases["matrix"], *releases["slurm_projects"]):
-        assert row["sources"]
-        assert set(row["sources"]) <= set(releases["sources"])
+def test_every_source_is_used() -> None:
+    named = {key for path in FILES for key in named_sources(json.loads(path.read_text(encoding="utf-8")))}
+    for name in recipe_names():
+        found = recipe(name)
+        named |= set(found.sources if found else ())
+    assert set(catalog.sources()) - named == set()
 
 
 def test_every_used_source_has_a_title_and_an_address() -> None:
@@ -149,29 +155,37 @@ def test_floors_are_ordered() -> None:
 
 
 def test_the_default_release_is_complete() -> None:
-    defaults = catalog.releases()["defaults"]
-    row = catalog.release(defaults["cyclecloud"])
+    defaults = catalog.default_versions()
+    row, project = catalog.release(defaults.cyclecloud), catalog.slurm_project(defaults.slurm_project)
     assert row is not None
-    assert row["image_version"] == defaults["image_version"]
-    assert row["slurm_project"]["version"] == defaults["slurm_project"]
-    project = catalog.slurm_project(defaults["slurm_project"])
     assert project is not None
-    assert defaults["slurm"] in project["slurm"]["versions"]
-    assert any(defaults["node_image"] in system["image_names"] for system in row["os"])
-    assert catalog.image(defaults["node_image"]) is not None
-    assert catalog.images()["default"] == defaults["node_image"]
+    assert row.image_version
+    assert row.slurm_projects[0] == project.version
+    assert project.slurm in project.slurm_versions
+    assert project.carries_containers
+    image = catalog.image(catalog.images()["default"])
+    assert image is not None
+    assert image["os"] in {system.os for system in row.os}
+
+
+def test_releases_and_projects_agree() -> None:
+    for row in catalog.releases():
+        for version in row.slurm_projects:
+            project = catalog.slurm_project(version)
+            assert project is not None, row.cyclecloud
+            assert project.slurm in project.slurm_versions
+        likeliest = catalog.slurm_project(row.slurm_project or "")
+        assert likeliest is None or likeliest.slurm == row.slurm, row.cyclecloud
+        assert row.os, row.cyclecloud
 
 
 def test_node_images_agree_with_the_operating_systems_of_the_default_release() -> None:
-    row = catalog.release(catalog.releases()["defaults"]["cyclecloud"])
+    row = catalog.release(catalog.default_versions().cyclecloud)
     assert row is not None
-    for system in row["os"]:
-        for name in system["image_names"]:
-            image = catalog.image(name)
-            assert image is not None
-            assert image["os"] == system["os"]
-            assert image["enroot_pyxis"] == system["enroot_pyxis"]
-            assert len(image["arch"]) == len(system["arch"])
+    systems = {system.os: system for system in row.os}
+    for name, image in catalog.images()["node_images"].items():
+        if image["os"] in systems:
+            assert len(image["arch"]) == len(systems[image["os"]].arch), name
 
 
 def test_every_marketplace_image_of_a_size_is_known() -> None:
@@ -183,8 +197,7 @@ def test_every_marketplace_image_of_a_size_is_known() -> None:
 
 def test_lustre_tiers_are_consistent() -> None:
     for name, tier in catalog.file_systems()["amlfs"]["tiers"].items():
-        assert name.endswith(f"-{tier['tier']}")
-        assert tier["tier"] == tier["mb_s_per_tib"]
+        assert name.startswith("AMLFS-Durable-Premium-")
         assert tier["min_tib"] % tier["step_tib"] == 0
         assert tier["max_tib"] % tier["step_tib"] == 0
 

@@ -1,0 +1,144 @@
+"""CycleCloud releases, the cyclecloud-slurm versions that they bring, and the operating systems of those."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from .files import table
+
+
+@dataclass(frozen=True)
+class OperatingSystem:
+    """What cyclecloud-slurm does on the nodes of one operating system."""
+
+    os: str
+    arch: tuple[str, ...]
+    """`amd64`, `arm64`."""
+    enroot_pyxis: bool = False
+    monitoring: bool = True
+    slurm_override: str | None = None
+    """The Slurm version that these nodes get whatever is chosen."""
+    custom_image_with_slurm_packages: bool = False
+    """Only images that have the Slurm packages in them work."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """One release of the CycleCloud server."""
+
+    cyclecloud: str
+    image_version: str | None
+    """Version of the marketplace image; None = nobody published it."""
+    release_date: str | None
+    status: str
+    slurm: str
+    slurm_project: str | None
+    """The cyclecloud-slurm version that it brings; None = not known for certain."""
+    slurm_project_candidates: tuple[str, ...]
+    os: tuple[OperatingSystem, ...]
+
+    @property
+    def slurm_projects(self) -> tuple[str, ...]:
+        """The cyclecloud-slurm versions that it may bring, likeliest first."""
+        named = (self.slurm_project,) if self.slurm_project else ()
+        return tuple(dict.fromkeys((*named, *self.slurm_project_candidates)))
+
+
+@dataclass(frozen=True)
+class SlurmProject:
+    """One version of the cyclecloud-slurm project."""
+
+    version: str
+    slurm: str
+    """The Slurm version that it installs by default."""
+    slurm_versions: tuple[str, ...]
+    carries_containers: bool
+    """Whether it brings enroot and pyxis to every node."""
+    os: tuple[OperatingSystem, ...]
+    """Empty where nobody published it."""
+
+
+@dataclass(frozen=True)
+class DefaultVersions:
+    """What a definition gets that names no versions."""
+
+    cyclecloud: str
+    slurm_project: str
+
+
+@dataclass(frozen=True)
+class ServerImage:
+    """Where the marketplace has the CycleCloud server."""
+
+    publisher: str
+    offer: str
+    sku: str
+
+
+@cache
+def releases() -> tuple[Release, ...]:
+    """All known CycleCloud releases, newest first."""
+    return tuple(
+        Release(
+            cyclecloud=row["cyclecloud"],
+            image_version=row["image_version"],
+            release_date=row["release_date"],
+            status=row["status"],
+            slurm=row["slurm"],
+            slurm_project=row["slurm_project"],
+            slurm_project_candidates=tuple(row["slurm_project_candidates"]),
+            os=_operating_systems(row["os"]),
+        )
+        for row in table("releases")["matrix"]
+    )
+
+
+@cache
+def slurm_projects() -> tuple[SlurmProject, ...]:
+    """All known versions of cyclecloud-slurm, newest first."""
+    return tuple(
+        SlurmProject(
+            version=row["version"],
+            slurm=row["slurm"],
+            slurm_versions=tuple(row["slurm_versions"]),
+            carries_containers=row["carries_containers"],
+            os=_operating_systems(row["os"]),
+        )
+        for row in table("releases")["slurm_projects"]
+    )
+
+
+@cache
+def _operating_systems(name: str | None) -> tuple[OperatingSystem, ...]:
+    rows: list[dict[str, Any]] = table("releases")["operating_systems"][name] if name else []
+    return tuple(OperatingSystem(**{**row, "arch": tuple(row["arch"])}) for row in rows)
+
+
+def release(cyclecloud: str) -> Release | None:
+    """One release of the CycleCloud server, for example `8.9.1`."""
+    return next((row for row in releases() if row.cyclecloud == cyclecloud), None)
+
+
+def slurm_project(version: str) -> SlurmProject | None:
+    """One version of the cyclecloud-slurm project, for example `4.0.9`."""
+    return next((row for row in slurm_projects() if row.version == version), None)
+
+
+@cache
+def default_versions() -> DefaultVersions:
+    """The newest combination of which image build, Slurm version and template are all in public source."""
+    return DefaultVersions(**table("releases")["defaults"])
+
+
+def default_slurm_project() -> SlurmProject:
+    """The cyclecloud-slurm version of the default release."""
+    return next(row for row in slurm_projects() if row.version == default_versions().slurm_project)
+
+
+@cache
+def server_image() -> ServerImage:
+    """The marketplace image of the CycleCloud server, without its version."""
+    row = table("releases")["marketplace"]
+    return ServerImage(row["publisher"], row["offer"], row["sku"])

@@ -1,0 +1,160 @@
+"""What of the catalogue's data anything looks at: `python -m tests.catalog.reads [PATH…]`, as JSON.
+
+A process of its own, because the package remembers what it has read. It checks and renders every shipped definition,
+runs every case of the rules, and writes every listing and every generated page. The data files are read into mappings
+that note which of their values are taken out, and the catalogue's classes note which of their fields are asked for.
+
+With PATHs (`limits.json/names/subnet/value`) these leaves have another value; the digest tells whether that shows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from generator import catalog
+from generator.blobs.pins import Blob
+from generator.catalog import files
+from generator.recipes.models import Model
+
+CLASSES = (catalog.VmSize, catalog.Release, catalog.SlurmProject, catalog.OperatingSystem, Blob, Model)
+SEEN: set[str] = set()
+FIELDS: set[str] = set()
+CHANGED: set[str] = set()
+
+
+def is_leaf(value: object) -> bool:
+    """A scalar, an empty container, or a list of scalars, which is one figure."""
+    if isinstance(value, dict):
+        return dict.__len__(value) == 0
+    return not (isinstance(value, list) and any(isinstance(item, dict | list) for item in value))
+
+
+def leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Every leaf with its path, `file/key/key`; items of lists by their number."""
+    if is_leaf(value):
+        yield path, value
+    else:
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(item, f"{path}/{key}")
+
+
+def another(value: Any) -> Any:
+    """A value of the same kind that is not the given one."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    if isinstance(value, list):
+        return value[:-1]
+    return f"{value or ''}-changed"
+
+
+class SeenDict(dict[str, Any]):
+    """A mapping that notes which of its leaves are taken out."""
+
+    path = ""
+
+    def __getitem__(self, key: str) -> Any:
+        value, path = super().__getitem__(key), f"{self.path}/{key}"
+        if not is_leaf(value):
+            return value
+        SEEN.add(path)
+        return another(value) if path in CHANGED else value
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """As a dictionary's."""
+        return self[key] if dict.__contains__(self, key) else default
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())  # an own method, so that `**row` asks for each key
+
+    def keys(self) -> Any:
+        """As a dictionary's."""
+        return dict.fromkeys(dict.keys(self))
+
+    def values(self) -> Any:
+        """As a dictionary's."""
+        return [self[key] for key in self]
+
+    def items(self) -> Any:
+        """As a dictionary's."""
+        return [(key, self[key]) for key in self]
+
+    def __or__(self, other: Any) -> Any:
+        return {**self, **other}
+
+
+def recording(value: Any, path: str) -> Any:
+    """The same content, noting what is read of it."""
+    if isinstance(value, list):
+        return [recording(item, f"{path}/{number}") for number, item in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    seen = SeenDict({key: recording(item, f"{path}/{key}") for key, item in value.items()})
+    seen.path = path
+    return seen
+
+
+def record_fields(of: type) -> None:
+    """Objects of the class note which fields are asked for, but not by what a dataclass itself generates."""
+
+    def asked(self: object, name: str) -> Any:
+        if sys._getframe(1).f_code.co_filename not in ("<string>", __file__):
+            FIELDS.add(f"{of.__name__}.{name}")
+        return object.__getattribute__(self, name)
+
+    of.__getattribute__ = asked  # type: ignore[method-assign, assignment]
+
+
+def results() -> Iterator[str]:
+    """Artefacts and messages of definitions and cases, listings, generated pages, fleet statistics."""
+    from generator import pipeline, recipes, references
+    from generator.cli import listing
+    from generator.health import fleet
+    from generator.recipes import models
+    from generator.rules import check_files
+    from generator.rules.base import Rendered
+    from tests.rules.annotations import CASES, problems_of, site_of
+
+    root = Path(files.FOLDER).parent.parent
+    for path in sorted((root / "cluster_defs").glob("*.yaml")):
+        checked = pipeline.check(path.read_bytes(), path.name, {}, path.parent)
+        yield repr(checked.problems)
+        if checked.plan is not None:
+            rendered = pipeline.render(checked.plan, path.parent)
+            yield repr(sorted((str(name), file.content) for name, file in rendered.items()))
+            site = site_of(checked.source, {})
+            assert site is not None
+            yield repr(list(check_files(Rendered(site, rendered))))
+    for case in sorted(CASES.glob("*.yaml")):
+        yield repr(problems_of(case.read_text(encoding="utf-8"))[1])
+    for rows in listing._LISTS.values():
+        yield repr(list(rows()))
+    for text in references.documents().values():
+        yield text()
+    for name in recipes.recipe_names():
+        found = recipes.recipe(name)
+        yield repr([models.model(preset) for preset in (found.models if found else ())])
+    yield repr(fleet.limits())
+
+
+def main(changed: Sequence[str]) -> None:
+    """Print leaves and fields that were read, and the digest of all results."""
+    CHANGED.update(changed)
+    read = files.read
+    files.read = lambda name: recording(read(name), name)
+    for each in CLASSES:
+        record_fields(each)
+    digest = hashlib.sha256()
+    for text in results():
+        digest.update(text.encode())
+    json.dump({"leaves": sorted(SEEN), "fields": sorted(FIELDS), "digest": digest.hexdigest()}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
