@@ -10,7 +10,7 @@ import pytest
 from generator import pipeline
 from generator.pipeline import Checked
 from generator.projects import lock
-from generator.projects.local import shipped_plan
+from generator.projects.local import shipped
 
 GOOD = """\
 name: team-a
@@ -111,7 +111,7 @@ def test_a_model_that_does_not_fit_its_nodes_is_a_warning() -> None:
 
 
 def test_a_shipped_project_that_changed_without_a_version_stops_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
-    container, base = shipped_plan("pyxis_enroot"), shipped_plan("misc_ubuntu")
+    container, base = shipped("pyxis_enroot"), shipped("misc_ubuntu")
     released = {base.name: {base.version: "0" * 64}, container.name: {container.version: container.digest}}
     monkeypatch.setattr(lock, "read_lock", lambda _: released)
     checked = check(GOOD)

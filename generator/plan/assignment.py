@@ -15,7 +15,6 @@ FIRST_ORDER, ORDER_STEP = 10000, 100
 Source: https://github.com/Azure/cyclecloud-slurm-workspace (create_cc_param.py at 2026.07.02)
 """
 BASE, GPU_NODE, CONTAINERS, HEALTH = "misc_ubuntu", "misc_ndv4", "pyxis_enroot", "slurm_nhc"
-SHIPPED = (BASE, GPU_NODE, CONTAINERS, HEALTH)
 DEFAULT_SPEC = "default"
 
 

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from .. import catalog
 from ..blobs.pins import pinned
+from ..projects.local import CarriedBlob
 from .types import BlobPlan
 
 
-def with_need(blobs: Iterable[BlobPlan], slurm_project: str) -> tuple[BlobPlan, ...]:
+def with_need(blobs: Iterable[CarriedBlob], slurm_project: str) -> tuple[BlobPlan, ...]:
     """The blobs of a project in a cluster with this version of cyclecloud-slurm."""
     lacks_containers = not _brings_containers(slurm_project)
-    return tuple(replace(blob, is_needed=lacks_containers or pinned()[blob.file].needed == "always") for blob in blobs)
+    return tuple(
+        BlobPlan(
+            blob.file,
+            blob.version,
+            blob.sha256,
+            blob.size_bytes,
+            blob.state,
+            is_needed=lacks_containers or pinned()[blob.file].needed == "always",
+        )
+        for blob in blobs
+    )
 
 
 def _brings_containers(slurm_project: str) -> bool:

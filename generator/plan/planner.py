@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from .. import catalog
 from ..definition.model.definition import Definition
+from ..projects.local import AvailableProject
 from . import names
 from .access import access_plan
 from .asked import ADMIN_PASSWORD, DATABASE_PASSWORD, EXAMPLES, SSH_KEY, asked_or
@@ -42,12 +42,12 @@ def make_plan(
     definition: Definition,
     definition_file: str,
     variables: Sequence[tuple[str, str | None]],
-    projects: Mapping[str, ProjectPlan],
+    projects: Mapping[str, AvailableProject],
 ) -> Plan:
     """The plan of a definition without errors.
 
     `variables` are the environment variables that the file names, with their defaults; `projects` are the shipped and
-    local projects by name (`roles` empty: the assignment fills them in).
+    local projects by name.
     """
     versions = {name: project.version for name, project in projects.items()} | _staged_versions(definition)
     slurm = slurm_plan(definition, versions)
@@ -163,7 +163,7 @@ def _asked(admin: AdminPlan, network: NetworkPlan) -> tuple[Asked, ...]:
     return tuple(value for value in candidates if isinstance(value, Asked))
 
 
-def _carried(projects: Mapping[str, ProjectPlan], slurm: SlurmPlan) -> tuple[ProjectPlan, ...]:
+def _carried(projects: Mapping[str, AvailableProject], slurm: SlurmPlan) -> tuple[ProjectPlan, ...]:
     """The projects that travel with the deployment: those that a role runs, with the roles that run them."""
     users: dict[str, list[str]] = {}
     nodes: list[tuple[str, SchedulerPlan | LoginPlan | NodeArrayPlan]] = [
@@ -176,7 +176,16 @@ def _carried(projects: Mapping[str, ProjectPlan], slurm: SlurmPlan) -> tuple[Pro
             if role not in users.setdefault(spec.project, []):
                 users[spec.project].append(role)
     return tuple(
-        replace(project, roles=tuple(users[name]), blobs=with_need(project.blobs, slurm.project_version))
+        ProjectPlan(
+            name,
+            project.version,
+            project.source,
+            project.is_local,
+            project.specs,
+            tuple(users[name]),
+            project.digest,
+            with_need(project.blobs, slurm.project_version),
+        )
         for name, project in sorted(projects.items())
         if name in users
     )

@@ -10,7 +10,7 @@ from ..files import assets
 from ..words.suggestions import suggestion
 
 SHIPPED = ("misc_ndv4", "misc_ubuntu", "pyxis_enroot", "slurm_nhc")
-"""The projects that CycleForge brings. The planner's list would load the whole model; a test compares the two."""
+"""The projects that CycleForge brings."""
 HERE = Path("projects")
 """Where `cycleforge project new` puts projects, and where names are looked for."""
 

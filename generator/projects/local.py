@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
 from ..blobs import pinned_of, store_of
 from ..definition.model.definition import Definition, Project
 from ..errors import CannotRead
-from ..plan.assignment import SHIPPED
-from ..plan.types import BlobPlan, ProjectPlan
 from .content import contents, digest, shipped_project
+from .find import SHIPPED
 from .ini import read_project
 
 
@@ -31,20 +31,46 @@ class LocalProject:
     problem: str | None
 
 
-def available_projects(definition: Definition, folder: Path) -> Mapping[str, ProjectPlan]:
+@dataclass(frozen=True)
+class CarriedBlob:
+    """A third-party file that a shipped project uses, and whether this machine's store has it (`present`)."""
+
+    file: str
+    version: str
+    sha256: str
+    size_bytes: int
+    state: Literal["present", "missing", "damaged"]
+
+
+@dataclass(frozen=True)
+class AvailableProject:
+    """A project that roles may name; `generator.plan.types.ProjectPlan` has the meaning of its fields."""
+
+    name: str
+    version: str
+    source: PurePosixPath
+    is_local: bool
+    specs: tuple[str, ...]
+    digest: str
+    blobs: tuple[CarriedBlob, ...] = ()
+
+
+def available_projects(definition: Definition, folder: Path) -> Mapping[str, AvailableProject]:
     """Shipped and local projects by name; raises CannotRead for a local one that cannot be read."""
-    local = {entry.name: _local_plan(entry, folder) for entry in _with_path(definition)}
-    return {name: replace(shipped_plan(name), blobs=_blobs(name)) for name in SHIPPED} | local
+    local = {entry.name: _available(entry, folder) for entry in _with_path(definition)}
+    return {name: replace(shipped(name), blobs=_blobs(name)) for name in SHIPPED} | local
 
 
 @cache
-def shipped_plan(name: str) -> ProjectPlan:
-    """A shipped project; its roles are filled in by the planner."""
+def shipped(name: str) -> AvailableProject:
+    """A shipped project, without what the store of this machine holds of its blobs."""
     project, files = shipped_project(name)
-    return ProjectPlan(name, project.version, PurePosixPath("projects") / name, False, project.specs, (), digest(files))
+    return AvailableProject(
+        name, project.version, PurePosixPath("projects") / name, False, project.specs, digest(files)
+    )
 
 
-def _blobs(name: str) -> tuple[BlobPlan, ...]:
+def _blobs(name: str) -> tuple[CarriedBlob, ...]:
     """The pinned blobs that a shipped project lists, with what the store of this machine holds."""
     listed, pins = shipped_project(name)[0].blobs, pinned_of(name)
     blobs = [pins[file] for file in listed if file in pins]
@@ -55,7 +81,9 @@ def _blobs(name: str) -> tuple[BlobPlan, ...]:
     except CannotRead:  # no home folder: `cycleforge blobs` says so, a build goes on without
         store = None
     return tuple(
-        BlobPlan(blob.file, blob.version, blob.sha256, blob.size_bytes, store.look(blob).state if store else "missing")
+        CarriedBlob(
+            blob.file, blob.version, blob.sha256, blob.size_bytes, store.look(blob).state if store else "missing"
+        )
         for blob in blobs
     )
 
@@ -87,11 +115,11 @@ def _facts(entry: Project, folder: Path) -> LocalProject:
     return LocalProject(entry.name, project.version, project.specs, size, None)
 
 
-def _local_plan(entry: Project, folder: Path) -> ProjectPlan:
+def _available(entry: Project, folder: Path) -> AvailableProject:
     source = PurePosixPath(str(entry.path))
     project = read_project(folder / source)
-    return ProjectPlan(
-        entry.name, project.version, source, True, project.specs, (), digest(contents(project, shipped=False))
+    return AvailableProject(
+        entry.name, project.version, source, True, project.specs, digest(contents(project, shipped=False))
     )
 
 

@@ -8,10 +8,11 @@ from dataclasses import replace
 from functools import cache
 
 from ..files import assets
-from ..plan.assignment import BASE, SHIPPED
+from ..plan.assignment import BASE
 from ..plan.file_systems.registry import wanted_by
 from ..plan.types import Plan
 from ..problems.problem import Problem, Related
+from ..projects.find import SHIPPED
 from ..words.counts import listed
 from .base import DefinitionRule, Path, PlanRule, Site
 from .figures import figures

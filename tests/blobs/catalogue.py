@@ -65,7 +65,7 @@ def catalogue_of(monkeypatch: pytest.MonkeyPatch, *rows: Mapping[str, Any]) -> I
     """Let these be all pinned blobs."""
 
     def forget() -> None:
-        for cached in (pins.pinned, content.shipped_project, local.shipped_plan):
+        for cached in (pins.pinned, content.shipped_project, local.shipped):
             cached.cache_clear()
 
     with monkeypatch.context() as patch:

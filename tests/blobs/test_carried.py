@@ -24,10 +24,10 @@ from generator.files.file import Files
 from generator.output import diff
 from generator.pipeline import Checked
 from generator.plan.blobs import with_need
-from generator.plan.types import BlobPlan
 from generator.projects import contents, digest, read_project
 from generator.projects.content import shipped_project
 from generator.projects.ini import keep_blobs
+from generator.projects.local import CarriedBlob
 from tests.blobs.catalogue import BINARY, SOURCE, TAR, blob, catalogue_of, entry
 
 FILE = SOURCE["file"]
@@ -212,7 +212,7 @@ def test_what_the_slurm_project_brings_is_not_missed(
 ) -> None:
     """With a release that nobody knows the blob may be needed, so its absence is said."""
     with catalogue_of(monkeypatch, SOURCE, BINARY | {"needed": "without_built_in_containers"}):
-        always = BlobPlan(FILE, "1", "0" * 64, 1, "missing")
+        always = CarriedBlob(FILE, "1", "0" * 64, 1, "missing")
         sometimes = replace(always, file=BINARY["file"])
         assert [each.is_needed for each in with_need([always, sometimes], version)] == [True, is_needed]
 
