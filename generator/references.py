@@ -18,7 +18,7 @@ def documents() -> Mapping[str, Callable[[], str]]:
     from .definition.pages.keys import page
     from .definition.pages.reference import reference
     from .definition.pages.schema import schema_text
-    from .projects import figures, health_checks
+    from .plan.common_checks import common_table
     from .rules.page import render
 
     return {
@@ -26,8 +26,7 @@ def documents() -> Mapping[str, Callable[[], str]]:
         "cluster_defs/definition.schema.json": schema_text,
         "docs/definition.md": page,
         "docs/rules.md": render,
-        "projects/misc_ndv4/specs/default/cluster-init/files/vm_sizes.tsv": figures.node_base,
-        "projects/slurm_nhc/specs/default/cluster-init/files/checks.tsv": health_checks.table,
+        "projects/slurm_nhc/specs/default/cluster-init/files/common_checks.tsv": common_table,
         **{
             f"projects/{project}/specs/default/cluster-init/files/blobs.tsv": partial(table, project)
             for project in {blob.project: None for blob in pinned().values()}

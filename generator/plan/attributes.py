@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..catalog.sizes import VmSize
 from ..definition.model.definition import Definition
 from ..definition.model.slurm import NodeProjects, Value
+from .assignment import GPU_NODE
+from .size_facts import base_attribute, check_attributes
 from .storage import file_systems
+from .types import SpecRef
 
 NVME_MOUNT_POINT = "/nvme"
 """Where CycleCloud 8.8 and later mount NVMe disks and where cyclecloud-slurm looks for enroot's scratch space."""
 
 
 def node_attributes(
-    definition: Definition, role: str, node: NodeProjects, hardware: VmSize
+    definition: Definition, role: str, node: NodeProjects, hardware: VmSize, specs: Iterable[SpecRef]
 ) -> tuple[tuple[str, Value], ...]:
-    """The `[[[configuration]]]` keys of a role, sorted: ours, then the definition's own, which win."""
+    """The `[[[configuration]]]` keys of a role, sorted: ours, then the definition's own, which win.
+
+    Nodes that run jobs are told about their VM size whichever projects they have, because an operator may attach more
+    of them in the portal; other roles where a project that reads it is attached.
+    """
     values: dict[str, Value] = {}
+    if role == "execute" or any(spec.project == GPU_NODE for spec in specs):
+        values |= base_attribute(hardware)
     if role == "execute":
+        values |= check_attributes(hardware)
         values["cycleforge.mounts"] = " ".join(file_systems(definition).checked_mount_points)
         if hardware.gpu_count or hardware.nvme_count:
             values["cycleforge.nvme.mount_point"] = NVME_MOUNT_POINT
-        if hardware.nvme_count is not None:
-            values["cycleforge.nvme.disks"] = hardware.nvme_count
     return tuple(sorted((values | node.configuration).items()))

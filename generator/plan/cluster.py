@@ -106,6 +106,7 @@ def _scheduler(
 ) -> SchedulerPlan:
     scheduler = definition.slurm.scheduler
     hardware = catalog.vm_size(scheduler.vm_size)
+    specs = specs_of("scheduler", scheduler, hardware, versions, cluster_has_gpus=has_gpus)
     return SchedulerPlan(
         hardware=hardware,
         image=image_of(definition, scheduler, scheduler.vm_size),
@@ -114,22 +115,23 @@ def _scheduler(
         zone=scheduler.zone,
         backup_zone=scheduler.backup_zone,
         os_disk_gb=scheduler.os_disk_gb,
-        specs=specs_of("scheduler", scheduler, hardware, versions, cluster_has_gpus=has_gpus),
-        attributes=node_attributes(definition, "scheduler", scheduler, hardware),
+        specs=specs,
+        attributes=node_attributes(definition, "scheduler", scheduler, hardware, specs),
     )
 
 
 def _login(definition: Definition, versions: Mapping[str, str], *, has_gpus: bool) -> LoginPlan:
     login = definition.slurm.login
     hardware = catalog.vm_size(login.vm_size)
+    specs = specs_of("login", login, hardware, versions, cluster_has_gpus=has_gpus)
     return LoginPlan(
         hardware=hardware,
         image=image_of(definition, login, login.vm_size),
         count=login.count,
         max_count=login.max_count if login.max_count is not None else max(login.count, 1),
         os_disk_gb=login.os_disk_gb,
-        specs=specs_of("login", login, hardware, versions, cluster_has_gpus=has_gpus),
-        attributes=node_attributes(definition, "login", login, hardware),
+        specs=specs,
+        attributes=node_attributes(definition, "login", login, hardware, specs),
     )
 
 
@@ -137,6 +139,7 @@ def _node_array(
     definition: Definition, cluster_name: str, partition: Partition, versions: Mapping[str, str], *, has_gpus: bool
 ) -> NodeArrayPlan:
     hardware = catalog.vm_size(partition.vm_size)
+    specs = specs_of("execute", partition, hardware, versions, cluster_has_gpus=has_gpus)
     hpc = is_hpc(partition, hardware)
     return NodeArrayPlan(
         name=partition.name,
@@ -155,8 +158,8 @@ def _node_array(
         os_disk_gb=partition.os_disk_gb,
         dampen_memory_percent=partition.dampen_memory_percent,
         node_health_checks=partition.node_health_checks,
-        specs=specs_of("execute", partition, hardware, versions, cluster_has_gpus=has_gpus),
-        attributes=node_attributes(definition, "execute", partition, hardware),
+        specs=specs,
+        attributes=node_attributes(definition, "execute", partition, hardware, specs),
     )
 
 

@@ -2,8 +2,7 @@
 
 Shipped projects are the same for every definition. The library has one source, `projects/_lib`, and is placed into
 each spec: `cycleforge.sh` always, another file of it where a script sources that file. It counts in the digest, so a
-changed library function is a changed project. So do the figures of all VM sizes, which `generator.projects.figures`
-writes into the projects that read them (`make reference`).
+changed library function is a changed project. VM sizes do not: nodes are told about theirs by node attributes.
 
 Files of other people are not in the source tree. The digest counts their pinned sha256, so it is the same whether
 they were fetched or not; `generator.render.projects` puts the bytes in their place.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What every CycleForge project shares: logging, steps, node attributes, VM-size figures, bounded waits, whole-file
-# writes. Sourced, never run; the caller has set -euo pipefail. One source; the build places a copy in each project.
+# What every CycleForge project shares: logging, steps, node attributes, bounded waits, whole-file writes. Sourced, never
+# run; the caller has set -euo pipefail. One source; the build places a copy in each project.
 #
 # All paths of the node start with CYCLEFORGE_ROOT, which is empty on a node and a folder in the tests.
 # shellcheck disable=SC2034 # the CF_ variables are results for the script that sources this
@@ -141,34 +141,6 @@ cf_os() {
         "rhel "* | "almalinux "* | "rocky "* | *" rhel "*) REPLY="el ${version%%.*}" ;;
         *) REPLY="unknown ${id:-none}-${version:-none}" ;;
     esac
-}
-
-# cf_vm_size: full name in lower case, or unknown, in REPLY. The agent knows it; instance metadata is the second source.
-cf_vm_size() {
-    cf_attribute azure.metadata.compute.vmSize ""
-    if [[ -z "${REPLY}" ]] && command -v curl >/dev/null; then
-        REPLY="$(curl --silent --fail --noproxy '*' --max-time 5 --header Metadata:true \
-            'http://169.254.169.254/metadata/instance/compute/vmSize?api-version=2021-02-01&format=text' || true)"
-    fi
-    REPLY="${REPLY,,}"
-    if [[ ! "${REPLY}" =~ ^[a-z0-9_-]+$ ]]; then REPLY=unknown; fi
-}
-
-# cf_load_figures FILE VM_SIZE: the rows of a size into CF_FIGURES (value), CF_UNITS and CF_SOURCES, by key.
-# A row is vm_size, key, value, unit, source, separated by tabs; a figure that nobody published is null and stays
-# out, so that a missing and an unknown figure look the same to a check. No row at all means an unknown size.
-declare -gA CF_FIGURES=() CF_UNITS=() CF_SOURCES=()
-CF_SIZE_KNOWN=false
-cf_load_figures() {
-    local -r file="$1" wanted="$2"
-    local size key value unit source
-    CF_FIGURES=() CF_UNITS=() CF_SOURCES=() CF_SIZE_KNOWN=false
-    [[ -r "${file}" ]] || cf_die "${file} is missing" "the project is incomplete" "upload the project again"
-    while IFS=$'\t' read -r size key value unit source; do
-        if [[ "${size}" == "${wanted}" ]]; then CF_SIZE_KNOWN=true; fi
-        if [[ "${size}" != "${wanted}" && "${size}" != "*" ]] || [[ "${value}" == null ]]; then continue; fi
-        CF_FIGURES["${key}"]="${value}" CF_UNITS["${key}"]="${unit}" CF_SOURCES["${key}"]="${source}"
-    done < <(grep -F -e "${wanted}"$'\t' -e $'*\t' "${file}" || true)
 }
 
 # ---------------------------------------------------------------- configuration of our own units

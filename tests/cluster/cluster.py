@@ -22,6 +22,7 @@ from tests.cluster.network import network
 from tests.machines.booted import booted_machine
 from tests.machines.overlay import Bind, Machine
 from tests.machines.roots import needs, node_root
+from tests.size_attributes import size_attributes
 
 FAKES = Path(__file__).parent / "fakes"
 ATTRIBUTES = {
@@ -29,6 +30,7 @@ ATTRIBUTES = {
     "cycleforge.mounts": "/sched /shared",
     "cycleforge.health.deep_s": "60",
     "cycleforge.health.idle_deep_h": "1",
+    **size_attributes(hardware.VM_SIZE),
 }
 STRICT_NODE = "node3"
 """The node on which the definition wants a drain when something could not be measured."""

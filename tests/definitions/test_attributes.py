@@ -20,7 +20,9 @@ PER_CONTAINER = "cycleforge.blobfuse.<name>"
 def keys_read() -> set[str]:
     """Attributes that scripts ask for; `<name>` stands for the name of a blob mount."""
     text = "\n".join(path.read_text() for path in sorted(assets.folder("projects").rglob("*.sh")))
-    keys = set(re.findall(r"\b(?:cf_attribute(?:_[a-z]+)?|one_of) (cycleforge\.[a-z_.]+)", text))
+    keys = set(
+        re.findall(r"\b(?:cf_attribute(?:_[a-z]+)?|cf_size_[a-z]+|checks_of_size|one_of) (cycleforge\.[a-z_.]+)", text)
+    )
     return keys | {f"{PER_CONTAINER}.{key}" for key in re.findall(r'attribute_of "\$\{name\}" ([a-z_]+) ', text)}
 
 

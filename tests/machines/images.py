@@ -13,6 +13,7 @@ from typing import Literal
 
 from tests.machines.agent import FAKES
 from tests.machines.overlay import Machine
+from tests.size_attributes import size_attributes
 
 Role = Literal["scheduler", "login", "execute"]
 CLUSTER = "/sched/llm-a100"
@@ -84,6 +85,7 @@ class NodeKind:
         return {
             "slurm.role": self.role, "azure.metadata.compute.vmSize": self.vm_size,
             "cyclecloud.cluster.name": "llm-a100", "cycleforge.nvme.wait_s": 0,
+            **(size_attributes(self.vm_size) if self.role == "execute" else {}),
         }  # fmt: skip
 
 

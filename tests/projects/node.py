@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from generator.files import assets
 from generator.projects import contents, read_project
+from tests.size_attributes import KEYS, size_attributes
 
 TOOLS = (
     "awk", "bash", "cat", "chmod", "cmp", "cp", "cut", "date", "df", "env", "false", "flock", "grep", "head", "kill",
@@ -122,9 +123,13 @@ class Node:
         """Set a node attribute."""
         (self.state / "attributes" / key).write_text(value + "\n")
 
-    def vm_size(self, name: str) -> None:
-        """Set the VM size."""
+    def vm_size(self, name: str, described: str | None = None) -> None:
+        """Set the VM size, and what the cluster template tells such a node, or one of the size `described`."""
         self.attribute("azure.metadata.compute.vmSize", name)
+        for key in KEYS:
+            (self.state / "attributes" / key).unlink(missing_ok=True)
+        for key, value in size_attributes(described or name).items():
+            self.attribute(key, value)
 
     def write(self, path: str, text: str, mode: int = 0o644) -> Path:
         """A file below the root."""

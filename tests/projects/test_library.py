@@ -1,13 +1,11 @@
-"""The shared library: numbers, attributes, whole-file writes, stamps, waits, figures."""
+"""The shared library: numbers, attributes, whole-file writes, stamps, waits."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 
 from tests.projects.conftest import MakeNode
-from tests.projects.node import A100, Node
+from tests.projects.node import Node
 
 
 @pytest.fixture
@@ -101,26 +99,6 @@ def test_integers_are_decimal(node: Node) -> None:
 def test_operating_systems(node: Node, name: str, version: str, like: str, wanted: str) -> None:
     node.os(name, version, like)
     assert lib(node, 'cf_os; echo "$REPLY"') == (0, wanted + "\n")
-
-
-def test_vm_size_from_the_agent_from_metadata_or_unknown(node: Node) -> None:
-    assert lib(node, 'cf_vm_size; echo "$REPLY"') == (0, "unknown\n")
-    node.fake("curl", "printf Standard_HB120rs_v3")
-    assert lib(node, 'cf_vm_size; echo "$REPLY"') == (0, "standard_hb120rs_v3\n")
-    node.fake("curl", 'printf "<html>proxy error</html>"')
-    assert lib(node, 'cf_vm_size; echo "$REPLY"') == (0, "unknown\n")
-    node.vm_size(A100)
-    assert lib(node, 'cf_vm_size; echo "$REPLY"') == (0, A100.lower() + "\n")
-
-
-def test_figures_of_one_size_and_of_all(node: Node, tmp_path: Path) -> None:
-    table = tmp_path / "t.tsv"
-    table.write_text(
-        "# h\n*\tcommon\t5\tn\tsrc\nsize_a\tx\t1\tGPUs\tsrc\nsize_a\ty\tnull\tn\tnull\nsize_ab\tx\t2\tn\ts\n"
-    )
-    show = 'echo "${CF_FIGURES[x]:-none} ${CF_FIGURES[y]:-none} ${CF_FIGURES[common]} $CF_SIZE_KNOWN ${CF_UNITS[x]:-}"'
-    assert lib(node, f"cf_load_figures {table} size_a; {show}") == (0, "1 none 5 true GPUs\n")
-    assert lib(node, f"cf_load_figures {table} unknown; {show}") == (0, "none none 5 false \n")
 
 
 def test_a_file_is_written_once_and_whole(node: Node) -> None:

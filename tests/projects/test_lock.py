@@ -11,13 +11,13 @@ import pytest
 
 from generator.errors import CannotRead, CannotWrite
 from generator.files import assets
+from generator.plan.common_checks import common_table
 from generator.projects import (
     ProjectUnreadable,
     bump,
     check,
     contents,
     digest,
-    health_checks,
     next_version,
     read_lock,
     read_project,
@@ -139,10 +139,10 @@ def test_versions_are_numbers(projects: Path) -> None:
     assert shipped_problems(NAMES, projects) == ()
 
 
-def test_a_figure_of_the_catalogue_is_part_of_the_version(projects: Path) -> None:
-    table = projects / "slurm_nhc" / "specs" / "default" / "cluster-init" / "files" / "checks.tsv"
-    assert table.read_text(encoding="utf-8") == health_checks.table()
-    table.write_text(health_checks.table().replace("=228 ", "=229 "), encoding="utf-8")
+def test_a_figure_for_every_node_is_part_of_the_version(projects: Path) -> None:
+    table = projects / "slurm_nhc" / "specs" / "default" / "cluster-init" / "files" / "common_checks.tsv"
+    assert table.read_text(encoding="utf-8") == common_table()
+    table.write_text(common_table().replace("=93", "=94"), encoding="utf-8")
     (problem,) = shipped_problems(NAMES, projects)
     assert problem.project == "slurm_nhc"
 

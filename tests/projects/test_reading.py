@@ -136,11 +136,11 @@ def test_links_inside_are_followed_and_outside_refused(tmp_path: Path) -> None:
         contents(read_project(folder), shipped=False)
 
 
-def test_local_projects_get_neither_library_nor_figures(tmp_path: Path) -> None:
+def test_local_projects_get_no_library(tmp_path: Path) -> None:
     assert not [
         path
         for path in contents(read_project(project(tmp_path)), shipped=False)
-        if path.name in ("cycleforge.sh", "vm_sizes.tsv")
+        if path.name in ("cycleforge.sh", "vm_size.sh")
     ]
 
 

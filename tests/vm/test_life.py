@@ -6,11 +6,13 @@ import json
 
 import pytest
 
+from tests.size_attributes import size_attributes
 from tests.vm.machine import machine
 from tests.vm.node import CONVERGE, MIB, PLACE, facts, job, journal, steps
 
 DISKS = {f"LOCAL{number}": 128 * MIB for number in range(8)}
-A100 = {"azure.metadata.compute.vmSize": "Standard_ND96amsr_A100_v4", "slurm.role": "execute"}
+SIZE = "Standard_ND96amsr_A100_v4"
+A100 = {"azure.metadata.compute.vmSize": SIZE, "slurm.role": "execute", **size_attributes(SIZE)}
 SCRIPTS = "10-nvme.sh 30-limits.sh 40-nfs.sh"
 WRITTEN = "find /etc /opt /var/lib/cycleforge -type f -newer /job -printf '%p %i %T@\\n' | sort"
 # At its next call the power fails in the middle.

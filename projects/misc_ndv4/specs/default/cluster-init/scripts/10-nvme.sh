@@ -3,6 +3,8 @@
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR/../files source-path=SCRIPTDIR/../../../../../_lib source=cycleforge.sh disable=SC1091
 . "${CYCLECLOUD_SPEC_PATH}/files/cycleforge.sh"
+# shellcheck source-path=SCRIPTDIR/../files source-path=SCRIPTDIR/../../../../../_lib source=vm_size.sh disable=SC1091
+. "${CYCLECLOUD_SPEC_PATH}/files/vm_size.sh"
 # shellcheck source-path=SCRIPTDIR/../files source=packages.sh
 . "${CYCLECLOUD_SPEC_PATH}/files/packages.sh"
 
@@ -12,13 +14,14 @@ readonly UNIT=cycleforge-nvme.service
 EXPECTED=0
 
 write_configuration() {
-    local mount_point wait_s
+    local mount_point wait_s size
     cf_vm_size
-    cf_load_figures "${FILES}/vm_sizes.tsv" "${REPLY}"
+    size="${REPLY}"
+    cf_size_figures cycleforge.vm_size.base "${size}"
     if [[ "${CF_SIZE_KNOWN}" == false ]]; then
-        cf_warn "VM size '${REPLY}' has no figures: taking the NVMe disks that are there, without waiting for a count"
+        cf_warn "VM size '${size}' has no figures: taking the NVMe disks that are there, without waiting for a count"
     fi
-    cf_attribute_int cycleforge.nvme.disks "${CF_FIGURES[nvme.count]:-0}" 0 64
+    cf_attribute_int cycleforge.nvme.disks "${CF_FIGURES[nvme_disks]:-0}" 0 64
     EXPECTED="${REPLY}"
     cf_attribute_path cycleforge.nvme.mount_point /nvme
     mount_point="${REPLY}"

@@ -3,6 +3,8 @@
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR/../files source-path=SCRIPTDIR/../../../../../_lib source=cycleforge.sh disable=SC1091
 . "${CYCLECLOUD_SPEC_PATH}/files/cycleforge.sh"
+# shellcheck source-path=SCRIPTDIR/../files source-path=SCRIPTDIR/../../../../../_lib source=vm_size.sh disable=SC1091
+. "${CYCLECLOUD_SPEC_PATH}/files/vm_size.sh"
 
 readonly FILES="${CYCLECLOUD_SPEC_PATH}/files"
 readonly TARGET="${CF_ROOT}/opt/cycleforge/misc_ndv4"
@@ -19,12 +21,12 @@ write_configuration() {
     cf_attribute_bool cycleforge.gpu.persistence true
     persistence="${REPLY}"
     cf_vm_size
-    cf_load_figures "${FILES}/vm_sizes.tsv" "${REPLY}"
+    cf_size_figures cycleforge.vm_size.base "${REPLY}"
     cf_write "${CF_CONF_DIR}/gpu.conf" 0644 <<CONF
 clocks=${clocks}
 persistence=${persistence}
-expected_gpus=${CF_FIGURES[gpu.count]:-0}
-vendor=${CF_FIGURES[gpu.vendor]:-}
+expected_gpus=${CF_FIGURES[gpus]:-0}
+vendor=${CF_FIGURES[gpu_vendor]:-}
 CONF
     cf_outcome_file "clocks ${clocks}, persistence ${persistence}"
 }

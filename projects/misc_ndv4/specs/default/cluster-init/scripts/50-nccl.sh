@@ -3,8 +3,9 @@
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR/../files source-path=SCRIPTDIR/../../../../../_lib source=cycleforge.sh disable=SC1091
 . "${CYCLECLOUD_SPEC_PATH}/files/cycleforge.sh"
+# shellcheck source-path=SCRIPTDIR/../files source-path=SCRIPTDIR/../../../../../_lib source=vm_size.sh disable=SC1091
+. "${CYCLECLOUD_SPEC_PATH}/files/vm_size.sh"
 
-readonly FILES="${CYCLECLOUD_SPEC_PATH}/files"
 readonly ENV_FILE="${CF_CONF_DIR}/nccl.env"
 readonly SHELL_FILE="${CF_CONF_DIR}/nccl.sh"
 readonly NCCL_CONF="${CF_ROOT}/etc/nccl.conf"
@@ -13,19 +14,11 @@ readonly OWN="# Written by CycleForge (misc_ndv4) for this VM size."
 
 declare -A VARIABLES=()
 
-# What describes the machine. The rest of the catalogue's list tunes one benchmark and stays with the jobs that want it:
-# UCX_TLS=tcp would take InfiniBand away from every other MPI program, NCCL_MIN_NCHANNELS cores from every kernel.
-readonly OF_THE_MACHINE='@(CUDA_DEVICE_ORDER|NCCL_TOPO_FILE|NCCL_GRAPH_FILE|NCCL_SOCKET_IFNAME|NCCL_IB_DISABLE|NCCL_IB_PCI_RELAXED_ORDERING|NCCL_IGNORE_CPU_AFFINITY|NCCL_NET_GDR_LEVEL)'
-
 collect() {
-    local key name
+    local key
     VARIABLES=()
     for key in "${!CF_FIGURES[@]}"; do
-        name="${key#nccl.*.}"
-        # shellcheck disable=SC2053 # the right side is a pattern
-        if [[ "${key}" == nccl.@(conf|env).* && "${name}" == ${OF_THE_MACHINE} ]]; then
-            VARIABLES["${name}"]="${CF_FIGURES[${key}]}"
-        fi
+        if [[ "${key}" == variable.* ]]; then VARIABLES["${key#variable.}"]="${CF_FIGURES[${key}]}"; fi
     done
     use_file NCCL_TOPO_FILE topo
     use_file NCCL_GRAPH_FILE graph
@@ -38,14 +31,14 @@ collect() {
 use_file() {
     local -r variable="$1" kind="$2"
     local path
-    for path in "${VARIABLES[${variable}]:-}" "${CF_FIGURES[nccl.${kind}_file]:-}" "${CF_FIGURES[nccl.${kind}_link]:-}"; do
+    for path in "${VARIABLES[${variable}]:-}" "${CF_FIGURES[nccl_${kind}_file]:-}" "${CF_FIGURES[nccl_${kind}_link]:-}"; do
         if [[ -n "${path}" && -r "${CF_ROOT}${path}" ]]; then
             VARIABLES["${variable}"]="${path}"
             return
         fi
     done
-    if [[ -n "${VARIABLES[${variable}]:-}${CF_FIGURES[nccl.${kind}_file]:-}" ]]; then
-        cf_warn "the image has no ${CF_FIGURES[nccl.${kind}_file]:-${VARIABLES[${variable}]}}; NCCL detects the ${kind} by itself"
+    if [[ -n "${VARIABLES[${variable}]:-}${CF_FIGURES[nccl_${kind}_file]:-}" ]]; then
+        cf_warn "the image has no ${CF_FIGURES[nccl_${kind}_file]:-${VARIABLES[${variable}]}}; NCCL detects the ${kind} by itself"
     fi
     unset "VARIABLES[${variable}]"
 }
@@ -74,7 +67,7 @@ write_environment() {
 }
 
 exports() {
-    local -r library="${CF_FIGURES[nccl.ld_library_path]:-}"
+    local -r library="${CF_FIGURES[nccl_library_path]:-}"
     local line
     printf '%s\n' "${OWN} Source it in a job script."
     while read -r line; do
@@ -128,7 +121,7 @@ main() {
     local size
     cf_vm_size
     size="${REPLY}"
-    cf_load_figures "${FILES}/vm_sizes.tsv" "${size}"
+    cf_size_figures cycleforge.vm_size.base "${size}"
     cf_attribute_bool cycleforge.nccl.enabled true
     if [[ "${REPLY}" == true ]]; then cf_step "NCCL variables of ${size}" collect; fi
     if ((${#VARIABLES[@]} == 0)); then

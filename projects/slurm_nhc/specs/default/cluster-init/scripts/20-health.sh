@@ -5,6 +5,8 @@ set -euo pipefail
 . "${CYCLECLOUD_SPEC_PATH}/files/cycleforge.sh"
 # shellcheck source-path=SCRIPTDIR/../files source-path=SCRIPTDIR/../../../../../_lib source=blobs.sh disable=SC1091
 . "${CYCLECLOUD_SPEC_PATH}/files/blobs.sh"
+# shellcheck source-path=SCRIPTDIR/../files source-path=SCRIPTDIR/../../../../../_lib source=vm_size.sh disable=SC1091
+. "${CYCLECLOUD_SPEC_PATH}/files/vm_size.sh"
 
 readonly FILES="${CYCLECLOUD_SPEC_PATH}/files"
 readonly TARGET="${CF_ROOT}/opt/cycleforge/slurm_nhc"
@@ -15,7 +17,9 @@ readonly TIMER=cycleforge-health.timer IDLE=cycleforge-health-idle.timer
 readonly DROP_IN=slurmd.service.d/20-cycleforge-slurm_nhc.conf
 readonly SCRIPTS=(cycleforge.sh health.sh engine.sh runner.sh results.sh verdicts.sh drain.sh idle.sh checks.sh
     checks-node.sh checks-infiniband.sh checks-gpu.sh checks-deep.sh checks-fabric.sh)
-SIZE=""
+# A check with its figures. The engine evaluates these lines, so nothing else may come out of a node attribute.
+readonly CHECK_LINE="^[a-z][a-z0-9_]*( [A-Za-z0-9_]+=([A-Za-z0-9_.,:/+@=-]*|'[^'[:cntrl:]]*'))*$"
+SIZE="" SIZE_KNOWN=true QUICK_CHECKS="" DEEP_CHECKS=""
 
 # one_of KEY DEFAULT WORD...: a node attribute that is one of a few words, in REPLY.
 one_of() {
@@ -56,16 +60,48 @@ install_engine() {
     fi
 }
 
-has_figures() { [[ "${SIZE}" != unknown ]] && grep -q "^${SIZE}"$'\t' "${FILES}/checks.tsv"; }
+# common_checks NODES: the project's own checks for every node, for nvidia ones, for those of an unknown size.
+common_checks() {
+    local nodes line source
+    while IFS=$'\t' read -r nodes line source; do
+        if [[ "${nodes}" == "$1" ]]; then printf '# %s\n* || cycleforge %s\n' "${source}" "${line}"; fi
+    done <"${FILES}/common_checks.tsv"
+}
+
+# checks_of_size KEY: what an attribute has for this VM size, each check below its source, in REPLY; 1 if it has nothing.
+checks_of_size() {
+    local -r key="$1"
+    local place record text=""
+    cf_size_records "${key}" "${SIZE}"
+    if [[ "${CF_SIZE_KNOWN}" == false ]]; then return 1; fi
+    for place in "${!CF_RECORDS[@]}"; do
+        record="${CF_RECORDS[${place}]}"
+        if [[ "${record}" == "use nvidia" ]]; then
+            text+="$(common_checks nvidia)"$'\n'
+        elif [[ "${record}" =~ ${CHECK_LINE} && ! "${CF_SOURCES[${place}]}" =~ [[:cntrl:]] ]]; then
+            text+="# ${CF_SOURCES[${place}]}"$'\n'"* || cycleforge ${record}"$'\n'
+        else
+            cf_warn "attribute ${key} holds what is no check, '${record:0:60}': its figures are not used"
+            return 1
+        fi
+    done
+    REPLY="${text}"
+}
+
+read_figures() {
+    cf_vm_size
+    SIZE="${REPLY}" SIZE_KNOWN=true QUICK_CHECKS="" DEEP_CHECKS=""
+    if checks_of_size cycleforge.vm_size.quick; then QUICK_CHECKS="${REPLY}"; else SIZE_KNOWN=false; fi
+    if checks_of_size cycleforge.vm_size.deep; then DEEP_CHECKS="${REPLY}"; else SIZE_KNOWN=false; fi
+    if [[ "${SIZE_KNOWN}" == false ]]; then
+        cf_warn "VM size '${SIZE}' has no figures: only checks that need none can pass, the rest is reported"
+        QUICK_CHECKS="$(common_checks unknown)"$'\n' DEEP_CHECKS=""
+    fi
+    cf_outcome "${SIZE}, known: ${SIZE_KNOWN}"
+}
 
 write_settings() {
-    local resume unmeasured deep_s idle_deep_h results known=true
-    cf_vm_size
-    SIZE="${REPLY}"
-    if ! has_figures; then
-        cf_warn "VM size '${SIZE}' has no figures: only checks that need none can pass, the rest is reported"
-        known=false
-    fi
+    local resume unmeasured deep_s idle_deep_h results
     cf_attribute_bool cycleforge.health.resume true
     resume="${REPLY}"
     one_of cycleforge.health.unmeasured report report drain
@@ -78,7 +114,7 @@ write_settings() {
     results="${REPLY}"
     cf_write "${CF_CONF_DIR}/health.conf" 0644 <<CONF
 vm_size=${SIZE}
-size_known=${known}
+size_known=${SIZE_KNOWN}
 resume=${resume}
 unmeasured=${unmeasured}
 deep_s=${deep_s}
@@ -88,20 +124,11 @@ CONF
     cf_outcome_file "${SIZE}"
 }
 
-# checks_of KIND [LINE]: the lines of this size and those of every size, each below its source; LINE comes before those that
-# may use up the time of a run.
-checks_of() {
-    local size kind line source wanted="${SIZE}"
-    if ! has_figures; then wanted=unknown; fi
+# What the engine reads first.
+start_of_checks() {
     # shellcheck disable=SC2016 # the engine expands it
     printf '%s\n' "# Written by CycleForge (slurm_nhc) for ${SIZE}. Figures have their unit in the name; null: nobody published one." \
         '* || . "${CYCLEFORGE_CHECKS:-/opt/cycleforge/slurm_nhc/checks.sh}"'
-    if [[ -n "${2:-}" ]]; then printf '# of this cluster\n* || cycleforge %s\n' "$2"; fi
-    while IFS=$'\t' read -r size kind line source; do
-        if [[ "${kind}" == "$1" && ("${size}" == '*' || "${size}" == "${wanted}") ]]; then
-            printf '# %s\n* || cycleforge %s\n' "${source}" "${line}"
-        fi
-    done <"${FILES}/checks.tsv"
 }
 
 write_checks() {
@@ -119,9 +146,12 @@ write_checks() {
     site_policy="${REPLY}"
     one_of cycleforge.health.nhc report off report drain
     image_policy="${REPLY}"
-    quick="$(checks_of quick "${mounts:+mounts paths=${mounts}}")"
+    # The mounts come before what may use up the time of a run.
+    quick="$(start_of_checks)"$'\n'
+    if [[ -n "${mounts}" ]]; then quick+="# of this cluster"$'\n'"* || cycleforge mounts paths=${mounts}"$'\n'; fi
+    quick+="$(common_checks every)"$'\n'"${QUICK_CHECKS%$'\n'}"
     if [[ -n "${site}" ]]; then quick+=$'\n'"* || cycleforge site file=${site} policy=${site_policy}"; fi
-    deep="$(checks_of deep)"$'\n'"* || cycleforge image_nhc policy=${image_policy}"
+    deep="$(start_of_checks)"$'\n'"${DEEP_CHECKS}* || cycleforge image_nhc policy=${image_policy}"
     cf_write "${CONF}/quick.conf" 0644 <<<"${quick}"
     changed="${CF_CHANGED}"
     cf_write "${CONF}/deep.conf" 0644 <<<"${deep}"
@@ -208,6 +238,7 @@ main() {
         return
     fi
     cf_step "health engine" install_engine
+    cf_step "figures of the VM size" read_figures
     cf_step "health settings" write_settings
     cf_step "health checks" write_checks
     cf_step "health units" install_units

@@ -1,0 +1,28 @@
+"""One line of text for nodes, and where it comes from."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Sourced:
+    """A figure or a check as nodes read it; `source` is `null` where nobody published the figure."""
+
+    text: str
+    source: str
+
+
+def sourced(text: str, source: object) -> Sourced:
+    """`source`: keys or addresses, one or several, or nothing."""
+    words = " ".join(map(str, source)) if isinstance(source, list | tuple) else str(source or "")
+    return Sourced(" ".join(text.split()), " ".join(words.split()) or "null")
+
+
+def check_line(check: str, **arguments: object) -> str:
+    """`check key=value ...`; None becomes null, and every word is safe for the shell that reads it."""
+    words = [check]
+    for key, value in arguments.items():
+        words.append(f"{key}={shlex.quote('null' if value is None else str(value))}")
+    return " ".join(words)

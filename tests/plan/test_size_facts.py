@@ -1,0 +1,203 @@
+"""What nodes are told about their VM size: the catalogue's figures and their sources, in a form nobody misreads."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+
+from generator import catalog
+from generator.catalog.sizes import VmSize
+from generator.cctemplate.syntax import parse
+from generator.cctemplate.values import constant
+from generator.cctemplate.writing import assignment
+from generator.files import assets
+from generator.plan import health_checks
+from generator.plan.common_checks import common_table
+from generator.plan.size_facts import MAX_CHARACTERS, written
+from generator.plan.sourced import Sourced
+from tests.size_attributes import KEYS, records, size_attributes
+
+NAMES = sorted({*catalog.vm_size_names(), *catalog.health()["vm_sizes"]})
+FILES = assets.folder("projects") / "slurm_nhc/specs/default/cluster-init/files"
+
+
+def common(nodes: str) -> list[tuple[str, str]]:
+    """The project's own checks for some nodes: line and source."""
+    rows = [line.split("\t") for line in common_table().splitlines() if not line.startswith("#")]
+    return [(line, source) for found, line, source in rows if found == nodes]
+
+
+def lines(vm_size: str, kind: str) -> list[tuple[str, str]]:
+    """The checks of a size with their sources, as a node writes them down."""
+    _, found = records(size_attributes(vm_size)[f"cycleforge.vm_size.{kind}"])
+    return [row for text, source in found for row in (common("nvidia") if text == "use nvidia" else [(text, source)])]
+
+
+def checks_of(vm_size: str, kind: str) -> dict[str, dict[str, str]]:
+    """Check → its arguments, as the shell on the node would read them."""
+    return arguments_of(lines(vm_size, kind), vm_size)
+
+
+def arguments_of(rows: list[tuple[str, str]], where: str) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for line, _ in rows:
+        check, *words = shlex.split(line)
+        assert check not in found, f"{where} has {check} twice"
+        found[check] = dict(word.split("=", 1) for word in words)
+    return found
+
+
+# ---------------------------------------------------------------- the form
+
+
+def test_every_size_that_is_known_has_all_three_and_no_other_has_any() -> None:
+    assert {tuple(size_attributes(name)) for name in NAMES} == {KEYS}
+    assert size_attributes("Standard_ND1024_v9") == {}
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_each_is_one_short_line_that_names_its_size(key: str) -> None:
+    for name in NAMES:
+        text = size_attributes(name)[key]
+        assert len(text) <= MAX_CHARACTERS
+        assert text.isascii()
+        assert text.isprintable()
+        assert records(text)[0] == f"1 {name.lower()}"
+
+
+def test_each_is_plain_quoted_text_in_a_template_and_is_read_back_as_it_was() -> None:
+    """Only what Microsoft documents of its template language: `"…"` forces a string."""
+    for name in NAMES:
+        for key, text in size_attributes(name).items():
+            shown = assignment(text)
+            assert shown == f'= "{text}"'
+            (cluster,) = parse(f"[cluster c]\n[[node n]]\n[[[configuration]]]\n{key} {shown}\n").clusters
+            (attribute,) = cluster.sections[0].sections[0].attributes
+            assert constant(attribute.value) == text
+
+
+def test_what_would_be_misread_is_escaped() -> None:
+    text = written(VmSize("Standard_X"), [Sourced('a=|%"\\$`\n\té', "x | y"), Sourced("b=1", "x | y")])
+    assert text == "1 standard_x | from x %7C y | a=%7C%25%22%5C%24%60%0A%09%C3%A9 | b=1"
+    assert records(text)[1] == [('a=|%"\\$`\n\té', "x | y"), ("b=1", "x | y")]
+
+
+def test_what_is_too_long_is_not_cut_off() -> None:
+    with pytest.raises(ValueError, match=r"an attribute of Standard_X has \d+ characters, more than 2000"):
+        written(VmSize("Standard_X"), [Sourced("a=" + "x" * MAX_CHARACTERS, "null")])
+
+
+# ---------------------------------------------------------------- the figures
+
+
+def test_every_figure_of_the_node_base_is_that_of_the_catalogue() -> None:
+    for name in catalog.vm_size_names():
+        size = catalog.vm_size(name)
+        _, rows = records(size_attributes(name)["cycleforge.vm_size.base"])
+        found = dict(text.split("=", 1) for text, _ in rows)
+        assert len(found) == len(rows)
+        assert found.pop("nvme_disks") == ("null" if size.nvme_count is None else str(size.nvme_count))
+        assert found.pop("gpus", "0") == str(size.gpu_count)
+        assert found.pop("gpu_vendor", None) == size.gpu_vendor
+        for key in ("nccl_topo_file", "nccl_topo_link", "nccl_graph_file"):
+            assert found.pop(key, None) == getattr(size, key)
+        variables = dict(size.nccl_conf) | dict(size.nccl_env)
+        assert found.pop("nccl_library_path", None) == variables.get("LD_LIBRARY_PATH_PREPEND")
+        assert {(key.removeprefix("variable."), value) for key, value in found.items()} <= set(variables.items())
+        for text, source in rows:
+            assert text.endswith("=null") or source != "null", (name, text)
+
+
+def test_variables_that_tune_one_benchmark_stay_with_the_jobs() -> None:
+    told = {text for name in NAMES for text, _ in records(size_attributes(name)["cycleforge.vm_size.base"])[1]}
+    assert "variable.CUDA_DEVICE_ORDER=PCI_BUS_ID" in told
+    assert not [text for text in told if re.search(r"UCX_|OMPI_|SHARP_|CHANNELS|COLLNET|NCCL_DEBUG", text)]
+
+
+def test_every_check_exists_on_the_node() -> None:
+    """A check that nobody defined drained every H100 node of a reference."""
+    text = "".join(file.read_text() for file in FILES.glob("checks-*.sh"))
+    defined = set(re.findall(r"^check_([a-z0-9_]+)\(\)", text, re.MULTILINE))
+    rows = [row for name in NAMES for kind in ("quick", "deep") for row in lines(name, kind)]
+    used = {line.split()[0] for line, _ in [*rows, *common("every"), *common("unknown")]}
+    assert used <= defined
+    assert defined - used <= {"mounts", "site", "image_nhc", "one_mount", "array"}, "written by 20-health.sh or helpers"
+
+
+def test_every_limit_has_a_source() -> None:
+    rows = [row for name in NAMES for kind in ("quick", "deep") for row in lines(name, kind)]
+    for line, source in [*rows, *common("every"), *common("unknown")]:
+        numbers = [word for word in shlex.split(line)[1:] if not word.endswith("=null")]
+        free = all(word.split("=")[0] in ("ranks", "attempts", "expected") for word in numbers)
+        assert source != "null" or free, line
+
+
+def test_the_lines_are_those_of_the_catalogue_with_their_sources() -> None:
+    """Nothing is lost on the way through text: what was made of the catalogue is what a node reads."""
+    for name in NAMES:
+        size = catalog.vm_size(name)
+        for kind, made in (("quick", health_checks.quick(size)), ("deep", health_checks.deep(size))):
+            _, found = records(size_attributes(name)[f"cycleforge.vm_size.{kind}"])
+            wanted = [(line.text, line.source) for line in made]
+            assert [text for text, _ in found] == [text for text, _ in wanted]
+            assert [row for row in found if row[0] != "use nvidia"] == [row for row in wanted if row[0] != "use nvidia"]
+
+
+@pytest.mark.parametrize(
+    ("size", "kind", "check", "arguments"),
+    [
+        ("Standard_ND96amsr_A100_v4", "deep", "nccl_all_reduce",
+         {"ranks": "8", "message": "16G", "floor_gb_per_s": "228", "attempts": "2"}),
+        ("Standard_ND96asr_v4", "deep", "nccl_loopback",
+         {"ranks": "8", "message": "8G", "floor_gb_per_s": "18", "attempts": "2"}),
+        ("Standard_ND96isr_H200_v5", "deep", "ib_write",
+         {"floor_gbit_per_s": "360", "message_bytes": "8388608", "gpu_memory": "yes"}),
+        ("Standard_ND40rs_v2", "deep", "ib_write",
+         {"floor_gbit_per_s": "78", "message_bytes": "65536", "gpu_memory": "no", "queue_pairs": "2", "seconds": "10"}),
+        ("Standard_ND96isr_H100_v5", "quick", "gpu_remap",
+         {"pending_max": "0", "failure_max": "0", "uncorrectable_max": "512"}),
+        ("Standard_ND40rs_v2", "quick", "gpu_pages", {"retired_max": "61"}),
+        ("Standard_HB120-64rs_v3", "quick", "cpu", {"threads": "64", "sockets": "2"}),
+        ("Standard_D4as_v5", "quick", "cpu", {"threads": "4"}),
+        ("Standard_ND96isr_H100_v5", "quick", "nvme_disks", {"count": "8"}),
+        ("Standard_ND128isr_GB300_v6", "deep", "gpu_copy_to_device",
+         {"floor_gb_per_s": "null", "warn_below_gb_per_s": "null"}),
+        ("Standard_ND96isr_H100_v5", "quick", "gpu_throttling", {"error_mask": str(0xE8)}),
+        ("Standard_NC96ads_A100_v4", "deep", "gpu_copy_peer",
+         {"floor_gb_per_s": "238", "warn_below_gb_per_s": "249.9"}),
+    ],
+)  # fmt: skip
+def test_lines_have_the_figures_of_the_catalogue(size: str, kind: str, check: str, arguments: dict[str, str]) -> None:
+    assert checks_of(size, kind)[check] == arguments
+
+
+def test_a_single_gpu_has_nothing_to_talk_to() -> None:
+    assert not {"gpu_copy_peer", "nccl_all_reduce"} & set(checks_of("Standard_NC24ads_A100_v4", "deep"))
+
+
+def test_amd_sizes_say_what_is_not_measured() -> None:
+    deep = checks_of("Standard_ND96isr_MI300X_v5", "deep")
+    assert deep["not_supported"]["checks"].split() == [
+        "gpu_copy_to_device", "gpu_copy_from_device", "gpu_copy_peer", "rccl_all_reduce",
+    ]  # fmt: skip
+    assert checks_of("Standard_ND96isr_MI300X_v5", "quick")["amd_gpu_count"] == {"count": "8"}
+
+
+def test_an_unknown_size_demands_no_gpu() -> None:
+    found = arguments_of(common("unknown"), "unknown")
+    gpu = [arguments for check, arguments in found.items() if check.startswith("gpu_") and check != "gpu_xid"]
+    assert all(arguments["expected"] == "no" for arguments in gpu)
+    assert {check for check in arguments_of(common("nvidia"), "nvidia") if check not in found} == set()
+
+
+# ---------------------------------------------------------------- the project's table
+
+
+def test_the_table_of_the_project_is_three_full_columns_and_names_no_size() -> None:
+    rows = [line.split("\t") for line in common_table().splitlines() if not line.startswith("#")]
+    assert all(len(row) == 3 and all(row) for row in rows)
+    assert {row[0] for row in rows} == {"every", "nvidia", "unknown"}
+    assert "standard_" not in common_table().lower()
+    common_table().encode("ascii")

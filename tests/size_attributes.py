@@ -1,0 +1,28 @@
+"""What the cluster template tells a node about its VM size, for tests that make nodes of their own."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+from generator import catalog
+from generator.plan.size_facts import base_attribute, check_attributes
+
+KEYS = ("cycleforge.vm_size.base", "cycleforge.vm_size.quick", "cycleforge.vm_size.deep")
+
+
+def size_attributes(vm_size: str) -> dict[str, str]:
+    """Attributes of a node that runs jobs, by key; none for a size that the catalogue does not know."""
+    size = catalog.vm_size(vm_size)
+    return base_attribute(size) | check_attributes(size)
+
+
+def records(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """Format and size as they stand, and the records of an attribute with their sources."""
+    start, *parts = text.split(" | ")
+    found, source = [], "null"
+    for part in map(unquote, parts):
+        if part.startswith("from "):
+            source = part.removeprefix("from ")
+        else:
+            found.append((part, source))
+    return start, found
