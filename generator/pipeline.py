@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .definition.text.source import Source, load
-from .problems.problem import Problem, fails, silence, sort_problems
+from .problems.problem import Problem, fails, silence
+from .problems.sorting import sort_problems
 
 if TYPE_CHECKING:
     from .definition.model.definition import Definition
@@ -57,11 +58,8 @@ def _judge(
     from . import rules
 
     definition = site.definition
-    found = [
-        problem
-        for problem in rules.check_definition(site)
-        if not any(_touches(problem.path, path) for path in replaced)
-    ]
+    repaired = _Repaired(replaced)
+    found = [problem for problem in rules.check_definition(site) if not repaired.touches(problem.path)]
     silenced = [(entry.rule, entry.reason) for entry in definition.silence]
     plan = None
     if not fails([*before, *silence(found, silenced)]):
@@ -137,7 +135,13 @@ def render(plan: Plan, folder: Path) -> Files:
     return deployment_files(plan, folder)
 
 
-def _touches(path: KeyPath, replaced: KeyPath) -> bool:
-    """Whether a finding is about a value that a repair put there, or about something that contains one."""
-    shorter = min(len(path), len(replaced))
-    return path[:shorter] == replaced[:shorter]
+class _Repaired:
+    """The values that a repair put there."""
+
+    def __init__(self, paths: Iterable[KeyPath]) -> None:
+        self._paths = frozenset(paths)
+        self._above = frozenset(path[:length] for path in self._paths for length in range(len(path)))
+
+    def touches(self, path: KeyPath) -> bool:
+        """Whether a finding at this path is about one of them, or about something that contains one."""
+        return path in self._above or any(path[:length] in self._paths for length in range(len(path) + 1))

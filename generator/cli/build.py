@@ -35,6 +35,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     common.add_definitions(parser, many=True)
     common.add_out(parser)
     parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 if a folder is not up to date")
+    common.add_all(parser)
     common.add_json(parser)
     common.add_strict(parser)
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 FOLDER = "cluster_defs"
 SUFFIXES = (".yaml", ".yml")
+SHOWN_PROBLEMS = 50
+"""Problems per file that are printed as text: more are read by nobody, and the first ones often cause the rest."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,12 @@ def add_json(parser: ArgumentParser) -> None:
 def add_strict(parser: ArgumentParser) -> None:
     """--strict."""
     parser.add_argument("--strict", action="store_true", help="warnings fail, too")
+
+
+def add_all(parser: ArgumentParser) -> None:
+    """--all."""
+    text = f"print every problem, not only the {SHOWN_PROBLEMS} most severe of each file; --json always has all"
+    parser.add_argument("--all", action="store_true", help=text)
 
 
 def add_out(parser: ArgumentParser) -> None:
@@ -158,13 +166,14 @@ def _read_limit() -> int:
 
 
 def print_problems(definitions: Sequence[Definition], args: Namespace) -> None:
-    """All problems of all files on standard error, each file followed by its count."""
+    """The problems of all files on standard error, each file followed by its count; --all lifts the limit per file."""
+    limit = None if args.all else SHOWN_PROBLEMS
     from ..problems.text import render, summary
 
     for each in definitions:
         problems = each.checked.problems
         if problems:
-            text = render(problems, each.checked.source, color=use_color(sys.stderr, args))
+            text = render(problems, each.checked.source, color=use_color(sys.stderr, args), limit=limit)
             print(f"{text}{summary(problems, each.filename)}", file=sys.stderr)
 
 

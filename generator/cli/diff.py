@@ -31,6 +31,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare the flags."""
     common.add_definitions(parser, many=False)
     common.add_out(parser)
+    common.add_all(parser)
     common.add_json(parser)
 
 

@@ -156,7 +156,7 @@ def plan_of(word: str) -> tuple[Plan, common.Definition]:
     (definition,) = common.read_definitions([word])
     plan = definition.checked.plan
     if plan is None:
-        common.print_problems([definition], Namespace(no_color=False))
+        common.print_problems([definition], Namespace(no_color=False, all=False))
         raise ProblemsFound(f"{definition.filename} has errors, so nothing was done", f"cycleforge validate {word}")
     return plan, definition
 

@@ -13,6 +13,7 @@ DESCRIPTION = "Show what a definition leads to. Nothing is written and nothing i
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the flags."""
     common.add_definitions(parser, many=False)
+    common.add_all(parser)
     common.add_json(parser)
 
 

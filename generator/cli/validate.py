@@ -12,6 +12,7 @@ DESCRIPTION = "Check definitions and report all problems of all files at once. N
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the flags."""
     common.add_definitions(parser, many=True)
+    common.add_all(parser)
     common.add_json(parser)
     common.add_strict(parser)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +51,8 @@ def read_model(data: Any, written: Written = _unwritten) -> Reading:
     """Validate plain data; never raises for bad input. `written` gives a value as its author wrote it."""
     data = _without_empty_sections(Definition, data)
     problems: dict[tuple[str, Path], Problem] = {}
-    replaced: list[Path] = []
+    replaced: dict[Path, None] = {}
+    """In the order of the repairs; a dictionary, because every problem asks whether it lies below one."""
     explained: set[Path] = set()
     """Missing keys that a misspelt one beside them explains."""
     repaired = data
@@ -65,13 +66,15 @@ def read_model(data: Any, written: Written = _unwritten) -> Reading:
                 problem_of(entry, repaired, written) for entry in error.errors(include_url=False, include_context=True)
             ]
             explained |= {(*each.path[:-1], meant) for each in found if (meant := misspelt_for(each)) is not None}
-            before = len(replaced)
+            earlier, now = set(replaced), set[Path]()
             for problem in _outermost(found):
-                is_new = not any(_below(problem.path, path) for path in replaced)
+                is_new = not _is_below(problem.path, earlier) and not _is_below(problem.path, now)
                 if is_new and not (problem.rule_id == MissingKey.id and problem.path in explained):
                     problems.setdefault((problem.rule_id, problem.path), problem)
-                if not any(_below(problem.path, path) for path in replaced[before:]):
-                    replaced.append(_repair(repaired, problem.path))
+                if not _is_below(problem.path, now):
+                    path = _repair(repaired, problem.path)
+                    now.add(path)
+                    replaced[path] = None
     return Reading(None, tuple(problems.values()), tuple(replaced))
 
 
@@ -88,8 +91,9 @@ def _removal_order(problem: Problem) -> tuple[Any, ...]:
     return tuple((0, -step, "") if isinstance(step, int) else (1, 0, step) for step in problem.path)
 
 
-def _below(path: Path, ancestor: Path) -> bool:
-    return path[: len(ancestor)] == ancestor
+def _is_below(path: Path, ancestors: Container[Path]) -> bool:
+    """Whether the path or one of its sections is among the ancestors."""
+    return any(path[:length] in ancestors for length in range(len(path) + 1))
 
 
 def _repair(data: Any, path: Path) -> Path:

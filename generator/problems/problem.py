@@ -5,19 +5,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 Level = Literal["error", "warning", "info"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "info")
 KeyPath = tuple[str | int, ...]
 """Keys and list indexes from the top of the definition to a value."""
-
-_SHORTEST = 4
-_LONGEST = 8
-"""Characters of a value of the environment by which it is recognised in a sentence: at least, and at most."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -83,41 +78,6 @@ class Source(Protocol):
 def locate(problem: Problem | Related, source: Source) -> Place:
     """Line and columns of a problem: its own place, else that of its path or of the nearest section above."""
     return problem.place or source.position(problem.path, on_key=problem.on_key)
-
-
-def sort_problems(problems: Iterable[Problem], source: Source) -> tuple[Problem, ...]:
-    """By position, then errors before warnings, then rule id; equal problems are reported once.
-
-    Values of the environment are taken out of the sentences on the way.
-    """
-    return tuple(
-        sorted(
-            dict.fromkeys(conceal(each, source) for each in problems),
-            key=lambda each: (locate(each, source), LEVELS.index(each.level), each.rule_id, each.message),
-        )
-    )
-
-
-def conceal(problem: Problem, source: Source) -> Problem:
-    """The problem with `${NAME}` where its sentences show what that variable holds: it may be a secret.
-
-    Rules quote values; where the value of the problem itself comes from the environment, parts of it go as well, since
-    a hint may show it in another form. Values of less than four letters stay: they stand in too many other words.
-    """
-    texts = [problem.message, problem.hint or ""]
-    for name, value in source.environment.items():
-        if len(value) < _SHORTEST:
-            continue
-        whole = re.compile(rf"(?<![\w-]){re.escape(value)}(?![\w-])")
-        texts = [whole.sub(f"${{{name}}}", text) for text in texts]
-        if source.is_from_environment(problem.path):
-            for word in re.findall(rf"\w{{{_SHORTEST},}}", value):
-                part = re.compile(rf"(?<!\$\{{){re.escape(word[:_LONGEST])}\w*", re.IGNORECASE)
-                texts = [part.sub("…", text) for text in texts]
-    message, hint = texts
-    if (message, hint) == (problem.message, problem.hint or ""):
-        return problem
-    return replace(problem, message=message, hint=hint or None)
 
 
 def can_be_silenced(rule_id: str) -> bool:

@@ -2,29 +2,51 @@
 
 from __future__ import annotations
 
-import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 
 from ..words.counts import counted
-from ..words.terminal import is_control, printable
-from .problem import LEVELS, Level, Place, Problem, Source, locate, sort_problems
+from ..words.terminal import printable
+from .excerpt import Excerpts
+from .problem import LEVELS, Level, Place, Problem, Source, locate
+from .sorting import sort_problems
 
-LINE_WIDTH = 120
-"""Terminal columns of a printed source line; a longer one is cut around the caret."""
-_TAB = "    "
 _GUTTER = 5
-_HIDDEN = "********"
 _COLORS: dict[Level, str] = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "info": "\x1b[1;36m"}
 _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 _NOUNS: dict[Level, str] = {"error": "error", "warning": "warning", "info": "note"}
 
 
-def render(problems: Sequence[Problem], source: Source, *, color: bool = False) -> str:
-    """All problems of one file, sorted by position, one block each; empty without problems."""
+def render(problems: Sequence[Problem], source: Source, *, color: bool = False, limit: int | None = None) -> str:
+    """Problems of one file, sorted by position, one block each; empty without problems.
+
+    Of more than `limit`, the most severe are shown, and a last line counts the rest.
+    """
     ordered = sort_problems(problems, source)
-    # A line that holds a secret stays hidden for the other problems of that line, too.
-    hidden = {place.line: place for each in ordered if each.hide_value for place in (locate(each, source),)}
-    return "".join(_block(each, source, hidden, color=color) for each in ordered)
+    shown = _most_severe(ordered, limit)
+    excerpts = Excerpts(source.lines, _secrets(ordered, source))
+    blocks = [_block(each, source, excerpts, color=color) for each in shown]
+    if len(shown) < len(ordered):
+        blocks.append(f"and {len(ordered) - len(shown)} more: {_counts(ordered, shown)}; --all shows them\n")
+    return "".join(blocks)
+
+
+def _most_severe(ordered: Sequence[Problem], limit: int | None) -> Sequence[Problem]:
+    """Errors before warnings before notes as far as the limit reaches, in the order in which they stood."""
+    if limit is None or len(ordered) <= limit:
+        return ordered
+    ranked = sorted(range(len(ordered)), key=lambda index: LEVELS.index(ordered[index].level))
+    return [ordered[index] for index in sorted(ranked[:limit])]
+
+
+def _secrets(problems: Sequence[Problem], source: Source) -> dict[int, Place]:
+    """The first secret of each line; it stays hidden for the other problems of that line, too."""
+    found: dict[int, Place] = {}
+    for each in problems:
+        if each.hide_value:
+            place = locate(each, source)
+            found[place.line] = min(place, found.get(place.line, place))
+    return found
 
 
 def as_json(problems: Sequence[Problem], source: Source) -> list[dict[str, object]]:
@@ -55,12 +77,17 @@ def as_json(problems: Sequence[Problem], source: Source) -> list[dict[str, objec
 
 def summary(problems: Sequence[Problem], filename: str) -> str:
     """For example `2 errors, 1 warning in cluster.yaml`."""
-    counts = ((level, sum(each.level == level for each in problems)) for level in LEVELS)
-    parts = [counted(count, _NOUNS[level]) for level, count in counts if count]
-    return f"{', '.join(parts) or 'no problems'} in {printable(filename)}"
+    return f"{_counts(problems) or 'no problems'} in {printable(filename)}"
 
 
-def _block(problem: Problem, source: Source, hidden: dict[int, Place], *, color: bool) -> str:
+def _counts(problems: Sequence[Problem], without: Sequence[Problem] = ()) -> str:
+    """For example `2 errors, 1 warning`; empty for none."""
+    numbers = Counter(each.level for each in problems)
+    numbers.subtract(each.level for each in without)
+    return ", ".join(counted(numbers[level], _NOUNS[level]) for level in LEVELS if numbers[level])
+
+
+def _block(problem: Problem, source: Source, excerpts: Excerpts, *, color: bool) -> str:
     def paint(text: str, code: str) -> str:
         return f"{code}{text}{_RESET}" if color else text
 
@@ -69,8 +96,9 @@ def _block(problem: Problem, source: Source, hidden: dict[int, Place], *, color:
     label = paint(f"{problem.level} {problem.rule_id}", _COLORS[problem.level])
     lines = [f"{paint(where, _BOLD)}: {label}: {printable(problem.message)}"]
     margin = " " * (max(_GUTTER, len(str(place.line))) + 1)
-    if 1 <= place.line <= len(source.lines):
-        text, caret = _excerpt(source.lines[place.line - 1], place, hidden.get(place.line))
+    excerpt = excerpts.of(place)
+    if excerpt is not None:
+        text, caret = excerpt
         lines.append(f"{place.line:>{len(margin) - 1}} {paint('|', _DIM)} {text}".rstrip())
         lines.append(f"{margin}{paint('|', _DIM)} {paint(caret, _COLORS[problem.level])}")
     for other in problem.related:
@@ -81,50 +109,3 @@ def _block(problem: Problem, source: Source, hidden: dict[int, Place], *, color:
         lines.append(f"{margin}{paint('=', _DIM)} hint: {printable(problem.hint)}")
     lines.append(f"{margin}{paint('=', _DIM)} more: cycleforge explain {problem.rule_id}")
     return "\n".join(lines) + "\n"
-
-
-def _excerpt(line: str, place: Place, hidden: Place | None) -> tuple[str, str]:
-    """The source line as shown, and the carets below it, aligned by terminal columns."""
-    start, end = place.column - 1, place.end_column - 1
-    cells = [_cell(character) for character in line]
-    if hidden is not None:
-        # Everything after the secret's start goes: a flow mapping or a comment may repeat it.
-        cells = [*cells[: hidden.column - 1], *((character, 1) for character in _HIDDEN)]
-        start = min(start, hidden.column - 1)
-        end = min(end, len(cells)) if start < hidden.column - 1 else len(cells)
-    before = sum(width for _, width in cells[:start])
-    under = sum(width for _, width in cells[start:end])
-    first, shift = _window(cells, before, under)
-    shown, used = "", 0
-    for text, width in cells[first:]:
-        if used + width > LINE_WIDTH:
-            shown = f"{shown}…"
-            break
-        shown, used = shown + text, used + width
-    before -= shift
-    if first:
-        shown, before = f"…{shown}", before + 1
-    return shown, " " * before + "^" * max(1, min(under, LINE_WIDTH - before))
-
-
-def _window(cells: list[tuple[str, int]], before: int, under: int) -> tuple[int, int]:
-    """Index of the first shown character and the terminal columns left of it, so that the carets are visible."""
-    if before + min(under, 20) <= LINE_WIDTH:
-        return 0, 0
-    skip = before - 20
-    index = columns = 0
-    while columns < skip:
-        columns += cells[index][1]
-        index += 1
-    return index, columns
-
-
-def _cell(character: str) -> tuple[str, int]:
-    """A character as printed and the terminal columns that it takes."""
-    if character == "\t":
-        return _TAB, len(_TAB)
-    if is_control(character):
-        return "\N{REPLACEMENT CHARACTER}", 1
-    if unicodedata.combining(character) or unicodedata.category(character) in {"Mn", "Me"}:
-        return character, 0
-    return character, 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1

@@ -503,6 +503,19 @@ def test_explain(run: Run) -> None:
     assert json.loads(run("explain", "E0001", "--json")[1])[0]["id"] == "E0001"
 
 
+def test_many_problems_are_counted_and_all_shows_them(run: Run, tmp_path: Path) -> None:
+    rows = "".join(f"key{number}: 1\n" for number in range(60))
+    (tmp_path / "lab.yaml").write_text(GOOD + rows)
+
+    for verb in ("validate", "plan", "build", "diff"):
+        code, _, err = run(verb, "lab.yaml")
+        assert code == 1
+        assert err.count("error E0101") == 50
+        assert "\nand 10 more: 10 errors; --all shows them\n60 errors in lab.yaml\n" in err
+        assert run(verb, "lab.yaml", "--all")[2].count("error E0101") == 60
+        assert len(json.loads(run(verb, "lab.yaml", "--json")[1])["problems"]) == 60
+
+
 def test_every_rule_of_a_problem_can_be_explained(run: Run, tmp_path: Path) -> None:
     """The last line of a problem is a command; it has to work."""
     (tmp_path / "x.yaml").write_text(

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generator.definition.text.source import Source, load
-from generator.problems.problem import Place, Problem, Related
-from generator.problems.text import LINE_WIDTH, as_json, render, summary
+from generator.problems.excerpt import LINE_WIDTH
+from generator.problems.problem import Level, Place, Problem, Related
+from generator.problems.text import as_json, render, summary
 from generator.words.terminal import printable
 
 
@@ -162,3 +163,28 @@ def test_any_line_and_place_can_be_printed(line: str, column: int, length: int) 
     text = render([Problem("E0101", "error", (), line, place=Place(1, column, column + length))], source)
     assert len(text.splitlines()) == 4
     assert "^" in text.splitlines()[2]
+
+
+def test_of_many_problems_the_most_severe_are_shown() -> None:
+    """The rest is counted; the order of the file stays."""
+    text = "".join(f"k{number}: 1\n" for number in range(6))
+    levels: list[Level] = ["info", "warning", "error", "warning", "error", "info"]
+    problems = [Problem("E0400", level, (f"k{number}",), "odd") for number, level in enumerate(levels)]
+    source = load(text, "cluster.yaml", {})
+
+    shown = render(problems, source, limit=3)
+
+    assert [line.split(":")[1] for line in shown.splitlines() if line.startswith("cluster.yaml")] == ["2", "3", "5"]
+    assert shown.endswith("\nand 3 more: 1 warning, 2 notes; --all shows them\n")
+    assert render(problems, source, limit=6) == render(problems, source)
+    assert len(as_json(problems, source)) == 6
+
+
+def test_every_secret_of_a_line_is_hidden() -> None:
+    """Whatever the order in which they were found."""
+    text = "tags: {password: hunter2, token: opensesame}\n"
+    for order in (("password", "token"), ("token", "password")):
+        shown = show(text, *(Problem("E1301", "error", ("tags", key), "a secret", hide_value=True) for key in order))
+        assert "hunter2" not in shown
+        assert "opensesame" not in shown
+        assert "tags: {password: ********\n" in shown

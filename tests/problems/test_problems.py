@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from generator import errors
 from generator.definition.text.source import load
-from generator.problems.problem import Problem, can_be_silenced, fails, silence, sort_problems
+from generator.problems.problem import Problem, can_be_silenced, fails, silence
 from generator.problems.rule import registered
+from generator.problems.sorting import sort_problems
 from generator.words.suggestions import did_you_mean, suggestion
 
 SOURCE = load("a: 1\nb: 2\nc: {d: 3, e: 4}\n", "c.yaml", {})
@@ -106,6 +110,24 @@ def test_exit_codes_are_distinct_and_documented() -> None:
     assert {each.exit_code for each in classes} | {0, errors.BUG, errors.INTERRUPTED, errors.OUTPUT_CLOSED} == set(
         codes
     )
+
+
+WORDS = st.text(alphabet="abcdABC-_12é", max_size=8)
+
+
+@given(WORDS, st.lists(WORDS, max_size=8))
+def test_the_suggestion_is_the_closest_of_difflib(word: str, allowed: list[str]) -> None:
+    """As `difflib` finds it by looking at every word; here most are ruled out by their letters."""
+    same = [choice for choice in allowed if choice.casefold() == word.casefold()]
+    plain = {choice.casefold().replace("-", "_"): choice for choice in reversed(allowed)}
+    close = difflib.get_close_matches(word.casefold().replace("-", "_"), plain, n=1, cutoff=0.7)
+
+    assert did_you_mean(word, allowed) == (same[0] if same else plain[close[0]] if close else None)
+
+
+@pytest.mark.parametrize(("word", "allowed"), [("a" * 100, ["a" * 99, "b"]), ("aa", ["a" * 50, "aaa"])])
+def test_suggestions_of_words_with_one_letter_many_times(word: str, allowed: list[str]) -> None:
+    assert did_you_mean(word, allowed) == difflib.get_close_matches(word, allowed, n=1, cutoff=0.7)[0]
 
 
 def test_source_rules_are_complete() -> None:

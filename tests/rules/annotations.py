@@ -25,7 +25,8 @@ from generator import pipeline
 from generator.definition.read import read_model
 from generator.definition.text.source import Source, load
 from generator.plan.network import layout_of
-from generator.problems.problem import Problem, fails, locate, sort_problems
+from generator.problems.problem import Problem, fails, locate
+from generator.problems.sorting import sort_problems
 from generator.projects.local import LocalProject
 from generator.rules import check_definition, check_findings, check_plan
 from generator.rules.base import Site

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ...problems.problem import KeyPath, Place, Problem
@@ -34,7 +35,7 @@ class Source:
     problems: tuple[Problem, ...]
     variables: tuple[VariableUse, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Values that variables were filled in with, by name; they may be secret and are for `problems.conceal` only."""
+    """Values that variables were filled in with, by name; may be secret, for `problems.concealment` only."""
     _keys: Mapping[KeyPath, Place] = field(default_factory=dict, repr=False)
     _values: Mapping[KeyPath, Place] = field(default_factory=dict, repr=False)
     _written: Mapping[KeyPath, str] = field(default_factory=dict, repr=False)
@@ -62,11 +63,19 @@ class Source:
 
     def is_from_environment(self, path: KeyPath) -> bool:
         """Whether a variable takes part in the value; a message then must not show it, because it may be secret."""
-        return any(use.path == path for use in self.variables)
+        return path in self._filled_in
 
     def is_doubtful(self, path: KeyPath) -> bool:
         """Whether this very value has a problem already, so that a second one about it would only repeat it."""
-        return any(each.path == path and each.path for each in self.problems)
+        return bool(path) and path in self._doubtful
+
+    @cached_property
+    def _filled_in(self) -> frozenset[KeyPath]:
+        return frozenset(use.path for use in self.variables)
+
+    @cached_property
+    def _doubtful(self) -> frozenset[KeyPath]:
+        return frozenset(each.path for each in self.problems)
 
 
 def load(text: str | bytes, filename: str, env: Mapping[str, str] | None) -> Source:

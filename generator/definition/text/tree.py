@@ -80,8 +80,12 @@ class Tree:
 
 def place_at(text: str, index: int, length: int) -> Place:
     """The place of `length` characters from an index into the text."""
-    line, start = 1, 0
-    for match in LINE_BREAK.finditer(text, 0, index):
+    return place_after(text, index, length, 1, 0)
+
+
+def place_after(text: str, index: int, length: int, line: int, start: int) -> Place:
+    """The same, counted from a line above whose first character has the index `start`."""
+    for match in LINE_BREAK.finditer(text, start, index):
         line, start = line + 1, match.end()
     return Place(line, index - start + 1, index - start + length + 1)
 

@@ -265,7 +265,8 @@ class Reader:
             index = self._text.find(needle, index + 1, node.end)
             if index < 0:
                 return node.place
-        return yaml_tree.place_at(self._text, index, length)
+        line_start = node.start - (node.place.column - 1)
+        return yaml_tree.place_after(self._text, index, length, node.place.line, line_start)
 
     # ------------------------------------------------------------ limits, problems
 
