@@ -90,7 +90,7 @@ A100 = hardware(
 
 def mount(name: str, path: str, **changes: object) -> ExistingServer:
     """A share of somebody's NFS server."""
-    values: dict[str, object] = {"protocol": "nfs", "export_path": path}
+    values: dict[str, object] = {"protocol": "nfs", "address": "10.9.0.4", "export_path": path}
     return ExistingServer(name=name, path=path, **(values | changes))  # type: ignore[arg-type]
 
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from itertools import combinations
 
-from .. import catalog
-from ..definition.model.storage import LustreMount
 from ..plan.network import prefix_lengths
 from ..plan.subnet_kinds import SubnetRole
 from ..plan.subnets import SUBNETS, Layout, place_subnets
@@ -156,57 +154,6 @@ class TooFewAddresses(DefinitionRule):
             hint = f"address_space: {IPv4Network((start, max(8, 31 - bits)), strict=False)}"
         text = f"the compute subnet {compute} has {counted(free, 'address')} for nodes, the cluster may use {need}"
         yield self.problem(path, text, hint)
-
-
-def lustre_capacity_tib(site: Site) -> int:
-    """Capacity of the new Managed Lustre file systems together."""
-    return sum(mount.size_tib for mount in site.definition.storage.mounts if isinstance(mount, LustreMount))
-
-
-class LustreSubnetTooSmall(DefinitionRule):
-    id = "E0309"
-    summary = "The Lustre subnet is too small for the capacity."
-    why = "Managed Lustre takes addresses in proportion to its capacity and cannot move to another subnet later."
-    fix = "Leave the subnet out to have it planned, or choose the prefix that the message names."
-    source = "https://learn.microsoft.com/azure/azure-managed-lustre/amlfs-prerequisites"
-
-    def check(self, site: Site) -> Iterator[Problem]:
-        network = site.layout.subnets.get("lustre") if site.layout else None
-        size = lustre_capacity_tib(site)
-        row = _lustre_row(size)
-        if network is None or row is None or not given(site, _subnet_path("lustre")):
-            return
-        if limit("lustre_subnet_prefix") >= network.prefixlen > row["prefix"]:
-            text = f"the lustre subnet {network} is too small for {size} TiB, which ask for /{row['prefix']}"
-            yield self.problem(_subnet_path("lustre"), text)
-
-
-def _lustre_row(size_tib: int) -> dict[str, int] | None:
-    rows: list[dict[str, int]] = catalog.file_systems()["amlfs_subnet_prefix"]["rows"]
-    return next((row for row in rows if size_tib <= row["max_tib"]), None)
-
-
-class LustreSubnetUnknown(DefinitionRule):
-    id = "W0310"
-    summary = "Nobody published how large the Lustre subnet has to be for this capacity."
-    why = "Microsoft's table ends at 400 TiB; the subnet cannot be changed later."
-    fix = (
-        "Ask the service for the size (az amlfs get-subnets-size), give network.subnets.lustre, and silence this rule."
-    )
-    source = "https://learn.microsoft.com/azure/azure-managed-lustre/amlfs-prerequisites"
-
-    def check(self, site: Site) -> Iterator[Problem]:
-        size = lustre_capacity_tib(site)
-        last = catalog.file_systems()["amlfs_subnet_prefix"]["rows"][-1]["max_tib"]
-        if size > last:
-            for index, mount in enumerate(site.definition.storage.mounts):
-                if isinstance(mount, LustreMount):
-                    text = (
-                        f"no figure is published for the subnet of {size} TiB Managed Lustre; the table ends at "
-                        f"{last} TiB"
-                    )
-                    yield self.problem(("storage", "mounts", index, "size_tib"), text)
-                    return
 
 
 class UnusedPrefix(DefinitionRule):

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from .fields import Section, setting
 
-ServiceLevel = Literal["Standard", "Premium", "Ultra"]
+ServiceLevel = Literal["Standard", "Premium", "Ultra", "Flexible"]
 Zone = Literal["1", "2", "3"]
 
 
@@ -41,7 +41,18 @@ class NetApp(Section):
     type: Literal["anf"] = setting(text="NetApp Files, created by the deployment.", change="recreate", example="anf")
     size_tib: int = setting(text="Size of pool and volume.", change="in place", unit="TiB", ge=1, example=4)
     service_level: ServiceLevel = setting(
-        "Premium", text="Service level; it sets the throughput per TiB.", change="recreate", example="Premium"
+        "Premium",
+        text="Service level; it sets the throughput per TiB, or with Flexible throughput_mibps sets it.",
+        change="recreate",
+        example="Premium",
+    )
+    throughput_mibps: int | None = setting(
+        None,
+        text="Throughput; with the service level Flexible, and only with it.",
+        unit="MiB/s",
+        ge=1,
+        example=256,
+        active=False,
     )
     zone: Zone | None = setting(None, text="Availability zone.", change="recreate", example="1")
     mount_options: str | None = setting(

@@ -15,6 +15,7 @@ class BuiltinNfs(FileSystem):
 
     kind: Literal["nfs"] = "nfs"
     protocol: Literal["nfs"] = "nfs"
+    size_gib: int
 
     is_scheduler_disk: ClassVar[bool] = True
 

@@ -17,6 +17,7 @@ class ExistingServer(FileSystem):
 
     kind: Literal["existing"] = "existing"
     protocol: Literal["nfs", "lustre"]
+    address: str
 
     @classmethod
     def planned(cls, place: Place, section: Existing) -> ExistingServer:
@@ -44,7 +45,7 @@ class ExistingServer(FileSystem):
     @property
     def origin(self) -> str:
         """For `cycleforge plan`."""
-        return f"{self.address}:{self.export_path}" if self.export_path else str(self.address)
+        return f"{self.address}:{self.export_path}" if self.export_path else self.address
 
     @property
     def left_behind(self) -> str:

@@ -55,6 +55,7 @@ class NetAppVolume(FileSystem):
             export_path=f"/{names.netapp_export(place.definition, place.name)}",
             mount_options=section.mount_options or default_mount_options("nfs"),
             service_level=section.service_level,
+            throughput_mibps=section.throughput_mibps,
             zone=section.zone,
             account_name=f"{prefix}-netapp",
             resource_name=azure_resource_name(place.name),
@@ -63,12 +64,17 @@ class NetAppVolume(FileSystem):
     @property
     def label(self) -> str:
         """For `cycleforge plan`."""
-        return f"NetApp Files, {self.service_level}"
+        return f"NetApp Files, {self._level}"
 
     @property
     def description(self) -> str:
         """For the README."""
-        return f"Azure NetApp Files, {self.size_gib} GiB, {self.service_level}"
+        return f"Azure NetApp Files, {self.size_gib} GiB, {self._level}"
+
+    @property
+    def _level(self) -> str:
+        own = f", {self.throughput_mibps} MiB/s" if self.throughput_mibps is not None else ""
+        return f"{self.service_level}{own}"
 
     @property
     def origin(self) -> str:

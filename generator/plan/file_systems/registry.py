@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ...definition.model.definition import Definition
 from .. import names
@@ -18,6 +18,7 @@ from .netapp import NetAppVolume
 
 KINDS: tuple[type[FileSystem], ...] = (BuiltinNfs, NetAppVolume, ManagedLustre, ExistingServer, BlobContainer)
 """In the order in which `main.bicep` creates them."""
+_Kind = TypeVar("_Kind", bound=FileSystem)
 _BY_TYPE = {kind.kind: kind for kind in KINDS}
 
 
@@ -57,6 +58,13 @@ def wanted_by(definition: Definition) -> tuple[Wanted, ...]:
 
 def _wanted(path: tuple[str | int, ...], place: Place, section: Any) -> Wanted:
     return Wanted(path, section, _BY_TYPE[section.type].planned(place, section))
+
+
+def of_kind(definition: Definition, kind: type[_Kind]) -> Iterator[tuple[Wanted, _Kind]]:
+    """The file systems of one kind that a definition asks for: for what concerns that kind alone."""
+    for wanted in wanted_by(definition):
+        if isinstance(wanted.file_system, kind):
+            yield wanted, wanted.file_system
 
 
 def by_kind(mounts: Iterable[FileSystem]) -> tuple[tuple[type[FileSystem], tuple[FileSystem, ...]], ...]:

@@ -126,6 +126,15 @@ def test_netapp_moves_what_its_level_gives_its_size_up_to_what_one_volume_reache
     assert volume.bandwidth_gb_per_s == pytest.approx(mib_per_s * 2**20 / 1e9)
 
 
+def test_a_flexible_volume_moves_what_is_asked_for_and_says_so_everywhere() -> None:
+    volume = mounted("{type: anf, path: /data, size_tib: 2, service_level: Flexible, throughput_mibps: 1000}")
+    assert isinstance(volume, NetAppVolume)
+    assert volume.bandwidth_gb_per_s == pytest.approx(1000 * 2**20 / 1e9)
+    assert volume.label == "NetApp Files, Flexible, 1000 MiB/s"
+    assert volume.description == "Azure NetApp Files, 2048 GiB, Flexible, 1000 MiB/s"
+    assert dict(volume.module(0).parameters)["throughputMibps"] == 1000
+
+
 def test_what_nobody_published_is_not_guessed() -> None:
     assert mounted("{type: existing, path: /data, address: 10.9.0.4}").bandwidth_gb_per_s is None
     assert EVERY_KIND.home.bandwidth_gb_per_s is not None

@@ -1,0 +1,49 @@
+"""Disks of the scheduler that it exports: their size, and how many nodes share one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .. import catalog
+from ..plan.file_systems.builtin_nfs import BuiltinNfs
+from ..plan.file_systems.registry import of_kind
+from ..problems.problem import Problem
+from .base import DefinitionRule, Site
+from .figures import figures
+from .places import partitions
+
+
+class BuiltinSize(DefinitionRule):
+    id = "E0603"
+    summary = "A built-in NFS disk has a size that the cluster template refuses."
+    why = "The template accepts 10 to 10240 GB, and the size cannot be changed after the first start."
+    fix = "Choose 10 to 10240 GB, or NetApp Files for more."
+    source = "https://github.com/Azure/cyclecloud-slurm/blob/4.0.9/templates/slurm.txt"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        rule = catalog.file_systems()["nfs"]["template"]
+        for asked, disk in of_kind(site.definition, BuiltinNfs):
+            if not rule["min_gb"] <= disk.size_gib <= rule["max_gb"]:
+                text = (
+                    f"the built-in NFS disk of {disk.path} has {rule['min_gb']} to {rule['max_gb']} GB, not "
+                    f"{disk.size_gib} GB"
+                )
+                yield self.problem((*asked.definition_path, "size_gb"), text)
+
+
+class BusyBuiltinNfs(DefinitionRule):
+    id = "I0609"
+    summary = "Many nodes share home directories on one disk of the scheduler."
+    why = "The scheduler's network card and disk serve all of them, beside slurmctld itself."
+    fix = "Use NetApp Files for storage.home, or keep data and containers on another mount."
+    source = "https://learn.microsoft.com/azure/cyclecloud/slurm-4"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        total, many = (
+            sum(partition.max_nodes for _, partition in partitions(site)),
+            figures()["builtin_nfs_nodes"]["value"],
+        )
+        home = [disk for _, disk in of_kind(site.definition, BuiltinNfs) if disk.name == "home"]
+        if home and total > many:
+            text = f"/shared is one disk of the scheduler, and up to {total} nodes use it"
+            yield self.problem(("storage", "home"), text, "home: {type: anf, size_tib: 4}", on_key=True)

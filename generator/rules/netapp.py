@@ -1,0 +1,116 @@
+"""New volumes of Azure NetApp Files: sizes, and the throughput of the level Flexible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .. import catalog
+from ..plan.file_systems.base import GIB_PER_TIB
+from ..plan.file_systems.netapp import NetAppVolume
+from ..plan.file_systems.registry import of_kind
+from ..problems.problem import Problem
+from .base import DefinitionRule, Site
+from .wording import quoted
+
+_LEVELS = "https://learn.microsoft.com/azure/azure-netapp-files/azure-netapp-files-service-levels"
+
+
+class NetAppSize(DefinitionRule):
+    id = "E0602"
+    summary = "A NetApp Files volume does not come in this size."
+    why = "A regular volume has at most 100 TiB."
+    fix = "Choose a smaller size, several volumes, or Managed Lustre."
+    source = "https://learn.microsoft.com/azure/azure-netapp-files/azure-netapp-files-resource-limits"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        most = catalog.file_systems()["netapp"]["volume"]["max_gib"] // 1024
+        for asked, volume in of_kind(site.definition, NetAppVolume):
+            size = volume.size_gib // GIB_PER_TIB
+            if size > most:
+                yield self.problem(
+                    (*asked.definition_path, "size_tib"),
+                    f"the NetApp Files volume {quoted(volume.path)} may have {most} TiB at most, not {size} TiB",
+                )
+
+
+def _level(volume: NetAppVolume) -> dict[str, Any]:
+    level: dict[str, Any] = catalog.file_systems()["netapp"]["service_levels"][volume.service_level]
+    return level
+
+
+def _has_own_throughput(volume: NetAppVolume) -> bool:
+    """Whether the throughput is chosen apart from the size; the catalogue has no figure per TiB then."""
+    return _level(volume)["mib_per_s_per_tib"] is None
+
+
+def throughput_limits(volume: NetAppVolume) -> tuple[int, int]:
+    """Least and most MiB/s that a volume of its own throughput may have, which is alone in its pool."""
+    level, most = _level(volume), int(catalog.file_systems()["netapp"]["volume"]["max_mib_per_s"])
+    return level["min_mib_per_s"], min(level["max_mib_per_s_per_tib"] * volume.size_gib // GIB_PER_TIB, most)
+
+
+class ThroughputMissing(DefinitionRule):
+    id = "E0618"
+    summary = "A NetApp Files volume of the level Flexible has no throughput."
+    why = "Its throughput does not follow from its size; Azure creates the pool with the one that is asked for."
+    fix = "Give throughput_mibps, or choose Standard, Premium or Ultra."
+    source = _LEVELS
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for asked, volume in of_kind(site.definition, NetAppVolume):
+            if _has_own_throughput(volume) and volume.throughput_mibps is None:
+                least, most = throughput_limits(volume)
+                text = (
+                    f"the NetApp Files volume {quoted(volume.path)} has the level {volume.service_level}, and no "
+                    "throughput is given"
+                )
+                yield self.problem(
+                    (*asked.definition_path, "service_level"), text, f"throughput_mibps: {least}, up to {most}"
+                )
+
+
+class ThroughputFollowsSize(DefinitionRule):
+    id = "E0619"
+    summary = "A throughput is given for a NetApp Files volume whose level derives it from the size."
+    why = "Standard, Premium and Ultra give 16, 64 and 128 MiB/s per TiB; Azure refuses another figure in such a pool."
+    fix = "Remove throughput_mibps, or choose the service level Flexible."
+    source = _LEVELS
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for asked, volume in of_kind(site.definition, NetAppVolume):
+            if not _has_own_throughput(volume) and volume.throughput_mibps is not None:
+                per_tib = _level(volume)["mib_per_s_per_tib"]
+                text = (
+                    f"the NetApp Files volume {quoted(volume.path)} has the level {volume.service_level}, which gives "
+                    f"{per_tib} MiB/s per TiB"
+                )
+                yield self.problem(
+                    (*asked.definition_path, "throughput_mibps"), text, "service_level: Flexible", on_key=True
+                )
+
+
+class ThroughputOutOfRange(DefinitionRule):
+    id = "E0620"
+    summary = "A NetApp Files volume of the level Flexible cannot have this throughput."
+    why = (
+        "A Flexible pool has at least 128 MiB/s and at most 640 MiB/s per TiB, and one volume reaches 4,500 MiB/s at "
+        "most."
+    )
+    fix = "Choose a throughput within the limits, or a larger volume."
+    source = _LEVELS
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for asked, volume in of_kind(site.definition, NetAppVolume):
+            wanted = volume.throughput_mibps
+            if wanted is None or not _has_own_throughput(volume):
+                continue
+            least, most = throughput_limits(volume)
+            if not least <= wanted <= most:
+                size = volume.size_gib // GIB_PER_TIB
+                text = (
+                    f"the NetApp Files volume {quoted(volume.path)} of {size} TiB may have {least} to {most} MiB/s, "
+                    f"not {wanted}"
+                )
+                path = (*asked.definition_path, "throughput_mibps")
+                yield self.problem(path, text, f"throughput_mibps: {min(max(wanted, least), most)}")
