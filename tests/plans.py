@@ -9,9 +9,9 @@ from generator.catalog import VmSize
 from generator.definition.model.definition import Job
 from generator.plan import names
 from generator.plan.access import access_plan
-from generator.plan.file_systems.blob import BlobContainer
+from generator.plan.file_systems.blob_container import BlobContainer
 from generator.plan.file_systems.builtin_nfs import BuiltinNfs
-from generator.plan.file_systems.existing import ExistingServer
+from generator.plan.file_systems.existing_server import ExistingServer
 from generator.plan.file_systems.managed_lustre import ManagedLustre
 from generator.plan.file_systems.netapp import NetAppVolume
 from generator.plan.jobs import job_plan

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from generator.cctemplate.values import constant
-from generator.plan.file_systems.blob import BlobContainer
+from generator.plan.file_systems.blob_container import BlobContainer
 from generator.plan.types import Plan, SpecRef
 from generator.render.cluster_template import late_parameters, render
 from tests.cluster_template.plans import ALL, ENDPOINT, containers, gpu, high_availability, spot

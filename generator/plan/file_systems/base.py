@@ -1,6 +1,7 @@
 """What every kind of file system declares; consumers iterate over file systems and print, none asks for the kind.
 
-One module beside this one is one kind. `registry` lists them.
+One module beside this one is one kind, and `registry` finds them; what rules say about one kind alone stands in the
+module of the same name in `rules`.
 """
 
 from __future__ import annotations

@@ -4,22 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, TypeVar
 
 from ...definition.model.definition import Definition
+from ...definition.model.storage import Storage
+from ...definition.walk import item_annotation, sections, type_tags
 from .. import names
 from ..bicep_modules import BicepModule
+from . import __name__ as package
+from . import __path__ as folders
 from .base import FileSystem, NodeSettings, Place
-from .blob import BlobContainer
-from .builtin_nfs import BuiltinNfs
-from .existing import ExistingServer
-from .managed_lustre import ManagedLustre
-from .netapp import NetAppVolume
 
-KINDS: tuple[type[FileSystem], ...] = (BuiltinNfs, NetAppVolume, ManagedLustre, ExistingServer, BlobContainer)
-"""In the order in which `main.bicep` creates them."""
 _Kind = TypeVar("_Kind", bound=FileSystem)
-_BY_TYPE = {kind.kind: kind for kind in KINDS}
+
+
+def _types() -> Iterator[str]:
+    """The values that `type` of a file system takes, in the order of the definition's sections."""
+    fields = Storage.model_fields
+    for annotation in (fields["home"].annotation, item_annotation(fields["mounts"].annotation)):
+        yield from (tag for section in sections(annotation) for tag in type_tags(section))
+
+
+def _kinds() -> dict[str, type[FileSystem]]:
+    """Class by type. A type without a class is a KeyError at the first import, and a test compares both ways."""
+    for module in iter_modules(folders):
+        if module.name != "registry":
+            import_module(f"{package}.{module.name}")
+    classes = {kind.kind: kind for kind in FileSystem.__subclasses__()}
+    return {name: classes[name] for name in _types()}
+
+
+_BY_TYPE = _kinds()
+KINDS: tuple[type[FileSystem], ...] = tuple(_BY_TYPE.values())
+"""Each module beside this one holds one; their order is that in which `main.bicep` creates them."""
 
 
 @dataclass(frozen=True)

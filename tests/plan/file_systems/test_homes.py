@@ -12,14 +12,8 @@ from generator.files import assets
 from generator.plan.file_systems.registry import KINDS
 
 PACKAGE = assets.root() / "generator"
-HOMES = (
-    "plan/file_systems/*.py",
-    "definition/model/storage.py",
-    "rules/builtin_nfs.py",
-    "rules/existing_servers.py",
-    "rules/managed_lustre.py",
-    "rules/netapp.py",
-)
+MODULES = {kind.__module__.rpartition(".")[2] for kind in KINDS}
+HOMES = ("plan/file_systems/*.py", "definition/model/storage.py", *(f"rules/{module}.py" for module in MODULES))
 TYPES = {kind.kind for kind in KINDS}
 TEMPLATES = (
     assets.root() / "bicep_templates" / "main.bicep.j2",
@@ -37,7 +31,6 @@ def strangers() -> list[Path]:
 def kinds_asked_for(source: str) -> list[str]:
     """Comparisons of a `kind` or `type` with a kind of file system, tables of kinds, and imports of their classes."""
     found = []
-    classes = {kind.__module__.rpartition(".")[2] for kind in KINDS}
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
@@ -51,7 +44,7 @@ def kinds_asked_for(source: str) -> list[str]:
                 found.append(ast.unparse(node))
         if isinstance(node, ast.ImportFrom):
             places = {f"{node.module or ''}.{name.name}" for name in node.names} | {node.module or ""}
-            if any(re.search(rf"\bfile_systems\.({'|'.join(classes)})\b|\bmodel\.storage$", place) for place in places):
+            if any(re.search(rf"\bfile_systems\.({'|'.join(MODULES)})\b|\bmodel\.storage$", place) for place in places):
                 found.append(ast.unparse(node))
     return found
 

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
-from typing import get_args
+from pathlib import Path
 
 import pytest
 
 from generator.definition.model import network, storage
-from generator.definition.walk import sections, type_tags
+from generator.definition.model.fields import Section
+from generator.definition.walk import extra_of, item_annotation, sections
 from generator.files import assets
+from generator.plan.file_systems import registry
 from generator.plan.file_systems.base import FileSystem
 from generator.plan.file_systems.managed_lustre import ManagedLustre
 from generator.plan.file_systems.netapp import NetAppVolume
-from generator.plan.file_systems.registry import KINDS, by_kind, late_addresses, modules
+from generator.plan.file_systems.registry import KINDS, late_addresses, modules
 from generator.plan.subnets import ROLES, SUBNETS
+from tests.bicep.compilers import findings
+from tests.bicep.variants import write_folder
+from tests.cluster_template.rendered import read
 from tests.plan.definitions import mounted, plan_of
 
 MODULES = assets.folder("bicep_templates")
 
-EVERY_KIND = plan_of(
+
+def example(section: type[Section]) -> str:
+    """A mount of this kind with nothing but what is required, each value the example of its key."""
+    required = {name: field for name, field in section.model_fields.items() if field.is_required()}
+    values = {name: extra_of(field)["example"] for name, field in required.items()}
+    return json.dumps(values | {"path": f"/{values['type']}"})
+
+
+MOUNTS = sections(item_annotation(storage.Storage.model_fields["mounts"].annotation))
+EVERY_KIND = plan_of("storage:", "  mounts:", *(f"    - {example(section)}" for section in MOUNTS))
+SITE = plan_of(
     "storage:",
     "  home: {type: anf, size_tib: 4}",
     "  mounts:",
@@ -31,20 +47,23 @@ EVERY_KIND = plan_of(
 )
 
 
-def test_every_type_of_the_definition_has_its_class_and_every_class_its_type() -> None:
-    asked = {
-        tag
-        for field in ("home", "mounts")
-        for annotation in [storage.Storage.model_fields[field].annotation]
-        for section in sections(get_args(annotation)[0] if field == "mounts" else annotation)
-        for tag in type_tags(section)
-    }
-    assert asked == {kind.kind for kind in KINDS}
-    assert len(KINDS) == len({kind.kind for kind in KINDS})
+def test_every_module_is_a_kind_and_a_definition_can_ask_for_it() -> None:
+    folder = Path(registry.__file__).parent
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "base", "registry"}
+    assert {kind.__module__.rpartition(".")[2] for kind in KINDS} == modules
+    assert len({kind.kind for kind in KINDS}) == len(KINDS) == len(FileSystem.__subclasses__())
+    assert {type(mount) for mount in EVERY_KIND.all_mounts} == set(KINDS)
 
 
-def test_the_definition_below_uses_every_kind() -> None:
-    assert [kind for kind, _ in by_kind(EVERY_KIND.all_mounts)] == list(KINDS)
+def test_a_cluster_with_every_kind_is_one_that_cyclecloud_reads() -> None:
+    rendered = read(EVERY_KIND)
+    assert rendered.findings == ()
+    mounted = {options["mountpoint"] for options in rendered.mounts("htc").values()}
+    assert mounted == {mount.path for mount in EVERY_KIND.all_mounts if mount.mounted_by is None}
+
+
+def test_a_deployment_with_every_kind_is_valid_bicep(tmp_path: Path) -> None:
+    assert findings(write_folder(EVERY_KIND, tmp_path)) == []
 
 
 @pytest.mark.parametrize("mount", EVERY_KIND.all_mounts, ids=lambda mount: mount.path)
@@ -63,9 +82,9 @@ def test_what_is_created_has_a_module_with_its_parameters_and_an_address(mount: 
 
 
 def test_symbols_of_modules_are_unique_and_addresses_come_from_them() -> None:
-    symbols = [module.symbol for module in modules(EVERY_KIND.all_mounts)]
+    symbols = [module.symbol for module in modules(SITE.all_mounts)]
     assert symbols == ["netapp", "volume0", "volume1", "lustre0"]
-    assert late_addresses(EVERY_KIND.all_mounts) == (
+    assert late_addresses(SITE.all_mounts) == (
         ("homeAddress", "volume0"),
         ("scratchAddress", "volume1"),
         ("dataAddress", "lustre0"),
@@ -137,8 +156,8 @@ def test_a_flexible_volume_moves_what_is_asked_for_and_says_so_everywhere() -> N
 
 def test_what_nobody_published_is_not_guessed() -> None:
     assert mounted("{type: existing, path: /data, address: 10.9.0.4}").bandwidth_gb_per_s is None
-    assert EVERY_KIND.home.bandwidth_gb_per_s is not None
-    assert EVERY_KIND.sched.bandwidth_gb_per_s is None
+    assert SITE.home.bandwidth_gb_per_s is not None
+    assert SITE.sched.bandwidth_gb_per_s is None
 
 
 # ---------------------------------------------------------------- on the nodes
@@ -149,9 +168,9 @@ def test_read_only_mounts_and_late_ones_are_not_health_checked() -> None:
     assert share.is_health_checked
     assert not replace(share, mount_options="hard, ro").is_health_checked
     assert replace(share, mount_options="rom").is_health_checked
-    assert not next(each for each in EVERY_KIND.mounts if each.mounted_by).is_health_checked
+    assert not next(each for each in SITE.mounts if each.mounted_by).is_health_checked
 
 
 def test_jobs_prefer_lustre_to_nfs_and_nfs_to_containers() -> None:
-    by_path = {each.path: each.data_rank for each in EVERY_KIND.mounts}
+    by_path = {each.path: each.data_rank for each in SITE.mounts}
     assert by_path["/data"] < by_path["/scratch"] == by_path["/tools"] < by_path["/sets"]

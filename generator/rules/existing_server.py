@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..plan.file_systems.existing import ExistingServer
+from ..plan.file_systems.existing_server import ExistingServer
 from ..plan.file_systems.registry import of_kind
 from ..problems.problem import Problem
 from .base import DefinitionRule, Site
