@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 from typing import Any
 
 from .changes import Changes
@@ -116,8 +117,18 @@ def _same(old: Any, new: Any) -> bool:
 def table(changes: Sequence[Change], title: str = "setting") -> str:
     """Aligned columns: where, old, new, cost; `title` heads the first one."""
     rows = [(title, "old", "new", "cost")]
-    rows += [(each.where, value_text(each.old), value_text(each.new), each.cost) for each in changes]
+    rows += [(each.where, *_both_texts(each.old, each.new), each.cost) for each in changes]
     return columns(rows)
+
+
+def _both_texts(old: Any, new: Any) -> tuple[str, str]:
+    """Two values in one short line each; long texts from the word in which they begin to differ."""
+    if isinstance(old, str) and isinstance(new, str) and max(len(old), len(new)) > _VALUE_WIDTH:
+        same = len(commonprefix([old, new]))
+        start = old.rfind(" ", 0, same) + 1
+        if start:
+            return value_text(f"…{old[start:]}"), value_text(f"…{new[start:]}")
+    return value_text(old), value_text(new)
 
 
 def value_text(value: Any, width: int = _VALUE_WIDTH) -> str:

@@ -76,6 +76,7 @@ def test_what_is_written_from_the_model_is_up_to_date(name: str) -> None:
         (("derived", "network", "subnets", 2), "in place"),
         (("derived", "network", "subnets", 2, "prefix"), "recreate"),
         (("derived", "slurm", "version"), "recreate"),
+        (("derived", "slurm", "node_arrays", 0, "attributes", "cycleforge.vm_size.quick"), "node restart"),
         (("derived", "home", "size_gib"), "in place"),
     ],
     ids=str,

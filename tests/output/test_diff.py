@@ -142,6 +142,18 @@ def test_values_as_text(value: Any, expected: str) -> None:
     assert value_text(value) == expected
 
 
+def test_long_texts_are_shown_from_where_they_differ() -> None:
+    """A node attribute of a VM size is a line of a thousand characters, of which one floor changed."""
+    start = "1 standard_nd96isr_h100_v5 | from a | gpu_copy_to_device floor_gb_per_s=48 | nccl_all_reduce ranks=8 "
+    old, new = f"{start}floor_gb_per_s=460 attempts=2 | x", f"{start}floor_gb_per_s=480 attempts=2 | x"
+    (_, row) = table((Change(("a",), old, new, "node restart", "a"),)).splitlines()
+    assert "…floor_gb_per_s=460 attempts=2 | x" in row
+    assert "…floor_gb_per_s=480 attempts=2 | x" in row
+    (_, row) = table((Change(("a",), "x" * 50, "y" * 50, "node restart", "a"),)).splitlines()
+    assert f"{'x' * 39}…" in row
+    assert f"{'y' * 39}…" in row
+
+
 def test_summary_of_files() -> None:
     """Only what there is."""
     assert files_text(Changes(added=("a",), unchanged=("b", "c"))) == "files: 1 added, 2 unchanged"

@@ -18,6 +18,8 @@ _DERIVED_COSTS: tuple[tuple[tuple[str, ...], str], ...] = (
     # Which nodes run a project follows from the partitions; their own fields say what that costs.
     (("projects", "roles"), "in place"),
     (("projects",), "node restart"),
+    # Attributes reach a node when it starts.
+    (("slurm", "node_arrays", "attributes"), "node restart"),
     (("slurm", "version"), "recreate"),
     (("slurm", "project_version"), "recreate"),
     (("server", "image"), "recreate"),
