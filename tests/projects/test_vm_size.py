@@ -60,7 +60,9 @@ def test_bash_reads_of_every_size_what_was_written(node: Node) -> None:
             wanted += f"{key} {name} true\n{rows}"
     code, output = lib(
         node,
-        f"""for name in {" ".join(names)}; do
+        # A thousand calls of the agent would take a minute and prove nothing that others do not.
+        f"""cf_attribute() {{ read -r REPLY <"$FAKE_STATE/attributes/$1"; }}
+for name in {" ".join(names)}; do
     for key in {" ".join(KEYS)}; do
         cf_size_records "$key.$name" "${{name,,}}"
         echo "$key $name $CF_SIZE_KNOWN"
