@@ -54,7 +54,7 @@ def opened(address: Address, args: Namespace) -> Container:
     from ..locker.container import Container
     from ..locker.credentials import sign_in
 
-    # What the SDK warns about, our problems say; without a handler it would go to standard error.
+    # What azure-identity warns about, our problems say; without a handler it would go to standard error.
     logging.getLogger("azure").setLevel(logging.CRITICAL + 1)
     return Container(address, sign_in(address, os.environ, args.auth))
 

@@ -5,8 +5,9 @@ What lies where, and what nodes do with it: https://learn.microsoft.com/azure/cy
 | module | holds |
 |---|---|
 | `address` | which container: a flag, the environment, or a definition |
-| `credentials` | how we sign in |
-| `layout` | names in the container, and what a listing of it means |
+| `credentials`, `signing` | how we sign in, and how a request is signed |
+| `service` | requests to Azure's blob service, plain REST: signed, sent, tried again |
+| `layout`, `listing` | names in the container, and what a listing of it means |
 | `compare` | a package against what lies in the locker; pure |
 | `container` | the narrow interface to Azure's blob service: list, put, stage, commit, read, delete |
 | `refusals` | what Azure's errors mean and what to do about them |

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from ..errors import CannotRead
 from ..projects.payload import Payload
 from .container import Container
-from .parallel import run_all
 
 BLOCK_BYTES = 8 * 2**20
 MOST_BLOCKS = 50_000
@@ -56,7 +55,7 @@ def stage(container: Container, name: str, payload: Payload, sent: Sent, *, work
         for block in blocks:
             yield lambda block=block: _send(container, name, payload, block, there, ids, sent)  # type: ignore[misc]
 
-    run_all(tasks(), workers, container.stop)
+    container.run_all(tasks(), workers)
     if not payload.is_unchanged:
         raise changed(name)
     return ids

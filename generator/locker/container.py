@@ -1,35 +1,27 @@
 """The narrow interface to one container of Azure's blob service.
 
-Each method is one request (a listing: one per 5000 names) and raises Refused. A write says what it expects to find, so
-two uploads at a time cannot mix unseen; a write whose answer was lost and that is tried again is recognised by content.
+Each method is one request (a listing: one per 5000 names; a download: one per 2 MiB) and raises Refused. A write says
+what it expects to find, so two uploads at a time cannot mix unseen; a write whose answer was lost and that is tried
+again is recognised by content.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
-
-from azure.core import MatchConditions
-from azure.core.exceptions import (
-    HttpResponseError,
-    ResourceExistsError,
-    ResourceModifiedError,
-    ResourceNotFoundError,
-)
-from azure.storage.blob import BlobBlock, BlobClient, ContainerClient, ContentSettings
+from xml.sax.saxutils import escape
 
 from .address import Address
 from .credentials import SignIn
 from .layout import Listing, Stored
-from .listing import NoListing, blobs_of_page
-from .refusals import Refused, error_code, explained, not_azure
-from .retries import BoundedRetries, Limits
-from .transport import transport
+from .listing import NoListing, blocks_of, page_of
+from .refusals import Refused, explained
+from .service import Limits, Service, ServiceError
 
 CONNECTIONS = 16
 NEW = ""
@@ -37,9 +29,12 @@ NEW = ""
 Expected = str | None
 """An ETag, NEW, or None for whatever is there."""
 _WRITTEN_MEANWHILE = ("BlobAlreadyExists", "ConditionNotMet", "TargetConditionNotMet")
+_NO_BLOB = "BlobNotFound"
 _PIECE_BYTES = 2 * 2**20
 """Read at once of a download; times the number of connections, this bounds the memory."""
-_FIRST_TRIES = 3
+_PAGE_NAMES = 5000
+"""Of a listing; the service gives no more at once."""
+_FIRST_TRIES = 4
 """Of the first request: a wrong name or a closed door should not take a minute to be reported."""
 
 
@@ -60,79 +55,85 @@ class Container:
 
     def __init__(self, address: Address, sign_in: SignIn, limits: Limits | None = None) -> None:
         self.address = address
-        self.stop = threading.Event()
         self._sign_in = sign_in
-        limits = limits or Limits()
-        self._client = ContainerClient(
-            address.account_url, address.container, credential=sign_in.value,
-            retry_policy=BoundedRetries(limits, self.stop),
-            transport=transport(address.account_url, limits, CONNECTIONS),
-            max_single_get_size=_PIECE_BYTES, max_chunk_get_size=_PIECE_BYTES,
-        )  # fmt: skip
+        self._service = Service(address, sign_in.signature, limits or Limits(), CONNECTIONS)
+        self.stop = self._service.stop
+
+    def run_all(self, tasks: Iterable[Callable[[], None]], workers: int = CONNECTIONS) -> None:
+        """Run tasks in threads and raise the first error; then nothing more is begun, and `stop` ends what waits.
+
+        Tasks should hold little: all of them are queued at once.
+        """
+        pool = ThreadPoolExecutor(workers, thread_name_prefix="locker")
+        try:
+            for future in as_completed([pool.submit(task) for task in tasks]):
+                future.result()
+        except BaseException as error:
+            self.stop.set()
+            # After Ctrl-C nobody wants to wait for an answer of the service.
+            pool.shutdown(wait=not isinstance(error, KeyboardInterrupt), cancel_futures=True)
+            raise
+        pool.shutdown()
 
     def listing(self, prefix: str) -> Listing:
         """All blobs below a prefix, by name in the order of the service."""
         found: dict[str, Stored] = {}
-
-        def keep(content: bytes) -> None:
-            found.update(blobs_of_page(content))
-
-        with explained(self.address, self._sign_in):
-            names = self._client.list_blob_names(name_starts_with=prefix, retry_total=_FIRST_TRIES, content_hook=keep)
-            try:
-                missing = set(names) - set(found)
-            except (NoListing, AttributeError) as error:  # the SDK's word for another document than a listing
-                raise not_azure(200, self.address) from error
-        if missing:
-            raise Refused(f"{self.address}: a listing without {min(missing)!r}", "run the command again")
-        return found
+        query = {"restype": "container", "comp": "list", "prefix": prefix}
+        query |= {"include": "metadata", "maxresults": str(_PAGE_NAMES)}
+        with self._explained():
+            while True:
+                answer = self._service.send("GET", query=query, tries=_FIRST_TRIES)
+                blobs, query["marker"] = page_of(answer.content)
+                found.update(blobs)
+                if not query["marker"]:
+                    return found
 
     def is_hierarchical(self) -> bool | None:
         """Whether the account has a hierarchical namespace; None when we may not know."""
-        with explained(self.address, self._sign_in):
+        query = {"restype": "account", "comp": "properties"}
+        with self._explained():
             try:
-                information = self._client.get_account_information(retry_total=_FIRST_TRIES)
-            except HttpResponseError as error:
-                if error.status_code is None or error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                answer = self._service.send("GET", query=query, tries=_FIRST_TRIES, about_account=True)
+            except ServiceError as error:
+                if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
                     raise
                 return None
-        return bool(information.get("is_hns_enabled"))
+        return answer.headers.get("x-ms-is-hns-enabled", "").lower() == "true"
 
     def put(self, name: str, content: bytes, md5: bytes, expected: Expected) -> None:
         """A whole blob in one request; the service compares its MD5. Raises Conflict."""
-        with explained(self.address, self._sign_in):
+        with self._explained():
             try:
                 self._upload(name, content, md5, expected)
-            except (ResourceExistsError, ResourceModifiedError) as error:
+            except ServiceError as error:
                 # Where blocks were staged and never committed, a server may say that there is a blob.
                 if not self._is_there(name, len(content), md5, error):
                     self._upload(name, content, md5, None)
 
     def _upload(self, name: str, content: bytes, md5: bytes, expected: Expected) -> None:
-        self._blob(name).upload_blob(
-            content, length=len(content), overwrite=expected != NEW, headers=_checksum(md5),
-            content_settings=ContentSettings(content_md5=bytearray(md5)), **_condition(expected),
-        )  # fmt: skip
+        checksum = base64.b64encode(md5).decode("ascii")
+        headers = {"x-ms-blob-type": "BlockBlob", "Content-MD5": checksum, "x-ms-blob-content-md5": checksum}
+        self._service.send("PUT", name, headers=headers | _condition(expected), content=content)
 
     def stage(self, name: str, block_id: str, content: bytes) -> None:
         """Send a block, which nobody sees before it is committed.
 
         Without an MD5: TLS protects it on its way, and for large files a second checksum costs more than it finds.
-        Source: https://learn.microsoft.com/python/api/azure-storage-blob/azure.storage.blob.blobclient
+        Source: https://learn.microsoft.com/rest/api/storageservices/put-block
         """
-        with explained(self.address, self._sign_in):
-            self._blob(name).stage_block(block_id, content, len(content))
+        with self._explained():
+            self._service.send("PUT", name, {"comp": "block", "blockid": _base64(block_id)}, content=content)
 
     def staged(self, name: str) -> list[Staged]:
         """The blocks of a blob that were sent and not committed; the service forgets them after a week."""
-        with explained(self.address, self._sign_in):
+        with self._explained():
             try:
-                _, blocks = self._blob(name).get_block_list("uncommitted")
-            except ResourceNotFoundError as error:
-                if error_code(error) == "BlobNotFound":
+                answer = self._service.send("GET", name, {"comp": "blocklist", "blocklisttype": "uncommitted"})
+            except ServiceError as error:
+                if error.code == _NO_BLOB:
                     return []
                 raise
-        return [Staged(str(block.id), int(block.size)) for block in blocks]
+            return [Staged(block_id, size_bytes) for block_id, size_bytes in blocks_of(answer.content)]
 
     def forget_staged(self, name: str) -> None:
         """Give up the staged blocks of a blob that does not exist yet."""
@@ -144,21 +145,32 @@ class Container:
 
     def commit(self, name: str, block_ids: list[str], size_bytes: int, md5: bytes, expected: Expected) -> None:
         """Make staged blocks the content of a blob, all at once. Raises Conflict."""
-        settings = ContentSettings(content_md5=bytearray(md5))
-        with explained(self.address, self._sign_in):
+        rows = "".join(f"<Latest>{escape(_base64(block_id))}</Latest>" for block_id in block_ids)
+        content = f'<?xml version="1.0" encoding="utf-8"?><BlockList>{rows}</BlockList>'.encode()
+        headers = {"x-ms-blob-content-md5": base64.b64encode(md5).decode("ascii"), **_condition(expected)}
+        with self._explained():
             try:
-                self._blob(name).commit_block_list(
-                    [BlobBlock(block_id=block_id) for block_id in block_ids],
-                    content_settings=settings, **_condition(expected),
-                )  # fmt: skip
-            except (ResourceExistsError, ResourceModifiedError) as error:
+                self._service.send("PUT", name, {"comp": "blocklist"}, headers, content)
+            except ServiceError as error:
                 if not self._is_there(name, size_bytes, md5, error):
                     raise
 
     def stream(self, name: str) -> Iterator[bytes]:
-        """The content of a blob, piece by piece."""
-        with explained(self.address, self._sign_in):
-            yield from self._blob(name).download_blob(max_concurrency=1).chunks()
+        """The content of a blob, piece by piece; a blob that is changed meanwhile is refused."""
+        begin, end = 0, _PIECE_BYTES
+        condition: dict[str, str] = {}
+        with self._explained():
+            while begin < end:
+                wanted = {"x-ms-range": f"bytes={begin}-{begin + _PIECE_BYTES - 1}"}
+                try:
+                    answer = self._service.send("GET", name, headers=wanted | condition)
+                except ServiceError as error:
+                    if error.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and not begin:
+                        return  # nothing is in it
+                    raise
+                condition = {"If-Match": answer.headers.get("ETag", "")}
+                begin, end = begin + len(answer.content), _whole_bytes(answer.headers.get("Content-Range", ""))
+                yield answer.content
 
     def read(self, name: str) -> bytes:
         """The content of a small blob."""
@@ -166,52 +178,62 @@ class Container:
 
     def delete(self, name: str, expected: Expected = None) -> None:
         """Remove a blob; one that is gone already is as well. Raises Conflict."""
-        with explained(self.address, self._sign_in):
+        with self._explained():
             try:
-                self._blob(name).delete_blob(**_condition(expected))
-            except ResourceNotFoundError as error:
-                if error_code(error) != "BlobNotFound":
-                    raise
-            except ResourceModifiedError as error:
+                self._service.send("DELETE", name, headers=_condition(expected))
+            except ServiceError as error:
+                if error.code == _NO_BLOB:
+                    return
                 # The answer to an earlier try may have been lost; nothing is left of what was to go.
-                if error_code(error) not in _WRITTEN_MEANWHILE:
+                if error.code not in _WRITTEN_MEANWHILE:
                     raise
-                if self._exists(name):
+                if self._properties(name) is not None:
                     raise Conflict(f"{name} has been written by somebody else", _AGAIN) from error
 
-    def _blob(self, name: str) -> BlobClient:
-        return self._client.get_blob_client(name)
+    def _properties(self, name: str) -> tuple[int, str] | None:
+        """Size and MD5 (base64, as its writer claimed it) of a blob; None if there is none."""
+        try:
+            headers = self._service.send("HEAD", name).headers
+        except ServiceError as error:
+            if error.status == HTTPStatus.NOT_FOUND:
+                return None
+            raise
+        return int(headers.get("Content-Length", "0")), headers.get("Content-MD5", "")
 
-    def _exists(self, name: str) -> bool:
-        return bool(self._blob(name).exists())
-
-    def _is_there(self, name: str, size_bytes: int, md5: bytes, error: HttpResponseError) -> bool:
+    def _is_there(self, name: str, size_bytes: int, md5: bytes, error: ServiceError) -> bool:
         """After a refused write: True when the blob has our content, since the answer to an earlier try was lost.
 
         False when there is no blob. Raises Conflict when there is another one, and errors that mean something else.
         """
-        if error_code(error) not in _WRITTEN_MEANWHILE:
+        if error.code not in _WRITTEN_MEANWHILE:
             raise error
-        try:
-            found = self._blob(name).get_blob_properties()
-        except ResourceNotFoundError:
+        found = self._properties(name)
+        if found is None:
             return False
-        if found.size == size_bytes and found.content_settings.content_md5 == bytearray(md5):
+        if found == (size_bytes, base64.b64encode(md5).decode("ascii")):
             return True
         raise Conflict(f"{name} has been written by somebody else", _AGAIN) from error
+
+    def _explained(self) -> AbstractContextManager[None]:
+        return explained(self.address, self._sign_in)
 
 
 _AGAIN = "another upload of the project may be running: wait until it has ended, then run the command again"
 
 
-def _checksum(md5: bytes) -> dict[str, str]:
-    """The header that lets the service refuse what was damaged on its way; the SDK would compute it once more."""
-    return {"Content-MD5": base64.b64encode(md5).decode("ascii")}
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode("ascii")
 
 
-def _condition(expected: Expected) -> dict[str, Any]:
+def _whole_bytes(content_range: str) -> int:
+    """The last number of `bytes 0-99/1000`."""
+    number = content_range.rpartition("/")[2]
+    if not number.isdecimal():
+        raise NoListing(f"no range of a blob: {content_range!r}")
+    return int(number)
+
+
+def _condition(expected: Expected) -> dict[str, str]:
     if expected is None:
         return {}
-    if expected == NEW:
-        return {"match_condition": MatchConditions.IfMissing}
-    return {"etag": expected, "match_condition": MatchConditions.IfNotModified}
+    return {"If-None-Match": "*"} if expected == NEW else {"If-Match": expected}

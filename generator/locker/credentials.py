@@ -6,21 +6,20 @@ Source: https://learn.microsoft.com/azure/storage/blobs/authorize-data-operation
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 from ..errors import AzureRefused, CannotRead
 from .address import Address, connection_settings, parse
-
-if TYPE_CHECKING:
-    from azure.core.credentials import AzureSasCredential, TokenCredential
+from .signing import Login, NoToken, Sas, SharedKey, Signature
 
 Way = Literal["auto", "login", "key", "sas", "connection-string"]
 WAYS: tuple[Way, ...] = ("auto", "login", "key", "sas", "connection-string")
 _SIGNATURE = re.compile(r"(?:^|&)sig=.")
-SCOPE = "https://storage.azure.com/.default"
 _VARIABLES: tuple[tuple[Way, str], ...] = (
     ("connection-string", "AZURE_STORAGE_CONNECTION_STRING"),
     ("key", "AZURE_STORAGE_KEY"),
@@ -29,7 +28,7 @@ _VARIABLES: tuple[tuple[Way, str], ...] = (
 
 
 LOGIN_SILENCE_S = 10.0
-"""After this long an endpoint that should give a token is not waited for; the SDK's own limit is 300 s, four times."""
+"""After this long an endpoint that should give a token is not waited for; without it that is 300 s, four times."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +48,14 @@ class SignIn:
     way: Way
     described: str
     """For messages: what was used."""
-    value: Any
-    """What azure-storage-blob takes as `credential`."""
+    signature: Signature
     principal: Principal | None = None
     """Who it is, for a login whose token says so."""
 
     @property
     def is_sas(self) -> bool:
         """Whether it is a shared access signature, from wherever."""
-        return self.way == "sas" or (self.way == "connection-string" and not isinstance(self.value, dict))
+        return isinstance(self.signature, Sas)
 
 
 def sign_in(address: Address, environment: Mapping[str, str], way: Way = "auto") -> SignIn:
@@ -118,24 +116,20 @@ def _account_of(endpoint: str) -> str:
         return ""
 
 
-def _key(address: Address, value: str, variable: str) -> dict[str, str]:
-    import base64
-
+def _key(address: Address, value: str, variable: str) -> SharedKey:
     try:
         base64.b64decode(value, validate=True)
     except ValueError:
         raise CannotRead(f"{variable} holds no account key: it is no base64", "copy it anew, in quotes") from None
-    return {"account_name": address.account, "account_key": value}
+    return SharedKey(address.account, value)
 
 
-def _sas(value: str, variable: str) -> AzureSasCredential:
-    from azure.core.credentials import AzureSasCredential
-
+def _sas(value: str, variable: str) -> Sas:
     # People copy the whole URL, too.
     token = value.partition("?")[2] if "?" in value else value
     if not _SIGNATURE.search(token) or not token.isascii() or any(character.isspace() for character in token):
         raise CannotRead(f"{variable} holds no SAS token: those have sv=…&sig=…", "copy it anew, in quotes")
-    return AzureSasCredential(token)
+    return Sas(token)
 
 
 def _login() -> SignIn:
@@ -143,9 +137,9 @@ def _login() -> SignIn:
     from azure.identity import DefaultAzureCredential
 
     try:
-        credential: TokenCredential = DefaultAzureCredential(read_timeout=LOGIN_SILENCE_S, retry_read=1)
-        token = credential.get_token(SCOPE).token
-    except (AzureError, ValueError) as error:
+        login = Login(DefaultAzureCredential(read_timeout=LOGIN_SILENCE_S, retry_read=1))
+        token = login.token()
+    except (AzureError, ValueError, NoToken) as error:
         raise AzureRefused(
             f"nobody is signed in to Azure; tried:{_tried(str(error))}",
             "az login (on a machine without browser: az login --use-device-code; in a pipeline: AZURE_CLIENT_ID, "
@@ -153,7 +147,7 @@ def _login() -> SignIn:
         ) from error
     principal = _principal(token)
     name = f" ({principal.name})" if principal else ""
-    return SignIn("login", f"the login of DefaultAzureCredential{name}", credential, principal)
+    return SignIn("login", f"the login of DefaultAzureCredential{name}", login, principal)
 
 
 def _principal(token: str) -> Principal | None:
@@ -161,9 +155,6 @@ def _principal(token: str) -> Principal | None:
 
     Source: https://learn.microsoft.com/entra/identity-platform/access-token-claims-reference
     """
-    import base64
-    import json
-
     try:
         payload = token.split(".")[1]
         claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))

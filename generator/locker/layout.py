@@ -1,10 +1,11 @@
-"""Names in the locker, and what a listing of it means.
+"""Names in the locker, and what a listing and a manifest of it mean.
 
 Source: https://learn.microsoft.com/azure/cyclecloud/how-to/storage-blobs (`projects/[project]/[version]/[spec]`)
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -98,3 +99,12 @@ def blobs_of(listing: Listing) -> dict[str, dict[str, Stored]]:
         if place is not None and place[1] == BLOBS and not stored.is_folder:
             found.setdefault(place[0], {})[name] = stored
     return found
+
+
+def listed_blobs(content: bytes) -> dict[str, str] | None:
+    """Path below the project's `blobs/` → MD5 in hex; None for what is no manifest."""
+    try:
+        blobs = json.loads(content)["blobs"]
+        return {str(blob["path"]): str(blob["checksum"]).lower() for blob in blobs}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None

@@ -1,8 +1,6 @@
-"""What a page of a listing says.
+"""What the blob service answers when it lists blobs or blocks.
 
-The SDK turns each blob into a model of fifty fields, which takes four times as long as the request; a locker is listed
-at every upload and needs five of them.
-Format: https://learn.microsoft.com/rest/api/storageservices/list-blobs
+Formats: https://learn.microsoft.com/rest/api/storageservices/list-blobs and .../get-block-list
 """
 
 from __future__ import annotations
@@ -10,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator
+from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from urllib.parse import unquote
 from xml.etree import ElementTree
@@ -21,15 +20,35 @@ class NoListing(ValueError):  # noqa: N818 - named by what happened
     """The answer is something else."""
 
 
-def blobs_of_page(content: bytes) -> Iterator[tuple[str, Stored]]:
-    """Name and figures of each blob, in the order of the service; raises NoListing."""
-    try:
+def page_of(content: bytes) -> tuple[list[tuple[str, Stored]], str]:
+    """Name and figures of each blob, in the order of the service, and where the next page begins; raises NoListing."""
+    with _understood():
         page = ElementTree.fromstring(content)  # noqa: S314 - of the server we signed in to; expat has limits of its own
         blobs = page.find("Blobs")
         if page.tag != "EnumerationResults" or blobs is None:
             raise NoListing("no list of blobs")
-        for blob in blobs.iterfind("Blob"):
-            yield _name(blob), _stored(blob)
+        return [(_name(blob), _stored(blob)) for blob in blobs.iterfind("Blob")], page.findtext("NextMarker") or ""
+
+
+def blocks_of(content: bytes) -> list[tuple[str, int]]:
+    """Id and bytes of each block that was sent and not committed; raises NoListing."""
+    with _understood():
+        page = ElementTree.fromstring(content)  # noqa: S314
+        if page.tag != "BlockList":
+            raise NoListing("no list of blocks")
+        rows = page.iterfind("UncommittedBlocks/Block")
+        return [(_text(row.findtext("Name") or ""), int(row.findtext("Size") or "")) for row in rows]
+
+
+def _text(block_id: str) -> str:
+    """An id as its writer chose it, which may be no text at all."""
+    return base64.b64decode(block_id, validate=True).decode("utf-8", "backslashreplace")
+
+
+@contextmanager
+def _understood() -> Iterator[None]:
+    try:
+        yield
     except (ElementTree.ParseError, binascii.Error, TypeError, ValueError) as error:
         raise NoListing(str(error)) from error
 

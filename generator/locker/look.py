@@ -9,8 +9,7 @@ from typing import Literal
 
 from .compare import Difference, Wanted, compare
 from .container import Container
-from .layout import Listing, Stored, blobs_prefix, version_prefix, versions_of
-from .manifests import listed_blobs
+from .layout import Listing, Stored, blobs_prefix, listed_blobs, version_prefix, versions_of
 from .refusals import HIERARCHICAL, Refused
 
 State = Literal["new", "unfinished", "same", "damaged", "different"]

@@ -7,10 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from .container import CONNECTIONS, Container
-from .layout import ROOT, Listing, Stored, Version, blobs_of, blobs_prefix, versions_of
-from .manifests import listed_blobs
-from .parallel import run_all
+from .container import Container
+from .layout import ROOT, Listing, Stored, Version, blobs_of, blobs_prefix, listed_blobs, versions_of
 
 RUNNING = timedelta(days=1)
 """A version without a manifest that was written to within this time may be an upload that still goes on."""
@@ -79,7 +77,7 @@ _PARTS = re.compile(r"([0-9]+)|([^0-9._-]+)")
 
 def _delete_all(container: Container, blobs: Mapping[str, Stored]) -> None:
     tasks = (lambda name=name, stored=stored: container.delete(name, stored.etag) for name, stored in blobs.items())
-    run_all(tasks, CONNECTIONS, container.stop)
+    container.run_all(tasks)
 
 
 def _reason_to_stay(

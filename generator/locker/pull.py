@@ -17,10 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from ..errors import CannotRead, CannotWrite, ProblemsFound
-from .container import CONNECTIONS, Container
-from .layout import MANIFEST, Listing, Stored, blobs_prefix, version_prefix
-from .manifests import listed_blobs
-from .parallel import run_all
+from .container import Container
+from .layout import MANIFEST, Listing, Stored, blobs_prefix, listed_blobs, version_prefix
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ def pull(container: Container, project: str, version: str, into: Path) -> Pulled
         fetched += [(name, work / "blobs" / path, stored) for name, (path, stored) in blobs.items()]
         for _, path, _ in fetched:
             path.parent.mkdir(parents=True, exist_ok=True)
-        run_all(_downloads(container, fetched), CONNECTIONS, container.stop)
+        container.run_all(_downloads(container, fetched))
         kept = _place_blobs(work / "blobs", target.parent / "blobs", [path for path, _ in blobs.values()])
         (work / "version").rename(target)
     except OSError as error:

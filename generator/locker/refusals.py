@@ -8,19 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from azure.core.exceptions import (
-    AzureError,
-    ClientAuthenticationError,
-    DeserializationError,
-    HttpResponseError,
-    ServiceRequestError,
-    ServiceResponseError,
-)
+from http import HTTPStatus
 
 from ..errors import AzureRefused
 from .address import Address
 from .credentials import SignIn
+from .listing import NoListing
+from .service import ServiceError, Stopped
+from .signing import NoToken
 
 READER = "Storage Blob Data Reader"
 CONTRIBUTOR = "Storage Blob Data Contributor"
@@ -29,9 +24,6 @@ HIERARCHICAL = (
     "use a storage account without one: the setting cannot be changed later",
 )
 """Source: https://learn.microsoft.com/azure/cyclecloud/common-issues/staging-resources"""
-
-
-_TOO_MANY_REQUESTS = 429
 
 
 class Refused(AzureRefused):
@@ -44,47 +36,39 @@ class Refused(AzureRefused):
 
 @contextmanager
 def explained(address: Address, sign_in: SignIn) -> Iterator[None]:
-    """Errors of the SDK leave as Refused, with a way out."""
+    """Errors of the service and of the way to it leave as Refused, with a way out."""
     try:
         yield
-    except AzureError as error:
+    except (ServiceError, NoToken, NoListing, Stopped, OSError) as error:
         raise refused(error, address, sign_in) from error
-    except DeserializationError as error:
-        raise not_azure(200, address) from error
-    except OSError as error:  # before anything is sent: the SDK passes on what requests makes of a bad setting
-        raise _unreachable(error, address) from error
 
 
-def refused(error: AzureError, address: Address, sign_in: SignIn) -> Refused:
-    """The problem that an error of the SDK stands for."""
-    if isinstance(error, HttpResponseError) and error.status_code is not None:
-        code = error_code(error)
-        return _answered(error.status_code, code, error, address, sign_in)
-    if isinstance(error, ClientAuthenticationError):
-        return Refused(f"{address}: no token: {_first_line(error)}", "az login", "NoToken")
-    if isinstance(error, ServiceRequestError | ServiceResponseError | HttpResponseError):
-        # An answer that broke off has no status.
-        return _unreachable(error, address)
-    return Refused(f"{address}: {_first_line(error)}")
+def refused(error: Exception, address: Address, sign_in: SignIn) -> Refused:
+    """The problem that an error stands for; an OSError, which those of `requests` are, means that nobody answered."""
+    if isinstance(error, ServiceError):
+        return _answered(error, address, sign_in)
+    if isinstance(error, NoToken):
+        return Refused(f"{address}: no token: {_first_line(str(error))}", "az login", "NoToken")
+    if isinstance(error, NoListing):
+        return not_azure(HTTPStatus.OK, address)
+    if isinstance(error, Stopped):
+        return Refused(f"{address}: {error}")
+    return _unreachable(error, address)
 
 
-def error_code(error: HttpResponseError) -> str:
-    """Azure's word for an error; empty where it gave none."""
-    code = getattr(error, "error_code", None)
-    return str(getattr(code, "value", code) or "")
-
-
-def _answered(status: int, code: str, error: HttpResponseError, address: Address, sign_in: SignIn) -> Refused:
+def _answered(error: ServiceError, address: Address, sign_in: SignIn) -> Refused:
+    status, code = error.status, error.code
+    is_their_side = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS
     explain = _CODES.get(code)
     if explain is not None:
         message, way_out = explain(address, sign_in)
         return Refused(f"{message} ({code})", way_out, code)
-    if not code and not (status >= 500 or status == _TOO_MANY_REQUESTS):
+    if not code and not is_their_side:
         # Azure gives a code with every refusal.
         return not_azure(status, address)
-    said = f"{address} answered {status}" + (f": {_first_line(error)} ({code})" if code else "")
+    said = f"{address} answered {status}" + (f": {_first_line(error.message)} ({code})" if code else "")
     hint = _STATUS[status](address, sign_in)[1] if status in _STATUS else None
-    if status >= 500 or status == _TOO_MANY_REQUESTS:
+    if is_their_side:
         hint = "it is Azure's side: run the command again in a few minutes"
     return Refused(said, hint, code)
 
@@ -312,9 +296,9 @@ _STATUS: dict[int, Callable[[Address, SignIn], _Explanation]] = {401: _wrong_sec
 """For codes that we do not know, what to try."""
 
 
-def _first_line(error: AzureError) -> str:
-    lines = [line.strip() for line in str(error.message or error).splitlines() if line.strip()]
-    return _without_urls(lines[0] if lines else type(error).__name__).rstrip(".")
+def _first_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return _without_urls(lines[0] if lines else "no reason was given").rstrip(".")
 
 
 def _reason(text: str) -> str:

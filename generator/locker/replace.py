@@ -16,9 +16,8 @@ from types import FrameType
 
 from . import blocks
 from .compare import Wanted
-from .container import CONNECTIONS, NEW, Container
+from .container import NEW, Container
 from .look import Look
-from .parallel import run_all
 from .upload import SINGLE_PUT_BYTES, Done, Progress, delete_all, finish, not_hierarchical
 
 Notice = Callable[[str], None]
@@ -35,7 +34,7 @@ def replace(container: Container, found: Look, progress: Progress, notice: Notic
     with _not_now(notice):
         if wanted.manifest_name in found.listing:
             container.delete(wanted.manifest_name, found.listing[wanted.manifest_name].etag)
-        run_all(_commits(container, found, staged), CONNECTIONS, container.stop)
+        container.run_all(_commits(container, found, staged))
         delete_all(container, difference.foreign, found.listing)
         finish(container, wanted)
     sent = (*names, wanted.manifest_name)
@@ -54,7 +53,7 @@ def _stage_all(container: Container, wanted: Wanted, names: list[str], progress:
     def stage(name: str) -> None:
         staged[name] = blocks.stage(container, name, wanted.all[name], progress.sent, workers=1)
 
-    run_all(small(), CONNECTIONS, container.stop)
+    container.run_all(small())
     for name in names:
         if name not in staged:
             staged[name] = blocks.stage(container, name, wanted.all[name], progress.sent)

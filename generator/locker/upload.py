@@ -14,10 +14,9 @@ from ..errors import ProblemsFound
 from ..projects.payload import Payload
 from . import blocks
 from .compare import Wanted, compare
-from .container import CONNECTIONS, NEW, Conflict, Container
+from .container import NEW, Conflict, Container
 from .layout import Listing, blobs_prefix
 from .look import Look
-from .parallel import run_all
 from .refusals import HIERARCHICAL, Refused
 
 SINGLE_PUT_BYTES = 2 * 2**20
@@ -106,10 +105,9 @@ def not_hierarchical(container: Container) -> None:
 
 def delete_all(container: Container, names: tuple[str, ...], listing: Listing) -> None:
     """Remove blobs, each only if it is the one that was listed."""
-    run_all(
-        (lambda name=name: container.delete(name, listing[name].etag) for name in names),  # type: ignore[misc]
-        CONNECTIONS,
-        container.stop,
+    container.run_all(
+        lambda name=name: container.delete(name, listing[name].etag)  # type: ignore[misc]
+        for name in names
     )
 
 
@@ -126,7 +124,7 @@ def _send_all(container: Container, payloads: dict[str, Payload], listing: Listi
         container.put(name, content, payload.md5, _expected(name, listing))
         progress.sent(len(content))
 
-    run_all(small(), CONNECTIONS, container.stop)
+    container.run_all(small())
     for name, payload in payloads.items():
         if payload.size_bytes > SINGLE_PUT_BYTES:
             ids = blocks.stage(container, name, payload, progress.sent)

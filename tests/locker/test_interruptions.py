@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from generator.errors import INTERRUPTED, CycleForgeError
-from generator.locker.retries import Limits
+from generator.locker.service import Limits
 from tests.command import COMMAND
 from tests.locker import azurite
 from tests.locker.faults import Cut, Delay, Fault, Request, at
@@ -142,7 +142,7 @@ def test_a_server_that_goes_and_comes_back(tmp_path: Path) -> None:
         down = threading.Event()
 
         def away() -> None:
-            assert down.wait(10)
+            assert down.wait(60)
             proxy.close()
             server.restart()
             proxy.open()
@@ -156,7 +156,7 @@ def test_a_server_that_goes_and_comes_back(tmp_path: Path) -> None:
             return None
 
         proxy.decide = decide
-        patient = Limits(connect_s=2, silence_s=5, tries=8, pause_s=0.1, longest_pause_s=1, total_s=30)
+        patient = Limits(connect_s=2, silence_s=5, tries=60, pause_s=0.1, longest_pause_s=1, total_s=60)
         assert flow.run(patient) is None
         thread.join()
         flow.right()

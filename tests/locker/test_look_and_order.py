@@ -13,8 +13,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from generator.locker.layout import BLOBS, MANIFEST, ROOT, Stored, split, version_prefix, versions_of
-from generator.locker.manifests import listed_blobs
+from generator.locker.layout import (
+    BLOBS,
+    MANIFEST,
+    ROOT,
+    Stored,
+    listed_blobs,
+    split,
+    version_prefix,
+    versions_of,
+)
 from generator.locker.prune import order
 from tests.locker.azurite import Container
 from tests.locker.command import BLOBS_OF, Command, in_locker, put_without_md5, site

@@ -16,7 +16,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from generator.locker import container as container_module
 from generator.locker.refusals import _CODES, _STATUS, HIERARCHICAL, _reason
-from generator.locker.retries import Limits
+from generator.locker.service import Limits
 from tests.locker import refusals
 from tests.locker.azurite import ACCOUNT, KEY, Azurite, Container
 from tests.locker.command import CLOSED, Command, commands
