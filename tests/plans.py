@@ -9,14 +9,18 @@ from generator.catalog import VmSize
 from generator.definition.model.definition import Job
 from generator.plan import names
 from generator.plan.access import access_plan
+from generator.plan.cluster import PROJECT_RELEASES, mysql_tier
 from generator.plan.file_systems.blob_container import BlobContainer
 from generator.plan.file_systems.builtin_nfs import BuiltinNfs
 from generator.plan.file_systems.existing_server import ExistingServer
 from generator.plan.file_systems.managed_lustre import ManagedLustre
 from generator.plan.file_systems.netapp import NetAppVolume
+from generator.plan.file_systems.registry import late_addresses, modules, node_settings
 from generator.plan.jobs import job_plan
+from generator.plan.network import user_sources
+from generator.plan.parameters import secret_plans
 from generator.plan.quota import quota_plan
-from generator.plan.resources import cleanup_plan, providers, slow_resources
+from generator.plan.resources import cleanup_plan, providers, resource_names, slow_resources
 from generator.plan.storage import FileSystems
 from generator.plan.types import (
     AccountingPlan,
@@ -31,7 +35,6 @@ from generator.plan.types import (
     ProjectPlan,
     QuotaPlan,
     SchedulerPlan,
-    SecretPlan,
     ServerPlan,
     SlurmPlan,
     SpecRef,
@@ -136,13 +139,29 @@ def settled(plan: Plan) -> Plan:
         replace(array, host_list=names.host_list(slurm.cluster_name, array.name, array.max_nodes))
         for array in slurm.node_arrays
     )
-    slurm = replace(slurm, node_arrays=arrays)
+    accounting = slurm.accounting
+    if accounting is not None and accounting.sku is not None:
+        accounting = replace(accounting, tier=mysql_tier(accounting.sku))
+    slurm = replace(slurm, node_arrays=arrays, accounting=accounting)
+    network = replace(
+        network,
+        user_sources=user_sources(network.access, network.hub),
+        links_dns_zone=network.is_new and network.blob_dns_zone not in ("new", "none"),
+    )
     return replace(
         plan,
+        network=network,
         slurm=slurm,
+        names=resource_names(plan.server.vm_name.removesuffix("-server"), plan.name, network.vnet_name, plan.cloud),
+        secrets=secret_plans(
+            plan.admin.username, has_jumpbox=plan.server.jumpbox is not None, has_accounting=accounting is not None
+        ),
         deployment_name=names.deployment_name(plan.name, plan.location),
-        cli_cloud=names.CLI_CLOUDS.get(plan.cloud),
+        cli_cloud=names.cli_cloud(plan.cloud),
         access=access_plan(network, plan.admin.username, plan.server.vm_name, slurm.scheduler.host_name),
+        modules=modules(plan.all_mounts),
+        late_addresses=late_addresses(plan.all_mounts),
+        node_settings=node_settings(plan.mounts),
         providers=providers(plan.all_mounts, slurm.accounting, plan.monitoring),
         quota=quota_plan(plan.server, slurm),
         slow_resources=slow_resources(plan.all_mounts, slurm.accounting, network),
@@ -167,7 +186,7 @@ def node_array(name: str, node: VmSize | None = None, **changes: object) -> Node
         "use_physical_cpus": gpu,
         "spot": False,
         "spot_max_price_usd_per_hour": None,
-        "zone": None,
+        "zones": (),
         "os_disk_gb": None,
         "dampen_memory_percent": None,
         "node_health_checks": False,
@@ -200,8 +219,10 @@ NETWORK = NetworkPlan(
     access="bastion",
     allowed_sources=(),
     hub=None,
+    user_sources=(),
     nat_gateway=True,
     blob_dns_zone="new",
+    links_dns_zone=False,
 )
 
 
@@ -217,6 +238,7 @@ def minimal() -> Plan:
         cli_cloud=None,
         subscription_id=None,
         resource_group="minimal-rg",
+        names=resource_names("minimal", "minimal", "minimal-vnet", "public"),
         tags=(("created-by", "cycleforge"), ("deployment", "minimal")),
         admin=AdminPlan(
             "ccadmin", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFakeFakeFakeFakeFakeFakeFakeFakeFakeFakeFake user"
@@ -224,15 +246,17 @@ def minimal() -> Plan:
         network=NETWORK,
         access=access_plan(NETWORK, "ccadmin", "minimal-server", "minimal-scheduler"),
         server=ServerPlan("minimal-server", "Standard_D4as_v5", "8.9.1", image, None, None, None, None, None, False),
-        locker=LockerPlan(None, "cyclecloud", "Standard_LRS", "azure-storage", None),
+        locker=LockerPlan(None, "cyclecloud", "Standard_LRS", "azure-storage", "azure", None),
         home=BuiltinNfs(name="home", path="/shared", size_gib=100, export_path="/shared"),
         sched=BuiltinNfs(name="sched", path="/sched", size_gib=30, export_path="/sched"),
         mounts=(),
         slurm=SlurmPlan(
             cluster_name="minimal",
+            template_name="minimal-template",
             config_name="minimal",
             version="25.11.5",
             project_version="4.0.9",
+            project_url=f"{PROJECT_RELEASES}/4.0.9",
             pin_project=False,
             autoscale=True,
             start_cluster=False,
@@ -261,10 +285,11 @@ def minimal() -> Plan:
         ),
         jobs=(),
         asked=(),
-        secrets=(
-            SecretPlan("adminPassword", "CYCLECLOUD_ADMIN_PASSWORD", "Password of the CycleCloud administrator."),
-        ),
+        secrets=secret_plans("ccadmin", has_jumpbox=False, has_accounting=False),
         variables=(Variable("CYCLECLOUD_ADMIN_PASSWORD", "Password of the CycleCloud administrator.", True, None, ""),),
+        modules=(),
+        late_addresses=(),
+        node_settings=(),
         providers=(),
         quota=QuotaPlan((), (), ()),
         slow_resources=(),
@@ -276,4 +301,4 @@ def minimal() -> Plan:
 
 def new_accounting() -> AccountingPlan:
     """A MySQL flexible server of this deployment."""
-    return AccountingPlan(True, None, "Standard_B2ms", 32, "8.0.21", None, "slurmdb", "slurm_acct_db")
+    return AccountingPlan(True, None, "Standard_B2ms", "Burstable", 32, "8.0.21", None, "slurmdb", "slurm_acct_db")

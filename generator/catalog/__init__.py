@@ -36,6 +36,7 @@ __all__ = [
     "VmSize",
     "blobs",
     "canonical_vm_size",
+    "cloud",
     "default_slurm_project",
     "default_versions",
     "file_systems",
@@ -140,6 +141,12 @@ def regions() -> Mapping[str, Any]:
     """Azure regions by name: `cloud`, `display_name` and whether they have availability zones."""
     content: Mapping[str, Any] = table("regions")["regions"]
     return content
+
+
+def cloud(name: str) -> Mapping[str, str]:
+    """One of Azure's clouds: its name for the Azure CLI, and the ends of blob endpoints and of MySQL host names."""
+    row: Mapping[str, str] = table("clouds")["clouds"][name]
+    return row
 
 
 def limits() -> Mapping[str, Any]:

@@ -103,12 +103,13 @@ def _of_environment() -> Address | None:
 
 def _of_plan(plan: Plan | None) -> Address | None:
     from ..locker.address import parse
-    from ..plan.names import BLOB_SUFFIXES
 
     if plan is None or plan.locker.account_name is None:
         return None
-    suffix = BLOB_SUFFIXES.get(plan.cloud, "blob.core.windows.net")
-    return parse(f"https://{plan.locker.account_name}.{suffix}/{plan.locker.container}")
+    locker = plan.locker
+    if locker.blob_suffix is None:
+        return parse(f"az://{locker.account_name}/{locker.container}")
+    return parse(f"https://{locker.account_name}.{locker.blob_suffix}/{locker.container}")
 
 
 def _deployment(plan: Plan | None) -> str:

@@ -15,8 +15,9 @@ COSTS = ("recreate", "node restart", "in place")
 """Worst first."""
 _VALUE_WIDTH = 40
 """Characters of a value in the table."""
-_IDENTITIES = ("name", "path", "recipe", "rule", "file")
-"""Keys that tell the items of a list apart: partitions and projects, mounts, jobs without a name, silences, blobs."""
+_IDENTITIES = ("name", "path", "recipe", "rule", "file", "symbol")
+"""Keys that tell the items of a list apart: partitions and projects, mounts, jobs without a name, silences, blobs, and
+modules."""
 
 
 class _Absent:

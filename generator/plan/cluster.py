@@ -15,6 +15,8 @@ from .attributes import node_attributes
 from .images import default_image
 from .types import AccountingPlan, LoginPlan, NodeArrayPlan, SchedulerPlan, SlurmPlan
 
+PROJECT_RELEASES = "https://github.com/Azure/cyclecloud-slurm/releases"
+_MYSQL_TIERS = {"B": "Burstable", "D": "GeneralPurpose", "E": "MemoryOptimized"}
 MYSQL_VERSION = "8.0.21"
 """What the workspace template's MySQL module asks for. Source: https://github.com/Azure/cyclecloud-slurm-workspace"""
 _BASE_LINES: dict[str, Value] = {
@@ -36,9 +38,11 @@ def slurm_plan(definition: Definition, versions: Mapping[str, str]) -> SlurmPlan
     has_gpus = any(catalog.vm_size(partition.vm_size).gpu_count for partition in slurm.partitions)
     return SlurmPlan(
         cluster_name=cluster_name,
+        template_name=f"{cluster_name}-template",
         config_name=names.slurm_config_name(cluster_name),
         version=slurm.version or _default_slurm(project_version),
         project_version=project_version,
+        project_url=f"{PROJECT_RELEASES}/{project_version}",
         pin_project=slurm.pin_project,
         autoscale=slurm.autoscale,
         start_cluster=slurm.start_cluster,
@@ -154,7 +158,7 @@ def _node_array(
         use_physical_cpus=partition.use_physical_cpus if partition.use_physical_cpus is not None else hpc,
         spot=partition.spot,
         spot_max_price_usd_per_hour=partition.spot_max_price_usd_per_hour,
-        zone=partition.zone,
+        zones=tuple(zone.strip() for zone in (partition.zone or "").split(",") if zone.strip()),
         os_disk_gb=partition.os_disk_gb,
         dampen_memory_percent=partition.dampen_memory_percent,
         node_health_checks=partition.node_health_checks,
@@ -169,17 +173,26 @@ def _accounting(definition: Definition, cluster_name: str) -> AccountingPlan | N
         return None
     database = accounting.database or names.database_name(cluster_name)
     if isinstance(accounting, ExistingDatabase):
-        return AccountingPlan(False, None, None, None, None, accounting.host, accounting.user, database)
+        return AccountingPlan(False, None, None, None, None, None, accounting.host, accounting.user, database)
     return AccountingPlan(
         True,
         accounting.server_name,
         accounting.sku,
+        mysql_tier(accounting.sku),
         accounting.storage_gib,
         MYSQL_VERSION,
         None,
         accounting.user,
         database,
     )
+
+
+def mysql_tier(sku: str) -> str:
+    """Service tier of a flexible server's size.
+
+    Source: https://learn.microsoft.com/azure/mysql/flexible-server/concepts-service-tiers-storage
+    """
+    return _MYSQL_TIERS.get(sku.removeprefix("Standard_")[:1].upper(), "GeneralPurpose")
 
 
 def _bundled_project(release: Release | None) -> str:

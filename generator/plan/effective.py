@@ -7,10 +7,14 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ..catalog.sizes import VmSize
+from ..cctemplate.writing import Raw, Verbatim
+from .bicep_modules import Expression
 from .types import Asked, Plan
 
 _LEFT_OUT = frozenset({"resolved"})
-_MAPPINGS = frozenset({"attributes", "nccl", "options", "settings", "silenced", "tags"})
+_MAPPINGS = frozenset(
+    {"attributes", "entries", "late_addresses", "nccl", "options", "parameters", "settings", "silenced", "tags"}
+)
 """Fields that hold (name, value) pairs: mappings also when they are empty."""
 _HARDWARE = (
     "known",
@@ -34,13 +38,13 @@ def effective(plan: Plan) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, Asked):
         return {"ask": value.variable, "parameter": value.parameter}
+    if isinstance(value, Expression | Raw | Verbatim):
+        return value.text
     if isinstance(value, VmSize):
         return {"vm_size": value.name} | {name: getattr(value, name) for name in _HARDWARE}
     if is_dataclass(value) and not isinstance(value, type):
         return {
-            field.name: {key: _plain(item) for key, item in getattr(value, field.name)}
-            if field.name in _MAPPINGS
-            else _plain(getattr(value, field.name))
+            field.name: _field(field.name, getattr(value, field.name))
             for field in fields(value)
             if field.name not in _LEFT_OUT
         }
@@ -49,3 +53,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, PurePosixPath):
         return str(value)
     return value
+
+
+def _field(name: str, value: Any) -> Any:
+    if name in _MAPPINGS and isinstance(value, tuple):
+        return {key: _plain(item) for key, item in value}
+    return _plain(value)

@@ -5,17 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from .. import catalog
+
 if TYPE_CHECKING:
     from ..definition.model.definition import Definition
-
-BLOB_SUFFIXES = {"usgov": "blob.core.usgovcloudapi.net", "china": "blob.core.chinacloudapi.cn"}
-"""End of a blob endpoint outside the public cloud, by cloud.
-Source: https://learn.microsoft.com/azure/private-link/private-endpoint-dns"""
-
-
-CLI_CLOUDS = {"usgov": "AzureUSGovernment", "china": "AzureChinaCloud", "germany": "AzureGermanCloud"}
-"""Names for `az cloud set`, which begins in the public cloud.
-Source: https://learn.microsoft.com/cli/azure/manage-clouds-azure-cli"""
 
 
 def prefix(definition: Definition) -> str:
@@ -26,6 +19,16 @@ def prefix(definition: Definition) -> str:
 def resource_group(definition: Definition) -> str:
     """Resource group of the deployment."""
     return definition.azure.resource_group or f"{prefix(definition)}-rg"
+
+
+def blob_suffix(cloud: str) -> str | None:
+    """End of blob endpoints; None in the public cloud, whose end every program knows."""
+    return None if cloud == "public" else catalog.cloud(cloud)["blob_endpoint"]
+
+
+def cli_cloud(cloud: str) -> str | None:
+    """Name for `az cloud set`; None for the public cloud, in which the Azure CLI begins."""
+    return None if cloud == "public" else catalog.cloud(cloud)["az_cli"]
 
 
 def deployment_name(name: str, location: str) -> str:

@@ -7,8 +7,8 @@ from ipaddress import IPv4Network
 
 from ..definition.model.definition import Definition
 from . import names
-from .asked import HUB_VNET, asked_or
 from .file_systems.registry import wanted_by
+from .parameters import HUB_VNET, asked_or
 from .subnet_kinds import SubnetRole
 from .subnets import ROLES, SUBNETS, Layout, parse_network, place_subnets
 from .types import HubPlan, NetworkPlan, SubnetPlan
@@ -76,9 +76,18 @@ def network_plan(definition: Definition, layout: Layout | None) -> NetworkPlan:
         access=network.access,
         allowed_sources=tuple(network.allowed_sources) if network.access == "public" else (),
         hub=hub,
+        user_sources=user_sources(network.access, hub),
         nat_gateway=network.nat_gateway and existing is None,
         blob_dns_zone=network.blob_dns_zone,
+        links_dns_zone=existing is None and network.blob_dns_zone not in ("new", "none"),
     )
+
+
+def user_sources(access: str, hub: HubPlan | None) -> tuple[str, ...]:
+    """Where users of a hub come from; without declared prefixes the tag covers the peers and what lies behind them."""
+    if access != "hub":
+        return ()
+    return (hub.address_spaces if hub else ()) or ("VirtualNetwork",)
 
 
 def _new_subnets(layout: Layout, nat_gateway: bool) -> tuple[SubnetPlan, ...]:

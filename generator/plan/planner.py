@@ -9,30 +9,27 @@ from ..definition.model.definition import Definition
 from ..projects.local import AvailableProject
 from . import names
 from .access import access_plan
-from .asked import ADMIN_PASSWORD, DATABASE_PASSWORD, EXAMPLES, SSH_KEY, asked_or
 from .blobs import with_need
 from .cluster import server_release, slurm_plan
+from .file_systems.registry import late_addresses, modules, node_settings
 from .jobs import job_plans
 from .network import layout_of, network_plan
+from .parameters import SSH_KEY, asked_or, asked_values, secret_plans, variables_read
 from .quota import quota_plan
-from .resources import cleanup_plan, providers, slow_resources
+from .resources import cleanup_plan, providers, resource_names, slow_resources
 from .storage import file_systems, locker_plan
 from .types import (
     AdminPlan,
-    Asked,
     JumpboxPlan,
     LoginPlan,
     MarketplaceImage,
     MonitoringPlan,
-    NetworkPlan,
     NodeArrayPlan,
     Plan,
     ProjectPlan,
     SchedulerPlan,
-    SecretPlan,
     ServerPlan,
     SlurmPlan,
-    Variable,
 )
 
 CREATED_BY = ("created-by", "cycleforge")
@@ -53,8 +50,12 @@ def make_plan(
     slurm = slurm_plan(definition, versions)
     network = network_plan(definition, layout_of(definition))
     admin = AdminPlan(definition.admin.username, asked_or(definition.admin.ssh_public_key, SSH_KEY))
-    secrets = (ADMIN_PASSWORD, *((DATABASE_PASSWORD,) if slurm.accounting else ()))
-    asked = _asked(admin, network)
+    secrets = secret_plans(
+        admin.username,
+        has_jumpbox=definition.server.jumpbox is not None,
+        has_accounting=slurm.accounting is not None,
+    )
+    asked = asked_values(admin, network)
     server = _server(definition)
     shared = file_systems(definition)
     monitoring = _monitoring(definition)
@@ -64,9 +65,10 @@ def make_plan(
         deployment_name=names.deployment_name(definition.name, definition.location),
         location=definition.location,
         cloud=definition.azure.cloud,
-        cli_cloud=names.CLI_CLOUDS.get(definition.azure.cloud),
+        cli_cloud=names.cli_cloud(definition.azure.cloud),
         subscription_id=definition.azure.subscription_id,
         resource_group=names.resource_group(definition),
+        names=resource_names(names.prefix(definition), definition.name, network.vnet_name, definition.azure.cloud),
         tags=tuple(sorted((dict((CREATED_BY, ("deployment", definition.name))) | definition.tags).items())),
         admin=admin,
         network=network,
@@ -82,7 +84,10 @@ def make_plan(
         jobs=job_plans(definition, slurm, shared),
         asked=asked,
         secrets=secrets,
-        variables=_variables(variables, asked, secrets),
+        variables=variables_read(variables, asked, secrets),
+        modules=modules(shared.all),
+        late_addresses=late_addresses(shared.all),
+        node_settings=node_settings(shared.mounts),
         providers=providers(shared.all, slurm.accounting, monitoring),
         quota=quota_plan(server, slurm),
         slow_resources=slow_resources(shared.all, slurm.accounting, network),
@@ -158,11 +163,6 @@ def _monitoring(definition: Definition) -> MonitoringPlan | None:
     return MonitoringPlan(monitoring.workspace_id, monitoring.ingestion_endpoint, monitoring.data_collection_rule_id)
 
 
-def _asked(admin: AdminPlan, network: NetworkPlan) -> tuple[Asked, ...]:
-    candidates = (admin.ssh_public_key, network.hub.vnet_id if network.hub else None)
-    return tuple(value for value in candidates if isinstance(value, Asked))
-
-
 def _carried(projects: Mapping[str, AvailableProject], slurm: SlurmPlan) -> tuple[ProjectPlan, ...]:
     """The projects that travel with the deployment: those that a role runs, with the roles that run them."""
     users: dict[str, list[str]] = {}
@@ -189,23 +189,3 @@ def _carried(projects: Mapping[str, AvailableProject], slurm: SlurmPlan) -> tupl
         for name, project in sorted(projects.items())
         if name in users
     )
-
-
-def _variables(
-    named: Sequence[tuple[str, str | None]], asked: tuple[Asked, ...], secrets: tuple[SecretPlan, ...]
-) -> tuple[Variable, ...]:
-    """What the environment template lists: variables of the definition, then the secrets."""
-    result = {
-        value.variable: Variable(
-            value.variable, value.description, secret=False, default=None, example=EXAMPLES.get(value.parameter, "")
-        )
-        for value in asked
-    }
-    for name, default in named:
-        text = "Read by cycleforge build, not by the deployment."
-        result.setdefault(name, Variable(name, text, secret=False, default=default, example=""))
-    for secret in secrets:
-        result.setdefault(
-            secret.variable, Variable(secret.variable, secret.description, secret=True, default=None, example="")
-        )
-    return tuple(result.values())

@@ -1,13 +1,14 @@
-"""What the deployment uses of Azure: resource providers, what takes long, and what outlives the resource group."""
+"""What the deployment is in Azure: names, resource providers, what takes long, and what outlives the resource group."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 
+from .. import catalog
 from .file_systems.base import FileSystem
 from .file_systems.registry import by_kind
-from .types import AccountingPlan, CleanupPlan, MonitoringPlan, NetworkPlan, ResourceId
+from .types import AccountingPlan, CleanupPlan, MonitoringPlan, NetworkPlan, ResourceId, ResourceNames
 
 _BASE_PROVIDERS = ("Microsoft.Compute", "Microsoft.ManagedIdentity", "Microsoft.Network", "Microsoft.Storage")
 _RESOURCE_ID = re.compile(
@@ -21,6 +22,26 @@ def resource_id(value: str) -> ResourceId:
     if found is None:
         raise ValueError(f"not the resource id of a top-level resource: {value}")
     return ResourceId(found[1], found[2], found[3])
+
+
+def resource_names(prefix: str, name: str, vnet_name: str, cloud: str) -> ResourceNames:
+    """Names of what the deployment creates; `prefix` begins them, `name` is the deployment's.
+
+    Azure takes 24 characters of a storage account, 63 of a database server, 80 of peerings and links; 13 of a stem's
+    are the deployment's own.
+    """
+    letters = re.sub(r"[^a-z0-9]", "", name.lower())
+    return ResourceNames(
+        bastion=f"{prefix}-bastion",
+        locker_endpoint=f"{prefix}-locker-endpoint",
+        node_identity=f"{prefix}-nodes",
+        dns_link=prefix,
+        shared_dns_link_stem=f"{prefix[:60]}-",
+        hub_peering_stem=f"{vnet_name[:66]}-",
+        locker_account_stem=f"cf{letters[:9]}",
+        database_server_stem=f"{prefix[:40].lower()}-db-",
+        database_zone=f"{prefix.lower()}.private.{catalog.cloud(cloud)['mysql_domain']}",
+    )
 
 
 def providers(

@@ -10,16 +10,20 @@ from .file_systems.base import FileSystem
 from .file_systems.registry import wanted_by
 from .types import LockerPlan
 
+CYCLECLOUD_ACCOUNT = "azure"
+"""Name of the account record on every server."""
+
 
 def locker_plan(definition: Definition) -> LockerPlan:
-    """The locker; CycleCloud names it after the account record, which is always `azure`."""
+    """The locker, which CycleCloud names after its account record."""
     locker = definition.storage.locker
     return LockerPlan(
         account_name=locker.account_name,
         container=locker.container,
         redundancy=locker.redundancy,
-        locker_name="azure-storage",
-        blob_suffix=names.BLOB_SUFFIXES.get(definition.azure.cloud),
+        locker_name=f"{CYCLECLOUD_ACCOUNT}-storage",
+        cyclecloud_account=CYCLECLOUD_ACCOUNT,
+        blob_suffix=names.blob_suffix(definition.azure.cloud),
     )
 
 

@@ -1,37 +1,23 @@
 """`main.bicep`, `main.bicepparam` and the modules in use.
 
-The template only composes: what is present or absent, every name, scope and number is decided here and printed there.
+The template only composes: what is present or absent, every name and number is decided in the plan; here they become
+literals and expressions of Bicep.
 """
 
 from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
-from typing import cast
 
 from ..files import assets
 from ..files.file import File, Files, Json, text
 from ..plan.bicep_modules import BicepValue, Expression
-from ..plan.file_systems.registry import late_addresses, modules
 from ..plan.resources import resource_id
-from ..plan.types import Asked, Plan, SecretPlan
+from ..plan.types import Asked, Plan
 from .templates import bicep_string, environment
 
 _MODULE = re.compile(r"'(modules/[a-z0-9-]+\.bicep)'")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_MYSQL_SUFFIX = {
-    "public": "mysql.database.azure.com",
-    "usgov": "mysql.database.usgovcloudapi.net",
-    "china": "mysql.database.chinacloudapi.cn",
-    "germany": "mysql.database.cloudapi.de",
-}
-"""Domain of flexible servers by cloud; a private zone is `<name>.private.<domain>`.
-
-Source: https://learn.microsoft.com/azure/mysql/flexible-server/concepts-networking-vnet
-"""
-_MYSQL_TIERS = {"B": "Burstable", "D": "GeneralPurpose", "E": "MemoryOptimized"}
-_MAX_LENGTHS = {"adminPassword": 123, "databasePassword": 128}
-"""Longest passwords that the CycleCloud portal and MySQL flexible server take, in characters."""
 
 
 def bicep_literal(value: Json, indent: int = 0) -> str:
@@ -85,36 +71,22 @@ def _values(plan: Plan, payload: tuple[str, ...], content_hash: str, payload_sha
     """Everything that the two templates print."""
     network = plan.network
     key = plan.admin.ssh_public_key
-    # Every name of the deployment begins like the server's; the plan has it from the definition's prefix or name.
-    prefix = plan.server.vm_name.removesuffix("-server")
     return {
         "plan": plan,
         "literal": bicep_literal,
         "argument": _argument,
-        "names": {
-            "bastion": f"{prefix}-bastion",
-            "endpoint": f"{prefix}-locker-endpoint",
-            "hub_peering": f"'{network.vnet_name[:66]}-${{unique}}'",  # Azure takes 80 characters
-            "link": prefix,
-            "nodes": f"{prefix}-nodes",
-            "shared_link": f"'{prefix[:60]}-${{unique}}'",
-        },
         "tags": dict(plan.tags),
-        "secrets": [_secret(secret, plan) for secret in plan.secrets],
         "ssh_key": bicep_string(key) if isinstance(key, str) else None,
         "ssh_key_name": key.parameter if isinstance(key, Asked) else "sshPublicKey",
         "compute_subnet": "/".join((network.vnet_resource_group, network.vnet_name, _compute(plan))),
-        "has_bastion": plan.access.creates_bastion,
         "subnets": _subnets(plan),
         "subnet_names": {subnet.role: subnet.name for subnet in network.subnets},
-        "user_sources": _user_sources(plan),
+        "user_sources": list(network.user_sources),
         "vnet": resource_id(network.vnet_id) if network.vnet_id else None,
         "hub": _hub(plan),
         "dns_zone": _dns_zone(plan),
-        "locker_account": _unique(plan.locker.account_name, f"cf{re.sub('[^a-z0-9]', '', plan.name.lower())[:9]}"),
-        "modules": modules(plan.all_mounts),
-        "late_addresses": late_addresses(plan.all_mounts),
-        "database": _database(plan, prefix),
+        "locker_account": _unique(plan.locker.account_name, plan.names.locker_account_stem),
+        "database": _database(plan),
         "metrics_rule": resource_id(plan.monitoring.data_collection_rule_id) if plan.monitoring else None,
         "server_image": _image(plan),
         "payload": [
@@ -124,12 +96,6 @@ def _values(plan: Plan, payload: tuple[str, ...], content_hash: str, payload_sha
         "content_hash": content_hash,
         "payload_sha256": payload_sha256,
     }
-
-
-def _secret(secret: SecretPlan, plan: Plan) -> dict[str, object]:
-    # Windows asks for 12 characters, CycleCloud and MySQL for 8; the jumpbox shares the administrator's password.
-    shortest = 12 if secret.parameter == "adminPassword" and plan.server.jumpbox else 8
-    return {"secret": secret, "min_length": shortest, "max_length": _MAX_LENGTHS.get(secret.parameter, 123)}
 
 
 def _compute(plan: Plan) -> str:
@@ -149,14 +115,6 @@ def _subnets(plan: Plan) -> list[Json]:
             value["delegation"] = subnet.delegation
         subnets.append(value | {"usesNat": subnet.uses_nat})
     return subnets
-
-
-def _user_sources(plan: Plan) -> list[str]:
-    """Where users of a hub come from; without declared prefixes the tag covers the peers and what lies behind them."""
-    if plan.network.access != "hub":
-        return []
-    declared = plan.network.hub.address_spaces if plan.network.hub else ()
-    return list(declared) or ["VirtualNetwork"]
 
 
 def _hub(plan: Plan) -> dict[str, object] | None:
@@ -184,15 +142,11 @@ def _hub_values(vnet_id: str, subscription: str, group: str, name: str, *, use_g
 
 
 def _dns_zone(plan: Plan) -> dict[str, object]:
-    """How the name of the locker is resolved: `kind` new, existing or none; `link` where the zone must be linked.
-
-    An existing zone is linked to a new network. Beside an existing network it counts as linked already: Azure allows
-    one link between a zone and a network, and it belongs to whoever owns both.
-    """
+    """How the name of the locker is resolved: `kind` new, existing or none, and the zone as Bicep expressions."""
     wanted = plan.network.blob_dns_zone
     name = "'privatelink.blob.${environment().suffixes.storage}'"
     if wanted in ("new", "none"):
-        return {"kind": wanted, "name": name, "link": False}
+        return {"kind": wanted, "name": name}
     parts = resource_id(wanted)
     scope = ", ".join((bicep_string(parts.subscription), bicep_string(parts.resource_group)))
     # The zone's name follows from the cloud, and a literal one would tie the deployment to it.
@@ -201,7 +155,6 @@ def _dns_zone(plan: Plan) -> dict[str, object]:
         "name": name,
         "scope": scope,
         "id": f"resourceId({scope}, 'Microsoft.Network/privateDnsZones', {name})",
-        "link": plan.network.is_new,
     }
 
 
@@ -210,20 +163,15 @@ def _unique(given: str | None, stem: str) -> str:
     return bicep_string(given) if given else f"'{stem}${{unique}}'"
 
 
-def _database(plan: Plan, prefix: str) -> dict[str, object] | None:
+def _database(plan: Plan) -> dict[str, object] | None:
+    """The new database server: its name as an expression, and what the plan says of it."""
     accounting = plan.slurm.accounting
     if accounting is None or not accounting.is_new:
         return None
-    sku = cast("str", accounting.sku)
     return {
-        "name": _unique(accounting.server_name, f"{prefix[:40].lower()}-db-"),
-        "zone": f"{prefix.lower()}.private.{_MYSQL_SUFFIX[plan.cloud]}",
-        "sku": sku,
-        "tier": _MYSQL_TIERS.get(sku.removeprefix("Standard_")[:1].upper(), "GeneralPurpose"),
-        "storage_gib": accounting.storage_gib,
-        "version": accounting.version,
-        "user": accounting.user,
-        "database": accounting.database,
+        "name": _unique(accounting.server_name, plan.names.database_server_stem),
+        "zone": plan.names.database_zone,
+        "plan": accounting,
     }
 
 

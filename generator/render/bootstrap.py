@@ -45,11 +45,6 @@ START = FOLDER / "start.sh"
 NOT_CARRIED = (CLOUD_INIT, START)
 """They reach the server on their own: as custom data and as the extension's script."""
 
-SLURM_RELEASE_URL = "https://github.com/Azure/cyclecloud-slurm/releases/{version}"
-
-LIMITS = {"totalSeconds": 65 * 60, "uploadSeconds": 300}
-"""The extension ends after 90 minutes, and `start.sh`, which may fetch for 15, stops waiting after 84."""
-
 
 class PayloadTooLargeError(ValueError):
     """The archive does not fit the deployment; the message says by how much and what is largest."""
@@ -96,42 +91,34 @@ def configuration(plan: Plan, late: Mapping[str, str]) -> dict[str, object]:
     slurm = plan.slurm
     key = plan.admin.ssh_public_key
     cluster = slurm.cluster_name
-    secrets = {"adminPassword": f"Password of the CycleCloud administrator '{plan.admin.username}'"}
-    if "secret:databasePassword" in late.values():
-        secrets["databasePassword"] = "Password of the Slurm accounting database"
     return {
         "schema": 1,
         "name": plan.name,
         "admin": {"username": plan.admin.username, "sshPublicKey": key if isinstance(key, str) else None},
         "server": {
-            "httpPort": 80,
-            "httpsPort": 443,
-            "clusterPort": 9443,
+            "httpPort": plan.server.http_port,
+            "httpsPort": plan.server.https_port,
+            "clusterPort": plan.server.cluster_port,
             "javaHeapMb": plan.server.java_heap_mb,
             "acceptMarketplaceTerms": plan.server.accept_marketplace_terms,
         },
-        "account": plan.locker.locker_name.removesuffix("-storage"),
+        "account": plan.locker.cyclecloud_account,
         "locker": plan.locker.locker_name,
-        "slurmProject": (
-            {"version": slurm.project_version, "url": SLURM_RELEASE_URL.format(version=slurm.project_version)}
-            if slurm.pin_project
-            else None
-        ),
+        "slurmProject": ({"version": slurm.project_version, "url": slurm.project_url} if slurm.pin_project else None),
         "projects": [
             {"name": project.name, "version": project.version, "digest": project.digest} for project in plan.projects
         ],
         "cluster": {
             "name": cluster,
-            # Templates and clusters share one name space on the server.
-            "templateName": f"{cluster}-template",
+            "templateName": slurm.template_name,
             "template": f"cluster/{cluster}.txt",
             "parameters": f"cluster/{cluster}.params.json",
             "late": dict(sorted(late.items())),
             "start": slurm.start_cluster,
             "machineTypes": _machine_types(plan),
         },
-        "secrets": secrets,
-        "limits": LIMITS,
+        "secrets": {secret.parameter: secret.prompt for secret in plan.secrets},
+        "limits": {"totalSeconds": plan.server.boot_limit_s, "uploadSeconds": plan.server.upload_limit_s},
     }
 
 

@@ -68,7 +68,7 @@ def _machines(plan: Plan) -> Group:
 
 def _scaling(plan: Plan) -> Group:
     slurm = plan.slurm
-    has_zones = any(array.zone for array in slurm.node_arrays)
+    has_zones = any(array.zones for array in slurm.node_arrays)
     return Group(
         "Auto-Scaling",
         (
@@ -103,7 +103,7 @@ def _availability(plan: Plan) -> Group:
 def _partition(plan: Plan, array: NodeArrayPlan) -> Group:
     start = prefix(array.name)
     price = array.spot_max_price_usd_per_hour
-    zones: Json = [zone.strip() for zone in array.zone.split(",")] if array.zone else None
+    zones: Json = list(array.zones) or None
     optional = [] if array.os_disk_gb is None else [disk(f"{start}BootDiskSize", array.os_disk_gb)]
     return Group(
         f"Partition {array.name}",

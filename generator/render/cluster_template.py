@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from ..cctemplate.writing import assignment
 from ..files import assets
 from ..files.file import Files, json_file, text
-from ..plan.file_systems.registry import node_settings
 from ..plan.types import Plan, SpecRef
 from .cluster_form import prefix
 from .cluster_parameters import mounts, parameters, tabs
@@ -60,7 +59,7 @@ def _template(plan: Plan) -> str:
             slurm=slurm,
             mounts=mounts(plan),
             any_lustre=lustre,
-            node_settings=node_settings(plan.mounts),
+            node_settings=plan.node_settings,
             slurm_pin=f":{slurm.project_version}" if slurm.pin_project else "",
             tabs=tabs(plan),
         )

@@ -73,8 +73,8 @@ def test_parameters_and_outputs_are_described(name: str) -> None:
 
 @every_variant
 def test_the_parameter_file_gives_what_has_no_default(name: str) -> None:
-    plan = VARIANTS[name]()
-    files = bicep.render(plans.settled(plan), PAYLOAD, HASH, DIGEST)
+    plan = plans.settled(VARIANTS[name]())
+    files = bicep.render(plan, PAYLOAD, HASH, DIGEST)
     required = {key for key, default in parameters(main_bicep(plan)).items() if not default}
     given = dict(
         re.findall(
@@ -91,7 +91,7 @@ def test_the_parameter_file_gives_what_has_no_default(name: str) -> None:
 @every_variant
 def test_no_secret_leaves_the_deployment(name: str) -> None:
     text = main_bicep(VARIANTS[name]())
-    for secret in VARIANTS[name]().secrets:
+    for secret in plans.settled(VARIANTS[name]()).secrets:
         assert (
             f"@secure()\n@minLength({12 if name == 'everything' and secret.parameter == 'adminPassword' else 8})"
             in text

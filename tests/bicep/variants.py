@@ -13,7 +13,6 @@ from generator.plan.types import (
     MonitoringPlan,
     NetworkPlan,
     Plan,
-    SecretPlan,
     SubnetPlan,
 )
 from generator.render import bicep
@@ -30,7 +29,6 @@ ZONE_ID = f"{NETWORK_GROUP}/privateDnsZones/privatelink.blob.core.windows.net"
 RULE_ID = f"{SUBSCRIPTION}/resourceGroups/metrics-rg/providers/Microsoft.Insights/dataCollectionRules/cluster"
 ASKED_KEY = Asked("CYCLECLOUD_SSH_PUBLIC_KEY", "sshPublicKey", "SSH public key of the administrator.")
 ASKED_HUB = Asked("HUB_VNET_ID", "hubVnetId", "Resource id of the hub network.")
-DATABASE_PASSWORD = SecretPlan("databasePassword", "SLURM_DATABASE_PASSWORD", "Password of the accounting user.")
 
 
 def _network(plan: Plan, **changes: object) -> Plan:
@@ -106,7 +104,6 @@ def everything() -> Plan:
         mounts=(plans.lustre(size_gib=16 * 1024, tier=125), flexible),
         slurm=replace(plan.slurm, accounting=plans.new_accounting()),
         monitoring=MonitoringPlan("/workspace", "https://metrics.example", RULE_ID),
-        secrets=(*plan.secrets, DATABASE_PASSWORD),
         server=replace(plan.server, jumpbox=JumpboxPlan("minimal-jumpbox", "minimal-jb", "Standard_D2as_v5", image)),
     )
 

@@ -45,7 +45,7 @@ LATE = {"configuration_slurm_accounting_password": "secret:databasePassword", "N
 def plan(**slurm: Any) -> Plan:
     """The minimal plan with an accounting database and changes of its Slurm part."""
     base = plans.minimal()
-    return replace(base, slurm=replace(base.slurm, accounting=plans.new_accounting(), **slurm))
+    return plans.settled(replace(base, slurm=replace(base.slurm, accounting=plans.new_accounting(), **slurm)))
 
 
 def carried() -> Files:

@@ -31,7 +31,7 @@ def gpu() -> Plan:
         scheduler=replace(base.slurm.scheduler, host_name="llm-scheduler", os_disk_gb=128),
         login=replace(base.slurm.login, count=2, max_count=4),
         node_arrays=(
-            node_array("hpc", A100, max_nodes=128, max_scale_set_size=128, zone="1", os_disk_gb=256,
+            node_array("hpc", A100, max_nodes=128, max_scale_set_size=128, zones=("1",), os_disk_gb=256,
                        dampen_memory_percent=5, node_health_checks=True, image="microsoft-dsvm:ubuntu-hpc:2204:latest",
                        attributes=(("cycleforge.nvme.mount_point", "/nvme"), ("site.note", 'costs $5 "a day"'))),
             node_array("htc", max_nodes=8),

@@ -14,6 +14,7 @@ from generator.cctemplate.syntax import Template, parse
 from generator.cctemplate.values import value_of
 from generator.plan.types import Plan
 from generator.render.cluster_template import late_parameters, render
+from tests.plans import settled
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Rendered:
 
 def read(plan: Plan, **late: Value) -> Rendered:
     """Render a plan and read it back; `late` are values that the server fills in."""
-    files = render(plan)
+    files = render(settled(plan))
     start = PurePosixPath("cluster") / plan.slurm.cluster_name
     text = files[start.with_suffix(".txt")].content.decode()
     values = json.loads(files[PurePosixPath(f"{start}.params.json")].content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import PurePosixPath
 from typing import Any
@@ -94,3 +95,55 @@ def test_names_are_the_same_everywhere(name: str) -> None:
     assert set(re.findall(r"--resource-group (\S+)", text)) >= {values["resource_group"]}
     for array in values["slurm"]["node_arrays"]:
         assert array["host_list"].startswith(f"{values['slurm']['config_name']}-{array['name']}-")
+
+
+def strings(value: Any) -> set[str]:
+    """Every text in plain data."""
+    if isinstance(value, dict):
+        return set().union(*map(strings, value.values()))
+    if isinstance(value, list):
+        return set().union(*map(strings, value))
+    return {value} if isinstance(value, str) else set()
+
+
+@every_definition
+def test_every_name_in_main_bicep_is_in_effective_yaml(name: str) -> None:
+    """Names, sizes and tiers of resources; of one that the deployment completes, its stem."""
+    bicep = rendered(name)[PurePosixPath("main.bicep")].content.decode()
+    known = {part for text in strings(derived(name)) for part in (text, *text.split("/"))}
+    keys = r"name|\w+Name|vmSize|skuTier|serviceLevel|zone|version"
+    named = re.findall(rf"^    (?:{keys}): '([^'$]+)(?:\$\{{unique\}})?'$", bicep, re.MULTILINE)
+    assert len(named) >= 8
+    assert {text for text in named if text not in known} <= {"to-hub"}
+
+
+@every_definition
+def test_what_the_server_is_told_is_in_effective_yaml(name: str) -> None:
+    """Every text and number of `bootstrap.json` but the paths of what travels beside it and where values come from."""
+    content = json.loads(rendered(name)[PurePosixPath("bootstrap/bootstrap.json")].content)
+    values = derived(name)
+    told = {key: content[key] for key in ("name", "admin", "account", "locker", "slurmProject", "projects", "secrets")}
+    told["cluster"] = {key: content["cluster"][key] for key in ("name", "templateName", "machineTypes")}
+    assert strings(told) <= strings(values)
+    server = values["server"]
+    assert list(content["server"].values()) == [
+        server[key] for key in ("http_port", "https_port", "cluster_port", "java_heap_mb", "accept_marketplace_terms")
+    ]
+    assert list(content["limits"].values()) == [server["boot_limit_s"], server["upload_limit_s"]]
+
+
+@every_definition
+def test_parameters_of_the_cluster_are_in_effective_yaml(name: str) -> None:
+    """Sizes, images, counts and versions that CycleCloud gets as parameters."""
+    values = derived(name)
+    slurm = values["slurm"]
+    path = PurePosixPath("cluster") / f"{slurm['cluster_name']}.params.json"
+    content = json.loads(rendered(name)[path].content)
+    texts = strings(values)
+    sized = {key: value for key, value in content.items() if key.endswith(("MachineType", "ImageName", "Address"))}
+    assert {value for value in sized.values() if value is not None} <= texts
+    assert content["configuration_slurm_version"] == slurm["version"]
+    assert content["NodeTags"] == values["tags"]
+    assert (content["additional_slurm_config"] or "").splitlines() == slurm["additional_config"]
+    counts = [value for key, value in content.items() if re.fullmatch(r"Max\w+ExecuteNodeCount", key)]
+    assert counts == [array["max_nodes"] for array in slurm["node_arrays"]]

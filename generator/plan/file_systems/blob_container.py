@@ -34,7 +34,7 @@ class BlobContainer(FileSystem):
     @classmethod
     def planned(cls, place: Place, section: BlobMount) -> BlobContainer:
         """The account belongs to somebody else; its address follows from its name and the cloud."""
-        suffix = names.BLOB_SUFFIXES.get(place.definition.azure.cloud)
+        suffix = names.blob_suffix(place.definition.azure.cloud)
         return cls(
             name=place.name,
             path=place.path,

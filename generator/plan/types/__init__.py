@@ -9,6 +9,7 @@ from .access import AccessKind, AccessPlan, TunnelPorts
 from .cleanup import CleanupPlan, ResourceId
 from .deployment import Plan
 from .jobs import CheckpointPlan, JobPlan, StepPlan
+from .names import ResourceNames
 from .network import HubPlan, NetworkPlan, SubnetPlan
 from .nodes import LoginPlan, NodeArrayPlan, SchedulerPlan, SpecRef
 from .parameters import Asked, SecretPlan, Variable
@@ -41,6 +42,7 @@ __all__ = [
     "QuotaPlan",
     "QuotaUse",
     "ResourceId",
+    "ResourceNames",
     "SchedulerPlan",
     "SecretPlan",
     "ServerPlan",

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ..file_systems.base import FileSystem, Grant
+from ..bicep_modules import BicepModule
+from ..file_systems.base import FileSystem, Grant, NodeSettings
 from .access import AccessPlan
 from .cleanup import CleanupPlan
 from .jobs import JobPlan
+from .names import ResourceNames
 from .network import NetworkPlan
 from .parameters import Asked, SecretPlan, Variable
 from .projects import BlobPlan, ProjectPlan
@@ -32,6 +34,7 @@ class Plan:
     """The cloud's name for `az cloud set`; None where the Azure CLI is there already."""
     subscription_id: str | None
     resource_group: str
+    names: ResourceNames
     tags: tuple[tuple[str, str], ...]
     admin: AdminPlan
     network: NetworkPlan
@@ -48,6 +51,12 @@ class Plan:
     asked: tuple[Asked, ...]
     secrets: tuple[SecretPlan, ...]
     variables: tuple[Variable, ...]
+    modules: tuple[BicepModule, ...]
+    """Modules of `main.bicep` that create the file systems, each after those that it uses."""
+    late_addresses: tuple[tuple[str, str], ...]
+    """(key of the server's facts, symbol of the module whose output `address` it is)."""
+    node_settings: tuple[NodeSettings, ...]
+    """What every node needs to know for the mounts that our projects make."""
     providers: tuple[str, ...]
     """Resource providers that must be registered in the subscription, sorted."""
     quota: QuotaPlan

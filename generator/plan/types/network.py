@@ -46,9 +46,14 @@ class NetworkPlan:
     allowed_sources: tuple[str, ...]
     """CIDRs that may reach the server's public address (access `public` only)."""
     hub: HubPlan | None
+    user_sources: tuple[str, ...]
+    """From where users reach server and nodes of a private deployment: prefixes, or the tag of the network."""
     nat_gateway: bool
     blob_dns_zone: Literal["new", "none"] | str
     """`new`, `none` (somebody else resolves the private endpoint) or the resource id of an existing zone."""
+    links_dns_zone: bool
+    """Whether an existing zone is linked to this network. Beside an existing network it counts as linked already:
+    Azure allows one link between a zone and a network, and it belongs to whoever owns both."""
 
     def subnet(self, role: SubnetRole) -> SubnetPlan | None:
         """The subnet of a role, if this network has it."""

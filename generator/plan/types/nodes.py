@@ -42,7 +42,8 @@ class NodeArrayPlan:
     spot: bool
     spot_max_price_usd_per_hour: float | None
     """None = pay up to the on-demand price."""
-    zone: str | None
+    zones: tuple[str, ...]
+    """Availability zones that nodes may be in; empty = Azure chooses."""
     os_disk_gb: int | None
     dampen_memory_percent: int | None
     node_health_checks: bool

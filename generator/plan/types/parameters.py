@@ -30,6 +30,11 @@ class SecretPlan:
     parameter: str
     variable: str
     description: str
+    prompt: str
+    """What the server asks for when it has to repeat its first boot."""
+    min_length: int
+    max_length: int
+    """In characters."""
 
     @property
     def title(self) -> str:

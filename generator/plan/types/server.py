@@ -57,6 +57,15 @@ class ServerPlan:
     java_heap_mb: int | None
     jumpbox: JumpboxPlan | None
     accept_marketplace_terms: bool
+    http_port: int = 80
+    https_port: int = 443
+    cluster_port: int = 9443
+    """Where nodes reach CycleCloud."""
+    boot_limit_s: int = 65 * 60
+    """The first boot's own limit. The extension ends after 90 minutes, and `start.sh`, which may fetch for 15, stops
+    waiting after 84."""
+    upload_limit_s: int = 300
+    """Of one project into the locker."""
 
 
 @dataclass(frozen=True)
@@ -69,5 +78,7 @@ class LockerPlan:
     redundancy: str
     """Storage SKU, for example `Standard_LRS`."""
     locker_name: str
+    cyclecloud_account: str
+    """Name of the account record in CycleCloud, from which the locker has its name."""
     blob_suffix: str | None
     """End of blob endpoints outside the public cloud."""

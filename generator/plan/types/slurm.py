@@ -15,6 +15,8 @@ class AccountingPlan:
     server_name: str | None
     """Name of the new server; None = derived from subscription and resource group by the deployment."""
     sku: str | None
+    tier: str | None
+    """Service tier of the new server, which its size decides: `Burstable`, `GeneralPurpose` or `MemoryOptimized`."""
     storage_gib: int | None
     version: str | None
     host: str | None
@@ -37,10 +39,14 @@ class SlurmPlan:
     """The Slurm cluster."""
 
     cluster_name: str
+    template_name: str
+    """Templates and clusters share one name space on the server."""
     config_name: str
     """Cluster name as cyclecloud-slurm sanitises it: `/sched/<config_name>` holds slurm.conf."""
     version: str
     project_version: str
+    project_url: str
+    """Where the server fetches the project from if it is pinned."""
     pin_project: bool
     """True: template references name the version; False: they follow what the server brings."""
     autoscale: bool

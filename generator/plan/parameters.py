@@ -1,0 +1,74 @@
+"""What `main.bicep` asks for: secrets, and values that a definition leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..definition.text.source import MissingVariable
+from .types import AdminPlan, Asked, NetworkPlan, SecretPlan, Variable
+
+SSH_KEY = Asked("CYCLECLOUD_SSH_PUBLIC_KEY", "sshPublicKey", "SSH public key of the administrator.")
+HUB_VNET = Asked("HUB_VNET_ID", "hubVnetId", "Resource id of the hub virtual network that owns the gateway.")
+EXAMPLES = {
+    SSH_KEY.parameter: "ssh-ed25519 AAAA… user@host",
+    HUB_VNET.parameter: "/subscriptions/…/resourceGroups/…/providers/Microsoft.Network/virtualNetworks/hub",
+}
+"""Parameter → what such a value looks like."""
+_WINDOWS_MIN, _LINUX_MIN = 12, 8
+"""Shortest passwords, in characters: Windows asks for 12, CycleCloud and MySQL flexible server for 8."""
+_PORTAL_MAX, _MYSQL_MAX = 123, 128
+"""Longest passwords that the CycleCloud portal and MySQL flexible server take, in characters."""
+
+
+def asked_or(value: str | MissingVariable | None, asked: Asked) -> str | Asked:
+    """The value, or what asks for it: under the name of the unset variable that the definition reads."""
+    if isinstance(value, MissingVariable):
+        return Asked(value.name, asked.parameter, asked.description)
+    return asked if value is None else value
+
+
+def secret_plans(username: str, *, has_jumpbox: bool, has_accounting: bool) -> tuple[SecretPlan, ...]:
+    """The administrator's password, which the jumpbox shares, and that of the accounting database's user."""
+    admin = SecretPlan(
+        parameter="adminPassword",
+        variable="CYCLECLOUD_ADMIN_PASSWORD",
+        description="Password of the CycleCloud administrator: lower case, upper case, digits and symbols.",
+        prompt=f"Password of the CycleCloud administrator '{username}'",
+        min_length=_WINDOWS_MIN if has_jumpbox else _LINUX_MIN,
+        max_length=_PORTAL_MAX,
+    )
+    database = SecretPlan(
+        parameter="databasePassword",
+        variable="SLURM_DATABASE_PASSWORD",
+        description="Password of the accounting database's user.",
+        prompt="Password of the Slurm accounting database",
+        min_length=_LINUX_MIN,
+        max_length=_MYSQL_MAX,
+    )
+    return (admin, database) if has_accounting else (admin,)
+
+
+def asked_values(admin: AdminPlan, network: NetworkPlan) -> tuple[Asked, ...]:
+    """The values that the definition left open."""
+    candidates = (admin.ssh_public_key, network.hub.vnet_id if network.hub else None)
+    return tuple(value for value in candidates if isinstance(value, Asked))
+
+
+def variables_read(
+    named: Sequence[tuple[str, str | None]], asked: tuple[Asked, ...], secrets: tuple[SecretPlan, ...]
+) -> tuple[Variable, ...]:
+    """What the environment template lists: variables of the definition, then the secrets."""
+    result = {
+        value.variable: Variable(
+            value.variable, value.description, secret=False, default=None, example=EXAMPLES.get(value.parameter, "")
+        )
+        for value in asked
+    }
+    for name, default in named:
+        text = "Read by cycleforge build, not by the deployment."
+        result.setdefault(name, Variable(name, text, secret=False, default=default, example=""))
+    for secret in secrets:
+        result.setdefault(
+            secret.variable, Variable(secret.variable, secret.description, secret=True, default=None, example="")
+        )
+    return tuple(result.values())
