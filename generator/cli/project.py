@@ -1,14 +1,14 @@
-"""`cycleforge project`: the actions and their flags; each action has its module beside."""
+"""`cycleforge project`: the actions and their flags. What they show and build stands beside."""
 
 from __future__ import annotations
 
+import os
+import shlex
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
 from dataclasses import asdict
-from importlib import import_module
 from pathlib import Path
 
-from ..errors import OK
+from ..errors import OK, CannotRead
 from . import common
 
 DESCRIPTION = """\
@@ -81,10 +81,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Do the action; only its module is imported."""
-    if args.action == "bump":
-        return _bump(args)
-    action: Callable[[Namespace], int] = import_module(f".project_{args.action}", __package__).run
-    return action(args)
+    if args.action == "build":
+        from .project_build import build
+
+        return build(args)
+    if args.action in ("list", "info"):
+        from . import project_show
+
+        return project_show.show_all(args) if args.action == "list" else project_show.show_one(args)
+    return _new(args) if args.action == "new" else _bump(args)
 
 
 def _bump(args: Namespace) -> int:
@@ -102,3 +107,41 @@ def _bump(args: Namespace) -> int:
     else:
         common.emit(f"{done.project}: {done.old} is now {done.new}")
     return OK
+
+
+def _new(args: Namespace) -> int:
+    """Write the project and say what to do with it."""
+    from ..projects.find import SHIPPED
+    from ..projects.skeleton import create
+
+    if args.name in SHIPPED:
+        raise CannotRead(f"CycleForge brings a project '{args.name}'", "choose another name, or build that one")
+    folder = create(args.name, args.spec, args.parent)
+    if args.json:
+        files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+        common.emit_json({"name": args.name, "spec": args.spec, "folder": str(folder), "files": files})
+    else:
+        common.emit(_next_text(folder, args.name, args.spec))
+    return OK
+
+
+def _next_text(folder: Path, name: str, spec: str) -> str:
+    """What comes next. A definition names the folder relative to itself."""
+    script = folder / "specs" / spec / "cluster-init/scripts/10-example.sh"
+    path = Path(os.path.relpath(folder, common.FOLDER)).as_posix()
+    word, reference = shlex.quote(str(folder)), name if spec == "default" else f"{name}:{spec}"
+    return f"""\
+wrote {folder}; begin with {script}
+
+  cycleforge project info {word}
+  cycleforge project build {word}
+  cycleforge upload {word}
+
+To run it on nodes, add to a definition in {common.FOLDER}/:
+
+  projects:
+    - {{name: {name}, path: {path}}}
+  slurm:
+    partitions:
+      - {{…, extra_projects: [{reference}]}}
+"""

@@ -11,16 +11,16 @@ from ..errors import OK, CannotRead, CannotWrite, CycleForgeError
 from ..words.counts import counted
 from ..words.sizes import size
 from . import common
-from .project_text import errors_json, named, packaged, print_failures, total_bytes
+from .project_show import errors_json, named, packaged, print_failures, total_bytes
 
 if TYPE_CHECKING:
     from ..projects.find import Located
     from ..projects.package import Package
 
 
-def run(args: Namespace) -> int:
+def build(args: Namespace) -> int:
     """Package all first, so that nothing is written when one of them cannot be."""
-    from ..projects.build import build
+    from ..projects import build as writing
 
     done, failures = packaged(_wanted(args.names))
     rows: list[dict[str, object]] = []
@@ -29,7 +29,7 @@ def run(args: Namespace) -> int:
         _demand_distinct(done)
         for _, package in done:
             try:
-                is_changed = build(package, args.out)
+                is_changed = writing.build(package, args.out)
             except (CannotRead, CannotWrite) as error:
                 if not args.json:
                     raise

@@ -10,12 +10,13 @@ import filecmp
 import hashlib
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from ..disk import swap
+from ..disk.reasons import refusing
 from ..errors import CannotRead, CannotWrite, ProblemsFound
 from .container import Container
 from .layout import MANIFEST, Listing, Stored, blobs_prefix, listed_blobs, version_prefix
@@ -48,23 +49,24 @@ def pull(container: Container, project: str, version: str, into: Path) -> Pulled
     paths = {name: _path(name, prefix) for name in listing}
     _no_file_is_a_folder(paths.values())
     blobs = _wanted_blobs(container, project, container.read(prefix + MANIFEST))
-    try:
+    with refusing(
+        f"cannot write {target}", "make room or get the permission, or choose another --into", unchanged=False
+    ):
         target.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{version}.", dir=target.parent))
-    except OSError as error:
-        raise _cannot_write(target, error) from error
-    try:
-        fetched = [(name, work / "version" / path, listing[name]) for name, path in paths.items()]
-        fetched += [(name, work / "blobs" / path, stored) for name, (path, stored) in blobs.items()]
-        for _, path, _ in fetched:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        container.run_all(_downloads(container, fetched))
-        kept = _place_blobs(work / "blobs", target.parent / "blobs", [path for path, _ in blobs.values()])
-        (work / "version").rename(target)
-    except OSError as error:
-        raise _cannot_write(target, error) from error
-    finally:
-        _remove(work)
+        swap.heal(target, has_lock=False)
+        work = swap.temporary_beside(target)
+        try:
+            fetched = [(name, work / "version" / path, listing[name]) for name, path in paths.items()]
+            fetched += [(name, work / "blobs" / path, stored) for name, (path, stored) in blobs.items()]
+            for _, path, _ in fetched:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            container.run_all(_downloads(container, fetched))
+            swap.sync_tree(work)
+            kept = _place_blobs(work / "blobs", target.parent / "blobs", [path for path, _ in blobs.values()])
+            (work / "version").rename(target)
+            swap.sync_folder(target.parent)
+        finally:
+            _remove(work)
     return Pulled(target, len(listing), sum(stored.size_bytes for stored in listing.values()), kept)
 
 
@@ -151,7 +153,3 @@ def _path(name: str, prefix: str) -> PurePosixPath:
             f"the locker holds the name {name!r}, which is no path of a file", "remove that blob from the locker"
         )
     return PurePosixPath(*parts)
-
-
-def _cannot_write(target: Path, error: OSError) -> CannotWrite:
-    return CannotWrite(f"cannot write {target}: {(error.strerror or 'error').lower()}", "choose another --into")

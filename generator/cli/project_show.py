@@ -1,28 +1,30 @@
-"""`cycleforge project info`."""
+"""`cycleforge project list` and `info`, and what all actions print alike."""
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from ..errors import OK, CannotRead
-from ..words.counts import counted
+from ..words.counts import counted, first
 from ..words.sizes import size
-from ..words.terminal import columns
+from ..words.terminal import columns, printable
 from . import common
-from .project_text import named
 
 if TYPE_CHECKING:
     from ..blobs import Blob
     from ..projects.find import Located
-    from ..projects.package import Package
+    from ..projects.package import Package, Payload
     from ..projects.state import Release
 
+_SHOWN = 5
+"""Names that a line shows before it only counts."""
 _RUN = (".bat", ".cmd", ".exe", ".sh")
 """What a node runs of `scripts/`, by name. Source: scripts/README.txt of any `cyclecloud project init`."""
 
@@ -44,7 +46,69 @@ class _Blob:
     state: str
 
 
-def run(args: Namespace) -> int:
+# ---------------------------------------------------------------- list
+
+
+def show_all(args: Namespace) -> int:
+    """Show the projects; one that cannot be read does not hide the others."""
+    from ..projects.find import all_shipped, projects_here
+    from ..projects.state import release
+
+    done, failures = packaged([*all_shipped(), *projects_here()])
+    rows = []
+    for found, package in done:
+        try:
+            rows.append((found, package, release(found, package.project)))
+        except CannotRead as error:
+            failures.append(error)
+    if args.json:
+        common.emit_json(
+            {"ok": not failures, "projects": [_list_row(*row) for row in rows], "errors": errors_json(failures)}
+        )
+    else:
+        head = ("PROJECT", "VERSION", "TYPE", "SPECS", "FILES", "SIZE", "STATE", "FOLDER")
+        common.emit(columns([head, *(_list_cells(*row) for row in rows)]))
+        print_failures(failures)
+        for found, package, each in rows:
+            if each.state == "changed":
+                word = package.project.name if found.is_shipped else found.folder
+                print(f"  hint: cycleforge project bump {word}", file=sys.stderr)
+    return CannotRead.exit_code if failures else OK
+
+
+def _list_cells(found: Located, package: Package, state: Release) -> tuple[object, ...]:
+    project = package.project
+    return (
+        project.name,
+        project.version,
+        project.type,
+        ", ".join(project.specs),
+        len(package.files),
+        size(total_bytes(package.files)),
+        "changed, bump it" if state.state == "changed" else state.state,
+        "of CycleForge" if found.is_shipped else printable(str(found.folder)),
+    )
+
+
+def _list_row(found: Located, package: Package, state: Release) -> dict[str, object]:
+    project = package.project
+    return {
+        "name": project.name,
+        "version": project.version,
+        "type": project.type,
+        "specs": list(project.specs),
+        "files": len(package.files),
+        "bytes": total_bytes(package.files),
+        "state": state.state,
+        "shipped": found.is_shipped,
+        "folder": str(found.folder),
+    }
+
+
+# ---------------------------------------------------------------- info
+
+
+def show_one(args: Namespace) -> int:
     """Show one project."""
     from ..projects.find import find_project
     from ..projects.package import package_of
@@ -54,13 +118,13 @@ def run(args: Namespace) -> int:
     package = package_of(found)
     state = release(found, package.project)
     if args.json:
-        common.emit_json(_json(found, package, state))
+        common.emit_json(_info_json(found, package, state))
     else:
-        common.emit("\n".join(_lines(found, package, state)))
+        common.emit("\n".join(_info_lines(found, package, state)))
     return OK
 
 
-def _json(found: Located, package: Package, state: Release) -> dict[str, object]:
+def _info_json(found: Located, package: Package, state: Release) -> dict[str, object]:
     project = package.project
     return {
         "name": project.name,
@@ -79,7 +143,7 @@ def _json(found: Located, package: Package, state: Release) -> dict[str, object]
     }
 
 
-def _lines(found: Located, package: Package, state: Release) -> Iterator[str]:
+def _info_lines(found: Located, package: Package, state: Release) -> Iterator[str]:
     project = package.project
     rows = [
         ("label", project.label),
@@ -151,3 +215,50 @@ def _state(pin: Blob) -> str:
         return store_of(os.environ).look(pin).state
     except CannotRead:
         return "missing"
+
+
+# ---------------------------------------------------------------- what all actions print alike
+
+
+def packaged(found: Sequence[Located]) -> tuple[list[tuple[Located, Package]], list[CannotRead]]:
+    """The packages, and what keeps the others from being one."""
+    from ..projects.package import package_of
+
+    done, failures = [], []
+    for each in found:
+        try:
+            done.append((each, package_of(each)))
+        except CannotRead as error:
+            failures.append(error)
+    return done, failures
+
+
+def print_failures(failures: Sequence[CannotRead]) -> None:
+    """On standard error, each with its hint."""
+    for error in failures:
+        print(f"cycleforge: {printable(error.message)}", file=sys.stderr)
+        if error.hint:
+            print(f"  hint: {printable(error.hint)}", file=sys.stderr)
+
+
+def errors_json(failures: Sequence[CannotRead]) -> list[dict[str, object]]:
+    """The same as plain data; file and line where they are known."""
+    return [
+        {
+            "file": str(getattr(error, "file", "")) or None,
+            "line": getattr(error, "line", None),
+            "message": error.message,
+            "hint": error.hint,
+        }
+        for error in failures
+    ]
+
+
+def total_bytes(files: Mapping[PurePosixPath, Payload]) -> int:
+    """Size of all files."""
+    return sum(payload.size_bytes for payload in files.values())
+
+
+def named(paths: Sequence[PurePosixPath]) -> str:
+    """The first few, and how many more."""
+    return first([printable(path.as_posix()) for path in paths], _SHOWN)
