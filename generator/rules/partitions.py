@@ -173,10 +173,10 @@ class MisspeltAttribute(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         known = figures()["project_attributes"]["keys"]
-        patterns = [re.compile(re.escape(key).replace("<name>", "[a-z0-9-]+")) for key in known]
+        patterns = [re.escape(key).replace("<name>", "[a-z0-9-]+") for key in known]
         for node in roles(site):
             for key in node.settings.configuration:
-                if key.startswith("cycleforge.") and not any(pattern.fullmatch(key) for pattern in patterns):
+                if key.startswith("cycleforge.") and not any(re.fullmatch(pattern, key) for pattern in patterns):
                     text = f"{node.label}: no shipped project reads the attribute {quoted(key)}"
                     path = (*node.path, "configuration", key)
                     yield self.problem(path, text, meant(key, known), on_key=True)

@@ -27,7 +27,7 @@ EXAMPLE_GROUPS = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGr
 class Section(BaseModel):
     """One mapping of the definition: unknown keys are problems, values are not converted silently."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, protected_namespaces=(), defer_build=True)
 
 
 def setting(
@@ -49,7 +49,8 @@ def setting(
     if default is ...:
         return Field(description=text, json_schema_extra=extra, **limits)
     if isinstance(default, type):
-        return Field(default_factory=default, description=text, json_schema_extra=extra, **limits)
+        # pydantic inspects the factory's signature, which takes long for a class.
+        return Field(default_factory=lambda: default(), description=text, json_schema_extra=extra, **limits)
     return Field(default=default, description=text, json_schema_extra=extra, **limits)
 
 

@@ -21,7 +21,9 @@ from .values import KINDS, MissingVariable, Reader, TooMuchError, VariableUse
 __all__ = ["MAX_BYTES", "MissingVariable", "Source", "VariableUse", "load"]
 
 MAX_BYTES = 1024 * 1024
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|\ufeff")
+_CONTROL = re.compile("[^\t\n\r\x20-\x7e]")
+"""What YAML refuses within ASCII. The whole pattern takes longer to compile than a definition to be read."""
+_FORBIDDEN = "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|\ufeff"
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,8 @@ def _not_utf8(text: bytes, error: UnicodeDecodeError, filename: str) -> Source:
 
 def _forbidden(text: str) -> Iterator[Problem]:
     """Control characters, at most five: a binary file has thousands."""
-    for count, match in enumerate(_FORBIDDEN.finditer(text)):
+    pattern = _CONTROL if text.isascii() else re.compile(_FORBIDDEN)
+    for count, match in enumerate(pattern.finditer(text)):
         if count == 5:
             break
         message = f"the character U+{ord(match[0]):04X} is not allowed in YAML"
