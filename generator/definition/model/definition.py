@@ -67,7 +67,9 @@ class Job(Section):
         example=2,
     )
     settings: dict[str, Value] = setting(
-        dict, text="Values instead of the recipe's defaults.", example={"MODEL": "mpt-30b"}
+        dict,
+        text="Values instead of those that recipe and VM size give; DATA_DIR: folder of data and checkpoints.",
+        example={"MODEL": "mpt-30b"},
     )
 
 
