@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import PurePosixPath
 
+from generator import catalog
 from generator.catalog import VmSize
 from generator.definition.model.definition import Job
 from generator.plan import names
@@ -58,9 +59,10 @@ A100 = hardware(
     "Standard_ND96amsr_A100_v4",
     vcpus=96,
     memory_gib=1900.0,
-    guest_memory_kib=1857830712,
-    guest_memory_tolerance_percent=3,
-    aznhc=True,
+    health={
+        "cpu": {"sockets": 2, "source": "Azure/azurehpc-health-checks:conf/nd96amsr_a100_v4.conf"},
+        "memory": {"expected_kib": 1857830712, "tolerance_percent": 3, "source": ""},
+    },
     gpu_count=8,
     gpu_vendor="NVIDIA",
     gpu_model="A100",
@@ -68,6 +70,7 @@ A100 = hardware(
     infiniband_nics=8,
     infiniband_gbps_per_nic=200,
     nvme_count=8,
+    nccl=catalog.vm_size("Standard_ND96amsr_A100_v4").nccl,
     nccl_topo_file="/opt/microsoft/ndv4-topo.xml",
     nccl_env=(
         ("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),

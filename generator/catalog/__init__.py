@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from .files import FOLDER, read, table
+from .files import table
 from .releases import (
     DefaultVersions,
     OperatingSystem,
@@ -25,10 +25,12 @@ from .releases import (
     slurm_project,
     slurm_projects,
 )
-from .sizes import VmSize, size_of_file, size_of_table
+from .size_files import canonical_vm_size, vm_size, vm_size_names
+from .sizes import NcclFigure, VmSize
 
 __all__ = [
     "DefaultVersions",
+    "NcclFigure",
     "OperatingSystem",
     "Release",
     "ServerImage",
@@ -57,57 +59,6 @@ __all__ = [
     "vm_size",
     "vm_size_names",
 ]
-
-
-# ---------------------------------------------------------------- VM sizes
-
-
-@cache
-def _measured_names() -> frozenset[str]:
-    """Sizes with a file of their own; the listing also guards against names that are paths."""
-    return frozenset(path.stem for path in (FOLDER / "vm_sizes").glob("*.json"))
-
-
-def _series() -> Mapping[str, Any]:
-    """Series of the table by name: `sizes` maps each VM size to its vCPUs and GiB."""
-    series: Mapping[str, Any] = table("general_sizes")["series"]
-    return series
-
-
-@cache
-def _series_of() -> Mapping[str, str]:
-    return {size: name for name, series in _series().items() for size in series["sizes"]}
-
-
-@cache
-def vm_size_names() -> tuple[str, ...]:
-    """All known VM sizes, sorted."""
-    return tuple(sorted(_measured_names() | _series_of().keys()))
-
-
-@cache
-def _by_lower_name() -> Mapping[str, str]:
-    return {name.lower(): name for name in vm_size_names()}
-
-
-def canonical_vm_size(name: str) -> str | None:
-    """The known size that differs from `name` at most in case or a missing `Standard_`; for suggestions only."""
-    lower = name.strip().lower()
-    known = _by_lower_name()
-    return known.get(lower) or known.get(f"standard_{lower}")
-
-
-@cache
-def vm_size(name: str) -> VmSize:
-    """All published figures of a VM size; `known` is false for a size that the catalogue does not have."""
-    if name in _measured_names():
-        return size_of_file(name, read(f"vm_sizes/{name}.json"), table("vm_sizes"))
-    if name in _series_of():
-        return size_of_table(name, _series()[_series_of()[name]])
-    return VmSize(name)
-
-
-# ---------------------------------------------------------------- everything else
 
 
 def sources() -> Mapping[str, Any]:

@@ -29,29 +29,26 @@ def _common() -> Mapping[str, Any]:
 
 def _every_node() -> Iterator[Sourced]:
     common = _common()
-    space, inodes, ethernet = (
-        common["filesystem_space_used"],
-        common["filesystem_inodes_used"],
-        common["ethernet_state"],
+    space, ethernet, flaps = common["disk_space"], common["ethernet"], common["ib_flaps"]
+    errors, recovery = common["ib_errors"], common["ib_link_recovery"]
+    line = check_line(
+        "disk_space", used_percent_max=space["used_percent_max"], inodes_percent_max=space["inodes_percent_max"]
     )
-    flap, errors, state = common["ib_link_flap"], common["ib_error_counters"], common["ib_port_state"]
-    line = check_line("disk_space", used_percent_max=space["ceiling"], inodes_percent_max=inodes["ceiling"]["/mnt"])
     yield sourced(line, space["source"])
-    line = check_line("ethernet", device="eth0", carrier_losses_max=ethernet["warn"]["carrier_down_count_above"])
+    line = check_line("ethernet", device="eth0", carrier_losses_max=ethernet["carrier_losses_max"])
     yield sourced(line, ethernet["source"])
     yield sourced(check_line("nvme_scratch"), "the array and the mount that misc_ndv4 has made")
-    line = check_line("ib_flaps", fail_at=flap["fail_at_or_above"], window_h=flap["window_hours"])
-    yield sourced(line, flap["source"])
-    yield sourced(check_line("ib_keys"), common["ib_partition_key"]["source"])
-    above = errors["investigate_above"]
+    line = check_line("ib_flaps", fail_at=flaps["fail_at"], window_h=flaps["window_h"])
+    yield sourced(line, flaps["source"])
+    yield sourced(check_line("ib_keys"), common["ib_keys"]["source"])
     line = check_line(
         "ib_errors",
-        symbol_error=above["SymbolErrorCounter"],
-        port_rcv_errors=above["PortRcvErrors"],
-        port_xmit_discards=above["PortXmitDiscards"],
-        link_error_recovery=state["warn"]["link_error_recovery_above"],
+        symbol_error=errors["symbol_error"],
+        port_rcv_errors=errors["port_rcv_errors"],
+        port_xmit_discards=errors["port_xmit_discards"],
+        link_error_recovery=recovery["link_error_recovery"],
     )
-    yield sourced(line, [errors["source"], state["source"]])
+    yield sourced(line, [errors["source"], recovery["source"]])
 
 
 def _unknown_size() -> Iterator[Sourced]:
@@ -66,17 +63,17 @@ def _unknown_size() -> Iterator[Sourced]:
 def _nvidia(**expected: str) -> Iterator[Sourced]:
     """`expected=no`: a node without GPUs is as good."""
     common = _common()
-    exits = common["nvidia_smi_exit_code"]
-    meanings = {f"code_{code}": words.replace(" ", "_") for code, words in exits["meaning"].items()}
+    exits = common["gpu_driver"]
+    meanings = {f"code_{code}": words.replace(" ", "_") for code, words in exits["exit_codes"].items()}
     ordered = dict(sorted(meanings.items(), key=lambda item: int(item[0].removeprefix("code_"))))
     yield sourced(check_line("gpu_driver", **expected, **ordered), exits["source"])
     heat = common["gpu_temperature"]
     yield sourced(check_line("gpu_temperature", **expected, warn_above=heat["warn_above"]), heat["source"])
-    yield sourced(check_line("gpu_persistence", **expected), common["gpu_persistence_mode"]["source"])
-    yield sourced(check_line("gpu_clocks", **expected), common["gpu_app_clocks"]["source"])
-    throttling = common["gpu_clock_throttling"]
+    yield sourced(check_line("gpu_persistence", **expected), common["gpu_persistence"]["source"])
+    yield sourced(check_line("gpu_clocks", **expected), common["gpu_clocks"]["source"])
+    throttling = common["gpu_throttling"]
     line = check_line("gpu_throttling", **expected, error_mask=throttling["error_mask"])
     yield sourced(line, throttling["source"])
     xid = common["gpu_xid"]
-    line = check_line("gpu_xid", codes=" ".join(map(str, xid["fail_codes"])), look_back_h=xid["look_back_hours"])
+    line = check_line("gpu_xid", codes=" ".join(map(str, xid["codes"])), look_back_h=xid["look_back_h"])
     yield sourced(line, xid["source"])

@@ -2,70 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from .. import catalog
-from ..catalog.sizes import VmSize
+from ..catalog.sizes import NcclFigure, VmSize
 
 # ---------------------------------------------------------------- NCCL
 
 _BASELINE_NAMES = ("ALGORITHM", "EXPECTED", "FAIL", "MESSAGE_SIZE", "METRIC", "SOURCE", "WARN")
 
 
-def baseline(vm_size: str, nodes: int, message_size: str | None = None) -> dict[str, str]:
+def baseline(size: VmSize, nodes: int, message_size: str | None = None) -> dict[str, str]:
     """The published NCCL figure that this run may be judged by; all empty when there is none.
 
-    A row counts for its node count only, unless its source says that the floor holds from that count on.
     Among several the one with a warning level decides, then the larger message.
     """
-    rows = [row for row in _nccl_rows(vm_size) if _applies(row, nodes)]
-    if message_size is not None:
-        rows = [row for row in rows if row["message_size"] == message_size]
-    row = max(rows, key=_preference, default=None)
-    if row is None:
+    figures = [figure for figure in size.nccl if figure.applies(nodes) and message_size in (None, figure.message_size)]
+    figure = max(figures, key=_preference, default=None)
+    if figure is None:
         return dict.fromkeys((f"BASELINE_{name}" for name in _BASELINE_NAMES), "")
-    # A published floor stands for a failure where the source names no lower one.
-    fail = row["fail"] if row["fail"] is not None else row.get("published_floor")
     return {
-        "BASELINE_ALGORITHM": _algorithm(row["algorithm"]),
-        "BASELINE_EXPECTED": _text(row["expected"]),
-        "BASELINE_FAIL": _text(fail),
-        "BASELINE_MESSAGE_SIZE": row["message_size"],
-        "BASELINE_METRIC": "avg busbw" if row["metric"].startswith("avg") else "busbw",
-        "BASELINE_SOURCE": " ".join(row["source"]),
-        "BASELINE_WARN": _text(row["warn"]),
-        "MESSAGE_SIZE": row["message_size"],
+        "BASELINE_ALGORITHM": _text(figure.algorithm),
+        "BASELINE_EXPECTED": _text(figure.expected),
+        "BASELINE_FAIL": _text(figure.fail),
+        "BASELINE_MESSAGE_SIZE": figure.message_size,
+        "BASELINE_METRIC": figure.metric,
+        "BASELINE_SOURCE": " ".join(figure.source),
+        "BASELINE_WARN": _text(figure.warn),
+        "MESSAGE_SIZE": figure.message_size,
     }
 
 
-def judged_nodes(vm_size: str, at_most: int) -> int | None:
+def judged_nodes(size: VmSize, at_most: int) -> int | None:
     """The smallest number of nodes, two or more, that a published figure judges; None when none is within reach."""
-    counts = sorted({row["nodes"] for row in _nccl_rows(vm_size) if row["nodes"] and _applies(row, row["nodes"])} - {1})
-    return next((count for count in counts if count <= at_most), None)
+    return min((figure.nodes for figure in size.nccl if 1 < figure.nodes <= at_most), default=None)
 
 
-def _nccl_rows(vm_size: str) -> list[Mapping[str, Any]]:
-    return [row for row in catalog.vm_size(vm_size).nccl if row["warn"] is not None or row["fail"] is not None]
-
-
-def _applies(row: Mapping[str, Any], nodes: int) -> bool:
-    if nodes == 1:
-        # A clock lock that this job does not set belongs to some rows.
-        return row["scope"] == "single_node" and "clock locked" not in row.get("note", "")
-    if row["scope"] != "multi_node_infiniband" or row["nodes"] is None:
-        return False
-    return bool(nodes == row["nodes"] or ("published_floor" in row and nodes >= row["nodes"]))
-
-
-def _preference(row: Mapping[str, Any]) -> tuple[bool, int]:
-    return (row["warn"] is not None, int(row["message_size"].removesuffix("G")))
-
-
-def _algorithm(stated: str | None) -> str:
-    """The word that the job reads from NCCL's log; empty when the source states none."""
-    lower = (stated or "").lower()
-    return next((word for word in ("collnet", "nvls") if word in lower), "")
+def _preference(figure: NcclFigure) -> tuple[bool, int]:
+    return (figure.warn is not None, int(figure.message_size.removesuffix("G")))
 
 
 # ---------------------------------------------------------------- node health

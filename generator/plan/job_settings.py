@@ -104,7 +104,7 @@ def job_settings(
     size = place.array.hardware
     settings = dict(recipe.default_settings) | _common(job, recipe, place, given, shared)
     if "nccl" in recipe.figures:
-        settings |= baseline(size.name, place.nodes, given.get("MESSAGE_SIZE"))
+        settings |= baseline(size, place.nodes, given.get("MESSAGE_SIZE"))
     if "node-health" in recipe.figures:
         settings |= expectations(size)
     if shape is not None:
@@ -116,7 +116,7 @@ def known_settings(recipe: Recipe) -> tuple[str, ...]:
     """Names of the settings that a job of the recipe has or understands, sorted."""
     names = {*dict(recipe.default_settings), *_COMMON, "DATA_DIR"}
     if "nccl" in recipe.figures:
-        names |= {*baseline("", 1), "MESSAGE_SIZE"}
+        names |= {*baseline(VmSize(""), 1), "MESSAGE_SIZE"}
     if "node-health" in recipe.figures:
         names |= set(expectations(VmSize("")))
     shape = models.model(recipe.models[0]) if recipe.models else None

@@ -98,7 +98,7 @@ def _vendor_fits(wanted: Recipe, array: NodeArrayPlan) -> bool:
 
 def _default_nodes(wanted: Recipe, array: NodeArrayPlan) -> int:
     """The recipe's number of nodes; for NCCL one that a published figure can judge, where the partition has as many."""
-    nodes = judged_nodes(array.vm_size, array.max_nodes) if "nccl" in wanted.figures else None
+    nodes = judged_nodes(array.hardware, array.max_nodes) if "nccl" in wanted.figures else None
     return nodes or min(wanted.default_nodes, array.max_nodes)
 
 

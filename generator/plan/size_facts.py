@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .. import catalog
 from ..catalog.sizes import VmSize
 from . import health_checks
 from .health_checks import source_of
@@ -49,22 +48,17 @@ InfiniBand away from every other MPI program, NCCL_MIN_NCHANNELS cores from ever
 
 def base_attribute(size: VmSize) -> dict[str, str]:
     """What `misc_ndv4` reads: disks, GPUs, NCCL files and variables; nothing for a size that nobody knows."""
-    return {f"{PREFIX}.base": written(size, _base(size))} if is_known(size) else {}
+    return {f"{PREFIX}.base": written(size, _base(size))} if size.known else {}
 
 
 def check_attributes(size: VmSize) -> dict[str, str]:
     """What `slurm_nhc` reads: the lines of its two configurations; nothing for a size that nobody knows."""
-    if not is_known(size):
+    if not size.known:
         return {}
     return {
         f"{PREFIX}.quick": written(size, health_checks.quick(size)),
         f"{PREFIX}.deep": written(size, health_checks.deep(size)),
     }
-
-
-def is_known(size: VmSize) -> bool:
-    """Whether the catalogue has figures of the size, or only health floors."""
-    return size.known or size.name in catalog.health()["vm_sizes"]
 
 
 def written(size: VmSize, records: Iterable[Sourced]) -> str:

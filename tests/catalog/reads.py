@@ -21,7 +21,28 @@ from generator.blobs.pins import Blob
 from generator.catalog import files
 from generator.recipes.models import Model
 
-CLASSES = (catalog.VmSize, catalog.Release, catalog.SlurmProject, catalog.OperatingSystem, Blob, Model)
+PROBE = b"""
+name: probe
+location: southcentralus
+storage:
+  mounts:
+    - {path: /data, type: anf, size_tib: 20, service_level: Premium}
+slurm:
+  partitions:
+    - {name: gpu, vm_size: Standard_ND96amsr_A100_v4, max_nodes: 16}
+jobs:
+  training: [opt-175b]
+"""
+"""What no shipped definition has: training on NetApp Files."""
+CLASSES = (
+    catalog.VmSize,
+    catalog.NcclFigure,
+    catalog.Release,
+    catalog.SlurmProject,
+    catalog.OperatingSystem,
+    Blob,
+    Model,
+)
 SEEN: set[str] = set()
 FIELDS: set[str] = set()
 CHANGED: set[str] = set()
@@ -122,12 +143,13 @@ def results() -> Iterator[str]:
     from tests.rules.annotations import CASES, problems_of, site_of
 
     root = Path(files.FOLDER).parent.parent
-    for path in sorted((root / "cluster_defs").glob("*.yaml")):
-        checked = pipeline.check(path.read_bytes(), path.name, {}, path.parent)
+    definitions = {path.name: path.read_bytes() for path in sorted((root / "cluster_defs").glob("*.yaml"))}
+    for name, text in {**definitions, "probe.yaml": PROBE}.items():
+        checked = pipeline.check(text, name, {}, root / "cluster_defs")
         yield repr(checked.problems)
         if checked.plan is not None:
-            rendered = pipeline.render(checked.plan, path.parent)
-            yield repr(sorted((str(name), file.content) for name, file in rendered.items()))
+            rendered = pipeline.render(checked.plan, root / "cluster_defs")
+            yield repr(sorted((str(path), file.content) for path, file in rendered.items()))
             site = site_of(checked.source, {})
             assert site is not None
             yield repr(list(check_files(Rendered(site, rendered))))
@@ -135,10 +157,10 @@ def results() -> Iterator[str]:
         yield repr(problems_of(case.read_text(encoding="utf-8"))[1])
     for rows in listing._LISTS.values():
         yield repr(list(rows()))
-    for text in references.documents().values():
-        yield text()
-    for name in recipes.recipe_names():
-        found = recipes.recipe(name)
+    for page in references.documents().values():
+        yield page()
+    for recipe in recipes.recipe_names():
+        found = recipes.recipe(recipe)
         yield repr([models.model(preset) for preset in (found.models if found else ())])
     yield repr(fleet.limits())
 

@@ -17,8 +17,12 @@ from tests.catalog.layout import TABLES, written
 FOLDER = Path(catalog.__file__).parent
 # The figures of the rules are kept in another layout.
 FILES = sorted(path for path in FOLDER.rglob("*.json") if path.name != "rule_figures.json")
-TABLE = json.loads((FOLDER / "general_sizes.json").read_text(encoding="utf-8"))["series"]
+TABLE = json.loads((FOLDER / "other_vm_sizes.json").read_text(encoding="utf-8"))["series"]
 MEASURED = sorted(path.stem for path in (FOLDER / "vm_sizes").glob("*.json"))
+
+
+SIZES = [catalog.vm_size(name) for name in MEASURED]
+NUMA = Path(__file__).parent / "numa.json"
 
 
 def entries() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -79,7 +83,8 @@ def test_groups_with_figures_name_a_source(name: str, entry: dict[str, Any]) -> 
         if isinstance(content, dict) and any(
             value is not None for key, value in content.items() if key not in ("source", "note")
         ):
-            assert content.get("source"), f"{name}: {group}"
+            named = content.values() if group == "health" else (content,)
+            assert all(each["source"] for each in named), f"{name}: {group}"
 
 
 @pytest.mark.parametrize("limit", [key for key, value in catalog.limits().items() if key not in ("names",)])
@@ -90,7 +95,7 @@ def test_limits_have_a_source(limit: str) -> None:
 def test_general_series_have_a_source_and_sizes() -> None:
     for name, series in TABLE.items():
         assert series["source"], name
-        assert series["url"].startswith("https://learn.microsoft.com/"), name
+        assert series["page"].startswith("https://learn.microsoft.com/"), name
         assert series["sizes"], name
         for size, figures in series["sizes"].items():
             assert size.startswith("Standard_")
@@ -107,51 +112,52 @@ def test_no_size_stands_in_two_places() -> None:
 # ---------------------------------------------------------------- agreement
 
 
-@pytest.mark.parametrize(("name", "entry"), list(entries()), ids=MEASURED)
-def test_a_size_agrees_with_itself(name: str, entry: dict[str, Any]) -> None:
-    cpu, gpu = entry["cpu"], entry["gpu"]
-    infiniband, numa, launch = entry["infiniband"], entry["numa"], entry["launch"]
-    if infiniband and infiniband["nics"] and infiniband["gbps_per_nic"]:
-        assert infiniband["line_rate_gb_s"] == infiniband["nics"] * infiniband["gbps_per_nic"] / 8
-        assert infiniband["total_gbps"] == infiniband["nics"] * infiniband["gbps_per_nic"]
-    if numa and numa["gpu_to_numa"] is not None:
-        assert len(numa["gpu_to_numa"]) == gpu["count"]
-        assert max(numa["gpu_to_numa"]) < numa["nodes"]
-    if numa and numa["cpus_per_node"]:
-        assert numa["nodes"] * numa["cpus_per_node"] == cpu["vcpus"]
-    if launch and launch["cpu_masks"]:
-        assert len(launch["cpu_masks"]) == launch["tasks_per_node"]
-        widest = max(int(mask, 16).bit_length() for mask in launch["cpu_masks"])
-        assert widest <= cpu["vcpus"]
-        assert launch["tasks_per_node"] * launch["cpus_per_task"] <= cpu["vcpus"]
-    if entry["health"] and entry["health"]["gpu_count"]:
-        assert entry["health"]["gpu_count"] == gpu["count"]
-    if gpu["count"] and gpu["memory_gb"] and gpu["memory_total_gb"]:
-        assert gpu["count"] * gpu["memory_gb"] == gpu["memory_total_gb"]
+@pytest.mark.parametrize("size", SIZES, ids=MEASURED)
+def test_a_size_agrees_with_itself(size: catalog.VmSize) -> None:
+    assert size.gpu_count or size.infiniband
+    assert bool(size.gpu_count) == bool(size.gpu_vendor)
+    assert size.vcpus is not None
+    if size.cpu_masks:
+        assert len(size.cpu_masks) == size.tasks_per_node
+        assert max(int(mask, 16).bit_length() for mask in size.cpu_masks) <= size.vcpus
+    if size.tasks_per_node and size.cpus_per_task:
+        assert size.tasks_per_node * size.cpus_per_task <= size.vcpus
+    if "nvme_disks" in size.health:
+        assert size.nvme_count
+    if "gpu_count" in size.health:
+        assert size.gpu_count
+    if "ib_ports" in size.health:
+        assert size.infiniband_nics
+        assert size.infiniband_gbps_per_nic
+    if "nccl_all_reduce" in size.health:
+        assert [figure.nodes for figure in size.nccl].count(1) == 1
 
 
-def entries_with_masks() -> Iterator[tuple[str, dict[str, Any]]]:
-    for name, entry in entries():
-        launch, numa = entry["launch"], entry["numa"]
-        if launch and launch["cpu_masks"] and numa and numa["gpu_to_numa"]:
-            yield name, entry
-
-
-@pytest.mark.parametrize(("name", "entry"), list(entries_with_masks()))
-def test_masks_lie_in_the_numa_node_of_their_gpu(name: str, entry: dict[str, Any]) -> None:
-    launch, numa = entry["launch"], entry["numa"]
-    assert launch["tasks_per_node"] == entry["gpu"]["count"], name
-    for rank, mask in enumerate(launch["cpu_masks"]):
-        first, last = (int(number) for number in numa["cpu_lists"][numa["gpu_to_numa"][rank]].split("-"))
+@pytest.mark.parametrize(("name", "numa"), json.loads(NUMA.read_text(encoding="utf-8")).items())
+def test_masks_lie_in_the_numa_node_of_their_gpu(name: str, numa: dict[str, Any]) -> None:
+    """The NUMA nodes are those of Azure/azhpc-images:topology; a mask belongs to the GPU of the same rank."""
+    size = catalog.vm_size(name)
+    assert len(size.cpu_masks) == len(numa["gpu_to_numa"]) == size.gpu_count
+    for mask, node in zip(size.cpu_masks, numa["gpu_to_numa"], strict=True):
+        first, last = (int(number) for number in numa["cpu_lists"][node].split("-"))
         allowed = ((1 << (last + 1)) - 1) & ~((1 << first) - 1)
-        assert int(mask, 16) & ~allowed == 0, f"rank {rank}"
+        assert int(mask, 16) & ~allowed == 0
+
+
+def test_every_mask_is_proven() -> None:
+    assert {size.name for size in SIZES if size.cpu_masks} == set(json.loads(NUMA.read_text(encoding="utf-8")))
 
 
 def test_floors_are_ordered() -> None:
-    for name, entry in entries():
-        for row in entry["nccl"] or []:
-            figures = [row[key] for key in ("fail", "warn", "expected") if row[key] is not None]
-            assert figures == sorted(figures), name
+    for size in SIZES:
+        for figure in size.nccl:
+            levels = [each for each in (figure.fail, figure.warn, figure.expected) if each is not None]
+            assert levels == sorted(levels), size.name
+            assert figure.fail or figure.warn, size.name
+        for check, figures in size.health.items():
+            assert figures["source"], f"{size.name}: {check}"
+            if figures.get("warn_below_gb_per_s"):
+                assert figures["floor_gb_per_s"] < figures["warn_below_gb_per_s"], f"{size.name}: {check}"
 
 
 def test_the_default_release_is_complete() -> None:
@@ -189,10 +195,8 @@ def test_node_images_agree_with_the_operating_systems_of_the_default_release() -
 
 
 def test_every_marketplace_image_of_a_size_is_known() -> None:
-    known = catalog.images()["hpc_marketplace"]
-    for name, entry in entries():
-        for urn in (entry["images"] or {}).get("marketplace_urns") or []:
-            assert urn in known, f"{name}: {urn}"
+    for size in SIZES:
+        assert set(size.images) <= set(catalog.images()["hpc_marketplace"]), size.name
 
 
 def test_lustre_tiers_are_consistent() -> None:
@@ -200,12 +204,6 @@ def test_lustre_tiers_are_consistent() -> None:
         assert name.startswith("AMLFS-Durable-Premium-")
         assert tier["min_tib"] % tier["step_tib"] == 0
         assert tier["max_tib"] % tier["step_tib"] == 0
-
-
-def test_health_covers_every_size_with_floors() -> None:
-    for name, entry in entries():
-        if entry["health"] and entry["health"]["cpuinfo"]:
-            assert name in catalog.health()["vm_sizes"]
 
 
 # ---------------------------------------------------------------- look-ups
@@ -254,7 +252,11 @@ def test_regions_know_cloud_and_zones() -> None:
 
 
 def test_retiring_series_have_a_date() -> None:
-    for name, date in (("Standard_F2s_v2", "2028-11-15"), ("Standard_D12_v2", "2028-05-01")):
+    for name, date in (
+        ("Standard_F2s_v2", "2028-11-15"),
+        ("Standard_D12_v2", "2028-05-01"),
+        ("Standard_HC44rs", "2027-05-31"),
+    ):
         assert catalog.vm_size(name).retirement == date
 
 

@@ -167,17 +167,17 @@ def test_a_model_that_cannot_fit_leaves_the_layout_empty() -> None:
 
 def test_a_floor_for_two_or_more_nodes_holds_for_more() -> None:
     for nodes in (2, 5, 16):
-        row = baseline("Standard_ND96amsr_A100_v4", nodes)
+        row = baseline(catalog.vm_size("Standard_ND96amsr_A100_v4"), nodes)
         assert (row["BASELINE_WARN"], row["BASELINE_FAIL"], row["MESSAGE_SIZE"]) == ("185", "185", "8G")
 
 
 def test_a_row_of_another_node_count_does_not_apply() -> None:
-    assert baseline("Standard_ND96isr_H100_v5", 8)["BASELINE_ALGORITHM"] == "collnet"
-    assert baseline("Standard_ND96isr_H100_v5", 4)["BASELINE_METRIC"] == ""
+    assert baseline(catalog.vm_size("Standard_ND96isr_H100_v5"), 8)["BASELINE_ALGORITHM"] == "collnet"
+    assert baseline(catalog.vm_size("Standard_ND96isr_H100_v5"), 4)["BASELINE_METRIC"] == ""
 
 
 def test_one_node_is_judged_by_the_single_node_row() -> None:
-    row = baseline("Standard_ND96amsr_A100_v4", 1)
+    row = baseline(catalog.vm_size("Standard_ND96amsr_A100_v4"), 1)
     assert (row["BASELINE_FAIL"], row["BASELINE_MESSAGE_SIZE"], row["BASELINE_METRIC"]) == ("228", "16G", "avg busbw")
 
 
@@ -186,7 +186,7 @@ def test_one_node_is_judged_by_the_single_node_row() -> None:
 )
 @pytest.mark.parametrize("nodes", [1, 2, 8])
 def test_every_size_has_a_complete_or_an_empty_baseline(size: str, nodes: int) -> None:
-    row = baseline(size, nodes)
+    row = baseline(catalog.vm_size(size), nodes)
     assert bool(row["BASELINE_METRIC"]) == bool(row["BASELINE_WARN"] or row["BASELINE_FAIL"])
     assert bool(row["BASELINE_METRIC"]) == bool(row["BASELINE_SOURCE"])
 
