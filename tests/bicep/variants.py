@@ -17,6 +17,7 @@ from generator.plan.types import (
 )
 from generator.render import bicep
 from tests import plans
+from tests.plan.definitions import with_every_kind
 
 PAYLOAD = ("bootstrap/payload/payload-00.bin", "bootstrap/payload/payload-01.bin")
 HASH = "0123456789abcdef" * 4
@@ -121,7 +122,17 @@ def own_image() -> Plan:
 
 
 VARIANTS = {
-    build.__name__: build for build in (minimal, asked_hub, known_hub, public, existing_network, everything, own_image)
+    build.__name__: build
+    for build in (
+        minimal,
+        asked_hub,
+        known_hub,
+        public,
+        existing_network,
+        everything,
+        own_image,
+        with_every_kind,
+    )
 }
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
-from generator.definition.model import network, storage
-from generator.definition.model.fields import Section
-from generator.definition.walk import extra_of, item_annotation, sections
+from generator.definition.model import network
 from generator.files import assets
 from generator.plan.file_systems import registry
 from generator.plan.file_systems.base import FileSystem
@@ -19,23 +17,12 @@ from generator.plan.file_systems.managed_lustre import ManagedLustre
 from generator.plan.file_systems.netapp import NetAppVolume
 from generator.plan.file_systems.registry import KINDS, late_addresses, modules
 from generator.plan.subnets import ROLES, SUBNETS
-from tests.bicep.compilers import findings
-from tests.bicep.variants import write_folder
 from tests.cluster_template.rendered import read
-from tests.plan.definitions import mounted, plan_of
+from tests.plan.definitions import mounted, plan_of, with_every_kind
 
 MODULES = assets.folder("bicep_templates")
 
 
-def example(section: type[Section]) -> str:
-    """A mount of this kind with nothing but what is required, each value the example of its key."""
-    required = {name: field for name, field in section.model_fields.items() if field.is_required()}
-    values = {name: extra_of(field)["example"] for name, field in required.items()}
-    return json.dumps(values | {"path": f"/{values['type']}"})
-
-
-MOUNTS = sections(item_annotation(storage.Storage.model_fields["mounts"].annotation))
-EVERY_KIND = plan_of("storage:", "  mounts:", *(f"    - {example(section)}" for section in MOUNTS))
 SITE = plan_of(
     "storage:",
     "  home: {type: anf, size_tib: 4}",
@@ -45,6 +32,9 @@ SITE = plan_of(
     "    - {type: existing, path: /tools, address: 10.9.0.4, export_path: /tools}",
     "    - {type: blob, path: /sets, storage_account: datasets0001, container: data}",
 )
+
+
+EVERY_KIND = with_every_kind()
 
 
 def test_every_module_is_a_kind_and_a_definition_can_ask_for_it() -> None:
@@ -62,8 +52,22 @@ def test_a_cluster_with_every_kind_is_one_that_cyclecloud_reads() -> None:
     assert mounted == {mount.path for mount in EVERY_KIND.all_mounts if mount.mounted_by is None}
 
 
-def test_a_deployment_with_every_kind_is_valid_bicep(tmp_path: Path) -> None:
-    assert findings(write_folder(EVERY_KIND, tmp_path)) == []
+def declared(mount: FileSystem) -> dict[str, object]:
+    """Everything that consumers print of a file system."""
+    attributes = (name for name in sorted(dir(FileSystem)) if not name.startswith("_"))
+    values = {name: getattr(mount, name) for name in attributes}
+    kind = type(mount)
+    return {name: value for name, value in values.items() if not callable(value)} | {
+        "fields": {field.name: getattr(mount, field.name) for field in fields(mount)},
+        "module": mount.module(0),
+        "node_settings": kind.node_settings([mount]),
+        "shared_modules": kind.shared_modules([mount]),
+    }
+
+
+@pytest.mark.parametrize("mount", EVERY_KIND.mounts, ids=lambda mount: mount.kind)
+def test_what_a_kind_declares(mount: FileSystem, snapshot: SnapshotAssertion) -> None:
+    assert declared(mount) == snapshot
 
 
 @pytest.mark.parametrize("mount", EVERY_KIND.all_mounts, ids=lambda mount: mount.path)
