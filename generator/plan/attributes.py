@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..catalog.sizes import VmSize
-from ..definition.model.definition import Definition
 from ..definition.model.slurm import NodeProjects, Value
 from .assignment import GPU_NODE
 from .size_facts import base_attribute, check_attributes
-from .storage import file_systems
+from .storage import FileSystems
 from .types import SpecRef
 
 NVME_MOUNT_POINT = "/nvme"
@@ -17,7 +16,7 @@ NVME_MOUNT_POINT = "/nvme"
 
 
 def node_attributes(
-    definition: Definition, role: str, node: NodeProjects, hardware: VmSize, specs: Iterable[SpecRef]
+    role: str, node: NodeProjects, hardware: VmSize, specs: Iterable[SpecRef], shared: FileSystems
 ) -> tuple[tuple[str, Value], ...]:
     """The `[[[configuration]]]` keys of a role, sorted: ours, then the definition's own, which win.
 
@@ -29,7 +28,7 @@ def node_attributes(
         values |= base_attribute(hardware)
     if role == "execute":
         values |= check_attributes(hardware)
-        values["cycleforge.mounts"] = " ".join(file_systems(definition).checked_mount_points)
+        values["cycleforge.mounts"] = " ".join(shared.checked_mount_points)
         if hardware.gpu_count or hardware.nvme_count:
             values["cycleforge.nvme.mount_point"] = NVME_MOUNT_POINT
     return tuple(sorted((values | node.configuration).items()))

@@ -13,6 +13,7 @@ from . import names
 from .assignment import specs_of
 from .attributes import node_attributes
 from .images import default_image
+from .storage import FileSystems
 from .types import AccountingPlan, LoginPlan, NodeArrayPlan, SchedulerPlan, SlurmPlan
 
 PROJECT_RELEASES = "https://github.com/Azure/cyclecloud-slurm/releases"
@@ -29,7 +30,7 @@ _BASE_LINES: dict[str, Value] = {
 }
 
 
-def slurm_plan(definition: Definition, versions: Mapping[str, str]) -> SlurmPlan:
+def slurm_plan(definition: Definition, versions: Mapping[str, str], shared: FileSystems) -> SlurmPlan:
     """The cluster; `versions` maps every project that roles may name to its version."""
     slurm = definition.slurm
     cluster_name = slurm.cluster_name or definition.name
@@ -46,10 +47,10 @@ def slurm_plan(definition: Definition, versions: Mapping[str, str]) -> SlurmPlan
         pin_project=slurm.pin_project,
         autoscale=slurm.autoscale,
         start_cluster=slurm.start_cluster,
-        scheduler=_scheduler(definition, cluster_name, versions, has_gpus=has_gpus),
-        login=_login(definition, versions, has_gpus=has_gpus),
+        scheduler=_scheduler(definition, cluster_name, versions, shared, has_gpus=has_gpus),
+        login=_login(definition, versions, shared, has_gpus=has_gpus),
         node_arrays=tuple(
-            _node_array(definition, cluster_name, partition, versions, has_gpus=has_gpus)
+            _node_array(definition, cluster_name, partition, versions, shared, has_gpus=has_gpus)
             for partition in slurm.partitions
         ),
         accounting=_accounting(definition, cluster_name),
@@ -106,7 +107,7 @@ def scale_set_size(partition: Partition, hardware: VmSize) -> int:
 
 
 def _scheduler(
-    definition: Definition, cluster_name: str, versions: Mapping[str, str], *, has_gpus: bool
+    definition: Definition, cluster_name: str, versions: Mapping[str, str], shared: FileSystems, *, has_gpus: bool
 ) -> SchedulerPlan:
     scheduler = definition.slurm.scheduler
     hardware = catalog.vm_size(scheduler.vm_size)
@@ -120,11 +121,11 @@ def _scheduler(
         backup_zone=scheduler.backup_zone,
         os_disk_gb=scheduler.os_disk_gb,
         specs=specs,
-        attributes=node_attributes(definition, "scheduler", scheduler, hardware, specs),
+        attributes=node_attributes("scheduler", scheduler, hardware, specs, shared),
     )
 
 
-def _login(definition: Definition, versions: Mapping[str, str], *, has_gpus: bool) -> LoginPlan:
+def _login(definition: Definition, versions: Mapping[str, str], shared: FileSystems, *, has_gpus: bool) -> LoginPlan:
     login = definition.slurm.login
     hardware = catalog.vm_size(login.vm_size)
     specs = specs_of("login", login, hardware, versions, cluster_has_gpus=has_gpus)
@@ -135,12 +136,18 @@ def _login(definition: Definition, versions: Mapping[str, str], *, has_gpus: boo
         max_count=login.max_count if login.max_count is not None else max(login.count, 1),
         os_disk_gb=login.os_disk_gb,
         specs=specs,
-        attributes=node_attributes(definition, "login", login, hardware, specs),
+        attributes=node_attributes("login", login, hardware, specs, shared),
     )
 
 
 def _node_array(
-    definition: Definition, cluster_name: str, partition: Partition, versions: Mapping[str, str], *, has_gpus: bool
+    definition: Definition,
+    cluster_name: str,
+    partition: Partition,
+    versions: Mapping[str, str],
+    shared: FileSystems,
+    *,
+    has_gpus: bool,
 ) -> NodeArrayPlan:
     hardware = catalog.vm_size(partition.vm_size)
     specs = specs_of("execute", partition, hardware, versions, cluster_has_gpus=has_gpus)
@@ -163,7 +170,7 @@ def _node_array(
         dampen_memory_percent=partition.dampen_memory_percent,
         node_health_checks=partition.node_health_checks,
         specs=specs,
-        attributes=node_attributes(definition, "execute", partition, hardware, specs),
+        attributes=node_attributes("execute", partition, hardware, specs, shared),
     )
 
 

@@ -47,7 +47,8 @@ def make_plan(
     local projects by name.
     """
     versions = {name: project.version for name, project in projects.items()} | _staged_versions(definition)
-    slurm = slurm_plan(definition, versions)
+    shared = file_systems(definition)
+    slurm = slurm_plan(definition, versions, shared)
     network = network_plan(definition, layout_of(definition))
     admin = AdminPlan(definition.admin.username, asked_or(definition.admin.ssh_public_key, SSH_KEY))
     secrets = secret_plans(
@@ -57,7 +58,6 @@ def make_plan(
     )
     asked = asked_values(admin, network)
     server = _server(definition)
-    shared = file_systems(definition)
     monitoring = _monitoring(definition)
     return Plan(
         name=definition.name,
