@@ -96,6 +96,10 @@ def test_checkpoints_are_compared_with_the_file_system_that_they_go_to() -> None
         ("STAGE_PATH: /shared/runs", []),
         ("DATA_DIR: /shared, STAGE_PATH: /data/runs", ["E1690"]),
         ("DATA_DIR: /shared, KEEP_CHECKPOINTS: 30", ["E1690"]),
+        ("SAVE_INTERVAL: 0", []),  # writes none
+        ("KEEP_CHECKPOINTS: 0", ["E1690"]),  # keeps all three
+        ("DATA_DIR: /shared, KEEP_CHECKPOINTS: 0", []),
+        ("DATA_DIR: /shared, KEEP_CHECKPOINTS: 0, SAVE_INTERVAL: 10", ["E1690"]),
     ):
         assert [rule for rule in ids(check(text % settings)) if rule[0] != "I"] == errors, settings
 

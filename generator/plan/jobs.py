@@ -8,7 +8,7 @@ from ..recipes.checkpoints import checkpoint
 from ..recipes.models import Model
 from .file_systems.base import FileSystem
 from .job_figures import judged_nodes
-from .job_settings import given_settings, job_settings, model_of, nccl_variables, place_of
+from .job_settings import given_settings, job_settings, model_of, nccl_variables, place_of, whole
 from .job_steps import step_plan, submission
 from .storage import FileSystems
 from .types import CheckpointPlan, JobPlan, NodeArrayPlan, SlurmPlan
@@ -104,9 +104,17 @@ def _default_nodes(wanted: Recipe, array: NodeArrayPlan) -> int:
 
 def _checkpoint(shape: Model, settings: dict[str, str], place: FileSystem | None) -> CheckpointPlan:
     """Do the kept checkpoints fit, and how long does one take at the nominal bandwidth of where they are written?"""
-    kept = settings.get("KEEP_CHECKPOINTS", "1")
-    count = int(kept) if kept.isdecimal() else 1
+    count, is_written = _kept(settings), settings.get("SAVE_INTERVAL") != "0"
     if place is None:
-        return checkpoint(shape, count)
+        return checkpoint(shape, count, is_written=is_written)
     capacity = place.size_gib * _GIB if place.size_gib else None
-    return checkpoint(shape, count, capacity, place.bandwidth_gb_per_s)
+    return checkpoint(shape, count, capacity, place.bandwidth_gb_per_s, is_written=is_written)
+
+
+def _kept(settings: dict[str, str]) -> int:
+    """Checkpoints that lie there at once: all of the run where 0 sets no limit."""
+    kept = settings.get("KEEP_CHECKPOINTS", "1")
+    steps, iterations = whole(settings.get("SAVE_INTERVAL")), whole(settings.get("ITERATIONS"))
+    if kept == "0" and steps and iterations:
+        return iterations // steps
+    return int(kept) if kept.isdecimal() else 1

@@ -15,11 +15,14 @@ class CheckpointPlan:
     bytes_per_parameter: int
     checkpoint_bytes: int
     kept: int
+    """How many lie on the file system at once."""
     needed_bytes: int
     capacity_bytes: int | None
     """Of the file system that they go to; None where the definition does not know it."""
     bandwidth_gb_per_s: float | None
     seconds_per_checkpoint: float | None
+    is_written: bool
+    """False: the job writes none unless its submitter asks for them."""
 
 
 def checkpoint(
@@ -27,6 +30,8 @@ def checkpoint(
     kept: int,
     capacity_bytes: int | None = None,
     bandwidth_gb_per_s: float | None = None,
+    *,
+    is_written: bool = True,
 ) -> CheckpointPlan:
     """Size of one checkpoint and of all that are kept.
 
@@ -44,4 +49,5 @@ def checkpoint(
         capacity_bytes=capacity_bytes,
         bandwidth_gb_per_s=bandwidth_gb_per_s,
         seconds_per_checkpoint=seconds,
+        is_written=is_written,
     )

@@ -26,7 +26,9 @@ class CheckpointsDoNotFit(PlanRule):
     def check(self, plan: Plan) -> Iterator[Problem]:
         for path, job in training_jobs(plan):
             figures = job.checkpoint
-            if figures is None or figures.capacity_bytes is None or figures.needed_bytes <= figures.capacity_bytes:
+            if figures is None or figures.capacity_bytes is None or not figures.is_written:
+                continue
+            if figures.needed_bytes <= figures.capacity_bytes:
                 continue
             text = (
                 f"training job '{job.name}' keeps {figures.kept} checkpoints of {_tib(figures.checkpoint_bytes)}, "
