@@ -108,6 +108,11 @@ cf_attribute_int() {
 # cf_attribute_path KEY DEFAULT: REPLY is an absolute path of plain characters, or empty when the default is empty.
 cf_attribute_path() {
     cf_attribute "$1" "$2"
+    cf_plain_path "$1"
+}
+
+# cf_plain_path KEY: stop unless REPLY, the value of KEY, is such a path or empty.
+cf_plain_path() {
     if [[ -n "${REPLY}" && ! "${REPLY}" =~ ^(/[A-Za-z0-9._-]+)+$ ]] || [[ "${REPLY}/" == */../* ]]; then
         cf_die "attribute $1 is '${REPLY}', expected an absolute path of letters, digits, '.', '_', '-'" "" \
             "correct it in the definition and build again"

@@ -19,7 +19,7 @@ readonly SCRIPTS=(cycleforge.sh health.sh engine.sh runner.sh results.sh verdict
     checks-node.sh checks-infiniband.sh checks-gpu.sh checks-deep.sh checks-fabric.sh)
 # A check with its figures. The engine evaluates these lines, so nothing else may come out of a node attribute.
 readonly CHECK_LINE="^[a-z][a-z0-9_]*( [A-Za-z0-9_]+=([A-Za-z0-9_.,:/+@=-]*|'[^'[:cntrl:]]*'))*$"
-SIZE="" SIZE_KNOWN=true QUICK_CHECKS="" DEEP_CHECKS=""
+SIZE="" SIZE_KNOWN=true QUICK_CHECKS="" DEEP_CHECKS="" DEEP_S=0
 
 # one_of KEY DEFAULT WORD...: a node attribute that is one of a few words, in REPLY.
 one_of() {
@@ -36,7 +36,7 @@ one_of() {
 # results_folder: where a copy of each result goes, in REPLY; empty when the definition switches it off.
 results_folder() {
     cf_attribute cycleforge.health.results /sched/cycleforge-health
-    if [[ "${REPLY}" == off ]]; then REPLY=""; else cf_attribute_path cycleforge.health.results /sched/cycleforge-health; fi
+    if [[ "${REPLY}" == off ]]; then REPLY=""; else cf_plain_path cycleforge.health.results; fi
 }
 
 # LBNL NHC of the image as it is, otherwise the pinned one of the locker. Without both the built-in runner reads the same
@@ -101,13 +101,13 @@ read_figures() {
 }
 
 write_settings() {
-    local resume unmeasured deep_s idle_deep_h results
+    local resume unmeasured idle_deep_h results
     cf_attribute_bool cycleforge.health.resume true
     resume="${REPLY}"
     one_of cycleforge.health.unmeasured report report drain
     unmeasured="${REPLY}"
     cf_attribute_int cycleforge.health.deep_s 600 0 900
-    deep_s="${REPLY}"
+    DEEP_S="${REPLY}"
     cf_attribute_int cycleforge.health.idle_deep_h 24 0 8760
     idle_deep_h="${REPLY}"
     results_folder
@@ -117,7 +117,7 @@ vm_size=${SIZE}
 size_known=${SIZE_KNOWN}
 resume=${resume}
 unmeasured=${unmeasured}
-deep_s=${deep_s}
+deep_s=${DEEP_S}
 idle_deep_h=${idle_deep_h}
 results=${results}
 CONF
@@ -243,8 +243,7 @@ main() {
     cf_step "health checks" write_checks
     cf_step "health units" install_units
     cf_step "health timer" start_timer
-    cf_attribute_int cycleforge.health.deep_s 600 0 900
-    if ((REPLY > 0)); then
+    if ((DEEP_S > 0)); then
         cf_step "deep checks" run_deep
         cf_step "deep checks on idle nodes" watch_idle
     else
