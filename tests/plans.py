@@ -22,7 +22,7 @@ from generator.plan.network import user_sources
 from generator.plan.parameters import secret_plans
 from generator.plan.quota import quota_plan
 from generator.plan.resources import cleanup_plan, providers, resource_names, slow_resources
-from generator.plan.storage import FileSystems
+from generator.plan.storage import FileSystems, in_mount_order
 from generator.plan.types import (
     AccountingPlan,
     AdminPlan,
@@ -142,6 +142,7 @@ def settled(plan: Plan) -> Plan:
         replace(array, host_list=names.host_list(slurm.cluster_name, array.name, array.max_nodes))
         for array in slurm.node_arrays
     )
+    shared = in_mount_order(FileSystems(plan.sched, plan.home, plan.mounts))
     accounting = slurm.accounting
     if accounting is not None and accounting.sku is not None:
         accounting = replace(accounting, tier=mysql_tier(accounting.sku))
@@ -153,6 +154,9 @@ def settled(plan: Plan) -> Plan:
     )
     return replace(
         plan,
+        sched=shared.sched,
+        home=shared.home,
+        mounts=shared.mounts,
         network=network,
         slurm=slurm,
         names=resource_names(plan.server.vm_name.removesuffix("-server"), plan.name, network.vnet_name, plan.cloud),

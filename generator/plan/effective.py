@@ -9,6 +9,7 @@ from typing import Any
 from ..catalog.sizes import VmSize
 from ..cctemplate.writing import Raw, Verbatim
 from .bicep_modules import Expression
+from .file_systems.base import FileSystem
 from .types import Asked, Plan
 
 _LEFT_OUT = frozenset({"resolved"})
@@ -40,19 +41,25 @@ def _plain(value: Any) -> Any:
         return {"ask": value.variable, "parameter": value.parameter}
     if isinstance(value, Expression | Raw | Verbatim):
         return value.text
+    if isinstance(value, FileSystem):
+        return _fields(value) | {"description": value.description}
     if isinstance(value, VmSize):
         return {"vm_size": value.name} | {name: getattr(value, name) for name in _HARDWARE}
     if is_dataclass(value) and not isinstance(value, type):
-        return {
-            field.name: _field(field.name, getattr(value, field.name))
-            for field in fields(value)
-            if field.name not in _LEFT_OUT
-        }
+        return _fields(value)
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     if isinstance(value, PurePosixPath):
         return str(value)
     return value
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {
+        field.name: _field(field.name, getattr(value, field.name))
+        for field in fields(value)
+        if field.name not in _LEFT_OUT
+    }
 
 
 def _field(name: str, value: Any) -> Any:

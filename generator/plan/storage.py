@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..definition.model.definition import Definition
 from . import names
@@ -12,6 +12,9 @@ from .types import LockerPlan
 
 CYCLECLOUD_ACCOUNT = "azure"
 """Name of the account record on every server."""
+
+_DEFAULT_MOUNT_ORDER = 1000
+"""Source: https://learn.microsoft.com/azure/cyclecloud/cluster-references/configuration-reference"""
 
 
 def locker_plan(definition: Definition) -> LockerPlan:
@@ -59,4 +62,17 @@ class FileSystems:
 def file_systems(definition: Definition) -> FileSystems:
     """What the definition asks for."""
     sched, home, *mounts = (each.file_system for each in wanted_by(definition))
-    return FileSystems(sched, home, tuple(mounts))
+    return in_mount_order(FileSystems(sched, home, tuple(mounts)))
+
+
+def in_mount_order(shared: FileSystems) -> FileSystems:
+    """The same, those that CycleCloud mounts below others after them."""
+    paths = [each.path for each in shared.all if each.mounted_by is None]
+
+    def placed(each: FileSystem) -> FileSystem:
+        above = sum(each.path.startswith(f"{path.rstrip('/')}/") for path in paths)
+        if not above or each.mounted_by is not None:
+            return each
+        return replace(each, mount_order=_DEFAULT_MOUNT_ORDER + above)
+
+    return FileSystems(placed(shared.sched), placed(shared.home), tuple(map(placed, shared.mounts)))

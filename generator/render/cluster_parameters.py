@@ -68,14 +68,13 @@ def _machines(plan: Plan) -> Group:
 
 def _scaling(plan: Plan) -> Group:
     slurm = plan.slurm
-    has_zones = any(array.zones for array in slurm.node_arrays)
     return Group(
         "Auto-Scaling",
         (
             switch("Autoscale", "Autoscale", slurm.autoscale, "Start nodes for jobs and stop idle ones"),
             Parameter("NumberLoginNodes", "Login nodes", slurm.login.count, form=number(0)),
             Parameter("MaxLoginNodeCount", "Most login nodes", slurm.login.max_count, form=number(0)),
-            switch("DefineNodesAvailabilityZone", "Zones", has_zones, "Place partitions in availability zones"),
+            switch("DefineNodesAvailabilityZone", "Zones", slurm.has_zones, "Place partitions in availability zones"),
         ),
     )
 
@@ -151,10 +150,6 @@ class Mount:
     builtin_parameter: str | None
     """Parameter that says that the scheduler itself exports this file system; None for mounts that never are."""
     order: int | None
-    """CycleCloud mounts in this order (1000 where nothing is said); set where a mount lies below another one."""
-
-
-_DEFAULT_MOUNT_ORDER = 1000  # configuration-reference, cyclecloud.mounts, order
 
 
 def mounts(plan: Plan) -> tuple[Mount, ...]:
@@ -169,13 +164,10 @@ def mounts(plan: Plan) -> tuple[Mount, ...]:
             f"{start}Address",
         )  # fmt: skip
         named.append((mount, names, ""))
-    paths = [mount.path for mount, _, _ in named]
-    found = []
-    for mount, (section, kind, export, options, address), builtin in named:
-        above = sum(mount.path.startswith(f"{path.rstrip('/')}/") for path in paths)
-        order = _DEFAULT_MOUNT_ORDER + above if above else None
-        found.append(Mount(section, mount.path, kind, export, options, address, builtin or None, order))
-    return tuple(found)
+    return tuple(
+        Mount(section, mount.path, kind, export, options, address, builtin or None, mount.mount_order)
+        for mount, (section, kind, export, options, address), builtin in named
+    )
 
 
 def attached(plan: Plan) -> tuple[FileSystem, ...]:
@@ -246,14 +238,14 @@ def _external(
 def _azure(plan: Plan) -> Group:
     tags: Json = dict(plan.tags)
     text = "Identity of all nodes; it reads the locker"
-    health = any(array.node_health_checks for array in plan.slurm.node_arrays)
+    account = plan.locker.cyclecloud_account
     suite = switch(
         "EnableNodeHealthChecks", "Start-up checks", value=True, text="Run the image's health suite when a node starts"
     )  # fmt: skip
     return Group(
         "Azure Settings",
         (
-            Parameter("Credentials", "Credentials", "azure", "Account in CycleCloud", "Cloud.Credentials"),
+            Parameter("Credentials", "Credentials", account, "Account in CycleCloud", "Cloud.Credentials"),
             Parameter(
                 "ManagedIdentity", "Managed identity", None, text, "Azure.ManagedIdentity", late="lockerIdentityId"
             ),
@@ -264,7 +256,7 @@ def _azure(plan: Plan) -> Group:
                 "EnableTerminateNotification", "Termination notice", value=False,
                 text="Announce the end of a VM to its node; always on where Lustre is mounted",
             ),
-            *([suite] if health else []),
+            *([suite] if plan.slurm.has_start_up_checks else []),
         ),
     )  # fmt: skip
 

@@ -18,7 +18,7 @@ from generator.plan.types import Plan, SpecRef
 from generator.render.cluster_template import late_parameters, render
 from tests.cluster_template.plans import ALL, ENDPOINT, containers, gpu, high_availability, spot
 from tests.cluster_template.rendered import Rendered, read
-from tests.plans import NDV4, NHC, UBUNTU, lustre, minimal, mount, node_array
+from tests.plans import NDV4, NHC, UBUNTU, lustre, minimal, mount, node_array, settled
 
 each_plan = pytest.mark.parametrize("make", ALL.values(), ids=ALL.keys())
 CREATED = ("scheduler", "scheduler-ha", "login")
@@ -36,7 +36,7 @@ def with_arrays(*names: str, **changes: object) -> Plan:
 
 @each_plan
 def test_the_template_as_a_whole(make: Callable[[], Plan], snapshot: SnapshotAssertion) -> None:
-    files = render(make())
+    files = render(settled(make()))
     assert [str(path) for path in files] == [
         f"cluster/{make().slurm.cluster_name}.txt",
         f"cluster/{make().slurm.cluster_name}.params.json",

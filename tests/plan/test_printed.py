@@ -147,3 +147,12 @@ def test_parameters_of_the_cluster_are_in_effective_yaml(name: str) -> None:
     assert (content["additional_slurm_config"] or "").splitlines() == slurm["additional_config"]
     counts = [value for key, value in content.items() if re.fullmatch(r"Max\w+ExecuteNodeCount", key)]
     assert counts == [array["max_nodes"] for array in slurm["node_arrays"]]
+
+
+@every_definition
+def test_descriptions_of_the_readme_are_in_effective_yaml(name: str) -> None:
+    values = derived(name)
+    rows = {row[0]: row[1] for row in table(readme(name), "| what | this deployment |")}
+    assert rows["Access"] == values["access"]["description"]
+    for mount in (values["sched"], values["home"], *values["mounts"]):
+        assert rows[f"`{mount['path']}`"] == mount["description"]

@@ -74,6 +74,8 @@ class FileSystem(ABC):
     """Key in the server's `facts.json` that holds the address, for example `homeAddress`."""
     export_path: str | None = None
     mount_options: str | None = None
+    mount_order: int | None = None
+    """Set where it lies below another one, which CycleCloud has to mount first; it takes 1000 where nothing is said."""
 
     # ------------------------------------------------------------ from the definition
 

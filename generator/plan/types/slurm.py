@@ -60,3 +60,13 @@ class SlurmPlan:
     """Lines for slurm.conf (`additional_slurm_config`), in order."""
     health_checks: bool
     """cyclecloud-slurm's healthagent hooks."""
+
+    @property
+    def has_zones(self) -> bool:
+        """Whether the nodes of some partition are placed in availability zones."""
+        return any(array.zones for array in self.node_arrays)
+
+    @property
+    def has_start_up_checks(self) -> bool:
+        """Whether CycleCloud runs the image's health suite on the nodes of some partition."""
+        return any(array.node_health_checks for array in self.node_arrays)
