@@ -207,9 +207,9 @@ def test_a_pull_that_is_ended_leaves_no_version(
 
     proxy.decide = hold
     pulling = process("locker", "pull", "site:1.0.0")
-    assert waits.wait(20)
+    assert waits.wait(200)
     pulling.send_signal(how)
-    _, said = pulling.communicate(timeout=20)
+    _, said = pulling.communicate(timeout=200)
     assert pulling.returncode == {signal.SIGKILL: -9, signal.SIGINT: 130}[how]
     if how == signal.SIGINT:
         assert said.strip().startswith("interrupted")

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from generator.cli import main
+from generator.projects.content import shipped_project
 from generator.projects.package import SHIPPED
 from tests.command import COMMAND
 from tests.locker import azurite
@@ -194,7 +195,8 @@ def test_a_shipped_project_that_changed_without_a_version(
 ) -> None:
     from generator.projects import lock
 
-    monkeypatch.setattr(lock, "read_lock", lambda _: {"misc_ubuntu": {"1.1.0": "0" * 64}})
+    version = shipped_project("misc_ubuntu")[0].version
+    monkeypatch.setattr(lock, "read_lock", lambda _: {"misc_ubuntu": {version: "0" * 64}})
     code, _, err = run(capsys, "misc_ubuntu", "--locker", container.url)
     assert code == 1
     assert "has changed, but its version is still" in err
@@ -205,7 +207,8 @@ def test_a_shipped_project_that_changed_without_a_version(
 def test_only_the_list_of_blobs_differs(container: azurite.Container, capsys: pytest.CaptureFixture[str]) -> None:
     """Another machine had fetched more: then no new version is wanted, but the same blobs."""
     assert run(capsys, "slurm_nhc", "--locker", container.url)[0] == 0
-    container.put("projects/slurm_nhc/1.1.0/manifest.json", b'{"blobs": [{"path": "nhc.tar", "checksum": "00"}]}')
+    version = shipped_project("slurm_nhc")[0].version
+    container.put(f"projects/slurm_nhc/{version}/manifest.json", b'{"blobs": [{"path": "nhc.tar", "checksum": "00"}]}')
     code, _, err = run(capsys, "slurm_nhc", "--locker", container.url)
     assert code == 1
     assert "differs: manifest.json" in err
