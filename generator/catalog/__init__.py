@@ -1,7 +1,11 @@
 """Facts as data: VM sizes, releases, images, file systems, regions, limits and health floors, each with its source.
 
-Every figure stands in a JSON file of this folder beside the key of its source in `sources.json`, or is `null` where
-nobody published it. Nothing here reads more than the file that a question needs: one VM size is one small file.
+Every figure stands in a JSON file of this folder beside its source (an address, or a key of `sources.json`), or is
+`null` where nobody published it. Only this package opens the files, and no more of them than a question needs.
+
+A VM size with GPUs or InfiniBand is one file in `vm_sizes/`, named after it, with everything about it: hardware,
+images, NCCL, what a healthy node shows, page, retirement. Any other size is a row of `other_vm_sizes.json`. A group
+that has no figures is left out. Figures that nothing reads fail `tests/catalog/test_reads.py`.
 """
 
 from __future__ import annotations
