@@ -1,70 +1,72 @@
-"""Nodes: what each needs to start, and what azslurm needs to make partitions of them."""
+"""Nodes of any cluster: what each needs to start, its references to projects, and values that are written out."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Set
 
-from .errors import EvaluationError
+from ..problems.problem import Place, Problem
+from ..words.suggestions import did_you_mean
 from .evaluate import Value
-from .findings import Finding
-from .resolve import ResolvedNode, SpecReference, extends, resolve, spec_reference
+from .expressions import Constant, Scalar
+from .resolve import ResolvedNode, SpecReference, configuration_items, extends, resolve, spec_reference
+from .rules import (
+    BadMount,
+    BadValue,
+    CircularBase,
+    MissingAttribute,
+    MissingVersion,
+    MixedVersions,
+    NodeName,
+    UnknownBase,
+    UnknownBuiltIn,
+    UnknownSpec,
+)
 from .syntax import Attribute, Section
-from .values import value_of
-from .vocabulary import BUILTIN_LOCKER, BUILTIN_PROJECTS, suggestion
+from .vocabulary import (
+    BUILTIN_LOCKER,
+    BUILTIN_PROJECTS,
+    MOUNT_TYPES,
+    NODE_KINDS,
+    RANGES,
+    SWITCHES,
+    knows,
+    meant,
+    misspelt,
+)
 
 Specs = Set[tuple[str, str, str]]
 """(project, spec, version) of everything that the deployment folder contains."""
 
+_MOUNT_TYPE = re.compile(r"cyclecloud\.(?:mounts|exports)\.[^.]+\.type", re.IGNORECASE)
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
-_DEFAULT_SCALE_SET_SIZE = 40  # node-nodearray-reference, Azure.MaxScaleSetSize
 _NEEDED = ("MachineType", "SubnetId", "Credentials")
 _IMAGES = (("imagename",), ("imageid",), ("azure.publisher", "azure.offer", "azure.sku", "azure.imageversion"))
 
 
-def check_nodes(cluster: Section, variables: Mapping[str, Value], specs: Specs | None) -> Iterator[Finding]:
-    """Findings about nodes; `variables` are parameter values, `specs` what the folder contains (None: not known)."""
+def check_nodes(cluster: Section, variables: Mapping[str, Value], specs: Specs | None) -> Iterator[Problem]:
+    """Problems of nodes; `variables` are parameter values, `specs` what the folder contains (None: not known)."""
     yield from _bases(cluster)
     yield from _references(cluster, specs)
-    concrete = [node for node in resolve(cluster).values() if not node.is_abstract]
-    execute: list[ResolvedNode] = []
-    for node in concrete:
-        yield from _attributes(node)
-        role = _value(node.configuration, "slurm.role", variables)
-        if role is None:
-            yield Finding("missing-role", node.section.line, f"node {node.name!r} has no slurm.role")
-        else:
-            yield from _role_specs(node, str(role))
-        if role == "execute":
-            execute.append(node)
-    for node in execute:
-        yield from _execute(node, variables)
-    yield from _partitions(execute, variables)
+    for section in cluster.walk():
+        yield from _plain_values(section)
+    for node in resolve(cluster).values():
+        yield from _mounts(node)
+        if not node.is_abstract:
+            yield from _attributes(node)
 
 
-def _value(attributes: Mapping[str, Attribute], name: str, variables: Mapping[str, Value]) -> Value:
-    """A resolved attribute's value; None if it is absent or depends on something unknown."""
-    attribute = attributes.get(name)
-    if attribute is None:
-        return None
-    try:
-        return value_of(attribute.value, variables)
-    except EvaluationError:
-        return None
-
-
-def _bases(cluster: Section) -> Iterator[Finding]:
+def _bases(cluster: Section) -> Iterator[Problem]:
     nodes = {section.name.lower(): section for section in cluster.of_kind("node", "nodearray")}
     for name, section in nodes.items():
         for base in extends(section):
             if base.lower() not in nodes:
-                close = suggestion(base, frozenset(node.name for node in nodes.values()))
-                hint = f"did you mean {close!r}?" if close else None
-                yield Finding(
-                    "unknown-base", section.line, f"{section.name!r} extends {base!r}, which is missing", hint
-                )
+                hint = meant(base, frozenset(node.name for node in nodes.values()))
+                text = f"{section.name!r} extends {base!r}, which is missing"
+                yield UnknownBase.problem((), text, hint, place=_place(section, "Extends"))
             elif name in _ancestors(base.lower(), nodes, frozenset()):
-                yield Finding("circular-base", section.line, f"{section.name!r} inherits from itself through {base!r}")
+                text = f"{section.name!r} inherits from itself through {base!r}"
+                yield CircularBase.problem((), text, place=_place(section, "Extends"))
 
 
 def _ancestors(name: str, nodes: Mapping[str, Section], seen: frozenset[str]) -> frozenset[str]:
@@ -77,99 +79,125 @@ def _ancestors(name: str, nodes: Mapping[str, Section], seen: frozenset[str]) ->
     return seen
 
 
-def _attributes(node: ResolvedNode) -> Iterator[Finding]:
+def _attributes(node: ResolvedNode) -> Iterator[Problem]:
     missing = [name for name in _NEEDED if name.lower() not in node.attributes]
     if not any(all(name in node.attributes for name in image) for image in _IMAGES):
         missing.append("ImageName")
     for name in missing:
-        yield Finding("missing-attribute", node.section.line, f"{node.section.kind} {node.name!r} has no {name}")
+        text = f"{node.section.kind} {node.name!r} has no {name}"
+        yield MissingAttribute.problem((), text, place=node.section.place)
     if node.section.kind == "nodearray" and not _NAME.fullmatch(node.name):
-        yield Finding("node-name", node.section.line, f"{node.name!r} cannot be part of a host name")
-
-
-def _role_specs(node: ResolvedNode, role: str) -> Iterator[Finding]:
-    present = {spec.spec for spec in node.specs if (spec.source, spec.project) == (BUILTIN_LOCKER, "slurm")}
-    for spec in ("default", role):
-        if spec not in present:
-            text = f"node {node.name!r} with role {role!r} lacks {BUILTIN_LOCKER}/slurm:{spec}"
-            yield Finding("missing-spec", node.section.line, text)
-
-
-def _execute(node: ResolvedNode, variables: Mapping[str, Value]) -> Iterator[Finding]:
-    line, configuration = node.section.line, node.configuration
-    hpc = _value(configuration, "slurm.hpc", variables)
-    if "slurm.hpc" not in configuration:
-        yield Finding("missing-hpc", line, f"node array {node.name!r} does not set slurm.hpc")
-    elif hpc is True and _value(configuration, "autoscale.is_hpc", variables) is False:
-        yield Finding("contradicting-hpc", line, f"node array {node.name!r} sets slurm.hpc and unsets autoscale.is_hpc")
-    for key in ("autoscale.enabled", "slurm.autoscale"):
-        if _value(configuration, key, variables) is False:
-            yield Finding("hidden-partition", line, f"node array {node.name!r} sets {key} = false")
-    limit = _value(node.attributes, "maxcount", variables)
-    size = _value(node.attributes, "azure.maxscalesetsize", variables)
-    size = _DEFAULT_SCALE_SET_SIZE if size is None else size
-    if hpc is True and isinstance(limit, int) and isinstance(size, int) and size < limit:
-        text = f"node array {node.name!r} may have {limit} nodes, but one scale set only {size}"
-        yield Finding("scale-set-size", line, text, f"raise Azure.MaxScalesetSize to {limit}")
-
-
-def _partitions(execute: list[ResolvedNode], variables: Mapping[str, Value]) -> Iterator[Finding]:
-    owners: dict[str, str] = {}
-    defaults = [node for node in execute if _value(node.configuration, "slurm.default_partition", variables) is True]
-    if execute and len(defaults) != 1:
-        line = defaults[1].section.line if defaults else execute[0].section.line
-        names = ", ".join(repr(node.name) for node in defaults) or "no partition"
-        yield Finding("default-partition", line, f"exactly one partition must be the default; {names} is")
-    for node in execute:
-        if "slurm.dynamic_feature" in node.configuration:
-            continue
-        partition = str(_value(node.configuration, "slurm.partition", variables) or node.name)
-        if partition in owners:
-            text = f"partition {partition!r} belongs to the node arrays {owners[partition]!r} and {node.name!r}"
-            yield Finding("shared-partition", node.section.line, text)
-        owners.setdefault(partition, node.name)
+        text = f"{node.name!r} cannot be part of a host name"
+        yield NodeName.problem((), text, "use a-z, 0-9 and '-'", place=node.section.place)
 
 
 # ---------------------------------------------------------------- cluster-init
 
 
-def _references(cluster: Section, specs: Specs | None) -> Iterator[Finding]:
-    versions: dict[str, dict[str, int]] = {}
+def _references(cluster: Section, specs: Specs | None) -> Iterator[Problem]:
+    versions: dict[str, dict[str, Place]] = {}
     for node in cluster.of_kind("node", "nodearray"):
         for section in node.of_kind("cluster-init"):
             reference = spec_reference(section)
             if reference.source == BUILTIN_LOCKER:
-                yield from _builtin(reference)
-                versions.setdefault(reference.project, {}).setdefault(reference.version, reference.line)
+                yield from _builtin(reference, section.place)
+                versions.setdefault(reference.project, {}).setdefault(reference.version, section.place)
             else:
                 yield from _own(reference, section, specs)
     for project, named in versions.items():
         if len(named) > 1:
             shown = ", ".join(repr(version) if version else "none" for version in sorted(named))
             text = f"references to {BUILTIN_LOCKER}/{project} name different versions: {shown}"
-            yield Finding("mixed-versions", max(named.values()), text)
+            place = max(named.values())
+            yield MixedVersions.problem((), text, place=place)
 
 
-def _builtin(reference: SpecReference) -> Iterator[Finding]:
-    if reference.spec not in BUILTIN_PROJECTS.get(reference.project, frozenset()):
-        known = [f"{project}:{spec}" for project, have in sorted(BUILTIN_PROJECTS.items()) for spec in sorted(have)]
-        close = suggestion(f"{reference.project}:{reference.spec}", frozenset(known))
-        hint = f"did you mean {BUILTIN_LOCKER}/{close}?" if close else None
-        yield Finding("unknown-project", reference.line, f"CycleCloud has no built-in spec {reference.key!r}", hint)
+def _builtin(reference: SpecReference, place: Place) -> Iterator[Problem]:
+    if not reference.project or not reference.spec:
+        text = f"'{BUILTIN_LOCKER}/…' names no project and spec"
+        yield UnknownSpec.problem((), text, f"write {BUILTIN_LOCKER}/project:spec", place=place)
+        return
+    known = BUILTIN_PROJECTS.get(reference.project)
+    if known is not None and reference.spec in known:
+        return
+    names = frozenset(f"{project}:{spec}" for project, have in BUILTIN_PROJECTS.items() for spec in have)
+    if known is None and not misspelt(reference.project, frozenset(BUILTIN_PROJECTS)):
+        text = f"{reference.key!r} is not among the published projects"
+        yield UnknownBuiltIn.problem((), text, place=place)
+        return
+    close = did_you_mean(f"{reference.project}:{reference.spec}", sorted(names))
+    hint = f"did you mean {BUILTIN_LOCKER}/{close}?" if close else None
+    rule = UnknownSpec if known is None or misspelt(reference.spec, known) else UnknownBuiltIn
+    yield rule.problem((), f"CycleCloud has no built-in spec {reference.key!r}", hint, place=place)
 
 
-def _own(reference: SpecReference, section: Section, specs: Specs | None) -> Iterator[Finding]:
+def _own(reference: SpecReference, section: Section, specs: Specs | None) -> Iterator[Problem]:
     if not reference.project or not reference.spec:
         text = f"'{section.name}' names no project and spec"
-        yield Finding("unknown-project", reference.line, text, "write project:spec:version")
+        yield UnknownSpec.problem((), text, "write project:spec:version", place=section.place)
         return
     if not reference.version:
-        yield Finding("missing-version", reference.line, f"reference {reference.key!r} names no version")
+        text = f"reference {reference.key!r} names no version"
+        yield MissingVersion.problem((), text, place=section.place)
         return
     key = (reference.project, reference.spec, reference.version)
     if specs is not None and key not in specs:
         known = frozenset(":".join(spec) for spec in specs)
-        close = suggestion(":".join(key), known)
-        hint = f"did you mean {close!r}?" if close else None
         text = f"the deployment folder has no project for {reference.key!r}"
-        yield Finding("unknown-project", reference.line, text, hint)
+        yield UnknownSpec.problem((), text, meant(":".join(key), known), place=section.place)
+
+
+# ---------------------------------------------------------------- values
+
+
+def _place(section: Section, name: str) -> Place:
+    """Of an attribute's value, or of the section that lacks it."""
+    attribute = section.attribute(name)
+    return section.place if attribute is None else attribute.value_place
+
+
+def _plain_values(section: Section) -> Iterator[Problem]:
+    """Numbers and switches that are written out."""
+    kind = "node" if section.kind in NODE_KINDS else section.kind
+    for name in SWITCHES.get(kind, ()):
+        attribute = section.attribute(name)
+        if attribute is not None and isinstance(attribute.value, Constant):
+            value = attribute.value.value
+            if value is not None and not isinstance(value, bool):
+                text = f"{attribute.name} of {section.kind} {section.name!r} is true or false, not {value!r}"
+                yield BadValue.problem((), text, place=attribute.value_place)
+    for name, limits in RANGES.get(kind, {}).items():
+        attribute = section.attribute(name)
+        if attribute is not None and isinstance(attribute.value, Constant) and attribute.value.value is not None:
+            yield from _number(section, attribute, attribute.value.value, limits)
+    counts = [section.attribute(name) for name in ("InitialCount", "MaxCount")]
+    first, most = (each.value.value if each and isinstance(each.value, Constant) else None for each in counts)
+    if isinstance(first, int) and isinstance(most, int) and first > most and counts[0] is not None:
+        text = f"{section.kind} {section.name!r} begins with {first} nodes and may have {most}"
+        yield BadValue.problem((), text, place=counts[0].value_place)
+
+
+def _number(
+    section: Section, attribute: Attribute, value: Scalar, limits: tuple[float, float, bool]
+) -> Iterator[Problem]:
+    least, largest, is_whole = limits
+    what = f"{attribute.name} of {section.kind} {section.name!r}"
+    if isinstance(value, bool) or not isinstance(value, int if is_whole else int | float):
+        text = f"{what} is {'a whole number' if is_whole else 'a number'}, not {value!r}"
+    elif not least <= value <= largest:
+        text = f"{what} is {least:.0f} to {largest:.0f}, not {value}"
+    else:
+        return
+    yield BadValue.problem((), text, place=attribute.value_place)
+
+
+def _mounts(node: ResolvedNode) -> Iterator[Problem]:
+    """Types of mounts and exports that a node sets itself."""
+    for key, attribute in configuration_items(node.section):
+        if not _MOUNT_TYPE.fullmatch(key):
+            continue
+        value = attribute.value.value if isinstance(attribute.value, Constant) else None
+        if isinstance(value, str) and value and not knows(MOUNT_TYPES, value):
+            text = f"{key!r} of {node.name!r} is of the unknown type {value!r}"
+            hint = meant(value, MOUNT_TYPES) or "published templates use nfs, lustre, glusterfs, beegfs and cifs"
+            yield BadMount.problem((), text, hint, place=attribute.value_place)

@@ -4,37 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
 
+from ..problems.problem import Place, Problem
+from .errors import EvaluationError
 from .evaluate import Value
 from .expressions import Constant
-from .findings import Finding
 from .resolve import text_of
+from .rules import (
+    DefaultType,
+    DuplicateParameter,
+    EmptyRange,
+    LateValue,
+    MissingValue,
+    SecretValue,
+    UndeclaredParameter,
+    UnknownParameterType,
+    UnknownPlugin,
+    UnknownValue,
+    UnusedParameter,
+    ValueType,
+)
 from .syntax import Section, Template
-from .values import references
-from .vocabulary import BUILTIN_PARAMETERS, DISPLAY_ONLY_PLUGIN, suggestion
+from .values import constant, references
+from .vocabulary import BUILTIN_PARAMETERS, DISPLAY_ONLY_PLUGIN, PARAMETER_TYPES, PLUGINS, knows, meant, misspelt
+
+_LONGEST = 60
+"""Characters of a value that a message shows."""
 
 
-def check_parameters(template: Template, values: Mapping[str, Value] | None, late: Set[str]) -> Iterator[Finding]:
+def check_parameters(template: Template, values: Mapping[str, Value] | None, late: Set[str]) -> Iterator[Problem]:
     """Findings about parameters; `values` is the parameter file, `late` are filled in on the server."""
     declared: dict[str, Section] = {}
     for section in template.parameters:
         if section.name in declared:
             first = declared[section.name].line
-            yield Finding(
-                "duplicate-parameter", section.line, f"parameter {section.name!r} was declared in line {first}"
-            )
+            text = f"parameter {section.name!r} was declared in line {first}"
+            yield DuplicateParameter.problem((), text, place=section.place)
         declared.setdefault(section.name, section)
-    used = dict(_uses(template))
+    used: dict[str, Place] = {}
+    for name, place in _uses(template):
+        used.setdefault(name, place)
     yield from _undeclared(used, frozenset(declared))
     for name, section in declared.items():
         display_only = text_of(section, "Config.Plugin") == DISPLAY_ONLY_PLUGIN
         if name not in used and not display_only:
-            yield Finding("unused-parameter", section.line, f"parameter {name!r} is declared, but nothing uses it")
+            text = f"parameter {name!r} is declared, but nothing uses it"
+            yield UnusedParameter.problem((), text, place=section.place)
+    for section in template.parameters:
+        yield from _declaration(section)
     if values is not None:
         yield from _values(declared, values, late)
 
 
-def _uses(template: Template) -> Iterator[tuple[str, int]]:
-    """(name, line) of parameters that the cluster reads or that conditions of the form depend on."""
+def _uses(template: Template) -> Iterator[tuple[str, Place]]:
+    """(name, place) of parameters that the cluster reads or that conditions of the form depend on."""
     for section in template.walk():
         in_form = section.kind in ("parameter", "parameters")
         for attribute in section.attributes:
@@ -42,55 +64,113 @@ def _uses(template: Template) -> Iterator[tuple[str, int]]:
             if in_form and not attribute.name.lower().startswith("conditions."):
                 continue
             for name in references(attribute.value):
-                yield name, attribute.line
+                yield name, attribute.value_place
 
 
-def _undeclared(used: Mapping[str, int], declared: frozenset[str]) -> Iterator[Finding]:
-    for name, line in used.items():
+def _undeclared(used: Mapping[str, Place], declared: frozenset[str]) -> Iterator[Problem]:
+    for name, place in used.items():
         if name not in declared | BUILTIN_PARAMETERS:
-            close = suggestion(name, declared)
-            hint = f"did you mean {close!r}?" if close else None
-            yield Finding("undeclared-parameter", line, f"parameter {name!r} is used, but not declared", hint)
+            text = f"parameter {name!r} is used, but not declared"
+            yield UndeclaredParameter.problem((), text, meant(name, declared), place=place)
 
 
-def _values(declared: Mapping[str, Section], values: Mapping[str, Value], late: Set[str]) -> Iterator[Finding]:
+def _values(declared: Mapping[str, Section], values: Mapping[str, Value], late: Set[str]) -> Iterator[Problem]:
     for name, value in values.items():
         section = declared.get(name)
         if section is None:
-            close = suggestion(name, frozenset(declared))
-            hint = f"did you mean {close!r}?" if close else None
-            yield Finding("unknown-value", 0, f"the parameter file sets {name!r}, which is not declared", hint)
+            text = f"the parameter file sets {name!r}, which is not declared"
+            yield UnknownValue.problem((name,), text, meant(name, frozenset(declared)), on_key=True)
         elif value is not None:
             yield from _one_value(section, value)
     for name in sorted(late):
         if name not in declared:
-            yield Finding("late-value", 0, f"{name!r} is to be filled in on the server, but is not declared")
+            yield LateValue.problem((name,), f"{name!r} is to be filled in on the server, but is not declared")
         elif values.get(name) is not None:
-            yield Finding("late-value", 0, f"{name!r} is to be filled in on the server, but has a value")
+            yield LateValue.problem((name,), f"{name!r} is to be filled in on the server, but has a value")
     for name, section in declared.items():
         required = section.attribute("Required")
         is_required = required is not None and required.value == Constant(True)
         has_default = section.attribute("DefaultValue") is not None
         if is_required and values.get(name) is None and name not in late and not (has_default and name not in values):
-            yield Finding("missing-value", section.line, f"required parameter {name!r} has no value")
+            text = f"required parameter {name!r} has no value"
+            yield MissingValue.problem((), text, place=section.place)
 
 
-def _one_value(section: Section, value: Value) -> Iterator[Finding]:
+def _one_value(section: Section, value: Value) -> Iterator[Problem]:
     kind = text_of(section, "ParameterType")
     if kind == "Password":
-        yield Finding("secret-value", 0, f"the parameter file holds a value of the password {section.name!r}")
+        text = f"the parameter file holds a value of the password {section.name!r}"
+        yield SecretValue.problem((section.name,), text, "leave it null", hide_value=True)
         return
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    expected = None
-    if (kind == "Boolean" or "BooleanCheckBox" in text_of(section, "Widget.Plugin")) and not isinstance(value, bool):
-        expected = "true or false"
-    elif text_of(section, "Config.IntegerOnly") == "True" and (not is_number or isinstance(value, float)):
-        expected = "a whole number"
-    elif text_of(section, "Config.Plugin") == "pico.form.NumberTextBox" and not is_number:
-        expected = "a number"
-    elif kind in ("Record", "Cloud.ClusterInitSpecs") and not isinstance(value, dict):
-        expected = "a record"
-    elif kind.startswith(("Azure.", "Cloud.M", "Cloud.I", "Cloud.R", "Cloud.Cr")) and not isinstance(value, str):
-        expected = "text"
+    expected = _expected(section, kind, value)
     if expected:
-        yield Finding("value-type", 0, f"parameter {section.name!r} is {expected}, not {value!r}")
+        yield ValueType.problem((section.name,), f"parameter {section.name!r} is {expected}, not {_shown(value)}")
+
+
+def _expected(section: Section, kind: str, value: Value) -> str | None:
+    """What the value should be and is not; None when it fits, or when nobody knows."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if kind == "Boolean" or "BooleanCheckBox" in text_of(section, "Widget.Plugin"):
+        return None if isinstance(value, bool) else "true or false"
+    if text_of(section, "Config.IntegerOnly") == "True" and (not is_number or isinstance(value, float)):
+        return "a whole number"
+    if text_of(section, "Config.Plugin") == "pico.form.NumberTextBox" and not is_number:
+        return "a number"
+    if kind in ("Record", "Cloud.ClusterInitSpecs"):
+        return None if isinstance(value, dict) else "a record"
+    if kind.startswith(("Azure.", "Cloud.M", "Cloud.I", "Cloud.R", "Cloud.Cr")) and not isinstance(value, str):
+        return "text"
+    return None
+
+
+def _shown(value: Value) -> str:
+    """A value on one line, short."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+# ---------------------------------------------------------------- declarations
+
+
+def _declaration(section: Section) -> Iterator[Problem]:
+    """Type, form and default value of one parameter."""
+    for name, known, rule in (
+        ("ParameterType", PARAMETER_TYPES, UnknownParameterType),
+        ("Config.Plugin", PLUGINS, UnknownPlugin),
+        ("Widget.Plugin", PLUGINS, UnknownPlugin),
+    ):
+        attribute, word = section.attribute(name), text_of(section, name)
+        if attribute is not None and word and not knows(known, word) and misspelt(word, known):
+            text = f"parameter {section.name!r} has the {name} {word!r}"
+            yield rule.problem((), text, meant(word, known), place=attribute.value_place)
+    default = section.attribute("DefaultValue")
+    least, largest = _number(section, "Config.MinValue"), _number(section, "Config.MaxValue")
+    if least is not None and largest is not None and least > largest:
+        text = f"parameter {section.name!r} has the least value {least:g} and the largest value {largest:g}"
+        yield EmptyRange.problem((), text, place=section.place)
+    if default is None:
+        return
+    try:
+        value = constant(default.value)
+    except EvaluationError:
+        return
+    wanted = None if value is None else _expected(section, text_of(section, "ParameterType"), value)
+    # What a form shows as text is read as text, too; only numbers and switches are told from it.
+    if wanted in ("true or false", "a number", "a whole number"):
+        text = f"the default value of parameter {section.name!r} is {_shown(value)}, not {wanted}"
+        yield DefaultType.problem((), text, place=default.value_place)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        limit = (
+            f"at least {least:g}" if least is not None and value < least
+            else f"at most {largest:g}" if largest is not None and value > largest
+            else None
+        )  # fmt: skip
+        if limit:
+            text = f"the default value of parameter {section.name!r} is {value:g}, and it must be {limit}"
+            yield DefaultType.problem((), text, place=default.value_place)
+
+
+def _number(section: Section, name: str) -> float | None:
+    attribute = section.attribute(name)
+    value = attribute.value.value if attribute is not None and isinstance(attribute.value, Constant) else None
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

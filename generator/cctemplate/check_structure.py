@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..problems.problem import Place, Problem
 from .evaluate import KNOWN_FUNCTIONS
 from .expressions import Call, Tree, walk
-from .findings import Finding
 from .resolve import configuration_items
+from .rules import (
+    DuplicateAttribute,
+    DuplicateSection,
+    MisplacedAttribute,
+    MisplacedSection,
+    MisspeltAttribute,
+    NoCluster,
+    SeveralClusters,
+    SpecNamedTwice,
+    UnknownAttribute,
+    UnknownFunction,
+    UnknownSection,
+)
 from .syntax import Attribute, Section, Template
 from .values import AttributeValue, Expression, Interpolation, Listing
 from .vocabulary import (
@@ -16,48 +29,54 @@ from .vocabulary import (
     EXPORT_KEYS,
     MOUNT_KEYS,
     NODE_KINDS,
+    OLDER_CONFIGURATION,
     OPEN_PREFIXES,
     PARENTS,
     STRICT_PREFIXES,
     knows,
-    suggestion,
+    meant,
+    misspelt,
 )
 
 
-def check_structure(template: Template) -> Iterator[Finding]:
-    """Findings about the shape of the file."""
-    if len(template.clusters) != 1:
-        line = template.clusters[1].line if template.clusters else 0
-        yield Finding("cluster-count", line, f"the file has {len(template.clusters)} [cluster] sections instead of one")
+def check_structure(template: Template) -> Iterator[Problem]:
+    """Problems of the shape of the file."""
+    if not template.clusters:
+        place = template.sections[0].place if template.sections else Place(1, 1, 1)
+        yield NoCluster.problem((), "the file has no [cluster] section", "write [cluster NAME]", place=place)
+    for cluster in template.clusters[1:]:
+        text = f"the file has {len(template.clusters)} [cluster] sections; an import takes one of them"
+        yield SeveralClusters.problem((), text, f"-c {cluster.name} imports this one", place=cluster.place)
     yield from _sections("", template.sections)
     for section in template.walk():
         yield from _attributes(section)
         yield from _functions(section)
 
 
-def _sections(parent: str, sections: tuple[Section, ...]) -> Iterator[Finding]:
+def _sections(parent: str, sections: tuple[Section, ...]) -> Iterator[Problem]:
     seen: dict[tuple[str, str], int] = {}
     for section in sections:
         shown = f"{section.kind} {section.name}".strip()
         if section.kind not in PARENTS:
-            close = suggestion(section.kind, frozenset(PARENTS))
-            hint = f"did you mean {close!r}?" if close else None
-            yield Finding("unknown-section", section.line, f"no section is of kind {section.kind!r}", hint)
+            text = f"no section is of kind {section.kind!r}"
+            yield UnknownSection.problem((), text, meant(section.kind, frozenset(PARENTS)), place=section.place)
         elif parent not in PARENTS[section.kind]:
             where = " or ".join(
                 sorted(f"[{name}]" if name else "the top of the file" for name in PARENTS[section.kind])
             )
-            place = f"[{parent}]" if parent else "the top of the file"
-            yield Finding("misplaced-section", section.line, f"'{shown}' lies in {place}, but belongs into {where}")
+            here = f"[{parent}]" if parent else "the top of the file"
+            text = f"'{shown}' lies in {here}, but belongs into {where}"
+            yield MisplacedSection.problem((), text, place=section.place)
         key = ("node" if section.kind in NODE_KINDS else section.kind, section.name.lower())
         # Configuration sections merge, so several of one name are legal; their keys are checked one by one.
-        if key in seen and section.kind not in ("configuration", "parameter", "cluster", "list"):
-            yield Finding("duplicate-section", section.line, f"'{shown}' was already described in line {seen[key]}")
+        if key in seen and section.kind not in ("configuration", "parameter", "cluster", "list", "record"):
+            rule = SpecNamedTwice if section.kind == "cluster-init" else DuplicateSection
+            yield rule.problem((), f"'{shown}' was already described in line {seen[key]}", place=section.place)
         seen.setdefault(key, section.line)
         yield from _sections(section.kind, section.sections)
 
 
-def _attributes(section: Section) -> Iterator[Finding]:
+def _attributes(section: Section) -> Iterator[Problem]:
     if section.kind in NODE_KINDS:
         yield from _configuration(section)
     if section.kind == "configuration":
@@ -74,22 +93,22 @@ def _attributes(section: Section) -> Iterator[Finding]:
         yield _unknown(section, attribute, known)
 
 
-def _twice(name: str, section: Section, attribute: Attribute, first: int) -> Finding:
+def _twice(name: str, section: Section, attribute: Attribute, first: int) -> Problem:
     message = f"{name!r} of {section.kind} {section.name!r} was already set in line {first}"
-    return Finding("duplicate-attribute", attribute.line, message)
+    return DuplicateAttribute.problem((), message, place=attribute.place)
 
 
-def _unknown(section: Section, attribute: Attribute, known: frozenset[str]) -> Finding:
+def _unknown(section: Section, attribute: Attribute, known: frozenset[str]) -> Problem:
     where = f"{section.kind} {section.name!r}"
     if section.kind in NODE_KINDS and knows(CONFIGURATION, attribute.name):
         message = f"{attribute.name!r} of {where} is a configuration key and has no effect here"
-        return Finding("misplaced-attribute", attribute.line, message, "move it into [[[configuration]]]")
-    close = suggestion(attribute.name, known)
-    hint = f"did you mean {close!r}?" if close else None
-    return Finding("unknown-attribute", attribute.line, f"{where} has no attribute {attribute.name!r}", hint)
+        return MisplacedAttribute.problem((), message, "move it into [[[configuration]]]", place=attribute.place)
+    rule = MisspeltAttribute if misspelt(attribute.name, known) else UnknownAttribute
+    text = f"{where} has no attribute {attribute.name!r}"
+    return rule.problem((), text, meant(attribute.name, known), place=attribute.place)
 
 
-def _configuration(node: Section) -> Iterator[Finding]:
+def _configuration(node: Section) -> Iterator[Problem]:
     seen: dict[str, int] = {}
     for key, attribute in configuration_items(node):
         lower = key.lower()
@@ -98,16 +117,19 @@ def _configuration(node: Section) -> Iterator[Finding]:
         seen[lower] = attribute.line
         if knows(ATTRIBUTES["node"], key):
             message = f"{key!r} is a node attribute and has no effect in the configuration of {node.name!r}"
-            yield Finding("misplaced-attribute", attribute.line, message, "move it out of [[[configuration]]]")
+            hint = "move it out of [[[configuration]]]"
+            yield MisplacedAttribute.problem((), message, hint, place=attribute.place)
             continue
         known, word = _expected(lower)
-        if known is not None and not knows(known, word):
-            close = suggestion(word, known)
-            # Of other names CycleCloud may know more than this list does: only a near miss counts.
-            if lower.startswith(STRICT_PREFIXES) or word != lower or close:
-                hint = f"did you mean {close!r}?" if close else None
-                message = f"nothing reads the configuration key {key!r} of {node.name!r}"
-                yield Finding("unknown-attribute", attribute.line, message, hint)
+        if known is None or knows(known, word) or knows(OLDER_CONFIGURATION, lower):
+            continue
+        # Of other names CycleCloud may know more than this list does: only a near miss counts.
+        is_mount = word != lower
+        near = meant(word, known)
+        if lower.startswith(STRICT_PREFIXES) or is_mount or near:
+            rule = MisspeltAttribute if is_mount and misspelt(word, known) else UnknownAttribute
+            message = f"nothing is known to read the configuration key {key!r} of {node.name!r}"
+            yield rule.problem((), message, near, place=attribute.place)
 
 
 def _expected(key: str) -> tuple[frozenset[str] | None, str]:
@@ -134,12 +156,11 @@ def trees(value: AttributeValue) -> Iterator[Tree]:
             return
 
 
-def _functions(section: Section) -> Iterator[Finding]:
+def _functions(section: Section) -> Iterator[Problem]:
     for attribute in section.attributes:
         calls = [node for tree in trees(attribute.value) for node in walk(tree) if isinstance(node, Call)]
         for call in calls:
             if call.function.lower() not in KNOWN_FUNCTIONS:
-                close = suggestion(call.function, frozenset(KNOWN_FUNCTIONS))
-                hint = f"did you mean {close!r}?" if close else None
                 message = f"{attribute.name!r} calls the unknown function {call.function!r}"
-                yield Finding("unknown-function", attribute.line, message, hint)
+                hint = meant(call.function, KNOWN_FUNCTIONS)
+                yield UnknownFunction.problem((), message, hint, place=attribute.value_place)

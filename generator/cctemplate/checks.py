@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 
+from ..problems.problem import LEVELS, Place, Problem
 from .check_nodes import Specs, check_nodes
 from .check_parameters import check_parameters
+from .check_slurm import check_slurm
 from .check_structure import check_structure
 from .errors import EvaluationError
 from .evaluate import Value
-from .findings import Finding
 from .syntax import Template
 from .values import constant
 
@@ -35,14 +36,21 @@ def check(
     values: Mapping[str, Value] | None = None,
     late: Set[str] = frozenset(),
     specs: Specs | None = None,
-) -> tuple[Finding, ...]:
+) -> tuple[Problem, ...]:
     """Everything that is wrong, in the order of lines.
 
     `values` is the parameter file, `late` names the parameters that are filled in on the server, `specs` holds
     (project, spec, version) of what the deployment folder contains. None leaves out the checks that need it.
     """
-    findings = [*check_structure(template), *check_parameters(template, values, late)]
+    found = [*check_structure(template), *check_parameters(template, values, late)]
     known = variables(template, values)
     for cluster in template.clusters:
-        findings += check_nodes(cluster, known, specs)
-    return tuple(sorted(findings, key=lambda finding: (finding.line, finding.kind, finding.message)))
+        found += check_nodes(cluster, known, specs)
+        found += check_slurm(cluster, known)
+    return tuple(sorted(found, key=_order))
+
+
+def _order(problem: Problem) -> tuple[Place, int, str, str]:
+    """What has no place in the template is about the parameter file, and comes first."""
+    place = problem.place or Place(0, 0, 0)
+    return place, LEVELS.index(problem.level), problem.rule_id, problem.message

@@ -12,6 +12,7 @@ from .expressions import (
     Conditional,
     Constant,
     Duration,
+    Index,
     Items,
     Name,
     Record,
@@ -49,6 +50,8 @@ def _evaluate(tree: Tree, variables: Mapping[str, Value]) -> Value:
         case Conditional(test, yes, no):
             chosen = _choose(_evaluate(test, variables), yes, no)
             return None if chosen is None else _evaluate(chosen, variables)
+        case Index(holder, key):
+            return _item(_evaluate(holder, variables), _evaluate(key, variables))
         case Binary(operator, left, right):
             return _binary(operator, _evaluate(left, variables), _evaluate(right, variables))
         case Call(function, arguments):
@@ -61,6 +64,17 @@ def _choose(test: Value, yes: Tree, no: Tree) -> Tree | None:
     if not isinstance(test, bool):
         raise EvaluationError(f"{test!r} is neither true nor false")
     return yes if test else no
+
+
+def _item(holder: Value, key: Value) -> Value:
+    """An item of a record or list; undefined where there is none."""
+    if isinstance(holder, dict):
+        return holder.get(key) if isinstance(key, str) else None
+    if isinstance(holder, list) and isinstance(key, int) and not isinstance(key, bool):
+        return holder[key] if 0 <= key < len(holder) else None
+    if holder is None or key is None:
+        return None
+    raise EvaluationError(f"{holder!r} has no items")
 
 
 def _unary(operator: str, value: Value) -> Value:
@@ -159,6 +173,8 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "strjoin": _join,
     "tolower": lambda value: _text(value).lower(),
     "toupper": lambda value: _text(value).upper(),
+    "startswith": lambda value, start: _text(value).startswith(_text(start)),
+    "endswith": lambda value, end: _text(value).endswith(_text(end)),
     "trim": lambda value: _text(value).strip(),
     "size": _size,
     "regexp": lambda pattern, target: re.search(_text(pattern), _text(target)) is not None,

@@ -72,6 +72,14 @@ class Conditional:
 
 
 @dataclass(frozen=True)
+class Index:
+    """`record[name]` or `list[number]`."""
+
+    holder: Tree
+    key: Tree
+
+
+@dataclass(frozen=True)
 class Items:
     """A list in braces."""
 
@@ -85,7 +93,7 @@ class Record:
     fields: tuple[tuple[str, Tree], ...]
 
 
-Tree = Constant | Duration | Name | Call | Unary | Binary | Conditional | Items | Record
+Tree = Constant | Duration | Name | Call | Unary | Binary | Conditional | Index | Items | Record
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -201,7 +209,11 @@ class _Parser:
     def _unary(self) -> Tree:
         if self._next.kind == "operator" and self._next.text in ("!", "-", "+"):
             return Unary(self._take().text, self._unary())
-        return self._primary()
+        tree = self._primary()
+        while self._accept("["):
+            tree = Index(tree, self._conditional())
+            self._expect("]")
+        return tree
 
     def _primary(self) -> Tree:
         token = self._take()
@@ -276,6 +288,8 @@ def children(tree: Tree) -> tuple[Tree, ...]:
             return (left, right)
         case Conditional(test, yes, no):
             return (test, yes, no)
+        case Index(holder, key):
+            return (holder, key)
         case Items(items):
             return items
         case Record(fields):

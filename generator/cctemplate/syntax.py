@@ -16,22 +16,33 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ..problems.problem import Place, Problem
 from .errors import ExpressionError, TemplateSyntaxError
 from .expressions import Constant
+from .rules import BadExpression, BracketsDoNotMatch, OpenText, OutsideOfSections, UnreadableLine, WrongRank
 from .values import AttributeValue, read_expression, read_value
 
 _HEADER = re.compile(r"(\[+)([^\[\]]*)(\]+)\s*(?:#.*)?")
 _ATTRIBUTE = re.compile(r"([^\s:=\[\]\"'`#]+)\s*(:=|=)\s*(.*)", re.DOTALL)
 _MULTILINE = "'''"
+_BROKEN_HEADER = re.compile(r"(\[+)([^\[\]#]*)")
+"""What can be told of a section whose brackets do not match."""
+_SHOWN = 60
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """`name = value` at a line."""
+    """`name = value` at a line; the places are those of the name and of the value's first line."""
 
     name: str
     value: AttributeValue
-    line: int
+    place: Place
+    value_place: Place
+
+    @property
+    def line(self) -> int:
+        """Counts from 1."""
+        return self.place.line
 
 
 @dataclass(frozen=True)
@@ -41,9 +52,15 @@ class Section:
     kind: str
     name: str
     rank: int
-    line: int
+    place: Place
+    """What stands between the brackets."""
     attributes: tuple[Attribute, ...] = ()
     sections: tuple[Section, ...] = ()
+
+    @property
+    def line(self) -> int:
+        """Counts from 1."""
+        return self.place.line
 
     def walk(self) -> Iterator[Section]:
         """This section and everything below it, in the order of the file."""
@@ -90,27 +107,41 @@ class _Open:
     kind: str
     name: str
     rank: int
-    line: int
+    place: Place
     attributes: list[Attribute] = field(default_factory=list)
     sections: list[Section] = field(default_factory=list)
 
     def close(self) -> Section:
         attributes, sections = tuple(self.attributes), tuple(self.sections)
-        return Section(self.kind, self.name, self.rank, self.line, attributes, sections)
+        return Section(self.kind, self.name, self.rank, self.place, attributes, sections)
 
 
 def parse(text: str) -> Template:
     """Read a template; TemplateSyntaxError names the line of the first thing that cannot be read."""
+    template, problems = read(text)
+    if problems:
+        place = problems[0].place
+        raise TemplateSyntaxError(problems[0].message, place.line if place else 0)
+    return template
+
+
+def read(text: str) -> tuple[Template, tuple[Problem, ...]]:
+    """A template and everything in it that cannot be read; reading goes on in the next line."""
     reader = _Reader(text)
-    return reader.read()
+    return reader.read(), tuple(reader.problems)
+
+
+def lines_of(text: str) -> list[str]:
+    """Only "\\n" and "\\r\\n" end a line; splitlines() would also cut at characters that may stand in a value."""
+    return [line.removesuffix("\r") for line in text.removeprefix("\ufeff").split("\n")]
 
 
 class _Reader:
     def __init__(self, text: str) -> None:
-        # Only "\n" and "\r\n" end a line; splitlines() would also cut at characters that may stand in a value.
-        self._lines = [line.removesuffix("\r") for line in text.removeprefix("\ufeff").split("\n")]
+        self.problems: list[Problem] = []
+        self._lines = lines_of(text)
         self._at = 0
-        self._root = _Open("", "", 0, 0)
+        self._root = _Open("", "", 0, Place(1, 1, 1))
         self._stack = [self._root]
 
     def read(self) -> Template:
@@ -131,49 +162,76 @@ class _Reader:
             closed = self._stack.pop().close()
             self._stack[-1].sections.append(closed)
 
+    def _place(self, number: int, part: str, *, after: int = 0) -> Place:
+        """Of a part of a line, looked for from a column on."""
+        column = self._lines[number - 1].find(part, after) + 1
+        return Place(number, max(column, 1), max(column, 1) + max(len(part), 1))
+
     def _open(self, line: str, number: int) -> None:
         match = _HEADER.fullmatch(line)
+        place = self._place(number, line)
         if match is None or len(match.group(1)) != len(match.group(3)):
-            raise TemplateSyntaxError(f"the brackets of {line!r} do not match", number)
+            shown = line if len(line) <= _SHOWN else line[:_SHOWN] + "…"
+            self.problems.append(BracketsDoNotMatch.problem((), f"the brackets of {shown!r} do not match", place=place))
+            match = _BROKEN_HEADER.match(line)
+            if match is None:
+                return
         rank = len(match.group(1))
-        kind, _, name = match.group(2).strip().partition(" ")
+        inside = match.group(2).strip()
+        kind, _, name = inside.partition(" ")
         if not kind:
-            raise TemplateSyntaxError("a section needs a kind, as in [cluster NAME]", number)
+            text = "a section needs a kind, as in [cluster NAME]"
+            self.problems.append(UnreadableLine.problem((), text, place=place))
+            return
         self._close_down_to(rank - 1)
         if self._stack[-1].rank != rank - 1:
             above = self._stack[-1].rank
-            raise TemplateSyntaxError(f"a section of rank {rank} cannot lie in one of rank {above}", number)
-        self._stack.append(_Open(kind.lower(), name.strip(), rank, number))
+            where = f"one of rank {above}" if above else "none"
+            text = f"a section of rank {rank} cannot lie in {where}"
+            self.problems.append(WrongRank.problem((), text, f"write {rank - 1} brackets above it", place=place))
+        self._stack.append(_Open(kind.lower(), name.strip(), rank, self._place(number, inside)))
 
     def _assign(self, line: str, number: int) -> None:
         match = _ATTRIBUTE.fullmatch(line)
         if match is None:
-            raise TemplateSyntaxError(f"expected a section or 'Attribute = value', found {line[:40]!r}", number)
+            text = f"expected a section or 'Attribute = value', found {line[:40]!r}"
+            self.problems.append(UnreadableLine.problem((), text, place=self._place(number, line)))
+            return
         name, operator, text = match.groups()
+        place = self._place(number, name)
+        value_place = self._place(number, text, after=place.end_column - 1 + len(operator)) if text else place
         if self._stack[-1] is self._root:
-            raise TemplateSyntaxError(f"attribute {name!r} stands outside of any section", number)
+            message = f"attribute {name!r} stands outside of any section"
+            self.problems.append(OutsideOfSections.problem((), message, place=place))
         try:
             if operator == ":=":
                 value = read_expression(text)
             elif text.startswith(_MULTILINE):
-                value = Constant(self._multiline(number))
+                value = Constant(self._multiline(number, value_place))
             else:
                 value = read_value(text)
         except ExpressionError as error:
-            raise TemplateSyntaxError(f"attribute {name!r}: {error}", number) from error
-        self._stack[-1].attributes.append(Attribute(name, value, number))
+            self.problems.append(BadExpression.problem((), f"attribute {name!r}: {error}", place=value_place))
+            return
+        if self._stack[-1] is not self._root:
+            self._stack[-1].attributes.append(Attribute(name, value, place, value_place))
 
-    def _multiline(self, number: int) -> str:
+    def _multiline(self, number: int, place: Place) -> str:
         """Text up to the closing quotes, which must end their line; the lines between are kept as they stand."""
         _, _, rest = self._lines[number - 1].partition(_MULTILINE)
         collected: list[str] = []
         while _MULTILINE not in rest:
             if self._at == len(self._lines):
-                raise TemplateSyntaxError(f"the text that begins with {_MULTILINE} is not closed", number)
+                text = f"the text that begins with {_MULTILINE} is not closed"
+                self.problems.append(OpenText.problem((), text, f"end its last line with {_MULTILINE}", place=place))
+                self._at = number
+                return ""
             collected.append(rest)
             rest = self._lines[self._at]
             self._at += 1
         last, _, after = rest.partition(_MULTILINE)
         if after.strip():
-            raise TemplateSyntaxError(f"unexpected {after.strip()[:20]!r} after {_MULTILINE}", self._at)
+            text = f"unexpected {after.strip()[:20]!r} after {_MULTILINE}"
+            place = self._place(self._at, after.strip(), after=len(rest) - len(after))
+            self.problems.append(UnreadableLine.problem((), text, place=place))
         return "\n".join([*collected, last])

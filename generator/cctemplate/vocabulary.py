@@ -7,10 +7,14 @@ and the keys that cyclecloud-slurm 4.0.9 reads and writes.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 from functools import cache
 
+from ..words.suggestions import did_you_mean
+
 NODE_KINDS = ("node", "nodearray")
+_SLIP = 0.8
+"""Likeness from which a name is a misspelt one: one or two letters of an ordinary attribute."""
 
 # Kind → kinds that may contain it; "" is the top of the file.
 PARENTS: dict[str, frozenset[str]] = {
@@ -27,6 +31,7 @@ PARENTS: dict[str, frozenset[str]] = {
     "network-interface": frozenset(NODE_KINDS),
     "input-endpoint": frozenset(NODE_KINDS),
     "list": frozenset({"parameter"}),
+    "record": frozenset({"parameter"}),
 }
 
 
@@ -34,7 +39,9 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_CLUSTER = _words("Abstract Autoscale Category CategoryOrder FormLayout IconUrl MaxCount MaxCoreCount ParentName")
+_CLUSTER = _words("""
+    Abstract Autoscale Category CategoryOrder FormLayout IconUrl MaxCount MaxCoreCount ParentName UseLowPrio
+""")
 _NODE = _words("""
     Abstract Extends MachineType SubnetId Credentials ImageName ImageId Azure.Publisher Azure.Offer Azure.Sku
     Azure.ImageVersion ImagePlan.Name ImagePlan.Publisher ImagePlan.Product ImagePlan.Plan Region Locker
@@ -46,7 +53,7 @@ _NODE = _words("""
     ScaleSetUpgradePolicyMode ThrottleCapacity ThrottleCapacityTime ShutdownPolicy EnableTerminateNotification
     TerminateNotificationTimeout EnableNodeHealthChecks DownloadJetpack InstallJetpack AwaitInstallation
     EncryptionAtHost SecurityType EnableSecureBoot EnableVTPM EphemeralOSDisk EnableAcceleratedNetworking
-    AdditionalClusterInitSpecs CloudInit StageResources
+    AdditionalClusterInitSpecs CloudInit StageResources ImageOS JetpackPlatform Priority Fixed Password
 """)
 _VOLUME = _words("""
     Size VolumeId StorageAccountType SSD Mount Persistent Disabled Azure.Lun Azure.Caching DiskIOPSReadWrite
@@ -62,7 +69,7 @@ _PARAMETER = _words("""
     Config.Plugin Config.Template Config.Filter Config.OS Config.MinValue Config.MaxValue Config.IntegerOnly
     Config.MultiSelect Config.FreeForm Config.Entries Config.Label Config.NumLines Config.Increment Config.Query
     Config.SetDefault Config.Parameters Config.Required Config.ParameterType Config.Options Config.PlaceholderText
-    Widget.Plugin Widget.Label Widget.FalseValue
+    Widget.Plugin Widget.Label Widget.FalseValue Widget.Warning Widget.WarnOnCheck
     Conditions.Hidden Conditions.Excluded Conditions.Required Conditions.Disabled Conditions.Value
 """)
 ATTRIBUTES: dict[str, frozenset[str]] = {
@@ -73,7 +80,7 @@ ATTRIBUTES: dict[str, frozenset[str]] = {
     "network-interface": _INTERFACE,
     "input-endpoint": _words("PublicPort PrivatePort Protocol"),
     "cluster-init": _words("Project Spec Version Locker SourceLocker Order run_list Optional"),
-    "parameters": _words("Order Description Label Conditions.Hidden Conditions.Excluded"),
+    "parameters": _words("Order Description Label Hidden Conditions.Hidden Conditions.Excluded"),
     "parameter": _PARAMETER,
 }
 OPEN_PREFIXES = {"node": ("tags.",), "nodearray": ("tags.",)}
@@ -100,6 +107,13 @@ CONFIGURATION = _words("""
     cyclecloud.selinux.policy cyclecloud.dns.domain cyclecloud.dns.alias cyclecloud.samba.enabled
     http_proxy https_proxy no_proxy
 """)
+OLDER_CONFIGURATION = _words("""
+    slurm.accounting.certificate_url slurm.disable_pmc slurm.install slurm.install_slurmdbd slurm.feature.name
+    slurm.is_primary_slurmdbd slurm.is_secondary_scheduler slurm.is_secondary_slurmdbd slurm.is_tertiary_scheduler
+    autoscale.disabled cyclecloud.enable_chef cyclecloud.fail2ban.enabled cyclecloud.maintenance_converge.enabled
+    cyclecloud.ntp.disabled
+""")
+"""Keys that Microsoft's published templates of other schedulers and earlier releases set."""
 STRICT_PREFIXES = ("slurm.", "munge.", "autoscale.")
 """Configuration of these names belongs to the Slurm project, which reads the listed keys and no others."""
 
@@ -112,21 +126,76 @@ EXPORT_KEYS = _words("type export_path owner group mode network sync writable op
 DISPLAY_ONLY_PLUGIN = "pico.widget.HtmlTemplateWidget"
 BUILTIN_LOCKER = "cyclecloud"
 BUILTIN_PROJECTS: dict[str, frozenset[str]] = {
-    "slurm": frozenset({"default", "scheduler", "login", "execute"}),
+    "slurm": frozenset({"default", "scheduler", "login", "execute", "master", "pyxis"}),
+    "pbspro": frozenset({"default", "server", "login", "execute", "master"}),
+    "gridengine": frozenset({"default", "scheduler", "execute", "master"}),
+    "htcondor": frozenset({"default", "scheduler", "execute", "master", "central-manager"}),
+    "lsf": frozenset({"default", "master", "execute"}),
+    "nfs": frozenset({"default"}),
+    "beegfs": frozenset({"default", "client", "manager", "metadata", "storage", "mon"}),
     "healthagent": frozenset({"default"}),
     "monitoring": frozenset({"default"}),
 }
-"""Projects that a CycleCloud server brings for Slurm clusters, and their specs."""
+"""Projects that CycleCloud servers fetch from github.com/Azure/cyclecloud-<name>, and their specs in any release."""
+
+PARAMETER_TYPES = _words("""
+    Boolean String StringList Integer Text Password Record Hidden Float
+    Cloud.Region Cloud.Credentials Cloud.MachineType Cloud.Image Cloud.ClusterInitSpecs Cloud.Provider
+    Azure.Subnet Azure.ManagedIdentity Azure.ResourceGroup Azure.MachineType Azure.Location Azure.StorageAccount
+    Azure.LiveStorageAccount Azure.LiveStorageContainer Azure.Environment
+""")
+PLUGINS = _words("""
+    pico.form.NumberTextBox pico.form.BooleanCheckBox pico.form.Dropdown pico.form.StringTextBox
+    pico.form.QueryDropdown pico.form.RadioButtonsControl pico.form.NumberSlider pico.control.AutoCompleteDropdown
+    pico.widget.HtmlTemplateWidget
+""")
+MOUNT_TYPES = _words("nfs nfs3 nfs4 glusterfs lustre beegfs cifs smb blobfuse blobfuse2 anf ebs raid fuse local")
+
+SWITCHES = {
+    "cluster": _words("Abstract Autoscale"),
+    "node": _words("""
+        Abstract KeepAlive UsePublicNetwork IsReturnProxy Interruptible EnableTerminateNotification
+        EnableNodeHealthChecks DownloadJetpack InstallJetpack AwaitInstallation EncryptionAtHost EnableSecureBoot
+        EnableVTPM EphemeralOSDisk EnableAcceleratedNetworking Azure.SingleScaleset Azure.SinglePlacementGroup
+        Azure.Overprovision
+    """),
+    "volume": _words("SSD Persistent Disabled"),
+    "network-interface": _words("AssociatePublicIpAddress EnableIpForwarding"),
+    "parameter": _words("HideLabel Required Hidden Disabled Config.IntegerOnly Config.MultiSelect Config.FreeForm"),
+}
+"""Kind of section → attributes that are true or false; `node` stands for node arrays, too."""
+RANGES: dict[str, dict[str, tuple[float, float, bool]]] = {
+    "cluster": {"MaxCount": (0, 1e6, True), "MaxCoreCount": (0, 1e8, True)},
+    "node": {
+        "MaxCount": (0, 1e6, True),
+        "MaxCoreCount": (0, 1e8, True),
+        "InitialCount": (0, 1e6, True),
+        "InitialCoreCount": (0, 1e8, True),
+        "Azure.MaxScalesetSize": (1, 1000, True),
+        "MaxPrice": (-1, 1e4, False),
+    },
+    "volume": {"Size": (0, 65536, False), "Azure.Lun": (0, 63, True)},
+    "input-endpoint": {"PublicPort": (1, 65535, True), "PrivatePort": (1, 65535, True)},
+}
+"""Kind of section → attribute → least and largest value, and whether it is whole. Sizes in GB, prices in USD per hour.
+
+Sources: the reference pages above; scale sets: learn.microsoft.com/azure/virtual-machine-scale-sets; MaxPrice -1 means
+the on-demand price."""
 
 BUILTIN_PARAMETERS = frozenset({"ClusterName"})
 """Names that every expression may read."""
 
 
-def suggestion(word: str, known: frozenset[str]) -> str | None:
-    """A known name that the word was probably meant to be."""
-    by_lower = {name.lower(): name for name in sorted(known)}
-    close = get_close_matches(word.lower(), list(by_lower), n=1, cutoff=0.7)
-    return by_lower[close[0]] if close else None
+def meant(word: str, known: frozenset[str]) -> str | None:
+    """The hint at a known name that the word was probably meant to be."""
+    close = did_you_mean(word, sorted(known))
+    return f"did you mean {close!r}?" if close else None
+
+
+def misspelt(word: str, known: frozenset[str]) -> bool:
+    """Whether the word differs from a known name by a slip, not only likens it."""
+    close = did_you_mean(word, sorted(known))
+    return close is not None and SequenceMatcher(None, word.lower(), close.lower()).ratio() >= _SLIP
 
 
 def knows(known: frozenset[str], word: str) -> bool:

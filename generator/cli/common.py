@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from ..errors import OK, CannotRead, CannotWrite, CycleForgeError, ProblemsFound
 from ..files import assets
-from ..problems.problem import fails
+from ..problems.problem import Problem, Source, fails
 from ..words.suggestions import suggestion
 
 if TYPE_CHECKING:
@@ -167,14 +167,18 @@ def _read_limit() -> int:
 
 def print_problems(definitions: Sequence[Definition], args: Namespace) -> None:
     """The problems of all files on standard error, each file followed by its count; --all lifts the limit per file."""
-    limit = None if args.all else SHOWN_PROBLEMS
+    for each in definitions:
+        print_file(each.checked.problems, each.checked.source, args)
+
+
+def print_file(problems: Sequence[Problem], source: Source, args: Namespace) -> None:
+    """The problems of one file, and their count; nothing without problems."""
     from ..problems.text import render, summary
 
-    for each in definitions:
-        problems = each.checked.problems
-        if problems:
-            text = render(problems, each.checked.source, color=use_color(sys.stderr, args), limit=limit)
-            print(f"{text}{summary(problems, each.filename)}", file=sys.stderr)
+    if problems:
+        limit = None if args.all else SHOWN_PROBLEMS
+        text = render(problems, source, color=use_color(sys.stderr, args), limit=limit)
+        print(f"{text}{summary(problems, source.filename)}", file=sys.stderr)
 
 
 def problems_json(definitions: Sequence[Definition]) -> list[dict[str, object]]:

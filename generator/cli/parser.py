@@ -39,6 +39,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "blobs": ("blobs", "fetch files of other people that nodes use, or show what is there"),
     "upload": ("upload", "bring projects into the locker of a cluster"),
     "locker": ("locker", "compare a locker with what is here, list it, fetch a version back, remove old ones"),
+    "template": ("template", "check a CycleCloud cluster template and its parameter file"),
     "list": ("listing", "list VM sizes, releases, images, recipes or rules"),
     "completion": ("completion", "print a completion script for the shell"),
 }

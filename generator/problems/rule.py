@@ -33,6 +33,11 @@ SUBJECTS = {
     "16": "jobs",
     "17": "silence",
     "18": "size budgets",
+    "20": "cluster template: the file",
+    "21": "cluster template: sections and attributes",
+    "22": "cluster template: parameters",
+    "23": "cluster template: nodes",
+    "24": "cluster template: Slurm",
 }
 """First two digits of a rule's id → its subject."""
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ..plan.types import Plan
     from .base import Rendered, Site
 
-_READERS = ("..definition.text.rules", "..definition.model_rules")
-"""Modules of the rules whose problems the readers find."""
+_ELSEWHERE = ("..definition.text.rules", "..definition.model_rules", "..cctemplate.rules")
+"""Modules of the rules whose problems the readers of definitions and of cluster templates find."""
 _Kind = TypeVar("_Kind", bound=Rule)
 
 
@@ -38,7 +38,7 @@ def rules(kind: type[_Kind]) -> tuple[_Kind, ...]:
 def all_rules() -> tuple[type[Rule], ...]:
     """Every rule by number: what `explain`, `list rules` and docs/rules.md print."""
     _import_own()
-    for module in _READERS:
+    for module in _ELSEWHERE:
         import_module(module, __name__)
     return registered()
 

@@ -11,9 +11,9 @@ from . import all_rules
 _HEAD = """\
 # Rules
 
-What `cycleforge validate` checks. `cycleforge explain ID` prints the same text offline. The letter of an id is its
-level: `E` an error, which stops the build; `W` a warning; `I` advice. The first two digits are the subject. An id is
-never reused.
+What `cycleforge validate` checks, and from number 2000 on what `cycleforge template check` does. `cycleforge explain
+ID` prints the same text offline. The letter of an id is its level: `E` an error, which stops the build; `W` a warning;
+`I` advice. The first two digits are the subject. An id is never reused.
 
 A rule that does not apply is silenced in the definition, with the reason:
 
@@ -52,7 +52,7 @@ def _section(info: type[Rule]) -> str:
         lines.append(
             f"*Read more:* <{info.source}>\n" if info.source.startswith("https://") else f"*Read more:* {info.source}\n"
         )
-    if not can_be_silenced(info.id):
+    if not can_be_silenced(info.id) and info.stage != "template":
         lines.append("*Always counts; cannot be silenced.*\n")
     return "\n".join(lines)
 

@@ -8,11 +8,11 @@ from pathlib import PurePosixPath
 
 from generator.cctemplate.checks import check, variables
 from generator.cctemplate.evaluate import Value
-from generator.cctemplate.findings import Finding
 from generator.cctemplate.resolve import ResolvedNode, resolve
 from generator.cctemplate.syntax import Template, parse
 from generator.cctemplate.values import value_of
 from generator.plan.types import Plan
+from generator.problems.problem import Problem
 from generator.render.cluster_template import late_parameters, render
 from tests.plans import settled
 
@@ -26,7 +26,7 @@ class Rendered:
     template: Template
     nodes: dict[str, ResolvedNode]
     known: dict[str, Value]
-    findings: tuple[Finding, ...]
+    findings: tuple[Problem, ...]
 
     def attribute(self, node: str, name: str) -> Value:
         """A node's attribute; None if it has none."""

@@ -1,0 +1,441 @@
+"""What can be wrong with a cluster template and its parameter file: the rules 20xx to 24xx."""
+
+from __future__ import annotations
+
+from ..problems.rule import Rule
+
+_REFERENCE = "https://learn.microsoft.com/azure/cyclecloud/cluster-references"
+_TEMPLATE = f"{_REFERENCE}/cluster-template-reference"
+_PARSING = f"{_REFERENCE}/special-parsing"
+_NODE = f"{_REFERENCE}/node-nodearray-reference"
+_PARAMETER = f"{_REFERENCE}/parameter-reference"
+_CLUSTER_INIT = f"{_REFERENCE}/cluster-init-reference"
+_CONFIGURATION = f"{_REFERENCE}/configuration-reference"
+_IMPORT = "https://learn.microsoft.com/azure/cyclecloud/how-to/cluster-templates"
+_SLURM = "https://github.com/Azure/cyclecloud-slurm"
+
+
+class TemplateRule(Rule):
+    """A rule about a cluster template; `checks` and the reader find its problems."""
+
+    stage = "template"
+
+
+class UnreadableLine(TemplateRule):
+    id = "E2001"
+    summary = "A line of the template is neither a section nor an attribute."
+    why = "CycleCloud refuses the whole file at the first line that it cannot read."
+    fix = "Write `[kind name]`, `Attribute = value` or `Attribute := expression`; a comment begins with #."
+    source = _TEMPLATE
+
+
+class BracketsDoNotMatch(TemplateRule):
+    id = "E2002"
+    summary = "The brackets of a section do not match."
+    why = "The number of brackets is the rank of the section, so it is not known where it belongs."
+    fix = "Close as many brackets as are open: [cluster NAME], [[node NAME]], [[[volume NAME]]]."
+    source = _TEMPLATE
+
+
+class WrongRank(TemplateRule):
+    id = "E2003"
+    summary = "A section lies too deep."
+    why = "A section of rank 3 belongs to one of rank 2 above it; here there is none."
+    fix = "Use as many brackets as the place needs, or write the missing section above it."
+    source = _TEMPLATE
+
+
+class OutsideOfSections(TemplateRule):
+    id = "E2004"
+    summary = "An attribute stands outside of any section."
+    why = "Nothing is there that it could belong to."
+    fix = "Move it below a section such as [cluster NAME]."
+    source = _TEMPLATE
+
+
+class BadExpression(TemplateRule):
+    id = "E2005"
+    summary = "An expression cannot be read."
+    why = "After := and inside ${…} stands a ClassAd expression; a part that cannot be read makes the import fail."
+    fix = "Correct the marked value; texts stand in double quotes, lists in {…}, records in […]."
+    source = _PARSING
+
+
+class OpenText(TemplateRule):
+    id = "E2006"
+    summary = "A text that begins with ''' has no end."
+    why = "Everything to the end of the file would belong to it."
+    fix = "Close it with ''' at the end of its last line."
+    source = _PARSING
+
+
+class NotText(TemplateRule):
+    id = "E2007"
+    summary = "The file is not UTF-8 text."
+    why = (
+        "Cluster templates and parameter files are text; any other encoding would turn letters into other letters "
+        "without notice."
+    )
+    fix = "Check that this is the right file, and save it as UTF-8."
+    source = _TEMPLATE
+
+
+class TemplateTooLarge(TemplateRule):
+    id = "E2008"
+    summary = "The file is too large."
+    why = "The largest published template has 70 KiB; 4 MiB are a mistake, and checking them would take long."
+    fix = "Check that this is the right file."
+
+
+class NothingInIt(TemplateRule):
+    id = "E2009"
+    summary = "The file holds no section."
+    why = "Nothing can be imported from it."
+    fix = "Begin with [cluster NAME]."
+    source = _TEMPLATE
+
+
+class ControlCharacter(TemplateRule):
+    id = "E2010"
+    summary = "The file holds a control character."
+    why = "Nobody sees it, and names and values that contain it match nothing."
+    fix = "Delete the marked character and type the place again."
+    source = _TEMPLATE
+
+
+class BadParameterFile(TemplateRule):
+    id = "E2011"
+    summary = "The parameter file is not a JSON object."
+    why = "`cyclecloud import_cluster -p` reads a flat JSON object from parameter names to values."
+    fix = 'Write {"Parameter": value, …}; null stands for undefined.'
+    source = _IMPORT
+
+
+class UnknownSection(TemplateRule):
+    id = "E2101"
+    summary = "A section is of a kind that CycleCloud does not read."
+    why = "Everything below it has no effect, or the import fails."
+    fix = (
+        "Use one of the kinds of the reference: cluster, node, nodearray, parameters, parameter, configuration, "
+        "cluster-init, volume, network-interface, input-endpoint."
+    )
+    source = _TEMPLATE
+
+
+class MisplacedSection(TemplateRule):
+    id = "E2102"
+    summary = "A section lies where CycleCloud does not look for it."
+    why = "It has no effect there."
+    fix = "Move it below the section that the message names; the number of brackets says what contains it."
+    source = _TEMPLATE
+
+
+class DuplicateSection(TemplateRule):
+    id = "E2103"
+    summary = "Two sections of one kind and name lie side by side."
+    why = "The second silently replaces or extends the first, and readers see only one of them."
+    fix = "Merge them, or give one another name."
+    source = _TEMPLATE
+
+
+class NoCluster(TemplateRule):
+    id = "E2104"
+    summary = "The file has no [cluster] section."
+    why = "`cyclecloud import_cluster` and `import_template` import a cluster by the name of its section."
+    fix = "Write [cluster NAME] above the nodes."
+    source = _TEMPLATE
+
+
+class SeveralClusters(TemplateRule):
+    id = "W2105"
+    summary = "The file has more than one [cluster] section."
+    why = "An import takes one of them, named with -c; parameters are shared by all."
+    fix = "Give each cluster a file of its own."
+    source = _TEMPLATE
+
+
+class MisspeltAttribute(TemplateRule):
+    id = "E2106"
+    summary = "An attribute is almost, but not quite, one that CycleCloud knows."
+    why = "CycleCloud ignores what it does not know, without a message; the setting has no effect."
+    fix = "Correct the name as the hint says."
+    source = _NODE
+
+
+class UnknownAttribute(TemplateRule):
+    id = "W2107"
+    summary = "An attribute or configuration key that nothing is known to read."
+    why = "CycleCloud and its projects ignore what they do not know, without a message."
+    fix = "Correct or remove it. Keep it if a project of your own reads it."
+    source = _NODE
+
+
+class MisplacedAttribute(TemplateRule):
+    id = "E2108"
+    summary = "A node attribute stands in [[[configuration]]], or a configuration key outside of it."
+    why = "It has no effect there: configuration reaches the node's software, attributes reach CycleCloud."
+    fix = "Move it as the hint says."
+    source = _CONFIGURATION
+
+
+class DuplicateAttribute(TemplateRule):
+    id = "E2109"
+    summary = "An attribute is set twice for the same object."
+    why = "The last one silently wins."
+    fix = "Remove one of the two."
+    source = _TEMPLATE
+
+
+class UnknownFunction(TemplateRule):
+    id = "E2110"
+    summary = "An expression calls a function that is not documented."
+    why = "An unknown function makes the value undefined, or the import fails."
+    fix = "Correct the name; the documented functions stand in the reference."
+    source = _PARSING
+
+
+class SpecNamedTwice(TemplateRule):
+    id = "W2111"
+    summary = "A node has the same cluster-init spec twice."
+    why = "It runs once, in the order of one of the two sections."
+    fix = "Remove one of them."
+    source = _CLUSTER_INIT
+
+
+class DuplicateParameter(TemplateRule):
+    id = "E2201"
+    summary = "A parameter is declared twice."
+    why = "The form shows one of them, with the settings of either."
+    fix = "Remove or rename one of the two."
+    source = _PARAMETER
+
+
+class UndeclaredParameter(TemplateRule):
+    id = "E2202"
+    summary = "A $Parameter is used that no [[[parameter]]] declares."
+    why = "The import fails: `Parameter … is not known`."
+    fix = "Declare it below [parameters …], or correct the name."
+    source = _PARAMETER
+
+
+class UnusedParameter(TemplateRule):
+    id = "W2203"
+    summary = "A declared parameter is used nowhere."
+    why = "Who fills in the form expects an effect."
+    fix = "Use it, or remove it."
+    source = _PARAMETER
+
+
+class UnknownValue(TemplateRule):
+    id = "E2204"
+    summary = "The parameter file sets a parameter that the template does not declare."
+    why = "Its value is lost."
+    fix = "Correct the name, or remove the entry."
+    source = _IMPORT
+
+
+class MissingValue(TemplateRule):
+    id = "E2205"
+    summary = "A required parameter has no value."
+    why = "The cluster cannot be started before somebody fills it in."
+    fix = "Give it a value in the parameter file, or a DefaultValue."
+    source = _PARAMETER
+
+
+class ValueType(TemplateRule):
+    id = "E2206"
+    summary = "A value in the parameter file is not of the parameter's type."
+    why = 'Forms and expressions expect the type; "100" is a text, not a number.'
+    fix = "Write the value in the type that the message names."
+    source = _PARAMETER
+
+
+class SecretValue(TemplateRule):
+    id = "E2207"
+    summary = "A password stands in the parameter file."
+    why = "The file is kept beside the template and read by everybody who imports it."
+    fix = "Leave it out, and pass it with -P or in the form."
+    source = _IMPORT
+
+
+class LateValue(TemplateRule):
+    id = "E2208"
+    summary = "A parameter that is filled in on the server is not declared or already has a value."
+    why = "What the server puts there would be lost or overwrite the value."
+    fix = "Declare it, and leave its value null."
+
+
+class UnknownParameterType(TemplateRule):
+    id = "E2209"
+    summary = "A ParameterType is almost, but not quite, one that CycleCloud knows."
+    why = "The form shows a plain text field instead of the list that is meant."
+    fix = "Correct the name as the hint says."
+    source = _PARAMETER
+
+
+class UnknownPlugin(TemplateRule):
+    id = "E2210"
+    summary = "A plugin of the form is almost, but not quite, one that CycleCloud brings."
+    why = "The form does not show the parameter as it is meant."
+    fix = "Correct the name as the hint says."
+    source = _PARAMETER
+
+
+class DefaultType(TemplateRule):
+    id = "E2211"
+    summary = "The default value of a parameter does not fit its type or its limits."
+    why = "The form opens with a value that it does not accept."
+    fix = "Write a default value as the message says."
+    source = _PARAMETER
+
+
+class EmptyRange(TemplateRule):
+    id = "W2212"
+    summary = "The least value of a parameter is larger than the largest."
+    why = "No value fits."
+    fix = "Exchange Config.MinValue and Config.MaxValue."
+    source = _PARAMETER
+
+
+class UnknownBase(TemplateRule):
+    id = "E2301"
+    summary = "Extends names a node that does not exist."
+    why = "The import fails, or the node starts without what it should inherit."
+    fix = "Correct the name."
+    source = _NODE
+
+
+class CircularBase(TemplateRule):
+    id = "E2302"
+    summary = "A node inherits from itself."
+    why = "There is no order in which the attributes could be put together."
+    fix = "Remove one of the Extends."
+    source = _NODE
+
+
+class MissingAttribute(TemplateRule):
+    id = "E2303"
+    summary = "A node lacks one of the attributes without which it cannot start."
+    why = "CycleCloud refuses to start it."
+    fix = "Add the attribute, or put it into [[node defaults]]."
+    source = _NODE
+
+
+class NodeName(TemplateRule):
+    id = "W2304"
+    summary = "The name of a node array does not fit into host names."
+    why = "Host names have letters, digits and '-' only, and are the same in upper and lower case."
+    fix = "Use a-z, 0-9 and '-'."
+    source = _NODE
+
+
+class UnknownSpec(TemplateRule):
+    id = "E2305"
+    summary = "A cluster-init reference that neither the folder nor CycleCloud can satisfy."
+    why = "The nodes fail while they download it."
+    fix = "Correct project, spec or version."
+    source = _CLUSTER_INIT
+
+
+class MissingVersion(TemplateRule):
+    id = "W2306"
+    summary = "A reference to a project of one's own names no version."
+    why = "What a node then gets is not documented; two nodes may get different scripts."
+    fix = "Write project:spec:version."
+    source = _CLUSTER_INIT
+
+
+class MixedVersions(TemplateRule):
+    id = "W2307"
+    summary = "References to one built-in project name different versions."
+    why = "Its specs expect each other in one version."
+    fix = "Name one version everywhere, or none."
+    source = _CLUSTER_INIT
+
+
+class UnknownBuiltIn(TemplateRule):
+    id = "W2308"
+    summary = "A reference to a built-in project that is not among the published ones."
+    why = "The server can bring it only if somebody registered it there."
+    fix = "Check the name, or name the locker that holds it."
+    source = _CLUSTER_INIT
+
+
+class BadValue(TemplateRule):
+    id = "E2309"
+    summary = "A number or a switch is none, or out of its range."
+    why = "CycleCloud refuses it, or never starts a node."
+    fix = "Write a value as the message says."
+    source = _NODE
+
+
+class BadMount(TemplateRule):
+    id = "W2310"
+    summary = "A mount or export is of a type that no published template uses."
+    why = "Where nothing knows the type, the node fails while it mounts."
+    fix = "Correct the type; keep it if a project of your own mounts it."
+    source = _CONFIGURATION
+
+
+class MissingRole(TemplateRule):
+    id = "W2401"
+    summary = "A node of a Slurm cluster has no slurm.role."
+    why = "Nothing configures it: without Chef the Slurm project goes by the role."
+    fix = "Set slurm.role to scheduler, login or execute."
+    source = _SLURM
+
+
+class MissingSpec(TemplateRule):
+    id = "W2402"
+    summary = "A node lacks a spec of the Slurm project that its role needs."
+    why = "Its Slurm is installed or configured in part only."
+    fix = "Add the [[[cluster-init cyclecloud/slurm:…]]] section that the message names."
+    source = _SLURM
+
+
+class MissingHpc(TemplateRule):
+    id = "W2403"
+    summary = "slurm.hpc is not set explicitly."
+    why = "`azslurm scale` fails for the whole cluster where it is missing."
+    fix = "Set slurm.hpc to true or false in [[[configuration]]]."
+    source = _SLURM
+
+
+class ContradictingHpc(TemplateRule):
+    id = "E2404"
+    summary = "slurm.hpc = true stands beside autoscale.is_hpc = false."
+    why = "`azslurm scale` fails for the whole cluster."
+    fix = "Remove autoscale.is_hpc."
+    source = _SLURM
+
+
+class HiddenPartition(TemplateRule):
+    id = "W2405"
+    summary = "An execute array is one that azslurm skips."
+    why = "Its partition does not appear."
+    fix = "Remove the key, or the node array."
+    source = _SLURM
+
+
+class SharedPartition(TemplateRule):
+    id = "E2406"
+    summary = "Two static node arrays name the same partition."
+    why = "azslurm disables both."
+    fix = "Give each its own slurm.partition, or slurm.dynamic_feature."
+    source = _SLURM
+
+
+class DefaultPartition(TemplateRule):
+    id = "W2407"
+    summary = "Not exactly one partition is the default one."
+    why = "Jobs without -p are refused, or go where nobody expects them."
+    fix = "Set slurm.default_partition = true at one of them."
+    source = _SLURM
+
+
+class ScaleSetSize(TemplateRule):
+    id = "W2408"
+    summary = "An array in one placement group may have more nodes than its scale set."
+    why = "It cannot grow beyond Azure.MaxScalesetSize, 40 where that is not set."
+    fix = "Raise Azure.MaxScalesetSize."
+    source = _NODE

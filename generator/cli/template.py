@@ -1,0 +1,75 @@
+"""`cycleforge template`."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from ..errors import OK, CannotRead, ProblemsFound
+from ..problems.problem import fails
+from . import common
+
+DESCRIPTION = "Check any CycleCloud cluster template, whoever wrote it. Nothing is written, and no server is asked."
+_CHECK = """\
+Check a CycleCloud cluster template: sections, attributes, expressions, parameters, inheritance, references to
+projects, and what azslurm needs of Slurm clusters. All problems are reported at once, each with its line and column;
+`cycleforge explain ID` says more. A file that cannot be read through gives exit code 2, other errors 1.
+"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the actions and their flags."""
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
+    check = common.add_action(actions, "check", "check a template and its parameter file", _CHECK)
+    check.add_argument(
+        "file", metavar="FILE", help="the template, for example templates/slurm.txt; - for standard input"
+    )
+    check.add_argument(
+        "--parameters",
+        metavar="JSON",
+        help="the parameter file that the import is to use: its names, types and required values are checked, too",
+    )
+    common.add_all(check)
+    common.add_json(check)
+    common.add_strict(check)
+
+
+def run(args: Namespace) -> int:
+    """Check."""
+    from ..cctemplate.files import check_files
+    from ..problems.text import as_json
+
+    if args.file == args.parameters == "-":
+        raise CannotRead("standard input cannot be the template and its parameter file at once")
+    template = _read(args.file)
+    files = check_files(template, None if args.parameters is None else _read(args.parameters))
+    problems = [problem for each in files for problem in each.problems]
+    code = ProblemsFound.exit_code if fails(problems, strict=args.strict) else OK
+    if not all(each.is_understood for each in files):
+        code = CannotRead.exit_code
+    if args.json:
+        rows = [row for each in files for row in as_json(each.problems, each.source)]
+        names = [each.source.filename for each in files]
+        common.emit_json({"ok": code == OK, "files": names, "problems": rows})
+        return code
+    for each in files:
+        common.print_file(each.problems, each.source, args)
+        if not each.problems:
+            common.emit(f"{each.source.filename}: no problems")
+    return code
+
+
+def _read(word: str) -> tuple[str, bytes]:
+    """Name and content; one byte more than is allowed, so that a device without end is noticed as too large."""
+    from ..cctemplate.files import MAX_BYTES
+
+    if word == "-":
+        return "<stdin>", sys.stdin.buffer.read(MAX_BYTES + 1)
+    path = Path(word)
+    try:
+        with path.open("rb") as file:
+            return word, file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise CannotRead(f"cannot read {word}: {reason.lower()}") from error
