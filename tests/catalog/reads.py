@@ -21,8 +21,9 @@ from generator.blobs.pins import Blob
 from generator.catalog import files
 from generator.recipes.models import Model
 
-PROBE = b"""
-name: probe
+PROBES = {
+    "netapp.yaml": b"""
+name: netapp
 location: southcentralus
 storage:
   mounts:
@@ -32,8 +33,20 @@ slurm:
     - {name: gpu, vm_size: Standard_ND96amsr_A100_v4, max_nodes: 16}
 jobs:
   training: [opt-175b]
-"""
-"""What no shipped definition has: training on NetApp Files."""
+""",
+    "usgov.yaml": b"""
+name: usgov
+location: usgovvirginia
+azure: {cloud: usgov}
+storage:
+  mounts:
+    - {path: /blob, type: blob, storage_account: account, container: data}
+slurm:
+  partitions:
+    - {name: htc, vm_size: Standard_D4ads_v5, max_nodes: 2}
+""",
+}
+"""What no shipped definition has: training on NetApp Files, a cloud of its own."""
 CLASSES = (
     catalog.VmSize,
     catalog.NcclFigure,
@@ -144,7 +157,7 @@ def results() -> Iterator[str]:
 
     root = Path(files.FOLDER).parent.parent
     definitions = {path.name: path.read_bytes() for path in sorted((root / "cluster_defs").glob("*.yaml"))}
-    for name, text in {**definitions, "probe.yaml": PROBE}.items():
+    for name, text in {**definitions, **PROBES}.items():
         checked = pipeline.check(text, name, {}, root / "cluster_defs")
         yield repr(checked.problems)
         if checked.plan is not None:

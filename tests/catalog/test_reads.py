@@ -24,6 +24,7 @@ PROVENANCE = re.compile(r"(?:\w+_)?(?:source|note)|unit|meaning")
 The figures of VM sizes reach nodes and jobs with their sources; elsewhere a source need not be read.
 """
 TABLES = (
+    "clouds.json/clouds",
     "file_systems.json/amlfs/tiers",
     "file_systems.json/amlfs_subnet_prefix/rows",
     "file_systems.json/netapp/service_levels",
