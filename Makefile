@@ -1,17 +1,23 @@
-# Two commands do everything on a fresh machine: `make build` and `make test`.
+# Two commands do everything on a fresh machine: `make build` and `make test`. While working: `make check`, `make accept`.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 OUT    ?= output
 # Many tests wait for machines and time limits, so more of them than cores run at once.
-JOBS   ?= $(shell echo $$((1 + $$(nproc 2>/dev/null || echo 2))))
+CORES  := $(shell nproc 2>/dev/null || echo 2)
+JOBS   ?= $(shell echo $$((1 + $(CORES))))
+# Tests on machines, against servers, and of scripts as processes.
+BEDS   := bootstrap cluster containers locker machines projects vm wheel
 
 .DEFAULT_GOAL := build
-.PHONY: build test test-vm upload lint format bench clean reference tools
+.PHONY: build check test test-vm accept upload lint format bench clean tools
 
 build: $(STAMP)  ## render every definition into output/
 	$(BIN)/cycleforge build --out $(OUT)
+
+check: $(STAMP) lint  ## linters and the tests that need no machine and no server, in under two minutes
+	$(BIN)/python -m pytest -q -n $(CORES) --dist loadgroup $(patsubst %,--ignore tests/%,$(BEDS)) --ignore-glob '*test_process.py'
 
 test: $(STAMP) tools lint  ## everything that can be checked here
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
@@ -26,6 +32,7 @@ lint: $(STAMP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix
@@ -34,8 +41,8 @@ format: $(STAMP)
 bench: $(STAMP) tools  ## ratios against named yardsticks
 	$(BIN)/python -m benchmarks
 
-reference: $(STAMP)  ## rewrite what is written from model, rules and catalogue
-	$(BIN)/python -m generator.references
+accept: $(STAMP) tools  ## write anew the pages, tables and snapshots that tests compare, and print what changed
+	$(BIN)/python -m tests.accept
 
 tools:
 	@tests/install-tools.sh

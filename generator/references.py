@@ -1,4 +1,4 @@
-"""Writes what is derived from model, rules and catalogue: `python -m generator.references`, or `make reference`.
+"""Writes what is derived from model, rules and catalogue: `python -m generator.references`, or `make accept`.
 
 The files are committed, so that editors and readers have them without running anything; a test compares them.
 """

@@ -7,15 +7,23 @@ import shutil
 import signal
 import tempfile
 
+import hypothesis
 import pytest
 
+from tests.bed.sources import remember_store
+
 pytest_plugins = ("tests.bed.guard", "tests.bed.summary")
+
+# Milliseconds are not what a busy machine keeps.
+hypothesis.settings.register_profile("busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("busy")
 
 _STORE = pytest.StashKey[str]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """For this process and the ones that tests start; early, because cases are also made while tests are collected."""
+    remember_store()
     # A developer's own store would change outputs.
     config.stash[_STORE] = os.environ["CYCLEFORGE_BLOBS"] = tempfile.mkdtemp(prefix="blobs.")
     # A script's background job ignores both signals, and so would every program that tests start and interrupt.

@@ -1,18 +1,18 @@
-"""Hand-made plans for the renderers' tests; `dataclasses.replace` varies them."""
+"""Parts of plans for the renderers' tests, taken from plans that the pipeline made and varied by `dataclasses.replace`.
+
+Prefer `plan_from` of tests/bed/plans.py, which takes a whole definition: its parts agree with each other.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import PurePosixPath
 
-from generator import catalog
 from generator.catalog import VmSize
 from generator.definition.model.definition import Job
 from generator.plan import names
 from generator.plan.access import access_plan
-from generator.plan.cluster import PROJECT_RELEASES, mysql_tier
+from generator.plan.cluster import mysql_tier
 from generator.plan.file_systems.blob_container import BlobContainer
-from generator.plan.file_systems.builtin_nfs import BuiltinNfs
 from generator.plan.file_systems.existing_server import ExistingServer
 from generator.plan.file_systems.managed_lustre import ManagedLustre
 from generator.plan.file_systems.netapp import NetAppVolume
@@ -23,116 +23,78 @@ from generator.plan.parameters import secret_plans
 from generator.plan.quota import quota_plan
 from generator.plan.resources import cleanup_plan, providers, resource_names, slow_resources
 from generator.plan.storage import FileSystems, in_mount_order
-from generator.plan.types import (
-    AccountingPlan,
-    AdminPlan,
-    CleanupPlan,
-    LockerPlan,
-    LoginPlan,
-    MarketplaceImage,
-    NetworkPlan,
-    NodeArrayPlan,
-    Plan,
-    ProjectPlan,
-    QuotaPlan,
-    SchedulerPlan,
-    ServerPlan,
-    SlurmPlan,
-    SpecRef,
-    SubnetPlan,
-    Variable,
-)
+from generator.plan.types import AccountingPlan, NodeArrayPlan, Plan
+from tests.bed.plans import plan_from
 
-UBUNTU = SpecRef("misc_ubuntu", "default", "1.0.0", 10000)
-NDV4 = SpecRef("misc_ndv4", "default", "1.0.0", 10100)
-PYXIS = SpecRef("pyxis_enroot", "default", "1.0.0", 10200)
-NHC = SpecRef("slurm_nhc", "default", "1.0.0", 10300)
+GPU = """
+slurm:
+  partitions:
+    - {name: hpc, vm_size: Standard_ND96amsr_A100_v4, max_nodes: 2}
+    - {name: htc, vm_size: Standard_D64ds_v5, max_nodes: 2, default: true}
+"""
+STORAGE = """
+network: {address_space: 10.50.0.0/20}
+storage:
+  home: {type: anf, size_tib: 4}
+  mounts:
+    - {path: /data, type: amlfs, tier: 250, size_tib: 128}
+    - {path: /server, type: existing, address: 10.0.0.4}
+    - {path: /models, type: blob, storage_account: datasets0001, container: models}
+"""
+
+
+def minimal() -> Plan:
+    """A new network behind a Bastion, built-in NFS, one CPU partition."""
+    return plan_from()
+
+
+def node_array(name: str, node: VmSize | None = None, **changes: object) -> NodeArrayPlan:
+    """A partition of small CPU nodes, of A100 nodes, or of nodes of a given kind, and then as the changes say."""
+    gpu, cpu = plan_from(GPU).slurm.node_arrays
+    found = gpu if node and node.gpu_count else replace(cpu, is_default=True)
+    values: dict[str, object] = {"name": name, "partition": name, "hardware": node or found.hardware} | changes
+    return replace(found, **values)  # type: ignore[arg-type]
+
+
+A100 = plan_from(GPU).slurm.node_arrays[0].hardware
 
 
 def hardware(vm_size: str = "Standard_D4as_v5", **changes: object) -> VmSize:
     """A CPU size unless the changes say otherwise."""
-    values: dict[str, object] = {"known": True, "vcpus": 4, "memory_gib": 16.0}
-    return VmSize(vm_size, **(values | changes))  # type: ignore[arg-type]
-
-
-A100 = hardware(
-    "Standard_ND96amsr_A100_v4",
-    vcpus=96,
-    memory_gib=1900.0,
-    health={
-        "cpu": {"sockets": 2, "source": "Azure/azurehpc-health-checks:conf/nd96amsr_a100_v4.conf"},
-        "memory": {"expected_kib": 1857830712, "tolerance_percent": 3, "source": ""},
-    },
-    gpu_count=8,
-    gpu_vendor="NVIDIA",
-    gpu_model="A100",
-    gpu_memory_gb=80,
-    infiniband_nics=8,
-    infiniband_gbps_per_nic=200,
-    nvme_count=8,
-    nccl=catalog.vm_size("Standard_ND96amsr_A100_v4").nccl,
-    nccl_topo_file="/opt/microsoft/ndv4-topo.xml",
-    nccl_env=(
-        ("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
-        ("NCCL_IB_PCI_RELAXED_ORDERING", "1"),
-        ("NCCL_SOCKET_IFNAME", "eth0"),
-        ("NCCL_TOPO_FILE", "/opt/microsoft/ndv4-topo.xml"),
-    ),
-    tasks_per_node=8,
-    cpus_per_task=12,
-    cpu_masks=(
-        "ffffff000000",
-        "ffffff000000",
-        "ffffff",
-        "ffffff",
-        "ffffff000000000000000000",
-        "ffffff000000000000000000",
-        "ffffff000000000000",
-        "ffffff000000000000",
-    ),
-    quota_family="standardNDAMSv4_A100Family",
-)
+    return replace(minimal().slurm.login.hardware, name=vm_size, **changes)  # type: ignore[arg-type]
 
 
 def mount(name: str, path: str, **changes: object) -> ExistingServer:
-    """A share of somebody's NFS server."""
-    values: dict[str, object] = {"protocol": "nfs", "address": "10.9.0.4", "export_path": path}
-    return ExistingServer(name=name, path=path, **(values | changes))  # type: ignore[arg-type]
+    """A share of a third party's NFS server."""
+    (found,) = (each for each in plan_from(STORAGE).mounts if isinstance(each, ExistingServer))
+    values: dict[str, object] = {"address": None, "export_path": path} | changes
+    return replace(found, name=name, path=path, **values)  # type: ignore[arg-type]
 
 
 def container(name: str, path: str, storage_account: str, container: str) -> BlobContainer:
-    """A container of somebody's storage account."""
-    return BlobContainer(name=name, path=path, storage_account=storage_account, container=container)
+    """A container of a third party's storage account."""
+    (found,) = (each for each in plan_from(STORAGE).mounts if isinstance(each, BlobContainer))
+    return replace(found, name=name, path=path, storage_account=storage_account, container=container)
 
 
 def lustre(path: str = "/data", size_gib: int = 128 * 1024, tier: int = 250) -> ManagedLustre:
     """A new Managed Lustre file system."""
-    return ManagedLustre(
-        name="data",
-        path=path,
-        size_gib=size_gib,
-        address_fact="dataAddress",
-        export_path="",
-        mount_options="noatime,user_xattr",
-        tier_mb_per_s_per_tib=tier,
-        zone="1",
-        resource_name="minimal-data",
-    )
+    (found,) = (each for each in plan_from(STORAGE).mounts if isinstance(each, ManagedLustre))
+    return replace(found, path=path, size_gib=size_gib, tier_mb_per_s_per_tib=tier)
 
 
 def netapp_home() -> NetAppVolume:
     """A new NetApp Files volume for /shared."""
-    return NetAppVolume(
-        name="home",
-        path="/shared",
-        size_gib=4096,
-        address_fact="homeAddress",
-        export_path="/home-path",
-        mount_options="rw,hard,rsize=262144,wsize=262144,vers=3,tcp,_netdev,nconnect=8",
-        service_level="Premium",
-        account_name="minimal-netapp",
-        resource_name="home",
-    )
+    home = plan_from(STORAGE).home
+    assert isinstance(home, NetAppVolume)
+    return home
+
+
+def new_accounting() -> AccountingPlan:
+    """A MySQL flexible server of this deployment."""
+    found = plan_from("network: {address_space: 10.50.0.0/20}\nslurm: {accounting: {type: new}}").slurm.accounting
+    assert found is not None
+    return found
 
 
 def settled(plan: Plan) -> Plan:
@@ -176,136 +138,9 @@ def settled(plan: Plan) -> Plan:
     )
 
 
-def node_array(name: str, node: VmSize | None = None, **changes: object) -> NodeArrayPlan:
-    """A partition of small CPU nodes unless the changes say otherwise."""
-    node = node or hardware("Standard_D64ds_v5", vcpus=64, memory_gib=256.0)
-    gpu = node.gpu_count > 0
-    values: dict[str, object] = {
-        "name": name,
-        "partition": name,
-        "hardware": node,
-        "image": "cycle.image.ubuntu24",
-        "max_nodes": 2,
-        "host_list": "",
-        "is_default": not gpu,
-        "is_hpc": gpu,
-        "max_scale_set_size": 100,
-        "use_physical_cpus": gpu,
-        "spot": False,
-        "spot_max_price_usd_per_hour": None,
-        "zones": (),
-        "os_disk_gb": None,
-        "dampen_memory_percent": None,
-        "node_health_checks": False,
-        "specs": (UBUNTU, NDV4, PYXIS, NHC) if gpu else (UBUNTU, PYXIS),
-        "attributes": (("cycleforge.nvme.mount_point", "/nvme"),) if gpu else (),
-    }
-    return NodeArrayPlan(**(values | changes))  # type: ignore[arg-type]
-
-
 def with_jobs(plan: Plan, *jobs: Job) -> Plan:
     """The plan with these jobs in place of its own."""
     file_systems = FileSystems(plan.sched, plan.home, plan.mounts)
     found = [job_plan(job, plan.slurm, file_systems) for job in jobs]
     assert None not in found
     return replace(plan, jobs=tuple(job for job in found if job is not None))
-
-
-NETWORK = NetworkPlan(
-    is_new=True,
-    vnet_name="minimal-vnet",
-    vnet_resource_group="minimal-rg",
-    vnet_id=None,
-    address_space="10.50.0.0/22",
-    subnets=(
-        SubnetPlan("server", "server", "10.50.2.0/27", None, uses_nat=True),
-        SubnetPlan("endpoints", "endpoints", "10.50.2.32/28", None, uses_nat=False),
-        SubnetPlan("bastion", "AzureBastionSubnet", "10.50.2.64/26", None, uses_nat=False),
-        SubnetPlan("compute", "compute", "10.50.0.0/23", None, uses_nat=True),
-    ),
-    access="bastion",
-    allowed_sources=(),
-    hub=None,
-    user_sources=(),
-    nat_gateway=True,
-    blob_dns_zone="new",
-    links_dns_zone=False,
-)
-
-
-def minimal() -> Plan:
-    """A new network behind a Bastion, built-in NFS, one CPU partition."""
-    image = MarketplaceImage("azurecyclecloud", "azure-cyclecloud", "cyclecloud8-gen2", "8.9.120260630")
-    plan = Plan(
-        name="minimal",
-        definition="minimal.yaml",
-        deployment_name="",
-        location="southcentralus",
-        cloud="public",
-        cli_cloud=None,
-        subscription_id=None,
-        resource_group="minimal-rg",
-        names=resource_names("minimal", "minimal", "minimal-vnet", "public"),
-        tags=(("created-by", "cycleforge"), ("deployment", "minimal")),
-        admin=AdminPlan(
-            "ccadmin", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFakeFakeFakeFakeFakeFakeFakeFakeFakeFakeFake user"
-        ),
-        network=NETWORK,
-        access=access_plan(NETWORK, "ccadmin", "minimal-server", "minimal-scheduler"),
-        server=ServerPlan("minimal-server", "Standard_D4as_v5", "8.9.1", image, None, None, None, None, None, False),
-        locker=LockerPlan(None, "cyclecloud", "Standard_LRS", "azure-storage", "azure", None),
-        home=BuiltinNfs(name="home", path="/shared", size_gib=100, export_path="/shared"),
-        sched=BuiltinNfs(name="sched", path="/sched", size_gib=30, export_path="/sched"),
-        mounts=(),
-        slurm=SlurmPlan(
-            cluster_name="minimal",
-            template_name="minimal-template",
-            config_name="minimal",
-            version="25.11.5",
-            project_version="4.0.9",
-            project_url=f"{PROJECT_RELEASES}/4.0.9",
-            pin_project=False,
-            autoscale=True,
-            start_cluster=False,
-            scheduler=SchedulerPlan(
-                hardware(), "cycle.image.ubuntu24", "minimal-scheduler", False, None, None, None, (UBUNTU, PYXIS), ()
-            ),
-            login=LoginPlan(hardware(), "cycle.image.ubuntu24", 1, 1, None, (UBUNTU, PYXIS), ()),
-            node_arrays=(node_array("htc"),),
-            accounting=None,
-            launch_parameters="use_interactive_step",
-            additional_config=("MpiDefault=pmix", "JobAcctGatherType=jobacct_gather/cgroup"),
-            health_checks=True,
-        ),
-        monitoring=None,
-        projects=tuple(
-            ProjectPlan(
-                name,
-                "1.0.0",
-                PurePosixPath("projects") / name,
-                False,
-                ("default",),
-                ("scheduler", "login", "htc"),
-                "0" * 64,
-            )
-            for name in ("misc_ubuntu", "pyxis_enroot")
-        ),
-        jobs=(),
-        asked=(),
-        secrets=secret_plans("ccadmin", has_jumpbox=False, has_accounting=False),
-        variables=(Variable("CYCLECLOUD_ADMIN_PASSWORD", "Password of the CycleCloud administrator.", True, None, ""),),
-        modules=(),
-        late_addresses=(),
-        node_settings=(),
-        providers=(),
-        quota=QuotaPlan((), (), ()),
-        slow_resources=(),
-        cleanup=CleanupPlan((), None, ()),
-        silenced=(),
-    )
-    return settled(with_jobs(plan, Job(recipe="smoke", partition="htc", nodes=1)))
-
-
-def new_accounting() -> AccountingPlan:
-    """A MySQL flexible server of this deployment."""
-    return AccountingPlan(True, None, "Standard_B2ms", "Burstable", 32, "8.0.21", None, "slurmdb", "slurm_acct_db")

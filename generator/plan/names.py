@@ -58,7 +58,9 @@ def mount_name(path: str) -> str:
 def address_fact(name: str) -> str:
     """`data-sets` → `dataSetsAddress`: key of the server's facts that holds a created file system's address."""
     head, *rest = name.split("-")
-    return head + "".join(part.capitalize() for part in rest) + "Address"
+    # The name of a property in Bicep begins with a letter.
+    letter = "x" if head[:1].isdigit() else ""
+    return letter + head + "".join(part.capitalize() for part in rest) + "Address"
 
 
 def netapp_export(definition: Definition, name: str) -> str:

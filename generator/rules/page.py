@@ -23,7 +23,7 @@ silence:
     reason: All users of this cluster come for its GPUs.
 ```
 
-This page is generated from the rules; `make reference` writes it.
+This page is generated from the rules; `make accept` writes it.
 """
 
 

@@ -109,7 +109,7 @@ def status(code: int, **headers: str) -> Answer:
 
 def silence(handler: BaseHTTPRequestHandler) -> None:
     """No answer until the test ends."""
-    handler.server.stop_event.wait(20)  # type: ignore[attr-defined]
+    handler.server.stop_event.wait()  # type: ignore[attr-defined]
 
 
 def drip(handler: BaseHTTPRequestHandler) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import tarfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -28,6 +27,7 @@ from generator.projects import contents, digest, read_project
 from generator.projects.content import shipped_project
 from generator.projects.ini import keep_blobs
 from generator.projects.local import CarriedBlob
+from tests.bed.sources import origin_or_skip
 from tests.blobs.catalogue import BINARY, SOURCE, TAR, blob, catalogue_of, entry
 
 FILE = SOURCE["file"]
@@ -304,13 +304,10 @@ def test_what_is_kept_is_what_is_read(
 @pytest.mark.parametrize("file", [file for file, each in pinned().items() if each.kind == "source_archive"])
 def test_a_real_blob_reaches_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str) -> None:
     real = pinned()[file]
-    variable = f"{real.repository.rpartition('/')[2].upper()}_SRC"
-    clone = os.environ.get(variable)
-    if not clone:
-        pytest.skip(f"{variable} is not set; it must name a local git copy that has commit {real.commit}")
+    origin = origin_or_skip(file)
     monkeypatch.setenv("CYCLEFORGE_BLOBS", str(tmp_path))
     monkeypatch.setattr(projects, "shipped_problems", lambda _: ())  # tests/projects/test_lock.py looks at the lock
-    (outcome,) = fetch([real], Store(tmp_path), LocalPath(Path(clone)))
+    (outcome,) = fetch([real], Store(tmp_path), LocalPath(origin))
     assert outcome.state == "fetched", outcome.reason
     files = built(checked())
     carried = files[PurePosixPath("projects") / real.project / "blobs" / file].content

@@ -223,7 +223,7 @@ def test_progress_is_for_terminals(server: Server, folder: Path, tmp_path: Path)
     shown = b""
     for part in iter(functools.partial(_read, ours), b""):
         shown += part
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate()
     os.close(ours)
     assert (process.returncode, out.decode()) == (0, f"{OTHER}: fetched, 2 KiB, {folder / OTHER}\n")
     text = shown.decode()

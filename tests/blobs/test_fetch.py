@@ -15,6 +15,7 @@ from generator.blobs import Store, pinned
 from generator.blobs.fetch import Network, Outcome, fetch
 from generator.blobs.sources import LocalPath, Source
 from generator.errors import CannotRead
+from tests.bed.sources import origin_or_skip
 from tests.blobs.catalogue import ASSET, BINARY, COMMIT, FILES, SOURCE, TAR, archive, blob, entry
 from tests.blobs.server import Server, serving, status, whole
 
@@ -229,10 +230,6 @@ def test_clones_that_do_not_give_it(store: Store, clone: Path, monkeypatch: pyte
 @pytest.mark.parametrize("file", [file for file, each in pinned().items() if each.kind == "source_archive"])
 def test_the_real_sources_give_the_pinned_bytes(store: Store, file: str) -> None:
     real = pinned()[file]
-    variable = f"{real.repository.rpartition('/')[2].upper()}_SRC"
-    clone = os.environ.get(variable)
-    if not clone:
-        pytest.skip(f"{variable} is not set; it must name a local git copy that has commit {real.commit}")
-    (outcome,) = fetch([real], store, LocalPath(Path(clone)))
+    (outcome,) = fetch([real], store, LocalPath(origin_or_skip(file)))
     assert outcome.state == "fetched", outcome.reason
     assert hashlib.sha256(store.path(real).read_bytes()).hexdigest() == real.sha256

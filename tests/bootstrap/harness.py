@@ -155,7 +155,7 @@ class Server:
     def deploy(self, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run the extension to its end."""
         return subprocess.run(["/bin/sh", str(self.script())], env=self.environment | environment, cwd=self.fake,
-                              capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+                              capture_output=True, text=True, check=False)  # fmt: skip
 
     # ------------------------------------------------------------ the unit alone
 
@@ -190,7 +190,7 @@ class Server:
         """The program, as the unit starts it."""
         program = self.root / "opt/cycleforge" / self.facts["payloadSha256"] / "bootstrap/cycleforge-bootstrap"
         # In a session of its own: `retry` would otherwise find the terminal of whoever runs the tests.
-        return subprocess.run([str(program), command], env=self.environment, capture_output=True, text=True, timeout=60,
+        return subprocess.run([str(program), command], env=self.environment, capture_output=True, text=True,
                               input=give, check=False, start_new_session=True)  # fmt: skip
 
     def reboot(self) -> None:

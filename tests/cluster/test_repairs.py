@@ -29,7 +29,7 @@ def test_a_node_with_failed_deep_checks_takes_no_job_although_slurm_does_not_ans
     node.machine.write("/usr/local/sbin/scontrol", "#!/bin/bash\nexec sleep 100\n", 0o755)
     try:
         job = cluster.submit("echo ran", "--nodelist=node3")
-        state = cluster.wait_state("node3", "drained", limit_s=60)
+        state = cluster.wait_state("node3", "drained")
         assert state.reason == "Prolog error"
         assert cluster.output(job) == ""
     finally:
@@ -54,7 +54,7 @@ def test_a_person_can_clear_a_failed_deep_verdict_without_a_reboot(cluster: Clus
     node.state("bus_gb_s", "230.50")
     node.reboot()
     try:
-        cluster.wait_state("node3", "drained", limit_s=60)
+        cluster.wait_state("node3", "drained")
         node.heal()
         node.ok("bash /opt/cycleforge/slurm_nhc/health.sh repaired")
         assert cluster.finish(cluster.submit("true", "--nodelist=node3"))["ExitCode"] == "0:0"

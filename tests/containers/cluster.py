@@ -205,7 +205,7 @@ class Cluster:
             self[name].ok(START, "slurmd")
         self.wait_idle()
 
-    def wait_idle(self, limit_s: float = 30) -> None:
+    def wait_idle(self, limit_s: float = 600) -> None:
         """Wait until every node can take a job."""
         deadline = time.monotonic() + limit_s
         states = ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import io
 import re
@@ -15,6 +14,7 @@ from pathlib import PurePosixPath
 from generator.files import assets
 from generator.files.file import File, Files
 from generator.plan.types import Plan
+from tests.bed.difference import changes
 
 SOURCES = ("bicep_templates/modules", "bootstrap", "projects", "recipes")
 
@@ -110,14 +110,14 @@ def difference(folder: Folder, bases: tuple[Folder, ...]) -> str:
             parts.append(f"==> {path}\n{text}")
             continue
         other = _renamed(base.roles()[folder.role(path)], base, folder)
-        changes = _changes(other.splitlines(), text.splitlines())
-        parts.append("\n".join([f"==> {path}: as in {base.name}{' but' if changes else ''}", *changes, ""]))
+        lines = changes(other, text)
+        parts.append("\n".join([f"==> {path}: as in {base.name}{' but' if lines else ''}", *lines, ""]))
     first = bases[0]
     for title, mine, theirs in (
         ("files", folder.listing(), [_renamed(line, first, folder) for line in first.listing()]),
         ("payload", folder.payload(), first.payload()),
     ):
-        parts.append(_section(f"{title}: as in {first.name} but", _changes(theirs, mine)))
+        parts.append(_section(f"{title}: as in {first.name} but", changes("\n".join(theirs), "\n".join(mine))))
     return "\n".join(parts)
 
 
@@ -127,22 +127,3 @@ def _section(title: str, lines: list[str]) -> str:
 
 def _renamed(text: str, base: Folder, folder: Folder) -> str:
     return re.sub(rf"\b{re.escape(base.name)}\b", folder.name, text)
-
-
-def _changes(before: list[str], after: list[str]) -> list[str]:
-    """The places where they differ: the last line before each, how many lines of the first go out, and what comes in.
-
-    There are no line numbers: a line more at the top would change all of them.
-    """
-    lines: list[str] = []
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
-    for tag, old_start, old_end, new_start, new_end in matcher.get_opcodes():
-        if tag == "equal":
-            continue
-        anchor = next((line.strip() for line in reversed(before[:old_start]) if line.strip()), "")
-        lines.append(f"@@ {anchor}".rstrip())
-        lines += (
-            [f"- {old_end - old_start} line{'s' if old_end - old_start > 1 else ''}"] if old_end > old_start else []
-        )
-        lines += [f"+{line}" for line in after[new_start:new_end]]
-    return lines

@@ -47,7 +47,6 @@ class JobFolder:
             env=self.environment | environment,
             capture_output=True,
             text=True,
-            timeout=60,
             check=False,
         )
 

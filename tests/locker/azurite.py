@@ -38,8 +38,8 @@ ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 """No secret: the account and key that every Azurite has.
 Source: https://learn.microsoft.com/azure/storage/common/storage-connect-azurite"""
-READY_S = 30.0
-END_S = 10.0
+READY_S = 300.0
+END_S = 100.0
 IDLE_S = 3600
 """Azurite ends idle connections after 5 s; a slow test would meet that as a fault it did not ask for."""
 _LISTENS = re.compile(r"successfully listens on \S+?:(\d+)")

@@ -166,7 +166,7 @@ def signed_in(token_server: Identity, monkeypatch: pytest.MonkeyPatch) -> Iterat
     for name, value in token_server.environment.items():
         monkeypatch.setenv(name, value)
     credential = DefaultAzureCredential(
-        exclude_developer_credentials=True, exclude_shared_token_cache_credential=True, retry_total=0, read_timeout=0.3
+        exclude_developer_credentials=True, exclude_shared_token_cache_credential=True, retry_total=0
     )
     yield credential
     credential.close()
@@ -185,10 +185,8 @@ def test_an_endpoint_may_refuse_or_hang(token_server: Identity, signed_in: Defau
     with pytest.raises(ClientAuthenticationError, match="No User Assigned"):
         signed_in.get_token("https://storage.azure.com/.default")
     token_server.behaviour = "hangs"
-    start = time.monotonic()
     with pytest.raises(AzureError):
-        signed_in.get_token("https://storage.azure.com/.default")
-    assert 0.2 < time.monotonic() - start < 5
+        signed_in.get_token("https://storage.azure.com/.default", read_timeout=0.3)
     token_server.release()
 
 
@@ -372,12 +370,10 @@ def test_an_answer_comes_late_or_not_at_all(container: Container, proxy: Proxy) 
     client = through(proxy, container)
     client.upload_blob("x", CONTENT)
     assert proxy.requests[0].ended_s - proxy.requests[0].started_s >= 0.2
-    proxy.decide = at(2, Delay(60))
-    start = time.monotonic()
+    proxy.decide = at(2, Delay(3600))
     with pytest.raises(ServiceResponseError, match="timed out"):
         through(proxy, container, read_timeout=0.2).upload_blob("y", CONTENT)
     proxy.end()
-    assert time.monotonic() - start < 5
     assert container.names() == {"x", "y"}
 
 

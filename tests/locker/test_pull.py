@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -207,9 +206,9 @@ def test_a_pull_that_is_ended_leaves_no_version(
 
     proxy.decide = hold
     pulling = process("locker", "pull", "site:1.0.0")
-    assert waits.wait(200)
+    assert waits.wait(20)
     pulling.send_signal(how)
-    _, said = pulling.communicate(timeout=200)
+    _, said = pulling.communicate()
     assert pulling.returncode == {signal.SIGKILL: -9, signal.SIGINT: 130}[how]
     if how == signal.SIGINT:
         assert said.strip().startswith("interrupted")
@@ -218,15 +217,3 @@ def test_a_pull_that_is_ended_leaves_no_version(
     assert not Path("pulled/site/1.0.0").exists()
     proxy.forget()
     assert run("locker", "pull", "site:1.0.0")[0] == 0
-
-
-def test_what_a_killed_pull_left_goes_after_an_hour(run: Command, container: Container) -> None:
-    site(run, container)
-    left = [Path(f"pulled/site/.1.0.0.tmp-0000000{number}/version") for number in range(2)]
-    for folder in left:
-        folder.mkdir(parents=True)
-        (folder / "half").touch()
-    hours_ago = time.time() - 2 * 3600
-    os.utime(left[0].parent, (hours_ago, hours_ago))
-    assert run("locker", "pull", "site:1.0.0")[0] == 0
-    assert sorted(path.name for path in Path("pulled/site").iterdir()) == [".1.0.0.tmp-00000001", "1.0.0", "blobs"]

@@ -222,9 +222,10 @@ def door_of(port: int, scheme: str = "http") -> str:
 def test_nobody_listens(run: Command, monkeypatch: pytest.MonkeyPatch, container: Container) -> None:
     monkeypatch.setattr(container_module, "Limits", Limits)
     run.sign_in("sas", container.sas())
-    began = time.monotonic()
+    pauses_s: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses_s.append)
     code, said = run.refused("locker", "ls", "--locker", door_of(1))
-    assert time.monotonic() - began < IN_TIME_S
+    assert sum(pauses_s) < IN_TIME_S
     assert code == 4
     assert "cannot be reached: connection refused" in said
     assert "HTTPS_PROXY" in said
@@ -237,9 +238,10 @@ def test_no_name(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     monkeypatch.setattr(container_module, "Limits", Limits)
     run.sign_in("sas", "sv=1&sig=hush-hush")
-    began = time.monotonic()
+    pauses_s: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses_s.append)
     code, said = run.refused("locker", "ls", "--locker", "https://forge.blob.invalid/projects")
-    assert time.monotonic() - began < IN_TIME_S
+    assert sum(pauses_s) < IN_TIME_S
     assert code == 4
     assert "https://forge.blob.invalid/projects: the name of the account does not resolve" in said
     assert "private endpoint" in said

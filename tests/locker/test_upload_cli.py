@@ -304,7 +304,7 @@ def test_a_bar_on_a_terminal(tmp_path: Path, container: azurite.Container) -> No
         if not piece:
             break
         shown.write(piece)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate()
     os.close(outer)
     assert process.returncode == 0
     assert out.startswith(b"site 1.0.0: uploaded")

@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.machines.overlay import Bind, Machine, MachineError, Network, children, held
 from tests.machines.roots import needs
 
-BOOT_S = 60
+BOOT_S = 600
 """Enough for two busy cores; an idle machine is up in about half a second."""
 
 

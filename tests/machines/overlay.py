@@ -79,7 +79,7 @@ class Machine:
         script: str,
         *arguments: str,
         environment: Mapping[str, str] | None = None,
-        timeout_s: float = 60,
+        timeout_s: float = 600,
     ) -> Result:
         """Run Bash text; `$1` and so on are the arguments. TimeoutExpired after its whole session was killed."""
         command = self.command("/bin/bash", "-c", script, "script", *arguments, environment=environment)
@@ -95,7 +95,7 @@ class Machine:
 
     def ok(self, script: str, *arguments: str, **options: float) -> str:
         """Run Bash text that must succeed; its output."""
-        result = self.run(script, *arguments, timeout_s=options.get("timeout_s", 60))
+        result = self.run(script, *arguments, timeout_s=options.get("timeout_s", 600))
         assert result.code == 0, f"{script}\nexit code {result.code}\n{result.output}"
         return result.output
 

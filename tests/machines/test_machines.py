@@ -133,10 +133,8 @@ def test_a_killed_test_leaves_no_machine_behind() -> None:
         leader, name = test.stdout.readline().split()
         assert Path(f"/proc/{leader}").exists()
         test.kill()
-    deadline = time.monotonic() + 20
-    while leftovers(f"/tmp/{name}") and time.monotonic() < deadline:
+    while leftovers(f"/tmp/{name}"):
         time.sleep(0.05)
-    assert leftovers(f"/tmp/{name}") == []
     assert not Path(f"/proc/{leader}/exe").exists()
 
 

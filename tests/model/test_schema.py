@@ -59,7 +59,7 @@ def test_editors_accept_variables_where_numbers_stand(validator: Draft202012Vali
 
 @pytest.mark.parametrize("name", documents())
 def test_what_is_written_from_the_model_is_up_to_date(name: str) -> None:
-    assert (assets.root() / name).read_text(encoding="utf-8") == documents()[name](), "run: make reference"
+    assert (assets.root() / name).read_text(encoding="utf-8") == documents()[name](), "run: make accept"
 
 
 @pytest.mark.parametrize(

@@ -12,23 +12,21 @@ from typing import Any
 
 import pytest
 
+from generator.blobs.pins import pinned_of
+from tests.bed.sources import blob_or_skip
 from tests.projects.conftest import MakeNode
 from tests.projects.healthy import Healthy, healthy
+from tests.projects.node import HANGS
 
-NHC_COMMIT = "9c4a38c0c9f48f92005c9120ca88145c33841dac"
+NHC = next(iter(pinned_of("slurm_nhc")))
 UNPACKED = "opt/cycleforge/slurm_nhc/nhc"
 
 
 def nhc_source(target: Path) -> None:
-    """LBNL NHC at the pinned commit, out of a local git copy."""
-    copy = os.environ.get("NHC_SRC", "")
-    if not copy:
-        pytest.skip(f"NHC_SRC is not set; it must name a local git copy that has commit {NHC_COMMIT}")
+    """LBNL NHC as pinned."""
+    content = blob_or_skip(NHC)
     target.mkdir(parents=True)
-    archive = subprocess.run(["git", "-C", copy, "archive", NHC_COMMIT], capture_output=True, check=False)
-    if archive.returncode != 0:
-        pytest.skip(f"NHC_SRC={copy} has no commit {NHC_COMMIT}")
-    subprocess.run(["tar", "-x", "-C", target], input=archive.stdout, check=True)
+    subprocess.run(["tar", "-x", "-C", target], input=content, check=True)
 
 
 @pytest.fixture
@@ -102,12 +100,11 @@ def test_every_line_has_a_record_when_the_engine_is_killed(engine: Healthy) -> N
 
 
 def test_a_hanging_tool_costs_its_limit_not_the_run(engine: Healthy) -> None:
-    engine.fake("nvidia-smi", "sleep 60")
-    started = time.monotonic()
+    engine.fake("nvidia-smi", HANGS)
+    engine.forget()
     code, output = engine.health("epilog")
-    elapsed = time.monotonic() - started
     assert code == 0, output
-    assert elapsed < 30
+    assert sum(engine.limits_s("nvidia-smi")) < 25, "the epilog ends it after 25 s"
     result = engine.result("quick")
     assert result["verdict"] == "incomplete"
     assert engine.reason() == ""
@@ -118,7 +115,7 @@ def test_a_hanging_tool_costs_its_limit_not_the_run(engine: Healthy) -> None:
 
 def test_a_driver_that_hangs_is_asked_once(node: Healthy) -> None:
     """Three calls of 20 s each would outlast the interval."""
-    node.fake("nvidia-smi", "sleep 60")
+    node.fake("nvidia-smi", HANGS)
     node.health("epilog")
     assert len(node.calls("nvidia-smi")) == 1
 

@@ -12,7 +12,7 @@ import pytest
 
 from generator import catalog
 from tests.projects.conftest import MakeNode
-from tests.projects.node import A100, H100, Node
+from tests.projects.node import A100, H100, HANGS, Node
 
 OTHERS = ("20-gpu.sh", "30-limits.sh", "40-nfs.sh", "50-nccl.sh", "60-pmix.sh")
 MI300X = "Standard_ND96isr_MI300X_v5"
@@ -212,7 +212,7 @@ def test_unknown_clock_policies_are_refused(node: Node, policy: str) -> None:
 BAD_DRIVER = {
     "no driver": ("echo 'NVIDIA-SMI has failed because it could not communicate'; exit 9", "ends with exit code 9"),
     "wrong argument": ("exit 2", "ends with exit code 2"),
-    "hanging": ("exec sleep 30", "does not answer within 1 s"),
+    "hanging": (HANGS, "does not answer within 1 s"),
     "garbage": ("echo '%!?'", "lists no GPU, it says '%!?'"),
     "empty": ("exit 0", "lists no GPU, it says ''"),
 }
@@ -234,7 +234,7 @@ def test_a_bad_driver_is_reported_and_left_to_the_health_checks(node: Node, how:
 def test_a_driver_that_begins_to_hang_does_not_hold_the_boot(node: Node) -> None:
     node.fake("systemctl", "exit 0")
     node.ok("20-gpu.sh")
-    smi(node, clocks=BOTH_SLOW, ac="exec sleep 30", pm="exec sleep 30")
+    smi(node, clocks=BOTH_SLOW, ac=HANGS, pm=HANGS)
     output = rerun(node, CYCLEFORGE_CALL_S="1")
     assert "persistence mode stays off for GPU 0" in output
     assert "application clocks were refused by GPU 0 1" in output

@@ -6,7 +6,7 @@ import pytest
 
 from tests.projects import pyxis
 from tests.projects.conftest import MakeNode
-from tests.projects.node import Node
+from tests.projects.node import HANGS, Node
 
 GIB = 1048576
 
@@ -14,12 +14,6 @@ GIB = 1048576
 @pytest.fixture
 def node(make_node: MakeNode) -> Node:
     return pyxis.platform_node(make_node)
-
-
-def quick(node: Node) -> None:
-    """Limits of 0.3 s, so that a hanging tool costs no time."""
-    real = (node.bin / "timeout").resolve()
-    node.fake("timeout", f'while [[ "$1" == --* ]]; do shift; done; shift; exec {real} 0.3 "$@"')
 
 
 def verdict(output: str) -> str:
@@ -51,14 +45,13 @@ def test_it_changes_nothing_and_a_problem_is_no_failure(node: Node) -> None:
     ("answer", "words"),
     [
         ("exit 1", "'enroot version' failed: no answer within 20 s"),
-        ("sleep 30", "'enroot version' failed: no answer within 20 s"),
+        (HANGS, "'enroot version' failed: no answer within 20 s"),
         ("echo garbage; exit 0", "'enroot version' failed: garbage"),
         ("echo; exit 0", "'enroot version' failed"),
         ("echo 'Invalid configuration file: /etc/enroot/enroot.conf'; exit 1", "failed: Invalid configuration file"),
     ],
 )
 def test_an_enroot_that_does_not_answer(node: Node, answer: str, words: str) -> None:
-    quick(node)
     node.fake("enroot", answer)
     assert words in pyxis.boot(node)
 
@@ -96,8 +89,7 @@ def test_settings_do_not_matter_while_namespaces_work(node: Node) -> None:
 
 
 def test_a_hanging_namespace_check_is_a_problem(node: Node) -> None:
-    quick(node)
-    node.fake("setpriv", "sleep 30")
+    node.fake("setpriv", HANGS)
     assert "ordinary users cannot start containers (no reason given)" in pyxis.boot(node)
 
 
@@ -117,9 +109,8 @@ def test_the_limit_of_space_is_an_attribute(node: Node) -> None:
     assert verdict(node.ok("10-enroot.sh")).endswith("0 problems")
 
 
-@pytest.mark.parametrize("answer", ["sleep 30", "exit 1", "echo garbage", "echo"])
+@pytest.mark.parametrize("answer", [HANGS, "exit 1", "echo garbage", "echo"])
 def test_space_that_is_not_known(node: Node, answer: str) -> None:
-    quick(node)
     node.fake("df", answer)
     assert "free space of /mnt/enroot is not known" in pyxis.boot(node)
 
@@ -146,14 +137,13 @@ def test_import_needs_overlay_and_a_capability(node: Node) -> None:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ("sleep 30", "'srun --help' did not end within 20 s: whether Slurm loads pyxis is not known"),
+        (HANGS, "'srun --help' did not end within 20 s: whether Slurm loads pyxis is not known"),
         ("echo 'srun: fatal: Could not establish a configuration source' >&2; exit 1",
          "'srun --help' failed: srun: fatal: Could not establish a configuration source"),
         ("exit 0", "although a line names /opt/pyxis/spank_pyxis.so: Slurm gives no reason"),
     ],
 )  # fmt: skip
 def test_an_srun_without_the_option(node: Node, answer: str, words: str) -> None:
-    quick(node)
     node.fake("srun", answer)
     assert words in pyxis.boot(node)
 

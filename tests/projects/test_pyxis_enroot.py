@@ -12,7 +12,7 @@ import pytest
 from generator.files import assets
 from tests.projects import pyxis
 from tests.projects.conftest import MakeNode
-from tests.projects.node import Node
+from tests.projects.node import HANGS, Node
 from tests.projects.pyxis import ENROOT_CONF, PLUGIN, PYXIS_CONF, SLURM_PROJECT_CONF
 
 DYNAMIC = re.compile(r"^MELLANOX_VISIBLE_DEVICES \$\(if .*; then echo all; else echo void; fi\)$", re.MULTILINE)
@@ -316,13 +316,10 @@ def test_defect_a_plugin_built_for_another_slurm_is_named(node: Node) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", ["sleep 60", "exit 1", "echo garbage", "echo 'srun: fatal: no configuration' >&2; exit 1"]
+    "answer", [HANGS, "exit 1", "echo garbage", "echo 'srun: fatal: no configuration' >&2; exit 1"]
 )
 def test_an_srun_that_says_nothing_about_the_plugin_stops_nothing(node: Node, answer: str) -> None:
     node.fake("srun", answer)
-    node.fake(
-        "timeout", f'while [[ "$1" == --* ]]; do shift; done; shift; exec {(node.bin / "timeout").resolve()} 0.3 "$@"'
-    )
     output = pyxis.boot(node)
     assert "pyxis plug-in: required line, /opt/pyxis/spank_pyxis.so: unknown" in output
     assert node.read(PYXIS_CONF) == PLUGIN + "\n"

@@ -6,25 +6,22 @@ import dataclasses
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from generator.definition.model.definition import Job
 from generator.plan.types import (
-    Asked,
     BlobPlan,
-    HubPlan,
-    JumpboxPlan,
-    MarketplaceImage,
-    MonitoringPlan,
     Plan,
     SlurmPlan,
-    Variable,
 )
 from generator.render import readme
 from tests import plans
+from tests.bed.difference import shown
+from tests.bed.plans import plan_from
 
 SHELLCHECK = Path(sys.executable).parent / "shellcheck"
 BLOCK = re.compile(r"```bash\n(.*?)```", re.DOTALL)
@@ -39,59 +36,58 @@ def change_network(plan: Plan, **changes: object) -> Plan:
     return dataclasses.replace(plan, network=dataclasses.replace(plan.network, **changes))  # type: ignore[arg-type]
 
 
-def bastion_with_jumpbox() -> Plan:
-    plan = plans.minimal()
-    windows = MarketplaceImage("microsoftwindowsdesktop", "windows-11", "win11-24h2-pro", "latest")
-    jumpbox = JumpboxPlan("minimal-jumpbox", "minimal-jb", "Standard_D4as_v5", windows)
-    return dataclasses.replace(plan, server=dataclasses.replace(plan.server, jumpbox=jumpbox))
+JUMPBOX = "server: {jumpbox: {vm_size: Standard_D4as_v5}}"
+EXISTING_NETWORK = """
+network:
+  address_space: null
+  existing:
+    vnet_id: GROUP/net-rg/providers/Microsoft.Network/virtualNetworks/corp
+    subnets: {server: server, compute: compute}
+  access: bastion
+""".replace("GROUP", "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups")
+# A100 nodes behind a hub that is asked for, Lustre, NetApp Files, accounting, OPT.
+HUB_TRAINING = """
+location: ${LAB_LOCATION:-southcentralus}
+network:
+  address_space: 10.50.0.0/20
+  access: hub
+  hub: {vnet_id: "${HUB_VNET_ID}", use_remote_gateway: true, address_spaces: [10.0.0.0/16]}
+storage:
+  home: {type: anf, size_tib: 4}
+  mounts: [{path: /data, type: amlfs, tier: 250, size_tib: 128}]
+slurm:
+  start_cluster: true
+  accounting: {type: new}
+  partitions:
+    - {name: hpc, vm_size: Standard_ND96amsr_A100_v4, max_nodes: 2}
+    - {name: htc, vm_size: Standard_D64ds_v5, max_nodes: 2, default: true}
+jobs:
+  validation: [node-health]
+  training: [{recipe: opt-175b, nodes: 2, settings: {MODEL: opt-30b}}]
+"""
+PUBLIC_STATIC_SPOT = """
+location: usgovvirginia
+azure: {cloud: usgov, subscription_id: 11111111-2222-3333-4444-555555555555}
+network: {access: public, allowed_sources: [203.0.113.0/24, 198.51.100.7/32]}
+server:
+  image_id: /subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/r/providers/Microsoft.Compute/images/own
+slurm:
+  autoscale: false
+  partitions:
+    - {name: htc, vm_size: Standard_D64ds_v5, max_nodes: 2, spot: true, default: true}
+    - {name: one, vm_size: Standard_D64ds_v5, max_nodes: 1}
+jobs: null
+"""
 
 
-def bastion_existing_network() -> Plan:
-    return change_network(
-        plans.minimal(), is_new=False, vnet_name="corp", vnet_resource_group="net-rg", address_space=None,
-        vnet_id="/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/net-rg/providers/Microsoft.Network/virtualNetworks/corp",
-        subnets=tuple(subnet for subnet in plans.minimal().network.subnets if subnet.role != "bastion"),
-    )  # fmt: skip
+hub_training = partial(plan_from, HUB_TRAINING)
+public_static_spot = partial(plan_from, PUBLIC_STATIC_SPOT)
+bastion_existing_network = partial(plan_from, EXISTING_NETWORK)
 
 
-def hub_training() -> Plan:
-    """A100 nodes behind a hub that is asked for, Lustre, NetApp Files, accounting, OPT."""
-    asked = Asked("HUB_VNET_ID", "hubVnetId", "Resource id of the hub virtual network.")
-    plan = change_network(plans.minimal(), access="hub", hub=HubPlan(asked, True, ("10.0.0.0/16",)))
-    train = Job(recipe="opt-175b", partition="hpc", nodes=2, settings={"DATA_DIR": "/data", "MODEL": "opt-30b"})
-    health = Job(recipe="node-health", partition="hpc", nodes=2)
-    plan = change_slurm(
-        plan, node_arrays=(plans.node_array("hpc", plans.A100), plans.node_array("htc")), start_cluster=True,
-        accounting=plans.new_accounting(),
-    )  # fmt: skip
-    variables = (
-        Variable("CYCLECLOUD_ADMIN_PASSWORD", "Password of the CycleCloud administrator.", True, None, ""),
-        Variable("HUB_VNET_ID", "Resource id of the hub.", False, None, "/subscriptions/…/virtualNetworks/hub"),
-        Variable("LAB_PREFIX", "Prefix of names.", False, "lab", ""),
-    )
-    plan = dataclasses.replace(
-        plan, mounts=(plans.lustre(),), home=plans.netapp_home(), asked=(asked,), variables=variables
-    )
-    return plans.with_jobs(plan, health, train)
-
-
-def public_static_spot() -> Plan:
-    plan = change_network(plans.minimal(), access="public", allowed_sources=("203.0.113.0/24", "198.51.100.7/32"))
-    arrays = (plans.node_array("htc", spot=True), plans.node_array("one", max_nodes=1))
-    plan = change_slurm(plan, autoscale=False, node_arrays=arrays)
-    image = dataclasses.replace(plan.server, image=None, image_id="/subscriptions/…/images/own")
-    monitoring = MonitoringPlan(
-        "/subscriptions/…/accounts/workspace", "https://example.com", "/subscriptions/…/rules/rule"
-    )
-    return dataclasses.replace(
-        plan, cloud="usgov", location="usgovvirginia", server=image,
-        subscription_id="11111111-2222-3333-4444-555555555555", jobs=(), projects=(), monitoring=monitoring,
-    )  # fmt: skip
-
-
-PLANS = {
-    "bastion": plans.minimal,
-    "bastion-jumpbox": bastion_with_jumpbox,
+PLANS: dict[str, Callable[[], Plan]] = {
+    "bastion": plan_from,
+    "bastion-jumpbox": partial(plan_from, JUMPBOX),
     "bastion-existing-network": bastion_existing_network,
     "hub-training": hub_training,
     "public-static-spot": public_static_spot,
@@ -104,8 +100,10 @@ def rendered(plan: Plan, name: str = "README.md") -> str:
 
 @pytest.mark.parametrize("name", PLANS)
 def test_snapshot(name: str, snapshot: SnapshotAssertion) -> None:
-    assert rendered(PLANS[name]()) == snapshot(name=f"{name}.md")
-    assert rendered(PLANS[name](), ".envrc.template") == snapshot(name=f"{name}.envrc")
+    """The one of the smallest definition whole, the others as what differs from it."""
+    for file, suffix in (("README.md", "md"), (".envrc.template", "envrc")):
+        text, base = (rendered(plan, file) for plan in (PLANS[name](), plan_from()))
+        assert shown(text, base) == snapshot(name=f"{name}.{suffix}")
 
 
 @pytest.mark.parametrize("name", PLANS)

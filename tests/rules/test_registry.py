@@ -48,7 +48,7 @@ def test_class_names_are_unique() -> None:
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert (assets.root() / "docs/rules.md").read_text(encoding="utf-8") == render(), "run `make reference`"
+    assert (assets.root() / "docs/rules.md").read_text(encoding="utf-8") == render(), "run `make accept`"
 
 
 def test_the_page_names_every_rule_once() -> None:

@@ -22,7 +22,7 @@ HEADER = """\
 #   node restart    nodes that run keep the old value until they are replaced
 #   recreate        the resource or the cluster has to be deleted first, or its data is lost
 # Keys that exclude others stand here as comments. Only name, location and slurm.partitions are required.
-# This file is written from the model: `make reference`.
+# This file is written from the model: `make accept`.
 """
 
 

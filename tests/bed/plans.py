@@ -1,0 +1,58 @@
+"""Plans for tests, made from YAML by the same pipeline as every build.
+
+A test says only what it is about, so that a new key of the definition or a new field of the plan breaks nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from generator import pipeline
+from generator.plan.types import Plan
+
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIG5vdCBhIHNlY3JldCwgb25seSBmb3IgdGhlIHRlc3Rz user"
+
+SMALL = f"""
+name: minimal
+location: southcentralus
+admin: {{ssh_public_key: "{KEY}"}}
+network: {{address_space: 10.50.0.0/22}}
+slurm:
+  scheduler: {{vm_size: Standard_D4as_v5}}
+  login: {{vm_size: Standard_D4as_v5}}
+  partitions:
+    - {{name: htc, vm_size: Standard_D64ds_v5, max_nodes: 2, default: true}}
+jobs: {{validation: [smoke]}}
+"""
+"""A new network behind a Bastion, built-in NFS, one CPU partition."""
+
+
+def merged(base: Any, change: Any) -> Any:
+    """The base with a change: mappings are merged key by key, `null` takes a key out, all else replaces."""
+    if not (isinstance(base, Mapping) and isinstance(change, Mapping)):
+        return change
+    kept = {key: value for key, value in base.items() if not (key in change and change[key] is None)}
+    added = {key: merged(base.get(key), value) for key, value in change.items() if value is not None}
+    return kept | added
+
+
+def plan_from(*changes: str, base: str = SMALL) -> Plan:
+    """The plan of a definition: the base, changed by each YAML text in turn. A problem fails the test."""
+    definition = yaml.safe_load(base)
+    for change in changes:
+        definition = merged(definition, yaml.safe_load(change))
+    return _plan(json.dumps(definition, ensure_ascii=False))
+
+
+@cache
+def _plan(text: str) -> Plan:
+    name = json.loads(text)["name"]
+    checked = pipeline.check(text.encode(), f"{name}.yaml", {}, Path())
+    assert checked.plan is not None, "\n".join(f"{each.rule_id}: {each.message}" for each in checked.problems)
+    return checked.plan
