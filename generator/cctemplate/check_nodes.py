@@ -9,7 +9,15 @@ from ..problems.problem import Place, Problem
 from ..words.suggestions import did_you_mean
 from .evaluate import Value
 from .expressions import Constant, Scalar
-from .resolve import ResolvedNode, SpecReference, configuration_items, extends, resolve, spec_reference
+from .resolve import (
+    LONGEST_INHERITANCE,
+    ResolvedNode,
+    SpecReference,
+    configuration_items,
+    extends,
+    resolve,
+    spec_reference,
+)
 from .rules import (
     BadMount,
     BadValue,
@@ -64,19 +72,28 @@ def _bases(cluster: Section) -> Iterator[Problem]:
                 hint = meant(base, frozenset(node.name for node in nodes.values()))
                 text = f"{section.name!r} extends {base!r}, which is missing"
                 yield UnknownBase.problem((), text, hint, place=_place(section, "Extends"))
-            elif name in _ancestors(base.lower(), nodes, frozenset()):
+                continue
+            above = _ancestors(base.lower(), nodes)
+            if above is None:
+                text = f"{section.name!r} inherits through more than {LONGEST_INHERITANCE} nodes"
+                yield CircularBase.problem((), text, place=_place(section, "Extends"))
+            elif name in above:
                 text = f"{section.name!r} inherits from itself through {base!r}"
                 yield CircularBase.problem((), text, place=_place(section, "Extends"))
 
 
-def _ancestors(name: str, nodes: Mapping[str, Section], seen: frozenset[str]) -> frozenset[str]:
-    """The node and all it inherits from."""
-    if name not in nodes or name in seen:
-        return seen
-    seen = seen | {name}
-    for base in extends(nodes[name]):
-        seen = _ancestors(base.lower(), nodes, seen)
-    return seen
+def _ancestors(name: str, nodes: Mapping[str, Section]) -> frozenset[str] | None:
+    """The node and all it inherits from; None when there are too many to follow."""
+    seen: set[str] = set()
+    waiting = [name]
+    while waiting:
+        current = waiting.pop()
+        if current in nodes and current not in seen:
+            seen.add(current)
+            waiting += [base.lower() for base in extends(nodes[current])]
+        if len(seen) > LONGEST_INHERITANCE:
+            return None
+    return frozenset(seen)
 
 
 def _attributes(node: ResolvedNode) -> Iterator[Problem]:

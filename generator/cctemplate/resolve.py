@@ -16,6 +16,8 @@ from .syntax import Attribute, Section
 from .values import constant
 
 DEFAULTS = "defaults"
+LONGEST_INHERITANCE = 64
+"""Nodes through which attributes are followed."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +115,10 @@ def _lineage(name: str, sections: dict[str, Section]) -> tuple[Section, ...]:
         ordered[DEFAULTS] = sections[DEFAULTS]
 
     def add(current: str, below: frozenset[str]) -> None:
+        if len(below) > LONGEST_INHERITANCE:
+            return
         for base in (base.lower() for base in extends(sections[current])):
-            if base in sections and base not in below:
+            if base in sections and base not in below and base not in ordered:
                 add(base, below | {base})
         ordered.setdefault(current, sections[current])
 

@@ -307,7 +307,7 @@ class UnknownBase(TemplateRule):
 
 class CircularBase(TemplateRule):
     id = "E2302"
-    summary = "A node inherits from itself."
+    summary = "A node inherits from itself, or through too many others."
     why = "There is no order in which the attributes could be put together."
     fix = "Remove one of the Extends."
     source = _NODE

@@ -28,6 +28,8 @@ _MULTILINE = "'''"
 _BROKEN_HEADER = re.compile(r"(\[+)([^\[\]#]*)")
 """What can be told of a section whose brackets do not match."""
 _SHOWN = 60
+_DEEPEST = 8
+"""Highest rank of a section that is read; CycleCloud has four."""
 
 
 @dataclass(frozen=True)
@@ -182,6 +184,10 @@ class _Reader:
         if not kind:
             text = "a section needs a kind, as in [cluster NAME]"
             self.problems.append(UnreadableLine.problem((), text, place=place))
+            return
+        if rank > _DEEPEST:
+            text = f"a section of rank {rank}; there are none below rank {_DEEPEST}"
+            self.problems.append(WrongRank.problem((), text, place=place))
             return
         self._close_down_to(rank - 1)
         if self._stack[-1].rank != rank - 1:

@@ -13,6 +13,8 @@ from functools import cache
 from ..words.suggestions import did_you_mean
 
 NODE_KINDS = ("node", "nodearray")
+_MOST = 300
+"""Names among which a suggestion is looked for: more than any template of a person has."""
 _SLIP = 0.8
 """Likeness from which a name is a misspelt one: one or two letters of an ordinary attribute."""
 
@@ -187,7 +189,9 @@ BUILTIN_PARAMETERS = frozenset({"ClusterName"})
 
 
 def meant(word: str, known: frozenset[str]) -> str | None:
-    """The hint at a known name that the word was probably meant to be."""
+    """The hint at a known name that the word was probably meant to be; none among too many to compare each with."""
+    if len(known) > _MOST:
+        return None
     close = did_you_mean(word, sorted(known))
     return f"did you mean {close!r}?" if close else None
 

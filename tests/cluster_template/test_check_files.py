@@ -134,6 +134,22 @@ def test_a_parameter_file_that_is_not_text_is_named() -> None:
     assert not checked.is_understood
 
 
+@pytest.mark.parametrize(
+    ("text", "rule_id"),
+    [
+        ("".join(f"[[node n{n}]]\nExtends = n{n + 1}\n" for n in range(3000)), "E2302"),
+        ("".join(f"[[node {s}{n}]]\nExtends = a{n + 1}, b{n + 1}\n" for n in range(60) for s in "ab"), "E2302"),
+        ("\n".join("[" * rank + "node x" + "]" * rank for rank in range(2, 2000)), "E2003"),
+        ("".join(f"[[node n{n}]]\nExtends = z{n}\n" for n in range(2000)), "E2301"),
+        ("x := " + "!" * 5000 + "x", "E2005"),
+        ("x := " + "a + " * 20000 + "x", "E2202"),
+    ],
+    ids=["chain", "diamonds", "deep", "many", "signs", "long"],
+)
+def test_beyond_reason(text: str, rule_id: str) -> None:
+    assert rule_id in of_template(f"[cluster c]\n{text}\n".encode())
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
