@@ -45,7 +45,9 @@ LATE = {"configuration_slurm_accounting_password": "secret:databasePassword", "N
 def plan(**slurm: Any) -> Plan:
     """The minimal plan with an accounting database and changes of its Slurm part."""
     base = plans.minimal()
-    return plans.settled(replace(base, slurm=replace(base.slurm, accounting=plans.new_accounting(), **slurm)))
+    projects = tuple(replace(each, version="1.0.0", digest="0" * 64) for each in base.projects)
+    slurm_plan = replace(base.slurm, accounting=plans.new_accounting(), **slurm)
+    return plans.settled(replace(base, slurm=slurm_plan, projects=projects))
 
 
 def carried() -> Files:
