@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .definition.text.source import Source, load
 from .problems.problem import Problem, fails, silence
 from .problems.sorting import sort_problems
+from .records import record
 
 if TYPE_CHECKING:
     from .definition.model.definition import Definition
@@ -25,7 +25,7 @@ KeyPath = tuple[str | int, ...]
 _SECRET_NAME = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|PRIVATE_KEY|CONNECTION_STRING", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
+@record
 class Checked:
     """A definition with its problems; `plan` is None when an error stops it."""
 

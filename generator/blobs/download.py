@@ -9,10 +9,10 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import IO, Any
 from urllib.parse import urlsplit
 
+from ..records import record
 from ..version import __version__
 
 Progress = Callable[[int, int | None], None]
@@ -22,7 +22,7 @@ _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})
 _LONGEST_PAUSE_S = 30.0
 
 
-@dataclass(frozen=True)
+@record
 class Limits:
     """How long and how often. The last two fields are for the tests, whose server is on the loopback without TLS."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from ..records import record
 from .archive import MAX_ARCHIVE_BYTES
 from .download import DownloadFailed, Limits, download
 from .pins import Blob
@@ -16,7 +16,7 @@ from .store import Store
 Progress = Callable[[Blob, int, int | None], None]
 
 
-@dataclass(frozen=True)
+@record
 class Outcome:
     """What became of one blob. `absent`: the named source does not hold it, and nobody asked for it by name."""
 

@@ -6,20 +6,20 @@ import hashlib
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from ..disk import file
 from ..disk.reasons import reason, refusing
 from ..errors import CannotRead
+from ..records import record
 from .pins import Blob
 
 VARIABLE = "CYCLEFORGE_BLOBS"
 State = Literal["present", "missing", "damaged"]
 
 
-@dataclass(frozen=True)
+@record
 class Found:
     """What the store holds of a blob; `reason` says what is wrong with a damaged one."""
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from ..records import record
 from .files import table
 
 
-@dataclass(frozen=True)
+@record
 class OperatingSystem:
     """What cyclecloud-slurm does on the nodes of one operating system."""
 
@@ -24,7 +24,7 @@ class OperatingSystem:
     """Only images that have the Slurm packages in them work."""
 
 
-@dataclass(frozen=True)
+@record
 class Release:
     """One release of the CycleCloud server."""
 
@@ -46,7 +46,7 @@ class Release:
         return tuple(dict.fromkeys((*named, *self.slurm_project_candidates)))
 
 
-@dataclass(frozen=True)
+@record
 class SlurmProject:
     """One version of the cyclecloud-slurm project."""
 
@@ -60,7 +60,7 @@ class SlurmProject:
     """Empty where nobody published it."""
 
 
-@dataclass(frozen=True)
+@record
 class DefaultVersions:
     """What a definition gets that names no versions."""
 
@@ -68,7 +68,7 @@ class DefaultVersions:
     slurm_project: str
 
 
-@dataclass(frozen=True)
+@record
 class ServerImage:
     """Where the marketplace has the CycleCloud server."""
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
+
+from ..records import record
 
 Arch = Literal["x86_64", "aarch64"]
 Pairs = tuple[tuple[str, str], ...]
@@ -12,7 +14,7 @@ Figures = Mapping[str, Any]
 _AZNHC = "Azure/azurehpc-health-checks:conf/"
 
 
-@dataclass(frozen=True)
+@record
 class NcclFigure:
     """A published bandwidth of NCCL's all-reduce, by which a run may be judged (GB/s of 10^9 bytes)."""
 
@@ -34,7 +36,7 @@ class NcclFigure:
         return nodes == self.nodes or (self.or_more and nodes > self.nodes)
 
 
-@dataclass(frozen=True)
+@record
 class VmSize:
     """Published figures of a VM size; None = nobody published it. A size that is not known has a name and no figure."""
 

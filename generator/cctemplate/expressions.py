@@ -9,35 +9,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ..records import record
 from .errors import ExpressionError
 
 Scalar = None | bool | int | float | str
 
 
-@dataclass(frozen=True)
+@record
 class Constant:
     """A value that is written out; None is `undefined`."""
 
     value: Scalar
 
 
-@dataclass(frozen=True)
+@record
 class Duration:
     """Relative time, for example `10m` between back-ticks."""
 
     text: str
 
 
-@dataclass(frozen=True)
+@record
 class Name:
     """A parameter, or an attribute of the record that a filter looks at."""
 
     text: str
 
 
-@dataclass(frozen=True)
+@record
 class Call:
     """A function call."""
 
@@ -45,7 +45,7 @@ class Call:
     arguments: tuple[Tree, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Unary:
     """`!x` or `-x`."""
 
@@ -53,7 +53,7 @@ class Unary:
     operand: Tree
 
 
-@dataclass(frozen=True)
+@record
 class Binary:
     """Two operands."""
 
@@ -62,7 +62,7 @@ class Binary:
     right: Tree
 
 
-@dataclass(frozen=True)
+@record
 class Conditional:
     """`test ? yes : no`."""
 
@@ -71,7 +71,7 @@ class Conditional:
     no: Tree
 
 
-@dataclass(frozen=True)
+@record
 class Index:
     """`record[name]` or `list[number]`."""
 
@@ -79,14 +79,14 @@ class Index:
     key: Tree
 
 
-@dataclass(frozen=True)
+@record
 class Items:
     """A list in braces."""
 
     items: tuple[Tree, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Record:
     """A record in brackets: `[Label="x"; Value=1]`."""
 
@@ -120,7 +120,7 @@ _LEVELS = (
 )
 
 
-@dataclass(frozen=True)
+@record
 class _Token:
     kind: str
     text: str

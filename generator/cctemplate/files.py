@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..problems.problem import KeyPath, Place, Problem
 from ..problems.sorting import sort_problems
+from ..records import record
 from .checks import check
 from .parameter_file import ParameterFile, read_parameters
 from .rules import ControlCharacter, NothingInIt, NotText, TemplateTooLarge
@@ -19,7 +20,7 @@ _SHOWN_CHARACTERS = 5
 """Control characters that are reported: a binary file has thousands."""
 
 
-@dataclass(frozen=True)
+@record
 class FileText:
     """The text of one of the files, as the printer of problems wants it."""
 
@@ -40,7 +41,7 @@ class FileText:
         return False
 
 
-@dataclass(frozen=True)
+@record
 class CheckedFile:
     """One file with its problems, sorted; `is_understood` is false where something in it could not be read."""
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..problems.problem import Place, Problem
+from ..records import record
 from .evaluate import Value
 from .rules import BadParameterFile
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
 
 
-@dataclass(frozen=True)
+@record
 class ParameterFile:
     """What was read; `values` is None where it could not be."""
 

@@ -8,8 +8,8 @@ Source: https://learn.microsoft.com/azure/cyclecloud/cluster-references/node-nod
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ..records import record
 from .errors import EvaluationError
 from .expressions import Constant
 from .syntax import Attribute, Section
@@ -20,7 +20,7 @@ LONGEST_INHERITANCE = 64
 """Nodes through which attributes are followed."""
 
 
-@dataclass(frozen=True)
+@record
 class SpecReference:
     """A cluster-init spec; `source` is its locker: "" for the node's own, `cyclecloud` for built-in ones."""
 
@@ -37,7 +37,7 @@ class SpecReference:
         return (f"{self.source}/" if self.source else "") + ":".join(parts)
 
 
-@dataclass(frozen=True)
+@record
 class ResolvedNode:
     """A node or node array; keys of attributes and configuration are in lower case."""
 

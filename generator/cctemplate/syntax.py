@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..problems.problem import Place, Problem
+from ..records import record
 from .errors import ExpressionError, TemplateSyntaxError
 from .expressions import Constant
 from .rules import BadExpression, BracketsDoNotMatch, OpenText, OutsideOfSections, UnreadableLine, WrongRank
@@ -32,7 +33,7 @@ _DEEPEST = 8
 """Highest rank of a section that is read; CycleCloud has four."""
 
 
-@dataclass(frozen=True)
+@record
 class Attribute:
     """`name = value` at a line; the places are those of the name and of the value's first line."""
 
@@ -47,7 +48,7 @@ class Attribute:
         return self.place.line
 
 
-@dataclass(frozen=True)
+@record
 class Section:
     """A section, what it sets and what lies below it. `kind` is in lower case."""
 
@@ -80,7 +81,7 @@ class Section:
         return tuple(section for section in self.sections if section.kind in kinds)
 
 
-@dataclass(frozen=True)
+@record
 class Template:
     """A whole file."""
 

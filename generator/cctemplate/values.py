@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ..records import record
 from .errors import ExpressionError
 from .evaluate import Value, evaluate
 from .expressions import Constant, Duration, Items, Name, Tree, integer, names, parse_expression
@@ -20,7 +20,7 @@ _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]
 _PARAMETER = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
 
-@dataclass(frozen=True)
+@record
 class Expression:
     """A value that is computed. `text` is what stands in the file; `is_reference` marks a bare `$Parameter`."""
 
@@ -29,14 +29,14 @@ class Expression:
     is_reference: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Interpolation:
     """Text with expressions inside, for example `${ClusterName}-data`."""
 
     parts: tuple[str | Tree, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Listing:
     """Values separated by commas."""
 

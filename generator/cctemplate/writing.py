@@ -9,22 +9,22 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ..records import record
 from .errors import EvaluationError
 
 _BARE = re.compile(r"[A-Za-z_/~][A-Za-z0-9_./:@~+-]*")
 _TYPED_WORDS = frozenset({"true", "false", "undefined", "error", "nan", "inf", "infinity"})
 
 
-@dataclass(frozen=True)
+@record
 class Raw:
     """A ClassAd expression that is written as it stands, after `:=`."""
 
     text: str
 
 
-@dataclass(frozen=True)
+@record
 class Verbatim:
     """A `$Parameter` or `${expression}` that is written as it stands, after `=`."""
 

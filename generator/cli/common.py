@@ -7,13 +7,13 @@ import os
 import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from ..errors import OK, CannotRead, CannotWrite, CycleForgeError, ProblemsFound
 from ..files import assets
 from ..problems.problem import Problem, Source, fails
+from ..records import record
 from ..words.suggestions import suggestion
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ SHOWN_PROBLEMS = 50
 """Problems per file that are printed as text: more are read by nobody, and the first ones often cause the rest."""
 
 
-@dataclass(frozen=True)
+@record
 class Definition:
     """A definition that was read and checked; `filename` is how the user would call it."""
 

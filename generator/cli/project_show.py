@@ -7,11 +7,12 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from ..errors import OK, CannotRead
+from ..records import record
 from ..words.counts import counted, first
 from ..words.sizes import size
 from ..words.terminal import columns, printable
@@ -29,7 +30,7 @@ _RUN = (".bat", ".cmd", ".exe", ".sh")
 """What a node runs of `scripts/`, by name. Source: scripts/README.txt of any `cyclecloud project init`."""
 
 
-@dataclass(frozen=True)
+@record
 class _Spec:
     name: str
     scripts: tuple[str, ...]
@@ -38,7 +39,7 @@ class _Spec:
     run_list: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@record
 class _Blob:
     path: str
     bytes: int | None

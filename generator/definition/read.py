@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
 
 from ..problems.problem import Problem
+from ..records import record
 from .model.definition import Definition
 from .model.fields import Section
 from .model_problems import Written, misspelt_for, problem_of
@@ -30,7 +30,7 @@ _ROUNDS = 6
 """Repairs uncover further errors at most a few levels deep; after that the file is left to its author."""
 
 
-@dataclass(frozen=True)
+@record
 class Reading:
     """What was read.
 

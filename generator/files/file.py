@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from ..records import record
 
-@dataclass(frozen=True)
+
+@record
 class File:
     """Bytes of one file in the deployment folder and whether it is executable (mode 0755 instead of 0644)."""
 

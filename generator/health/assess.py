@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ..records import record
 from .file_problems import FileProblem
 from .findings import WHOLE_RUN, Class, Finding, findings_of
 from .fleet import Deviation, Group, compare
@@ -21,7 +22,7 @@ FUTURE_S = 300.0
 """How far a node's clock may be ahead before its results are not trusted; chrony keeps nodes within milliseconds."""
 
 
-@dataclass(frozen=True)
+@record
 class Wishes:
     """What the user asked for. Times are in seconds since 1970, ages in seconds."""
 
@@ -90,7 +91,7 @@ class Node:
         return next((text for loaded in ordered if (text := getattr(loaded.result, name))), "")
 
 
-@dataclass(frozen=True)
+@record
 class Assessment:
     """Everything a report says."""
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ..records import record
+
 Level = Literal["error", "warning"]
 
 
-@dataclass(frozen=True)
+@record
 class ProblemKind:
     """One kind of problem. An error means that the health of a node may be unknown; a warning loses nothing."""
 

@@ -7,9 +7,9 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ..errors import CannotRead
+from ..records import record
 from .file_problems import FileProblem, Unusable
 from .hostlist import natural_key
 from .read import SUMMARY, Loaded, read_file
@@ -26,7 +26,7 @@ _Identity = tuple[int, int]
 """Device and inode: what a file is, by whatever path."""
 
 
-@dataclass(frozen=True)
+@record
 class Gathered:
     """The newest result of each (node, kind), in natural order; the problems; what was looked at and left out."""
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from ..errors import CannotRead
+from ..records import record
 
 VARIABLE = "CYCLEFORGE_LOCKER"
 DEFAULT_CONTAINER = "cyclecloud"
@@ -21,7 +21,7 @@ _SECRET = re.compile(r"[?;]|(?:sig|accountkey|sharedaccesssignature)=", re.IGNOR
 """What a SAS URL or a connection string has, and no address."""
 
 
-@dataclass(frozen=True)
+@record
 class Address:
     """A container; `account_url` has neither a path of its own (but for emulators) nor a query."""
 

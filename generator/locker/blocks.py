@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from ..errors import CannotRead
 from ..projects.payload import Payload
+from ..records import record
 from .container import Container
 
 BLOCK_BYTES = 8 * 2**20
@@ -24,7 +24,7 @@ _ID = re.compile(r"cf-[0-9]{5}-[0-9a-f]{32}")
 Sent = Callable[[int], None]
 
 
-@dataclass(frozen=True)
+@record
 class Block:
     """A part of a file, without its content."""
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from ..projects.ini import Project
 from ..projects.ini_text import ProjectUnreadable
 from ..projects.package import Package
 from ..projects.payload import Payload, made
+from ..records import record
 from .layout import BLOBS, MANIFEST, Listing, blobs_prefix, version_prefix
 
 
-@dataclass(frozen=True)
+@record
 class Wanted:
     """What an upload of a package leaves in the locker; names are those in the container, in the order of sending."""
 
@@ -40,7 +40,7 @@ class Wanted:
         return sum(payload.size_bytes for payload in self.all.values())
 
 
-@dataclass(frozen=True)
+@record
 class Difference:
     """Names in the container. `unproven` have the right size, but nobody left their MD5."""
 

@@ -12,10 +12,10 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from http import HTTPStatus
 from xml.sax.saxutils import escape
 
+from ..records import record
 from .address import Address
 from .credentials import SignIn
 from .layout import Listing, Stored
@@ -38,7 +38,7 @@ _FIRST_TRIES = 4
 """Of the first request: a wrong name or a closed door should not take a minute to be reported."""
 
 
-@dataclass(frozen=True)
+@record
 class Staged:
     """A block that was sent and is not yet part of a blob."""
 

@@ -10,10 +10,10 @@ import base64
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from ..errors import AzureRefused, CannotRead
+from ..records import record
 from .address import Address, connection_settings, parse
 from .signing import Login, NoToken, Sas, SharedKey, Signature
 
@@ -31,7 +31,7 @@ LOGIN_SILENCE_S = 10.0
 """After this long an endpoint that should give a token is not waited for; without it that is 300 s, four times."""
 
 
-@dataclass(frozen=True)
+@record
 class Principal:
     """Who a token is for."""
 
@@ -41,7 +41,7 @@ class Principal:
     """As `az role assignment create` calls it."""
 
 
-@dataclass(frozen=True)
+@record
 class SignIn:
     """How requests are signed; `secret` never goes into a message."""
 

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
 
+from ..records import record
+
 ROOT = "projects/"
 MANIFEST = "manifest.json"
 BLOBS = "blobs"
 
 
-@dataclass(frozen=True)
+@record
 class Stored:
     """A blob of a listing. `md5` (16 bytes) is what its writer claimed; None when the writer gave none."""
 

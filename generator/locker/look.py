@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
+from ..records import record
 from .compare import Difference, Wanted, compare
 from .container import Container
 from .layout import Listing, Stored, blobs_prefix, listed_blobs, version_prefix, versions_of
@@ -17,7 +18,7 @@ State = Literal["new", "unfinished", "same", "damaged", "different"]
 blobs of it are missing. `different`: another content has this version already, or another version uses such a blob."""
 
 
-@dataclass(frozen=True)
+@record
 class Look:
     """A package and what lies in its place."""
 

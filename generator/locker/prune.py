@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from ..records import record
 from .container import Container
 from .layout import ROOT, Listing, Stored, Version, blobs_of, blobs_prefix, listed_blobs, versions_of
 
@@ -16,7 +16,7 @@ Reference = tuple[str, str]
 """Project and version."""
 
 
-@dataclass(frozen=True)
+@record
 class Prune:
     """What would go and what would stay."""
 

@@ -12,17 +12,17 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from ..disk import swap
 from ..disk.reasons import refusing
 from ..errors import CannotRead, CannotWrite, ProblemsFound
+from ..records import record
 from .container import Container
 from .layout import MANIFEST, Listing, Stored, blobs_prefix, listed_blobs, version_prefix
 
 
-@dataclass(frozen=True)
+@record
 class Pulled:
     """Where a version is now."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import quote, urlencode
 from xml.etree import ElementTree
@@ -18,6 +17,7 @@ from xml.etree import ElementTree
 import requests
 from requests.adapters import HTTPAdapter
 
+from ..records import record
 from ..version import __version__
 from .address import Address
 from .signing import Signature
@@ -27,7 +27,7 @@ VERSION = "2021-12-02"
 _NEVER_AGAIN = (HTTPStatus.NOT_IMPLEMENTED, HTTPStatus.HTTP_VERSION_NOT_SUPPORTED)
 
 
-@dataclass(frozen=True)
+@record
 class Limits:
     """Of each request."""
 
@@ -43,7 +43,7 @@ class Limits:
     """After this long nothing is tried again."""
 
 
-@dataclass(frozen=True)
+@record
 class Answer:
     """Of a request that was done. Names of headers may be written in any case."""
 

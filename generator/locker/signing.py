@@ -12,13 +12,15 @@ import re
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from email.utils import formatdate
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
 from requests import PreparedRequest
 from requests.auth import AuthBase
+
+from ..records import record
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential
@@ -45,7 +47,7 @@ class Signature(AuthBase):
         return False
 
 
-@dataclass(frozen=True)
+@record
 class SharedKey(Signature):
     """The key of the account.
 
@@ -78,7 +80,7 @@ class SharedKey(Signature):
         ])  # fmt: skip
 
 
-@dataclass(frozen=True)
+@record
 class Sas(Signature):
     """A shared access signature: `sv=…&sig=…`."""
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 from ..errors import ProblemsFound
 from ..projects.payload import Payload
+from ..records import record
 from . import blocks
 from .compare import Wanted, compare
 from .container import NEW, Conflict, Container
@@ -33,7 +33,7 @@ class Progress(Protocol):
         """So many bytes more are in the locker."""
 
 
-@dataclass(frozen=True)
+@record
 class Done:
     """What became of a package."""
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ..records import record
+
 import json
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from ..errors import CannotWrite
@@ -13,7 +14,7 @@ from ..files.file import Files
 from ..files.manifest import MANIFEST, digest
 
 
-@dataclass(frozen=True)
+@record
 class Changes:
     """What a build did, or would do; paths relative to the folder, sorted."""
 
@@ -34,7 +35,7 @@ class Changes:
         return bool(self.added or self.changed or self.removed)
 
 
-@dataclass(frozen=True)
+@record
 class Before:
     """The folder as found. `files` holds everything that is not a folder, `folders` every folder with its mode."""
 
@@ -44,7 +45,7 @@ class Before:
     mode: int
 
 
-@dataclass(frozen=True)
+@record
 class Work:
     """What to do: `carried` maps a file of the user to its place in the new folder."""
 

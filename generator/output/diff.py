@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ..records import record
+
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from os.path import commonprefix
 from typing import Any
 
@@ -30,7 +31,7 @@ class _Absent:
 ABSENT = _Absent()
 
 
-@dataclass(frozen=True)
+@record
 class Change:
     """One value that differs; `old` or `new` is ABSENT for what was added or removed."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ..records import record
 
 
-@dataclass(frozen=True)
+@record
 class Expression:
     """A Bicep expression, printed as it stands."""
 
@@ -15,7 +15,7 @@ class Expression:
 BicepValue = str | int | Expression
 
 
-@dataclass(frozen=True)
+@record
 class BicepModule:
     """A module in the resource group; it also gets `location` and `tags`.
 

@@ -7,11 +7,12 @@ given model, the baseline of a given message size) follows from the given value.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..catalog.sizes import VmSize
 from ..definition.model.definition import Job
 from ..recipes import Recipe, models
+from ..records import record
 from .job_figures import baseline, expectations
 from .storage import FileSystems
 from .types import NodeArrayPlan
@@ -45,7 +46,7 @@ _COMMON = (
 """Settings of every job, whatever its recipe."""
 
 
-@dataclass(frozen=True)
+@record
 class Place:
     """Where a job runs: partition, number of nodes, and how a node is divided into tasks."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+
+from ..records import record
 
 
-@dataclass(frozen=True)
+@record
 class Sourced:
     """A figure or a check as nodes read it; `source` is `null` where nobody published the figure."""
 

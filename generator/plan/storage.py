@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..definition.model.definition import Definition
+from ..records import record
 from . import names
 from .file_systems.base import FileSystem
 from .file_systems.registry import wanted_by
@@ -30,7 +31,7 @@ def locker_plan(definition: Definition) -> LockerPlan:
     )
 
 
-@dataclass(frozen=True)
+@record
 class FileSystems:
     """The shared file systems of the cluster."""
 

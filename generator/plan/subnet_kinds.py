@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ..records import record
 
 SubnetRole = str
 """What a subnet is for: a key of `network.subnets`, and a role of `modules/network.bicep`."""
 
 
-@dataclass(frozen=True)
+@record
 class SubnetKind:
     """The subnets of one role, whatever the definition."""
 

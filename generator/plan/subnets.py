@@ -11,9 +11,9 @@ that is in use.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Network, NetmaskValueError
 
+from ..records import record
 from .file_systems.registry import KINDS
 from .subnet_kinds import SubnetKind, SubnetRole
 
@@ -40,7 +40,7 @@ SUBNETS: dict[SubnetRole, SubnetKind] = {
 ROLES: tuple[SubnetRole, ...] = tuple(SUBNETS)
 
 
-@dataclass(frozen=True)
+@record
 class Layout:
     """Subnets that fit, and the roles for which the address space has no room."""
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import CannotRead
 from ..files import assets
+from ..records import record
 from ..words.suggestions import suggestion
 
 SHIPPED = ("misc_ndv4", "misc_ubuntu", "pyxis_enroot", "slurm_nhc")
@@ -15,7 +15,7 @@ HERE = Path("projects")
 """Where `cycleforge project new` puts projects, and where names are looked for."""
 
 
-@dataclass(frozen=True)
+@record
 class Located:
     """A project folder. `is_shipped`: CycleForge brings it, so the library and pinned blobs belong to it."""
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from ..records import record
 from .ini_text import (
     SETTING,
     ProjectUnreadable,
@@ -29,7 +30,7 @@ ANY_VERSION = NAME
 TYPES = ("application", "scheduler", "filesystem", "infrastructure", "applications")
 
 
-@dataclass(frozen=True)
+@record
 class Project:
     """One project folder. `specs` are the folders below `specs/`, sorted; `blobs` the files that `[blobs]` lists."""
 

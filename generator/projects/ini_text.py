@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from ..errors import CannotRead
+from ..records import record
 
 SETTING = re.compile(r"(?P<key>[^=\s:][^=]*?)\s*:?=\s*(?P<value>.*)$")
 _SECTION = re.compile(r"\[+\s*(?P<title>[^\[\]]*?)\s*\]+$")
@@ -33,7 +34,7 @@ class ProjectUnreadable(CannotRead):
         self.problem = message
 
 
-@dataclass(frozen=True)
+@record
 class Value:
     """The text behind `=` and its line, from 1."""
 
@@ -41,7 +42,7 @@ class Value:
     line: int
 
 
-@dataclass(frozen=True)
+@record
 class Section:
     """One section of ours: `[spec Scheduler]` has kind `spec` and name `Scheduler`. Keys are in lower case."""
 

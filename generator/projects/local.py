@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -15,12 +15,13 @@ from typing import Literal
 from ..blobs import pinned_of, store_of
 from ..definition.model.definition import Definition, Project
 from ..errors import CannotRead
+from ..records import record
 from .content import contents, digest, shipped_project
 from .find import SHIPPED
 from .ini import read_project
 
 
-@dataclass(frozen=True)
+@record
 class LocalProject:
     """A project folder that the definition names, already read: its facts, or what is wrong with it."""
 
@@ -31,7 +32,7 @@ class LocalProject:
     problem: str | None
 
 
-@dataclass(frozen=True)
+@record
 class CarriedBlob:
     """A third-party file that a shipped project uses, and whether this machine's store has it (`present`)."""
 
@@ -42,7 +43,7 @@ class CarriedBlob:
     state: Literal["present", "missing", "damaged"]
 
 
-@dataclass(frozen=True)
+@record
 class AvailableProject:
     """A project that roles may name; `generator.plan.types.ProjectPlan` has the meaning of its fields."""
 

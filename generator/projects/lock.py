@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
@@ -18,6 +17,7 @@ from ..disk.reasons import refusing
 from ..errors import CannotRead
 from ..files import assets
 from ..files.file import File, Files
+from ..records import record
 from .content import contents, digest, shipped_project
 from .ini import VERSION, Project, read_project
 from .ini_text import ProjectUnreadable
@@ -30,7 +30,7 @@ _FORMAT = 1
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-@dataclass(frozen=True)
+@record
 class LockProblem:
     """A project that does not agree with the lock; `fix` is the command to type."""
 
@@ -42,7 +42,7 @@ class LockProblem:
     fix: str
 
 
-@dataclass(frozen=True)
+@record
 class Bump:
     """What a bump did; `old` equals `new` when the version in `project.ini` was new and only had to be recorded."""
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from ..blobs import Store, pinned_of, store_of
 from ..blobs.store import Unusable
 from ..errors import CannotRead
+from ..records import record
 from ..words.suggestions import suggestion
 from . import chef
 from .content import BLOBS, shipped_project
@@ -31,7 +32,7 @@ _SPECS = PurePosixPath("specs")
 _PIECE_BYTES = 1 << 18
 
 
-@dataclass(frozen=True)
+@record
 class Package:
     """What `cyclecloud project build` makes of a project, and the project blobs beside it."""
 

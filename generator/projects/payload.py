@@ -6,14 +6,15 @@ import hashlib
 import io
 import os
 import stat
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import BinaryIO
 
+from ..records import record
 from .ini_text import ProjectUnreadable
 
 
-@dataclass(frozen=True)
+@record
 class Payload:
     """One file to upload: bytes that were made, or a file on disk that is never read as a whole.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
+from ..records import record
 from .content import BUILT, digest, shipped_project
 from .find import Located
 from .ini import Project
@@ -18,7 +18,7 @@ from .tree import Tree
 _PIECE_BYTES = 1 << 18
 
 
-@dataclass(frozen=True)
+@record
 class Release:
     """What the lock says. `versions`: the released ones with their digests."""
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
 from ..files import assets
+from ..records import record
 
 Kind = Literal["validation", "training"]
 Figures = Literal["nccl", "node-health"]
 
 
-@dataclass(frozen=True)
+@record
 class Step:
     """One batch job of a recipe; `<script>` becomes `<script without .sh>.sbatch`."""
 
@@ -31,7 +31,7 @@ class Step:
     """HH:MM:SS or D-HH:MM:SS."""
 
 
-@dataclass(frozen=True)
+@record
 class Recipe:
     """One validation or training recipe."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..records import record
 from .models import Model, family
 
 
-@dataclass(frozen=True)
+@record
 class CheckpointPlan:
     """Checkpoint arithmetic of one training job (sizes in bytes, bandwidth in 10^9 bytes/s)."""
 

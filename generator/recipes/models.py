@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from .. import catalog
+from ..records import record
 from . import Recipe
 
 
-@dataclass(frozen=True)
+@record
 class Model:
     """Shape of a decoder-only transformer."""
 
@@ -33,7 +34,7 @@ class Model:
         return blocks + (self.vocabulary + self.sequence) * self.hidden
 
 
-@dataclass(frozen=True)
+@record
 class Gpus:
     """The GPUs of a job: so many nodes of one kind."""
 
@@ -48,7 +49,7 @@ class Gpus:
         return self.nodes * self.per_node
 
 
-@dataclass(frozen=True)
+@record
 class Parallelism:
     """How a model is spread: tensor × pipeline × data = number of GPUs."""
 

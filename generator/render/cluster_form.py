@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..cctemplate.writing import Raw, Writable, assignment, classad
 from ..files.file import Json
+from ..records import record
 
 Form = tuple[tuple[str, Writable], ...]
 """Attributes of a parameter's section."""
@@ -15,7 +16,7 @@ MAX_DISK_GB = 32767  # https://learn.microsoft.com/azure/virtual-machines/disks-
 _UPSTREAM_PREFIXES = {"hpc": "HPC", "htc": "HTC", "gpu": "GPU"}
 
 
-@dataclass(frozen=True)
+@record
 class Parameter:
     """One parameter; `kind` is its ParameterType, `form` further attributes of its section."""
 
@@ -43,7 +44,7 @@ class Parameter:
         return tuple(f"{name} {assignment(value)}" for name, value in (*named, *self.form))
 
 
-@dataclass(frozen=True)
+@record
 class Group:
     """A box of the form."""
 
@@ -52,7 +53,7 @@ class Group:
     description: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class Tab:
     """A page of the form."""
 

@@ -8,12 +8,12 @@ pattern.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ..cctemplate.writing import Raw
 from ..files.file import Json
 from ..plan.file_systems.base import FileSystem
 from ..plan.types import NodeArrayPlan, Plan
+from ..records import record
 from .cluster_form import (
     MAX_DISK_GB,
     Group,
@@ -137,7 +137,7 @@ def _partition(plan: Plan, array: NodeArrayPlan) -> Group:
 # ---------------------------------------------------------------- storage
 
 
-@dataclass(frozen=True)
+@record
 class Mount:
     """A mount as the template prints it: names of its parameters, and expressions."""
 

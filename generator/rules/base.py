@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..definition.model.definition import Definition
@@ -11,6 +10,7 @@ from ..plan.subnets import Layout
 from ..problems.problem import Problem
 from ..problems.rule import Rule
 from ..projects.local import LocalProject
+from ..records import record
 
 if TYPE_CHECKING:
     from ..files.file import Files
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Path = tuple[str | int, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Site:
     """Everything that a rule may look at; rules do no input or output."""
 
@@ -32,7 +32,7 @@ class Site:
     secret_values: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Rendered:
     """What the deployment folder would hold, or why it could not be rendered."""
 
@@ -42,7 +42,7 @@ class Rendered:
     """The sentence with which the renderer refused a payload that is too large; empty when it did not."""
 
 
-@dataclass(frozen=True)
+@record
 class Findings:
     """What all other rules found, from before silencing."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from .. import catalog
+from ..records import record
 
 
-@dataclass(frozen=True)
+@record
 class ImageFacts:
     """What the catalogue knows of a node image."""
 

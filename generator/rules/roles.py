@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from .. import catalog
 from ..definition.model.slurm import NodeProjects, Partition
 from ..plan.cluster import image_of
+from ..records import record
 from .base import Path, Site
 from .places import LOGIN, SCHEDULER, first_given, partitions
 from .wording import quoted
 
 
-@dataclass(frozen=True)
+@record
 class Machine:
     """One VM size of the definition: of a role of the cluster, the server or the jumpbox."""
 
@@ -28,7 +29,7 @@ class Machine:
         return (*self.path, "vm_size")
 
 
-@dataclass(frozen=True)
+@record
 class RoleNode(Machine):
     """A role whose nodes run projects."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
+
+from ..records import record
 
 CUTOFF = 0.7
 """Likeness from 0 to 1, as difflib counts it, from which a word may be meant."""
@@ -29,14 +30,14 @@ def suggestion(word: str, allowed: Iterable[str]) -> str | None:
     return None if choice is None else f"did you mean '{choice}'?"
 
 
-@dataclass(frozen=True)
+@record
 class _Candidate:
     text: str
     choice: str
     bag: int | None
 
 
-@dataclass(frozen=True)
+@record
 class _Choices:
     by_case: dict[str, str]
     """The first allowed word of each spelling without case."""

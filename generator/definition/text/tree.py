@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from ...problems.problem import Place, Problem
+from ...records import record
 from .rules import BadAlias, SecondDocument, TextRule, TooLarge
 from .syntax import Mark, syntax_problem
 
@@ -69,7 +70,7 @@ class Alias:
 Node = Scalar | Mapping | Sequence | Alias
 
 
-@dataclass(frozen=True)
+@record
 class Tree:
     """The document, or None when it could not be read to its end; `is_empty` when there is none."""
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from ... import catalog
 from ...cctemplate.writing import Writable
+from ...records import record
 from ..bicep_modules import BicepModule
 from ..subnet_kinds import SubnetKind
 
@@ -26,7 +27,7 @@ GIB_PER_TIB = 1024
 MIB = 1024**2
 
 
-@dataclass(frozen=True)
+@record
 class Place:
     """Where a file system stands: its name and mount point, and the definition that asks for it."""
 
@@ -35,7 +36,7 @@ class Place:
     definition: Definition
 
 
-@dataclass(frozen=True)
+@record
 class Grant:
     """A role that the nodes' identity needs on what somebody else owns, so that the deployment does not assign it."""
 
@@ -49,7 +50,7 @@ class Grant:
     """Resource id below that of the account."""
 
 
-@dataclass(frozen=True)
+@record
 class NodeSettings:
     """`[[[configuration]]]` keys of every node from which a project of ours mounts file systems."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, TypeVar
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 from ...definition.model.definition import Definition
 from ...definition.model.storage import Storage
 from ...definition.walk import item_annotation, sections, type_tags
+from ...records import record
 from .. import names
 from ..bicep_modules import BicepModule
 from . import __name__ as package
@@ -41,7 +41,7 @@ KINDS: tuple[type[FileSystem], ...] = tuple(_BY_TYPE.values())
 """Each module beside this one holds one; their order is that in which `main.bicep` creates them."""
 
 
-@dataclass(frozen=True)
+@record
 class Wanted:
     """A file system with the section of the definition that asks for it."""
 

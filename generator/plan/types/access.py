@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from ...records import record
 
 AccessKind = Literal["bastion", "hub", "public"]
 
 
-@dataclass(frozen=True)
+@record
 class TunnelPorts:
     """Ports of the user's machine at which tunnels through the Bastion end."""
 
@@ -17,7 +18,7 @@ class TunnelPorts:
     remote_desktop: int
 
 
-@dataclass(frozen=True)
+@record
 class AccessPlan:
     """How users come in. The arguments are text for a shell, quoted; `${server}` is the variable with the address."""
 

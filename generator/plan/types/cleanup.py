@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ...records import record
 
 
-@dataclass(frozen=True)
+@record
 class ResourceId:
     """The parts of the id of a top-level resource, of which scopes are made."""
 
@@ -14,7 +14,7 @@ class ResourceId:
     name: str
 
 
-@dataclass(frozen=True)
+@record
 class CleanupPlan:
     """What has to be deleted by itself, and what is left because it is not the deployment's."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from ...records import record
 from ..bicep_modules import BicepModule
 from ..file_systems.base import FileSystem, Grant, NodeSettings
 from .access import AccessPlan
@@ -19,7 +20,7 @@ from .server import AdminPlan, LockerPlan, ServerPlan
 from .slurm import MonitoringPlan, SlurmPlan
 
 
-@dataclass(frozen=True)
+@record
 class Plan:
     """Everything that is derived from one definition."""
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from ...recipes.checkpoints import CheckpointPlan
+from ...records import record
 
 __all__ = ["CheckpointPlan", "JobPlan", "StepPlan"]
 
 
-@dataclass(frozen=True)
+@record
 class StepPlan:
     """One batch job of a job folder: a file for sbatch that runs one of the recipe's scripts."""
 
@@ -21,7 +21,7 @@ class StepPlan:
     """Options of sbatch in the order in which the file has them; true is an option without a value."""
 
 
-@dataclass(frozen=True)
+@record
 class JobPlan:
     """One job folder below `jobs/`; `recipe` names the source folder `recipes/<recipe>`."""
 

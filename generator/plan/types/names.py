@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ...records import record
 
 
-@dataclass(frozen=True)
+@record
 class ResourceNames:
     """Names that stand nowhere else in the plan, each within Azure's limit.
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from ...records import record
 from ..subnet_kinds import SubnetRole
 from .parameters import Asked
 
 
-@dataclass(frozen=True)
+@record
 class SubnetPlan:
     """One subnet. `prefix` is a CIDR; None in an existing network, whose prefixes the deployment does not know."""
 
@@ -21,7 +21,7 @@ class SubnetPlan:
     uses_nat: bool
 
 
-@dataclass(frozen=True)
+@record
 class HubPlan:
     """Peering with the network that owns the VPN or ExpressRoute gateway."""
 
@@ -31,7 +31,7 @@ class HubPlan:
     """Prefixes from which users come; the firewall rules allow them. Empty: the VirtualNetwork tag covers the peer."""
 
 
-@dataclass(frozen=True)
+@record
 class NetworkPlan:
     """The virtual network, new or existing, and the way in."""
 

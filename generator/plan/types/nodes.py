@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...catalog.sizes import VmSize
+from ...records import record
 
 
-@dataclass(frozen=True)
+@record
 class SpecRef:
     """One cluster-init spec of a role, in template order."""
 
@@ -23,7 +22,7 @@ class SpecRef:
         return f"{self.project}:{self.spec}:{self.version}"
 
 
-@dataclass(frozen=True)
+@record
 class NodeArrayPlan:
     """One Slurm partition: one CycleCloud node array of one VM size."""
 
@@ -57,7 +56,7 @@ class NodeArrayPlan:
         return self.hardware.name
 
 
-@dataclass(frozen=True)
+@record
 class SchedulerPlan:
     """The scheduler VM and, with high availability, its second one."""
 
@@ -72,7 +71,7 @@ class SchedulerPlan:
     attributes: tuple[tuple[str, str | int | bool], ...]
 
 
-@dataclass(frozen=True)
+@record
 class LoginPlan:
     """Login nodes."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ...records import record
 
 
-@dataclass(frozen=True)
+@record
 class Asked:
     """A value that the definition left to an unset environment variable and that is asked for at deployment.
 
@@ -23,7 +23,7 @@ class Asked:
         return self.description.split(":")[0].rstrip(".")
 
 
-@dataclass(frozen=True)
+@record
 class SecretPlan:
     """A secure parameter of `main.bicep`; its value never stands in any file."""
 
@@ -42,7 +42,7 @@ class SecretPlan:
         return self.description.split(":")[0].rstrip(".")
 
 
-@dataclass(frozen=True)
+@record
 class Variable:
     """An environment variable that the definition names, or that a secret parameter is read from."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
+from ...records import record
 
-@dataclass(frozen=True)
+
+@record
 class BlobPlan:
     """A file of somebody else that a shipped project uses; it travels when this machine has it (`present`)."""
 
@@ -20,7 +21,7 @@ class BlobPlan:
     """False: the nodes of this cluster do not look for it, for example because their Slurm project brings the same."""
 
 
-@dataclass(frozen=True)
+@record
 class ProjectPlan:
     """A cluster-init project that travels with the deployment."""
 

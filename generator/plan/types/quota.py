@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ...records import record
 
 
-@dataclass(frozen=True)
+@record
 class QuotaUse:
     """VMs of one kind that may run at once: the server, the jumpbox, or nodes of one role."""
 
@@ -19,7 +19,7 @@ class QuotaUse:
     spot: bool
 
 
-@dataclass(frozen=True)
+@record
 class QuotaLimit:
     """A limit of the region that must leave room for `vcpus` beyond what already runs."""
 
@@ -30,7 +30,7 @@ class QuotaLimit:
     vcpus: int | None
 
 
-@dataclass(frozen=True)
+@record
 class QuotaPlan:
     """What the deployment uses with every partition at its limit."""
 

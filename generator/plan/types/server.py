@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...records import record
 from .parameters import Asked
 
 
-@dataclass(frozen=True)
+@record
 class AdminPlan:
     """The first user: administrator of the CycleCloud site and of the server VM (SSH key only)."""
 
@@ -15,7 +14,7 @@ class AdminPlan:
     ssh_public_key: str | Asked
 
 
-@dataclass(frozen=True)
+@record
 class MarketplaceImage:
     """A CycleCloud server image of the marketplace; `plan` fields must be passed with the VM."""
 
@@ -30,7 +29,7 @@ class MarketplaceImage:
         return f"{self.publisher}:{self.offer}:{self.sku}:{self.version}"
 
 
-@dataclass(frozen=True)
+@record
 class JumpboxPlan:
     """A Windows VM whose browser reaches the portal; only on request."""
 
@@ -40,7 +39,7 @@ class JumpboxPlan:
     image: MarketplaceImage
 
 
-@dataclass(frozen=True)
+@record
 class ServerPlan:
     """The CycleCloud server VM."""
 
@@ -68,7 +67,7 @@ class ServerPlan:
     """Of one project into the locker."""
 
 
-@dataclass(frozen=True)
+@record
 class LockerPlan:
     """Storage that nodes and server share; CycleCloud calls it `<account>-storage`, here `azure-storage`."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...records import record
 from .nodes import LoginPlan, NodeArrayPlan, SchedulerPlan
 
 
-@dataclass(frozen=True)
+@record
 class AccountingPlan:
     """slurmdbd's database: a new MySQL flexible server with private access, or an existing one."""
 
@@ -25,7 +24,7 @@ class AccountingPlan:
     database: str
 
 
-@dataclass(frozen=True)
+@record
 class MonitoringPlan:
     """Metrics into an existing Azure Monitor workspace."""
 
@@ -34,7 +33,7 @@ class MonitoringPlan:
     data_collection_rule_id: str
 
 
-@dataclass(frozen=True)
+@record
 class SlurmPlan:
     """The Slurm cluster."""
 

@@ -1,0 +1,86 @@
+"""Frozen dataclasses whose methods are shared instead of compiled anew for each class.
+
+`dataclass(frozen=True)` writes and compiles six functions per class, about a millisecond; with more than a hundred
+classes that was a sixth of `cycleforge build`. A record behaves the same: `dataclasses.fields`, `replace` and `asdict`
+work, two records are equal when their class and their fields are, and nothing can be assigned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from typing import Any, NoReturn, TypeVar, dataclass_transform
+
+Class = TypeVar("Class")
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def record(cls: type[Class]) -> type[Class]:
+    """Make a class a frozen dataclass: annotated names are its fields, in order."""
+    made: Any = dataclass(init=False, repr=False, eq=False)(cls)
+    declared = fields(made)
+    made._record_fields = tuple(each.name for each in declared)
+    made._record_required = frozenset(each.name for each in declared if _is_required(each))
+    made._record_defaults = {each.name: each.default for each in declared if each.default is not MISSING}
+    made._record_factories = {
+        each.name: each.default_factory for each in declared if each.default_factory is not MISSING
+    }
+    made._record_compared = tuple(each.name for each in declared if each.compare)
+    for name, method in _METHODS.items():
+        if name not in cls.__dict__:
+            setattr(made, name, method)
+    return cls
+
+
+def _is_required(declared: Field[Any]) -> bool:
+    return declared.default is MISSING and declared.default_factory is MISSING
+
+
+def _initialise(self: Any, *values: Any, **named: Any) -> None:
+    cls = type(self)
+    names = cls._record_fields
+    given = dict(zip(names, values, strict=False))
+    wrong = [name for name in named if name in given or name not in names]
+    if wrong or len(values) > len(names):
+        raise TypeError(f"{cls.__name__}() takes each of {', '.join(names)} once, and nothing else")
+    given.update(named)
+    missing = cls._record_required - given.keys()
+    if missing:
+        raise TypeError(f"{cls.__name__}() lacks {', '.join(sorted(missing))}")
+    for name, make in cls._record_factories.items():
+        if name not in given:
+            given[name] = make()
+    self.__dict__.update(cls._record_defaults)
+    self.__dict__.update(given)
+
+
+def _represented(self: Any) -> str:
+    shown = ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
+    return f"{type(self).__qualname__}({shown})"
+
+
+def _is_equal(self: Any, other: Any) -> Any:
+    if type(self) is not type(other):
+        return NotImplemented
+    return all(getattr(self, name) == getattr(other, name) for name in self._record_compared)
+
+
+def _hashed(self: Any) -> int:
+    return hash((type(self), *(getattr(self, name) for name in self._record_compared)))
+
+
+def _refuse_assignment(_: Any, name: str, __: object) -> NoReturn:
+    raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _refuse_deletion(_: Any, name: str) -> NoReturn:
+    raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+_METHODS = {
+    "__init__": _initialise,
+    "__repr__": _represented,
+    "__eq__": _is_equal,
+    "__hash__": _hashed,
+    "__setattr__": _refuse_assignment,
+    "__delattr__": _refuse_deletion,
+}

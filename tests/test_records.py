@@ -1,0 +1,106 @@
+"""A record behaves as the frozen dataclass that it stands for."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, asdict, dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from generator.records import record
+
+
+@record
+class Ours:
+    """The record of the comparison."""
+
+    a: Any
+    b: Any = 2
+    c: list[Any] = field(default_factory=list)
+    d: Any = field(default=0, compare=False)
+    e: Any = field(default=0, repr=False)
+
+
+@dataclass(frozen=True)
+class Theirs:
+    """The same as Python makes it."""
+
+    a: Any
+    b: Any = 2
+    c: list[Any] = field(default_factory=list)
+    d: Any = field(default=0, compare=False)
+    e: Any = field(default=0, repr=False)
+
+
+@record
+class Heir(Ours):
+    """Fields of the class above it come first; what it defines itself stays."""
+
+    f: int = 5
+
+    def __repr__(self) -> str:
+        return f"heir of {self.a}"
+
+    @cached_property
+    def double(self) -> int:
+        """Computed once."""
+        return 2 * self.f
+
+
+VALUES = st.one_of(st.integers(0, 2), st.text(max_size=1), st.none(), st.floats(0, 1))
+NAMED = st.dictionaries(st.sampled_from(["a", "b", "d", "e", "x"]), VALUES)
+
+
+@given(st.lists(VALUES, max_size=6), NAMED)
+def test_the_same_calls_are_taken(values: list[Any], named: dict[str, Any]) -> None:
+    """Positional and named, too few, too many, doubled, unknown."""
+    try:
+        theirs: Any = Theirs(*values, **named)
+    except TypeError:
+        with pytest.raises(TypeError):
+            Ours(*values, **named)
+        return
+    ours = Ours(*values, **named)
+    assert asdict(ours) == asdict(theirs)
+    assert repr(ours) == repr(theirs).replace("Theirs", "Ours")
+    assert asdict(replace(ours, b=7)) == asdict(replace(theirs, b=7))
+
+
+@given(VALUES, VALUES, VALUES, VALUES, VALUES, VALUES)
+def test_equal_as_dataclasses_are(a: Any, b: Any, d: Any, a2: Any, b2: Any, d2: Any) -> None:
+    """By the fields that take part in comparison; equal ones have one hash."""
+    ours, others = Ours(a, b, (), d), Ours(a2, b2, (), d2)  # type: ignore[arg-type]
+    theirs = Theirs(a, b, (), d) == Theirs(a2, b2, (), d2)  # type: ignore[arg-type]
+    assert (ours == others) == theirs
+    assert not theirs or hash(ours) == hash(others)
+
+
+def test_another_class_is_never_equal() -> None:
+    """Not even with the same values."""
+    theirs: Any = Theirs(1)
+    assert Ours(1) != theirs
+    assert Ours(1) != Heir(1)
+
+
+def test_nothing_can_be_assigned() -> None:
+    """As with any frozen dataclass."""
+    ours: Any = Ours(1)
+    with pytest.raises(FrozenInstanceError, match="'a'"):
+        ours.a = 2
+    with pytest.raises(FrozenInstanceError, match="'a'"):
+        del ours.a
+
+
+def test_inheritance_and_copies() -> None:
+    """Field order, own methods, cached properties, copies and pickles."""
+    heir = Heir(1, f=4)
+    assert [each.name for each in fields(heir)] == ["a", "b", "c", "d", "e", "f"]
+    assert (repr(heir), heir.double) == ("heir of 1", 8)
+    assert copy.deepcopy(Ours([1])) == Ours([1])
+    assert pickle.loads(pickle.dumps(Ours([1]))) == Ours([1])
+    assert Ours(1).c is not Ours(1).c
