@@ -8,6 +8,7 @@ work, two records are equal when their class and their fields are, and nothing c
 from __future__ import annotations
 
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from operator import attrgetter
 from typing import Any, NoReturn, TypeVar, dataclass_transform
 
 Class = TypeVar("Class")
@@ -24,7 +25,8 @@ def record(cls: type[Class]) -> type[Class]:
     made._record_factories = {
         each.name: each.default_factory for each in declared if each.default_factory is not MISSING
     }
-    made._record_compared = tuple(each.name for each in declared if each.compare)
+    compared = [each.name for each in declared if each.compare]
+    made._record_value = attrgetter(*compared) if compared else type
     for name, method in _METHODS.items():
         if name not in cls.__dict__:
             setattr(made, name, method)
@@ -61,11 +63,12 @@ def _represented(self: Any) -> str:
 def _is_equal(self: Any, other: Any) -> Any:
     if type(self) is not type(other):
         return NotImplemented
-    return all(getattr(self, name) == getattr(other, name) for name in self._record_compared)
+    value = self._record_value
+    return value(self) == value(other)
 
 
 def _hashed(self: Any) -> int:
-    return hash((type(self), *(getattr(self, name) for name in self._record_compared)))
+    return hash((type(self), self._record_value(self)))
 
 
 def _refuse_assignment(_: Any, name: str, __: object) -> NoReturn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from ..definition.model.definition import Definition
@@ -68,10 +69,10 @@ def file_systems(definition: Definition) -> FileSystems:
 
 def in_mount_order(shared: FileSystems) -> FileSystems:
     """The same, those that CycleCloud mounts below others after them."""
-    paths = [each.path for each in shared.all if each.mounted_by is None]
+    paths = Counter(each.path.rstrip("/") for each in shared.all if each.mounted_by is None)
 
     def placed(each: FileSystem) -> FileSystem:
-        above = sum(each.path.startswith(f"{path.rstrip('/')}/") for path in paths)
+        above = sum(paths[each.path[:index]] for index, letter in enumerate(each.path) if letter == "/")
         if not above or each.mounted_by is not None:
             return each
         return replace(each, mount_order=_DEFAULT_MOUNT_ORDER + above)

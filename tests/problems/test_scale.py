@@ -47,13 +47,18 @@ def one_line(numbers: range) -> str:
     return f"{HEAD}slurm: {{partitions: [{rows}]}}\n"
 
 
+def unlike_digits(number: int) -> str:
+    """The number in letters: digits are in the names of sizes, so how many are close would change with the number."""
+    return str(number).translate(str.maketrans("0123456789", "ĉĝĥĵŝŭčěňř"))
+
+
 GOOD = partitions(
     lambda n: f"name: p{n}, vm_size: Standard_D4ads_v5, max_nodes: 2" + ", default: true" * (n % 1000 == 0)
 )
 PARTITIONS = {
     "unknown key": partitions(lambda n: f"name: p{n}, vm_sise: Standard_D4ads_v5, max_nodes: 2"),
     "bad type": partitions(lambda n: f"name: p{n}, vm_size: Standard_D4ads_v5, max_nodes: two"),
-    "unknown size": partitions(lambda n: f"name: p{n}, vm_size: Standard_D{n}bad_v5, max_nodes: 2"),
+    "unknown size": partitions(lambda n: f"name: p{n}, vm_size: Standard_D{unlike_digits(n)}bad_v5, max_nodes: 2"),
     "bad name": partitions(lambda n: f"name: P_{n}, vm_size: Standard_D4ads_v5, max_nodes: 2"),
     "same name": partitions(lambda _: "name: p, vm_size: Standard_D4ads_v5, max_nodes: 2"),
     "same key": partitions(lambda n: f"name: p{n}, name: q{n}, vm_size: Standard_D4ads_v5, max_nodes: 2"),
@@ -65,7 +70,7 @@ PARTITIONS = {
 }
 OTHERS = {
     "several problems each": partitions(
-        lambda n: f"name: P_{n}, vm_size: Standard_D{n}bad_v5, max_nodes: two, imige: x"
+        lambda n: f"name: P_{n}, vm_size: Standard_D{unlike_digits(n)}bad_v5, max_nodes: two, imige: x"
     ),
     "unknown top": section("", lambda n: f"locatoin{n}: 3"),
     "tags": section("tags:\n", lambda n: f"  'bad<{n}': x"),
@@ -93,7 +98,7 @@ def report(kind: Kind, count: int) -> int:
     """Check so many, print and list all problems; returns their number."""
     start = next(STARTS)
     numbers = range(start, start + count)
-    env = {f"SIZE{number}": f"Standard_Hunter{number}_v5" for number in numbers}
+    env = {f"SIZE{number}": f"Standard_Hunter{unlike_digits(number)}_v5" for number in numbers}
     checked = pipeline.check(kind(numbers).encode(), "big.yaml", env, Path())
     render(checked.problems, checked.source)
     as_json(checked.problems, checked.source)
