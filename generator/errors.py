@@ -25,8 +25,8 @@ class ProblemsFound(CycleForgeError):  # noqa: N818 - named by what happened
 
     exit_code = 1
     when = (
-        "a definition breaks rules, `build --check` or `locker verify` found differences, another content has the "
-        "version, a blob could not be had, or a node is sick"
+        "a definition breaks rules, `build --check` or `locker verify` found differences, a version has different "
+        "content, a blob could not be fetched, or a node is unhealthy"
     )
 
 
@@ -41,7 +41,7 @@ class ProgramMissing(CycleForgeError):  # noqa: N818 - named by what happened
     """A program that the command needs is not installed or too old."""
 
     exit_code = 3
-    when = "az, bicep or cyclecloud is absent or too old"
+    when = "az, bicep or cyclecloud is missing or too old"
 
 
 class AzureRefused(CycleForgeError):  # noqa: N818 - named by what happened
@@ -55,7 +55,7 @@ class CannotWrite(CycleForgeError):  # noqa: N818 - named by what happened
     """Nothing was written: the folder is not ours, the disk is full, a permission is missing."""
 
     exit_code = 5
-    when = "the output cannot be written: folder not made by CycleForge, disk full, no permission"
+    when = "the output cannot be written: folder not created by CycleForge, disk full, no permission"
 
 
 OK = 0
@@ -73,5 +73,5 @@ def exit_codes() -> tuple[tuple[int, str], ...]:
         *((each.exit_code, each.when) for each in _CLASSES),
         (BUG, "a bug in CycleForge itself"),
         (INTERRUPTED, "interrupted with Ctrl-C"),
-        (OUTPUT_CLOSED, "the reader of the output went away (`cycleforge … | head`)"),
+        (OUTPUT_CLOSED, "the reader of the output closed it (`cycleforge … | head`)"),
     )

@@ -96,7 +96,7 @@ def _plain(content: bytes) -> bytes:
                 raise BadArchive(f"unpacks to more than {MAX_PLAIN_BYTES} bytes")
             return plain
     if content[:256].lstrip()[:1] == b"<":
-        raise BadArchive("is a web page; a proxy or a sign-in page may stand in between")
+        raise BadArchive("is a web page, probably of a proxy or a sign-in page")
     return content
 
 
@@ -142,7 +142,7 @@ def _safe(name: str) -> str:
     """The name, if it stays below the folder and can be written everywhere; any other spoils the whole archive."""
     parts = name.split("/")
     if name.startswith("/") or ".." in parts or not name.strip("/."):
-        raise BadArchive(f"has a member that leads out of its folder: {name!r}")
+        raise BadArchive(f"has a member outside its folder: {name!r}")
     if not (name.isascii() and name.isprintable()) or "\\" in name:
         return ""  # not ours, and no glob matches it
     return "/".join(part for part in parts if part not in ("", "."))

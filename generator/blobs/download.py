@@ -61,7 +61,7 @@ def download(url: str, limit_bytes: int, limits: Limits, progress: Progress = la
                 tries = f" ({attempt} tries)" if attempt > 1 else ""
                 raise DownloadFailed(f"{failure.reason}{tries}", failure.hint) from failure
             time.sleep(pause)
-    raise AssertionError("no try was allowed")
+    raise AssertionError("no attempt was allowed")
 
 
 class _SchemesOnly(urllib.request.HTTPRedirectHandler):
@@ -128,7 +128,7 @@ def _refused(error: urllib.error.HTTPError) -> DownloadFailed:
     if error.code in (404, 410):
         return DownloadFailed(f"{text}: the file is no longer there")
     if error.code in (401, 403, 407):
-        return DownloadFailed(f"{text}; a proxy may stand in between")
+        return DownloadFailed(f"{text}; a proxy may be in between")
     after = error.headers.get("Retry-After", "") if error.headers else ""
     pause = float(after) if after.isdecimal() else None
     return DownloadFailed(text, retry=error.code in _RETRIED, pause_s=pause)
@@ -137,7 +137,7 @@ def _refused(error: urllib.error.HTTPError) -> DownloadFailed:
 def _unreachable(host: str | None, reason: object, limits: Limits) -> DownloadFailed:
     if isinstance(reason, ssl.SSLCertVerificationError):
         text = f"the certificate of {host} is not accepted: {reason.verify_message}"
-        return DownloadFailed(text, "if a proxy of your site inspects TLS, name its CA file with SSL_CERT_FILE")
+        return DownloadFailed(text, "if a proxy of your site inspects TLS, give its CA file in SSL_CERT_FILE")
     if isinstance(reason, TimeoutError):
         return DownloadFailed(f"{host} did not answer for {limits.answer_s:g} s", retry=True)
     words = reason.strerror if isinstance(reason, OSError) and reason.strerror else str(reason) or type(reason).__name__

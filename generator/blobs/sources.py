@@ -47,11 +47,11 @@ def verified(blob: Blob, content: bytes, origin: str) -> bytes:
         raise NotGot(
             f"its files are not those of {blob.repository} at {blob.commit[:12]}: sha256 {_sha256(repacked)[:12]}… "
             f"instead of {blob.sha256[:12]}…",
-            f"from {origin}; never use it: the source has changed, or somebody stands in between",
+            f"from {origin}; never use it: the source has changed, or the connection is intercepted",
         )
-    what = "a web page; a proxy or a sign-in page may stand in between" if _is_web_page(content) else "another file"
+    what = "a web page, probably of a proxy or a sign-in page" if _is_web_page(content) else "another file"
     raise NotGot(
-        f"what came is {what}: {len(content)} bytes with sha256 {_sha256(content)[:12]}… instead of {blob.size_bytes} "
+        f"received {what}: {len(content)} bytes with sha256 {_sha256(content)[:12]}… but expected {blob.size_bytes} "
         f"with {blob.sha256[:12]}…",
         f"from {origin}; the pinned one is {blob.url}",
     )
@@ -118,9 +118,9 @@ class LocalPath:
         try:
             return subprocess.run(command, env=environment, capture_output=True, timeout=_GIT_LIMIT_S, check=False)
         except FileNotFoundError as error:
-            raise NotGot("git is not installed", "name a downloaded archive instead of a clone") from error
+            raise NotGot("git is not installed", "use a downloaded archive instead of a clone") from error
         except subprocess.TimeoutExpired as error:
-            raise NotGot(f"git did not end within {_GIT_LIMIT_S} s") from error
+            raise NotGot(f"git did not finish within {_GIT_LIMIT_S} s") from error
 
 
 def _names(blob: Blob) -> tuple[str, ...]:

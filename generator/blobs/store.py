@@ -45,7 +45,7 @@ def store_of(environment: Mapping[str, str]) -> Store:
     try:
         home = Path(environment["HOME"]) if environment.get("HOME") else Path.home()
     except RuntimeError as error:
-        raise CannotRead("this user has no home folder for the blobs", f"name a folder with {VARIABLE}") from error
+        raise CannotRead("this user has no home folder to keep blobs in", f"give a folder in {VARIABLE}") from error
     return Store(home / ".cache/cycleforge/blobs")
 
 
@@ -75,7 +75,7 @@ class Store:
         if hashlib.sha256(content).hexdigest() != blob.sha256:
             raise ValueError(f"not the pinned content of {blob.file}")
         path = self.path(blob)
-        hint = f"make room or get the permission, or name another folder with {VARIABLE}"
+        hint = f"free some space or get write permission, or give another folder in {VARIABLE}"
         with refusing(f"cannot keep blobs in {self.folder}", hint, unchanged=False):
             self.folder.mkdir(parents=True, exist_ok=True)
             file.write(path, content, mode=0o644)
@@ -92,7 +92,7 @@ class Store:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             os.close(descriptor)
-            return Found("damaged", "is no file"), None
+            return Found("damaged", "is not a file"), None
         with os.fdopen(descriptor, "rb") as stream:
             if status.st_size != blob.size_bytes:
                 return Found("damaged", f"has {status.st_size} bytes instead of {blob.size_bytes}"), None

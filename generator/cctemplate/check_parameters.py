@@ -84,9 +84,9 @@ def _values(declared: Mapping[str, Section], values: Mapping[str, Value], late: 
             yield from _one_value(section, value)
     for name in sorted(late):
         if name not in declared:
-            yield LateValue.problem((name,), f"{name!r} is to be filled in on the server, but is not declared")
+            yield LateValue.problem((name,), f"{name!r} is filled in on the server, but is not declared")
         elif values.get(name) is not None:
-            yield LateValue.problem((name,), f"{name!r} is to be filled in on the server, but has a value")
+            yield LateValue.problem((name,), f"{name!r} is filled in on the server, but has a value")
     for name, section in declared.items():
         required = section.attribute("Required")
         is_required = required is not None and required.value == Constant(True)
@@ -146,7 +146,7 @@ def _declaration(section: Section) -> Iterator[Problem]:
     default = section.attribute("DefaultValue")
     least, largest = _number(section, "Config.MinValue"), _number(section, "Config.MaxValue")
     if least is not None and largest is not None and least > largest:
-        text = f"parameter {section.name!r} has the least value {least:g} and the largest value {largest:g}"
+        text = f"parameter {section.name!r} has the smallest value {least:g} and the largest value {largest:g}"
         yield EmptyRange.problem((), text, place=section.place)
     if default is None:
         return

@@ -58,14 +58,14 @@ def _sections(parent: str, sections: tuple[Section, ...]) -> Iterator[Problem]:
     for section in sections:
         shown = f"{section.kind} {section.name}".strip()
         if section.kind not in PARENTS:
-            text = f"no section is of kind {section.kind!r}"
+            text = f"there are no sections of kind {section.kind!r}"
             yield UnknownSection.problem((), text, meant(section.kind, frozenset(PARENTS)), place=section.place)
         elif parent not in PARENTS[section.kind]:
             where = " or ".join(
                 sorted(f"[{name}]" if name else "the top of the file" for name in PARENTS[section.kind])
             )
             here = f"[{parent}]" if parent else "the top of the file"
-            text = f"'{shown}' lies in {here}, but belongs into {where}"
+            text = f"'{shown}' is in {here}, but belongs in {where}"
             yield MisplacedSection.problem((), text, place=section.place)
         key = ("node" if section.kind in NODE_KINDS else section.kind, section.name.lower())
         # Configuration sections merge, so several of one name are legal; their keys are checked one by one.
@@ -101,7 +101,7 @@ def _twice(name: str, section: Section, attribute: Attribute, first: int) -> Pro
 def _unknown(section: Section, attribute: Attribute, known: frozenset[str]) -> Problem:
     where = f"{section.kind} {section.name!r}"
     if section.kind in NODE_KINDS and knows(CONFIGURATION, attribute.name):
-        message = f"{attribute.name!r} of {where} is a configuration key and has no effect here"
+        message = f"{attribute.name!r} of {where} is a configuration key and is ignored here"
         return MisplacedAttribute.problem((), message, "move it into [[[configuration]]]", place=attribute.place)
     rule = MisspeltAttribute if misspelt(attribute.name, known) else UnknownAttribute
     text = f"{where} has no attribute {attribute.name!r}"
@@ -116,7 +116,7 @@ def _configuration(node: Section) -> Iterator[Problem]:
             yield _twice(key, node, attribute, seen[lower])
         seen[lower] = attribute.line
         if knows(ATTRIBUTES["node"], key):
-            message = f"{key!r} is a node attribute and has no effect in the configuration of {node.name!r}"
+            message = f"{key!r} is a node attribute and is ignored in the configuration of {node.name!r}"
             hint = "move it out of [[[configuration]]]"
             yield MisplacedAttribute.problem((), message, hint, place=attribute.place)
             continue

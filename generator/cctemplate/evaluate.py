@@ -193,10 +193,10 @@ def _call(function: str, arguments: tuple[Tree, ...], variables: Mapping[str, Va
     if name == "ifundefined" and len(values) == 2:
         return values[1] if values[0] is None else values[0]
     if name not in _FUNCTIONS:
-        raise EvaluationError(f"function {function} is not known or has other arguments")
+        raise EvaluationError(f"function {function} is not known or takes other arguments")
     if None in values:
         return None
     try:
         return _FUNCTIONS[name](*values)
     except (TypeError, re.error) as error:
-        raise EvaluationError(f"function {function} has other arguments") from error
+        raise EvaluationError(f"function {function} takes other arguments") from error

@@ -108,7 +108,7 @@ def _control_characters(text: str) -> Iterator[Problem]:
         at = match.start()
         column = at - text.rfind("\n", 0, at)
         place = Place(text.count("\n", 0, at) + 1, column, column + 1)
-        message = f"the character U+{ord(match[0]):04X} cannot stand in the file"
+        message = f"the character U+{ord(match[0]):04X} is not allowed in the file"
         yield ControlCharacter.problem((), message, "delete it", place=place)
 
 

@@ -39,7 +39,7 @@ class BracketsDoNotMatch(TemplateRule):
 
 class WrongRank(TemplateRule):
     id = "E2003"
-    summary = "A section lies too deep."
+    summary = "A section is nested too deeply."
     why = "A section of rank 3 belongs to one of rank 2 above it; here there is none."
     fix = "Use as many brackets as the place needs, or write the missing section above it."
     source = _TEMPLATE
@@ -47,8 +47,8 @@ class WrongRank(TemplateRule):
 
 class OutsideOfSections(TemplateRule):
     id = "E2004"
-    summary = "An attribute stands outside of any section."
-    why = "Nothing is there that it could belong to."
+    summary = "An attribute is outside of any section."
+    why = "There is nothing that it could belong to."
     fix = "Move it below a section such as [cluster NAME]."
     source = _TEMPLATE
 
@@ -56,8 +56,11 @@ class OutsideOfSections(TemplateRule):
 class BadExpression(TemplateRule):
     id = "E2005"
     summary = "An expression cannot be read."
-    why = "After := and inside ${…} stands a ClassAd expression; a part that cannot be read makes the import fail."
-    fix = "Correct the marked value; texts stand in double quotes, lists in {…}, records in […]."
+    why = (
+        "After := and inside ${…} CycleCloud expects a ClassAd expression; if a part of it cannot be read, "
+        "the import fails."
+    )
+    fix = "Correct the marked value; texts are in double quotes, lists in {…}, records in […]."
     source = _PARSING
 
 
@@ -73,8 +76,8 @@ class NotText(TemplateRule):
     id = "E2007"
     summary = "The file is not UTF-8 text."
     why = (
-        "Cluster templates and parameter files are text; any other encoding would turn letters into other letters "
-        "without notice."
+        "Cluster templates and parameter files are text; any other encoding would silently turn characters "
+        "into other ones."
     )
     fix = "Check that this is the right file, and save it as UTF-8."
     source = _TEMPLATE
@@ -83,7 +86,7 @@ class NotText(TemplateRule):
 class TemplateTooLarge(TemplateRule):
     id = "E2008"
     summary = "The file is too large."
-    why = "The largest published template has 70 KiB; 4 MiB are a mistake, and checking them would take long."
+    why = "The largest published template has 70 KiB; 4 MiB are a mistake, and checking them would take too long."
     fix = "Check that this is the right file."
 
 
@@ -98,7 +101,7 @@ class NothingInIt(TemplateRule):
 class ControlCharacter(TemplateRule):
     id = "E2010"
     summary = "The file holds a control character."
-    why = "Nobody sees it, and names and values that contain it match nothing."
+    why = "It is invisible, and names and values that contain it match nothing."
     fix = "Delete the marked character and type the place again."
     source = _TEMPLATE
 
@@ -107,14 +110,14 @@ class BadParameterFile(TemplateRule):
     id = "E2011"
     summary = "The parameter file is not a JSON object."
     why = "`cyclecloud import_cluster -p` reads a flat JSON object from parameter names to values."
-    fix = 'Write {"Parameter": value, …}; null stands for undefined.'
+    fix = 'Write {"Parameter": value, …}; null means undefined.'
     source = _IMPORT
 
 
 class UnknownSection(TemplateRule):
     id = "E2101"
-    summary = "A section is of a kind that CycleCloud does not read."
-    why = "Everything below it has no effect, or the import fails."
+    summary = "A section is of a kind that CycleCloud does not know."
+    why = "Everything below it is ignored, or the import fails."
     fix = (
         "Use one of the kinds of the reference: cluster, node, nodearray, parameters, parameter, configuration, "
         "cluster-init, volume, network-interface, input-endpoint."
@@ -124,17 +127,17 @@ class UnknownSection(TemplateRule):
 
 class MisplacedSection(TemplateRule):
     id = "E2102"
-    summary = "A section lies where CycleCloud does not look for it."
-    why = "It has no effect there."
-    fix = "Move it below the section that the message names; the number of brackets says what contains it."
+    summary = "A section is where CycleCloud does not look for it."
+    why = "It is ignored there."
+    fix = "Move it below the section that the message names; the number of brackets determines what contains it."
     source = _TEMPLATE
 
 
 class DuplicateSection(TemplateRule):
     id = "E2103"
-    summary = "Two sections of one kind and name lie side by side."
-    why = "The second silently replaces or extends the first, and readers see only one of them."
-    fix = "Merge them, or give one another name."
+    summary = "Two sections have the same kind and name."
+    why = "The second silently replaces or extends the first, and a reader sees only one of them."
+    fix = "Merge them, or rename one."
     source = _TEMPLATE
 
 
@@ -157,7 +160,7 @@ class SeveralClusters(TemplateRule):
 class MisspeltAttribute(TemplateRule):
     id = "E2106"
     summary = "An attribute is almost, but not quite, one that CycleCloud knows."
-    why = "CycleCloud ignores what it does not know, without a message; the setting has no effect."
+    why = "CycleCloud silently ignores what it does not know."
     fix = "Correct the name as the hint says."
     source = _NODE
 
@@ -165,15 +168,15 @@ class MisspeltAttribute(TemplateRule):
 class UnknownAttribute(TemplateRule):
     id = "W2107"
     summary = "An attribute or configuration key that nothing is known to read."
-    why = "CycleCloud and its projects ignore what they do not know, without a message."
-    fix = "Correct or remove it. Keep it if a project of your own reads it."
+    why = "CycleCloud and its projects silently ignore what they do not know."
+    fix = "Correct or remove it. Keep it if one of your own projects reads it."
     source = _NODE
 
 
 class MisplacedAttribute(TemplateRule):
     id = "E2108"
-    summary = "A node attribute stands in [[[configuration]]], or a configuration key outside of it."
-    why = "It has no effect there: configuration reaches the node's software, attributes reach CycleCloud."
+    summary = "A node attribute is in [[[configuration]]], or a configuration key is outside of it."
+    why = "It is ignored there: configuration reaches the node's software, attributes reach CycleCloud."
     fix = "Move it as the hint says."
     source = _CONFIGURATION
 
@@ -190,7 +193,7 @@ class UnknownFunction(TemplateRule):
     id = "E2110"
     summary = "An expression calls a function that is not documented."
     why = "An unknown function makes the value undefined, or the import fails."
-    fix = "Correct the name; the documented functions stand in the reference."
+    fix = "Correct the name; the reference lists the documented functions."
     source = _PARSING
 
 
@@ -221,7 +224,7 @@ class UndeclaredParameter(TemplateRule):
 class UnusedParameter(TemplateRule):
     id = "W2203"
     summary = "A declared parameter is used nowhere."
-    why = "Who fills in the form expects an effect."
+    why = "Whoever fills in the form expects it to be used."
     fix = "Use it, or remove it."
     source = _PARAMETER
 
@@ -237,7 +240,7 @@ class UnknownValue(TemplateRule):
 class MissingValue(TemplateRule):
     id = "E2205"
     summary = "A required parameter has no value."
-    why = "The cluster cannot be started before somebody fills it in."
+    why = "The cluster cannot be started before someone fills it in."
     fix = "Give it a value in the parameter file, or a DefaultValue."
     source = _PARAMETER
 
@@ -252,8 +255,8 @@ class ValueType(TemplateRule):
 
 class SecretValue(TemplateRule):
     id = "E2207"
-    summary = "A password stands in the parameter file."
-    why = "The file is kept beside the template and read by everybody who imports it."
+    summary = "The parameter file contains a password."
+    why = "The file is kept beside the template and read by everyone who imports it."
     fix = "Leave it out, and pass it with -P or in the form."
     source = _IMPORT
 
@@ -268,7 +271,7 @@ class LateValue(TemplateRule):
 class UnknownParameterType(TemplateRule):
     id = "E2209"
     summary = "A ParameterType is almost, but not quite, one that CycleCloud knows."
-    why = "The form shows a plain text field instead of the list that is meant."
+    why = "The form shows a plain text field instead of the intended list."
     fix = "Correct the name as the hint says."
     source = _PARAMETER
 
@@ -276,7 +279,7 @@ class UnknownParameterType(TemplateRule):
 class UnknownPlugin(TemplateRule):
     id = "E2210"
     summary = "A plugin of the form is almost, but not quite, one that CycleCloud brings."
-    why = "The form does not show the parameter as it is meant."
+    why = "The form does not show the parameter as intended."
     fix = "Correct the name as the hint says."
     source = _PARAMETER
 
@@ -285,15 +288,15 @@ class DefaultType(TemplateRule):
     id = "E2211"
     summary = "The default value of a parameter does not fit its type or its limits."
     why = "The form opens with a value that it does not accept."
-    fix = "Write a default value as the message says."
+    fix = "Write a default value as the message describes."
     source = _PARAMETER
 
 
 class EmptyRange(TemplateRule):
     id = "W2212"
-    summary = "The least value of a parameter is larger than the largest."
+    summary = "The smallest value of a parameter is larger than the largest."
     why = "No value fits."
-    fix = "Exchange Config.MinValue and Config.MaxValue."
+    fix = "Swap Config.MinValue and Config.MaxValue."
     source = _PARAMETER
 
 
@@ -308,8 +311,8 @@ class UnknownBase(TemplateRule):
 class CircularBase(TemplateRule):
     id = "E2302"
     summary = "A node inherits from itself, or through too many others."
-    why = "There is no order in which the attributes could be put together."
-    fix = "Remove one of the Extends."
+    why = "There is no order in which the attributes could be merged."
+    fix = "Remove one of the Extends attributes."
     source = _NODE
 
 
@@ -339,7 +342,7 @@ class UnknownSpec(TemplateRule):
 
 class MissingVersion(TemplateRule):
     id = "W2306"
-    summary = "A reference to a project of one's own names no version."
+    summary = "A reference to one of your own projects names no version."
     why = "What a node then gets is not documented; two nodes may get different scripts."
     fix = "Write project:spec:version."
     source = _CLUSTER_INIT
@@ -347,8 +350,8 @@ class MissingVersion(TemplateRule):
 
 class MixedVersions(TemplateRule):
     id = "W2307"
-    summary = "References to one built-in project name different versions."
-    why = "Its specs expect each other in one version."
+    summary = "References to the same built-in project name different versions."
+    why = "Its specs are made for each other in one version."
     fix = "Name one version everywhere, or none."
     source = _CLUSTER_INIT
 
@@ -356,16 +359,16 @@ class MixedVersions(TemplateRule):
 class UnknownBuiltIn(TemplateRule):
     id = "W2308"
     summary = "A reference to a built-in project that is not among the published ones."
-    why = "The server can bring it only if somebody registered it there."
+    why = "The server has it only if someone registered it there."
     fix = "Check the name, or name the locker that holds it."
     source = _CLUSTER_INIT
 
 
 class BadValue(TemplateRule):
     id = "E2309"
-    summary = "A number or a switch is none, or out of its range."
+    summary = "A number or a switch is not valid, or is out of range."
     why = "CycleCloud refuses it, or never starts a node."
-    fix = "Write a value as the message says."
+    fix = "Write a value as the message describes."
     source = _NODE
 
 
@@ -373,14 +376,14 @@ class BadMount(TemplateRule):
     id = "W2310"
     summary = "A mount or export is of a type that no published template uses."
     why = "Where nothing knows the type, the node fails while it mounts."
-    fix = "Correct the type; keep it if a project of your own mounts it."
+    fix = "Correct the type; keep it if one of your own projects mounts it."
     source = _CONFIGURATION
 
 
 class MissingRole(TemplateRule):
     id = "W2401"
     summary = "A node of a Slurm cluster has no slurm.role."
-    why = "Nothing configures it: without Chef the Slurm project goes by the role."
+    why = "Nothing configures it: without Chef the Slurm project relies on the role."
     fix = "Set slurm.role to scheduler, login or execute."
     source = _SLURM
 
@@ -388,7 +391,7 @@ class MissingRole(TemplateRule):
 class MissingSpec(TemplateRule):
     id = "W2402"
     summary = "A node lacks a spec of the Slurm project that its role needs."
-    why = "Its Slurm is installed or configured in part only."
+    why = "Its Slurm is installed or configured only in part."
     fix = "Add the [[[cluster-init cyclecloud/slurm:…]]] section that the message names."
     source = _SLURM
 
@@ -403,7 +406,7 @@ class MissingHpc(TemplateRule):
 
 class ContradictingHpc(TemplateRule):
     id = "E2404"
-    summary = "slurm.hpc = true stands beside autoscale.is_hpc = false."
+    summary = "slurm.hpc = true contradicts autoscale.is_hpc = false."
     why = "`azslurm scale` fails for the whole cluster."
     fix = "Remove autoscale.is_hpc."
     source = _SLURM
@@ -427,9 +430,9 @@ class SharedPartition(TemplateRule):
 
 class DefaultPartition(TemplateRule):
     id = "W2407"
-    summary = "Not exactly one partition is the default one."
-    why = "Jobs without -p are refused, or go where nobody expects them."
-    fix = "Set slurm.default_partition = true at one of them."
+    summary = "There is no default partition, or more than one."
+    why = "Jobs without -p are refused, or go to an unexpected partition."
+    fix = "Set slurm.default_partition = true for one of them."
     source = _SLURM
 
 

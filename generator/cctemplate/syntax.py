@@ -194,7 +194,7 @@ class _Reader:
         if self._stack[-1].rank != rank - 1:
             above = self._stack[-1].rank
             where = f"one of rank {above}" if above else "none"
-            text = f"a section of rank {rank} cannot lie in {where}"
+            text = f"a section of rank {rank} cannot be in {where}"
             self.problems.append(WrongRank.problem((), text, f"write {rank - 1} brackets above it", place=place))
         self._stack.append(_Open(kind.lower(), name.strip(), rank, self._place(number, inside)))
 
@@ -208,7 +208,7 @@ class _Reader:
         place = self._place(number, name)
         value_place = self._place(number, text, after=place.end_column - 1 + len(operator)) if text else place
         if self._stack[-1] is self._root:
-            message = f"attribute {name!r} stands outside of any section"
+            message = f"attribute {name!r} is outside of any section"
             self.problems.append(OutsideOfSections.problem((), message, place=place))
         try:
             if operator == ":=":

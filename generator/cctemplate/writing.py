@@ -69,7 +69,7 @@ def assignment(value: Writable) -> str:
 
 def _number(value: float) -> str:
     if isinstance(value, float) and not math.isfinite(value):
-        raise EvaluationError(f"{value} cannot stand in a template")
+        raise EvaluationError(f"{value} is not allowed in a template")
     return repr(value)
 
 

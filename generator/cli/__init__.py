@@ -73,7 +73,7 @@ def _report_bug(error: Exception) -> None:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    place = "an unknown place"
+    place = "an unknown location"
     if trace is not None:
         place = f"{trace.tb_frame.f_globals.get('__name__', '?')}, line {trace.tb_lineno}"
     print(

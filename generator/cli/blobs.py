@@ -22,26 +22,31 @@ if TYPE_CHECKING:
     from ..blobs.sources import Source
 
 DESCRIPTION = """\
-Fetch files of other people that nodes use, for example LBNL NHC, or show what is there.
+Fetch third-party files that nodes use, for example LBNL NHC, or show which are on this machine.
 
   cycleforge blobs fetch                      download what is missing or damaged
   cycleforge blobs fetch slurm_nhc            only the files of one project, or one file by its name
-  cycleforge blobs fetch --from PATH          without Internet: a git clone of the source, a downloaded archive, the
-                                              file itself, or a folder with such files
+  cycleforge blobs fetch --from PATH          without internet access: a git clone of the source, a downloaded
+                                              archive, the file itself, or a folder with such files
   cycleforge blobs status                     what is pinned and what this machine has
 
 Each file is pinned by its sha256 and accepted only with it. Files are kept in $CYCLEFORGE_BLOBS, else in
-$XDG_CACHE_HOME/cycleforge/blobs, else in ~/.cache/cycleforge/blobs. A build carries what is there and never downloads.
-Proxies and CA files are those of the environment: HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE.
+$XDG_CACHE_HOME/cycleforge/blobs, else in ~/.cache/cycleforge/blobs. A build includes the files
+that are here and never downloads. Proxies and CA files are those of the environment: HTTPS_PROXY, NO_PROXY,
+SSL_CERT_FILE.
 """
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the flags."""
     parser.add_argument("action", choices=("fetch", "status"), help="what to do")
-    parser.add_argument("names", metavar="NAME", nargs="*", help="a file or a project; none: all")
+    parser.add_argument("names", metavar="NAME", nargs="*", help="a file or a project; default: all")
     parser.add_argument(
-        "--from", dest="origin", metavar="PATH", type=Path, help="take them from here instead of downloading (fetch)"
+        "--from",
+        dest="origin",
+        metavar="PATH",
+        type=Path,
+        help="take the files from here instead of downloading them (fetch)",
     )
     common.add_json(parser)
 
@@ -51,7 +56,7 @@ def run(args: Namespace) -> int:
     from ..blobs import store_of
 
     if args.action == "status" and args.origin is not None:
-        raise CannotRead("--from belongs to `blobs fetch`", "see `cycleforge blobs --help`")
+        raise CannotRead("--from is an option of `blobs fetch`", "see `cycleforge blobs --help`")
     blobs, store = _wanted(args.names), store_of(os.environ)
     return _fetch(blobs, store, args) if args.action == "fetch" else _status(blobs, store, args)
 

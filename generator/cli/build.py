@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Render the deployment folder of each definition into DIR/<name>.
 
-All definitions are checked first and all their problems reported. Each one stands for itself: those without errors are
-built even when another has some; then the exit code is not 0.
+All definitions are checked first and all their problems reported. Each is independent: those without errors are built
+even when another one has errors; the exit code is then not 0.
 
-A folder is replaced as a whole: interrupted at any moment, the old one or the new one is there. A folder that already
-is what it should be is not touched. A folder that CycleForge did not make is refused. Files that you added to a folder
-stay; a file of ours that you edited is replaced, and your version is kept beside it as <file>.orig.
+A folder is replaced as a whole: if the build is interrupted, either the old or the new folder is there. A folder that
+is up to date is not touched. A folder that CycleForge did not create is refused. Files that you added to a folder
+stay; a generated file that you edited is replaced, and your version is kept next to it as
+<file>.orig.
 """
 _SHOWN = 20
 """Changed files that are listed per deployment; --json has all of them."""
@@ -34,7 +35,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare the flags."""
     common.add_definitions(parser, many=True)
     common.add_out(parser)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 if a folder is not up to date")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a folder is not up to date")
     common.add_all(parser)
     common.add_json(parser)
     common.add_strict(parser)
@@ -96,7 +97,7 @@ def _no_name_twice(definitions: Sequence[common.Definition]) -> None:
         if name in seen:
             raise CannotRead(
                 f"{seen[name]} and {each.filename} both define '{name}'; nothing was built",
-                "give one of them another name",
+                "rename one of them",
             )
         seen[name] = each.filename
 

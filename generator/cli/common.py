@@ -38,7 +38,7 @@ def add_definitions(parser: ArgumentParser, *, many: bool) -> None:
     """The positional argument NAME."""
     text = f"name of a definition here or in {FOLDER}/, path of a YAML file, or - for standard input"
     if many:
-        parser.add_argument("names", metavar="NAME", nargs="*", help=f"{text}; none: all of {FOLDER}/*.yaml")
+        parser.add_argument("names", metavar="NAME", nargs="*", help=f"{text}; default: all of {FOLDER}/*.yaml")
     else:
         parser.add_argument("name", metavar="NAME", help=text)
 
@@ -48,7 +48,7 @@ def add_action(actions: object, name: str, summary: str, description: str) -> Ar
     parser: ArgumentParser = actions.add_parser(  # type: ignore[attr-defined]
         name, help=summary, description=description, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False
     )
-    parser.add_argument("--no-color", action="store_true", default=SUPPRESS, help="no colour, as with NO_COLOR")
+    parser.add_argument("--no-color", action="store_true", default=SUPPRESS, help="no colors, as with NO_COLOR")
     parser.set_defaults(action_parser=parser)
     return parser
 
@@ -60,7 +60,7 @@ def add_json(parser: ArgumentParser) -> None:
 
 def add_strict(parser: ArgumentParser) -> None:
     """--strict."""
-    parser.add_argument("--strict", action="store_true", help="warnings fail, too")
+    parser.add_argument("--strict", action="store_true", help="warnings fail too")
 
 
 def add_all(parser: ArgumentParser) -> None:
@@ -76,7 +76,7 @@ def add_out(parser: ArgumentParser) -> None:
         metavar="DIR",
         type=Path,
         default=Path("output"),
-        help="folder of the deployment folders (default: output)",
+        help="folder for the deployment folders (default: output)",
     )
 
 
@@ -104,7 +104,7 @@ def all_definitions() -> list[Path | None]:
         paths = sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES and path.is_file())
         if paths:
             return list(paths)
-    raise CannotRead(f"there is no definition in {FOLDER}/", "`cycleforge init` writes one")
+    raise CannotRead(f"there are no definitions in {FOLDER}/", "`cycleforge init` writes one")
 
 
 def find_definition(word: str) -> Path | None:

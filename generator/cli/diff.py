@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Compare a definition with the folder that was built from it: which settings and derived values change, from what to
-what, and what that costs a running cluster.
+what, and what each change costs a running cluster.
 
   in place      deploy again; nothing stops
-  node restart  nodes that run keep the old value until they are started anew
-  recreate      the resource or the cluster has to be deleted and created again
+  node restart  running nodes keep the old value until they are started again
+  recreate      the resource or the cluster must be deleted and created again
 
-The exit code is 0 whether or not something changes; `build --check` is for scripts.
+The exit code is 0 whether or not anything changes; `build --check` is for scripts.
 """
 
 
@@ -70,7 +70,7 @@ def run(args: Namespace) -> int:
         )
     elif changes.is_new:
         common.emit(
-            f"{folder} does not exist yet; `cycleforge build {args.name}` creates it with {len(changes.added)} files"
+            f"{folder} does not exist yet; `cycleforge build {args.name}` creates it, with {len(changes.added)} files"
         )
     elif not changes.any:
         common.emit(f"{folder} is up to date")

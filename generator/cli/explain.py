@@ -13,14 +13,14 @@ from ..words.terminal import columns
 from . import common
 
 DESCRIPTION = (
-    "Explain problems by their id: what is checked, why it matters, how to fix it, where to read more. Offline."
+    "Explain problems by their id: what is checked, why it matters, how to fix it, where to read more. Works offline."
 )
 _WIDTH = 100
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the flags."""
-    parser.add_argument("ids", metavar="ID", nargs="*", help="for example E0101; none: one line for each rule")
+    parser.add_argument("ids", metavar="ID", nargs="*", help="for example E0101; default: one line for each rule")
     parser.add_argument("--all", action="store_true", help="explain every rule")
     common.add_json(parser)
 

@@ -16,17 +16,18 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Read the results of the nodes' health checks, which slurm_nhc writes to a shared folder of the cluster (by default
-/sched/cycleforge-health): gather them, or report which nodes to pull and why. Nothing is asked of a cluster.
+/sched/cycleforge-health): gather them, or report which nodes to take out of service and why. No cluster is contacted.
 """
 _COLLECT = """\
-Write the newest result of every node into one file. Folders are read with all that lies below them; the content of a
-file decides, not its name. Files that cannot be used are listed, and kept as problems in the summary.
+Write the newest result of every node into one file. Folders are read recursively; the content of a file counts,
+not its name. Files that cannot be used are listed, and kept as problems in the summary.
 """
 _REPORT = """\
-Say which nodes failed, are missing, stale or not measured, and which pass every limit but are slower than their like.
+Report which nodes failed, are missing, stale or not measured, and which pass every limit but are slower than
+their peers.
 
 The exit code is 0 when every node is healthy, 1 when one failed, is missing, stale or was not measured, and 2 when a
-file that may be a result could not be used. Suspects do not change it.
+file that may be a result cannot be used. Suspects do not change it.
 """
 _PATHS = "folder or file of results, or a summary of `health collect`"
 _LISTS = ("failed", "missing", "stale", "unmeasured", "suspect")
@@ -53,8 +54,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     report.add_argument(
         "--now", metavar="TIME", help="count ages from this UTC time, or from 'now', instead of the newest result"
     )
-    report.add_argument("--kind", choices=("quick", "deep"), help="look at these checks only (default: both)")
-    report.add_argument("--allow-unmeasured", action="store_true", help="nodes that were not measured do not fail")
+    report.add_argument("--kind", choices=("quick", "deep"), help="only these checks (default: both)")
+    report.add_argument("--allow-unmeasured", action="store_true", help="do not fail for nodes that were not measured")
     report.add_argument(
         "--nodes-only",
         metavar="STATE",
@@ -160,6 +161,6 @@ def _wishes(args: Namespace) -> Wishes:
 
 def _nothing(paths: list[str]) -> CannotRead:
     return CannotRead(
-        f"there is no node health result in {', '.join(paths)}",
+        f"there are no node health results in {', '.join(paths)}",
         "copy the folder from the cluster: scp -r <scheduler>:/sched/cycleforge-health .",
     )

@@ -9,7 +9,7 @@ from ..errors import OK, CannotRead, CannotWrite
 from ..words.suggestions import suggestion
 from . import common
 
-DESCRIPTION = "Write a short commented definition to start from, or a copy of one that CycleForge brings."
+DESCRIPTION = "Write a short commented definition to start from, or a copy of one that CycleForge ships."
 SCHEMA = "definition.schema.json"
 """The file that the first line of a definition names, beside it."""
 
@@ -28,7 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--preset",
         metavar="PRESET",
         default="starter",
-        help="starter (default), or a definition that CycleForge brings",
+        help="starter (default), or a definition that CycleForge ships",
     )
 
 
@@ -63,7 +63,9 @@ def _write(path: Path, text: str) -> None:
         try:
             file.write(path, text.encode(), replace=False)
         except FileExistsError:
-            raise CannotWrite(f"{path} exists and is left alone", "choose another name, or --out FILE") from None
+            raise CannotWrite(
+                f"{path} already exists and is left unchanged", "choose another name, or --out FILE"
+            ) from None
 
 
 def _check_name(name: str, text: str) -> None:
@@ -73,7 +75,7 @@ def _check_name(name: str, text: str) -> None:
     checked = check(text.encode(), f"{name}.yaml", {}, Path())
     data = checked.source.data
     if data is None or data.get("name") != name:
-        raise CannotRead(f"'{name}' cannot be the name of a deployment", "use small letters, digits and hyphens")
+        raise CannotRead(f"'{name}' is not a valid name for a deployment", "use lower-case letters, digits and hyphens")
     for problem in checked.problems:
         if problem.level == "error" and problem.path == ("name",):
             raise CannotRead(problem.message, problem.hint)

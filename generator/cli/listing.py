@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ..recipes import Recipe
 
 DESCRIPTION = """\
-List what the catalogue knows, the recipes of jobs, or the rules. FILTER keeps the rows that contain it, whatever the
-case.
+List what the catalogue knows, the recipes of jobs, or the rules. FILTER keeps the rows that contain it; case does not
+matter.
 """
 Rows = list[dict[str, object]]
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from ..plan.types import Plan
 
 DESCRIPTION = """\
-Look into the locker of a cluster and keep it in order. Nothing but the projects in it is touched.
+Inspect the locker of a cluster and tidy it up. Only the projects in it are touched.
 """
 _VERIFY = """\
-Compare the locker with the projects here: what is missing, what has another content, what does not belong there.
+Compare the locker with the projects here: what is missing, what has different content, what does not belong there.
 
   cycleforge locker verify llm-a100           the projects of a definition
   cycleforge locker verify --content          read every byte instead of trusting sizes and checksums
@@ -35,12 +35,12 @@ The exit code is 1 when something differs.
 _LS = "List the projects of the locker with their versions, or the files of one: PROJECT or PROJECT:VERSION.\n"
 _PULL = """\
 Fetch a version with its project blobs, in the layout of the locker: DIR/<project>/<version>/ and DIR/<project>/blobs/.
-Every file is checked on the way.
+Every file is verified.
 """
 _PRUNE = """\
 Remove versions that no definition here refers to, and the project blobs that only they use. Projects that no definition
-names are left alone. It shows what would go, and asks. Clusters that run elsewhere may use versions that your
-definitions no longer name: --keep N spares the newest N of each project.
+names are left alone. It shows what would be removed, and asks. Clusters that run elsewhere may use versions that your
+definitions no longer name: --keep N keeps the newest N of each project.
 """
 _SHOWN = 10
 """Differences of a project that are listed; --json has all."""
@@ -53,15 +53,19 @@ def add_arguments(parser: ArgumentParser) -> None:
     verify.add_argument("names", metavar="NAME", nargs="*", help="a definition, a project or a project folder")
     verify.add_argument("--content", action="store_true", help="read every byte of the locker")
     ls = _action(actions, "ls", "list projects, versions or files", _LS)
-    ls.add_argument("names", metavar="PROJECT[:VERSION]", nargs="*", help="none: everything")
+    ls.add_argument("names", metavar="PROJECT[:VERSION]", nargs="*", help="default: everything")
     pull = _action(actions, "pull", "fetch a version", _PULL)
     pull.add_argument("names", metavar="PROJECT:VERSION", nargs="+", help="what to fetch")
-    pull.add_argument("--into", metavar="DIR", type=Path, default=Path("pulled"), help="where to (default: pulled)")
+    pull.add_argument(
+        "--into", metavar="DIR", type=Path, default=Path("pulled"), help="target folder (default: pulled)"
+    )
     prune = _action(actions, "prune", "remove versions that nothing refers to", _PRUNE)
-    prune.add_argument("names", metavar="DEFINITION", nargs="*", help="none: every definition of cluster_defs/")
-    prune.add_argument("--keep", metavar="N", type=int, default=1, help="newest versions to keep anyway (default: 1)")
+    prune.add_argument("names", metavar="DEFINITION", nargs="*", help="default: every definition in cluster_defs/")
+    prune.add_argument(
+        "--keep", metavar="N", type=int, default=1, help="newest versions to keep in any case (default: 1)"
+    )
     prune.add_argument("--yes", action="store_true", help="do not ask")
-    prune.add_argument("--dry-run", action="store_true", help="only show what would go")
+    prune.add_argument("--dry-run", action="store_true", help="only show what would be removed")
 
 
 def _action(actions: object, name: str, summary: str, description: str) -> ArgumentParser:
@@ -182,7 +186,7 @@ def _ls(args: Namespace) -> int:
         names = [(name, each.files[name].size_bytes) for each in versions for name in each.files]
         common.emit(columns([(size_bytes, printable(name)) for name, size_bytes in names]))
     elif not versions and not blobs:
-        common.emit(f"{container.address} holds no project")
+        common.emit(f"{container.address} contains no projects")
     else:
         rows: list[tuple[object, ...]] = [("PROJECT", "VERSION", "FILES", "SIZE", "STATE")]
         rows += [
@@ -211,7 +215,7 @@ def _reference(word: str, *, version_needed: bool) -> tuple[str, str | None]:
     project, _, version = word.partition(":")
     if not NAME.fullmatch(project) or (version_needed and not version) or (version and not NAME.fullmatch(version)):
         raise CannotRead(
-            f"'{word}' is no project of a locker", "write PROJECT:VERSION, as `cycleforge locker ls` lists it"
+            f"'{word}' is not a project of a locker", "write PROJECT:VERSION, as `cycleforge locker ls` lists it"
         )
     return project, version or None
 
@@ -247,7 +251,7 @@ def _prune(args: Namespace) -> int:
     from ..locker.prune import plan_prune, prune
 
     if args.keep < 0:
-        raise CannotRead("--keep counts versions", "give 0 or more")
+        raise CannotRead("--keep is a number of versions", "use 0 or more")
     words = args.names or [str(path) for path in common.all_definitions()]
     used = {reference for word in words for reference in _references(*plan_of(word))}
     projects = {project for project, _ in used}
@@ -306,7 +310,7 @@ def _title(version: Version) -> str:
 
 def _ask(question: str) -> None:
     if not sys.stdin.isatty():
-        raise CannotRead("nothing was removed: nobody can be asked here", "--yes removes without asking")
+        raise CannotRead("nothing was removed: there is no terminal to ask on", "--yes removes without asking")
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise ProblemsFound("nothing was removed")

@@ -40,12 +40,12 @@ def add_locker(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--locker", metavar="ADDRESS",
         help="az://ACCOUNT/CONTAINER or https://ACCOUNT.blob.core.windows.net/CONTAINER (default: $CYCLEFORGE_LOCKER, "
-        "else what the definition says, else the account that AZURE_STORAGE_* names)",
+        "else what the definition names, else the account that AZURE_STORAGE_* names)",
     )  # fmt: skip
     parser.add_argument(
         "--auth", choices=("auto", "login", "key", "sas", "connection-string"), default="auto",
-        help="how to sign in; auto: AZURE_STORAGE_CONNECTION_STRING, _KEY or _SAS_TOKEN where set, else az login, an "
-        "identity or whatever else DefaultAzureCredential finds",
+        help="how to sign in; auto: AZURE_STORAGE_CONNECTION_STRING, _KEY or _SAS_TOKEN if set, else az login, an "
+        "identity or anything else that DefaultAzureCredential finds",
     )  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def targets(args: Namespace, words: Sequence[str]) -> list[Target]:
         packages, plan = _meant(word)
         address = chosen or _of_plan(plan) or _of_environment()
         if address is None:
-            raise CannotRead(f"'{word}': no locker is named", _HOW.format(name=_deployment(plan)))
+            raise CannotRead(f"'{word}': no locker was given", _HOW.format(name=_deployment(plan)))
         target = found.setdefault(address, Target(address))
         for package in packages:
             _add(target, package)
@@ -91,7 +91,7 @@ def needed_address(args: Namespace) -> Address:
     """The locker of a command that is about no definition."""
     address = address_of(args) or _of_environment()
     if address is None:
-        raise CannotRead("no locker is named", _HOW.format(name="DEPLOYMENT"))
+        raise CannotRead("no locker was given", _HOW.format(name="DEPLOYMENT"))
     return address
 
 
@@ -158,7 +158,7 @@ def plan_of(word: str) -> tuple[Plan, common.Definition]:
     plan = definition.checked.plan
     if plan is None:
         common.print_problems([definition], Namespace(no_color=False, all=False))
-        raise ProblemsFound(f"{definition.filename} has errors, so nothing was done", f"cycleforge validate {word}")
+        raise ProblemsFound(f"{definition.filename} has errors, so nothing was sent", f"cycleforge validate {word}")
     return plan, definition
 
 

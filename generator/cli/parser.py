@@ -29,16 +29,16 @@ if TYPE_CHECKING:  # `cycleforge --help` does without the typing module
 VERBS: dict[str, tuple[str, str]] = {
     "init": ("init", "write a commented definition to start from"),
     "validate": ("validate", "check definitions and report all problems"),
-    "plan": ("plan", "show what a definition leads to: network, partitions, mounts, projects, jobs"),
+    "plan": ("plan", "show what a definition results in: network, partitions, mounts, projects, jobs"),
     "build": ("build", "render deployment folders from definitions"),
     "diff": ("diff", "compare a definition with what was built, and what each change costs"),
     "explain": ("explain", "explain a problem: why it matters and how to fix it"),
     "schema": ("schema", "print the JSON Schema of definitions, for editors"),
     "health": ("health", "gather node health results; report nodes, failures and suspects"),
     "project": ("project", "build, list and start cluster-init projects; give a changed one a new version"),
-    "blobs": ("blobs", "fetch files of other people that nodes use, or show what is there"),
-    "upload": ("upload", "bring projects into the locker of a cluster"),
-    "locker": ("locker", "compare a locker with what is here, list it, fetch a version back, remove old ones"),
+    "blobs": ("blobs", "fetch third-party files that nodes use, or show which are here"),
+    "upload": ("upload", "upload projects to the locker of a cluster"),
+    "locker": ("locker", "compare a locker with the projects here, list it, download a version, remove old ones"),
     "template": ("template", "check a CycleCloud cluster template and its parameter file"),
     "list": ("listing", "list VM sizes, releases, images, recipes or rules"),
     "completion": ("completion", "print a completion script for the shell"),
@@ -67,7 +67,7 @@ def run(arguments: Sequence[str]) -> int:
         raise CannotRead(f"unknown {kind} '{name}'", _did_you_mean(name, options) or usage)
     if verb is None:
         parser.print_help(sys.stderr)
-        raise CannotRead("a command is missing", "begin with `cycleforge init` or `cycleforge build`")
+        raise CannotRead("a command is missing", "start with `cycleforge init` or `cycleforge build`")
     command: Callable[[argparse.Namespace], int] = args.run
     return command(args)
 
@@ -81,11 +81,11 @@ def make_parser(wanted: Iterable[str]) -> tuple[_Parser, dict[str, _Parser]]:
     """The parser, with the flags of the wanted verbs only; and the parsers of all verbs."""
     common = _Parser(add_help=False)
     common.add_argument(
-        "--no-color", action="store_true", default=argparse.SUPPRESS, help="no colour, as with NO_COLOR"
+        "--no-color", action="store_true", default=argparse.SUPPRESS, help="no colors, as with NO_COLOR"
     )
     parser = _Parser(
         prog="cycleforge",
-        description="One YAML file to a complete, checked Slurm GPU cluster on Azure CycleCloud. Works offline.",
+        description="From one YAML file to a complete, checked Slurm GPU cluster on Azure CycleCloud. Works offline.",
         epilog="exit codes:\n" + "\n".join(f"  {code:<4} {when}" for code, when in exit_codes()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=[common],

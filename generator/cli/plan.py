@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from ..errors import OK
 from . import common
 
-DESCRIPTION = "Show what a definition leads to. Nothing is written and nothing is asked of Azure."
+DESCRIPTION = "Show what a definition results in. Nothing is written, and Azure is not contacted."
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -17,42 +17,42 @@ new version.
 
   cycleforge project new site                 a project folder that works, projects/site
   cycleforge project info site                its specs, scripts in the order in which they run, blobs, manifest
-  cycleforge project build                    the project of this folder, else all that CycleForge brings
+  cycleforge project build                    the project of this folder, else all that CycleForge ships
   cycleforge project build site PATH          projects by name, or any CycleCloud project folder
-  cycleforge project list                     what CycleForge brings and what lies in projects/
+  cycleforge project list                     what CycleForge ships and what is in projects/
   cycleforge project bump site --part minor   record a change as a new version (default: the last number rises)
 
-A released version never changes, because nodes remember what has run by name and version, not by content. The format
-and every decision where it is silent: docs/projects.md.
+A released version never changes, because nodes remember what has run by name and version, not by content. The format,
+and every decision where it leaves a choice: docs/projects.md.
 """
 _BUILD = """\
 Write what `cyclecloud project build` writes: <out>/<project>/manifest.json and the specs, byte for byte. The folder is
-replaced as one step, and not touched when it is up to date. Project blobs stay where they are.
+replaced in one step, and not touched when it is up to date. Project blobs stay where they are.
 """
 _INFO = """\
 Show everything about one project: what runs on a node and in which order, what travels with it, and its manifest.
 """
 _LIST = """\
-List the projects that CycleForge brings and those in projects/, with their state: released, changed (bump it), or not
+List the projects that CycleForge ships and those in projects/, with their state: released, changed (bump it), or not
 recorded in projects.lock.json yet.
 """
 _NEW = """\
-Write a project folder that works: one spec with an example script, README files that say what belongs where. Nothing
-that is there is changed.
+Write a project folder that works: one spec with an example script, and README files that explain what belongs where.
+Existing files are not changed.
 """
 _BUMP = """\
 Give a changed project a new version and record its digest in projects.lock.json. A version that is not recorded yet is
-recorded as it stands, unless --taken says that a locker holds another content under it.
+recorded as it is, unless --taken says that a locker holds different content under it.
 """
-_NAME = "a project that CycleForge brings, one in projects/, or the path of a project folder"
+_NAME = "a project that CycleForge ships, one in projects/, or the path of a project folder"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the actions with their flags."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
-    build = common.add_action(actions, "build", "write the build of projects", _BUILD)
+    build = common.add_action(actions, "build", "build projects", _BUILD)
     build.add_argument(
-        "names", metavar="NAME", nargs="*", help=f"{_NAME}; none: the one of this folder, else all of CycleForge's"
+        "names", metavar="NAME", nargs="*", help=f"{_NAME}; default: the one in this folder, else all of CycleForge's"
     )
     build.add_argument(
         "--out", metavar="DIR", type=Path, default=Path("build"), help="folder of the builds (default: build)"
@@ -73,7 +73,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--part", choices=("major", "minor", "patch"), default="patch", help="which number rises (default: patch)"
     )
     bump.add_argument(
-        "--taken", action="store_true", help="a locker has another content under this version: make the next one anyway"
+        "--taken",
+        action="store_true",
+        help="a locker has different content under this version: make the next one anyway",
     )
     for action in (build, show, info, new, bump):
         common.add_json(action)
@@ -115,7 +117,7 @@ def _new(args: Namespace) -> int:
     from ..projects.skeleton import create
 
     if args.name in SHIPPED:
-        raise CannotRead(f"CycleForge brings a project '{args.name}'", "choose another name, or build that one")
+        raise CannotRead(f"CycleForge ships a project '{args.name}'", "choose another name, or build that one")
     folder = create(args.name, args.spec, args.parent)
     if args.json:
         files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())

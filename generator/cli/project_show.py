@@ -154,7 +154,7 @@ def _info_lines(found: Located, package: Package, state: Release) -> Iterator[st
         ("state", "changed, bump it" if state.state == "changed" else state.state),
         ("released", ", ".join(state.versions) or None),
     ]
-    yield f"{project.name} {project.version}{', which CycleForge brings' if found.is_shipped else ''}"
+    yield f"{project.name} {project.version}{', shipped with CycleForge' if found.is_shipped else ''}"
     yield columns(rows, indent="  ")
     for spec in _specs(package):
         yield f"spec {spec.name}: {counted(len(spec.scripts) + spec.other_files, 'file')}, {size(spec.bytes)}"

@@ -18,7 +18,7 @@ the first line of a definition names it:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the flags."""
-    parser.add_argument("--out", metavar="FILE", type=Path, help="write it to a file, replacing it")
+    parser.add_argument("--out", metavar="FILE", type=Path, help="write it to this file, which is replaced")
 
 
 def run(args: Namespace) -> int:

@@ -10,11 +10,11 @@ from ..errors import OK, CannotRead, ProblemsFound
 from ..problems.problem import fails
 from . import common
 
-DESCRIPTION = "Check any CycleCloud cluster template, whoever wrote it. Nothing is written, and no server is asked."
+DESCRIPTION = "Check any CycleCloud cluster template, whoever wrote it. Nothing is written, and no server is contacted."
 _CHECK = """\
 Check a CycleCloud cluster template: sections, attributes, expressions, parameters, inheritance, references to
 projects, and what azslurm needs of Slurm clusters. All problems are reported at once, each with its line and column;
-`cycleforge explain ID` says more. A file that cannot be read through gives exit code 2, other errors 1.
+`cycleforge explain ID` says more. The exit code is 2 for a file that cannot be parsed, 1 for other errors.
 """
 
 

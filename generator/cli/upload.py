@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from ..locker.upload import Done
 
 DESCRIPTION = """\
-Package projects and bring them into the locker, from here, without the CycleCloud command line.
+Package projects and upload them to the locker from this machine, without the CycleCloud command line.
 
-  cycleforge upload llm-a100                  the projects of a definition, into the locker that it names
+  cycleforge upload llm-a100                  the projects of a definition, to the locker that it names
   cycleforge upload ./site --locker az://ACCOUNT/cyclecloud
-  cycleforge upload                           the project folder we are in, else every definition of cluster_defs/
+  cycleforge upload                           the project in this folder, else every definition in cluster_defs/
 
-A version becomes visible to nodes by its manifest, which is written last, so a node never sees half of one. What is
-there already is not sent again; interrupted, the next run goes on. A version never changes: another content under a
-version that is there is refused, and nothing is sent, unless --force says so. Then the new content is sent unseen
-first, and takes the place of the old one in a few requests.
+Nodes see a version through its manifest, which is written last, so a node never sees half of one. What is already
+there is not sent again; after an interruption the next run continues. A version never changes: different content under
+an existing version is refused, and nothing is sent, unless --force is given. Then the new content is first sent out of
+sight and replaces the old content in a few requests.
 
-Signing in: AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN where one is set, else what
+Authentication: AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN if one is set, else what
 DefaultAzureCredential finds (az login, a managed identity, AZURE_CLIENT_ID …). Writing needs the role 'Storage Blob
 Data Contributor' on the account.
 """
@@ -74,11 +74,11 @@ class _Row:
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the flags."""
     parser.add_argument(
-        "names", metavar="NAME", nargs="*", help="a definition, a project that CycleForge brings, or a project folder"
+        "names", metavar="NAME", nargs="*", help="a definition, a project that CycleForge ships, or a project folder"
     )
     add_locker(parser)
-    parser.add_argument("--force", action="store_true", help="replace another content under the same version")
-    parser.add_argument("--dry-run", action="store_true", help="send nothing; say what would be sent")
+    parser.add_argument("--force", action="store_true", help="replace different content under the same version")
+    parser.add_argument("--dry-run", action="store_true", help="send nothing; show what would be sent")
     common.add_json(parser)
 
 
@@ -103,7 +103,7 @@ def run(args: Namespace) -> int:
         return code
     if code == INTERRUPTED:
         left = [_title(row.found) for row in rows if row.done is None]
-        text = f"; not in the locker yet: {', '.join(left)}. The next run goes on" if left else ""
+        text = f"; not in the locker yet: {', '.join(left)}. The next run continues" if left else ""
         print(f"\ninterrupted{text}", file=sys.stderr)
     if failure is not None:
         raise failure
@@ -149,10 +149,10 @@ def _refusal(refused: list[Look]) -> ProblemsFound:
     texts = []
     for found in refused:
         lines = "".join(f"\n  {line}" for line in first_lines(found.reasons, _SHOWN))
-        texts.append(f"the locker has another content under {_title(found)}; nothing was sent{lines}")
+        texts.append(f"the locker has different content under {_title(found)}; nothing was sent{lines}")
     if all(found.reasons == ("differs: manifest.json",) and found.wanted.project.name in SHIPPED for found in refused):
         hint = (
-            "only its list of project blobs differs: this machine has others than the one that uploaded it; "
+            "only its list of project blobs differs: this machine has other blobs than the one that uploaded it; "
             "`cycleforge blobs status` shows them, `cycleforge blobs fetch` gets them, --force replaces the list"
         )
     else:
@@ -160,7 +160,7 @@ def _refusal(refused: list[Look]) -> ProblemsFound:
         word = first.name if first.name in SHIPPED else first.folder
         hint = (
             "a version never changes, because nodes remember what has run by its name: cycleforge project bump --taken "
-            f"{word} makes the next one; --force replaces the content, and nodes that run already keep the old one"
+            f"{word} makes the next one; --force replaces the content, and running nodes keep the old content"
         )
     return ProblemsFound("\n".join(texts), hint)
 

@@ -15,7 +15,7 @@ class ModelRule(Rule):
 class UnknownKey(ModelRule):
     id = "E0101"
     summary = "The definition has a key that CycleForge does not know."
-    why = "A key that nobody reads has no effect; most often it is a misspelt one."
+    why = "An unknown key would be ignored; most often it is misspelt."
     fix = "Correct or remove the key; `cycleforge schema` and docs/definition.md list all keys."
 
 
@@ -29,7 +29,7 @@ class MissingKey(ModelRule):
 class UnsetVariable(ModelRule):
     id = "E0103"
     summary = "The definition reads an environment variable that is not set."
-    why = "Only values that may as well be asked for at deployment, such as the SSH key, can be left open."
+    why = "Only values that the deployment can ask for, such as the SSH key, can be left open."
     fix = "Set the variable, or give a default: ${NAME:-default}."
 
 

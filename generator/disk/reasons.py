@@ -17,10 +17,10 @@ _REASONS = {
     errno.EROFS: "the file system is read-only",
     errno.ENOTDIR: "a part of the path is a file, not a folder",
     errno.EEXIST: "a part of the path is a file, not a folder",
-    errno.EISDIR: "a folder has its name",
+    errno.EISDIR: "a folder has this name",
     errno.ENAMETOOLONG: "the name is too long for the file system",
     errno.EFBIG: "a file would be larger than allowed",
-    errno.ELOOP: "the path runs in a circle of links",
+    errno.ELOOP: "the path contains a loop of links",
 }
 
 

@@ -51,7 +51,7 @@ def _acquire(handle: int, parent: Path) -> bool:
         except BlockingIOError:
             if time.monotonic() > deadline:
                 message = f"another build has been writing into {parent} for {LOCK_SECONDS:.0f} s"
-                raise CannotWrite(message, "wait for it, or end it, and build again") from None
+                raise CannotWrite(message, "wait for it, or stop it, and build again") from None
             time.sleep(0.02)
         except OSError as error:
             if error.errno in _NO_LOCKS:

@@ -15,7 +15,7 @@ def age_s(text: str, option: str) -> float:
     """Seconds of an age. CannotRead when it is none."""
     found = _AGE.fullmatch(text.strip())
     if found is None or not any(found.groups()):
-        raise CannotRead(f"{option} '{text}' is no age", "write days, hours, minutes, seconds: 2h, 90m, 1d12h")
+        raise CannotRead(f"{option} '{text}' is not a valid age", "write days, hours, minutes, seconds: 2h, 90m, 1d12h")
     return float(sum(int(number or 0) * size for number, size in zip(found.groups(), _UNITS.values(), strict=True)))
 
 
@@ -25,7 +25,7 @@ def moment_s(text: str, option: str) -> float:
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise CannotRead(f"{option} '{text}' is no moment", hint) from None
+        raise CannotRead(f"{option} '{text}' is not a valid time", hint) from None
     if moment.tzinfo is None:
         raise CannotRead(f"{option} '{text}' has no time zone", hint)
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()

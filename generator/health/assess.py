@@ -191,7 +191,9 @@ def _stale(node: Node, reference: float | None, wishes: Wishes) -> dict[str, str
         if age > limit:
             stale[kind] = f"{kind} result is {duration(age)} old, at most {duration(limit)}"
         elif age < -FUTURE_S:
-            stale[kind] = f"{kind} result lies {duration(-age)} in the future: a clock is wrong, there or here"
+            stale[kind] = (
+                f"{kind} result is {duration(-age)} in the future: the clock of the node or of this machine is wrong"
+            )
     return stale
 
 

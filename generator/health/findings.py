@@ -94,7 +94,7 @@ def _of_run(result: NodeResult) -> Iterator[Finding]:
 def _why_incomplete(result: NodeResult, *, named: bool) -> str:
     """Why the run as a whole is no pass; empty when it is one, or when the checks say it themselves (`named`)."""
     if not result.size_known:
-        return "no figures for this VM size in the catalogue"
+        return "the catalogue has no figures for this VM size"
     if named:
         return ""
     if not any(check.verdict in ("pass", "warn", "fail") for check in result.checks):
@@ -122,7 +122,7 @@ def _judged(check: Check) -> tuple[Class | None, str]:
     if check.limit and check.relation:
         value, limit = number(check.value), number(check.limit)
         if value is None or limit is None:
-            return "unmeasured", f"the node says {check.verdict} without two numbers to compare"
+            return "unmeasured", f"the node reports {check.verdict} without two numbers to compare"
         if check.verdict == "pass" and not holds(value, check.relation, limit):
-            return "failure", "the node says pass, the numbers say otherwise"
+            return "failure", "the node reports pass, but the numbers do not"
     return ("warning", "") if check.verdict == "warn" else (None, "")

@@ -117,7 +117,7 @@ def _settled(same: list[Loaded]) -> tuple[Loaded, tuple[FileProblem, ...]]:
     if len(different) == 1:
         return kept, ()
     result, names = kept.result, sorted({loaded.file for loaded in same})
-    message = f"{len(different)} different {result.kind} results of {result.node} with one time, {result.time}"
+    message = f"{len(different)} different {result.kind} results of {result.node} with the same time, {result.time}"
     where = f"{message}: {', '.join(names[:_FEW])}{'…' if len(names) > _FEW else ''}"
     return kept, (FileProblem(names[0], 0, 0, "conflict", where, result.node, result.kind),)
 
@@ -167,7 +167,7 @@ class _Walk:
                 self._count += 1
                 if self._count > MAX_FILES:
                     places = ", ".join(self._paths)
-                    raise CannotRead(f"there are more than {MAX_FILES} files below {places}", "name the results alone")
+                    raise CannotRead(f"there are more than {MAX_FILES} files below {places}", "name only the results")
                 yield path, shown
             else:
                 stack += [(os.path.join(path, name), (*above, identity)) for name in reversed(names)]  # noqa: PTH118
@@ -175,7 +175,7 @@ class _Walk:
     def _names(self, path: str, status: os.stat_result, above: tuple[_Identity, ...]) -> list[str] | None:
         """What lies in a folder, by name; None for everything that is no folder."""
         if (status.st_dev, status.st_ino) in above:
-            raise Unusable("loop", "the link leads back to a folder that it lies in")
+            raise Unusable("loop", "the link points back to a folder that contains it")
         return sorted(os.listdir(path)) if stat.S_ISDIR(status.st_mode) else None  # noqa: PTH208
 
 

@@ -42,11 +42,11 @@ def expand(text: str) -> tuple[str, ...]:
         for part in parts:
             count *= sum(len(numbers) for numbers, _ in part) if isinstance(part, list) else 1
         if count + len(names) > MAX_NAMES:
-            raise CannotRead(f"host list '{_short(text)}' stands for more than {MAX_NAMES} nodes", "name fewer nodes")
+            raise CannotRead(f"host list '{_short(text)}' means more than {MAX_NAMES} nodes", "name fewer nodes")
         choices = [list(_numbers(part)) if isinstance(part, list) else [part] for part in parts]
         for name in map("".join, product(*choices)):
             if re.fullmatch(NODE_NAME, name) is None:
-                raise CannotRead(f"host list '{_short(text)}': '{_short(name)}' is no node name", _HINT)
+                raise CannotRead(f"host list '{_short(text)}': '{_short(name)}' is not a valid node name", _HINT)
             names[name] = None
     if not names:
         raise CannotRead("the host list is empty", _HINT)
@@ -102,7 +102,7 @@ def _parts(item: str, start: int, text: str) -> list[str | _Ranges]:
     while position < len(item):
         found = _PART.match(item, position)
         if found is None:
-            raise _wrong(text, start + position, f"'{item[position]}' cannot stand in a node name")
+            raise _wrong(text, start + position, f"'{item[position]}' is not allowed in a node name")
         if found["text"] is not None:
             parts.append(found["text"])
         else:

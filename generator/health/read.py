@@ -124,7 +124,7 @@ def _tells(content: bytes) -> tuple[str, str]:
 
 def _result(value: Any, text: str, shown: str) -> Loaded:
     if not isinstance(value, dict) or not result.FIELDS & value.keys():
-        raise Unusable("foreign", "it is JSON, but no node health result")
+        raise Unusable("foreign", "it is JSON, but not a node health result")
     _check_format(value, FORMAT)
     try:
         checked = result.validated(value)
@@ -171,8 +171,8 @@ _WANTED = {
     "string_too_long": "a text of this length",
     "string_too_short": "a text",
     "string_pattern_mismatch": "a name, or a UTC time such as 2026-11-21T10:00:00Z, as the field wants it",
-    "string_unicode": "a text of valid letters",
-    "value_error": "a moment of the calendar",
+    "string_unicode": "a text of valid characters",
+    "value_error": "a valid date and time",
     "int_type": "a whole number",
     "greater_than_equal": "a number from 0",
     "bool_type": "true or false",

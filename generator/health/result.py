@@ -32,7 +32,7 @@ def _moment(text: str) -> str:
     try:
         datetime.fromisoformat(text)
     except ValueError as error:
-        raise ValueError("no moment of the calendar") from error
+        raise ValueError("not a valid date and time") from error
     return text
 
 

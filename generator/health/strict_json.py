@@ -21,7 +21,7 @@ def load(content: bytes) -> tuple[Any, str]:
     """The value and the text that it was read from. Unusable says what is wrong, and where JSON tells it."""
     text = _text(content)
     if text.lstrip()[:1] not in ("{", "["):
-        raise Unusable("foreign", "it is text, but no JSON object")
+        raise Unusable("foreign", "it is text, but not a JSON object")
     try:
         value = json.loads(
             text, object_pairs_hook=_object, parse_constant=_no_number, parse_float=_finite, parse_int=_integer
@@ -59,7 +59,7 @@ def _syntax(error: json.JSONDecodeError, text: str) -> Unusable:
         line, column = text.count("\n", 0, end) + 1, end - text.rfind("\n", 0, end)
         return Unusable("truncated", f"the file ends in the middle, after {len(text.encode())} bytes", line, column)
     message = error.msg[0].lower() + error.msg[1:]
-    return Unusable("damaged", f"it is no JSON: {message}", error.lineno, error.colno)
+    return Unusable("damaged", f"it is not JSON: {message}", error.lineno, error.colno)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(result) != len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise Unusable("duplicate_key", f"key '{twice[:80]}' stands twice in one object")
+        raise Unusable("duplicate_key", f"key '{twice[:80]}' occurs twice in one object")
     return result
 
 

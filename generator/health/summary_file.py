@@ -30,4 +30,4 @@ def _refuse_foreign(path: Path) -> None:
     with path.open("rb") as stream:
         head = stream.read(4096)
     if head and MARK.match(head) is None:
-        raise CannotWrite(f"{path} was not written by `health collect`, so it is left alone", _HINT)
+        raise CannotWrite(f"{path} was not written by `health collect`, so it is left unchanged", _HINT)

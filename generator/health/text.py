@@ -114,7 +114,7 @@ class Report:
             yield f"  missing: {len(missing)} of {len(self._all.wishes.expect)} expected nodes have no result"
             yield f"    {compress(missing)}"
         if stale:
-            yield f"  stale: {_count(stale)} with a result that is too old to be trusted"
+            yield f"  stale: {_count(stale)} with a result that is too old"
             yield f"    {compress(stale)}"
         hosts = by_host(self._all)
         if hosts:
@@ -175,7 +175,7 @@ class Report:
     def _without_baseline(self) -> Iterator[str]:
         rows = by_check(self._all, "no_baseline")
         if rows:
-            yield self._paint("NO BASELINE", "title") + ": nobody has published a limit, so these say nothing"
+            yield self._paint("NO BASELINE", "title") + ": no limit has been published for these checks"
             yield from self._rows(rows)
 
     def _files(self) -> Iterator[str]:
@@ -203,7 +203,7 @@ class Report:
             yield f"  pull {_count(failed)} that failed; slurm_nhc may have drained some already (sinfo -R)"
             # Not "CycleForge health:": slurm_nhc would resume what it takes for its own drain.
             checks = list(dict.fromkeys(row.check for row in by_check(self._all, "failure")))
-            reason = f"pulled by hand: {', '.join(checks[:3])}{', …' if len(checks) > 3 else ''}".replace('"', "'")
+            reason = f"drained by hand: {', '.join(checks[:3])}{', …' if len(checks) > 3 else ''}".replace('"', "'")
             yield printable(f'    sudo scontrol update NodeName={compress(failed)} State=DRAIN Reason="{reason}"')
         silent = [name for name in self._all.named("missing", "stale") if name not in failed]
         if silent:
@@ -212,13 +212,13 @@ class Report:
             yield f"    on the node: {_ON_NODE}"
         left = set(self._all.named("unmeasured")) - set(failed) - set(silent)
         if left:
-            yield f"  look above why {_count(left)} {_is(left)} not measured: {compress(left)}"
+            yield f"  see above why {_count(left)} {_is(left)} not measured: {compress(left)}"
         strong = [node.name for node in self._all.nodes if any(each.strong for each in node.deviations)]
         if strong:
-            yield f"  check {_count(strong)} again that {_is(strong)} much slower than the others: {compress(strong)}"
-            yield "    what stays slow: drain it and report its physical host to Azure"
+            yield f"  check {_count(strong)} again: {_is(strong)} much slower than the others: {compress(strong)}"
+            yield "    if a node stays slow: drain it and report its physical host to Azure"
         if left or strong:
-            yield f"  a check by hand, on a node without a job: {_BY_HAND} deep boot; {_BY_HAND} quick"
+            yield f"  to check by hand, on a node without a job: {_BY_HAND} deep boot; {_BY_HAND} quick"
 
     def _paint(self, text: str, style: str) -> str:
         code = _STYLES[style]

@@ -43,13 +43,13 @@ def parse(word: str) -> Address:
         port = parts.port
     except ValueError:
         _no_secret(word)
-        raise CannotRead(f"'{word}' is no address of a locker", f"write {_FORMS}") from None
+        raise CannotRead(f"'{word}' is not a valid locker address", f"write {_FORMS}") from None
     _no_secret(word)
     path = [part for part in parts.path.split("/") if part]
     if parts.scheme == "az":
         return _made(f"https://{parts.netloc}.{_PUBLIC_SUFFIX}", parts.netloc, path, word)
     if parts.scheme not in ("https", "http") or not parts.hostname or parts.fragment:
-        raise CannotRead(f"'{word}' is no address of a locker", f"write {_FORMS}")
+        raise CannotRead(f"'{word}' is not a valid locker address", f"write {_FORMS}")
     is_loopback = _is_loopback(parts.hostname)
     if parts.scheme == "http" and not is_loopback:
         raise CannotRead(f"'{word}' is not encrypted", "write https://")
@@ -102,12 +102,14 @@ def _no_secret(word: str) -> None:
 def _made(account_url: str, account: str, path: list[str], word: str) -> Address:
     container = path[0] if path else DEFAULT_CONTAINER
     if len(path) > 1:
-        raise CannotRead(f"'{word}' leads below a container", f"end it with the container: {_FORMS}")
+        raise CannotRead(f"'{word}' points below a container", f"end it with the container: {_FORMS}")
     if not _ACCOUNT.fullmatch(account):
-        raise CannotRead(f"'{account}' is no name of a storage account", "it has 3 to 24 small letters and digits")
+        raise CannotRead(
+            f"'{account}' is not a valid storage account name", "use 3 to 24 lower-case letters and digits"
+        )
     if not _CONTAINER.fullmatch(container):
         raise CannotRead(
-            f"'{container}' is no name of a container", "it has 3 to 63 small letters, digits and single hyphens"
+            f"'{container}' is not a valid container name", "use 3 to 63 lower-case letters, digits and single hyphens"
         )
     return Address(account_url, account, container)
 

@@ -188,7 +188,7 @@ class Container:
                 if error.code not in _WRITTEN_MEANWHILE:
                     raise
                 if self._properties(name) is not None:
-                    raise Conflict(f"{name} has been written by somebody else", _AGAIN) from error
+                    raise Conflict(f"{name} was changed by another program", _AGAIN) from error
 
     def _properties(self, name: str) -> tuple[int, str] | None:
         """Size and MD5 (base64, as its writer claimed it) of a blob; None if there is none."""
@@ -212,13 +212,13 @@ class Container:
             return False
         if found == (size_bytes, base64.b64encode(md5).decode("ascii")):
             return True
-        raise Conflict(f"{name} has been written by somebody else", _AGAIN) from error
+        raise Conflict(f"{name} was changed by another program", _AGAIN) from error
 
     def _explained(self) -> AbstractContextManager[None]:
         return explained(self.address, self._sign_in)
 
 
-_AGAIN = "another upload of the project may be running: wait until it has ended, then run the command again"
+_AGAIN = "another upload of the project may be running: wait until it has finished, then run the command again"
 
 
 def _base64(text: str) -> str:

@@ -106,7 +106,7 @@ def _connection_string(value: str, address: Address) -> SignIn:
     if settings.get("sharedaccesssignature"):
         described = f"the SAS token in {variable}"
         return SignIn("connection-string", described, _sas(settings["sharedaccesssignature"], variable))
-    raise CannotRead(f"{variable} has neither AccountKey nor SharedAccessSignature", "copy it anew, in quotes")
+    raise CannotRead(f"{variable} has neither AccountKey nor SharedAccessSignature", "copy it again, in quotes")
 
 
 def _account_of(endpoint: str) -> str:
@@ -120,7 +120,9 @@ def _key(address: Address, value: str, variable: str) -> SharedKey:
     try:
         base64.b64decode(value, validate=True)
     except ValueError:
-        raise CannotRead(f"{variable} holds no account key: it is no base64", "copy it anew, in quotes") from None
+        raise CannotRead(
+            f"{variable} is not a valid account key: it is not base64", "copy it again, in quotes"
+        ) from None
     return SharedKey(address.account, value)
 
 
@@ -128,7 +130,7 @@ def _sas(value: str, variable: str) -> Sas:
     # People copy the whole URL, too.
     token = value.partition("?")[2] if "?" in value else value
     if not _SIGNATURE.search(token) or not token.isascii() or any(character.isspace() for character in token):
-        raise CannotRead(f"{variable} holds no SAS token: those have sv=…&sig=…", "copy it anew, in quotes")
+        raise CannotRead(f"{variable} is not a valid SAS token, which contains sv=…&sig=…", "copy it again, in quotes")
     return Sas(token)
 
 
@@ -141,8 +143,8 @@ def _login() -> SignIn:
         token = login.token()
     except (AzureError, ValueError, NoToken) as error:
         raise AzureRefused(
-            f"nobody is signed in to Azure; tried:{_tried(str(error))}",
-            "az login (on a machine without browser: az login --use-device-code; in a pipeline: AZURE_CLIENT_ID, "
+            f"not signed in to Azure; tried:{_tried(str(error))}",
+            "az login (on a machine without a browser: az login --use-device-code; in a pipeline: AZURE_CLIENT_ID, "
             "AZURE_TENANT_ID and AZURE_CLIENT_SECRET, or a managed identity)",
         ) from error
     principal = _principal(token)

@@ -15,7 +15,8 @@ from .refusals import HIERARCHICAL, Refused
 
 State = Literal["new", "unfinished", "same", "damaged", "different"]
 """`unfinished`: files without a manifest, so no node sees them. `damaged`: the version is there and right, but project
-blobs of it are missing. `different`: another content has this version already, or another version uses such a blob."""
+blobs of it are missing. `different`: this version already has different content, or another version uses such a
+blob."""
 
 
 @record

@@ -90,7 +90,7 @@ def _reason_to_stay(
     if version in newest:
         return "one of the newest, --keep"
     if not version.is_complete and now - version.modified < RUNNING:
-        return "without a manifest and younger than a day: its upload may still go on"
+        return "without a manifest and younger than a day: its upload may still be running"
     return None
 
 

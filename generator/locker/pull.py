@@ -41,16 +41,16 @@ def pull(container: Container, project: str, version: str, into: Path) -> Pulled
     prefix = version_prefix(project, version)
     listing = {name: stored for name, stored in container.listing(prefix).items() if not stored.is_folder}
     if prefix + MANIFEST not in listing:
-        what = "its manifest is missing, so its upload has not ended" if listing else "it is not there"
+        what = "its manifest is missing, so its upload has not finished" if listing else "it is not there"
         raise CannotRead(f"{container.address} has no {project} {version}: {what}", "cycleforge locker ls")
     target = into / project / version
     if os.path.lexists(target):
-        raise CannotWrite(f"{target} exists and is left alone", "remove it, or choose another --into")
+        raise CannotWrite(f"{target} already exists and is left unchanged", "remove it, or choose another --into")
     paths = {name: _path(name, prefix) for name in listing}
     _no_file_is_a_folder(paths.values())
     blobs = _wanted_blobs(container, project, container.read(prefix + MANIFEST))
     with refusing(
-        f"cannot write {target}", "make room or get the permission, or choose another --into", unchanged=False
+        f"cannot write {target}", "free some space or get write permission, or choose another --into", unchanged=False
     ):
         target.parent.mkdir(parents=True, exist_ok=True)
         swap.heal(target, has_lock=False)
@@ -110,7 +110,7 @@ def _download(container: Container, name: str, path: Path, stored: Stored) -> No
             size_bytes += len(piece)
             stream.write(piece)
     if size_bytes != stored.size_bytes or (stored.md5 is not None and checksum.digest() != stored.md5):
-        raise Damaged(f"{name} does not have the content that the locker says", "upload the project again")
+        raise Damaged(f"{name} does not have the content that its manifest lists", "upload the project again")
     # A locker keeps no modes; a script is what begins like one.
     path.chmod(0o755 if first == b"#!" else 0o644)
 
@@ -129,7 +129,7 @@ def _place_blobs(source: Path, target: Path, paths: list[PurePosixPath]) -> tupl
     for path in paths:
         there = target / path
         if there.is_file() and not filecmp.cmp(there, source / path, shallow=False):
-            raise CannotWrite(f"{there} has another content and is left alone", "choose another --into")
+            raise CannotWrite(f"{there} has different content and is left unchanged", "choose another --into")
     for path in paths:
         (target / path).parent.mkdir(parents=True, exist_ok=True)
         (source / path).replace(target / path)
@@ -141,7 +141,7 @@ def _no_file_is_a_folder(paths: Iterable[PurePosixPath]) -> None:
     for path in sorted(files):
         if not files.isdisjoint(path.parents):
             raise Damaged(
-                f"the locker holds {path} below a file of the same name as its folder", "upload the project again"
+                f"the locker holds {path} below a file that has the name of its folder", "upload the project again"
             )
 
 
@@ -150,6 +150,6 @@ def _path(name: str, prefix: str) -> PurePosixPath:
     parts = name.removeprefix(prefix).split("/")
     if any(part in ("", ".", "..") or "\\" in part or not part.isprintable() for part in parts):
         raise Damaged(
-            f"the locker holds the name {name!r}, which is no path of a file", "remove that blob from the locker"
+            f"the locker holds the name {name!r}, which is not a valid file path", "remove that blob from the locker"
         )
     return PurePosixPath(*parts)

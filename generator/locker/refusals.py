@@ -20,7 +20,7 @@ from .signing import NoToken
 READER = "Storage Blob Data Reader"
 CONTRIBUTOR = "Storage Blob Data Contributor"
 HIERARCHICAL = (
-    "has a hierarchical namespace, with which CycleCloud's lockers do not work",
+    "has a hierarchical namespace, which CycleCloud's lockers do not support",
     "use a storage account without one: the setting cannot be changed later",
 )
 """Source: https://learn.microsoft.com/azure/cyclecloud/common-issues/staging-resources"""
@@ -69,15 +69,15 @@ def _answered(error: ServiceError, address: Address, sign_in: SignIn) -> Refused
     said = f"{address} answered {status}" + (f": {_first_line(error.message)} ({code})" if code else "")
     hint = _STATUS[status](address, sign_in)[1] if status in _STATUS else None
     if is_their_side:
-        hint = "it is Azure's side: run the command again in a few minutes"
+        hint = "the cause is in Azure: run the command again in a few minutes"
     return Refused(said, hint, code)
 
 
 def not_azure(status: int, address: Address) -> Refused:
     """Something else than Azure has answered."""
     return Refused(
-        f"{address}: the answer {status} is none of Azure's blob service",
-        "look at the address, and at what stands between: a proxy (HTTPS_PROXY) or a sign-in page of the network",
+        f"{address}: the answer {status} is not one of Azure's blob service",
+        "check the address, and what is in between: a proxy (HTTPS_PROXY) or a sign-in page of the network",
         "NotAzure",
     )
 
@@ -87,7 +87,7 @@ def _unreachable(error: Exception, address: Address) -> Refused:
     if "ProxyError" in text:
         return Refused(
             f"{address} cannot be reached through the proxy of HTTPS_PROXY: {_reason(text)}",
-            "check the proxy and its user name and password; NO_PROXY names hosts that need none",
+            "check the proxy and its user name and password; NO_PROXY names hosts that need no proxy",
             "Proxy",
         )
     if "Name or service not known" in text or "NameResolutionError" in text or "getaddrinfo" in text:
@@ -100,13 +100,13 @@ def _unreachable(error: Exception, address: Address) -> Refused:
     if "CERTIFICATE_VERIFY_FAILED" in text:
         return Refused(
             f"{address}: its certificate is not accepted",
-            "if a proxy of your site inspects TLS, name its CA file with REQUESTS_CA_BUNDLE",
+            "if a proxy of your site inspects TLS, give its CA file in REQUESTS_CA_BUNDLE",
             "Certificate",
         )
     return Refused(
         f"{address} cannot be reached: {_reason(text)}",
-        "check the network, a proxy (HTTPS_PROXY) and the firewall of the account, then run the command again: it goes "
-        "on where it stopped",
+        "check the network, a proxy (HTTPS_PROXY) and the firewall of the account, then run the command again: it "
+        "continues where it stopped",
         "Unreachable",
     )
 
@@ -120,7 +120,7 @@ def _no_role(address: Address, sign_in: SignIn) -> _Explanation:
     if sign_in.is_sas:
         return (
             f"{address}: {sign_in.described} does not permit this",
-            "make one for the container with the permissions racwdl (read, add, create, write, delete, list)",
+            "create one for the container with the permissions racwdl (read, add, create, write, delete, list)",
         )
     if sign_in.way != "login":
         return f"{address}: {sign_in.described} does not permit this", "sign in: az login, and --auth login"
@@ -149,7 +149,7 @@ def _network(address: Address, sign_in: SignIn) -> _Explanation:
     return (
         f"{address}: the account does not accept requests from here: its firewall or a private endpoint is in the way"
         + other,
-        "run the command inside its network (on the CycleCloud server, over the VPN), or let your address in: "
+        "run the command inside its network (on the CycleCloud server, over the VPN), or allow your address: "
         f"az storage account network-rule add --account-name {address.account} --ip-address ADDRESS; a change takes a "
         f"minute{way_out}",
     )
@@ -169,7 +169,7 @@ def _wrong_secret(address: Address, sign_in: SignIn) -> _Explanation:
 
 def _no_keys(address: Address, sign_in: SignIn) -> _Explanation:
     return (
-        f"{address}: the account accepts no keys, only logins; used was {sign_in.described}",
+        f"{address}: the account accepts no keys, only logins, but got {sign_in.described}",
         "az login, and --auth login",
     )
 
@@ -177,7 +177,7 @@ def _no_keys(address: Address, sign_in: SignIn) -> _Explanation:
 def _no_container(address: Address, sign_in: SignIn) -> _Explanation:
     return (
         f"{address}: the account has no container '{address.container}'",
-        "the deployment makes it; else: az storage container create --auth-mode login "
+        "the deployment creates it; otherwise: az storage container create --auth-mode login "
         f"--account-name {address.account} --name {address.container}",
     )
 
@@ -187,7 +187,7 @@ def _being_deleted(address: Address, sign_in: SignIn) -> _Explanation:
 
 
 def _being_created(address: Address, sign_in: SignIn) -> _Explanation:
-    return f"{address}: the account is still being made", "run the command again in a minute"
+    return f"{address}: the account is still being created", "run the command again in a minute"
 
 
 def _disabled(address: Address, sign_in: SignIn) -> _Explanation:
@@ -203,19 +203,19 @@ def _leased(address: Address, sign_in: SignIn) -> _Explanation:
 
 def _changed_meanwhile(address: Address, sign_in: SignIn) -> _Explanation:
     return (
-        f"{address}: somebody else changes it at the same time",
-        "wait until the other upload or prune has ended, then run the command again",
+        f"{address}: another program is changing it at the same time",
+        "wait until the other upload or prune has finished, then run the command again",
     )
 
 
 def _damaged(address: Address, sign_in: SignIn) -> _Explanation:
-    return f"{address}: what arrived is not what was sent", "run the command again"
+    return f"{address}: the data that arrived is not what was sent", "run the command again"
 
 
 def _immutable(address: Address, sign_in: SignIn) -> _Explanation:
     return (
         f"{address}: an immutability policy of the container forbids the change",
-        "use a container without one: versions could be neither repaired nor removed",
+        "use a container without one: versions could be neither fixed nor removed",
     )
 
 
@@ -224,33 +224,33 @@ def _hierarchical(address: Address, sign_in: SignIn) -> _Explanation:
 
 
 def _not_encrypted(address: Address, sign_in: SignIn) -> _Explanation:
-    return f"{address}: the account, or the SAS token, wants encryption", "write https://"
+    return f"{address}: the account, or the SAS token, requires encryption", "write https://"
 
 
 def _wrong_place(address: Address, sign_in: SignIn) -> _Explanation:
     return (
-        f"{address}: {sign_in.described} may be used from certain addresses only, and not from here",
-        "make one without that limit, or run the command where it is allowed",
+        f"{address}: {sign_in.described} may be used from certain addresses only, not from here",
+        "create one without that limit, or run the command where it is allowed",
     )
 
 
 def _read_only(address: Address, sign_in: SignIn) -> _Explanation:
     return (
         f"{address}: the account as a whole does not permit this now: it is read-only, or a copy in another region",
-        f"az storage account show --name {address.account} says its state; its subscription may say why",
+        f"`az storage account show --name {address.account}` shows its state; its subscription may show why",
     )
 
 
 def _encryption_key(address: Address, sign_in: SignIn) -> _Explanation:
     return (
-        f"{address}: the account is encrypted with a key of your own, which it cannot get from its key vault",
-        "see whether the key exists and is enabled, and whether the account's identity may use it",
+        f"{address}: the account is encrypted with your own key, which it cannot read from its key vault",
+        "check that the key exists and is enabled, and that the account's identity may use it",
     )
 
 
 def _archived(address: Address, sign_in: SignIn) -> _Explanation:
     return (
-        f"{address}: a file lies in the archive tier, so nodes cannot read it either",
+        f"{address}: a file is in the archive tier, so nodes cannot read it either",
         f"az storage blob set-tier --tier Hot --account-name {address.account} …, which takes hours; and look for the "
         "rule of the account that archives (az storage account management-policy show)",
     )

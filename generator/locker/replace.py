@@ -83,7 +83,7 @@ def _not_now(notice: Notice) -> Iterator[None]:
         if asked:
             raise KeyboardInterrupt
         asked = True
-        notice("finishing the switch to the new content; Ctrl-C again leaves the version without a manifest")
+        notice("finishing the switch to the new content; another Ctrl-C leaves the version without a manifest")
 
     before = signal.signal(signal.SIGINT, later)
     try:

@@ -59,7 +59,7 @@ def upload(container: Container, found: Look, progress: Progress) -> Done:
     if found.state == "same":
         return Done("unchanged", (), 0, ())
     if found.state == "different":
-        raise ValueError("another content has this version")
+        raise ValueError("this version has different content")
     not_hierarchical(container)
     wanted, difference = found.wanted, found.difference
     names = difference.to_send(wanted.manifest_name)
@@ -89,9 +89,9 @@ def finish(container: Container, wanted: Wanted) -> None:
     wrong = [*(name for name in left.missing if name != wanted.manifest_name), *left.changed, *left.foreign]
     if wrong:
         raise NotComplete(
-            f"{wanted.project.name} {wanted.project.version} is not whole in the locker: {', '.join(wrong[:3])}"
+            f"{wanted.project.name} {wanted.project.version} is incomplete in the locker: {', '.join(wrong[:3])}"
             + (f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""),
-            "another upload of it may be running: wait until it has ended, then run the command again",
+            "another upload of it may be running: wait until it has finished, then run the command again",
         )
     if wanted.manifest_name not in listing:
         container.put(wanted.manifest_name, content_of(wanted.manifest_name, wanted.manifest), wanted.manifest.md5, NEW)

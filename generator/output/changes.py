@@ -65,7 +65,7 @@ def scan(folder: Path, owner: str) -> Before:
     if digests is None:
         names = ", ".join(sorted({path.parts[0] for path in (*files, *folders)})[:3])
         raise CannotWrite(
-            f"{folder} was not made by CycleForge: it holds {names} and no manifest of ours, so it is left alone",
+            f"{folder} was not made by CycleForge: it holds {names} and no manifest of CycleForge, so it is left unchanged",
             "choose another --out, or move that folder away",
         )
     return Before(files, folders, digests, mode)

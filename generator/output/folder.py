@@ -98,7 +98,7 @@ def _copy(source: Path, target: Path) -> None:
 
     if not (source.is_symlink() or source.is_file()):
         raise CannotWrite(
-            f"{source} is neither a file nor a link and cannot be carried over", "move it out of the folder"
+            f"{source} is neither a file nor a link, so it cannot be kept", "move it out of the folder"
         )
     shutil.copy2(source, target, follow_symlinks=False)
 
@@ -122,4 +122,4 @@ def _check_paths(files: Files) -> None:
 
 
 def _refusing(folder: Path) -> AbstractContextManager[None]:
-    return refusing(f"cannot write {folder}", "make room or get the permission, or choose another --out")
+    return refusing(f"cannot write {folder}", "free some space or get write permission, or choose another --out")

@@ -27,7 +27,7 @@ def build(package: Package, out: Path) -> bool:
     folder = out / package.project.name
     _demand_outside(folder, package.project.folder)
     files = {PurePosixPath(MANIFEST): made(package.manifest), **package.files}
-    with refusing(f"cannot write {folder}", "make room or get the permission, or choose another --out"):
+    with refusing(f"cannot write {folder}", "free some space or get write permission, or choose another --out"):
         out.mkdir(parents=True, exist_ok=True)
         with folder_swap.locked(out) as has_lock:
             folder_swap.heal(folder, has_lock=has_lock)
@@ -42,7 +42,7 @@ def _demand_outside(folder: Path, project: Path) -> None:
     """A build inside what is uploaded would be part of the next upload."""
     place, root = folder.resolve(), project.resolve()
     if place == root or any(place.is_relative_to(root / part) for part in ("specs", "blobs")):
-        raise CannotRead(f"{folder} would lie in the project itself", "choose another --out")
+        raise CannotRead(f"{folder} would be inside the project itself", "choose another --out")
 
 
 def _demand_ours(folder: Path, name: str) -> None:
@@ -55,7 +55,7 @@ def _demand_ours(folder: Path, name: str) -> None:
     names = sorted(os.listdir(folder))  # noqa: PTH208 - names are enough
     if names and not (_built_name(folder) == name and "project.ini" not in names):
         raise CannotWrite(
-            f"{folder} is no build of project '{name}': it holds {', '.join(names[:3])}, so it is left alone",
+            f"{folder} is not a build of project '{name}': it holds {', '.join(names[:3])}, so it is left unchanged",
             "choose another --out, or move that folder away",
         )
 

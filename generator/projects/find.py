@@ -33,7 +33,7 @@ def find_project(word: str) -> Located:
         if _is_there(place / "project.ini"):
             return located(place)
     if _is_there(path):
-        raise CannotRead(f"{path} is no project folder: it has no project.ini", "`cycleforge project new` makes one")
+        raise CannotRead(f"{path} is not a project folder: it has no project.ini", "`cycleforge project new` makes one")
     known = [*SHIPPED, *(each.folder.name for each in projects_here())]
     raise CannotRead(f"there is no project '{word}'", suggestion(word, known) or f"projects: {', '.join(known)}")
 

@@ -61,17 +61,17 @@ def read_project(folder: Path) -> Project:
         raise ProjectUnreadable(
             file,
             name.line,
-            f"'{name.value}' is no project name",
+            f"'{name.value}' is not a valid project name",
             "Use letters, digits, '.', '_' and '-'; not 'cyclecloud'.",
         )
     if not ANY_VERSION.fullmatch(version.value):
         raise ProjectUnreadable(
-            file, version.line, f"'{version.value}' is no version", "Write three numbers, for example 1.0.0."
+            file, version.line, f"'{version.value}' is not a valid version", "Write three numbers, for example 1.0.0."
         )
     kind = settings.get("type")
     if kind is not None and kind.value and kind.value.lower() not in TYPES:
         raise ProjectUnreadable(
-            file, kind.line, f"'{kind.value}' is no project type", f"Use one of: {', '.join(TYPES)}."
+            file, kind.line, f"'{kind.value}' is not a valid project type", f"Use one of: {', '.join(TYPES)}."
         )
     label = settings.get("label")
     blobs = _blobs(sections)
@@ -139,7 +139,10 @@ def _run_lists(sections: list[Section], file: Path) -> dict[str, tuple[str, ...]
     for section in named(sections, "spec"):
         if not NAME.fullmatch(section.name):
             raise ProjectUnreadable(
-                file, section.line, f"'{section.name}' is no spec name", "Use letters, digits, '.', '_' and '-'."
+                file,
+                section.line,
+                f"'{section.name}' is not a valid spec name",
+                "Use letters, digits, '.', '_' and '-'.",
             )
         if words := _words(section.settings.get("run_list")):
             found[section.name] = words
@@ -163,7 +166,7 @@ def _specs(folder: Path, file: Path) -> tuple[str, ...]:
             continue
         if not NAME.fullmatch(name):
             raise ProjectUnreadable(
-                root / name, None, f"'{name}' is no spec name", "Use letters, digits, '.', '_' and '-'."
+                root / name, None, f"'{name}' is not a valid spec name", "Use letters, digits, '.', '_' and '-'."
             )
         if any((root / name / kind).is_dir() for kind in ("cluster-init", "chef")):
             names.append(name)

@@ -20,7 +20,7 @@ _SECTION = re.compile(r"\[+\s*(?P<title>[^\[\]]*?)\s*\]+$")
 _OURS = ("project", "blobs", "spec")
 _USED = ("name", "version", "type", "files", "run_list")
 _BROKEN = re.compile(rf"\[+\s*({'|'.join(_OURS)})\b", re.IGNORECASE)
-_ONE_LINE = "Write all files of a section in one line; the cyclecloud command cannot read continued ones."
+_ONE_LINE = "Write all files of a section on one line; the cyclecloud command cannot read continuation lines."
 
 
 class ProjectUnreadable(CannotRead):
@@ -90,9 +90,9 @@ def _demand_first(file: Path, number: int, title: tuple[str, str], sections: lis
         if (other.kind, other.name) == title:
             hint = "Write all of it into one of them."
             if kind == "blobs":
-                hint = "Write all files into one of them, or give one another name, for example [blobs more]."
+                hint = "Write all files into one of them, or rename one, for example [blobs more]."
             label = f"{kind} {name}".strip()
-            raise ProjectUnreadable(file, number, f"section [{label}] is there twice, first in line {other.line}", hint)
+            raise ProjectUnreadable(file, number, f"section [{label}] occurs twice, first in line {other.line}", hint)
 
 
 def _add_setting(file: Path, number: int, line: str, sections: list[Section]) -> None:
@@ -106,9 +106,9 @@ def _add_setting(file: Path, number: int, line: str, sections: list[Section]) ->
     before = list(section.settings.items())[-1:] if section is not None and section.kind == "blobs" else []
     is_continued = any(key == "files" and (setting is None or last.value.endswith(",")) for key, last in before)
     if is_continued:
-        raise ProjectUnreadable(file, number, f"'{text}' continues the list of files in the line above", _ONE_LINE)
+        raise ProjectUnreadable(file, number, f"'{text}' continues the list of files of the line above", _ONE_LINE)
     if setting is None or section is None:
-        raise ProjectUnreadable(file, number, f"'{text}' is no setting", "Write 'key = value' below [project].")
+        raise ProjectUnreadable(file, number, f"'{text}' is not a setting", "Write 'key = value' below [project].")
     key, value = setting["key"].lower(), setting["value"].strip()
     if key in section.settings:
         first = section.settings[key].line
@@ -119,7 +119,7 @@ def _add_setting(file: Path, number: int, line: str, sections: list[Section]) ->
 
 
 def _not_closed(file: Path, number: int, text: str) -> ProjectUnreadable:
-    hint = "Write it alone in its line, with brackets on both sides, for example [project]."
+    hint = "Write it on a line of its own, with brackets on both sides, for example [project]."
     return ProjectUnreadable(file, number, f"section '{text}' is not closed", hint)
 
 

@@ -51,7 +51,7 @@ def _files(entry: str, tree: Tree) -> list[PurePosixPath]:
 def _missing(absent: list[str], project: Project) -> Missing:
     names = ", ".join(f"'{entry}'" for entry in absent)
     text = "are not in" if len(absent) > 1 else "matches nothing in" if is_pattern(absent[0]) else "is not in"
-    hint = "Put the files there (releases on GitHub have them as assets), or remove them from the list."
+    hint = "Put the files there (GitHub releases have them as assets), or remove them from the list."
     line = project.blob_lines.get(absent[0])
     return Missing(project.folder / "project.ini", line, f"[blobs] lists {names}, which {text} blobs/", hint)
 

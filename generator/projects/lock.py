@@ -59,10 +59,10 @@ def read_lock(file: Path) -> Lock:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise CannotRead(f"{file}: no readable lock: {error}", "Restore it from version control.") from error
+        raise CannotRead(f"{file}: the lock cannot be read: {error}", "Restore it from version control.") from error
     projects = content.get("projects") if isinstance(content, dict) and content.get("format") == _FORMAT else None
     if not isinstance(projects, dict) or not all(_is_versions(versions) for versions in projects.values()):
-        raise CannotRead(f"{file}: no lock of format {_FORMAT}", "Restore it from version control.")
+        raise CannotRead(f"{file}: not a lock of format {_FORMAT}", "Restore it from version control.")
     return projects
 
 
@@ -108,7 +108,7 @@ def next_version(version: str, part: Part = "patch") -> str:
     """The following version; one that is not three numbers raises ValueError."""
     match = VERSION.fullmatch(version)
     if match is None:
-        raise ValueError(f"'{version}' is not three numbers separated by points")
+        raise ValueError(f"'{version}' is not three numbers separated by dots")
     major, minor, patch = map(int, match.groups())
     following = {"major": (major + 1, 0, 0), "minor": (major, minor + 1, 0), "patch": (major, minor, patch + 1)}[part]
     return ".".join(map(str, following))
@@ -174,5 +174,5 @@ def _with_version(file: Path, project: Project, new: str, files: Files) -> Files
 
 
 def _write(path: Path, content: bytes) -> None:
-    with refusing(f"cannot write {path}", "get the permission or make room, and run the command again"):
+    with refusing(f"cannot write {path}", "get write permission or free some space, and run the command again"):
         disk_file.write(path, content)

@@ -16,17 +16,17 @@ def flaw(name: str) -> tuple[str, str] | None:
     if not all(" " <= character <= "~" for character in name):
         return "the name has characters outside printable ASCII", "Rename it, and what refers to it."
     if "\\" in name:
-        return "the name has a backslash, which clients take for '/'", "Rename it, and what refers to it."
+        return "the name has a backslash, which clients treat as '/'", "Rename it, and what refers to it."
     if any(part in ("", ".", "..") for part in parts):
         return "the name has an empty part, '.' or '..'", "Write the path without it."
     for part in parts:
         if part.endswith((".", " ")):
             kind = "a dot" if part.endswith(".") else "a space"
-            return f"'{part}' ends with {kind}, which does not survive in every client", "Rename it."
+            return f"'{part}' ends with {kind}, which some clients drop", "Rename it."
     if len(name) > MAX_CHARACTERS:
         text = f"the name in the locker would have {len(name)} characters, {MAX_CHARACTERS} are allowed"
         return text, "Shorten the names of its folders."
     if len(parts) > MAX_PARTS:
         text = f"the name in the locker would have {len(parts)} parts, {MAX_PARTS} are allowed"
-        return text, "Use fewer folders in one another."
+        return text, "Use fewer nested folders."
     return None

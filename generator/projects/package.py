@@ -69,7 +69,7 @@ def package_shipped(name: str, store: Store | None) -> Package:
     The library is in its place. Blobs of other people come from the store; one that is not there is not listed either.
     """
     if name not in SHIPPED:
-        raise CannotRead(f"CycleForge brings no project '{name}'", suggestion(name, SHIPPED))
+        raise CannotRead(f"CycleForge ships no project '{name}'", suggestion(name, SHIPPED))
     project, content = shipped_project(name)
     pins = pinned_of(name)
     blobs: dict[PurePosixPath, Payload] = {}
@@ -175,7 +175,7 @@ def _demand_usable(project: Project, path: PurePosixPath, payload: Payload) -> N
     if line is not None:
         place = project.folder / _SPECS / path
         raise ProjectUnreadable(
-            place, line, "the script has the line ends of Windows, with which it fails on a node",
+            place, line, "the script has Windows line endings, with which it fails on a node",
             f"sed -i 's/\\r$//' '{place}'; and keep git from changing it: '*.sh text eol=lf' in .gitattributes",
         )  # fmt: skip
 

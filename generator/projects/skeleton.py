@@ -45,11 +45,13 @@ def create(name: str, spec: str, parent: Path) -> Path:
     """Write a new project into `parent` as one step; CannotWrite when something is there already."""
     files = skeleton(name, spec)
     folder = parent / name
-    with refusing(f"cannot write {folder}", "make room or get the permission, or choose another --in", unchanged=False):
+    with refusing(
+        f"cannot write {folder}", "free some space or get write permission, or choose another --in", unchanged=False
+    ):
         parent.mkdir(parents=True, exist_ok=True)
         with folder_swap.locked(parent) as has_lock:
             if os.path.lexists(folder):
-                raise CannotWrite(f"{folder} is there already", "choose another name, or another --in")
+                raise CannotWrite(f"{folder} already exists", "choose another name, or another --in")
             folder_swap.heal(folder, has_lock=has_lock)
             folder_swap.replace(folder, lambda new: _fill(new, files))
     return folder
@@ -58,7 +60,9 @@ def create(name: str, spec: str, parent: Path) -> Path:
 def _demand_name(word: str, kind: str) -> None:
     if not NAME.fullmatch(word) or word.endswith(".") or (kind == "project" and word.lower() == "cyclecloud"):
         hint = "use letters, digits, '.', '_' and '-', beginning with a letter or digit and not ending with '.'"
-        raise CannotRead(f"'{word}' is no {kind} name", f"{hint}; not 'cyclecloud'" if kind == "project" else hint)
+        raise CannotRead(
+            f"'{word}' is not a valid {kind} name", f"{hint}; not 'cyclecloud'" if kind == "project" else hint
+        )
 
 
 def _filled(text: str, name: str, spec: str) -> str:

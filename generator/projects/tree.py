@@ -60,7 +60,9 @@ class Tree:
                 else:
                     raise ProjectUnreadable(self.folder / path, None, "is neither a file nor a folder")
                 if len(found) + len(pending) > MAX_FILES:
-                    raise ProjectUnreadable(start, None, f"has more than {MAX_FILES} files", "Look for repeated links.")
+                    raise ProjectUnreadable(
+                        start, None, f"has more than {MAX_FILES} files", "Check for repeated links."
+                    )
         return found
 
     def real(self, path: PurePosixPath) -> Path:
@@ -73,14 +75,14 @@ class Tree:
                 if place.is_symlink():
                     target = os.readlink(place)  # noqa: PTH115 - as it is written
                     raise ProjectUnreadable(
-                        place, None, f"the link leads to '{target}', which is not there", "Remove it, or mend it."
+                        place, None, f"the link points to '{target}', which does not exist", "Remove it, or fix it."
                     ) from None
                 raise
             except RuntimeError:  # Path.resolve before Python 3.13
-                raise ProjectUnreadable(place, None, "the link leads to itself", "Remove it, or mend it.") from None
+                raise ProjectUnreadable(place, None, "the link points to itself", "Remove it, or fix it.") from None
         if not real.is_relative_to(self._root):
             raise ProjectUnreadable(
-                place, None, "the link leads out of the project", "Put a copy of the file in its place."
+                place, None, "the link points outside the project", "Put a copy of the file in its place."
             )
         return real
 
@@ -88,7 +90,7 @@ class Tree:
         """`chain`: the real folders on the way, the last one holds `path`."""
         if real in chain or chain[-1].is_relative_to(real):
             raise ProjectUnreadable(
-                self.folder / path, None, "the link leads to a folder that holds it, without end", "Remove the link."
+                self.folder / path, None, "the link points to a folder that contains it", "Remove the link."
             )
 
 

@@ -174,26 +174,26 @@ def layout_problems(shape: Model, tensor: int, pipeline: int, gpus: Gpus, batch:
     """Every divisor rule of Megatron that a layout breaks, as sentences; empty when it is sound."""
     problems = []
     if tensor > gpus.per_node:
-        problems.append(f"tensor parallelism {tensor} leaves the node of {gpus.per_node} GPUs")
+        problems.append(f"tensor parallelism {tensor} exceeds the node of {gpus.per_node} GPUs")
     if shape.layers % pipeline:
-        problems.append(f"{shape.layers} layers do not divide into {pipeline} stages")
+        problems.append(f"{shape.layers} layers cannot be divided into {pipeline} stages")
     if shape.heads % tensor:
-        problems.append(f"{shape.heads} heads do not divide over {tensor} GPUs")
+        problems.append(f"{shape.heads} heads cannot be divided over {tensor} GPUs")
     if shape.hidden % shape.heads:
-        problems.append(f"hidden size {shape.hidden} does not divide by {shape.heads} heads")
+        problems.append(f"hidden size {shape.hidden} cannot be divided by {shape.heads} heads")
     if gpus.count % (tensor * pipeline):
-        problems.append(f"{gpus.count} GPUs are no multiple of tensor {tensor} x pipeline {pipeline}")
+        problems.append(f"{gpus.count} GPUs are not a multiple of tensor {tensor} x pipeline {pipeline}")
     elif batch % (microbatch * (replicas := gpus.count // (tensor * pipeline))):
-        problems.append(f"global batch {batch} is no multiple of micro-batch {microbatch} x {replicas} replicas")
+        problems.append(f"global batch {batch} is not a multiple of micro-batch {microbatch} x {replicas} replicas")
     return problems
 
 
 def batch_problems(gpus: Gpus, batch: int, microbatch: int) -> list[str]:
     """What LLM Foundry refuses of a batch size, as sentences; empty when it is sound."""
     if batch % gpus.count:
-        return [f"global batch {batch} is no multiple of {gpus.count} GPUs"]
+        return [f"global batch {batch} is not a multiple of {gpus.count} GPUs"]
     if (batch // gpus.count) % microbatch:
-        return [f"batch {batch // gpus.count} of a GPU is no multiple of micro-batch {microbatch}"]
+        return [f"batch {batch // gpus.count} of a GPU is not a multiple of micro-batch {microbatch}"]
     return []
 
 

@@ -171,7 +171,7 @@ def _chunks(content: bytes, packed: Files) -> Files:
     if len(content) > CHUNK_BYTES * MAX_CHUNKS:
         path, largest = max(packed.items(), key=lambda item: len(item[1].content))
         raise PayloadTooLargeError(
-            f"the payload has {len(content)} bytes, and a deployment carries {CHUNK_BYTES * MAX_CHUNKS}; "
+            f"the payload has {len(content)} bytes, but a deployment carries at most {CHUNK_BYTES * MAX_CHUNKS}; "
             f"the largest file in it is {path} with {len(largest.content)} bytes"
         )
     pieces = [content[start : start + CHUNK_BYTES] for start in range(0, len(content), CHUNK_BYTES)]

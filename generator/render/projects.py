@@ -33,7 +33,7 @@ def _contents(project: ProjectPlan, local_root: Path | None) -> Files:
     if not project.is_local:
         return _with_blobs(project)
     if local_root is None:
-        raise CannotRead(f"project '{project.name}' lies beside the definition, whose folder is not known")
+        raise CannotRead(f"project '{project.name}' is relative to the definition, whose folder is not known")
     return contents(read_project(local_root / project.source), shipped=False)
 
 

@@ -18,8 +18,8 @@ _ACCOUNTING: Path = ("slurm", "accounting")
 
 class DatabaseUser(DefinitionRule):
     id = "E1001"
-    summary = "The database user is not one that MySQL on Azure accepts."
-    why = "Azure reserves some names for itself; others carry signs that slurmdbd.conf cannot hold."
+    summary = "The database user is not valid for MySQL on Azure."
+    why = "Azure reserves some names for itself; others contain characters that slurmdbd.conf cannot hold."
     fix = "Use 1 to 32 letters, digits and underscores, beginning with a letter, for example slurmadmin."
     source = _MYSQL
 
@@ -34,16 +34,16 @@ class DatabaseUser(DefinitionRule):
             elif not (len(user) <= rule["user_max"] and re.fullmatch(r"[A-Za-z]\w*", user, re.ASCII)):
                 yield self.problem(
                     path,
-                    f"the database user {quoted(user)} is not 1 to {rule['user_max']} letters, digits and underscores",
+                    f"the database user {quoted(user)} must be 1 to {rule['user_max']} letters, digits and underscores",
                 )
         elif not (len(user) <= 80 and re.fullmatch(r"[\w.@-]+", user, re.ASCII)):
-            yield self.problem(path, f"the database user {quoted(user)} has signs that slurmdbd.conf cannot hold")
+            yield self.problem(path, f"the database user {quoted(user)} has characters that slurmdbd.conf cannot hold")
 
 
 class DatabaseName(DefinitionRule):
     id = "E1002"
     summary = "The database name is not one that MySQL accepts without quotes."
-    why = "slurmdbd writes it into its statements as it is; MySQL allows 64 characters."
+    why = "slurmdbd puts it into its statements unchanged; MySQL allows 64 characters."
     fix = "Use 1 to 64 letters, digits and underscores."
     source = "https://dev.mysql.com/doc/refman/8.0/en/identifiers.html"
 
@@ -54,7 +54,7 @@ class DatabaseName(DefinitionRule):
             return
         if not (len(name) <= longest and re.fullmatch(r"[A-Za-z0-9_]+", name)) or name.isdecimal():
             near = re.sub(r"\W+", "_", name[:100], flags=re.ASCII).strip("_")[:longest]
-            text = f"the database name {quoted(name)} is not 1 to {longest} letters, digits and underscores"
+            text = f"the database name {quoted(name)} must be 1 to {longest} letters, digits and underscores"
             yield self.problem(
                 (*_ACCOUNTING, "database"),
                 text,
@@ -65,7 +65,7 @@ class DatabaseName(DefinitionRule):
 class DatabaseHost(DefinitionRule):
     id = "E1003"
     summary = "The host of the existing database is not a host name or IPv4 address."
-    why = "slurmdbd connects to it as it is; port and scheme do not belong there."
+    why = "slurmdbd connects to it unchanged; port and scheme do not belong there."
     fix = "Write the host alone, for example mysql.example.com."
     source = "https://slurm.schedmd.com/slurmdbd.conf.html#OPT_StorageHost"
 
@@ -79,7 +79,7 @@ class DatabaseHost(DefinitionRule):
 class DatabaseSku(DefinitionRule):
     id = "E1004"
     summary = "The SKU of the database server is not one of MySQL flexible servers."
-    why = "Flexible servers come in the series B (burstable), D (general purpose) and E (memory optimised)."
+    why = "Flexible servers come in the series B (burstable), D (general purpose) and E (memory optimized)."
     fix = "Choose for example Standard_B2ms, Standard_D2ads_v5 or Standard_E2ads_v5."
     source = "https://learn.microsoft.com/azure/mysql/flexible-server/concepts-service-tiers-storage"
 

@@ -42,7 +42,7 @@ class SubnetsOverlap(DefinitionRule):
     id = "E0305"
     summary = "Two subnets overlap."
     why = "An address belongs to one subnet only; Azure refuses the second one."
-    fix = "Give the subnets prefixes that do not overlap, or leave one out to have it planned."
+    fix = "Give the subnets prefixes that do not overlap, or leave one out and let CycleForge plan it."
     source = _VNET_FAQ
 
     def check(self, site: Site) -> Iterator[Problem]:
@@ -75,7 +75,7 @@ class SubnetTooSmall(DefinitionRule):
     id = "E0306"
     summary = "A subnet is smaller than its service accepts."
     why = "Azure Bastion, NetApp Files, Managed Lustre, MySQL and Azure itself refuse subnets below their minimum."
-    fix = "Choose a shorter prefix for the subnet, or leave it out to have it planned."
+    fix = "Choose a shorter prefix for the subnet, or leave it out and let CycleForge plan it."
     source = "https://learn.microsoft.com/azure/bastion/configuration-settings"
 
     def check(self, site: Site) -> Iterator[Problem]:
@@ -96,10 +96,9 @@ class NoRoom(DefinitionRule):
     id = "E0307"
     summary = "The address space has no room for all subnets."
     why = (
-        "Half of the address space goes to the nodes; server, end points, Bastion and file systems share the other "
-        "half."
+        "Half of the address space goes to the nodes; server, endpoints, Bastion and file systems share the other half."
     )
-    fix = "Enlarge network.address_space, or give single subnets by network.subnets."
+    fix = "Enlarge network.address_space, or give prefixes of single subnets in network.subnets."
     source = _VNET_FAQ
 
     def check(self, site: Site) -> Iterator[Problem]:
@@ -159,7 +158,7 @@ class TooFewAddresses(DefinitionRule):
 class UnusedPrefix(DefinitionRule):
     id = "W0324"
     summary = "A prefix is given for a subnet that this deployment does not need."
-    why = "The subnet is not created, so the prefix has no effect."
+    why = "The subnet is not created, so the prefix is ignored."
     fix = "Remove the prefix, or add what needs the subnet."
     source = _VNET_FAQ
 

@@ -17,7 +17,7 @@ class NeedsExternalFiles(DefinitionRule):
     id = "E1101"
     summary = "High availability needs file systems outside the schedulers."
     why = (
-        "/sched and /shared on a disk of one scheduler disappear with it, and with them what the other one needs to "
+        "/sched and /shared on a disk of one scheduler disappear with it, together with what the other one needs to "
         "take over."
     )
     fix = "Use NetApp Files or an existing server for storage.sched and storage.home."
@@ -38,7 +38,7 @@ class NeedsExternalFiles(DefinitionRule):
 class SameZone(DefinitionRule):
     id = "W1102"
     summary = "Both schedulers are in the same zone."
-    why = "A failure of the zone takes both away."
+    why = "A failure of the zone takes down both."
     fix = "Choose different zones."
     source = "https://learn.microsoft.com/azure/reliability/availability-zones-overview"
 
@@ -62,14 +62,14 @@ class ZoneWithoutAvailability(DefinitionRule):
         for key in ("zone", "backup_zone"):
             if getattr(scheduler, key) is not None:
                 yield self.problem(
-                    (*_SCHEDULER, key), f"scheduler.{key} has no effect without high availability", on_key=True
+                    (*_SCHEDULER, key), f"scheduler.{key} is ignored without high availability", on_key=True
                 )
 
 
 class OneZoneOnly(DefinitionRule):
     id = "W1104"
     summary = "Only one of the two schedulers has a zone."
-    why = "The other one may land in the same zone, so that its failure takes both away."
+    why = "The other one may end up in the same zone, whose failure then takes down both."
     fix = "Give both zone and backup_zone, or neither."
     source = "https://learn.microsoft.com/azure/reliability/availability-zones-overview"
 

@@ -22,8 +22,8 @@ ID_FORM = "copy the id from the portal (JSON view) or from `az … show --query 
 
 class StorageAccountName(DefinitionRule):
     id = "E0208"
-    summary = "A storage account name is not one that Azure accepts."
-    why = "Names of storage accounts are host names of the whole cloud: 3 to 24 characters a-z and 0-9."
+    summary = "A storage account name is not valid in Azure."
+    why = "Names of storage accounts are host names, unique in the whole cloud: 3 to 24 characters a-z and 0-9."
     fix = "Use 3 to 24 lower-case letters and digits, nothing else."
     source = _NAMES_URL
 
@@ -31,7 +31,7 @@ class StorageAccountName(DefinitionRule):
         pattern = catalog.limits()["names"]["storage_account"]["pattern"]
         for path, name in self._accounts(site):
             if not re.fullmatch(pattern, name):
-                text = f"the storage account name {quoted(name)} is not 3 to 24 characters a-z and 0-9"
+                text = f"the storage account name {quoted(name)} must be 3 to 24 characters a-z and 0-9"
                 plain = re.sub(r"[^a-z0-9]", "", name[:100].lower())[:24]
                 yield self.problem(path, text, f"for example '{plain}'" if len(plain) >= 3 else None)
 
@@ -52,7 +52,7 @@ def _names_of(site: Site, kind: str) -> Iterator[tuple[Path, str]]:
 
 class ContainerName(DefinitionRule):
     id = "E0209"
-    summary = "A container name is not one that Azure accepts."
+    summary = "A container name is not valid in Azure."
     why = "Containers have 3 to 63 characters a-z, 0-9 and single hyphens between letters or digits."
     fix = "Use 3 to 63 characters a-z and 0-9, with single hyphens between them."
     source = _NAMES_URL
@@ -73,7 +73,7 @@ class ContainerName(DefinitionRule):
 
 class AdminName(DefinitionRule):
     id = "E0210"
-    summary = "The administrator's name does not fit CycleCloud and the VMs."
+    summary = "The administrator's name is not valid for CycleCloud or the VMs."
     why = "The same name is a user of the CycleCloud site, of the server VM, of the nodes and of the jumpbox."
     fix = "Use 6 to 20 letters, digits and underscores, beginning with a letter."
     source = "https://github.com/Azure/cyclecloud-slurm-workspace/blob/2026.07.02/uidefinitions/createUiDefinition.json"
@@ -119,8 +119,11 @@ class AdminNameReserved(DefinitionRule):
 
 class Tags(DefinitionRule):
     id = "E0212"
-    summary = "A tag is not one that Azure accepts."
-    why = "Azure limits number, length and signs of tags; a wrong tag stops the deployment at its first resource."
+    summary = "A tag is not valid in Azure."
+    why = (
+        "Azure limits the number, length and characters of tags; an invalid tag stops the deployment at its "
+        "first resource."
+    )
     fix = "Shorten or rename the tag."
     source = "https://learn.microsoft.com/azure/azure-resource-manager/management/tag-resources"
 
@@ -147,7 +150,7 @@ class Tags(DefinitionRule):
         if len(name) > longest_name:
             return f"has a name of {len(name)} characters; at most {longest_name} are allowed"
         if forbidden:
-            return f"has the sign {forbidden[0]}, which names of tags cannot have"
+            return f"has the character {forbidden[0]}, which is not allowed in tag names"
         if name.lower().startswith(tuple(rule["reserved_prefixes"])):
             return "begins with a word that Azure reserves: azure, microsoft or windows"
         if len(value) > longest_value:
@@ -160,7 +163,7 @@ class Tags(DefinitionRule):
 class UnknownRegion(DefinitionRule):
     id = "E0213"
     summary = "The region is not known."
-    why = "A misspelt region is found by Azure only after the deployment has begun."
+    why = "Azure rejects a misspelt region only after the deployment has begun."
     fix = (
         "Write the region's short name in lower case without spaces; a region that is newer than this list can be "
         "silenced."
@@ -179,7 +182,7 @@ class UnknownRegion(DefinitionRule):
 class RegionOfOtherCloud(DefinitionRule):
     id = "E0214"
     summary = "The region belongs to another Azure cloud."
-    why = "Clouds have their own regions, end points and sign-in."
+    why = "Each cloud has its own regions, endpoints and sign-in."
     fix = "Set azure.cloud to the region's cloud, or choose a region of this cloud."
     source = "https://learn.microsoft.com/azure/reliability/regions-list"
 
@@ -197,7 +200,7 @@ class RegionOfOtherCloud(DefinitionRule):
 class ResourceId(DefinitionRule):
     id = "E0215"
     summary = "A resource id is malformed or names another kind of resource."
-    why = "Bicep passes the id on as it is; Azure answers with an error that names no key of this file."
+    why = "Bicep passes the id on unchanged; Azure answers with an error that names no key of this file."
     fix = "Copy the id from the portal (JSON view) or from `az … show --query id`."
     source = "https://learn.microsoft.com/azure/azure-resource-manager/templates/template-functions-resource#resourceid"
 
@@ -232,7 +235,7 @@ def is_gallery_image(text: str) -> bool:
 
 class SubscriptionId(DefinitionRule):
     id = "E0218"
-    summary = "The subscription id is not an id."
+    summary = "The subscription id is not a valid id."
     why = "The commands of the README pass it to az."
     fix = "Write the id that `az account show --query id` prints."
     source = "https://learn.microsoft.com/azure/azure-portal/get-subscription-tenant-id"
@@ -246,8 +249,8 @@ class SubscriptionId(DefinitionRule):
 
 class DatabaseServerName(DefinitionRule):
     id = "E0217"
-    summary = "The name of the database server is not one that Azure accepts."
-    why = "It is a host name of the whole cloud: 3 to 63 characters a-z, 0-9 and -."
+    summary = "The name of the database server is not valid in Azure."
+    why = "It is a host name, unique in the whole cloud: 3 to 63 characters a-z, 0-9 and -."
     fix = "Use 3 to 63 characters a-z, 0-9 and -, not beginning or ending with -, or leave the key out."
     source = _NAMES_URL
 
@@ -266,7 +269,7 @@ class DatabaseServerName(DefinitionRule):
 
 class SubnetName(DefinitionRule):
     id = "E0219"
-    summary = "The name of an existing subnet cannot exist."
+    summary = "The name of an existing subnet is not valid in Azure."
     why = (
         "Azure's subnet names have 1 to 80 letters, digits, underscores, periods and hyphens, beginning with a "
         "letter or digit."
@@ -286,15 +289,17 @@ class SubnetName(DefinitionRule):
             ):
                 path = ("network", "existing", "subnets", role)
                 yield self.problem(
-                    path, f"the {role} subnet cannot be called {quoted(name)}", "write its name, not its id or prefix"
+                    path,
+                    f"the {role} subnet cannot have the name {quoted(name)}",
+                    "write its name, not its id or prefix",
                 )
 
 
 class SshPublicKey(DefinitionRule):
     id = "E0216"
-    summary = "The SSH public key is damaged or of a kind that Azure does not accept."
+    summary = "The SSH public key is damaged or of a type that Azure does not accept."
     why = "It is the only way to sign in to the server; Azure accepts RSA keys of 2048 bits or more and ed25519 keys."
-    fix = "Paste the whole line of a .pub file; `ssh-keygen -t ed25519` makes one."
+    fix = "Paste the whole line of a .pub file; `ssh-keygen -t ed25519` creates one."
     source = "https://learn.microsoft.com/azure/virtual-machines/linux/mac-create-ssh-keys"
 
     def check(self, site: Site) -> Iterator[Problem]:

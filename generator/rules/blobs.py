@@ -23,7 +23,7 @@ class BlobMissing(PlanRule):
         "Builds download nothing. The nodes do without the file, unless somebody puts it into the locker below "
         "blobs/<project>/; each project says what that means."
     )
-    fix = "cycleforge blobs fetch, then build again; without Internet: cycleforge blobs fetch --from PATH"
+    fix = "cycleforge blobs fetch, then build again; without internet access: cycleforge blobs fetch --from PATH"
     source = _SOURCE
 
     def check(self, plan: Plan) -> Iterator[Problem]:

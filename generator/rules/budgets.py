@@ -97,7 +97,7 @@ def _largest_local_project(rendered: Rendered) -> tuple[Path, str | None]:
 
 class LocalProjectTooLarge(DefinitionRule):
     id = "W1802"
-    summary = "A local project alone is larger than what the deployment carries."
+    summary = "A single local project is larger than what the deployment can carry."
     why = "It fits only if it compresses well; archives and programs do not."
     fix = "Let its scripts download large files, or upload the project to the locker and name its version."
     source = _LIMITS

@@ -18,7 +18,7 @@ def _tib(size_bytes: int) -> str:
 
 class CheckpointsDoNotFit(PlanRule):
     id = "E1690"
-    summary = "The checkpoints that a training job keeps are larger than the file system that they go to."
+    summary = "The checkpoints that a training job keeps do not fit on their file system."
     why = "The job runs for hours and then fails when it writes the checkpoint that no longer fits."
     fix = "Enlarge the file system, or keep fewer checkpoints: settings: {KEEP_CHECKPOINTS: …} of the job."
     source = "https://github.com/Azure/ai-infrastructure-on-azure"
@@ -40,7 +40,7 @@ class CheckpointsDoNotFit(PlanRule):
 
 class FolderIsNotShared(PlanRule):
     id = "W1694"
-    summary = "A training job works in a folder that is on no shared file system of the definition."
+    summary = "The folder of a training job is not on a shared file system of the definition."
     why = (
         "Every node of the job reads its image and data there and writes its part of a checkpoint. A folder on a "
         "node's own disks is empty on the others and gone with the node; whether checkpoints fit cannot be said."

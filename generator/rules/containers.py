@@ -38,7 +38,7 @@ class ContainersNotSupported(DefinitionRule):
     summary = "The container project is attached to an operating system on which enroot is not set up."
     why = (
         "cyclecloud-slurm configures enroot and pyxis on Ubuntu and EL 8, and the project installs them on EL 9; on "
-        "SLES and Azure Linux its scripts find nothing to work on."
+        "SLES and Azure Linux its scripts find nothing to configure."
     )
     fix = "Choose cycle.image.ubuntu24, cycle.image.ubuntu22, almalinux8 or almalinux9, or leave the project out."
     source = _SLURM
@@ -60,7 +60,7 @@ class ContainersNotSupported(DefinitionRule):
 class NoContainers(DefinitionRule):
     id = "W0802"
     summary = "GPU nodes have an image on which containers do not run."
-    why = "Training jobs come in containers; `srun --container-image` is not there without pyxis."
+    why = "Training jobs run in containers; `srun --container-image` does not exist without pyxis."
     fix = (
         "Choose cycle.image.ubuntu24, cycle.image.ubuntu22 or almalinux8 for it, attach pyxis_enroot to one "
         "with almalinux9, or silence this rule."

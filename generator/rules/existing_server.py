@@ -18,7 +18,7 @@ _EXPORT = re.compile(r"/|(?:/[\w.@%+=~-]+)+/?", re.ASCII)
 class ServerAddress(DefinitionRule):
     id = "E0613"
     summary = "The address of a file server is not a host name or IPv4 address."
-    why = "It goes into the mount command as it is; the exported path is a key of its own."
+    why = "It goes into the mount command unchanged; the exported path is a key of its own."
     fix = "Write the host alone, and the path in export_path."
     source = "https://man7.org/linux/man-pages/man5/nfs.5.html"
 
@@ -33,7 +33,7 @@ class ServerAddress(DefinitionRule):
 class ExportPath(DefinitionRule):
     id = "E0615"
     summary = "An exported path is not an absolute path."
-    why = "NFS and Lustre clients mount absolute paths without blanks."
+    why = "NFS and Lustre clients mount absolute paths without spaces."
     fix = "Write the path from the server's root, for example /export/home."
     source = "https://man7.org/linux/man-pages/man5/exports.5.html"
 
@@ -43,6 +43,6 @@ class ExportPath(DefinitionRule):
             if not (len(path) <= 1024 and _EXPORT.fullmatch(path)):
                 text = (
                     f"file system {quoted(server.path)}: the exported path {quoted(path)} is not an absolute "
-                    "path without blanks"
+                    "path without spaces"
                 )
                 yield self.problem((*asked.definition_path, "export_path"), text)

@@ -80,7 +80,7 @@ class UnknownRecipe(DefinitionRule):
                     choose_from(job.recipe, names) or choose_from(job.recipe, recipe_names()),
                 )
             elif found.kind != kind:
-                text = f"the recipe {quoted(job.recipe)} is a {found.kind} job, it stands among the {kind} jobs"
+                text = f"the recipe {quoted(job.recipe)} is a {found.kind} job, but is listed among the {kind} jobs"
                 yield self.problem(_key(site, path, "recipe"), text, f"move it to jobs.{found.kind}")
 
 
@@ -102,7 +102,7 @@ class UnknownPartition(DefinitionRule):
 class TooManyJobNodes(DefinitionRule):
     id = "E1603"
     summary = "A job asks for more nodes than its partition may have."
-    why = "It would wait for ever."
+    why = "It would wait forever."
     fix = "Lower the job's nodes, or raise max_nodes of the partition."
     source = _SBATCH
 
@@ -122,8 +122,10 @@ class TooManyJobNodes(DefinitionRule):
 
 class JobDoesNotFit(DefinitionRule):
     id = "E1604"
-    summary = "A job cannot run on its partition, or on any."
-    why = "Recipes need certain GPUs, architectures and node counts; the job would wait for ever or fail at its start."
+    summary = "A job cannot run on its partition, or on any partition."
+    why = (
+        "Recipes need certain GPUs, architectures and node counts; the job would wait forever, or fail when it starts."
+    )
     fix = "Choose another partition or recipe."
     source = _SBATCH
 
@@ -150,7 +152,7 @@ class JobDoesNotFit(DefinitionRule):
 
 class JobName(DefinitionRule):
     id = "E1605"
-    summary = "A job's name is not usable as a folder, or two jobs have the same."
+    summary = "A job's name is not usable as a folder, or two jobs have the same name."
     why = "Each job is written into jobs/<name>."
     fix = "Use letters, digits, ., _ and -, a different name for each job."
     source = _SBATCH
@@ -160,7 +162,7 @@ class JobName(DefinitionRule):
         for path, job in _jobs(site):
             name = job.name if job.name is not None else job.recipe
             if job.name is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", job.name):
-                text = f"the job name {quoted(job.name)} is not 1 to 64 letters, digits, ., _ and -"
+                text = f"the job name {quoted(job.name)} must be 1 to 64 letters, digits, ., _ and -"
                 yield self.problem((*path, "name"), text)
             elif name.lower() in seen:
                 place = _key(site, path, "name")
@@ -176,7 +178,7 @@ class JobSetting(DefinitionRule):
     id = "E1606"
     summary = "A job's setting is not one line of a shell file."
     why = "Settings become lines NAME=value of settings.env, which the job's scripts read."
-    fix = "Use capital letters, digits and _ in the name and one line as the value."
+    fix = "Use upper-case letters, digits and _ in the name, and one line as the value."
     source = "https://pubs.opengroup.org/onlinepubs/9699919799/basedefs/V1_chap08.html"
 
     def check(self, site: Site) -> Iterator[Problem]:
@@ -185,7 +187,7 @@ class JobSetting(DefinitionRule):
             for key, value in job.settings.items():
                 place = (*path, "settings", key)
                 if not re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", key):
-                    text = f"{label}: the setting {quoted(key)} is not a name of capital letters, digits and _"
+                    text = f"{label}: the setting {quoted(key)} must consist of upper-case letters, digits and _"
                     near = re.sub(r"[^A-Z0-9]+", "_", key[:64].upper()).strip("_0123456789")
                     yield self.problem(place, text, f"for example {near}" if near else None, on_key=True)
                 elif isinstance(value, str) and not all(sign.isprintable() or sign == "\t" for sign in value):
@@ -195,7 +197,7 @@ class JobSetting(DefinitionRule):
 class UnknownSetting(DefinitionRule):
     id = "W1607"
     summary = "A job's setting looks misspelt."
-    why = "A setting that the recipe's scripts do not read has no effect."
+    why = "A setting that the recipe's scripts do not read is ignored."
     fix = "Correct the name; the recipe's README lists its settings."
     source = "https://pubs.opengroup.org/onlinepubs/9699919799/basedefs/V1_chap08.html"
 
@@ -215,7 +217,7 @@ class UnknownSetting(DefinitionRule):
 class SettingOfAnotherKey(DefinitionRule):
     id = "E1609"
     summary = "A job's setting is decided by another key of the job."
-    why = "The batch file would ask Slurm for one thing and settings.env say another."
+    why = "The batch file would ask Slurm for one thing, and settings.env would contain another."
     fix = "Give the key that decides it, and leave the setting out."
     source = _SBATCH
 
@@ -231,8 +233,8 @@ class SettingOfAnotherKey(DefinitionRule):
 
 class JobWithoutContainers(DefinitionRule):
     id = "E1608"
-    summary = "A job runs in a container, which its partition's image cannot do."
-    why = "cyclecloud-slurm sets up enroot and pyxis on Ubuntu and EL 8, our project pyxis_enroot on EL 9."
+    summary = "A job runs in a container, which its partition's image does not support."
+    why = "cyclecloud-slurm sets up enroot and pyxis on Ubuntu and EL 8, the project pyxis_enroot on EL 9."
     fix = (
         "Choose cycle.image.ubuntu24, cycle.image.ubuntu22 or almalinux8 for the partition, attach pyxis_enroot to one "
         "with almalinux9, or choose another partition."

@@ -20,7 +20,7 @@ _SUBNET: Path = ("network", "subnets", ManagedLustre.subnet.role)
 
 class LustreSize(DefinitionRule):
     id = "E0601"
-    summary = "Managed Lustre does not come in this size."
+    summary = "Managed Lustre is not available in this size."
     why = "The capacity of a tier is a multiple of its step, between a minimum and a maximum."
     fix = "Choose a size that the hint names."
     source = _LUSTRE
@@ -45,14 +45,15 @@ class SecondLustre(DefinitionRule):
     id = "E0608"
     summary = "More than one new Managed Lustre file system is asked for."
     why = "Each needs a subnet of its own; a deployment has one."
-    fix = "Make one larger file system, or mount the second one as existing."
+    fix = "Create one larger file system, or mount the second one as existing."
     source = _LUSTRE
 
     def check(self, site: Site) -> Iterator[Problem]:
         found = [(asked.definition_path, lustre.path) for asked, lustre in of_kind(site.definition, ManagedLustre)]
         for path, point in found[1:]:
             problem = self.problem(
-                (*path, "type"), f"mount {quoted(point)} is a second new Managed Lustre file system; one is possible"
+                (*path, "type"),
+                f"mount {quoted(point)} is a second new Managed Lustre file system; only one is possible",
             )
             yield replace(problem, related=(Related("the first one", (*found[0][0], "type")),))
 
@@ -84,7 +85,7 @@ class LustreSubnetTooSmall(DefinitionRule):
     id = "E0309"
     summary = "The Lustre subnet is too small for the capacity."
     why = "Managed Lustre takes addresses in proportion to its capacity and cannot move to another subnet later."
-    fix = "Leave the subnet out to have it planned, or choose the prefix that the message names."
+    fix = "Leave the subnet out and let CycleForge plan it, or choose the prefix that the message names."
     source = _LUSTRE
 
     def check(self, site: Site) -> Iterator[Problem]:
@@ -105,7 +106,7 @@ def _subnet_row(size_tib: int) -> dict[str, int] | None:
 
 class LustreSubnetUnknown(DefinitionRule):
     id = "W0310"
-    summary = "Nobody published how large the Lustre subnet has to be for this capacity."
+    summary = "It is not published how large the Lustre subnet must be for this capacity."
     why = "Microsoft's table ends at 400 TiB; the subnet cannot be changed later."
     fix = (
         "Ask the service for the size (az amlfs get-subnets-size), give network.subnets.lustre, and silence this rule."

@@ -46,9 +46,9 @@ _PATH = re.compile(
 
 class IngestionEndpoint(DefinitionRule):
     id = "E1402"
-    summary = "The ingestion end point is not the remote-write address of a workspace."
+    summary = "The ingestion endpoint is not the remote-write address of a workspace."
     why = (
-        "Prometheus on the nodes sends to it as it is; with another address every metric is lost without a word on "
+        "Prometheus on the nodes sends to it unchanged; with another address every metric is lost without a message on "
         "the cluster."
     )
     fix = "Copy `Metrics ingestion endpoint` from the workspace's overview in the portal."
@@ -61,19 +61,19 @@ class IngestionEndpoint(DefinitionRule):
         host, slash, rest = value.removeprefix("https://").partition("/")
         hint = "copy `Metrics ingestion endpoint` from the workspace's overview in the portal"
         if not value.startswith("https://"):
-            yield self.problem(path, f"the ingestion end point {quoted(value)} does not begin with https://", hint)
+            yield self.problem(path, f"the ingestion endpoint {quoted(value)} does not begin with https://", hint)
         elif not any(host.endswith(f".{end}") for end in figures()["monitoring_hosts"]["values"].values()):
             yield self.problem(
-                path, f"the host {quoted(host)} of the ingestion end point is not one of Azure Monitor", hint
+                path, f"the host {quoted(host)} of the ingestion endpoint is not one of Azure Monitor", hint
             )
         elif len(rest) > 400 or not _PATH.fullmatch(slash + rest):
-            yield self.problem(path, f"the ingestion end point {quoted(value)} is not a remote-write address", hint)
+            yield self.problem(path, f"the ingestion endpoint {quoted(value)} is not a remote-write address", hint)
 
 
 class MonitoringOfOtherCloud(DefinitionRule):
     id = "E1403"
     summary = "The monitoring workspace belongs to another Azure cloud."
-    why = "The nodes' identity has no token for another cloud."
+    why = "The nodes' identity cannot get a token for another cloud."
     fix = "Use a workspace of the deployment's cloud."
     source = _REMOTE_WRITE
 
@@ -84,7 +84,7 @@ class MonitoringOfOtherCloud(DefinitionRule):
         ends, cloud = figures()["monitoring_hosts"]["values"], site.definition.azure.cloud
         other = next((name for name, end in ends.items() if host.endswith(f".{end}") and name != cloud), None)
         if other:
-            text = f"the ingestion end point belongs to the cloud '{other}', azure.cloud is '{cloud}'"
+            text = f"the ingestion endpoint belongs to the cloud '{other}', azure.cloud is '{cloud}'"
             yield self.problem(("monitoring", "ingestion_endpoint"), text)
 
 

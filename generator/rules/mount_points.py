@@ -67,7 +67,7 @@ class ReservedMountPoint(DefinitionRule):
     id = "E0606"
     summary = "A mount point is reserved."
     why = (
-        "System, CycleCloud, Slurm and the cluster's own file systems live there; a mount would hide them or be hidden."
+        "System, CycleCloud, Slurm and the cluster's own file systems are there; a mount would hide them or be hidden."
     )
     fix = "Choose another one, for example /data or /scratch."
     source = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
@@ -88,16 +88,16 @@ class ReservedMountPoint(DefinitionRule):
                 reason = reserved.get(owner, "programs of CycleCloud")
                 yield self.problem(
                     path,
-                    f"the mount point {quoted(normal)} lies below {owner}, which is reserved: {reason}",
+                    f"the mount point {quoted(normal)} is below {owner}, which is reserved: {reason}",
                     "for example /data",
                 )
 
 
 class NestedMountPoint(DefinitionRule):
     id = "W0607"
-    summary = "A mount point lies within another file system."
-    why = "It works only when the outer one is mounted first; nodes do not promise an order."
-    fix = "Choose mount points beside each other."
+    summary = "A mount point is inside another file system."
+    why = "It works only when the outer one is mounted first; nodes do not guarantee an order."
+    fix = "Choose mount points that are not nested."
     source = "https://man7.org/linux/man-pages/man8/mount.8.html"
 
     def check(self, site: Site) -> Iterator[Problem]:
@@ -106,17 +106,15 @@ class NestedMountPoint(DefinitionRule):
         for normal, path in points.items():
             parent = next((str(each) for each in PurePosixPath(normal).parents if str(each) in outer), None)
             if parent:
-                yield self.problem(
-                    path, f"the mount point {quoted(normal)} lies within the file system {quoted(parent)}"
-                )
+                yield self.problem(path, f"the mount point {quoted(normal)} is inside the file system {quoted(parent)}")
 
 
 class MountNamesClash(DefinitionRule):
     id = "E0617"
     summary = "Two mount points give the same resource name."
     why = (
-        "File systems are named after their mount points, with every sign outside a-z and 0-9 as a hyphen; Azure and "
-        "the cluster template do not tell such names apart."
+        "File systems are named after their mount points, with every character outside a-z and 0-9 replaced by a "
+        "hyphen; Azure and the cluster template do not tell such names apart."
     )
     fix = "Choose mount points that differ in their letters and digits."
     source = "https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules"

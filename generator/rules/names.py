@@ -37,9 +37,9 @@ def _fault(name: str) -> str | None:
     if not name:
         return "is empty"
     if wrong is not None and wrong.isupper():
-        return f"has the capital letter {quoted(wrong)}"
+        return f"has the upper-case letter {quoted(wrong)}"
     if wrong is not None:
-        return {"_": "has an underscore", " ": "has a blank"}.get(wrong, f"has the sign {quoted(wrong)}")
+        return {"_": "has an underscore", " ": "has a space"}.get(wrong, f"has the character {quoted(wrong)}")
     return "ends with a hyphen" if name[0].isalpha() else f"begins with {quoted(name[0])} instead of a letter"
 
 
@@ -58,7 +58,7 @@ def _misfit(name: str, bounds: dict[str, Any]) -> tuple[str, str | None] | None:
 
 class DeploymentName(DefinitionRule):
     id = "E0201"
-    summary = "The name of the deployment does not fit all names that are made from it."
+    summary = "The name of the deployment is not valid in all names that are made from it."
     why = (
         "Resource group, network, server VM, tags and (by default) the cluster take their names from it, so it has to "
         "keep the strictest of their rules: 3 to 40 characters a-z, 0-9 and -, beginning with a letter."
@@ -75,7 +75,7 @@ class DeploymentName(DefinitionRule):
 
 class ResourceGroupName(DefinitionRule):
     id = "E0202"
-    summary = "The name of the resource group is not one that Azure accepts."
+    summary = "The name of the resource group is not valid in Azure."
     why = (
         "Azure accepts letters, digits, underscores, hyphens, periods and parentheses, at most 90, not ending in a "
         "period."
@@ -90,7 +90,7 @@ class ResourceGroupName(DefinitionRule):
         if not 1 <= len(name) <= longest:
             fault = f"has {counted(len(name), 'character')}; 1 to {longest} are allowed"
         elif not re.fullmatch(r"[\w().-]+", name):
-            fault = "has other signs than letters, digits, _, -, . and parentheses"
+            fault = "has characters other than letters, digits, _, -, . and parentheses"
         elif name.endswith("."):
             fault = "ends with a period"
         else:
@@ -100,9 +100,9 @@ class ResourceGroupName(DefinitionRule):
 
 class ResourcePrefix(DefinitionRule):
     id = "E0220"
-    summary = "The prefix of resource names does not fit all names that are made from it."
+    summary = "The prefix of resource names is not valid in all names that are made from it."
     why = (
-        "Resource group, network, server and jumpbox take their names from it, so it has to keep the strictest of "
+        "Resource group, network, server and jumpbox take their names from it, so it must follow the strictest of "
         "their rules: 3 to 40 characters a-z, 0-9 and -, beginning with a letter."
     )
     fix = "Use 3 to 40 characters a-z, 0-9 and -, beginning with a letter, or leave the key out: the deployment's name."
@@ -121,9 +121,9 @@ class ClusterName(DefinitionRule):
     id = "E0203"
     summary = "The cluster name is not the same in CycleCloud, Slurm and host names."
     why = (
-        "cyclecloud-slurm turns every sign outside a-z, 0-9 and - into -, so that the folder below /sched, Slurm's "
-        "ClusterName and the host names would differ from what was written; Slurm allows 40 characters, CycleCloud "
-        "asks for 3."
+        "cyclecloud-slurm turns every character outside a-z, 0-9 and - into -, so that the folder below /sched, "
+        "Slurm's ClusterName and the host names would differ from what was written; Slurm allows 40 characters, "
+        "CycleCloud asks for 3."
     )
     fix = "Use 3 to 40 characters a-z, 0-9 and -, beginning with a letter."
     source = "https://slurm.schedmd.com/slurm.conf.html#OPT_ClusterName"
@@ -139,7 +139,7 @@ class ClusterName(DefinitionRule):
 
 class PartitionName(DefinitionRule):
     id = "E0204"
-    summary = "A partition name has signs that host names cannot carry."
+    summary = "A partition name has characters that host names cannot contain."
     why = (
         "The name becomes the node array and part of every host name; an underscore there breaks name resolution, and "
         "nodes never join."
@@ -158,7 +158,7 @@ class PartitionName(DefinitionRule):
 class PartitionTwice(DefinitionRule):
     id = "E0205"
     summary = "Two partitions have the same name."
-    why = "azslurm disables node arrays that share a static partition and says so only in its log."
+    why = "azslurm disables node arrays that share a static partition and reports it only in its log."
     fix = "Rename one of them."
     source = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
 

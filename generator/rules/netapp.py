@@ -18,7 +18,7 @@ _LEVELS = "https://learn.microsoft.com/azure/azure-netapp-files/azure-netapp-fil
 
 class NetAppSize(DefinitionRule):
     id = "E0602"
-    summary = "A NetApp Files volume does not come in this size."
+    summary = "A NetApp Files volume is not available in this size."
     why = "A regular volume has at most 100 TiB."
     fix = "Choose a smaller size, several volumes, or Managed Lustre."
     source = "https://learn.microsoft.com/azure/azure-netapp-files/azure-netapp-files-resource-limits"
@@ -53,7 +53,7 @@ def throughput_limits(volume: NetAppVolume) -> tuple[int, int]:
 class ThroughputMissing(DefinitionRule):
     id = "E0618"
     summary = "A NetApp Files volume of the level Flexible has no throughput."
-    why = "Its throughput does not follow from its size; Azure creates the pool with the one that is asked for."
+    why = "Its throughput does not follow from its size; Azure creates the pool with the throughput that is requested."
     fix = "Give throughput_mibps, or choose Standard, Premium or Ultra."
     source = _LEVELS
 
@@ -73,7 +73,10 @@ class ThroughputMissing(DefinitionRule):
 class ThroughputFollowsSize(DefinitionRule):
     id = "E0619"
     summary = "A throughput is given for a NetApp Files volume whose level derives it from the size."
-    why = "Standard, Premium and Ultra give 16, 64 and 128 MiB/s per TiB; Azure refuses another figure in such a pool."
+    why = (
+        "Standard, Premium and Ultra give 16, 64 and 128 MiB/s per TiB; Azure refuses any other throughput "
+        "in such a pool."
+    )
     fix = "Remove throughput_mibps, or choose the service level Flexible."
     source = _LEVELS
 

@@ -20,8 +20,8 @@ from .wording import meant, quoted
 
 class PublicWithoutSources(DefinitionRule):
     id = "E0313"
-    summary = "The server gets a public address, but nobody may reach it."
-    why = "With access public only listed sources pass the firewall; an empty list shuts everybody out."
+    summary = "The server gets a public address, but no one may reach it."
+    why = "With access public only listed sources pass the firewall; an empty list shuts everyone out."
     fix = "List the prefixes of your users in network.allowed_sources."
     source = "https://learn.microsoft.com/azure/virtual-network/network-security-groups-overview"
 
@@ -30,7 +30,7 @@ class PublicWithoutSources(DefinitionRule):
         if network.access == "public" and not network.allowed_sources:
             yield self.problem(
                 ("network", "access"),
-                "access is public, but network.allowed_sources lists nobody",
+                "access is public, but network.allowed_sources is empty",
                 "allowed_sources: [203.0.113.7/32], with the address that your users come from",
             )
 
@@ -38,7 +38,7 @@ class PublicWithoutSources(DefinitionRule):
 class OpenToAll(DefinitionRule):
     id = "E0314"
     summary = "The server is open to the whole internet."
-    why = "The portal of CycleCloud can create and delete VMs in your subscription; it must not face everybody."
+    why = "The portal of CycleCloud can create and delete VMs in your subscription; it must not be open to everyone."
     fix = "List the prefixes of your users."
     source = "https://learn.microsoft.com/azure/cyclecloud/concepts/security-best-practices"
 
@@ -71,8 +71,8 @@ class PrivateSource(DefinitionRule):
 
 class HubMissing(DefinitionRule):
     id = "E0316"
-    summary = "Access through a hub is asked for, but no hub is named."
-    why = "Without the peering nobody reaches the server."
+    summary = "Access through a hub is requested, but no hub is named."
+    why = "Without the peering no one can reach the server."
     fix = "Add network.hub with the hub's vnet_id; it may be left to an environment variable."
     source = "https://learn.microsoft.com/azure/virtual-network/virtual-network-peering-overview"
 
@@ -89,8 +89,8 @@ class HubMissing(DefinitionRule):
 
 class SettingWithoutEffect(DefinitionRule):
     id = "E0317"
-    summary = "A setting belongs to another kind of access."
-    why = "It would have no effect, which is hardly what was meant."
+    summary = "A setting belongs to another type of access."
+    why = "It would be ignored, which is hardly what was meant."
     fix = "Remove the setting, or change network.access."
     source = "https://learn.microsoft.com/azure/bastion/bastion-overview"
 
@@ -108,7 +108,7 @@ class SettingWithoutEffect(DefinitionRule):
 class ExistingAndNew(DefinitionRule):
     id = "E0318"
     summary = "An existing network is named together with settings of a new one."
-    why = "Nothing is created in an existing network: its prefixes, its way out and its peerings are its owner's."
+    why = "Nothing is created in an existing network: its prefixes, outbound access and peerings belong to its owner."
     fix = "Remove network.existing, or remove the settings of the new network."
     source = "https://learn.microsoft.com/azure/virtual-network/virtual-networks-overview"
 
@@ -118,7 +118,7 @@ class ExistingAndNew(DefinitionRule):
         new_only = ("address_space", "subnets", "nat_gateway", "hub")
         for path in (("network", name) for name in new_only):
             if given(site, path):
-                text = f"network.{path[1]} has no effect in the existing network that network.existing names"
+                text = f"network.{path[1]} is ignored in the existing network that network.existing names"
                 yield self.problem(path, text, on_key=True)
 
 
@@ -126,8 +126,8 @@ class ExistingSubnetMissing(DefinitionRule):
     id = "E0319"
     summary = "An existing network lacks the subnet that a service needs."
     why = (
-        "NetApp Files, Managed Lustre and MySQL each need a subnet of their own, which is not created in somebody's "
-        "network."
+        "NetApp Files, Managed Lustre and MySQL each need a subnet of their own, which is not created in an "
+        "existing network."
     )
     fix = "Create the subnet and name it in network.existing.subnets."
     source = "https://learn.microsoft.com/azure/virtual-network/subnet-delegation-overview"
@@ -152,7 +152,7 @@ def _needed_roles(site: Site) -> Iterator[tuple[str, str]]:
 
 class BlobDnsZone(DefinitionRule):
     id = "E0320"
-    summary = "The DNS zone of the locker's end point is not new, none or an id of such a zone."
+    summary = "The DNS zone of the locker's endpoint is not new, none or an id of such a zone."
     why = "Server and nodes find the locker's private address through this zone."
     fix = "Write new, none, or the resource id of the privatelink.blob zone."
     source = "https://learn.microsoft.com/azure/private-link/private-endpoint-dns"
@@ -206,5 +206,5 @@ def host_fault(text: str) -> str | None:
     if len(text) <= 253 and _HOST.fullmatch(text):
         return None
     if "/" in text or "://" in text:
-        return "is not a host name or IPv4 address; it must stand alone, without scheme, path or prefix length"
+        return "is not a host name or IPv4 address; give it alone, without scheme, path or prefix length"
     return "is not a host name or IPv4 address"

@@ -39,7 +39,7 @@ class DefaultPartition(DefinitionRule):
         for path, partition in defaults[1:]:
             first_path, first = defaults[0]
             problem = self.problem(
-                (*path, "default"), f"{partition_label(partition)} is a second default beside {quoted(first.name)}"
+                (*path, "default"), f"{partition_label(partition)} is a second default besides {quoted(first.name)}"
             )
             yield replace(problem, related=(Related("the first one", (*first_path, "default")),))
 
@@ -48,7 +48,7 @@ class CostlyDefault(DefinitionRule):
     id = "W0502"
     summary = "The default partition has GPUs although there is a CPU partition."
     why = (
-        "Every job without --partition, a hello world too, starts a GPU node and pays for it until it is idle long "
+        "Every job without --partition, even a hello world, starts a GPU node and pays for it until it is idle long "
         "enough."
     )
     fix = "Make the CPU partition the default, or silence this rule if all users come for GPUs."
@@ -99,7 +99,7 @@ class LoginCount(DefinitionRule):
 class IdleGpus(DefinitionRule):
     id = "W0506"
     summary = "GPU nodes run all the time."
-    why = "Without autoscaling every node of every partition starts and is paid for until somebody stops it."
+    why = "Without autoscaling every node of every partition starts and is paid for until someone stops it."
     fix = "Set slurm.autoscale: true, or silence this rule if the capacity is reserved and paid for anyway."
     source = "https://azure.microsoft.com/pricing/details/virtual-machines/linux/"
 
@@ -167,8 +167,8 @@ class BadAttribute(DefinitionRule):
 class MisspeltAttribute(DefinitionRule):
     id = "W0509"
     summary = "A node attribute begins with cycleforge. and no shipped project reads it."
-    why = "It has no effect; most often it is misspelt."
-    fix = "Correct the key; projects/README.md lists all attributes. For scripts of your own choose another prefix."
+    why = "It is ignored; most often it is misspelt."
+    fix = "Correct the key; projects/README.md lists all attributes. Choose another prefix for your own scripts."
     source = "https://learn.microsoft.com/azure/cyclecloud/cluster-references/configuration-reference"
 
     def check(self, site: Site) -> Iterator[Problem]:

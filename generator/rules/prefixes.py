@@ -44,9 +44,9 @@ def foreign_prefixes(site: Site) -> Iterator[tuple[Path, str]]:
 
 class NotAPrefix(DefinitionRule):
     id = "E0301"
-    summary = "A prefix is not one."
-    why = "Azure wants the network address and its length, without host bits: 10.50.0.0/20."
-    fix = "Write <network address>/<length>; the hint names the network that the address lies in."
+    summary = "A prefix is not valid."
+    why = "Azure expects the network address and its length, without host bits: 10.50.0.0/20."
+    fix = "Write <network address>/<length>; the hint names the network that contains the address."
     source = _VNET_FAQ
 
     def check(self, site: Site) -> Iterator[Problem]:
@@ -80,7 +80,7 @@ class NotAPrefix(DefinitionRule):
 class NotPrivate(DefinitionRule):
     id = "W0302"
     summary = "The network uses public addresses."
-    why = "Hosts of the internet that own these addresses cannot be reached from the cluster."
+    why = "Hosts on the internet that own these addresses cannot be reached from the cluster."
     fix = "Choose a range within 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16."
     source = "https://www.rfc-editor.org/rfc/rfc1918"
 
@@ -120,7 +120,7 @@ class RefusedRange(DefinitionRule):
 
 class OutsideAddressSpace(DefinitionRule):
     id = "E0304"
-    summary = "A subnet lies outside the address space."
+    summary = "A subnet is outside the address space."
     why = "Azure creates subnets only within the address space of their network."
     fix = "Choose a prefix within network.address_space, or enlarge the address space."
     source = _VNET_FAQ
@@ -130,7 +130,7 @@ class OutsideAddressSpace(DefinitionRule):
         for path, text in own_prefixes(site):
             network = prefix(text)
             if space is not None and network is not None and len(path) == 3 and not network.subnet_of(space):
-                yield self.problem(path, f"the {path[2]} subnet {text} lies outside the address space {space}")
+                yield self.problem(path, f"the {path[2]} subnet {text} is outside the address space {space}")
 
 
 class HubPrefixTwice(DefinitionRule):

@@ -93,10 +93,10 @@ class LocalProjectProblem(DefinitionRule):
     id = "E1503"
     summary = "A local project cannot be used."
     why = (
-        "Its folder travels with the deployment and is uploaded on the server; what is wrong with it shows here "
-        "already."
+        "Its folder travels with the deployment and is uploaded on the server; mistakes in it are already "
+        "reported here."
     )
-    fix = "Mend what the message says; a project has a project.ini and specs/<name>/cluster-init/scripts."
+    fix = "Fix what the message reports; a project has a project.ini and specs/<name>/cluster-init/scripts."
     source = _PROJECTS
 
     def check(self, site: Site) -> Iterator[Problem]:
@@ -113,7 +113,7 @@ class PathOrVersion(DefinitionRule):
         "A local project is read from its path, with the version of its project.ini; one in the locker is known by "
         "its version."
     )
-    fix = "Give path for a local project, or version for one that already lies in the locker."
+    fix = "Give path for a local project, or version for one that is already in the locker."
     source = _PROJECTS
 
     def check(self, site: Site) -> Iterator[Problem]:
@@ -134,7 +134,7 @@ class PathOrVersion(DefinitionRule):
 class ProjectNameTaken(DefinitionRule):
     id = "E1505"
     summary = "A project has the name of another one."
-    why = "In the locker both would lie in the same folder."
+    why = "In the locker both would be in the same folder."
     fix = "Rename the project, also in its project.ini."
     source = _PROJECTS
 
@@ -149,7 +149,7 @@ class ProjectNameTaken(DefinitionRule):
                 )
             elif project.name in shipped_projects():
                 yield self.problem(
-                    path, f"the project name {quoted(project.name)} is taken by a project that comes with CycleForge"
+                    path, f"the project name {quoted(project.name)} is taken by a project that CycleForge ships"
                 )
             elif project.name in seen:
                 problem = self.problem(path, f"a second project has the name {quoted(project.name)}")
@@ -161,7 +161,10 @@ class ProjectNameTaken(DefinitionRule):
 class ProjectName(DefinitionRule):
     id = "E1506"
     summary = "A project's name or version is not usable in the locker."
-    why = "Both become part of blob paths and of references like name:spec:version, so : and / and blanks cannot occur."
+    why = (
+        "Both become part of blob paths and of references like name:spec:version, so : and / and spaces are "
+        "not allowed."
+    )
     fix = "Use letters, digits, ., _ and -, beginning with a letter or digit."
     source = _PROJECTS
 
@@ -170,7 +173,7 @@ class ProjectName(DefinitionRule):
             for key in ("name", "version"):
                 value = getattr(project, key)
                 if value is not None and not _NAME.fullmatch(value):
-                    text = f"the project {key} {quoted(value)} is not 1 to 64 letters, digits, ., _ and -"
+                    text = f"the project {key} {quoted(value)} must be 1 to 64 letters, digits, ., _ and -"
                     yield self.problem(("projects", index, key), text)
 
 
@@ -191,7 +194,7 @@ class UnusedProject(DefinitionRule):
 class AttachedTwice(DefinitionRule):
     id = "W1509"
     summary = "A role names the same project twice."
-    why = "CycleCloud runs a spec once per node; the second entry has no effect or changes the order."
+    why = "CycleCloud runs a spec once per node; the second entry is ignored or changes the order."
     fix = "Remove one of them."
     source = _PROJECTS
 

@@ -78,8 +78,8 @@ class UnknownRelease(DefinitionRule):
 class UnknownBuild(DefinitionRule):
     id = "E0702"
     summary = "The marketplace image of the CycleCloud release is not known."
-    why = "Image versions carry a build date that nobody published for this release, and a guess fails at deployment."
-    fix = "Choose a release whose image is known, or name your own image by server.image_id."
+    why = "Image versions contain a build date that is not published for this release, and a guess fails at deployment."
+    fix = "Choose a release whose image is known, or give your own image in server.image_id."
     source = _NOTES
 
     def check(self, site: Site) -> Iterator[Problem]:
@@ -134,7 +134,7 @@ class ProjectOpen(DefinitionRule):
     id = "W0711"
     summary = "Which cyclecloud-slurm version the server brings is not known for certain."
     why = "Template and node scripts depend on it; the newest one that public sources name is assumed."
-    fix = "Look on the server (SELECT Name, Version FROM Cloud.Project) and write slurm.project_version."
+    fix = "Look it up on the server (SELECT Name, Version FROM Cloud.Project) and write slurm.project_version."
     source = _NOTES
 
     def check(self, site: Site) -> Iterator[Problem]:
@@ -157,7 +157,7 @@ class ProjectOpen(DefinitionRule):
 class OldProject(DefinitionRule):
     id = "E0707"
     summary = "The cluster template is written for cyclecloud-slurm 4.x; this is an older one."
-    why = "3.x converges nodes with Chef, has other parameters and brings no enroot and pyxis."
+    why = "3.x converges nodes with Chef, has other parameters and does not bring enroot and pyxis."
     fix = "Choose CycleCloud 8.8.0 or newer."
     source = "https://learn.microsoft.com/azure/cyclecloud/slurm-4"
 
@@ -234,7 +234,7 @@ class LimitedSystem(DefinitionRule):
             elif row.custom_image_with_slurm_packages:
                 yield self.problem(
                     node.image_path,
-                    f"{node.label}: {facts.os} works only with an image that has the Slurm packages in it",
+                    f"{node.label}: {facts.os} works only with an image that contains the Slurm packages",
                 )
 
 
@@ -280,12 +280,12 @@ def _is_image(text: str) -> bool:
 class DataDiskWithoutImage(DefinitionRule):
     id = "E0710"
     summary = "A data disk is given for the marketplace image of the server."
-    why = "The marketplace image brings its own data disk; a second one would lie there unused."
-    fix = "Remove server.data_disk_gb, or name your own image by server.image_id."
+    why = "The marketplace image brings its own data disk; a second one would be unused."
+    fix = "Remove server.data_disk_gb, or give your own image in server.image_id."
     source = "https://learn.microsoft.com/azure/cyclecloud/qs-install-marketplace"
 
     def check(self, site: Site) -> Iterator[Problem]:
         server = site.definition.server
         if server.data_disk_gb is not None and server.image_id is None:
-            text = "server.data_disk_gb is for an own image; the marketplace image brings its data disk"
+            text = "server.data_disk_gb is for your own image; the marketplace image brings its data disk"
             yield self.problem(("server", "data_disk_gb"), text, on_key=True)

@@ -42,7 +42,7 @@ class NotSilenceable(DefinitionRule):
     id = "E1702"
     summary = "A rule is silenced that always counts."
     why = "What is not YAML, or has unknown keys and wrong types, leaves nothing to build from."
-    fix = "Mend what the rule reports, and remove the entry."
+    fix = "Fix what the rule reports, and remove the entry."
     source = _SOURCE
 
     def check(self, site: Site) -> Iterator[Problem]:
@@ -98,4 +98,4 @@ class EmptyReason(DefinitionRule):
     def check(self, site: Site) -> Iterator[Problem]:
         for path, rule, reason in _entries(site):
             if not reason.strip():
-                yield self.problem((*path, "reason"), f"the reason for silencing {quoted(rule)} is blank")
+                yield self.problem((*path, "reason"), f"the reason for silencing {quoted(rule)} is empty")

@@ -35,7 +35,7 @@ class OwnedKey(DefinitionRule):
 class KeyWithSetting(DefinitionRule):
     id = "E0902"
     summary = "The definition has a setting of its own for this key of slurm.conf."
-    why = "Two places for one value: the last line of slurm.conf would win, and nobody sees which it is."
+    why = "Two places for one value: the last line of slurm.conf would win, and it is not visible which one that is."
     fix = "Use the setting that the message names."
     source = _CONF
 
@@ -125,8 +125,8 @@ class BlockTopology(DefinitionRule):
 class LaunchParameters(DefinitionRule):
     id = "E0908"
     summary = "launch_parameters is not a list joined by commas."
-    why = "It becomes one value of slurm.conf, which a blank or line break ends."
-    fix = "Write parameter,parameter without blanks, for example use_interactive_step,enable_nss_slurm."
+    why = "It becomes one value of slurm.conf, which a space or line break ends."
+    fix = "Write parameter,parameter without spaces, for example use_interactive_step,enable_nss_slurm."
     source = "https://slurm.schedmd.com/slurm.conf.html#OPT_LaunchParameters"
 
     def check(self, site: Site) -> Iterator[Problem]:
@@ -145,7 +145,7 @@ class LaunchParameters(DefinitionRule):
 class IdleTimeoutWithoutEffect(DefinitionRule):
     id = "W0909"
     summary = "An idle time is given, but nodes do not stop."
-    why = "Without autoscaling nodes run until somebody stops them."
+    why = "Without autoscaling nodes run until someone stops them."
     fix = "Remove slurm.idle_timeout_s, or set slurm.autoscale: true."
     source = "https://slurm.schedmd.com/power_save.html"
 

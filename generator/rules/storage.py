@@ -49,7 +49,7 @@ class LustreClient(DefinitionRule):
 
 class OtherZone(DefinitionRule):
     id = "I0612"
-    summary = "A partition and a file system lie in different zones."
+    summary = "A partition and a file system are in different zones."
     why = "Every access crosses zones, which costs latency and, for some services, transfer."
     fix = "Put both into one zone where capacity allows it."
     source = "https://learn.microsoft.com/azure/reliability/availability-zones-overview"
@@ -69,8 +69,8 @@ class OtherZone(DefinitionRule):
 class MountOptions(DefinitionRule):
     id = "E0614"
     summary = "Mount options are not a list of options joined by commas."
-    why = "They go into one field of /etc/fstab, which a blank or line break ends."
-    fix = "Write option,option=value without blanks."
+    why = "They go into one field of /etc/fstab, which a space or line break ends."
+    fix = "Write option,option=value without spaces."
     source = "https://man7.org/linux/man-pages/man5/fstab.5.html"
 
     def check(self, site: Site) -> Iterator[Problem]:

@@ -45,7 +45,7 @@ class LayoutDoesNotDivide(PlanRule):
     id = "E1692"
     summary = "The model or the batch of a training job cannot be divided over its GPUs as its settings say."
     why = "Megatron-LM and LLM Foundry refuse it, after the nodes have booted."
-    fix = "Correct the settings of the job, or leave them out: CycleForge chooses values that divide."
+    fix = "Correct the settings of the job, or leave them out: CycleForge chooses values that fit."
     source = "https://github.com/NVIDIA/Megatron-LM"
 
     def check(self, plan: Plan) -> Iterator[Problem]:

@@ -22,8 +22,8 @@ class UnknownSize(DefinitionRule):
     id = "E0401"
     summary = "A VM size is not known."
     why = (
-        "A misspelt size fails only when the first node is to start; GPUs, memory and health floors of an unknown "
-        "one cannot be checked."
+        "A misspelt size fails only when the first node starts; GPUs, memory and health floors of an unknown "
+        "size cannot be checked."
     )
     fix = "Correct the name; if Azure offers the size, silence this rule and check the figures yourself."
     source = _SIZES
@@ -55,10 +55,7 @@ class InfiniBandUnused(DefinitionRule):
 class HpcWithoutInfiniBand(DefinitionRule):
     id = "W0403"
     summary = "A partition is marked hpc, but its VM size has no InfiniBand."
-    why = (
-        "It is held in one placement group, which limits it to 100 nodes and gains nothing but a shorter way over "
-        "Ethernet."
-    )
+    why = "It is held in one placement group, which limits it to 100 nodes and gains only a shorter path over Ethernet."
     fix = "Remove `hpc: true`, or choose a size with InfiniBand (an r in its name, as in ND96isr)."
     source = "https://learn.microsoft.com/azure/virtual-machines/setup-infiniband"
 
@@ -138,14 +135,14 @@ class CostlyServiceNode(DefinitionRule):
             if extra:
                 yield self.problem(
                     machine.size_path,
-                    f"{machine.label}: {machine.vm_size} runs all the time, and nobody uses its {extra} there",
+                    f"{machine.label}: {machine.vm_size} runs all the time, and its {extra} is not used there",
                 )
 
 
 class ServerTooSmall(DefinitionRule):
     id = "E0407"
     summary = "The server's VM size is too small for CycleCloud."
-    why = "CycleCloud asks for at least 4 vCPUs and 8 GiB of memory."
+    why = "CycleCloud needs at least 4 vCPUs and 8 GiB of memory."
     fix = "Choose a larger size, for example Standard_D4as_v5."
     source = "https://learn.microsoft.com/azure/cyclecloud/how-to/install-manual"
 
@@ -229,7 +226,7 @@ class NoPremiumDisk(DefinitionRule):
     id = "E0410"
     summary = "The scheduler's VM size cannot attach the SSD of the built-in file systems."
     why = (
-        "/sched and /shared lie on premium disks of the scheduler; sizes without an s in their name take standard "
+        "/sched and /shared are on premium disks of the scheduler; sizes without an s in their name take standard "
         "disks only."
     )
     fix = "Choose a size with premium storage, for example Standard_D4ads_v5, or external file systems."

@@ -169,7 +169,7 @@ def test_from_a_folder_for_some_of_the_files(run: Run, tmp_path: Path, folder: P
         (("get",), "invalid choice: 'get'", "see `cycleforge blobs --help`"),
         (("fetch", "nhc-1.4.3-9c4a38d.tar"), "there is no blob 'nhc-1.4.3-9c4a38d.tar'", f"did you mean '{FILE}'?"),
         (("fetch", "zzz"), "there is no blob 'zzz'", f"known: {FILE}, {OTHER}, slurm_nhc, pyxis_enroot"),
-        (("status", "--from", "."), "--from belongs to `blobs fetch`", "see `cycleforge blobs --help`"),
+        (("status", "--from", "."), "--from is an option of `blobs fetch`", "see `cycleforge blobs --help`"),
         (("fetch", "--from", "none"), "there is no none", "--from takes a git clone"),
         (("fetch", "--from"), "argument --from: expected one argument", "see `cycleforge blobs --help`"),
         (("fetch", "--fro", "x"), "unknown option '--fro'", "did you mean '--from'?"),

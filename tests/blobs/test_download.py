@@ -95,8 +95,8 @@ def test_but_not_for_ever(server: Server, answer: Answer, reason: str) -> None:
     [
         (status(404), "the server answered HTTP 404 Not Found: the file is no longer there"),
         (status(410), "the server answered HTTP 410 Gone: the file is no longer there"),
-        (status(403), "the server answered HTTP 403 Forbidden; a proxy may stand in between"),
-        (status(407), "the server answered HTTP 407 Proxy Authentication Required; a proxy may stand in between"),
+        (status(403), "the server answered HTTP 403 Forbidden; a proxy may be in between"),
+        (status(407), "the server answered HTTP 407 Proxy Authentication Required; a proxy may be in between"),
         (status(418), "the server answered HTTP 418 I'm a Teapot"),
         (whole(b"", promise=10**9), "the server offers 1000000000 bytes, more than the 1000000 expected"),
         (endless, "the server sends more than the 1000000 bytes expected"),

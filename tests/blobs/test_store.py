@@ -107,9 +107,9 @@ def damage_loop(path: Path) -> None:
         (damage_content, "does not have the pinned sha256"),
         (damage_length, f"has 100 bytes instead of {len(TAR)}"),
         (damage_by_growth, f"has {2**40} bytes instead of {len(TAR)}"),
-        (damage_folder, "is no file"),
-        (damage_pipe, "is no file"),
-        (damage_loop, "cannot be read: the path runs in a circle of links"),
+        (damage_folder, "is not a file"),
+        (damage_pipe, "is not a file"),
+        (damage_loop, "cannot be read: the path contains a loop of links"),
     ],
 )
 def test_damage_is_found_at_every_read(store: Store, damage: Damage, reason: str) -> None:
@@ -120,7 +120,7 @@ def test_damage_is_found_at_every_read(store: Store, damage: Damage, reason: str
     assert caught.value.message == f"{store.path(BLOB)} {reason}"
     assert caught.value.hint == f"cycleforge blobs fetch {BLOB.file}"
     if damage is damage_folder:
-        with pytest.raises(CannotWrite, match="a folder has its name"):
+        with pytest.raises(CannotWrite, match="a folder has this name"):
             store.put(BLOB, TAR)
         assert [each.name for each in store.folder.iterdir()] == [BLOB.file]
     else:

@@ -321,9 +321,9 @@ def test_layout_problems_name_each_broken_rule() -> None:
     # 16 leaves the node, 96 layers have no 7 stages, 10 samples no 3 replicas; 96 heads do divide by 16.
     assert len(problems) == 3
     assert models.layout_problems(replace(shape, heads=97), 8, 1, models.Gpus(1, 9, 80), 9, 1) == [
-        "97 heads do not divide over 8 GPUs",
+        "97 heads cannot be divided over 8 GPUs",
         "hidden size 12288 does not divide by 97 heads",
-        "9 GPUs are no multiple of tensor 8 x pipeline 1",
+        "9 GPUs are not a multiple of tensor 8 x pipeline 1",
     ]
 
 

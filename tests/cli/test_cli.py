@@ -458,7 +458,7 @@ def test_init_writes_a_definition_that_builds(run: Run) -> None:
     before = Path("my-lab.yaml").read_text()
     code, _, err = run("init", "my-lab")
     assert code == 5
-    assert "my-lab.yaml exists and is left alone" in err
+    assert "my-lab.yaml exists and is left unchanged" in err
     assert Path("my-lab.yaml").read_text() == before
     assert sorted(path.name for path in Path().iterdir()) == ["my-lab.yaml", "output"]
 

@@ -59,7 +59,7 @@ def test_a_healthy_node(tmp_path: Path) -> None:
         (
             {"checks": [check("copy", value="9.5", relation="ge", limit="23.0", unit="GB/s")]},
             "failed",
-            ["copy 9.5 GB/s, at least 23.0 GB/s (the node says pass, the numbers say otherwise)"],
+            ["copy 9.5 GB/s, at least 23.0 GB/s (the node reports pass, but the numbers do not)"],
         ),
         (
             {"checks": [check("copy", value="", relation="ge", limit="23.0", unit="GB/s"), gpus()]},
@@ -84,7 +84,7 @@ def test_a_healthy_node(tmp_path: Path) -> None:
             "unmeasured",
             ["copy (nvbandwidth is not installed)"],
         ),
-        ({"size_known": False}, "unmeasured", ["run (no figures for this VM size in the catalogue)"]),
+        ({"size_known": False}, "unmeasured", ["run (the catalogue has no figures for this VM size)"]),
         # Not wrong, but to be looked at.
         (
             {"checks": [check("heat", "warn", value="94", relation="le", limit="93", unit="C")], "verdict": "warn"},

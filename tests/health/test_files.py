@@ -87,7 +87,7 @@ CONTENTS: dict[str, tuple[str, bytes | str, str, tuple[int, int]]] = {
     "node a number": ("invalid", replaced(node=7), "'node' is 7, not a text", (0, 0)),
     "node a command": ("invalid", replaced(node="a;reboot"), "'node' is \"a;reboot\", not a name", (0, 0)),
     "node with a line end": ("invalid", replaced(node="a\n"), "'node' is \"a\\n\", not a name", (0, 0)),
-    "half a letter": ("invalid", replaced(reason="\ud800"), "not a text of valid letters", (0, 0)),
+    "half a letter": ("invalid", replaced(reason="\ud800"), "not a text of valid characters", (0, 0)),
     "a long text": ("invalid", replaced(boot_id="x" * 5000), "not a text of this length", (0, 0)),
     "size known a text": (
         "invalid",
@@ -98,7 +98,7 @@ CONTENTS: dict[str, tuple[str, bytes | str, str, tuple[int, int]]] = {
     "kind": ("invalid", replaced(kind="quik"), "not one of quick, deep (did you mean 'quick'?)", (0, 0)),
     "run verdict": ("invalid", replaced(verdict="PASS"), "one of pass, warn, fail, incomplete (did you mean", (0, 0)),
     "time without zone": ("invalid", replaced(time="2026-11-21T10:00:00"), "or a UTC time such as", (0, 0)),
-    "no such day": ("invalid", replaced(time="2026-02-30T10:00:00Z"), "not a moment of the calendar", (0, 0)),
+    "no such day": ("invalid", replaced(time="2026-02-30T10:00:00Z"), "not a valid date and time", (0, 0)),
     "duration": ("invalid", replaced(duration_ms=-1), "'duration_ms' is -1, not a number from 0", (0, 0)),
     "duration a float": ("invalid", replaced(duration_ms=1.5), "'duration_ms' is 1.5, not a whole number", (0, 0)),
     "value a number": ("invalid", with_check(value=51.2), "check 2 (gpu_count): 'value' is 51.2, not a text", (0, 0)),

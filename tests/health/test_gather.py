@@ -200,7 +200,7 @@ def _umask() -> int:
     ],
 )
 def test_nothing_of_others_is_overwritten(tmp_path: Path, make: Any, words: str) -> None:
-    """It is left alone."""
+    """It is left unchanged."""
     path = tmp_path / "x"
     make(path)
     with pytest.raises(CannotWrite, match=words):

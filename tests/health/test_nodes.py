@@ -60,4 +60,4 @@ def test_a_size_without_figures_is_not_measured(tmp_path: Path) -> None:
     node.health("quick")
     seen = reported(node, tmp_path / "one")
     assert seen.vm_size == "standard_nd999_v9"
-    assert "no figures for this VM size in the catalogue" in [finding.detail for finding in seen.of("unmeasured")]
+    assert "the catalogue has no figures for this VM size" in [finding.detail for finding in seen.of("unmeasured")]

@@ -211,7 +211,7 @@ def test_a_foreign_file_is_listed_and_changes_no_exit_code(run: Run) -> None:
     Path("health/notes.txt").write_text("hpc-2 was reseated")
     code, out, _ = run("report", "health")
     assert code == 0
-    assert "health/notes.txt: warning: it is text, but no JSON object" in out
+    assert "health/notes.txt: warning: it is text, but not a JSON object" in out
 
 
 def test_the_clock_counts_when_it_is_asked_for(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,11 +227,11 @@ def test_the_clock_counts_when_it_is_asked_for(run: Run, monkeypatch: pytest.Mon
     ("arguments", "message", "hint"),
     [
         (["report", "nowhere"], "there is no file or folder nowhere", "scp -r"),
-        (["report", "."], "there is no node health result in .", "scp -r <scheduler>:/sched/cycleforge-health ."),
-        (["collect", ".", "--into", "x"], "there is no node health result in .", "scp -r"),
+        (["report", "."], "there are no node health results in .", "scp -r <scheduler>:/sched/cycleforge-health ."),
+        (["collect", ".", "--into", "x"], "there are no node health results in .", "scp -r"),
         (["report", "health", "--expect", "hpc-[2-1]"], "the range 2-1 runs backwards", "hpc-[1-16],gpu-[01-04]"),
-        (["report", "health", "--max-age", "soon"], "--max-age 'soon' is no age", "2h, 90m"),
-        (["report", "health", "--now", "noon"], "--now 'noon' is no moment", "2026-11-21T10:00:00Z"),
+        (["report", "health", "--max-age", "soon"], "--max-age 'soon' is not a valid age", "2h, 90m"),
+        (["report", "health", "--now", "noon"], "--now 'noon' is not a valid time", "2026-11-21T10:00:00Z"),
         (
             ["report", "health", "--nodes-only", "sick"],
             "invalid choice: 'sick'",
@@ -278,7 +278,7 @@ def test_what_cannot_be_written(run: Run) -> None:
     Path("mine").write_text("mine")
     code, out, err = run("collect", "health", "--into", "mine")
     assert (code, out) == (5, "")
-    assert "mine was not written by `health collect`, so it is left alone" in err
+    assert "mine was not written by `health collect`, so it is left unchanged" in err
 
 
 # ---------------------------------------------------------------- terminals

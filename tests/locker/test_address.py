@@ -67,20 +67,20 @@ SECRET = "an address must not carry a secret"
             (f"az://forge/{name}", f"'{name}' is no name of a container", "3 to 63")
             for name in ("ab", "Projects", "a--b", "-ab", "ab-", "$root", "a b", "ä-ä", "a" * 64, "-".join("a" * 33))
         ),
-        ("az://forge/projects/slurm/1.0.0", "'az://forge/projects/slurm/1.0.0' leads below a container", "end it"),
-        (f"{PUBLIC}/projects/x", "leads below a container", "end it with the container"),
-        ("http://127.0.0.1:1/acc/projects/x", "leads below a container", "end it with the container"),
+        ("az://forge/projects/slurm/1.0.0", "'az://forge/projects/slurm/1.0.0' points below a container", "end it"),
+        (f"{PUBLIC}/projects/x", "points below a container", "end it with the container"),
+        ("http://127.0.0.1:1/acc/projects/x", "points below a container", "end it with the container"),
         ("http://127.0.0.1:1", "'' is no name of a storage account", "3 to 24"),
         ("http://forgelocker.blob.core.windows.net/c-1", "is not encrypted", "write https://"),
         ("http://10.1.2.3/acc/c-1", "is not encrypted", "write https://"),
         ("http://localhost.example.com/acc/c-1", "is not encrypted", "write https://"),
         ("https://acc.dfs.core.windows.net/c-1", "is the file system endpoint of an account", ".blob. instead of"),
-        ("ftp://forge/projects", "'ftp://forge/projects' is no address of a locker", "az://ACCOUNT/CONTAINER"),
-        ("https:///projects", "is no address of a locker", "az://ACCOUNT/CONTAINER"),
-        ("https://[::1/projects", "is no address of a locker", "az://ACCOUNT/CONTAINER"),
-        ("https://acc.blob.core.windows.net:x/c-1", "is no address of a locker", "az://ACCOUNT/CONTAINER"),
-        ("https://acc.blob.core.windows.net:99999/c-1", "is no address of a locker", "az://ACCOUNT/CONTAINER"),
-        ("https://acc.blob.core.windows.net/c-1#part", "is no address of a locker", "az://ACCOUNT/CONTAINER"),
+        ("ftp://forge/projects", "'ftp://forge/projects' is not a valid locker address", "az://ACCOUNT/CONTAINER"),
+        ("https:///projects", "is not a valid locker address", "az://ACCOUNT/CONTAINER"),
+        ("https://[::1/projects", "is not a valid locker address", "az://ACCOUNT/CONTAINER"),
+        ("https://acc.blob.core.windows.net:x/c-1", "is not a valid locker address", "az://ACCOUNT/CONTAINER"),
+        ("https://acc.blob.core.windows.net:99999/c-1", "is not a valid locker address", "az://ACCOUNT/CONTAINER"),
+        ("https://acc.blob.core.windows.net/c-1#part", "is not a valid locker address", "az://ACCOUNT/CONTAINER"),
         (f"{PUBLIC}/projects?sv=2024&sig=hush", SECRET, "AZURE_STORAGE_SAS_TOKEN"),
         (f"{PUBLIC}/projects#sig=hush", SECRET, "AZURE_STORAGE_SAS_TOKEN"),
         ("https://[::1/projects?sig=hush", SECRET, "AZURE_STORAGE_SAS_TOKEN"),
@@ -193,10 +193,10 @@ def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_variables")
 def test_the_flag_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(CannotRead, match="no locker is named") as refused:
+    with pytest.raises(CannotRead, match="no locker was given") as refused:
         of_site(tmp_path, None)
     assert "--locker az://" in (refused.value.hint or "")
-    with pytest.raises(CannotRead, match="no locker is named"):
+    with pytest.raises(CannotRead, match="no locker was given"):
         needed_address(Namespace(locker=None))
     monkeypatch.setenv(ACCOUNT, "other")
     assert of_site(tmp_path, None) == "az://other/cyclecloud"

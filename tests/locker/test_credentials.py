@@ -73,9 +73,9 @@ def test_forms_of_a_signature(value: str) -> None:
         ({}, "key", f"--auth key needs {KEYED}, which is not set", f"export {KEYED}=…, or use --auth login"),
         ({}, "sas", f"--auth sas needs {SAS}, which is not set", f"export {SAS}="),
         ({STRING: "  "}, "connection-string", f"--auth connection-string needs {STRING}", f"export {STRING}="),
-        *(({KEYED: value}, "auto", f"{KEYED} holds no account key", "copy it anew, in quotes")
+        *(({KEYED: value}, "auto", f"{KEYED} holds no account key", "copy it again, in quotes")
           for value in ("hushh", "hush=hush", "hüsh", "hu sh")),
-        *(({SAS: value}, "auto", f"{SAS} holds no SAS token", "copy it anew, in quotes")
+        *(({SAS: value}, "auto", f"{SAS} holds no SAS token", "copy it again, in quotes")
           for value in ("hush", "sv=hush&sig=", "sv=hush sig=hush", "sig=hüsh", "design=hush", "https://hush/c?sv=1")),
         ({STRING: "AccountName=other;AccountKey=hush"}, "auto", f"{STRING} belongs to the account 'other', but the "
          "locker is az://forge/projects", "--locker"),
@@ -210,7 +210,7 @@ def test_nobody_is_signed_in(run: Command, token_server: Identity) -> None:
     code, said = run.refused("locker", "ls", "--locker", "az://forge/projects")
     assert code == 4
     first, *tried, hint = said.splitlines()
-    assert first == "cycleforge: nobody is signed in to Azure; tried:"
+    assert first == "cycleforge: not signed in to Azure; tried:"
     reasons = dict(line.strip().split(": ", 1) for line in tried)
     assert "az login" in reasons["AzureCliCredential"]
     assert "EnvironmentCredential" in reasons
@@ -240,7 +240,7 @@ def test_settings_of_a_login_that_make_no_sense(run: Command, variables: dict[st
     run.environment(**variables, AZURE_TENANT_ID="a b", AZURE_CLIENT_ID="x", AZURE_CLIENT_SECRET="hush-hush")
     code, said = run.refused("locker", "ls", "--locker", "az://forge/projects")
     assert code == 4
-    assert "nobody is signed in to Azure; tried: " in said
+    assert "not signed in to Azure; tried: " in said
     assert "no reason was given" not in said
 
 

@@ -145,7 +145,7 @@ def test_ls_of_what_is_not_there(run: Command, container: Container) -> None:
         assert f"has no {missing}\n" in said
     for word in ("../x", "a/b", "site:1/0", ":1.0.0", "site:1.0.0:2", ""):
         code, said = run.refused("locker", "ls", word)
-        assert (code, "is no project of a locker" in said) == (2, True)
+        assert (code, "is not a project of a locker" in said) == (2, True)
 
 
 # ---------------------------------------------------------------- order, names

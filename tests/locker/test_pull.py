@@ -80,14 +80,14 @@ def test_nothing_that_is_there_is_overwritten(run: Command, container: Container
     before = tree(Path("pulled"))
     code, said = run.refused("locker", "pull", "site:1.0.0")
     assert code == 5
-    assert "pulled/site/1.0.0 exists and is left alone" in said
+    assert "pulled/site/1.0.0 exists and is left unchanged" in said
     Path("other/site/1.0.0").mkdir(parents=True)
     assert run.refused("locker", "pull", "site:1.0.0", "--into", "other")[0] == 5
     Path("third/site/blobs").mkdir(parents=True)
     Path("third/site/blobs/plain.txt").write_bytes(b"mine")
     code, said = run.refused("locker", "pull", "site:1.0.0", "--into", "third")
     assert code == 5
-    assert "third/site/blobs/plain.txt has another content and is left alone" in said
+    assert "third/site/blobs/plain.txt has different content and is left unchanged" in said
     assert tree(Path("third")) == {"site/blobs/plain.txt": (b"mine", 0o644)}
     assert tree(Path("pulled")) == before
     Path("file").write_text("")
@@ -97,9 +97,9 @@ def test_nothing_that_is_there_is_overwritten(run: Command, container: Container
 def test_pull_of_what_is_not_there(run: Command, container: Container) -> None:
     container.put("projects/site/2.0.0/default/cluster-init/files/x", b"")
     for word, reason in (
-        ("site", "is no project of a locker"),
+        ("site", "is not a project of a locker"),
         ("site:1.0.0", "it is not there"),
-        ("site:2.0.0", "its manifest is missing, so its upload has not ended"),
+        ("site:2.0.0", "its manifest is missing, so its upload has not finished"),
     ):
         code, said = run.refused("locker", "pull", word)
         assert code == 2
@@ -131,7 +131,7 @@ def test_a_file_with_the_name_of_a_folder(run: Command, container: Container) ->
     container.put("projects/site/1.0.0/default/cluster-init", b"")
     code, said = run.refused("locker", "pull", "site:1.0.0")
     assert code == 1
-    assert "below a file of the same name as its folder" in said
+    assert "below a file that has the name of its folder" in said
 
 
 def test_folders_of_a_hierarchical_namespace_are_none(run: Command, container: Container, proxy: Proxy) -> None:
@@ -145,8 +145,8 @@ def test_folders_of_a_hierarchical_namespace_are_none(run: Command, container: C
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("1.0.0/default/cluster-init/files/data", b"DATA\n", "does not have the content that the locker says"),
-        ("blobs/plain.txt", b"TEXT\n", "does not have the content that the locker says"),
+        ("1.0.0/default/cluster-init/files/data", b"DATA\n", "does not have the content that its manifest lists"),
+        ("blobs/plain.txt", b"TEXT\n", "does not have the content that its manifest lists"),
         ("1.0.0/manifest.json", b"[]", "the manifest of site cannot be read"),
         ("1.0.0/manifest.json", b'{"blobs": [{"path": "plain.txt", "checksum": "xyz"}]}', "has no checksum"),
         ("1.0.0/manifest.json", b'{"blobs": [{"path": "gone", "checksum": "00"}]}', "the locker lacks blobs/gone"),

@@ -322,4 +322,4 @@ def test_a_command_ends_when_the_server_has_no_time(
         proxy.decide = always(answer.after(1))
         code, said = run.refused("locker", "ls", "--locker", f"{proxy.url}/{container.name}")
         assert code == 4
-        assert "it is Azure's side: run the command again in a few minutes" in said
+        assert "the cause is in Azure: run the command again in a few minutes" in said

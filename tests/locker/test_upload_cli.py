@@ -147,7 +147,7 @@ def test_another_content_is_refused_with_the_command(
     project(tmp_path / "fresh").joinpath("project.ini").write_text("[project]\nname = fresh\nversion = 1.0.0\n")
     code, out, err = run(capsys, "fresh", "site", "--locker", container.url)
     assert (code, out) == (1, "")
-    assert "the locker has another content under site 1.0.0; nothing was sent" in err
+    assert "the locker has different content under site 1.0.0; nothing was sent" in err
     assert "differs: default/cluster-init/files/data" in err
     assert "cycleforge project bump --taken site" in err
     assert "--force" in err
@@ -249,10 +249,10 @@ def test_no_locker_is_named(
     (tmp_path / "team.yaml").write_text(DEFINITION.format(extra=""))
     monkeypatch.delenv("AZURE_STORAGE_KEY")
     assert main(["locker", "ls", "--json"]) == 2
-    assert json.loads(capsys.readouterr().out)["errors"][0]["message"] == "no locker is named"
+    assert json.loads(capsys.readouterr().out)["errors"][0]["message"] == "no locker was given"
     code, _, err = run(capsys, "team")
     assert code == 2
-    assert "'team': no locker is named" in err
+    assert "'team': no locker was given" in err
     assert "az deployment sub show --name team-southcentralus --query properties.outputs.lockerAccount.value" in err
 
 

@@ -89,7 +89,7 @@ def test_a_folder_that_is_no_build_of_it_stays(tmp_path: Path, name: str, conten
     folder = tmp_path / "demo"
     folder.mkdir()
     (folder / name).write_bytes(content)
-    with pytest.raises(CannotWrite, match="is no build of project 'demo'") as caught:
+    with pytest.raises(CannotWrite, match="is not a build of project 'demo'") as caught:
         build(package_folder(project(tmp_path / "p")), tmp_path)
     assert "choose another --out" in (caught.value.hint or "")
     assert tree(folder) == {name: (content, oct((folder / name).stat().st_mode & 0o777))}
@@ -113,7 +113,7 @@ def test_a_build_cannot_become_part_of_the_project(tmp_path: Path) -> None:
     folder = project(tmp_path / "demo")
     package = package_folder(folder)
     for out in (folder / "specs", folder / "specs/default/cluster-init", folder / "blobs", tmp_path):
-        with pytest.raises(CannotRead, match="would lie in the project itself"):
+        with pytest.raises(CannotRead, match="would be inside the project itself"):
             build(package, out)
     assert build(package, folder / "build")
     assert package_folder(folder).files == package.files

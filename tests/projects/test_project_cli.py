@@ -86,7 +86,7 @@ def test_all_problems_are_told_and_nothing_is_built(run: Run) -> None:
     project(Path("two"), specs={SCRIPT: b"#!/bin/sh\r\n"})
     code, out, err = run("build", "good", "one", "two")
     assert (code, out) == (2, "")
-    assert "one/project.ini:2: 'd:e' is no project name" in err
+    assert "one/project.ini:2: 'd:e' is not a valid project name" in err
     assert f"two/specs/{SCRIPT}:1: the script has the line ends of Windows" in err
     assert err.count("  hint: ") == 2
     assert not Path("build").exists()
@@ -103,7 +103,7 @@ def test_a_folder_in_the_way_stays_and_is_named(run: Run) -> None:
     Path("build/demo/mine.txt").write_text("x")
     code, _, err = run("build", "p")
     assert code == 5
-    assert "build/demo is no build of project 'demo': it holds mine.txt" in err
+    assert "build/demo is not a build of project 'demo': it holds mine.txt" in err
     code, found = run.json("build", "p")
     assert (code, found["ok"]) == (5, False)
     assert "is no build" in found["errors"][0]["message"]
@@ -123,7 +123,7 @@ def test_a_word_that_means_nothing(run: Run, action: str) -> None:
     Path("empty").mkdir()
     assert "hint: did you mean 'misc_ubuntu'?" in run(action, "misc_ubunto")[2]
     assert "hint: projects: misc_ndv4, misc_ubuntu" in run(action, "zzz")[2]
-    assert "empty is no project folder: it has no project.ini" in run(action, "empty")[2]
+    assert "empty is not a project folder: it has no project.ini" in run(action, "empty")[2]
     assert run(action, "a\0b")[0] == 2
     assert run(action, "x" * 5000)[0] == 2
 
@@ -165,8 +165,8 @@ def test_a_project_that_cannot_be_read_hides_no_other(run: Run) -> None:
     code, out, err = run("list")
     assert code == 2
     assert len(out.splitlines()) == 5
-    assert "projects/bad/project.ini:5: 'junk' is no setting" in err
-    assert "projects.lock.json: no lock of format 1" in err
+    assert "projects/bad/project.ini:5: 'junk' is not a setting" in err
+    assert "projects.lock.json: not a lock of format 1" in err
     code, found = run.json("list")
     assert (code, found["ok"], len(found["projects"]), len(found["errors"])) == (2, False, 4, 2)
 

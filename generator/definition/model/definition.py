@@ -19,12 +19,12 @@ class Project(Section):
     name: str = setting(text="Project name, as roles and project.ini name it.", change="node restart", example="site")
     path: str | None = setting(
         None,
-        text="Folder of a local project, relative to this file; it travels with the deployment.",
+        text="Folder of a local project, relative to this file; it is part of the deployment.",
         change="node restart",
         example="site-project",
     )
     version: str | None = setting(
-        None, text="Version of a project that already lies in the locker.", change="node restart", example="1.2.0"
+        None, text="Version of a project that is already in the locker.", change="node restart", example="1.2.0"
     )
 
 
@@ -43,7 +43,7 @@ class Monitoring(Section):
         example=f"{EXAMPLE_GROUPS}/monitoring/providers/Microsoft.Monitor/accounts/metrics",
     )
     ingestion_endpoint: str = setting(
-        text="Metrics ingestion (remote write) address.", change="node restart", example=_ENDPOINT
+        text="Metrics ingestion (remote write) endpoint.", change="node restart", example=_ENDPOINT
     )
     data_collection_rule_id: str = setting(
         text="Resource id of its data collection rule.",
@@ -68,7 +68,7 @@ class Job(Section):
     )
     settings: dict[str, Value] = setting(
         dict,
-        text="Values instead of those that recipe and VM size give; DATA_DIR: folder of data and checkpoints.",
+        text="Values that replace those of recipe and VM size; DATA_DIR: folder of data and checkpoints.",
         example={"MODEL": "mpt-30b"},
     )
 
@@ -100,7 +100,9 @@ class Silence(Section):
 
     rule: str = setting(text="Rule id.", example="W0402")
     reason: str = setting(
-        text="Why it does not apply; printed by plan.", example="The quota was granted for this week.", min_length=1
+        text="Why it does not apply; printed by `cycleforge plan`.",
+        example="The quota was granted for this week.",
+        min_length=1,
     )
 
 

@@ -16,7 +16,7 @@ Change = Literal["in place", "node restart", "recreate"]
 """What a change of a field costs on a running cluster.
 
 `in place`: redeploy or import the template; `node restart`: nodes that already run keep the old value until they are
-replaced; `recreate`: the resource or the cluster has to be deleted first, or its data is lost.
+replaced; `recreate`: the resource or the cluster must be deleted first, or its data is lost.
 """
 
 

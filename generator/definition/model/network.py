@@ -99,7 +99,8 @@ class Hub(Section):
     use_remote_gateway: bool = setting(True, text="Route traffic to users through the hub's gateway.", example=True)
     address_spaces: list[str] = setting(
         list,
-        text="Prefixes of the hub and the networks behind its gateway: must not overlap, may reach the server.",
+        text="Prefixes of the hub and the networks behind its gateway: they must not overlap the network, and may "
+        "reach the server.",
         unit="CIDR",
         example=["10.0.0.0/16"],
     )

@@ -15,19 +15,19 @@ class Azure(Section):
     )
     subscription_id: str | None = setting(
         None,
-        text="Subscription for the commands of the README; default: the one that az is set to.",
+        text="Subscription for the commands of the README; default: the current one of az.",
         change="recreate",
         example="00000000-0000-0000-0000-000000000000",
         active=False,
     )
     prefix: str | None = setting(
         None,
-        text="Names of Azure resources begin with it; default: the deployment's name.",
+        text="Beginning of the names of Azure resources; default: the deployment's name.",
         change="recreate",
         example="reference",
     )
     resource_group: str | None = setting(
-        None, text="Resource group that is created; default: <prefix>-rg.", change="recreate", example="reference-rg"
+        None, text="Resource group to create; default: <prefix>-rg.", change="recreate", example="reference-rg"
     )
     accept_marketplace_terms: bool = setting(
         False, text="Let CycleCloud accept the marketplace terms of node images on your behalf.", example=False
@@ -40,7 +40,7 @@ class Admin(Section):
     username: str = setting("ccadmin", text="Name of the administrator.", change="recreate", example="ccadmin")
     ssh_public_key: Askable | None = setting(
         None,
-        text="SSH public key; left out or unset, the deployment asks for it.",
+        text="SSH public key; if it is missing or its variable is unset, the deployment asks for it.",
         change="recreate",
         example="${CYCLECLOUD_SSH_PUBLIC_KEY}",
     )
@@ -69,7 +69,7 @@ class Server(Section):
     )
     image_id: str | None = setting(
         None,
-        text="Resource id of an own server image instead of the marketplace image.",
+        text="Resource id of your own server image instead of the marketplace image.",
         change="recreate",
         active=False,
         example=f"{EXAMPLE_GROUPS}/images/providers/Microsoft.Compute/images/cyclecloud",
@@ -79,7 +79,7 @@ class Server(Section):
     )
     data_disk_gb: int | None = setting(
         None,
-        text="Data disk for an own image, which has to format and mount it (LUN 0).",
+        text="Data disk for your own image, which must format and mount it (LUN 0).",
         change="recreate",
         unit="GB",
         ge=32,

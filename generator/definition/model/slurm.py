@@ -119,7 +119,7 @@ class _NodeArray(Section):
     spot: bool = setting(False, text="Spot VMs: cheaper, may be evicted.", change="node restart", example=False)
     spot_max_price_usd_per_hour: float | None = setting(
         None,
-        text="Most that is paid for a spot VM; default: the on-demand price.",
+        text="Highest price of a spot VM; default: the on-demand price.",
         change="node restart",
         unit="USD/h",
         gt=0,
@@ -227,7 +227,7 @@ class Slurm(Section):
     )
     settings: dict[str, Value] = setting(
         dict,
-        text="Further lines of slurm.conf; keys that CycleCloud owns are refused.",
+        text="Further lines of slurm.conf; keys that CycleCloud sets are refused.",
         example={"SchedulerTimeSlice": 60},
     )
     health_checks: bool = setting(

@@ -15,10 +15,10 @@ HEADER = """\
 One YAML file describes one deployment. Unknown keys and wrong types are problems; everything but `name`, `location`
 and `slurm.partitions` has a default. `${NAME}` and `${NAME:-default}` read the environment; `$$` is a dollar sign.
 A variable that is not set is a problem, except for the SSH key and the hub network, which the deployment then asks
-for. This page is written from the model: `make accept`.
+for. This page is generated from the model: `make accept`.
 
-The column "change" tells what a change costs on a running cluster: `in place`, `node restart` (nodes that run keep
-the old value until they are replaced) or `recreate` (the resource or the cluster has to be deleted first).
+The column "change" shows what a change costs on a running cluster: `in place`, `node restart` (running nodes keep
+the old value until they are replaced) or `recreate` (the resource or the cluster must be deleted first).
 """
 
 

@@ -19,10 +19,10 @@ HEADER = """\
 # yaml-language-server: $schema=definition.schema.json
 # Every key of a CycleForge definition, with its meaning, default and the cost of a change on a running cluster:
 #   in place        redeploy or import the template again; nothing stops
-#   node restart    nodes that run keep the old value until they are replaced
-#   recreate        the resource or the cluster has to be deleted first, or its data is lost
-# Keys that exclude others stand here as comments. Only name, location and slurm.partitions are required.
-# This file is written from the model: `make accept`.
+#   node restart    running nodes keep the old value until they are replaced
+#   recreate        the resource or the cluster must be deleted first, or its data is lost
+# Keys that exclude others are comments here. Only name, location and slurm.partitions are required.
+# This file is generated from the model: `make accept`.
 """
 
 

@@ -77,7 +77,7 @@ class NotAMapping(TextRule):
 class NotUtf8(TextRule):
     id = "E0008"
     summary = "The file is not UTF-8 text."
-    why = "Any other encoding would turn letters into other letters without notice."
+    why = "Any other encoding would silently turn characters into other ones."
     fix = "Save the file as UTF-8."
     source = "https://yaml.org/spec/1.2.2/#52-character-encodings"
 
@@ -85,7 +85,7 @@ class NotUtf8(TextRule):
 class ForbiddenCharacter(TextRule):
     id = "E0009"
     summary = "The file holds a control character or an invisible character."
-    why = "YAML forbids control characters. An invisible one makes a key look right that is not."
+    why = "YAML forbids control characters. An invisible one makes a wrong key look right."
     fix = "Delete the marked character and type the place again."
     source = "https://yaml.org/spec/1.2.2/#51-character-set"
 
@@ -111,7 +111,7 @@ class MalformedVariable(TextRule):
 
 class TooLarge(TextRule):
     id = "E0012"
-    summary = "The file is too large, nested too deeply, or grows too much by its aliases."
+    summary = "The file is too large, nested too deeply, or grows too much through its aliases."
     why = "A definition of a thousand partitions is far below these limits: 1 MiB, 40 levels, 100,000 values."
     fix = "Check that this is the right file; remove aliases of aliases."
     source = ""
@@ -119,8 +119,8 @@ class TooLarge(TextRule):
 
 class BadAlias(TextRule):
     id = "E0013"
-    summary = "An alias has no anchor, or lies inside its own anchor."
-    why = "*name repeats the value that &name marked further up."
+    summary = "An alias has no anchor, or is inside its own anchor."
+    why = "*name repeats the value that &name marked above."
     fix = "Mark the value with &name before the alias, or put a text that begins with * into quotes."
     source = "https://yaml.org/spec/1.2.2/#71-alias-nodes"
 
@@ -135,7 +135,7 @@ class BadMerge(TextRule):
 
 class UnusableVariable(TextRule):
     id = "E0015"
-    summary = "The value of an environment variable cannot stand in a file."
+    summary = "The value of an environment variable is not allowed in a file."
     why = "It holds control characters or bytes that are not UTF-8 text. The value is not shown; it may be secret."
     fix = "Set the variable again."
     source = ""

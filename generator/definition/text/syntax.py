@@ -62,7 +62,7 @@ class _Sentence:
         if "tab character" not in self.found and line[self.mark.column : self.mark.column + 1] != "\t":
             return None
         return self._say(
-            "a tab is used for indentation; YAML allows only spaces there", self.mark, "replace the tab by spaces"
+            "a tab is used for indentation; YAML allows only spaces there", self.mark, "replace the tab with spaces"
         )
 
     def _quote(self) -> Problem | None:
@@ -82,7 +82,7 @@ class _Sentence:
             before = line[: self.mark.column]
             if ": " in before or before.rstrip().endswith((":", "}", "]")):
                 return self._say(
-                    "a second ':' follows in the same line", self.mark, f"{_QUOTE_IT} if the colon belongs to it"
+                    "a second ':' follows on the same line", self.mark, f"{_QUOTE_IT} if the colon belongs to it"
                 )
             above = next((line for line in reversed(self.lines[: self.mark.line]) if line.strip()), "")
             if len(above) - len(above.lstrip()) >= len(line) - len(line.lstrip()):
@@ -104,18 +104,18 @@ class _Sentence:
             if before:
                 return self._say("text follows after the end of the value", self.mark, _QUOTE_IT, whole=True)
             if self._line(self.mark)[self.mark.column :].startswith(("- ", "-\n")):
-                message = "this list item stands among the keys of a mapping, or has another indentation than its list"
+                message = "this list item is among the keys of a mapping, or is not indented like its list"
             elif self._line(self.mark)[self.mark.column :].startswith(":"):
                 return self._say("a ':' without a key before it", self.mark)
             elif self.mark.line >= len(self.lines):
                 return None
             else:
-                message = "this line has another indentation than the keys of its section"
+                message = "this line is not indented like the keys of its section"
             return self._say(
                 message, self.mark, "indent it like its neighbours", whole=True, opened="the section begins here"
             )
         if "expected '-'" in self.found:
-            message = "this line stands in the column of a list, but is not a list item"
+            message = "this line is in the column of a list, but is not a list item"
             return self._say(message, self.mark, "begin it with '- ', or change its indentation", whole=True,
                              opened="the list begins here")  # fmt: skip
         if "entries are not allowed" in self.found:
@@ -166,8 +166,8 @@ class _Sentence:
             )
         if "comment or line break" in self.found or "chomping" in self.found:
             sign = self._line(self.context)[self.context.column : self.context.column + 1]
-            return self._say(f"'{sign}' begins a text of several lines, which starts in the next line", self.context,
-                             f"{_QUOTE_IT} if the sign belongs to it")  # fmt: skip
+            return self._say(f"'{sign}' begins a text of several lines, which starts on the next line", self.context,
+                             f"{_QUOTE_IT} if the character belongs to it")  # fmt: skip
         return None
 
     def _other(self) -> Problem | None:

@@ -191,7 +191,7 @@ class _Builder:
         target = self._anchors.get(event.anchor)
         if isinstance(target, Mapping | Sequence) and target.is_open:
             self._problem(
-                BadAlias, place, f"the alias '*{event.anchor}' lies inside its own anchor '&{event.anchor}'", None
+                BadAlias, place, f"the alias '*{event.anchor}' is inside its own anchor '&{event.anchor}'", None
             )
             target = None
         elif target is None:

@@ -158,7 +158,7 @@ class Reader:
         targets = [part.target if isinstance(part, yaml_tree.Alias) else part for part in parts]
         mappings = [part for part in targets if isinstance(part, yaml_tree.Mapping)]
         if report and len(mappings) < len(targets):
-            self._report(BadMerge, path, "'<<' adds the keys of a mapping, and this is none", place=place,
+            self._report(BadMerge, path, "'<<' adds the keys of a mapping, and this is not a mapping", place=place,
                          hint="give it an alias of a mapping: `<<: *name`")  # fmt: skip
         return mappings
 
@@ -186,7 +186,7 @@ class Reader:
             return value
         if "${" in value and self._env is not None:
             self._report(
-                KeyNotText, (*path, value), "a variable cannot stand in a key", place=place, hint="write the key out"
+                KeyNotText, (*path, value), "a variable is not allowed in a key", place=place, hint="write the key out"
             )
         if hidden := _INVISIBLE.search(value):
             message = f"the key holds the invisible character U+{ord(hidden[0]):04X}"
@@ -232,7 +232,7 @@ class Reader:
         if type(value) is kind:
             return value
         short = (node.tag or "").rpartition(":")[2]
-        self._report(UnknownTag, path, f"the value is not what its tag !!{short} says", hint="remove the tag")
+        self._report(UnknownTag, path, f"the value does not fit its tag !!{short}", hint="remove the tag")
         return text
 
     def _filled(self, filled: Filled, node: yaml_tree.Scalar, path: KeyPath) -> str | MissingVariable:
@@ -273,9 +273,9 @@ class Reader:
     def _count_one(self, node: yaml_tree.Node, path: KeyPath) -> None:
         self._count += 1
         if self._count > yaml_tree.MAX_NODES:
-            message = f"the file grows to more than {yaml_tree.MAX_NODES:,} values by its aliases"
+            message = f"the file grows to more than {yaml_tree.MAX_NODES:,} values because of its aliases"
         elif len(path) > yaml_tree.MAX_DEPTH:
-            message = f"the file is nested deeper than {yaml_tree.MAX_DEPTH} levels by its aliases"
+            message = f"the file is nested deeper than {yaml_tree.MAX_DEPTH} levels because of its aliases"
         else:
             return
         raise TooMuchError(TooLarge.problem(path, message, place=node.place))

@@ -42,5 +42,5 @@ class QuotaPlan:
 
     @property
     def usages(self) -> tuple[str, ...]:
-        """Names of the limits as `az vm list-usage` writes them without blanks, sorted."""
+        """Names of the limits as `az vm list-usage` writes them without spaces, sorted."""
         return tuple(sorted({limit.usage for limit in self.limits if limit.usage}))
