@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PYTHON = os.environ.get("CYCLEFORGE_TEST_PYTHON", sys.executable)
+PYTHON = os.environ.get("CYCLEFORGE_INSTALLED_PYTHON", sys.executable)
 """`tests/wheel` runs the tests of the command once more, with the Python of an environment that has the wheel."""
-MODULE = "cycleforge" if "CYCLEFORGE_TEST_PYTHON" in os.environ else "generator"
+MODULE = "cycleforge" if "CYCLEFORGE_INSTALLED_PYTHON" in os.environ else "generator"
 COMMAND = (PYTHON, "-m", MODULE)

@@ -110,6 +110,37 @@ class Log:
             stream.write(lines)
 
 
+class Clock:
+    """Real time, but for tests: they shorten waits to `scale` of their seconds and count the rest as passed.
+
+    What programs take counts as it is, so that a busy machine exhausts no limit; a program that hangs is ended after
+    `scale` of its limit, but not before `patience_s` real seconds.
+    """
+
+    def __init__(self, scale: float, patience_s: float) -> None:
+        self._scale = scale
+        self._patience_s = patience_s
+        self._skipped = 0.0
+
+    def now(self) -> float:
+        """Seconds since a point in the past."""
+        return time.monotonic() + self._skipped
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        real = max(0.0, seconds) * self._scale
+        time.sleep(real)
+        self._skipped += max(0.0, seconds) - real
+
+    def patience(self, limit: float) -> float:
+        """Real seconds after which a program with this limit is ended."""
+        return max(self._patience_s, limit * self._scale)
+
+    def give_up(self, limit: float) -> None:
+        """Count the whole limit as passed, after a program was ended."""
+        self._skipped += max(0.0, limit - self.patience(limit))
+
+
 class Context:
     """Configuration, facts, secrets, log and clock of one run."""
 
@@ -125,22 +156,24 @@ class Context:
             self.log.hide(str(secret))
         self.state = read_json(paths.state) if paths.state.exists() else {}
         self.warnings: List[str] = []
-        # Tests run the same waits in hundredths of a second.
-        self.scale = float(environment.get("CYCLEFORGE_TIME_SCALE", "1"))
+        self.clock = Clock(
+            float(environment.get("CYCLEFORGE_TIME_SCALE", "1")),
+            float(environment.get("CYCLEFORGE_PATIENCE_S", "0.05")),
+        )
         self.deadline = self.now() + float(self.config["limits"]["totalSeconds"])
         self.step_deadline = self.deadline
 
     def now(self) -> float:
-        """Seconds of a monotonic clock, in the scale of the limits."""
-        return time.monotonic() / self.scale
+        """Seconds of the clock that the limits are about."""
+        return self.clock.now()
 
     def sleep(self, seconds: float) -> None:
-        """Wait, in the scale of the limits."""
-        time.sleep(max(0.0, seconds) * self.scale)
+        """Wait."""
+        self.clock.sleep(seconds)
 
     def remaining(self, at_most: float) -> float:
-        """Real seconds that a program may run now: its own limit or what is left of the step."""
-        return max(0.05, min(at_most, self.step_deadline - self.now()) * self.scale)
+        """Seconds that a program may run now: its own limit or what is left of the step."""
+        return max(0.05, min(at_most, self.step_deadline - self.now()))
 
     def fact(self, name: str) -> str:
         """A fact of the deployment as text; StepError if the deployment did not give it."""

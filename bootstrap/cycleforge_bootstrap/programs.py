@@ -46,8 +46,9 @@ def run(
         raise StepError("refused to put a secret on a command line", permanent=True)
     name = " ".join([Path(argv[0]).name, *argv[1:3]])
     environment = _environment(context, more_environment or {})
-    seconds = context.remaining(limit)
-    started = time.monotonic()
+    allowed = context.remaining(limit)
+    seconds = context.clock.patience(allowed)
+    started = context.now()
     try:
         if terminal:
             status, output = _on_terminal(argv, seconds, folder, environment, answers)
@@ -55,13 +56,14 @@ def run(
         else:
             result = _in_background(argv, seconds, folder, environment)
     except subprocess.TimeoutExpired:
-        took = seconds / context.scale
-        raise StepError("`{}` did not end within {:.0f} s".format(name, took), cut_short=took < limit * 0.99) from None
+        context.clock.give_up(allowed)
+        message = "`{}` did not end within {:.0f} s".format(name, allowed)
+        raise StepError(message, cut_short=allowed < limit * 0.99) from None
     except OSError as error:
         raise StepError("`{}` cannot be started: {}".format(name, error.strerror)) from None
     # Cleaned before it is cut and folded: half a secret would no longer be recognised.
     result.said = tail(context.log.clean(result.errors + " " + result.output)) or "no output"
-    took = (time.monotonic() - started) / context.scale
+    took = context.now() - started
     context.log.write("ran {} ({:.1f} s, exit {}): {}".format(name, took, result.status, result.said))
     return result
 

@@ -35,6 +35,8 @@ PYTHON = os.environ.get("CYCLEFORGE_TEST_PYTHON", sys.executable)
 ADMIN_PASSWORD = "a'd\"m`i$n\\ %p;a#ss&w(o)rd!é"
 DATABASE_PASSWORD = "d'b\"$(touch pwned)\\%%s é=1"
 TIME_SCALE = 0.01
+PATIENCE_S = 10.0
+"""Only a stand-in that hangs takes so long, whatever else the machine does."""
 
 TEMPLATE = (
     "[cluster minimal]\nFormLayout = selectionpanel\n    [[node scheduler]]\n    MachineType = $SchedulerMachineType\n"
@@ -135,8 +137,8 @@ class Server:
             "PATH": f"{self.bin}:{real}", "FAKE_REAL_PATH": real, "FAKE_DIR": str(self.fake),
             "FAKE_PORT": str(self.site.port), "CYCLEFORGE_ROOT": str(self.root), "CYCLEFORGE_PYTHON": PYTHON,
             "CYCLEFORGE_IMDS": self.site.url, "CYCLEFORGE_BLOB": self.site.url, "CYCLEFORGE_PORTAL": self.site.url,
-            "CYCLEFORGE_TIME_SCALE": str(TIME_SCALE), "CYCLEFORGE_PAUSE_SECONDS": "0.1",
-            "CYCLEFORGE_FETCH_SECONDS": "4", "CYCLEFORGE_WAIT_SECONDS": "30",
+            "CYCLEFORGE_TIME_SCALE": str(TIME_SCALE), "CYCLEFORGE_PATIENCE_S": str(PATIENCE_S),
+            "CYCLEFORGE_PAUSE_SECONDS": "0.1", "CYCLEFORGE_FETCH_SECONDS": "600", "CYCLEFORGE_WAIT_SECONDS": "600",
             "TMPDIR": str(self.fake / "tmp"),
         }  # fmt: skip
 

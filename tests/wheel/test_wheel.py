@@ -127,5 +127,5 @@ def test_the_tests_of_the_command(python: Path) -> None:
     """Once more, in processes and inside one, with the wheel in the place of the checkout."""
     words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.wheel.installed"]
     chosen = ["tests/cli", "tests/health/test_process.py"]
-    done = run(str(python), *words, *chosen, folder=ROOT, CYCLEFORGE_TEST_PYTHON=str(python), PYTEST_ADDOPTS="")
+    done = run(str(python), *words, *chosen, folder=ROOT, CYCLEFORGE_INSTALLED_PYTHON=str(python), PYTEST_ADDOPTS="")
     assert " passed" in done.stdout
