@@ -322,7 +322,7 @@ def test_layout_problems_name_each_broken_rule() -> None:
     assert len(problems) == 3
     assert models.layout_problems(replace(shape, heads=97), 8, 1, models.Gpus(1, 9, 80), 9, 1) == [
         "97 heads cannot be divided over 8 GPUs",
-        "hidden size 12288 does not divide by 97 heads",
+        "hidden size 12288 cannot be divided by 97 heads",
         "9 GPUs are not a multiple of tensor 8 x pipeline 1",
     ]
 
