@@ -1,13 +1,13 @@
 #!/bin/sh
 # Started by the CustomScript extension on the CycleCloud server; its exit status is the deployment's result.
-# The deployment puts two lines above this text, both base64 of a JSON object:
+# The deployment adds two lines above this text, each the base64 of a JSON object:
 #   CYCLEFORGE_FACTS=…    what the deployment knows (addresses, names of the payload deployments, digest)
-#   CYCLEFORGE_SECRETS=…  passwords; they go into a file that only root reads, and this script removes itself
+#   CYCLEFORGE_SECRETS=…  passwords; they go into a file that only root can read, and this script removes itself
 # It fetches the payload from the outputs of the payload deployments with the server's identity, checks its digest,
 # unpacks it, starts cycleforge-bootstrap.service and waits, within a limit, until that has succeeded or failed.
 set -eu
 umask 077
-# The Python of EL 8 takes the C locale at its word.
+# In the C locale the Python of EL 8 reads and writes ASCII only.
 export LC_ALL=C.UTF-8 PYTHONIOENCODING=utf-8
 
 readonly root="${CYCLEFORGE_ROOT:-}"
@@ -48,7 +48,7 @@ find_python() {
             return
         fi
     done
-    die "neither python3 nor /usr/libexec/platform-python is on this server"
+    die "this server has neither python3 nor /usr/libexec/platform-python"
 }
 
 # json KEY...: the value at that path of the JSON on standard input; empty if there is none.
@@ -65,7 +65,7 @@ sys.stdout.write("" if value is None else str(value))' "$@"
 
 fact() { json "$1" <"${home}/facts.json"; }
 
-# The JSON that the deployment handed over, whole or not at all.
+# Stores JSON that the deployment passed, completely or not at all.
 store() {
     printf '%s' "$2" | base64 -d >"${home}/.$1.new" 2>/dev/null || die "$1 of the deployment is not base64"
     json <"${home}/.$1.new" >/dev/null 2>&1 || die "$1 of the deployment is not JSON"
@@ -74,8 +74,8 @@ store() {
 
 take_over() {
     install -d -m 0700 "${home}"
-    [ -n "${CYCLEFORGE_FACTS:-}" ] || die "the deployment gave no CYCLEFORGE_FACTS"
-    [ -n "${CYCLEFORGE_SECRETS:-}" ] || die "the deployment gave no CYCLEFORGE_SECRETS"
+    [ -n "${CYCLEFORGE_FACTS:-}" ] || die "the deployment did not pass CYCLEFORGE_FACTS"
+    [ -n "${CYCLEFORGE_SECRETS:-}" ] || die "the deployment did not pass CYCLEFORGE_SECRETS"
     store facts.json "${CYCLEFORGE_FACTS}"
     store secrets.json "${CYCLEFORGE_SECRETS}"
     sync
@@ -83,11 +83,11 @@ take_over() {
     group="${arm%/}/subscriptions/$(fact subscriptionId)/resourceGroups/$(fact resourceGroup)"
     sha=$(fact payloadSha256)
     case "${sha}" in
-    '' | *[!0-9a-f]*) die "payloadSha256 of the deployment is no sha256" ;;
+    '' | *[!0-9a-f]*) die "payloadSha256 of the deployment is not a valid sha256" ;;
     esac
 }
 
-# A bearer token in a header file: a command line is no place for it.
+# The bearer token goes into a header file: every user can read command lines.
 fetch_token() {
     curl -sS --noproxy '*' --max-time 10 -H Metadata:true -G -o "${scratch}/token.json" \
         --data-urlencode "resource=${arm}" \
@@ -100,7 +100,7 @@ fetch_token() {
     printf 'Authorization: Bearer %s\n' "${token}" >"${scratch}/header"
 }
 
-# fetch_chunk NAME: append the output `content` of one payload deployment; 1 = try again, 2 = hopeless.
+# fetch_chunk NAME: append the output `content` of one payload deployment; 1 = try again, 2 = permanent.
 fetch_chunk() {
     fetch_token || return 1
     code=$(curl -sS --max-time 60 -H "@${scratch}/header" -o "${scratch}/answer" -w '%{http_code}' \
@@ -142,13 +142,13 @@ fetch_payload() {
             [ "${result}" -ne 0 ] || break
             why=$(cat "${scratch}/why")
             [ "${result}" -ne 2 ] || die "payload ${name}: ${why}"
-            [ "$(date +%s)" -lt "${deadline}" ] || die "payload ${name} not read within ${fetch_s} s: ${why}. The server's identity needs to read deployments of its resource group; a new role takes up to ten minutes."
-            log "payload ${name}: ${why}; again in ${pause_s} s"
+            [ "$(date +%s)" -lt "${deadline}" ] || die "payload ${name} could not be read within ${fetch_s} s: ${why}. The server's identity needs to read deployments of its resource group; a new role takes up to ten minutes."
+            log "payload ${name}: ${why}; next attempt in ${pause_s} s"
             sleep "${pause_s}"
         done
     done
     have=$(sha256sum <"${scratch}/payload" | cut -d ' ' -f 1)
-    [ "${have}" = "${sha}" ] || die "the payload is damaged: its sha256 is ${have}, the deployment says ${sha}"
+    [ "${have}" = "${sha}" ] || die "the payload is damaged: its sha256 is ${have}, the deployment expects ${sha}"
 }
 
 unpack() {
@@ -173,7 +173,7 @@ start_unit() {
     install -d -m 0755 "${units}" "${root}/usr/local/sbin"
     install -m 0644 "${here}/${unit}" "${units}/${unit}"
     ln -sfn /opt/cycleforge/current/bootstrap/cycleforge-bootstrap "${root}/usr/local/sbin/cycleforge-bootstrap"
-    # A result of an earlier run must not be taken for ours.
+    # The result of an earlier run must not be mistaken for this one's.
     systemctl stop "${unit}" 2>/dev/null || :
     [ ! -f "${home}/status.json" ] || mv -f "${home}/status.json" "${home}/status.previous.json"
     systemctl daemon-reload
@@ -196,7 +196,7 @@ wait_for_result() {
             ;;
         failed)
             show >&2
-            die "the bootstrap failed; log: /var/log/cycleforge/bootstrap.log; again, after the fix: sudo cycleforge-bootstrap retry"
+            die "the bootstrap failed; see /var/log/cycleforge/bootstrap.log; after the fix run: sudo cycleforge-bootstrap retry"
             ;;
         esac
         # Between two attempts of systemd the unit is down for ten seconds.
@@ -207,7 +207,7 @@ wait_for_result() {
         fi
         if [ "$(date +%s)" -ge "${deadline}" ]; then
             show >&2
-            die "no result within ${wait_s} s; the bootstrap goes on: sudo cycleforge-bootstrap status"
+            die "no result within ${wait_s} s; the bootstrap is still running, follow it with: sudo cycleforge-bootstrap status"
         fi
         sleep "${pause_s}"
     done
@@ -226,5 +226,5 @@ main() {
     wait_for_result
 }
 
-# One line, and read before it runs: the file is gone by the time that main returns.
+# One line, so that the shell has read it before it runs: the file is gone when main returns.
 main "$@"; exit

@@ -1,4 +1,4 @@
-metadata description = 'Azure Bastion with tunnelling, so that `az network bastion tunnel` and `ssh` work.'
+metadata description = 'Azure Bastion with tunnels, so that `az network bastion tunnel` and `ssh` work.'
 
 @description('Azure region.')
 param location string
@@ -19,7 +19,7 @@ resource address 'Microsoft.Network/publicIPAddresses@2025-05-01' = {
   }
 }
 
-// The Basic SKU has no tunnelling.
+// The Basic SKU does not support tunnels.
 resource bastion 'Microsoft.Network/bastionHosts@2025-05-01' = {
   name: name
   location: location

@@ -1,6 +1,6 @@
 metadata description = 'Windows VM without a public address, whose browser reaches the portal.'
 
-@description('Image of the marketplace; it must be generation 2.')
+@description('Marketplace image; it must be generation 2.')
 type marketplaceImage = {
   publisher: string
   offer: string
@@ -54,7 +54,7 @@ resource vm 'Microsoft.Compute/virtualMachines@2025-04-01' = {
   tags: tags
   properties: {
     hardwareProfile: { vmSize: vmSize }
-    // Windows 11 asks for it.
+    // Windows 11 requires it.
     securityProfile: {
       securityType: 'TrustedLaunch'
       uefiSettings: {

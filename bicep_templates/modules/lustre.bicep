@@ -12,7 +12,7 @@ param skuName string
 param capacityTib int
 @description('Availability zone; null in a region without zones.')
 param zone string?
-@description('Resource id of the subnet, which holds nothing else.')
+@description('Resource id of the subnet, which must contain nothing else.')
 param subnetId string
 
 resource fileSystem 'Microsoft.StorageCache/amlFilesystems@2026-01-01' = {

@@ -13,11 +13,11 @@ param skuName string
 @description('Compute tier of that size.')
 @allowed(['Burstable', 'GeneralPurpose', 'MemoryOptimized'])
 param skuTier string
-@description('Storage in GiB; it grows when it fills up.')
+@description('Storage in GiB; it grows automatically when it fills up.')
 param storageGib int
 @description('MySQL version, for example `8.0.21`.')
 param version string
-@description('Name of the administrator, with whom slurmdbd logs in.')
+@description('Name of the administrator; slurmdbd logs in as this user.')
 param administratorLogin string
 @description('Password of the administrator: 8 to 128 characters.')
 @secure()
@@ -60,7 +60,7 @@ resource server 'Microsoft.DBforMySQL/flexibleServers@2024-12-30' = {
   }
 }
 
-// slurmdbd asks for it at its start. Source: https://slurm.schedmd.com/accounting.html#slurm-accounting-configuration-before-build
+// slurmdbd requires it when it starts. Source: https://slurm.schedmd.com/accounting.html#slurm-accounting-configuration-before-build
 resource lockWait 'Microsoft.DBforMySQL/flexibleServers/configurations@2024-12-30' = {
   parent: server
   name: 'innodb_lock_wait_timeout'

@@ -15,7 +15,7 @@ param serviceLevel string
 param poolSizeTib int
 @description('Size of the volume in GiB.')
 param volumeSizeGib int
-@description('Throughput of pool and volume in MiB/s; only with the service level Flexible, otherwise null.')
+@description('Throughput of pool and volume in MiB/s; only for the service level Flexible, otherwise null.')
 param throughputMibps int?
 @description('Last part of the export path, unique in the subnet: the volume is `<address>:/<exportName>`.')
 param exportName string
@@ -23,7 +23,7 @@ param exportName string
 param subnetId string
 @description('Comma-separated CIDRs of the clients that may mount the volume.')
 param allowedClients string
-@description('Availability zone; null: Azure chooses.')
+@description('Availability zone; null lets Azure choose.')
 param zone string?
 
 resource account 'Microsoft.NetApp/netAppAccounts@2025-12-01' existing = {

@@ -22,13 +22,13 @@ param vnetName string
 param addressSpace string
 @description('Subnets; roles are unique, `server`, `compute` and `endpoints` are required.')
 param subnets subnetType[]
-@description('Whether a NAT gateway gives the subnets that use it a way to the internet.')
+@description('Whether to create a NAT gateway for outbound internet access of the subnets that use it.')
 param natGateway bool
-@description('Who may reach the server by HTTPS and SSH: CIDRs, or one service tag. Empty: nobody but Bastion.')
+@description('Who may reach the server by HTTPS and SSH: CIDRs, or one service tag. If empty, only Bastion.')
 param userSources string[]
-@description('Who may reach nodes by SSH: CIDRs, or one service tag. Empty: nobody but Bastion and the server.')
+@description('Who may reach nodes by SSH: CIDRs, or one service tag. If empty, only Bastion and the server.')
 param nodeUserSources string[]
-@description('Whether a Windows VM in the server subnet is reached by RDP through Bastion and opens the portal.')
+@description('Whether the server subnet holds a Windows VM, reached by RDP through Bastion, that opens the portal.')
 param jumpbox bool
 
 var prefixes = toObject(subnets, subnet => subnet.role, subnet => subnet.prefix)
@@ -56,9 +56,9 @@ var inbound = {
     { name: 'AllowServer', protocol: 'Tcp', from: server, ports: ['22'] }
     { name: 'AllowBastion', protocol: 'Tcp', from: bastion, ports: ['22'] }
     { name: 'AllowUsers', protocol: 'Tcp', from: nodeUserSources, ports: ['22'] }
-    // Storage servers open connections back to their clients.
+    // Storage servers open connections to their clients.
     { name: 'AllowLustre', protocol: 'Tcp', from: lustre, ports: lustrePorts }
-    // NFSv3 lock callbacks come back on ports that the client's port mapper hands out.
+    // NFSv3 lock callbacks use ports that the client's port mapper assigns.
     { name: 'AllowNetApp', protocol: '*', from: netapp, ports: ['*'] }
   ]
   endpoints: [
@@ -95,7 +95,7 @@ var bastionOutbound = [
   { name: 'AllowSessionInformationOutbound', protocol: '*', from: '*', to: 'Internet', ports: ['80'] }
 ]
 
-// The default rule AllowVnetInBound would let every peer and every subnet in. It stands at 65000; this one closes it.
+// The default rule AllowVnetInBound (priority 65000) would allow every peer and every subnet; this rule overrides it.
 var denyNetwork = {
   name: 'DenyVirtualNetworkInbound'
   properties: {
@@ -145,7 +145,7 @@ resource securityGroups 'Microsoft.Network/networkSecurityGroups@2025-05-01' = [
             direction: 'Inbound'
             access: 'Allow'
             protocol: rule.protocol
-            // Azure takes a service tag only in the singular property, several CIDRs only in the plural one.
+            // Azure accepts a service tag only in the singular property, several CIDRs only in the plural one.
             sourceAddressPrefix: length(rule.from) == 1 ? rule.from[0] : null
             sourceAddressPrefixes: length(rule.from) == 1 ? null : rule.from
             sourcePortRange: '*'

@@ -1,7 +1,7 @@
-metadata description = 'Carries one piece of what the server installs; its deployment record keeps it, and the server reads it from there.'
+metadata description = 'Holds one chunk of what the server installs: the server reads it from the record of this deployment.'
 
-@description('One piece of the archive, base64; not secret.')
+@description('One chunk of the archive, base64; not secret.')
 param content string
 
-@description('The same piece.')
+@description('The same chunk.')
 output content string = content

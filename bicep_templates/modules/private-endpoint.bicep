@@ -6,11 +6,11 @@ param location string
 param tags object
 @description('Name of the private endpoint; its network interface gets the suffix `-nic`.')
 param name string
-@description('Resource id of the subnet that holds the endpoint.')
+@description('Resource id of the subnet for the endpoint.')
 param subnetId string
 @description('Resource id of the storage account.')
 param storageAccountId string
-@description('Resource id of the private DNS zone for blobs; null when somebody else resolves the name.')
+@description('Resource id of the private DNS zone for blobs; null if the name is resolved by other means.')
 param dnsZoneId string?
 
 resource endpoint 'Microsoft.Network/privateEndpoints@2025-05-01' = {

@@ -22,5 +22,5 @@ resource nodesPublish 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   }
 }
 
-@description('Name of the role assignment; it stays behind when the deployment\'s resource group is deleted.')
+@description('Name of the role assignment; it remains when the deployment\'s resource group is deleted.')
 output assignment string = nodesPublish.name

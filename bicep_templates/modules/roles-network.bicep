@@ -1,4 +1,4 @@
-metadata description = 'Lets the server put nodes into one subnet of an existing network; deploy it in the resource group of the network.'
+metadata description = 'Lets the server join nodes to one subnet of an existing network; deploy it in the resource group of the network.'
 
 @description('Object id of the server\'s identity.')
 param serverPrincipalId string
@@ -42,5 +42,5 @@ resource serverJoins 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   }
 }
 
-@description('Names of the role assignments; they stay behind when the deployment\'s resource group is deleted.')
+@description('Names of the role assignments; they remain when the deployment\'s resource group is deleted.')
 output assignments string[] = [serverReads.name, serverJoins.name]

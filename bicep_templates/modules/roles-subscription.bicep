@@ -17,5 +17,5 @@ resource serverReads 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   }
 }
 
-@description('Name of the role assignment; it stays behind when the resource group is deleted.')
+@description('Name of the role assignment; it remains when the resource group is deleted.')
 output assignment string = serverReads.name

@@ -1,4 +1,4 @@
-metadata description = 'Runs the first-boot program on the server; the deployment fails when it fails.'
+metadata description = 'Runs the first-boot program on the server; if it fails, the deployment fails.'
 
 @description('Azure region.')
 param location string
@@ -6,22 +6,22 @@ param location string
 param tags object
 @description('Name of the server VM.')
 param vmName string
-@description('What the program must know and only the deployment does; not secret.')
+@description('What the program must know and only the deployment knows; not secret.')
 param facts object
-@description('Passwords, by name; they reach the VM encrypted and nothing else.')
+@description('Passwords, by name; they are encrypted and reach nothing except the VM.')
 @secure()
 param secrets object
-@description('Text of the program that fetches and starts the rest (POSIX sh).')
+@description('Text of the script that fetches and starts the rest (POSIX sh).')
 param startScript string
-@description('sha256 of what the server installs, and a run: another value runs the program again, the same one does not.')
+@description('sha256 of what the server installs, and the number of the run; a new value runs the program again.')
 param contentHash string
 
 resource vm 'Microsoft.Compute/virtualMachines@2025-04-01' existing = {
   name: vmName
 }
 
-// base64 has no character that the shell would read, so the values need no quotes. The extension accepts at most
-// 256 KiB of script and knows no setting of ours: its schema forbids unknown keys.
+// base64 has no character that is special to the shell, so the values need no quotes. The extension accepts at most
+// 256 KiB of script and has no setting for our data: its schema forbids unknown keys.
 // https://github.com/Azure/custom-script-extension-linux (main/schema.go, main/cmds.go)
 resource bootstrap 'Microsoft.Compute/virtualMachines/extensions@2025-04-01' = {
   parent: vm

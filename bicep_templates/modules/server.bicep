@@ -1,6 +1,6 @@
 metadata description = 'The CycleCloud server: VM, network interface and, if it is public, an address with its own firewall.'
 
-@description('Image of the marketplace; its sku is also the name of the plan.')
+@description('Marketplace image; its SKU is also the name of the plan.')
 type marketplaceImage = {
   publisher: string
   offer: string
@@ -17,13 +17,13 @@ param tags object
 param name string
 @description('VM size, for example `Standard_D4as_v5`.')
 param vmSize string
-@description('Marketplace image with its plan; null with an own image.')
+@description('Marketplace image with its plan; null with a custom image.')
 param image marketplaceImage?
-@description('Resource id of an own image; null with a marketplace image.')
+@description('Resource id of a custom image; null with a marketplace image.')
 param imageId string?
-@description('Size of the OS disk in GiB; null: the size of the image.')
+@description('Size of the OS disk in GiB; null for the size of the image.')
 param osDiskGb int?
-@description('Size of an empty data disk in GiB for an own image; null: none. A marketplace image brings its own.')
+@description('Size of an empty data disk in GiB for a custom image; null for none. A marketplace image includes its own.')
 param dataDiskGb int?
 @description('Name of the administrator.')
 param adminUsername string
@@ -38,7 +38,7 @@ param publicAccess bool
 @description('CIDRs that may reach the public address by HTTPS and SSH.')
 param allowedSources string[]
 
-// CycleCloud's datastore lies on the data disk: it outlives the VM ("Detach"), while OS disk and network interface hold
+// CycleCloud's datastore is on the data disk, which outlives the VM ("Detach"), while OS disk and network interface hold
 // nothing that a new VM does not bring. Without a name Azure gives a re-created VM a fresh disk beside the kept one.
 var imageDisks = [
   {
@@ -70,7 +70,7 @@ resource address 'Microsoft.Network/publicIPAddresses@2025-05-01' = if (publicAc
   }
 }
 
-// Also in an existing network, whose subnet may have no security group, only the listed sources get in.
+// In an existing network, whose subnet may have no security group, only the listed sources are allowed too.
 resource securityGroup 'Microsoft.Network/networkSecurityGroups@2025-05-01' = if (publicAccess) {
   name: '${name}-nsg'
   location: location

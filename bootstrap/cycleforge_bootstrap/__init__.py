@@ -4,4 +4,4 @@ Runs on the server with the Python of its image: standard library only, and noth
 """
 
 STATUS_SCHEMA = 1
-"""Version of `status.json`; a reader that meets a higher one must not guess."""
+"""Version of `status.json`; a reader that finds a higher one must not guess."""

@@ -1,6 +1,6 @@
 """`cycleforge-bootstrap run | status [--json] | retry`.
 
-Exit status: 0 succeeded, 1 failed, 2 wrong use, 3 still running or not started, 4 another run holds the lock.
+Exit status: 0 succeeded, 1 failed, 2 wrong usage, 3 still running or not started, 4 another run holds the lock.
 """
 
 import fcntl
@@ -25,7 +25,7 @@ CODES = {"succeeded": 0, "failed": 1}
 
 
 def main(arguments: Sequence[str], environment: Dict[str, str]) -> int:
-    """One command; the exit status."""
+    """Run one command and return the exit status."""
     paths = Paths(Path(environment.get("CYCLEFORGE_ROOT", "/")))
     command = tuple(arguments)
     if command == ("run",):
@@ -59,7 +59,7 @@ def _run(paths: Paths, environment: Dict[str, str]) -> int:
     before = read_status(paths)
     sha = _payload_of(paths)
     if before and before.get("state") in CODES and before.get("payloadSha256") == sha:
-        # The unit starts at every boot. A failure waits for a person: its secrets are gone.
+        # The unit starts at every boot. After a failure someone must run `retry`: the secrets are gone.
         sys.stdout.write(summary(before))
         return CODES[before["state"]]
     try:
@@ -101,7 +101,7 @@ def _cannot_start(paths: Paths, message: str) -> int:
 
 
 def _prepare(context: Context) -> None:
-    """Begin from a clean place: what a killed run may have left holds secrets."""
+    """Remove what a killed run may have left: it can contain secrets."""
     paths = context.paths
     clean_records(context)
     _shred_tree(paths.runtime)
@@ -119,7 +119,7 @@ def _shred_tree(folder: Path) -> None:
 
 
 def _forget_secrets(context: Context) -> List[str]:
-    """Remove every secret and everything that may hold one; the paths that could not be removed."""
+    """Remove every secret and everything that may contain one; return the paths that could not be removed."""
     paths = context.paths
     actions: Dict[Path, Callable[[Path], None]] = {
         paths.secrets: shred,
@@ -140,7 +140,7 @@ def _forget_secrets(context: Context) -> List[str]:
 
 
 def _retry(paths: Paths) -> int:
-    """Ask for the secrets that are gone and start the unit again."""
+    """Ask for the missing secrets and start the unit again."""
     config = read_json(PAYLOAD / "bootstrap/bootstrap.json")
     secrets = read_json(paths.secrets) if paths.secrets.exists() else {}
     for name, question in config["secrets"].items():

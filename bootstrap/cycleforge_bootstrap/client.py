@@ -17,7 +17,7 @@ ENVIRONMENTS = {"AzureCloud": "public", "AzureUSGovernment": "usgov", "AzureChin
 """Azure's name of a cloud → CycleCloud's."""
 
 RETRY_LOCKER_S = 120
-"""Asking for the locker again more often keeps it from ever being created.
+"""Seconds between two requests for the locker; more frequent requests prevent it from ever being created.
 
 Source: Azure/cyclecloud-slurm-workspace bicep/install.sh
 """
@@ -30,14 +30,14 @@ def cyclecloud(
     folder: Optional[Path] = None,
     terminal: bool = False,
 ) -> Result:
-    """Run the CLI with our own configuration file; its exit status is the caller's business."""
+    """Run the CLI with our own configuration file; the caller checks its exit status."""
     context.paths.cli_home.mkdir(parents=True, exist_ok=True, mode=0o700)
     argv = [str(context.paths.cyclecloud), *arguments, "--config={}".format(context.paths.cli_config)]
     return run(context, argv, limit, folder=folder, terminal=terminal)
 
 
 def must(result: Result) -> Result:
-    """The result of a CLI call that succeeded; StepError with what it printed otherwise."""
+    """The result of a successful CLI call; otherwise StepError with what it printed."""
     if result.status != 0:
         words = " ".join(result.argv[1:3])
         raise StepError("`cyclecloud {}` failed with {}: {}".format(words, result.status, result.said))
@@ -48,17 +48,17 @@ def must(result: Result) -> Result:
 
 
 def has_cli(context: Context) -> bool:
-    """The CLI is there and starts."""
+    """The CLI is installed and starts."""
     if not context.paths.cyclecloud.exists():
         return False
     return run(context, [str(context.paths.cyclecloud), "--version"], 120).status == 0
 
 
 def install_cli(context: Context) -> None:
-    """Unpack the archive that the server brings and run its installer for all users."""
+    """Unpack the archive that the server image provides and run its installer for all users."""
     archive = context.paths.server / "tools/cyclecloud-cli.zip"
     if not archive.exists():
-        raise StepError("{} is not there".format(archive))
+        raise StepError("{} is missing".format(archive))
     target = context.paths.work / "cli-installer"
     shutil.rmtree(str(target), ignore_errors=True)
     try:
@@ -68,8 +68,8 @@ def install_cli(context: Context) -> None:
         raise StepError("{} cannot be unpacked: {}".format(archive, error)) from None
     installers = sorted(target.glob("cyclecloud-cli-installer*/install.sh"))
     if not installers:
-        raise StepError("{} holds no cyclecloud-cli-installer*/install.sh".format(archive), permanent=True)
-    # zipfile drops the executable bits, so bash gets the file's name.
+        raise StepError("{} contains no cyclecloud-cli-installer*/install.sh".format(archive), permanent=True)
+    # zipfile drops the executable bits, so bash runs the file.
     result = run(context, ["bash", str(installers[-1]), "--system"], 600, folder=installers[-1].parent)
     if result.status != 0:
         raise StepError("the CLI's installer failed with {}: {}".format(result.status, result.said))
@@ -105,7 +105,7 @@ def is_logged_in(context: Context) -> bool:
 
 
 def log_in(context: Context) -> None:
-    """Configure the CLI, first by its file, then by its own dialogue on a terminal."""
+    """Configure the CLI, first through its file, then through its own prompts on a terminal."""
     password = context.secret("adminPassword")
     _check_password(context, password)
     spellings: List[str] = [password]
@@ -113,7 +113,7 @@ def log_in(context: Context) -> None:
         # Whether the CLI's parser expands `%` is not documented; one of the two spellings is right.
         spellings.append(password.replace("%", "%%"))
     for spelling in spellings:
-        # The parser would strip outer blanks; then only the dialogue is left.
+        # The parser would strip leading and trailing spaces; then only the prompts are left.
         if spelling == spelling.strip() and "\n" not in spelling:
             _write_config(context, spelling)
             if is_logged_in(context):
@@ -129,7 +129,7 @@ def log_in(context: Context) -> None:
 
 
 def _check_password(context: Context, password: str) -> None:
-    """Tell a wrong password from a CLI that does not work: ask the documented API."""
+    """Tell a wrong password from a CLI that does not work, through the documented API."""
     pair = "{}:{}".format(context.config["admin"]["username"], password).encode("utf-8")
     encoded = base64.b64encode(pair).decode("ascii")
     context.log.hide(encoded)
@@ -137,7 +137,7 @@ def _check_password(context: Context, password: str) -> None:
     if portal_status(url, "Basic " + encoded) == 401:
         raise StepError(
             "the site does not accept the administrator's password of this deployment",
-            hint="If it was changed in the portal, run `sudo cycleforge-bootstrap retry` and give the present one.",
+            hint="If it was changed in the portal, run `sudo cycleforge-bootstrap retry` and enter the current one.",
             permanent=True,
         )
 
@@ -152,11 +152,11 @@ def has_token(context: Context) -> bool:
 
 
 def no_action(_: Context) -> None:
-    """For goals that only need time."""
+    """Do nothing: this goal only needs time."""
 
 
 def has_account(context: Context) -> bool:
-    """CycleCloud knows the subscription. `account show` prints the name also when the exit status says nothing."""
+    """CycleCloud knows the subscription. `account show` prints the name even when its exit status is meaningless."""
     name = context.config["account"]
     return "Credentials: {}".format(name) in cyclecloud(context, ["account", "show", name]).output
 
@@ -201,10 +201,10 @@ def has_locker(context: Context) -> bool:
 
 
 def retry_locker(context: Context) -> None:
-    """Ask CycleCloud for the locker again, but not more often than it can bear."""
+    """Ask CycleCloud for the locker again, but not too often."""
     name = quoted(context.config["locker"])
     last = context.state.get("lockerAskedAt")
-    # The clock starts anew with the machine; a mark from the future is one from before a reboot.
+    # The clock restarts with the machine; a time in the future was recorded before a reboot.
     if last is None or float(last) > context.now():
         context.remember("lockerAskedAt", context.now())
     elif context.now() - float(last) >= RETRY_LOCKER_S:
@@ -212,6 +212,6 @@ def retry_locker(context: Context) -> None:
         cycle_server(context, "run_action", "Retry:Cloud.Locker", "-f", "Name=={}".format(name))
     found = query(context, "SELECT Name, State, StatusMessage FROM Cloud.Locker WHERE Name=={}".format(name))
     if not found:
-        raise StepError("CycleCloud has not begun to create locker '{}'".format(context.config["locker"]))
+        raise StepError("CycleCloud has not started to create locker '{}'".format(context.config["locker"]))
     state, message = found[0].get("State"), found[0].get("StatusMessage") or ""
     raise StepError("locker '{}' is '{}' {}".format(context.config["locker"], state, message).rstrip())

@@ -11,7 +11,7 @@ from .core import Context, StepError, read_json, shred, to_json, write_atomicall
 from .site import cycle_server, query, quoted
 
 FAILED_POLLS = 3
-"""A node that is `Failed` this many times in a row is not about to be retried by CycleCloud itself."""
+"""CycleCloud itself no longer retries a node that is `Failed` this many times in a row."""
 
 
 def _template(context: Context) -> Path:
@@ -27,12 +27,12 @@ def template_digest(context: Context) -> str:
 
 
 def has_template(context: Context) -> bool:
-    """This template was imported by us before."""
+    """We have imported this template before."""
     return bool(context.state.get("template") == template_digest(context))
 
 
 def import_template(context: Context) -> None:
-    """Into the catalogue of the portal, under a name that no cluster has, for further clusters of the same kind."""
+    """Add it to the portal's catalogue, under a name that no cluster has, for more clusters of the same kind."""
     cluster = context.config["cluster"]
     path = _template(context)
     arguments = ["import_template", cluster["templateName"], "-c", cluster["name"], "-f", str(path), "--force"]
@@ -51,7 +51,7 @@ def parameters(context: Context) -> Dict[str, Any]:
 
 
 def _cluster_digest(context: Context) -> str:
-    """sha256 over template, parameters and the facts that fill them; secrets are left out, so nothing leaks."""
+    """sha256 over template, parameters and the facts in them; secrets are left out, so nothing leaks."""
     cluster = context.config["cluster"]
     late = {
         name: context.facts.get(source) for name, source in cluster["late"].items() if not source.startswith("secret:")
@@ -67,7 +67,7 @@ def _exists(context: Context) -> bool:
 
 
 def has_cluster(context: Context) -> bool:
-    """The cluster exists and was imported from just this template, these parameters and these passwords."""
+    """The cluster exists and was imported from exactly this template, these parameters and these passwords."""
     same = context.state.get("cluster") == _cluster_digest(context)
     return same and _same_secrets(context) and _exists(context)
 
@@ -80,7 +80,7 @@ def _late_secrets(context: Context) -> str:
 
 
 def _stretched(text: str, salt: bytes) -> str:
-    """A fingerprint that tells a changed password without giving a clue to it."""
+    """A fingerprint that changes with the password and reveals nothing about it."""
     return hashlib.pbkdf2_hmac("sha256", text.encode("utf-8"), salt, 100000).hex()
 
 
@@ -117,7 +117,7 @@ def import_cluster(context: Context) -> None:
     finally:
         shred(path)
     if not _exists(context):
-        raise StepError("`cyclecloud import_cluster` ended well, but there is no cluster '{}'".format(cluster["name"]))
+        raise StepError("`cyclecloud import_cluster` succeeded, but there is no cluster '{}'".format(cluster["name"]))
     _remember_import(context)
 
 
@@ -138,12 +138,12 @@ def _unknown_machine_types(context: Context) -> List[str]:
         )
     )
     lacking = {r.get("Name") for r in query(context, text) if r.get("MachineType") is None or r.get("CMName") is None}
-    # Only nodes with a size of their own: abstract ones never get a machine type.
+    # Only nodes with their own size: abstract ones never get a machine type.
     return ["{} of {}".format(size, node) for node, size in sorted(cluster["machineTypes"].items()) if node in lacking]
 
 
 def knows_machine_types(context: Context) -> bool:
-    """Every VM size of the cluster is known; found once, it is not asked again."""
+    """Every VM size of the cluster is known; once found, it is not queried again."""
     if context.state.get("machineTypes") == context.state.get("cluster"):
         return True
     if _unknown_machine_types(context):
@@ -153,7 +153,7 @@ def knows_machine_types(context: Context) -> bool:
 
 
 def refresh_machine_types(context: Context) -> None:
-    """Let CycleCloud read the region's VM sizes now instead of at its next round."""
+    """Let CycleCloud read the region's VM sizes now instead of at its next refresh."""
     if not context.state.get("machineTypesAsked"):
         cycle_server(context, "run_action", "Run:Application.Timer", "-eq", "Name", "plugin.azure.monitor_reference")
         context.remember("machineTypesAsked", True)
@@ -166,12 +166,12 @@ def refresh_machine_types(context: Context) -> None:
 
 
 def was_started(context: Context) -> bool:
-    """We started it once. A cluster that somebody terminated since then stays terminated."""
+    """We started it once. A cluster that someone has terminated since then stays terminated."""
     return bool(context.state.get("started") == context.config["cluster"]["name"])
 
 
 def start_cluster(context: Context) -> None:
-    """Ask for the scheduler and the login nodes."""
+    """Start the scheduler and the login nodes."""
     must(cyclecloud(context, ["start_cluster", context.config["cluster"]["name"]], limit=300))
     context.remember("started", context.config["cluster"]["name"])
 
@@ -183,7 +183,7 @@ class SchedulerReady:
         self._failed = 0
 
     def is_ready(self, context: Context) -> bool:
-        """`Ready`, now or once before."""
+        """`Ready`, now or in an earlier query."""
         if context.state.get("schedulerReady"):
             return True
         if self._status(context) not in ("Ready", "Started"):
@@ -192,7 +192,7 @@ class SchedulerReady:
         return True
 
     def wait(self, context: Context) -> None:
-        """Say how far it is."""
+        """Report how far it is."""
         status = self._status(context)
         self._failed = self._failed + 1 if status in ("Failed", "Error") else 0
         raise StepError(

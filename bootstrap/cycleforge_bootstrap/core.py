@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 
 class StepError(Exception):
-    """A step did not reach its goal. `permanent`: trying again cannot help. `hint`: what a person can do.
+    """A step did not reach its goal. `permanent`: trying again cannot help. `hint`: what the operator can do.
 
-    `cut_short`: the step's own limit ended the attempt, so it says nothing about the reason.
+    `cut_short`: the step's own limit ended the attempt, so this error does not tell the reason.
     """
 
     def __init__(self, message: str, hint: str = "", permanent: bool = False, cut_short: bool = False) -> None:
@@ -38,7 +38,7 @@ class Paths:
         self.lock = self.home / "lock"
         self.cli_home = self.home / "cli"
         self.work = self.home / "work"
-        # Passwords that a program must read from a file lie in memory only: /run is a tmpfs.
+        # Passwords that a program must read from a file are in memory only: /run is a tmpfs.
         self.runtime = root / "run/cycleforge"
         self.cli_config = self.runtime / "cyclecloud.ini"
         self.log = root / "var/log/cycleforge/bootstrap.log"
@@ -75,7 +75,7 @@ def shred(path: Path) -> None:
 
 
 class Log:
-    """Lines with time to the journal (stdout) and the log file; every known secret is replaced."""
+    """Writes lines with the time to the journal (stdout) and the log file; every known secret is replaced."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -89,7 +89,7 @@ class Log:
         quoted = json.dumps(secret)[1:-1]
         forms = {secret, quoted, json.dumps(secret, ensure_ascii=False)[1:-1], plain, secret.replace("%", "%%")}
         forms |= {repr(secret)[1:-1], quote(secret, safe=""), secret.replace("'", "'\\''")}
-        # The longest first: a short form may be part of a longer one.
+        # The longest first: a short secret may be part of a longer one.
         self._hidden = sorted(set(self._hidden) | forms, key=len, reverse=True)
 
     def clean(self, text: str) -> str:
@@ -176,25 +176,25 @@ class Context:
         return max(0.05, min(at_most, self.step_deadline - self.now()))
 
     def fact(self, name: str) -> str:
-        """A fact of the deployment as text; StepError if the deployment did not give it."""
+        """A fact of the deployment as text; StepError if the deployment did not pass it."""
         value = self.facts.get(name)
         if value in (None, ""):
-            raise StepError("the deployment did not give the fact '{}'".format(name), permanent=True)
+            raise StepError("the deployment did not pass the fact '{}'".format(name), permanent=True)
         return str(value)
 
     def secret(self, name: str) -> str:
-        """A secret of the deployment; StepError once it was removed."""
+        """A secret of the deployment; StepError if it has been removed."""
         value = self.secrets.get(name)
         if not value:
             raise StepError(
                 "the secret '{}' is no longer on this server".format(name),
-                hint="Run `sudo cycleforge-bootstrap retry`: it asks for the secret and goes on.",
+                hint="Run `sudo cycleforge-bootstrap retry`: it asks for the secret and continues.",
                 permanent=True,
             )
         return str(value)
 
     def remember(self, key: str, value: Any) -> None:
-        """Keep a result over restarts."""
+        """Keep a result across restarts."""
         self.state[key] = value
         write_atomically(self.paths.state, to_json(self.state))
 
@@ -206,20 +206,20 @@ def read_json(path: Path) -> Dict[str, Any]:
     except FileNotFoundError:
         raise StepError("{} is missing".format(path), permanent=True) from None
     except ValueError as error:
-        # Not the error's own text: it may quote the file.
+        # Without the error's own text: it may quote the file.
         raise StepError("{} is not JSON ({})".format(path, type(error).__name__), permanent=True) from None
     if not isinstance(value, dict):
-        raise StepError("{} does not hold a JSON object".format(path), permanent=True)
+        raise StepError("{} does not contain a JSON object".format(path), permanent=True)
     return value
 
 
 def to_json(value: Any) -> bytes:
-    """Readable JSON with a last line end."""
+    """Readable JSON with a final newline."""
     return (json.dumps(value, indent=2, sort_keys=True) + "\n").encode("utf-8")
 
 
 def tail(text: str, limit: int = 600) -> str:
-    """The end of a program's output, for a message: that is where the reason stands."""
+    """The end of a program's output, for a message: the reason is usually there."""
     text = " ".join(text.split())
     return text if len(text) <= limit else "…" + text[-limit:]
 

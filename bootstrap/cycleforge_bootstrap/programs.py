@@ -17,7 +17,7 @@ from .core import Context, StepError, tail
 
 
 class Result:
-    """Exit status and output of a program that ended by itself; `said` is the end of it on one line, for messages."""
+    """Exit status and output of a program that ended by itself; `said` is the end of the output on one line, for messages."""
 
     def __init__(self, argv: Sequence[str], status: int, output: str, errors: str) -> None:
         self.argv = list(argv)
@@ -69,13 +69,13 @@ def run(
 
 
 def _has_secret(context: Context, argv: Sequence[str]) -> bool:
-    """Any part of an argument; a shorter secret than any site accepts may well be a harmless word."""
+    """Whether an argument contains a secret; one that is too short for any site may be a harmless word."""
     secrets = [str(secret) for secret in context.secrets.values() if len(str(secret)) >= 8]
     return any(secret in word for secret in secrets for word in argv)
 
 
 def _environment(context: Context, more: Dict[str, str]) -> Dict[str, str]:
-    """A small, known environment; in tests also what the fakes read."""
+    """A small, known environment; in tests also the variables that the fakes read."""
     keep = ("PATH", "TZ", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
     environment = {
         name: value

@@ -1,4 +1,4 @@
-"""Steps that bring the cluster-init projects into the locker and prove that they are there."""
+"""Steps that upload the cluster-init projects to the locker and verify that they are there."""
 
 import base64
 import configparser
@@ -18,7 +18,7 @@ Expected = Dict[str, Tuple[int, str]]
 def expected_blobs(folder: Path, name: str, version: str) -> Expected:
     """What an upload of a project puts into the locker, without `manifest.json`, whose bytes the CLI decides.
 
-    Only `specs/<spec>/cluster-init/**` travels as it is, and the blobs that project.ini names; StepError when one of
+    Only `specs/<spec>/cluster-init/**` is uploaded unchanged, and the blobs that project.ini names; StepError when one of
     those is not there.
     Source: azure-docs articles/cyclecloud/how-to/projects.md
     """
@@ -30,7 +30,7 @@ def expected_blobs(folder: Path, name: str, version: str) -> Expected:
     for listed in _listed_blobs(folder / "project.ini"):
         paths = [path for path in sorted((folder / "blobs").glob(listed)) if path.is_file()]
         if not paths and not any(sign in listed for sign in "*?["):
-            text = "project '{}' lists the blob '{}', which did not travel with the deployment".format(name, listed)
+            text = "project '{}' lists the blob '{}', which is not part of the deployment".format(name, listed)
             raise StepError(text, hint="Build and deploy again.", permanent=True)
         for path in paths:
             relative = path.relative_to(folder / "blobs").as_posix()
@@ -54,7 +54,7 @@ def _listed_blobs(ini: Path) -> List[str]:
 
 
 class Upload:
-    """One project: its done-check and its action."""
+    """One project: its check and its action."""
 
     def __init__(self, project: Dict[str, Any]) -> None:
         self.name = str(project["name"])
@@ -70,15 +70,15 @@ class Upload:
         return context.payload / "projects" / self.name
 
     def is_there(self, context: Context) -> bool:
-        """Manifest and every file are in the locker, and they are these and no others of the same size."""
+        """The manifest and every file are in the locker, with the right content, not only the right size."""
         missing, proven = self._compare(context)
         if missing:
             return False
         return proven or context.state.get("projects", {}).get(self._key) == self.digest
 
     def upload(self, context: Context) -> None:
-        """Upload from a working copy (the CLI writes a build folder), then look what arrived."""
-        # A project that is only now being uploaded again must not count as uploaded if this is interrupted.
+        """Upload from a working copy (the CLI writes a build folder), then check what arrived."""
+        # A project that is being uploaded again must not count as uploaded if this is interrupted.
         self._record(context, None)
         source = self._folder(context)
         if not (source / "project.ini").exists():
@@ -98,11 +98,11 @@ class Upload:
         missing, _ = self._compare(context)
         if missing:
             shown = ", ".join(missing[:3]) + (" and {} more".format(len(missing) - 3) if len(missing) > 3 else "")
-            raise StepError("the upload of project '{}' ended well, but the locker lacks {}".format(self._key, shown))
+            raise StepError("the upload of project '{}' succeeded, but these are missing from the locker: {}".format(self._key, shown))
         self._record(context, self.digest)
 
     def _compare(self, context: Context) -> Tuple[List[str], bool]:
-        """Names that are missing or of another size or checksum, and whether checksums prove the rest."""
+        """Names that are missing or have another size or checksum, and whether checksums verify the rest."""
         azure = Azure(context)
         prefix = "projects/{}/".format(self.name)
         there = azure.blobs("{}{}/".format(prefix, self.version))

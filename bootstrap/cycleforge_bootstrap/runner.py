@@ -36,15 +36,15 @@ class Step:
         self.limit = limit
         self.pause = pause
         self.hint = hint
-        # The deployment is usable without it: running out of time is a warning, not a failure.
+        # The deployment can be used without it: running out of time is a warning, not a failure.
         self.only_warn = only_warn
-        # What to say while `done` is false although `act` found nothing wrong.
+        # The message while `done` is false although `act` found nothing wrong.
         self.missing = missing
         self.acted = False
 
 
 def run_steps(context: Context, steps: Sequence[Step], status: Status) -> Optional[StepError]:
-    """Run the steps in order; None, or the reason why one of them failed."""
+    """Run the steps in order; return None, or the reason why one of them failed."""
     status.write()
     for step in steps:
         problem = _run_step(context, step, status)
@@ -70,7 +70,7 @@ def _run_step(context: Context, step: Step, status: Status) -> Optional[StepErro
             status.step(step.name, state="done", seconds=seconds, message=note, hint="")
             context.log.write("step {}: done after {} s {}".format(step.name, seconds, note).rstrip())
             return None
-        # An attempt that the limit cut off must not hide why the ones before it failed.
+        # An attempt that was ended by the limit must not hide why the earlier ones failed.
         reason = reason if problem.cut_short and reason is not None else problem
         status.step(step.name, message=problem.message, hint=problem.hint or step.hint, seconds=seconds)
         context.log.write("step {}: attempt {}: {}".format(step.name, attempts, problem.message))
@@ -80,7 +80,7 @@ def _run_step(context: Context, step: Step, status: Status) -> Optional[StepErro
 
 
 def _attempt(context: Context, step: Step) -> Optional[StepError]:
-    """One round: None when the goal is reached."""
+    """One attempt: None if the goal is reached."""
     try:
         if step.done(context):
             return None
@@ -94,7 +94,7 @@ def _attempt(context: Context, step: Step) -> Optional[StepError]:
     except Exception as error:  # our own mistake must end as a readable failure too
         context.log.write(traceback.format_exc())
         text = "{}: {}".format(type(error).__name__, error)
-        return StepError(text, hint="This is a defect of CycleForge: please report it with the log.", permanent=True)
+        return StepError(text, hint="This is a bug in CycleForge: please report it with the log.", permanent=True)
 
 
 def _give_up(context: Context, step: Step, status: Status, problem: StepError, attempts: int) -> Optional[StepError]:

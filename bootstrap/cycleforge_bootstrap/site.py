@@ -25,7 +25,7 @@ def cycle_server(context: Context, *arguments: str, **options: float) -> str:
 
 
 def quoted(value: str) -> str:
-    """A string of CycleCloud's query language; names are checked before, so only the quotes matter."""
+    """A string of CycleCloud's query language; names have been checked before, so only quotes matter."""
     return '"{}"'.format(value.replace("\\", "\\\\").replace('"', '\\"'))
 
 
@@ -36,7 +36,7 @@ def query(context: Context, text: str) -> List[Dict[str, Any]]:
         records = json.loads(output) if output else []
     except ValueError:
         output = context.log.clean(output)[:200]
-        raise StepError("`cycle_server execute` answered something that is not JSON: {}".format(output)) from None
+        raise StepError("`cycle_server execute` returned something that is not JSON: {}".format(output)) from None
     return [record for record in records if isinstance(record, dict)] if isinstance(records, list) else []
 
 
@@ -44,17 +44,17 @@ def query(context: Context, text: str) -> List[Dict[str, Any]]:
 
 
 def is_installed(context: Context) -> bool:
-    """The image has brought CycleCloud."""
+    """The image contains CycleCloud."""
     return os.access(str(context.paths.server / "cycle_server"), os.X_OK) and _properties(context).exists()
 
 
 def wait_for_installation(context: Context) -> None:
-    """Nothing to do but wait: the marketplace image may still unpack its data disk."""
+    """Only wait: the marketplace image may still be setting up its data disk."""
     raise StepError("{} and its configuration are not there yet".format(context.paths.server / "cycle_server"))
 
 
 def _wanted_settings(context: Context) -> Dict[str, str]:
-    """Properties of the web server. Nodes come in by the cluster port, people by the other two.
+    """Properties of the web server. Nodes connect to the cluster port, people to the other two.
 
     Source: azure-docs articles/cyclecloud/how-to/install-manual.md
     """
@@ -83,7 +83,7 @@ def has_settings(context: Context) -> bool:
 
 
 def write_settings(context: Context) -> None:
-    """Write the properties and restart; a kill in between is remembered."""
+    """Write the properties and restart; a kill in between is detected."""
     path = _properties(context)
     lines = path.read_text(encoding="utf-8").splitlines()
     wanted = _wanted_settings(context)
@@ -106,7 +106,7 @@ def portal_url(context: Context) -> str:
 
 
 def is_answering(context: Context) -> bool:
-    """The site gives a page; 401 and redirects count, 5xx does not."""
+    """The site returns a page; 401 and redirects count, 5xx does not."""
     try:
         return 0 < portal_status(portal_url(context) + "/ui/metadata") < 500
     except StepError:
@@ -121,22 +121,22 @@ def await_startup(context: Context) -> None:
         cycle_server(context, "start", limit=300)
         raise
     if not is_answering(context):
-        raise StepError("CycleCloud says that it is up, but {} gives no page".format(portal_url(context)))
+        raise StepError("CycleCloud reports that it is up, but {} returns no page".format(portal_url(context)))
 
 
 # ---------------------------------------------------------------- records
 
 
 def give_to_server(path: Path) -> None:
-    """Let CycleCloud own a file; where that user is missing (tests), the file stays as it is."""
+    """Make CycleCloud the owner of a file; if that user does not exist (tests), the file is left unchanged."""
     with contextlib.suppress(LookupError, PermissionError):
         shutil.chown(str(path), OWNER, OWNER)
 
 
 def drop_records(context: Context, name: str, content: bytes) -> None:
-    """Hand records to the server: written beside, given to it, then moved in whole.
+    """Hand records to the server: written beside the folder, given to CycleCloud, then moved in as a whole.
 
-    The server renames the file to `<name>.imported`; that copy is removed, since it may hold a password.
+    The server renames the file to `<name>.imported`; that copy is removed, since it may contain a password.
     """
     target = context.paths.records / name
     imported = target.with_name(name + ".imported")
@@ -155,9 +155,9 @@ def drop_records(context: Context, name: str, content: bytes) -> None:
 
 
 def clean_records(context: Context) -> None:
-    """Remove what an interrupted run left in and beside the import folder: it may hold a password."""
+    """Remove what an interrupted run left in and beside the import folder: it may contain a password."""
     for path in [*context.paths.records.glob("cycleforge_*"), *context.paths.records.parent.glob(".*cycleforge_*")]:
-        # Taken away first, so that the server never reads a file that is being overwritten.
+        # Moved away first, so that the server never reads a file that is being overwritten.
         aside = context.paths.records.parent / ".removed_by_bootstrap"
         with contextlib.suppress(FileNotFoundError):
             path.replace(aside)
@@ -194,12 +194,12 @@ def create_admin(context: Context) -> None:
 
 
 def has_key(context: Context) -> bool:
-    """The administrator's public key is there, so every node lets that user in."""
+    """The administrator's public key is registered, so every node accepts that user."""
     return _exists(context, "Credential", context.config["admin"]["username"] + "/public")
 
 
 def create_key(context: Context) -> None:
-    """The key of the definition, else of the deployment, else the one that Azure gave this VM."""
+    """The key from the definition, else from the deployment, else from this VM's metadata."""
     key = context.config["admin"]["sshPublicKey"] or context.facts.get("sshPublicKey")
     if not key:
         keys = Azure(context).compute().get("publicKeys") or []
@@ -212,7 +212,7 @@ def create_key(context: Context) -> None:
 
 
 def has_slurm_project(context: Context) -> bool:
-    """The pinned release of the scheduler project is known to the server."""
+    """The server knows the pinned release of the scheduler project."""
     version = quoted(context.config["slurmProject"]["version"])
     return bool(query(context, 'SELECT Name FROM Cloud.Project WHERE Name=="slurm" && Version=={}'.format(version)))
 

@@ -15,7 +15,7 @@ def utc_now() -> str:
 
 
 class Status:
-    """`status.json`: written whole after every change, so that a reader never meets half of it."""
+    """`status.json`: written whole after every change, so that a reader never finds half of it."""
 
     def __init__(self, context: Context, steps: Sequence[Any]) -> None:
         self._context = context
@@ -28,7 +28,7 @@ class Status:
             "state": "running",
             "started": before.get("started") or utc_now(),
             "finished": None,
-            # How often the program began on this payload: more than one after a reboot.
+            # How often the program has started with this payload: more than once after a reboot.
             "runs": int(before.get("runs") or 0) + 1,
             "step": None,
             "message": "",
@@ -50,18 +50,18 @@ class Status:
         self.write()
 
     def finish(self, state: str, message: str, hint: str) -> None:
-        """The end of a run."""
+        """Record the end of a run."""
         self.document.update({"state": state, "finished": utc_now(), "message": message, "hint": hint})
         self.write()
 
     def write(self) -> None:
-        """Write the file; no text in it holds a secret."""
+        """Write the file; no text in it contains a secret."""
         self.document["warnings"] = list(self._context.warnings)
         write_atomically(self._context.paths.status, to_json(_cleaned(self.document, self._context)), 0o644)
 
 
 def _cleaned(document: Dict[str, Any], context: Context) -> Dict[str, Any]:
-    """The document without secrets in its free texts; names and states stay, even if a password is spelt like one."""
+    """The document without secrets in its free texts; names and states remain, even if a password equals one."""
 
     def texts(entry: Dict[str, Any]) -> Dict[str, Any]:
         return dict(entry, message=context.log.clean(entry["message"]), hint=context.log.clean(entry["hint"]))
@@ -71,13 +71,13 @@ def _cleaned(document: Dict[str, Any], context: Context) -> Dict[str, Any]:
 
 
 def _previous(paths: Paths) -> Dict[str, Any]:
-    """What an interrupted run of this bootstrap left, else nothing."""
+    """What an interrupted run of this bootstrap recorded, else nothing."""
     document = read_status(paths)
     return document if document is not None and document.get("state") == "running" else {}
 
 
 def read_status(paths: Paths) -> Optional[Dict[str, Any]]:
-    """The status file, or None if there is none that can be read."""
+    """The status file, or None if it is missing or cannot be read."""
     try:
         return read_json(paths.status)
     except StepError:
@@ -85,7 +85,7 @@ def read_status(paths: Paths) -> Optional[Dict[str, Any]]:
 
 
 def summary(document: Optional[Dict[str, Any]]) -> str:
-    """A few lines for a person: every step, then what went wrong and what to do."""
+    """A few lines of text: every step, then what went wrong and what to do."""
     if document is None:
         return "CycleForge bootstrap: not started yet\n"
     lines: List[str] = ["CycleForge bootstrap of {deployment}: {state}".format(**document)]

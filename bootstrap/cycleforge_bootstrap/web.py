@@ -20,10 +20,10 @@ BLOB_API = "2021-08-06"
 def http_get(
     url: str, headers: Dict[str, str], limit: float = 30, proxy: bool = True, trust_all: bool = False
 ) -> Tuple[int, bytes]:
-    """Status and body of one GET; StepError if nobody answers. `limit` in seconds."""
+    """Status and body of one GET; StepError without an answer. `limit` in seconds."""
     handlers: List[urllib.request.BaseHandler] = [] if proxy else [urllib.request.ProxyHandler({})]
     if trust_all:
-        # Only for localhost: the site's first certificate is self-signed.
+        # For localhost only: the site's first certificate is self-signed.
         handlers.append(urllib.request.HTTPSHandler(context=ssl._create_unverified_context()))  # noqa: S323
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 - our own addresses
     try:
@@ -57,13 +57,13 @@ class Azure:
             answer = json.loads(body.decode("utf-8"))
             token = str(answer["access_token"])
         except (ValueError, KeyError):
-            raise StepError("instance metadata answered something that is no token") from None
+            raise StepError("instance metadata returned something that is not a token") from None
         self._context.log.hide(token)
         self._tokens[resource] = (token, time.time() + 300)
         return token
 
     def compute(self) -> Dict[str, Any]:
-        """What instance metadata says about this VM."""
+        """What the instance metadata service says about this VM."""
         status, body = http_get(self._imds + IMDS_COMPUTE, {"Metadata": "true"}, limit=10, proxy=False)
         if status != 200:
             raise StepError("instance metadata answered HTTP {}".format(status))
@@ -110,7 +110,7 @@ def _read_list(body: bytes, found: Dict[str, Tuple[int, str]]) -> str:
     try:
         page = xml.etree.ElementTree.fromstring(body)  # noqa: S314 - from the storage service, over TLS
     except xml.etree.ElementTree.ParseError:
-        raise StepError("the locker answered something that is no list of blobs") from None
+        raise StepError("the locker returned something that is not a list of blobs") from None
     for blob in page.iter("Blob"):
         size = blob.findtext("Properties/Content-Length") or "0"
         found[blob.findtext("Name") or ""] = (int(size), blob.findtext("Properties/Content-MD5") or "")
@@ -118,7 +118,7 @@ def _read_list(body: bytes, found: Dict[str, Tuple[int, str]]) -> str:
 
 
 def reason_of(body: bytes) -> str:
-    """Code and first words of an Azure error answer."""
+    """Code and first words of an Azure error response."""
     text = body.decode("utf-8", "replace")
     try:
         error = json.loads(text)

@@ -79,7 +79,7 @@ at_least() {
     awk -v value="$1" -v floor="$2" 'BEGIN { exit !(value + 0 >= floor + 0) }'
 }
 
-# judge VALUE WARN FAIL: prints the verdict; WARN and FAIL are floors, empty when nobody published one.
+# judge VALUE WARN FAIL: prints the verdict; WARN and FAIL are floors, empty if none is published.
 judge() {
     local -r value="${1:-}" warn="${2:-}" fail="${3:-}"
     if ! is_number "${value}"; then

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Container images as squash files: imported once, put whole, striped over all Lustre targets, copied to local disks.
 
-# squash_path IMAGE: where the squash file of a docker:// reference lies.
+# squash_path IMAGE: where the squash file of a docker:// reference is.
 squash_path() {
     local name="${1#docker://}"
     name="${name//[^A-Za-z0-9._-]/+}"

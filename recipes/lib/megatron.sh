@@ -4,13 +4,13 @@
 # check_layout: the divisor rules of Megatron, before any node waits for another.
 check_layout() {
     local -r world=$((SLURM_JOB_NUM_NODES * GPUS_PER_NODE)) block=$((TENSOR_PARALLEL * PIPELINE_PARALLEL))
-    ((world % block == 0)) || die "${world} GPUs are no multiple of tensor ${TENSOR_PARALLEL} x pipeline ${PIPELINE_PARALLEL}"
+    ((world % block == 0)) || die "${world} GPUs are not a multiple of tensor ${TENSOR_PARALLEL} x pipeline ${PIPELINE_PARALLEL}"
     local -r data=$((world / block))
-    ((NUM_LAYERS % PIPELINE_PARALLEL == 0)) || die "${NUM_LAYERS} layers do not divide into ${PIPELINE_PARALLEL} stages"
-    ((NUM_ATTENTION_HEADS % TENSOR_PARALLEL == 0)) || die "${NUM_ATTENTION_HEADS} heads do not divide over ${TENSOR_PARALLEL} GPUs"
-    ((HIDDEN_SIZE % NUM_ATTENTION_HEADS == 0)) || die "hidden size ${HIDDEN_SIZE} does not divide by ${NUM_ATTENTION_HEADS} heads"
-    ((GLOBAL_BATCH % (MICRO_BATCH * data) == 0)) || die "global batch ${GLOBAL_BATCH} is no multiple of ${MICRO_BATCH} x ${data} replicas"
-    ((TENSOR_PARALLEL <= GPUS_PER_NODE)) || die "tensor parallelism ${TENSOR_PARALLEL} leaves the node of ${GPUS_PER_NODE} GPUs"
+    ((NUM_LAYERS % PIPELINE_PARALLEL == 0)) || die "${NUM_LAYERS} layers cannot be divided into ${PIPELINE_PARALLEL} stages"
+    ((NUM_ATTENTION_HEADS % TENSOR_PARALLEL == 0)) || die "${NUM_ATTENTION_HEADS} heads cannot be divided among ${TENSOR_PARALLEL} GPUs"
+    ((HIDDEN_SIZE % NUM_ATTENTION_HEADS == 0)) || die "hidden size ${HIDDEN_SIZE} cannot be divided among ${NUM_ATTENTION_HEADS} heads"
+    ((GLOBAL_BATCH % (MICRO_BATCH * data) == 0)) || die "global batch ${GLOBAL_BATCH} is not a multiple of ${MICRO_BATCH} x ${data} replicas"
+    ((TENSOR_PARALLEL <= GPUS_PER_NODE)) || die "tensor parallelism ${TENSOR_PARALLEL} exceeds the ${GPUS_PER_NODE} GPUs of a node"
     log "${world} GPUs: tensor ${TENSOR_PARALLEL}, pipeline ${PIPELINE_PARALLEL}, data ${data}; global batch ${GLOBAL_BATCH}"
 }
 

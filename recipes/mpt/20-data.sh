@@ -27,7 +27,7 @@ main() {
         --tokenizer "${TOKENIZER}" --eos_text '<|endoftext|>' --num_workers "${DATASET_WORKERS}"
     local split
     for split in "${TRAIN_SPLIT}" "${EVAL_SPLIT}"; do
-        [[ -s "${partial}/${split}/index.json" ]] || die "the converter left no index for split ${split}"
+        [[ -s "${partial}/${split}/index.json" ]] || die "the converter wrote no index for split ${split}"
         rm -rf "${data:?}/${split}"
         mv "${partial}/${split}" "${data}/${split}"
     done

@@ -47,8 +47,8 @@ main() {
     require STAGE_PATH CONTAINER MODEL GPUS_PER_NODE VCPUS GLOBAL_BATCH MICRO_BATCH SAVE_INTERVAL KEEP_CHECKPOINTS DATASET DATASET_SUBSET
     require_commands srun scontrol getent
     export WORLD_SIZE=$((SLURM_JOB_NUM_NODES * GPUS_PER_NODE))
-    ((GLOBAL_BATCH % WORLD_SIZE == 0)) || die "global batch ${GLOBAL_BATCH} is no multiple of ${WORLD_SIZE} GPUs"
-    (((GLOBAL_BATCH / WORLD_SIZE) % MICRO_BATCH == 0)) || die "batch $((GLOBAL_BATCH / WORLD_SIZE)) per GPU is no multiple of micro-batch ${MICRO_BATCH}"
+    ((GLOBAL_BATCH % WORLD_SIZE == 0)) || die "global batch ${GLOBAL_BATCH} is not a multiple of ${WORLD_SIZE} GPUs"
+    (((GLOBAL_BATCH / WORLD_SIZE) % MICRO_BATCH == 0)) || die "batch $((GLOBAL_BATCH / WORLD_SIZE)) per GPU is not a multiple of micro-batch ${MICRO_BATCH}"
     RUN_NAME="${RUN_NAME:-${MODEL}-${SLURM_JOB_ID}}"
     readonly run_dir="${STAGE_PATH}/runs/${RUN_NAME}"
     mkdir -p "${run_dir}/checkpoints"

@@ -30,7 +30,7 @@ used_algorithm() {
 judge_all_reduce() {
     local -r output="$1" file="$2"
     local bytes wrong average row verdict note=""
-    bytes="$(bytes_of "${MESSAGE_SIZE}")" || die "message size ${MESSAGE_SIZE} is no size"
+    bytes="$(bytes_of "${MESSAGE_SIZE}")" || die "message size ${MESSAGE_SIZE} is not a valid size"
     algorithm="$(used_algorithm "$(dirname "${output}")")"
     # One row per size: size count type redop root, then time algbw busbw #wrong out of place and in place.
     row="$(awk -v bytes="${bytes}" '$1 == bytes && NF == 13 { print }' "${output}" | tail -n 1)"

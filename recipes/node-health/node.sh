@@ -96,7 +96,7 @@ check_aznhc() {
         elif grep -qE '(^|[^A-Za-z])ERROR' "${log_file}"; then
             verdict=fail
         elif ! grep -qE 'Health checks completed with exit code: 0\.?[[:space:]]*$' "${log_file}"; then
-            verdict=fail detail="no line that says exit code 0"
+            verdict=fail detail="no line with exit code 0"
         elif grep -qE '(^|[^A-Za-z])WARNING' "${log_file}"; then
             verdict=warn detail="near a threshold"
         else

@@ -7,7 +7,7 @@ set -euo pipefail
 probe() {
     local -r file="${results:?}/marker"
     stat --file-system "${SHARED_DIR}" >/dev/null || die "${SHARED_DIR} does not answer on $(hostname -s)"
-    [[ "$(cat "${file}")" == "${SLURM_JOB_ID}" ]] || die "${file} does not hold the job id on $(hostname -s)"
+    [[ "$(cat "${file}")" == "${SLURM_JOB_ID}" ]] || die "${file} does not contain the job id on $(hostname -s)"
     hostname -s >"${results}/${SLURMD_NODENAME}.node"
     log "$(hostname -s): $(nproc) CPUs, $(awk '/MemTotal/ { print $2 }' /proc/meminfo) kB"
 }
@@ -20,7 +20,7 @@ main() {
         return
     fi
     new_results_folder
-    # In the job's own folder, which lies in a home folder: the root of the shared file system belongs to root.
+    # In the job's own folder, in a home folder: the root of the shared file system belongs to root.
     echo "${SLURM_JOB_ID}" >"${results}/marker"
     if ! srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task=1 --kill-on-bad-exit=0 "$(realpath "$0")" probe; then
         log "srun reported a failed task"

@@ -136,7 +136,7 @@ def test_a_fetched_blob_travels_with_everything_that_counts_files(store: Store) 
         stream = payload.extractfile(str(PLACE))
         assert stream is not None
         assert stream.read() == TAR
-    assert f"`{PLACE}`" in readme(files).partition("Files of other people, carried with their pinned sha256: ")[2]
+    assert f"`{PLACE}`" in readme(files).partition("Third-party files, included with their pinned sha256: ")[2]
     assert "Left out" not in readme(files)
     assert b"state: present" in files[PurePosixPath("effective.yaml")].content
 

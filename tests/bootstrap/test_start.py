@@ -135,8 +135,8 @@ def test_result_of_an_earlier_run_is_not_taken_for_this_one(server: Server) -> N
 @pytest.mark.parametrize(
     ("facts", "message"),
     [
-        ({"payloadSha256": "../../etc"}, "payloadSha256 of the deployment is no sha256"),
-        ({"payloadSha256": None}, "payloadSha256 of the deployment is no sha256"),
+        ({"payloadSha256": "../../etc"}, "payloadSha256 of the deployment is not a valid sha256"),
+        ({"payloadSha256": None}, "payloadSha256 of the deployment is not a valid sha256"),
         ({"payloadDeployments": []}, "names no payload deployments"),
     ],
 )

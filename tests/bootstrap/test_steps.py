@@ -208,7 +208,7 @@ ALWAYS = 10**6
         ({"file_missing": ALWAYS}, "project-misc_ubuntu", r"lacks .*/20-more & more.sh", ""),
         ({"list_refused": ALWAYS}, "project-misc_ubuntu", r"refused \(HTTP 403\)", "Storage Blob Data Contributor"),
         ({"cluster_refused": ALWAYS}, "cluster", r"Parameter UsePublicNet is not known", ""),
-        ({"import_silent": ALWAYS}, "cluster", r"ended well, but there is no cluster 'minimal'", ""),
+        ({"import_silent": ALWAYS}, "cluster", r"succeeded, but there is no cluster 'minimal'", ""),
     ],
 )  # fmt: skip
 def test_failure_is_bounded_and_readable(

@@ -156,7 +156,7 @@ def test_an_existing_network_finds_its_own_bastion() -> None:
     text = rendered(bastion_existing_network())
     assert "virtualNetworks/corp/')" in text
     assert "this deployment creates none there" in text
-    assert "Left as they are" in text
+    assert "Not deleted, because the deployment did not create them" in text
 
 
 def test_quota_counts_every_partition_at_its_limit() -> None:
@@ -279,5 +279,5 @@ def test_blobs_that_travel_and_blobs_that_do_not() -> None:
     project = dataclasses.replace(plan.projects[0], blobs=(*blobs, unneeded))
     text = rendered(dataclasses.replace(plan, projects=(project,)))
     assert "sha256: `projects/misc_ubuntu/blobs/present.tgz`. Left out, because" in text
-    assert "`missing.tgz` (project `misc_ubuntu`), `damaged.tgz` (project `misc_ubuntu`). To carry them" in text
+    assert "`missing.tgz` (project `misc_ubuntu`), `damaged.tgz` (project `misc_ubuntu`). To include them" in text
     assert "unneeded" not in text
