@@ -1,4 +1,4 @@
-"""What travels in a wheel and in a source archive: the files that git has, and nothing that happens to lie beside them.
+"""What travels in a wheel and in a source archive: the files that git has, and nothing that happens to be beside them.
 
 The folder of the package is called `generator` here and `cycleforge` where it is installed; imports inside it are
 relative, so one source serves both. Hatch can remove a folder's name on the way into a wheel but not change it, which
@@ -66,5 +66,5 @@ def _place_in_wheel(name: str) -> str | None:
 
 
 def _place_in_archive(name: str) -> str | None:
-    # Hatch adds PKG-INFO itself, and a name may stand in an archive only once.
+    # Hatch adds PKG-INFO itself, and a name may be in an archive only once.
     return None if name in {"pyproject.toml", "PKG-INFO", "README.md", "LICENSE"} else name

@@ -1,7 +1,7 @@
 """All projects on a fresh node and on its second boot, step by step, on a machine that boots a real systemd.
 
 The second boot is that of a prepared image: what the projects made is there, the agent's markers are not. Disks, GPUs
-and the node agent are imitations, and blobs of other people are not in the locker, so the times are those of the
+and the node agent are imitations, and third-party blobs are not in the locker, so the times are those of the
 scripts and of what the system itself does for them.
 """
 

@@ -35,7 +35,7 @@ class Checked:
 
 
 def check(text: bytes, filename: str, env: Mapping[str, str], folder: Path) -> Checked:
-    """Read and check one definition; `folder` is where it lies, for the local projects that it names."""
+    """Read and check one definition; `folder` is where it is, for the local projects that it names."""
     source = load(text, filename, env)
     if source.data is None:
         return Checked(source, sort_problems(source.problems, source), None)
@@ -97,7 +97,7 @@ def _size_problems(site: Site, plan: Plan, folder: Path) -> Iterable[Problem]:
 
 
 def site_of(definition: Definition, source: Source, folder: Path, secrets: tuple[str, ...] = ()) -> Site:
-    """What the rules look at; `secrets` are values that must not stand in the definition."""
+    """What the rules look at; `secrets` are values that must not be in the definition."""
     from .plan.network import layout_of
     from .projects.local import local_projects
     from .rules.base import Site

@@ -1,3 +1,3 @@
-"""The version of CycleForge; it stands in every manifest that it writes."""
+"""The version of CycleForge; it is in every manifest that it writes."""
 
 __version__ = "0.1.0"

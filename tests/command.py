@@ -1,4 +1,4 @@
-"""How tests start the command as a process: from this checkout, or from the wheel that is to be tried."""
+"""How tests start the command as a process: from this checkout, or from the wheel that should be tried."""
 
 from __future__ import annotations
 

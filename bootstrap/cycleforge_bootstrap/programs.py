@@ -17,7 +17,7 @@ from .core import Context, StepError, tail
 
 
 class Result:
-    """Exit status and output of a program that ended by itself; `said` is the end of the output on one line, for messages."""
+    """Exit status and output of a program that ended by itself; `said` is its end on one line, for messages."""
 
     def __init__(self, argv: Sequence[str], status: int, output: str, errors: str) -> None:
         self.argv = list(argv)

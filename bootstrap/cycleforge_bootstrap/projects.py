@@ -18,7 +18,7 @@ Expected = Dict[str, Tuple[int, str]]
 def expected_blobs(folder: Path, name: str, version: str) -> Expected:
     """What an upload of a project puts into the locker, without `manifest.json`, whose bytes the CLI decides.
 
-    Only `specs/<spec>/cluster-init/**` is uploaded unchanged, and the blobs that project.ini names; StepError when one of
+    Only `specs/<spec>/cluster-init/**` is uploaded unchanged, and the blobs of project.ini; StepError when one of
     those is not there.
     Source: azure-docs articles/cyclecloud/how-to/projects.md
     """
@@ -98,7 +98,7 @@ class Upload:
         missing, _ = self._compare(context)
         if missing:
             shown = ", ".join(missing[:3]) + (" and {} more".format(len(missing) - 3) if len(missing) > 3 else "")
-            raise StepError("the upload of project '{}' succeeded, but these are missing from the locker: {}".format(self._key, shown))
+            raise StepError("the upload of project '{}' succeeded, but the locker lacks {}".format(self._key, shown))
         self._record(context, self.digest)
 
     def _compare(self, context: Context) -> Tuple[List[str], bool]:

@@ -1,6 +1,6 @@
-"""Files of other people that nodes need ("blobs"): pinned by sha256, fetched on request, carried when they are there.
+"""Third-party files that nodes need ("blobs"): pinned by sha256, fetched on request, carried when they are there.
 
-What is pinned stands in `generator/catalog/blobs.json`; a new entry is only data. Each has:
+What is pinned is in `generator/catalog/blobs.json`; a new entry is only data. Each has:
 
 | key | meaning |
 |---|---|
@@ -11,7 +11,7 @@ What is pinned stands in `generator/catalog/blobs.json`; a new entry is only dat
 | `license` | SPDX expression |
 | `kind` | `asset`: the bytes as they are; `source_archive`: repacked, see below |
 | `members` | globs of what is taken of a source archive, part by part (`*` stops at `/`); of an asset `[]` |
-| `sha256`, `size_bytes` | of the file as it lies in the store, in the locker and on the node |
+| `sha256`, `size_bytes` | of the file as it is in the store, in the locker and on the node |
 | `used_for` | one sentence for people |
 | `needed` | `always`, or `without_built_in_containers`: only where the Slurm project brings no enroot and pyxis |
 

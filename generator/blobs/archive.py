@@ -36,7 +36,7 @@ _COMPRESSIONS: tuple[tuple[bytes, Callable[[io.BytesIO], Any]], ...] = (
 
 
 class BadArchive(ValueError):  # noqa: N818 - named by what it is
-    """It is no archive, or not one that we take; the message completes "the archive …"."""
+    """It is not an archive, or not one that we take; the message completes "the archive …"."""
 
 
 def normalised(content: bytes, members: Sequence[str], limit_bytes: int) -> bytes:

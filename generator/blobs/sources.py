@@ -73,7 +73,7 @@ def _is_web_page(content: bytes) -> bool:
 
 
 class LocalPath:
-    """A git clone, a folder of files, or one file: for machines without Internet. Raises CannotRead for no path."""
+    """A git clone, a folder of files, or one file: for machines without internet. Raises CannotRead for no path."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""Where fetched blobs lie on this machine. A blob counts only with its pinned sha256, which every read verifies."""
+"""Where fetched blobs are on this machine. A blob counts only with its pinned sha256, which every read verifies."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Store:
         self.folder = folder
 
     def path(self, blob: Blob) -> Path:
-        """Where the blob lies."""
+        """Where the blob is."""
         return self.folder / blob.file
 
     def look(self, blob: Blob) -> Found:
@@ -83,7 +83,7 @@ class Store:
 
     def _look(self, blob: Blob) -> tuple[Found, bytes | None]:
         try:
-            # Not blocking: somebody may have put a pipe there.
+            # Not blocking: someone may have put a pipe there.
             descriptor = os.open(self.path(blob), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except (FileNotFoundError, NotADirectoryError):
             return Found("missing"), None

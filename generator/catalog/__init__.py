@@ -1,7 +1,7 @@
 """Facts as data: VM sizes, releases, images, file systems, regions, limits and health floors, each with its source.
 
-Every figure stands in a JSON file of this folder beside its source (an address, or a key of `sources.json`), or is
-`null` where nobody published it. Only this package opens the files, and no more of them than a question needs.
+Every figure is in a JSON file of this folder beside its source (an address, or a key of `sources.json`), or is
+`null` if it is not published. Only this package opens the files, and no more of them than a question needs.
 
 A VM size with GPUs or InfiniBand is one file in `vm_sizes/`, named after it, with everything about it: hardware,
 images, NCCL, what a healthy node shows, page, retirement. Any other size is a row of `other_vm_sizes.json`. A group
@@ -120,7 +120,7 @@ def health() -> Mapping[str, Any]:
 
 
 def blobs() -> Sequence[Mapping[str, Any]]:
-    """Files of other people that nodes need, each pinned by its digest; `generator.blobs` describes the fields."""
+    """Third-party files that nodes need, each pinned by its digest; `generator.blobs` describes the fields."""
     rows: Sequence[Mapping[str, Any]] = table("blobs")["blobs"]
     return rows
 

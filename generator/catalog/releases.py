@@ -57,7 +57,7 @@ class SlurmProject:
     carries_containers: bool
     """Whether it brings enroot and pyxis to every node."""
     os: tuple[OperatingSystem, ...]
-    """Empty where nobody published it."""
+    """Empty if it is not published."""
 
 
 @record

@@ -50,13 +50,13 @@ class Attribute:
 
 @record
 class Section:
-    """A section, what it sets and what lies below it. `kind` is in lower case."""
+    """A section, what it sets and what is below it. `kind` is in lower case."""
 
     kind: str
     name: str
     rank: int
     place: Place
-    """What stands between the brackets."""
+    """What is between the brackets."""
     attributes: tuple[Attribute, ...] = ()
     sections: tuple[Section, ...] = ()
 
@@ -129,13 +129,13 @@ def parse(text: str) -> Template:
 
 
 def read(text: str) -> tuple[Template, tuple[Problem, ...]]:
-    """A template and everything in it that cannot be read; reading goes on in the next line."""
+    """A template and everything in it that cannot be read; reading continues in the next line."""
     reader = _Reader(text)
     return reader.read(), tuple(reader.problems)
 
 
 def lines_of(text: str) -> list[str]:
-    """Only "\\n" and "\\r\\n" end a line; splitlines() would also cut at characters that may stand in a value."""
+    """Only "\\n" and "\\r\\n" end a line; splitlines() would also cut at characters that may be in a value."""
     return [line.removesuffix("\r") for line in text.removeprefix("\ufeff").split("\n")]
 
 

@@ -22,7 +22,7 @@ _PARAMETER = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
 @record
 class Expression:
-    """A value that is computed. `text` is what stands in the file; `is_reference` marks a bare `$Parameter`."""
+    """A value that is computed. `text` is what is in the file; `is_reference` marks a bare `$Parameter`."""
 
     text: str
     tree: Tree
@@ -93,7 +93,7 @@ def constant(value: AttributeValue) -> Value:
 
 
 def read_expression(text: str) -> AttributeValue:
-    """What stands after `:=`; a constant or a list of constants is returned as such."""
+    """What is after `:=`; a constant or a list of constants is returned as such."""
     tree = parse_expression(text)
     if isinstance(tree, Constant | Duration):
         return tree
@@ -103,7 +103,7 @@ def read_expression(text: str) -> AttributeValue:
 
 
 def read_value(text: str) -> AttributeValue:
-    """What stands after `=` on one line, without surrounding blanks."""
+    """What is after `=` on one line, without surrounding blanks."""
     if text.startswith("="):
         return read_expression(text[1:].strip())
     pieces = _split(text)

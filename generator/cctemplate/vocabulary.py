@@ -1,4 +1,4 @@
-"""Names that CycleCloud and its Slurm project know: which sections lie where, and what each may set.
+"""Names that CycleCloud and its Slurm project know: which sections are where, and what each may set.
 
 Sources: the pages below https://learn.microsoft.com/azure/cyclecloud/cluster-references/ (cluster, node-nodearray,
 volume, network-interface, input-endpoint, cluster-init, parameter, configuration), the release notes of 8.6 to 8.9,

@@ -120,7 +120,7 @@ def find_definition(word: str) -> Path | None:
         raise CannotRead(f"there is no file {word}", suggestion(word, near))
     known: list[str] = []
     folders = _folders()
-    # What lies here comes before what CycleForge brings.
+    # What is here comes before what CycleForge brings.
     here = sum(folder == Path(FOLDER) for folder in folders)
     for folder in (*folders[:here], Path(), *folders[here:]):
         for suffix in SUFFIXES:
@@ -156,7 +156,7 @@ def _read(path: Path) -> bytes:
 
 
 def _read_limit() -> int:
-    """One byte more than is allowed, so that a device without end is noticed as too large."""
+    """One byte more than is allowed, so that an endless device is noticed as too large."""
     from ..definition.text.source import MAX_BYTES
 
     return MAX_BYTES + 1

@@ -292,7 +292,7 @@ def _references(plan: Plan, definition: common.Definition) -> set[tuple[str, str
 
 
 def _named(data: Any) -> list[dict[str, str]]:
-    """The projects of a definition that lie in the locker, also where no role runs them yet."""
+    """The projects of a definition that are in the locker, also where no role runs them yet."""
     return [entry for entry in data.get("projects") or () if entry.get("version")]
 
 

@@ -1,4 +1,4 @@
-"""`cycleforge project`: the actions and their flags. What they show and build stands beside."""
+"""`cycleforge project`: the actions and their flags. What they show and build is in modules beside this one."""
 
 from __future__ import annotations
 

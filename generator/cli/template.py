@@ -61,7 +61,7 @@ def run(args: Namespace) -> int:
 
 
 def _read(word: str) -> tuple[str, bytes]:
-    """Name and content; one byte more than is allowed, so that a device without end is noticed as too large."""
+    """Name and content; one byte more than is allowed, so that an endless device is noticed as too large."""
     from ..cctemplate.files import MAX_BYTES
 
     if word == "-":

@@ -52,7 +52,7 @@ def read_model(data: Any, written: Written = _unwritten) -> Reading:
     data = _without_empty_sections(Definition, data)
     problems: dict[tuple[str, Path], Problem] = {}
     replaced: dict[Path, None] = {}
-    """In the order of the repairs; a dictionary, because every problem asks whether it lies below one."""
+    """In the order of the repairs; a dictionary, because every problem asks whether it is below one."""
     explained: set[Path] = set()
     """Missing keys that a misspelt one beside them explains."""
     repaired = data

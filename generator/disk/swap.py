@@ -34,7 +34,7 @@ _NO_LOCKS = {errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVA
 def locked(parent: Path) -> Iterator[bool]:
     """Only one build at a time replaces folders of `parent`. Yields False where the file system has no locks.
 
-    The lock lies on the folder itself, so no lock file is left behind, and the system drops it when a process dies.
+    The lock is on the folder itself, so no lock file is left behind, and the system drops it when a process dies.
     """
     handle = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -1,4 +1,4 @@
-"""Where the folders lie that the generator reads: beside the package in a checkout, inside it in a wheel."""
+"""Where the folders are that the generator reads: beside the package in a checkout, inside it in a wheel."""
 
 from functools import cache
 from pathlib import Path

@@ -44,7 +44,7 @@ def yaml_text(value: dict[str, Any]) -> str:
 
 
 def _mapping(value: dict[str, Any], first: str, indent: str) -> Iterator[str]:
-    """Lines of a mapping; `first` stands before its first key, `indent` before the others."""
+    """Lines of a mapping; `first` is before its first key, `indent` before the others."""
     for key, item in value.items():
         yield f"{first}{_key(key)}:"
         first = indent

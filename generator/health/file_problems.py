@@ -1,4 +1,4 @@
-"""What can be wrong with a file of results: the kinds, how much each counts, and the way out."""
+"""What can be wrong with a file of results: the kinds, how much each counts, and the fix."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def _of_run(result: NodeResult) -> Iterator[Finding]:
 
 
 def _why_incomplete(result: NodeResult, *, named: bool) -> str:
-    """Why the run as a whole is no pass; empty when it is one, or when the checks say it themselves (`named`)."""
+    """Why the run as a whole is not a pass; empty when it is one, or when the checks say it themselves (`named`)."""
     if not result.size_known:
         return "the catalogue has no figures for this VM size"
     if named:

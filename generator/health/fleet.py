@@ -1,7 +1,7 @@
 """Nodes against their like: who passes every limit and is still slower than the others.
 
 The limits and what a node's value is come from the catalogue (`health.json`, fleet_statistics); the expected value is
-the median of the nodes themselves, so nothing is compared with a figure that nobody published.
+the median of the nodes themselves, so nothing is compared with a figure that is not published.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ node than expected decides what is normal.
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """By how many percent a value may lie below the median."""
+    """By how many percent a value may be below the median."""
 
     suspect_percent: Decimal
     strong_percent: Decimal
@@ -44,7 +44,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """A node whose value lies below the median by more than allowed."""
+    """A node whose value is below the median by more than allowed."""
 
     node: str
     group: Group
@@ -75,9 +75,9 @@ def limits() -> Limits:
 def compare(results: Iterable[NodeResult]) -> tuple[tuple[Group, ...], tuple[Deviation, ...]]:
     """Every group, and the nodes below its median, the worst first.
 
-    Compared are bandwidths and speeds that have to be at least something, and those without a published limit; a value
-    that misses its limit is no example of a healthy node and stays out of the median. A node counts with the least of
-    its values (its slowest GPU).
+    Bandwidths and speeds with a lower limit, and those without a published limit, are compared. A value that misses its
+    limit does not represent a healthy node and is left out of the median. A node counts with the least of its values (its
+    slowest GPU).
     """
     allowed = limits()
     values: dict[tuple[str, str, str], dict[str, tuple[Decimal, str]]] = {}

@@ -16,7 +16,7 @@ from .read import SUMMARY, Loaded, read_file
 from .result import FORMAT
 
 MAX_FILES = 200_000
-"""More files than this are somebody's home folder, not the results of a cluster."""
+"""More files than this are someone's home folder, not the results of a cluster."""
 _FEW = 4
 _SEVERITY = {"pass": 0, "warn": 1, "incomplete": 2, "fail": 3}
 
@@ -69,7 +69,7 @@ def gather(paths: Sequence[str], leave_out: str | None = None) -> Gathered:
             elif loaded is not same[0]:
                 same.append(loaded)
     problems.update(walk.problems)
-    # A file that lies here speaks for itself: what a summary says of it may be mended since.
+    # A file that is here speaks for itself: what a summary says of it may have been fixed since.
     problems.update(problem for problem in earlier if problem.file not in read)
     newest: dict[Key, Loaded] = {}
     for key in sorted(latest, key=lambda key: (natural_key(key[0]), key[1] == "deep")):
@@ -143,7 +143,7 @@ class _Walk:
         for path in self._paths:
             if not os.path.lexists(path):
                 raise CannotRead(f"there is no file or folder {path}", "copy it from the cluster first: scp -r")
-        # A stack, because folders may lie deeper than functions may call each other.
+        # A stack, because folders may be deeper than functions may call each other.
         stack: list[tuple[str, tuple[_Identity, ...]]] = [(path, ()) for path in reversed(self._paths)]
         while stack:
             path, above = stack.pop()
@@ -173,7 +173,7 @@ class _Walk:
                 stack += [(os.path.join(path, name), (*above, identity)) for name in reversed(names)]  # noqa: PTH118
 
     def _names(self, path: str, status: os.stat_result, above: tuple[_Identity, ...]) -> list[str] | None:
-        """What lies in a folder, by name; None for everything that is no folder."""
+        """What is in a folder, by name; None for everything that is not a folder."""
         if (status.st_dev, status.st_ino) in above:
             raise Unusable("loop", "the link points back to a folder that contains it")
         return sorted(os.listdir(path)) if stat.S_ISDIR(status.st_mode) else None  # noqa: PTH208

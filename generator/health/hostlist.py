@@ -34,7 +34,7 @@ def natural_key(name: str) -> tuple[tuple[str | tuple[int, int], ...], str]:
 
 
 def expand(text: str) -> tuple[str, ...]:
-    """The names of a list in the order they are written, each once. CannotRead when it is no list, or too long."""
+    """The names of a list in the order they are written, each once. CannotRead when it is not a list, or too long."""
     names: dict[str, None] = {}
     for start, item in _items(text):
         parts = _parts(item, start, text)

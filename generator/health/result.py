@@ -85,7 +85,7 @@ class NodeResult:
 
 
 FIELDS = frozenset(("node", "kind", "verdict", "checks"))
-"""An object that has none of these is somebody else's."""
+"""An object that has none of these is someone else's."""
 
 _ADAPTER = TypeAdapter(NodeResult)
 

@@ -1,4 +1,4 @@
-"""The one place that writes a summary: as a whole or not at all, and never over somebody else's file."""
+"""The one place that writes a summary: as a whole or not at all, and never over someone else's file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A package against what lies in the locker. Pure: it looks at two listings and says what differs."""
+"""A package against what is in the locker. Pure: it looks at two listings and says what differs."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ class Difference:
         return bool(self.missing or self.changed or self.foreign)
 
     def to_send(self, manifest_name: str) -> list[str]:
-        """What has to be sent before the manifest."""
+        """What must be sent before the manifest."""
         return [name for name in (*self.missing, *self.changed) if name != manifest_name]
 
 
 def wanted_of(package: Package) -> Wanted:
-    """The blobs that a package becomes; raises ProjectUnreadable for a version that is no folder name in a locker."""
+    """The blobs that a package becomes; ProjectUnreadable for a version that is not a valid folder name."""
     project = package.project
     if project.version.lower() == BLOBS:
         raise ProjectUnreadable(

@@ -47,7 +47,7 @@ class Staged:
 
 
 class Conflict(Refused):
-    """Somebody else has written the blob since we looked."""
+    """Someone else has written the blob since we looked."""
 
 
 class Container:

@@ -74,7 +74,7 @@ def blobs_prefix(project: str) -> str:
 
 
 def split(name: str) -> tuple[str, str, PurePosixPath] | None:
-    """Project, version (or `blobs`) and the path below it; None for what is no file of a project."""
+    """Project, version (or `blobs`) and the path below it; None for what is not a file of a project."""
     parts = name.removeprefix(ROOT).split("/")
     if not name.startswith(ROOT) or len(parts) < 3 or not all(parts[:3]):
         return None
@@ -104,7 +104,7 @@ def blobs_of(listing: Listing) -> dict[str, dict[str, Stored]]:
 
 
 def listed_blobs(content: bytes) -> dict[str, str] | None:
-    """Path below the project's `blobs/` → MD5 in hex; None for what is no manifest."""
+    """Path below the project's `blobs/` → MD5 in hex; None for what is not a manifest."""
     try:
         blobs = json.loads(content)["blobs"]
         return {str(blob["path"]): str(blob["checksum"]).lower() for blob in blobs}

@@ -21,7 +21,7 @@ blob."""
 
 @record
 class Look:
-    """A package and what lies in its place."""
+    """A package and what is in its place."""
 
     wanted: Wanted
     listing: Listing

@@ -11,7 +11,7 @@ from .container import Container
 from .layout import ROOT, Listing, Stored, Version, blobs_of, blobs_prefix, listed_blobs, versions_of
 
 RUNNING = timedelta(days=1)
-"""A version without a manifest that was written to within this time may be an upload that still goes on."""
+"""A version without a manifest that was written to within this time may be an upload that is still running."""
 Reference = tuple[str, str]
 """Project and version."""
 

@@ -1,7 +1,7 @@
 """A version out of the locker, in the locker's own layout: `<folder>/<project>/<version>/…` and `…/blobs/…`.
 
 Every file is compared with what the locker says of it, and project blobs with the manifest. The version's folder
-appears complete or not at all; what lies there already is never overwritten.
+appears complete or not at all; what is there already is never overwritten.
 """
 
 from __future__ import annotations

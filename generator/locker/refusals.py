@@ -36,7 +36,7 @@ class Refused(AzureRefused):
 
 @contextmanager
 def explained(address: Address, sign_in: SignIn) -> Iterator[None]:
-    """Errors of the service and of the way to it leave as Refused, with a way out."""
+    """Errors of the service and of the way to it leave as Refused, with a fix."""
     try:
         yield
     except (ServiceError, NoToken, NoListing, Stopped, OSError) as error:

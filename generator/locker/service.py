@@ -56,7 +56,7 @@ class Stopped(Exception):  # noqa: N818 - named by what happened
 
 
 class ServiceError(Exception):
-    """The service, or what stands in between, answered with an error. `code` is Azure's word for it, if it is Azure."""
+    """The service, or what is in between, answered with an error. `code` is Azure's word for it, if it is Azure."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)

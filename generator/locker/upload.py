@@ -24,7 +24,7 @@ SINGLE_PUT_BYTES = 2 * 2**20
 
 
 class Progress(Protocol):
-    """Told while an upload goes on, from several threads."""
+    """Told while an upload continues, from several threads."""
 
     def begin(self, wanted: Wanted, files: int, size_bytes: int) -> None:
         """This much of a package will be sent."""
@@ -54,7 +54,7 @@ _WORDS = {"new": "uploaded", "unfinished": "completed", "damaged": "repaired"}
 def upload(container: Container, found: Look, progress: Progress) -> Done:
     """Bring a version into the locker that is not there, or not whole; the state must not be `different`.
 
-    Raises Conflict when somebody else writes the same version, Refused, CannotRead, NotComplete.
+    Raises Conflict when someone else writes the same version, Refused, CannotRead, NotComplete.
     """
     if found.state == "same":
         return Done("unchanged", (), 0, ())

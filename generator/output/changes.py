@@ -1,4 +1,4 @@
-"""What lies in a deployment folder, and what a build changes in it."""
+"""What is in a deployment folder, and what a build changes in it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Changes:
     removed: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
     kept: tuple[tuple[str, str], ...] = ()
-    """(path, where the user's version is now): edited files of ours, and files that stood in the way of ours."""
+    """(path, where the user's version is now): edited files of ours, and files that were in the way of ours."""
     foreign: tuple[str, ...] = ()
     """Files that a user added; they stay."""
     is_new: bool = False
@@ -74,7 +74,7 @@ def scan(folder: Path, owner: str) -> Before:
 def everything_in(
     folder: Path, below: PurePosixPath = PurePosixPath()
 ) -> tuple[dict[PurePosixPath, os.stat_result], dict[PurePosixPath, int]]:
-    """All that is no folder, with its status, and all folders, with their modes; links are not followed."""
+    """All that is not a folder, with its status, and all folders, with their modes; links are not followed."""
     files: dict[PurePosixPath, os.stat_result] = {}
     folders: dict[PurePosixPath, int] = {}
     with os.scandir(folder) as entries:
@@ -92,7 +92,7 @@ def everything_in(
 
 
 def _owned(manifest: Path, owner: str) -> dict[str, str] | None:
-    """The digests in our manifest; None if it is missing or somebody else's."""
+    """The digests in our manifest; None if it is missing or someone else's."""
     try:
         if manifest.is_symlink():
             return None
@@ -146,7 +146,7 @@ def compare(folder: Path, files: Files, before: Before) -> Work:
 
 
 def _is_users(path: PurePosixPath, content: bytes | None, before: Before) -> bool:
-    """Whether what lies at a path is not what we put there (None: a link or device, never ours)."""
+    """Whether what is at a path is not what we put there (None: a link or device, never ours)."""
     if content is None:
         return True
     return path != MANIFEST and before.digests.get(str(path)) != digest(content)

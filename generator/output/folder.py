@@ -31,7 +31,7 @@ def check(folder: Path, files: Files, *, owner: str = OWNER) -> Changes:
 def write(folder: Path, files: Files, *, owner: str = OWNER) -> Changes:
     """Make the folder hold exactly these files (and the user's own). CannotWrite leaves the old folder whole."""
     if folder.name in ("", ".."):
-        folder = folder.resolve()  # the temporary folder needs a name to lie beside
+        folder = folder.resolve()  # the temporary folder needs a name to be beside
     _check_paths(files)
     with _refusing(folder):
         if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir()):
@@ -104,7 +104,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _bring_late_files(old: Path, folder: Path, before: Before) -> None:
-    """What a user added between our look and the swap lies in the old folder; it must not go with it."""
+    """What a user added between our look and the swap is in the old folder; it must not go with it."""
     for path in sorted(set(everything_in(old)[0]) - set(before.files)):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         if not os.path.lexists(folder / path):

@@ -1,4 +1,4 @@
-"""Whether the nodes of this cluster need a file of somebody else; what they do not need is nothing to speak of."""
+"""Whether the nodes of this cluster need a third-party file; what they do not need is not reported."""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ def with_need(blobs: Iterable[CarriedBlob], slurm_project: str) -> tuple[BlobPla
 
 
 def _brings_containers(slurm_project: str) -> bool:
-    """Whether the Slurm project carries enroot and pyxis to every node, as since 4.0.3; False if nobody knows."""
+    """Whether the Slurm project carries enroot and pyxis to every node, as since 4.0.3; False if that is unknown."""
     project = catalog.slurm_project(slurm_project)
     return project is not None and project.carries_containers

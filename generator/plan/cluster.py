@@ -99,7 +99,7 @@ def is_hpc(partition: Partition, hardware: VmSize) -> bool:
 
 
 def scale_set_size(partition: Partition, hardware: VmSize) -> int:
-    """VMs per scale set: tightly coupled nodes lie in one, so it must hold all of them."""
+    """VMs per scale set: tightly coupled nodes are in one, so it must hold all of them."""
     if partition.max_scale_set_size is not None:
         return partition.max_scale_set_size
     default = int(catalog.limits()["scale_set_with_infiniband"]["value"])

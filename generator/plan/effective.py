@@ -28,7 +28,7 @@ _HARDWARE = (
     "nvme_count",
     "quota_family",
 )
-"""What tells a VM size apart; its launch masks and variables stand in the jobs."""
+"""What tells a VM size apart; its launch masks and variables are in the jobs."""
 
 
 def effective(plan: Plan) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 They reach nodes of that size as node attributes (`generator.plan.size_facts`); what does not depend on the size stands
 in the project `slurm_nhc` (`generator.plan.common_checks`). A node writes both into the two files that LBNL NHC reads.
-A limit that nobody published is `null`: the node then reports "no baseline", never a pass.
+A limit that is not published is `null`: the node then reports "no baseline", never a pass.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .sourced import Sourced, check_line, sourced
 
 _MPI_SOURCE = "Azure/azurehpc:experimental/cc_slurm_nhc (module mpi/hpcx; NC sizes mpi/openmpi)"
 _NOT_FOR_CHECKS = ("NCCL_DEBUG", "NCCL_TOPO_FILE", "LD_LIBRARY_PATH_PREPEND")
-"""Variables that a node takes from its own image: `misc_ndv4` knows where the files are."""
+"""Variables that a node takes from its custom image: `misc_ndv4` knows where the files are."""
 
 
 def quick(size: VmSize) -> Iterator[Sourced]:
@@ -43,7 +43,7 @@ def deep(size: VmSize) -> Iterator[Sourced]:
 
 
 def source_of(size: VmSize, group: str) -> object:
-    """Source keys of a group of figures, or the page of a size whose figures all stand there."""
+    """Source keys of a group of figures, or the page of a size all of whose figures are there."""
     return sorted(size.sources.get(group, ())) if size.sources else size.page
 
 
@@ -53,7 +53,7 @@ def _asked_by(size: VmSize, check: str, group: str) -> object:
 
 
 def _figures(size: VmSize, check: str) -> Figures:
-    """What a check of the size needs; nothing where nobody published it."""
+    """What a check of the size needs; nothing if it is not published."""
     return size.health.get(check, {})
 
 

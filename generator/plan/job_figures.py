@@ -43,7 +43,7 @@ def _preference(figure: NcclFigure) -> tuple[bool, int]:
 
 
 def expectations(hardware: VmSize) -> dict[str, str]:
-    """What a healthy node of the size shows; empty where nobody published it."""
+    """What a healthy node of the size shows; empty if it is not published."""
     return {
         # Sizes without a configuration on main: the checks print "not supported" and end with 0.
         "EXPECT_AZNHC": "1" if hardware.aznhc else "",

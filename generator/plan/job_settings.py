@@ -55,7 +55,7 @@ class Place:
     gpus_per_node: int
     tasks_per_node: int
     cpus_per_task: int | None
-    """None where nobody published the CPUs of the size."""
+    """None if nobody published the CPUs of the size."""
 
     @property
     def gpus(self) -> models.Gpus:

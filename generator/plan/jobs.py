@@ -112,7 +112,7 @@ def _checkpoint(shape: Model, settings: dict[str, str], place: FileSystem | None
 
 
 def _kept(settings: dict[str, str]) -> int:
-    """Checkpoints that lie there at once: all of the run where 0 sets no limit."""
+    """Checkpoints that are there at once: all of the run where 0 sets no limit."""
     kept = settings.get("KEEP_CHECKPOINTS", "1")
     steps, iterations = whole(settings.get("SAVE_INTERVAL")), whole(settings.get("ITERATIONS"))
     if kept == "0" and steps and iterations:

@@ -1,4 +1,4 @@
-"""The network plan: which subnets a definition needs, where they lie, and the way in."""
+"""The network plan: which subnets a definition needs, where they are, and the way in."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def network_plan(definition: Definition, layout: Layout | None) -> NetworkPlan:
 
 
 def user_sources(access: str, hub: HubPlan | None) -> tuple[str, ...]:
-    """Where users of a hub come from; without declared prefixes the tag covers the peers and what lies behind them."""
+    """Where users of a hub come from; without declared prefixes the tag covers the peers and what is behind them."""
     if access != "hub":
         return ()
     return (hub.address_spaces if hub else ()) or ("VirtualNetwork",)

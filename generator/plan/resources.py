@@ -74,7 +74,7 @@ def cleanup_plan(
     accounting: AccountingPlan | None,
     monitoring: MonitoringPlan | None,
 ) -> CleanupPlan:
-    """What has to be deleted after the resource group, and what stays."""
+    """What must be deleted after the resource group, and what stays."""
     mounts = tuple(mounts)
     # Nodes have roles on what is not the deployment's only where they mount containers or send metrics.
     nodes_have_roles = monitoring is not None or any(mount.grants for mount in mounts)

@@ -6,7 +6,7 @@ line of plain text (`docs/projects.md` says why):
     1 standard_nd96isr_h100_v5 | from ms-nd-h100 | gpus=8 | gpu_vendor=NVIDIA | from azhpc-images | …
 
 The number of the format, the VM size in lower case, then records. `from SOURCE` names where the records after it come
-from (`null`: nobody published the figure), `use SET` stands for the checks that a project itself has for such nodes.
+from (`null`: the figure is not published), `use SET` stands for the checks that a project itself has for such nodes.
 `%XX` is a byte that the format, a template or a shell would take for something else.
 """
 
@@ -47,12 +47,12 @@ InfiniBand away from every other MPI program, NCCL_MIN_NCHANNELS cores from ever
 
 
 def base_attribute(size: VmSize) -> dict[str, str]:
-    """What `misc_ndv4` reads: disks, GPUs, NCCL files and variables; nothing for a size that nobody knows."""
+    """What `misc_ndv4` reads: disks, GPUs, NCCL files and variables; nothing for an unknown size."""
     return {f"{PREFIX}.base": written(size, _base(size))} if size.known else {}
 
 
 def check_attributes(size: VmSize) -> dict[str, str]:
-    """What `slurm_nhc` reads: the lines of its two configurations; nothing for a size that nobody knows."""
+    """What `slurm_nhc` reads: the lines of its two configurations; nothing for an unknown size."""
     if not size.known:
         return {}
     return {

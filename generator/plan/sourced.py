@@ -9,7 +9,7 @@ from ..records import record
 
 @record
 class Sourced:
-    """A figure or a check as nodes read it; `source` is `null` where nobody published the figure."""
+    """A figure or a check as nodes read it; `source` is `null` where the figure is not published."""
 
     text: str
     source: str

@@ -56,7 +56,7 @@ class FileSystems:
         return (self.sched.path, self.home.path, *(mount.path for mount in self.mounts if mount.is_health_checked))
 
     def holding(self, path: str) -> FileSystem | None:
-        """The file system that a path lies on: the deepest mount point above it; None for a node's own disks."""
+        """The file system that a path is on: the deepest mount point above it; None for a node's own disks."""
         above = [mount for mount in self.all if f"{path}/".startswith(f"{mount.path}/")]
         return max(above, key=lambda mount: len(mount.path), default=None)
 

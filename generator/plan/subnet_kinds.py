@@ -24,6 +24,6 @@ class SubnetKind:
     delegation: str | None = None
     """Resource provider that the subnet is delegated to, for example `Microsoft.Netapp/volumes`."""
     uses_nat: bool = False
-    """Whether what lies in it calls Azure over the internet."""
+    """Whether what is in it calls Azure over the internet."""
     smallest: str = "smallest_subnet_prefix"
     """Entry of the catalogue's limits that holds the longest prefix that its service accepts."""

@@ -1,4 +1,4 @@
-"""Where the subnets of a new network lie.
+"""Where the subnets of a new network are.
 
 Every role has a fixed place, so that adding one (a database, say) never moves another: Azure cannot move a subnet
 that is in use.

@@ -1,1 +1,1 @@
-"""What is wrong with a file somebody wrote: the finding, its place, how it is printed."""
+"""What is wrong with a file someone wrote: the finding, its place, how it is printed."""

@@ -19,7 +19,7 @@ class Concealment:
     """Puts `${NAME}` where the sentences of a problem show what that variable holds.
 
     Rules quote values; where the value of the problem itself comes from the environment, parts of values go as well,
-    since a hint may show it in another form. Values of less than four letters stay: they stand in too many other words.
+    since a hint may show it in another form. Values of less than four letters stay: they are in too many other words.
     The work for one problem depends on its own words, not on how many variables there are.
     """
 
@@ -49,7 +49,7 @@ class Concealment:
         return replace(problem, message=message, hint=hint or None)
 
     def _text(self, text: str) -> str:
-        """With the whole values replaced. A value stands there only if each of its words does."""
+        """With the whole values replaced. A value is there only if each of its words does."""
         words = {"", *_WORD.findall(text)}
         names = [name for word in words for name in self._by_word.get(word, ())]
         for name in sorted(names, key=self._order.__getitem__):

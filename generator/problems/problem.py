@@ -1,4 +1,4 @@
-"""Problems of a definition: what a rule reports, where it stands, how it is sorted and silenced.
+"""Problems of a definition: what a rule reports, where it is, how it is sorted and silenced.
 
 `generator.problems.text` prints them. A problem carries a path into the definition; the source knows line and column.
 """
@@ -62,11 +62,11 @@ class Source(Protocol):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The text as it stands in the file."""
+        """The text as it is in the file."""
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """Values of the environment that stand in the text, by the variable's name."""
+        """Values of the environment that are in the text, by the variable's name."""
 
     def position(self, path: KeyPath, *, on_key: bool = False) -> Place:
         """Where a value, its key or its nearest section stands."""

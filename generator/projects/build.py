@@ -1,6 +1,6 @@
 """A package on disk, as `cyclecloud project build` leaves it: `<out>/<project>/manifest.json` beside the specs.
 
-The folder is replaced as one step. It is ours alone: files that somebody put into it go with the next build.
+The folder is replaced as one step. It is ours alone: files that someone put into it go with the next build.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from .payload import Payload
 
 FOLDERS = ("data_bags", "roles", "site-cookbooks")
 MAX_BYTES = 64 * 1024 * 1024
-"""Content of one Chef folder; what is larger is no recipe but belongs into `blobs/`."""
+"""Content of one Chef folder; what is larger is not a recipe but belongs in `blobs/`."""
 _BLOCK = 0xFFFF
 _HEADER = b"\x1f\x8b\x08\x00" + bytes(4) + b"\x00\xff"
 """gzip without name and time, of no particular system. Source: RFC 1952."""

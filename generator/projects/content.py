@@ -4,7 +4,7 @@ Shipped projects are the same for every definition. The library has one source, 
 each spec: `cycleforge.sh` always, another file of it where a script sources that file. It counts in the digest, so a
 changed library function is a changed project. VM sizes do not: nodes are told about theirs by node attributes.
 
-Files of other people are not in the source tree. The digest counts their pinned sha256, so it is the same whether
+Third-party files are not in the source tree. The digest counts their pinned sha256, so it is the same whether
 they were fetched or not; `generator.render.projects` puts the bytes in their place.
 """
 
@@ -58,7 +58,7 @@ def contents(project: Project, *, shipped: bool) -> Files:
 
 
 def _pin(blob: Blob) -> File:
-    """What stands for a blob of somebody else until its bytes are there."""
+    """What stands for a third-party blob until its bytes are there."""
     return File(f"sha256 {blob.sha256}\n".encode("ascii"))
 
 
@@ -87,7 +87,7 @@ def digest(files: Mapping[PurePosixPath, File]) -> str:
 
 
 def _file(content: bytes) -> File:
-    """Executable by what it is, not by the mode in somebody's checkout: Windows and zip files lose modes."""
+    """Executable by what it is, not by the mode in someone's checkout: Windows and zip files lose modes."""
     return File(content, executable=content.startswith(b"#!"))
 
 

@@ -79,7 +79,7 @@ def _blobs(name: str) -> tuple[CarriedBlob, ...]:
         return ()
     try:
         store = store_of(os.environ)
-    except CannotRead:  # no home folder: `cycleforge blobs` says so, a build goes on without
+    except CannotRead:  # no home folder: `cycleforge blobs` says so, a build continues without
         store = None
     return tuple(
         CarriedBlob(

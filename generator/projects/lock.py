@@ -53,7 +53,7 @@ class Bump:
 
 
 def read_lock(file: Path) -> Lock:
-    """The lock; an absent file is an empty lock. Anything else that is no lock raises CannotRead."""
+    """The lock; an absent file is an empty lock. Anything else that is not a lock raises CannotRead."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:

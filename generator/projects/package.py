@@ -1,4 +1,4 @@
-"""A project as it lies in the locker: what `cyclecloud project build` makes of it, and the blobs beside it.
+"""A project as it is in the locker: what `cyclecloud project build` makes of it, and the blobs beside it.
 
 Layout, manifest and every decision where the format is silent: `docs/projects.md`.
 """
@@ -44,7 +44,7 @@ class Package:
     blobs: Mapping[PurePosixPath, Payload]
     """Below `projects/<name>/blobs/`; sorted."""
     left_out: tuple[PurePosixPath, ...]
-    """What lies in `specs/` and `blobs/` and is not part, relative to the project folder; a folder stands for all in
+    """What is in `specs/` and `blobs/` and is not part, relative to the project folder; a folder stands for all in
     it."""
 
 
@@ -66,7 +66,7 @@ def package_folder(folder: Path) -> Package:
 def package_shipped(name: str, store: Store | None) -> Package:
     """A project that CycleForge brings, as a deployment folder holds it.
 
-    The library is in its place. Blobs of other people come from the store; one that is not there is not listed either.
+    The library is in its place. Blobs of others come from the store; one that is not there is not listed either.
     """
     if name not in SHIPPED:
         raise CannotRead(f"CycleForge ships no project '{name}'", suggestion(name, SHIPPED))
@@ -96,7 +96,7 @@ def package_of(found: Located) -> Package:
         return package_folder(found.folder)
     try:
         store = store_of(os.environ)
-    except CannotRead:  # no home folder: `cycleforge blobs` says so, the project goes on without
+    except CannotRead:  # no home folder: `cycleforge blobs` says so, the project continues without
         store = None
     return package_shipped(found.folder.resolve().name, store)
 
@@ -153,7 +153,7 @@ def _cookbook(project: Project, folder: PurePosixPath, members: Mapping[PurePosi
 
 
 def _strays(project: Project, tree: Tree) -> list[PurePosixPath]:
-    """What lies in `specs/` where nothing looks for it."""
+    """What is in `specs/` where nothing looks for it."""
     found = [_SPECS / name for name in tree.names(_SPECS) if name not in project.specs]
     for spec in project.specs:
         names = tree.names(_SPECS / spec)

@@ -1,4 +1,4 @@
-"""What is uploaded under one name: its bytes, or where they lie, with size and checksum."""
+"""What is uploaded under one name: its bytes, or where they are, with size and checksum."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Payload:
     content: bytes | None = field(default=None, compare=False, repr=False)
     """Small content that was made or verified."""
     path: Path | None = field(default=None, compare=False)
-    """Else where it lies."""
+    """Else where it is."""
     executable: bool = field(default=False, compare=False)
     """Whether the source is; a locker keeps no modes, a build on disk does."""
     stamp: tuple[int, ...] = field(default=(), compare=False, repr=False)
@@ -77,7 +77,7 @@ def _md5(content: bytes = b"") -> hashlib._Hash:
 
 def _opened(path: Path) -> io.BufferedReader:
     try:
-        # Not blocking: somebody may have put a pipe there.
+        # Not blocking: someone may have put a pipe there.
         stream = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: PTH123, SIM115
     except OSError as error:
         raise ProjectUnreadable(path, None, f"cannot be read: {error.strerror}") from error

@@ -1,6 +1,6 @@
 """A new project folder that works, with the folders that `cyclecloud project init` makes.
 
-The texts lie beside, in `skeleton/`. Folders: https://learn.microsoft.com/azure/cyclecloud/how-to/projects.
+The texts are in `skeleton/`. Folders: https://learn.microsoft.com/azure/cyclecloud/how-to/projects.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The files of a project folder as they lie on disk, links followed as long as they stay inside."""
+"""The files of a project folder as they are on disk, links followed as long as they stay inside."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Tree:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.left_out: list[PurePosixPath] = []
-        """Files and folders that were met and are no part of the project."""
+        """Files and folders that were met and are not part of the project."""
         self._root = folder.resolve()
 
     def names(self, below: PurePosixPath) -> list[str]:
-        """What lies in one folder, sorted; nothing where there is no such folder."""
+        """What is in one folder, sorted; nothing where there is no such folder."""
         with _readable(self.folder / below):
             place = self.folder / below
             return sorted(os.listdir(place)) if place.is_dir() else []  # noqa: PTH208 - names are enough
@@ -66,7 +66,7 @@ class Tree:
         return found
 
     def real(self, path: PurePosixPath) -> Path:
-        """Where a file or folder really lies: the same, or what a link names inside the project."""
+        """Where a file or folder really is: the same, or what a link names inside the project."""
         place = self.folder / path
         with _readable(place):
             try:

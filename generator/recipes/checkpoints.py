@@ -14,7 +14,7 @@ class CheckpointPlan:
     bytes_per_parameter: int
     checkpoint_bytes: int
     kept: int
-    """How many lie on the file system at once."""
+    """How many are on the file system at once."""
     needed_bytes: int
     capacity_bytes: int | None
     """Of the file system that they go to; None where the definition does not know it."""

@@ -41,7 +41,7 @@ class Gpus:
     nodes: int
     per_node: int
     memory_gb: int | None
-    """Of one GPU; None where nobody published it."""
+    """Of one GPU; None if it is not published."""
 
     @property
     def count(self) -> int:

@@ -21,7 +21,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def bicep_literal(value: Json, indent: int = 0) -> str:
-    """A value as a Bicep literal; lists and objects stand on several lines, `indent` spaces in."""
+    """A value as a Bicep literal; lists and objects are on several lines, `indent` spaces in."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -46,7 +46,7 @@ def _argument(value: BicepValue) -> str:
 
 
 def _key(name: str) -> str:
-    """A property name; what is not an identifier stands in quotes."""
+    """A property name; what is not an identifier is in quotes."""
     return name if _IDENTIFIER.fullmatch(name) else bicep_string(name)
 
 

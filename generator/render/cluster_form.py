@@ -12,7 +12,7 @@ Form = tuple[tuple[str, Writable], ...]
 """Attributes of a parameter's section."""
 
 MAX_DISK_GB = 32767  # https://learn.microsoft.com/azure/virtual-machines/disks-types, largest managed disk
-# Upstream spells the prefixes of its own partitions in capitals.
+# Upstream spells the prefixes of its own partitions in upper case.
 _UPSTREAM_PREFIXES = {"hpc": "HPC", "htc": "HTC", "gpu": "GPU"}
 
 

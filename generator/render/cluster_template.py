@@ -1,6 +1,6 @@
 """`cluster/<cluster>.txt` and `cluster/<cluster>.params.json`: the cluster as CycleCloud imports it.
 
-Own cluster-init projects stand in the template as `[[[cluster-init project:spec:version]]]` sections, in the order of
+Own cluster-init projects are in the template as `[[[cluster-init project:spec:version]]]` sections, in the order of
 the plan, and not in the `*ClusterInitSpecs` parameters: CycleCloud runs sections in the order of the template, after
 the inherited ones of the Slurm project, and editing a cluster in the portal has dropped specs of parameters (fixed in
 8.9.2). The parameters stay, empty, for an operator's own specs, which run last.

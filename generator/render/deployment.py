@@ -14,7 +14,7 @@ from .effective import yaml_file
 
 
 def deployment_files(plan: Plan, folder: Path) -> Files:
-    """Path → file of the whole folder; `folder` is where the definition lies (its local projects are below it)."""
+    """Path → file of the whole folder; `folder` is where the definition is (its local projects are below it)."""
     carried = cluster_template.render(plan) | projects.render(plan, folder)
     boot = bootstrap.render(plan, carried, cluster_template.late_parameters(plan))
     files = carried | boot | jobs.render(plan)

@@ -1,6 +1,6 @@
 """`projects/<project>/…`: every project of the plan, ready for `cyclecloud project upload`.
 
-A blob of somebody else travels when the plan found it in the store; otherwise neither the folder nor `project.ini`
+A third-party blob travels when the plan found it in the store; otherwise neither the folder nor `project.ini`
 names it, so that no manifest names a file that is not there.
 """
 

@@ -55,5 +55,5 @@ def _count(number: int | Sized, noun: str) -> str:
 
 
 def _asked(value: str | Asked) -> str:
-    """A value as a word for the shell; what is asked for stands in the environment variable that it is read from."""
+    """A value as a word for the shell; what is asked for is in the environment variable that it is read from."""
     return f'"${{{value.variable}:?}}"' if isinstance(value, Asked) else shlex.quote(value)

@@ -74,7 +74,7 @@ def check_files(rendered: Rendered) -> Iterator[Problem]:
 
 
 def check_findings(site: Site, problems: Iterable[Problem]) -> Iterator[Problem]:
-    """Problems about what the rules found, such as silences without effect; `problems` are from before silencing."""
+    """Problems about what the rules found, such as silences of nothing; `problems` are from before silencing."""
     from .base import Findings, FindingsRule
 
     found: Sequence[Problem] = tuple(problems)

@@ -33,7 +33,7 @@ def usable_addresses(subnet: IPv4Network) -> int:
 
 
 def needed_compute_addresses(site: Site) -> int:
-    """Network cards that may lie in the compute subnet: schedulers, login nodes and nodes of all partitions."""
+    """Network cards that may be in the compute subnet: schedulers, login nodes and nodes of all partitions."""
     schedulers = 2 if site.definition.slurm.scheduler.high_availability else 1
     return schedulers + login_maximum(site) + sum(partition.max_nodes for _, partition in partitions(site))
 
@@ -64,7 +64,7 @@ class SubnetsOverlap(DefinitionRule):
 
 
 def _planned_place(site: Site, role: SubnetRole) -> IPv4Network | None:
-    """Where the subnet would lie if it were alone; None when the address space is too small even then."""
+    """Where the subnet would be if it were alone; None when the address space is too small even then."""
     if site.layout is None:
         return None
     lengths = prefix_lengths(site.definition)
@@ -113,7 +113,7 @@ class NoRoom(DefinitionRule):
         )
 
     def _is_covered(self, site: Site, role: SubnetRole) -> bool:
-        """Whether a prefix of the definition stands in the way, which E0305 reports."""
+        """Whether a prefix of the definition is in the way, which E0305 reports."""
         place = _planned_place(site, role)
         subnets = site.layout.subnets.items() if site.layout else ()
         return place is not None and any(

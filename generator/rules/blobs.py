@@ -1,4 +1,4 @@
-"""Files of other people that the nodes need: whether this machine has them to carry."""
+"""Third-party files that the nodes need: whether this machine has them to carry."""
 
 from __future__ import annotations
 

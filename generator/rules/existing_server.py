@@ -1,4 +1,4 @@
-"""File servers that somebody else runs: addresses and exported paths."""
+"""File servers that someone else runs: addresses and exported paths."""
 
 from __future__ import annotations
 

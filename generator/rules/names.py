@@ -49,7 +49,7 @@ def _hint(name: str, longest: int) -> str:
 
 
 def _misfit(name: str, bounds: dict[str, Any]) -> tuple[str, str | None] | None:
-    """What is wrong with the length or the signs of a name, and a hint; None when it fits."""
+    """What is wrong with the length or the characters of a name, and a hint; None when it fits."""
     if not bounds["min"] <= len(name) <= bounds["max"]:
         return f"has {counted(len(name), 'character')}; {bounds['min']} to {bounds['max']} are allowed", None
     fault = _fault(name)

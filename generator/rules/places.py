@@ -1,4 +1,4 @@
-"""Where something stands in a definition, and whether its author wrote it."""
+"""Where something is in a definition, and whether its author wrote it."""
 
 from __future__ import annotations
 

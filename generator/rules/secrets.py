@@ -1,4 +1,4 @@
-"""Secrets that stand in a definition. Nothing here prints a value."""
+"""Secrets that are in a definition. Nothing here prints a value."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What tests stand on: guards against hanging, machines, fakes, plans."""
+"""What tests are on: guards against hanging, machines, fakes, plans."""

@@ -2,7 +2,7 @@
 
 `@pytest.mark.guard(seconds)` gives a test another limit. It is a net, not a measure: at least ten times what the
 slowest phase takes on an idle machine. The test fails with the place where it waited, what it started is killed, so
-that nothing waits for that either, and the run goes on. In a worker of pytest-xdist, tests run in the main thread,
+that nothing waits for that either, and the run continues. In a worker of pytest-xdist, tests run in the main thread,
 which is where Python handles the signal.
 """
 

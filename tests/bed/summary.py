@@ -9,7 +9,7 @@ import pytest
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> Generator[None, object, object]:
-    """After everything that pytest itself prints; the reasons stand in its summary (`-ra`)."""
+    """After everything that pytest itself prints; the reasons are in its summary (`-ra`)."""
     result = yield
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and not hasattr(session.config, "workerinput"):

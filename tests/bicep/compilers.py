@@ -1,4 +1,4 @@
-"""The offline checker that lies beside the repository, and the real compiler where one is installed."""
+"""The offline checker that is beside the repository, and the real compiler where one is installed."""
 
 from __future__ import annotations
 

@@ -253,7 +253,7 @@ def test_every_role_has_rules_and_the_network_is_shut_behind_them() -> None:
         "Deny",
         "VirtualNetwork",
     ]
-    # Allowed rules stand at 100, 110, …; the deny comes after the longest table and before Azure's own at 65000.
+    # Allowed rules are at 100, 110, …; the deny comes after the longest table and before Azure's own at 65000.
     assert 100 + 10 * max(map(len, rules.values())) < 4000
     assert "priority: 4000" in deny
     group = text[text.index("resource securityGroups") : text.index("resource vnet ")]

@@ -113,7 +113,7 @@ def silence(handler: BaseHTTPRequestHandler) -> None:
 
 
 def drip(handler: BaseHTTPRequestHandler) -> None:
-    """A byte now and then, without end."""
+    """A byte now and then, endlessly."""
     handler.send_response(200)
     handler.end_headers()
     while not handler.server.stop_event.wait(0.02):  # type: ignore[attr-defined]
@@ -121,7 +121,7 @@ def drip(handler: BaseHTTPRequestHandler) -> None:
 
 
 def endless(handler: BaseHTTPRequestHandler) -> None:
-    """Bytes without end."""
+    """Bytes endlessly."""
     handler.send_response(200)
     handler.end_headers()
     while not handler.server.stop_event.is_set():  # type: ignore[attr-defined]

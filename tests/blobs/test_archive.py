@@ -94,7 +94,7 @@ def test_only_names_and_contents_count(files: dict[str, bytes], data: st.DataObj
 
 
 def test_the_bytes_are_those_of_gnu_tar(tmp_path: Path) -> None:
-    """Anybody can make a blob without us: the command stands beside `packed`."""
+    """Anybody can make a blob without us: the command is beside `packed`."""
     for name, content in FILES.items():
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)

@@ -177,7 +177,7 @@ def test_another_pin_is_another_digest(store: Store, monkeypatch: pytest.MonkeyP
 
 
 def test_a_file_in_the_source_tree_counts_for_nothing(tmp_path: Path, store: Store) -> None:
-    """Somebody unpacked it there: neither the digest nor the folder may depend on it."""
+    """Someone unpacked it there: neither the digest nor the folder may depend on it."""
     copy = tmp_path / "slurm_nhc"
     (copy / "blobs").mkdir(parents=True)
     (copy / "specs/default/cluster-init/scripts").mkdir(parents=True)

@@ -181,7 +181,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """A clone whose first commit is the pinned one, with the settings of somebody who works on Windows."""
+    """A clone whose first commit is the pinned one, with the settings of someone who works on Windows."""
     folder = tmp_path / "clone"
     folder.mkdir()
     git(folder, "init", "--quiet")

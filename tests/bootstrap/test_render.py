@@ -176,6 +176,6 @@ def test_scripts_pass_the_shells_and_shellcheck(name: str) -> None:
 def test_unit_starts_what_is_installed() -> None:
     unit = (assets.folder("bootstrap") / "cycleforge-bootstrap.service").read_text()
     assert "ExecStart=/bin/sh /opt/cycleforge/current/bootstrap/cycleforge-bootstrap run" in unit
-    # Exit 1 is a result; only a killed program goes on by itself.
+    # Exit 1 is a result; only a killed program continues by itself.
     assert "Restart=on-abnormal" in unit
     assert "WantedBy=multi-user.target" in unit

@@ -113,7 +113,7 @@ def test_a_secret_never_reaches_an_argument(server: Server) -> None:
 
 @pytest.mark.parametrize("password", ["running", "succeeded", "azure", "a", "  two  blanks  ", "; #comment", "%(url)s"])
 def test_strange_passwords(server: Server, password: str) -> None:
-    """Words that the status file or a command uses, blanks that a parser strips, signs that it expands."""
+    """Words that the status file or a command uses, blanks that a parser strips, characters that it expands."""
     server.secrets["adminPassword"] = password
     server.unpack()
     result = server.run()

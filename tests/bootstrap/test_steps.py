@@ -1,4 +1,4 @@
-"""The program on a server whose parts fail: what passes on its own, and what has to be said when it does not."""
+"""The program on a server whose parts fail: what passes on its own, and what must be said when it does not."""
 
 from __future__ import annotations
 

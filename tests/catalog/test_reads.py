@@ -19,7 +19,7 @@ from generator.catalog.files import FOLDER
 from tests.catalog.reads import CLASSES, is_leaf, leaves
 
 PROVENANCE = re.compile(r"(?:\w+_)?(?:source|note)|unit|meaning")
-"""Where a figure comes from and what it means stand beside it for readers; `cycleforge list sources` has the keys.
+"""Where a figure comes from and what it means are beside it for readers; `cycleforge list sources` has the keys.
 
 The figures of VM sizes reach nodes and jobs with their sources; elsewhere a source need not be read.
 """
@@ -81,7 +81,7 @@ def test_every_field_is_asked_for() -> None:
     asked, sources = set(reads()["fields"]), FOLDER.parent.rglob("*.py")
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sources if path.name != "pins.py"]
     anywhere = {node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    # Downloading blobs is no part of what runs here; its own tests have what it does with each field.
+    # Downloading blobs is not part of what runs here; its own tests have what it does with each field.
     unread = [
         f"{each.__name__}.{field.name}"
         for each in CLASSES

@@ -1,4 +1,4 @@
-"""`cycleforge list recipes`: what may stand in `jobs:`, and what each needs of a partition."""
+"""`cycleforge list recipes`: what may be in `jobs:`, and what each needs of a partition."""
 
 from __future__ import annotations
 

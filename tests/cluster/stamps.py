@@ -1,4 +1,4 @@
-"""How long a job hook takes, by hooks of the test that stand before and after it in Slurm's order.
+"""How long a job hook takes, by hooks of the test that are before and after it in Slurm's order.
 
 Slurm runs the scripts of prolog.d and epilog.d in reverse alphabetical order, so 85 is first. The yardstick is an empty
 script of the same kind, run by the same slurmd for the same job.

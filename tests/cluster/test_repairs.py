@@ -1,4 +1,4 @@
-"""A node that is sick twice, a controller that hangs, a node that somebody has repaired, what a run leaves behind."""
+"""A node that is sick twice, a controller that hangs, a node that someone has repaired, what a run leaves behind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_fatal_xid_on_a_node_that_we_drained_already_is_not_resumed(cluster: C
 def test_a_node_with_failed_deep_checks_takes_no_job_although_slurm_does_not_answer_it(cluster: Cluster) -> None:
     node = cluster["node3"]
     node.state("bus_gb_s", "230.50")
-    # Only the prolog stands between the node and the job: no quick run drains it first.
+    # Only the prolog is between the node and the job: no quick run drains it first.
     node.ok("mv /etc/systemd/system/cycleforge-health.service /root/")
     node.reboot()
     cluster.wait_state("node3", "idle")

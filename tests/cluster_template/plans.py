@@ -44,7 +44,7 @@ slurm:
 monitoring: {{workspace_id: {WORKSPACE}, ingestion_endpoint: "{ENDPOINT}", data_collection_rule_id: {RULE}}}
 jobs: null
 """
-# Two schedulers in two zones; /sched and /shared lie on an existing NFS server.
+# Two schedulers in two zones; /sched and /shared are on an existing NFS server.
 HIGH_AVAILABILITY = """
 storage:
   sched: {type: existing, address: 10.0.0.4, export_path: /export/sched}

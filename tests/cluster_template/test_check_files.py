@@ -1,4 +1,4 @@
-"""`template check` of whatever somebody gives it: a clear problem with a place, never a traceback."""
+"""`template check` of whatever someone gives it: a clear problem with a place, never a traceback."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def pairs(text: str) -> dict[str, str]:
 
 
 def header(text: str) -> dict[str, Any]:
-    """Options of a batch file as they stand there; one without a value is true."""
+    """Options of a batch file as they are there; one without a value is true."""
     found = re.findall(r"^#SBATCH --([a-z-]+)(?:=(.*))?$", text, re.MULTILINE)
     return {name: value or True for name, value in found}
 

@@ -149,7 +149,7 @@ class Built:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the definitions lie, with a local project beside them."""
+    """Where the definitions are, with a local project beside them."""
     target = tmp_path_factory.mktemp("definitions")
     scripts = target / "site/specs/default/cluster-init/scripts"
     scripts.mkdir(parents=True)

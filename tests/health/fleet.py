@@ -18,7 +18,7 @@ def copies(value: str) -> dict[str, Any]:
 
 
 def make(folder: Path) -> Path:
-    """hpc: healthy ones and one of each trouble; gpu: another VM size; new: a size that nobody knows."""
+    """hpc: healthy ones and one of each trouble; gpu: another VM size; new: an unknown size."""
     for number in range(1, 9):
         quick, deep = pair(f"hpc-{number}", f"47{number}.3", physical_host=f"AMS07-{(number + 1) // 2:02d}")
         write(folder, quick | {"time": f"2026-11-21T12:0{number}:00Z"}, deep | {"time": "2026-11-21T07:00:00Z"})

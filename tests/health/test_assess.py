@@ -252,7 +252,7 @@ def test_below_the_median(value: str, strong: bool | None) -> None:
 
 
 def test_two_slow_nodes_of_five_are_both_found() -> None:
-    """Which is why there have to be five."""
+    """Which is why there must be five."""
     assert MIN_NODES == 5
     _, deviations = compare(fleet("100", "80", "100", "90", "100"))
     assert [(each.node, each.strong) for each in deviations] == [("hpc-2", True), ("hpc-4", True)]

@@ -1,4 +1,4 @@
-"""Files that are no results: each kind of problem with its place and its way out, and never a traceback."""
+"""Files that are not results: each kind of problem with its place and its fix, and never a traceback."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_contents_that_are_no_result(name: str, tmp_path: Path) -> None:
     assert len(problem.message) < 400
 
 
-# ---------------------------------------------------------------- what is no file
+# ---------------------------------------------------------------- what is not a file
 
 
 def _pipe(path: Path) -> None:
@@ -212,7 +212,7 @@ def test_no_permission(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_two_results_of_one_moment(tmp_path: Path) -> None:
-    """The worse one counts, both files are named, and what is the same is no problem."""
+    """The worse one counts, both files are named, and what is the same is not a problem."""
     (tmp_path / "a").write_text(text(result(verdict="fail", reason="gpu_count")))
     (tmp_path / "b").write_text(GOOD)
     (tmp_path / "c").write_text(json.dumps(json.loads(GOOD), sort_keys=True))

@@ -126,7 +126,7 @@ def test_a_mended_file_speaks_for_itself(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_collected_into_itself(tmp_path: Path) -> None:
-    """The file that is being written is no input, unless it is named."""
+    """The file that is being written is not an input, unless it is named."""
     put(tmp_path, "a", result())
     target = str(tmp_path / "sum.json")
     write_summary(Path(target), summary_bytes(gather([str(tmp_path)], leave_out=target)))

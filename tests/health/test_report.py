@@ -255,7 +255,7 @@ def test_wrong_usage(run: Run, arguments: list[str], message: str, hint: str) ->
 
 
 def test_an_empty_folder_with_expected_nodes_is_a_report(run: Run) -> None:
-    """Nobody reports: that is what is to be known."""
+    """Nobody reports: that is what should be known."""
     Path("health").mkdir()
     code, out, err = run("report", "health", "--expect", "hpc-[1-2]")
     assert (code, err) == (1, "")

@@ -53,7 +53,7 @@ def missing_azurite() -> str:
 
 
 class Stored(NamedTuple):
-    """A blob as it lies on the server."""
+    """A blob as it is on the server."""
 
     size_bytes: int
     md5: str
@@ -169,7 +169,7 @@ class Azurite:
 
 @dataclass(frozen=True)
 class Container:
-    """A container on a server, and what lies in it."""
+    """A container on a server, and what is in it."""
 
     server: Azurite
     name: str
@@ -201,7 +201,7 @@ class Container:
         return found
 
     def put(self, name: str, content: bytes) -> None:
-        """As somebody else's upload would."""
+        """As someone else's upload would."""
         self.client().upload_blob(name, content, overwrite=True)
 
     def sas(self, permissions: str = "racwdl", *, lifetime_s: float = 3600) -> str:

@@ -100,7 +100,7 @@ def in_locker(
         yield command
 
 
-# ---------------------------------------------------------------- what lies in a locker
+# ---------------------------------------------------------------- what is in a locker
 
 
 def site(run: Command, container: Container, version: str = "1.0.0", **blobs: bytes) -> Path:

@@ -23,7 +23,7 @@ def azurite() -> Iterator[Azurite]:
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
-    """What servers over https show; a client has to be told to trust it."""
+    """What servers over https show; a client must be told to trust it."""
     return self_signed(tmp_path_factory.mktemp("certificate"))
 
 

@@ -41,7 +41,7 @@ class Silent:
 def project(
     folder: Path, files: Mapping[str, bytes] = FILES, blobs: Mapping[str, bytes] | None = None, version: str = "1.0.0"
 ) -> Path:
-    """A project folder named `site`; files lie below its default spec's cluster-init."""
+    """A project folder named `site`; files are below its default spec's cluster-init."""
     listed = f"\n[blobs]\nFiles = {', '.join(blobs)}\n" if blobs else ""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "project.ini").write_text(f"[project]\nname = site\nversion = {version}\ntype = application\n{listed}")
@@ -87,7 +87,7 @@ def send(container: Container, folder: Path, *, force: bool = False) -> Done:
 
 
 def stored(container: azurite.Container) -> dict[str, bytes]:
-    """All that lies in a container."""
+    """All that is in a container."""
     return {name: blob.content for name, blob in container.blobs().items()}
 
 

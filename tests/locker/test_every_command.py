@@ -60,7 +60,7 @@ def test_the_life_of_a_project(run: Command, locker: Container) -> None:
     assert run("upload", "site")[1] == "site 1.0.0: unchanged, 5 files\n"
     assert run("locker", "verify", "site", "--content")[:2] == (0, "site 1.0.0: as here, 5 files\n")
 
-    # What was built, what lies there, and what comes back are the same files with the same modes.
+    # What was built, what is there, and what comes back are the same files with the same modes.
     assert run("project", "build", "site")[0] == 0
     assert run("locker", "pull", "site:1.0.0")[0] == 0
     assert tree(Path("pulled/site/1.0.0")) == tree(Path("build/site"))

@@ -1,4 +1,4 @@
-"""What the tests of the locker stand on does what it says: servers, credentials, and a proxy that breaks requests."""
+"""What the tests of the locker are on does what it says: servers, credentials, and a proxy that breaks requests."""
 
 from __future__ import annotations
 

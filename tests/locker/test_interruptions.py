@@ -242,7 +242,7 @@ def test_a_second_ctrl_c_does_not_wait(tmp_path: Path, azurite: azurite.Azurite,
 
 
 def test_an_ignored_ctrl_c_stays_ignored(tmp_path: Path, azurite: azurite.Azurite, proxy: Proxy) -> None:
-    """A script's background job must not end because somebody ends the script's foreground."""
+    """A script's background job must not end because someone ends the script's foreground."""
     flow = Flow(tmp_path, azurite, proxy, force=True)
     flow.fresh()
     any_moment = re.compile("Put Block|Delete Blob|Put Block List")

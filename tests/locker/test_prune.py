@@ -186,7 +186,7 @@ def test_the_next_prune_completes_one_that_was_interrupted(
     with suppress(Refused):
         prune(opened(proxy.url, filled), first)
     assert len(filled.names() - wanted) == deleted - (number - 1)
-    # A day later: until then it might be an upload that goes on.
+    # A day later: until then it might be an upload that continues.
     prune(opened(filled.server.url, filled), plan(filled, LATER))
     assert filled.names() == wanted
 

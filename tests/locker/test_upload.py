@@ -22,7 +22,7 @@ from tests.locker.ground import FILES, Silent, assert_whole, contents, noise, op
 from tests.locker.proxy import Proxy
 from tests.locker.refusals import Answer
 
-# ---------------------------------------------------------------- what lies there afterwards
+# ---------------------------------------------------------------- what is there afterwards
 
 
 def test_everything_and_the_manifest_last(tmp_path: Path, container: azurite.Container, proxy: Proxy) -> None:
@@ -248,7 +248,7 @@ def test_two_equal_uploads_at_a_time_both_succeed(tmp_path: Path, container: azu
 
 
 def test_no_manifest_over_what_is_not_whole(tmp_path: Path, container: azurite.Container) -> None:
-    """Somebody removes and adds files while an upload runs."""
+    """Someone removes and adds files while an upload runs."""
     folder = project(tmp_path)
     opener = opened(container.server.url, container)
     with pytest.raises(NotComplete, match="not whole"):

@@ -1,6 +1,6 @@
 """CycleCloud's node agent (jetpack) as cluster-init scripts meet it, on a disposable machine.
 
-Known behaviour: a spec lies at /mnt/cluster-init/<project>/<spec>, its files without execute bits; the `*.sh` of its
+Known behaviour: a spec is at /mnt/cluster-init/<project>/<spec>, its files without execute bits; the `*.sh` of its
 scripts folder run by name, as root, with a few variables; success leaves a marker under the script's name; a script
 that fails ends the converge, and the next converge repeats what has no marker. Working folder and umask are not
 documented, so unhelpful ones are chosen.
@@ -28,7 +28,7 @@ ORDER = ("misc_ubuntu", "misc_ndv4", "pyxis_enroot", "slurm_nhc")
 
 FAKES = Path(__file__).with_name("fakes")
 STEP = re.compile(r"^\S+Z \S+: (?P<step>[^:]+): (?P<outcome>.*) \((?P<ms>\d+) ms\)$", re.MULTILINE)
-# A Python of the agent's own stands on PATH before the system's; a script that uses it by accident shall fail.
+# A Python of the agent's own is on PATH before the system's; a script that uses it by accident shall fail.
 EMBEDDED_PYTHON = '#!/bin/sh\necho "this is the node agent\'s own Python" >&2\nexit 97\n'
 
 

@@ -116,7 +116,7 @@ def without_systemd(machine: Machine, kind: NodeKind) -> None:
 
 
 def power_on(machine: Machine, kind: NodeKind) -> None:
-    """What is in no file and has to be made whenever the machine starts: device files, kernel settings of its own."""
+    """What is in no file and must be made whenever the machine starts: device files, kernel settings of its own."""
     machine.ok(
         "for setting; do own=/run/faked/$setting; mkdir -p ${own%/*}; cat /proc/sys/$setting >$own; "
         "mount --bind $own /proc/sys/$setting; done",

@@ -163,7 +163,7 @@ def _entry(path: Path) -> Entry:
     if stat.S_ISREG(status.st_mode):
         return Entry("file", mode, owner, path.read_bytes())
     if stat.S_ISDIR(status.st_mode):
-        # A folder that was removed and made again hides what lay below.
+        # A folder that was removed and made again hides what was below.
         return Entry("folder", mode, owner, b"opaque" if "trusted.overlay.opaque" in os.listxattr(path) else b"")
     if stat.S_ISLNK(status.st_mode):
         return Entry("link", 0, owner, str(path.readlink()).encode())
@@ -194,7 +194,7 @@ def overlay_machine(
     binds: Sequence[Bind] = (),
     network: Network = "none",
 ) -> Iterator[Machine]:
-    """A machine on `root`; each layer (made by `save`) lies above the one before. Ended with everything in it."""
+    """A machine on `root`; each layer (made by `save`) is above the one before. Ended with everything in it."""
     needs("chroot", "unshare", "nsenter", "mount", "ip")
     lower = [*reversed(layers), root]
     with held("overlay", lower, name, binds, network, {}) as (holder, folder):

@@ -1,4 +1,4 @@
-"""The imitation of the node agent: what scripts find, and how the agent goes on after one that failed."""
+"""The imitation of the node agent: what scripts find, and how the agent continues after one that failed."""
 
 from __future__ import annotations
 

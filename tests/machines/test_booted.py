@@ -43,7 +43,7 @@ def test_two_converges_with_real_units(kind: NodeKind) -> None:
             assert machine.run('systemd-analyze verify "$@" 2>&1 | grep cycleforge', *ours).output == ""
         failed = machine.ok("systemctl list-units --failed --plain --no-legend | cut -d ' ' -f 1").split()
         assert set(failed) <= KNOWN_FAILED
-        # Slurm's daemons start after all cluster-init, by somebody else.
+        # Slurm's daemons start after all cluster-init, by someone else.
         daemons = "slurmd.service slurmctld.service munge.service"
         assert machine.run(f"systemctl is-active {daemons}").output.split() == ["inactive"] * 3
         assert machine.run(f"systemctl is-enabled {daemons}").output.split() == ["disabled"] * 3
@@ -51,7 +51,7 @@ def test_two_converges_with_real_units(kind: NodeKind) -> None:
 
 
 def test_what_our_units_promise_to_slurmd_and_do_after_a_deallocation() -> None:
-    """The second boot finds an empty local disk: neither the specs nor what lies on scratch is there any more."""
+    """The second boot finds an empty local disk: neither the specs nor what is on scratch is there any more."""
     with booted_image(GPU_NODE) as image, booted_on(GPU_NODE, image) as (machine, agent):
         run_to_the_end(agent)
         shown = machine.ok("systemctl show slurmd --property=After,Wants,RequiresMountsFor,LimitNOFILE,LimitMEMLOCK")

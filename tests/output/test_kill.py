@@ -24,7 +24,7 @@ LOOKS = 500
 
 
 def start(folder: Path, how: str) -> subprocess.Popen[bytes]:
-    """A process that builds without end."""
+    """A process that builds endlessly."""
     command = [sys.executable, "-m", "tests.output.builder", str(folder), how]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
     assert process.stdout is not None
@@ -62,7 +62,7 @@ def test_kill(tmp_path: Path, how: str) -> None:
 
 
 def test_readers_never_see_a_mixture(tmp_path: Path) -> None:
-    """Three builds at once, while somebody reads the manifest and a file of the same version."""
+    """Three builds at once, while someone reads the manifest and a file of the same version."""
     folder = tmp_path / "lab"
     output.write(folder, files("a", count=30))
     processes = [start(folder, "exchange") for _ in range(3)]

@@ -56,7 +56,7 @@ def test_first_build(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
-    """Somebody made it for us."""
+    """Someone made it for us."""
     (tmp_path / "lab").mkdir()
     assert output.write(tmp_path / "lab", files("a")).is_new
     assert_whole(tmp_path / "lab", "a")
@@ -206,7 +206,7 @@ def test_users_files_in_our_way(folder: Path) -> None:
 
 
 def test_links_are_not_followed(folder: Path, tmp_path: Path) -> None:
-    """A folder or file of ours that somebody replaced by a link: what it points to is not touched."""
+    """A folder or file of ours that someone replaced by a link: what it points to is not touched."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "f1.txt").write_text("precious")

@@ -2,7 +2,7 @@
 
 Run as a program by the fakes of `node.py`; the first argument is the name of the tool. Devices are entries of
 `$FAKE_STATE/devices.json`: name → its kind, model, signature, label, members and so on. As on real disks, what an array
-holds lies on its first member and is seen again by the next array that begins with that disk.
+holds is on its first member and is seen again by the next array that begins with that disk.
 """
 
 # ruff: noqa: PTH103, PTH108, PTH110, PTH120, PTH123

@@ -1,6 +1,6 @@
 """A node for the project scripts: a root folder, a PATH of fakes and a few harmless real tools, node attributes.
 
-Nothing of the machine below is reachable: PATH holds only what stands in TOOLS and what a test puts there.
+Nothing of the machine below is reachable: PATH holds only what is in TOOLS and what a test puts there.
 """
 
 from __future__ import annotations

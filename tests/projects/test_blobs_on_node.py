@@ -135,7 +135,7 @@ def test_no_node_agent(blobs: BlobNode) -> None:
     code, output = blobs.fetch()
     assert (code, "without []\n" in output) == (0, True)
     assert "jetpack) is not installed" in output
-    # A blob that somebody placed there by hand is as good.
+    # A blob that someone placed there by hand is as good.
     blobs.folder.mkdir(parents=True)
     (blobs.folder / NAME).write_bytes(BLOB)
     assert blobs.fetch() == (0, f"got {blobs.folder}/{NAME} 0\n")

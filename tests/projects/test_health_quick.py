@@ -1,4 +1,4 @@
-"""Quick checks: every fault has its verdict, at the limit on both sides, and what was not measured is no pass."""
+"""Quick checks: every fault has its verdict, at the limit on both sides, and what was not measured is not a pass."""
 
 from __future__ import annotations
 

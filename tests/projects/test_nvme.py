@@ -357,7 +357,7 @@ def test_defect_2_1_names_are_read_after_the_wait(node: Node) -> None:
     good(node, 8)
 
 
-# ---------------------------------------------------------------- other people's disks
+# ---------------------------------------------------------------- disks of others
 
 FOREIGN = {
     "xfs": disk(signature="xfs", label="data"),

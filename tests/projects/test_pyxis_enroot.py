@@ -75,7 +75,7 @@ def test_where_scratch_goes(node: Node, mounts: list[str], attribute: tuple[str,
 
 
 def test_defect_grep_resource_is_satisfied_by_another_mount(node: Node) -> None:
-    """/mnt/resource_nvme is no mount of /mnt, and a path without a mount is never mounted by us."""
+    """/mnt/resource_nvme is not a mount of /mnt, and a path without a mount is never mounted by us."""
     (node.state / "mounts").write_text("/mnt/resource_nvme2\n/mnt2\n")
     assert "/tmp/enroot on the system disk" in pyxis.boot(node)
     assert node.calls("mount ") == []

@@ -124,7 +124,7 @@ def test_the_environment_template_is_valid_shell_without_a_secret(name: str) -> 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_commands_are_complete(name: str) -> None:
-    """No placeholder stands in a command, and every section is there."""
+    """No placeholder is in a command, and every section is there."""
     text = rendered(PLANS[name]())
     for block in BLOCK.findall(text):
         assert not re.search(r"<[a-z-]+>|\.\.\.|…|\bTODO\b", block), block

@@ -1,4 +1,4 @@
-"""The short one: scratch on real disks from a converge, through a reboot, beside a disk that holds somebody's data."""
+"""The short one: scratch on real disks from a converge, through a reboot, beside a disk that holds someone's data."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _PATTERN = re.compile(
             | (?P<malformed>\{) )""",
     re.VERBOSE,
 )
-# Line breaks and tabs may stand in a file; anything else below a space, and half a surrogate pair, may not.
+# Line breaks and tabs may be in a file; anything else below a space, and half a surrogate pair, may not.
 _UNUSABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 

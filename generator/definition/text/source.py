@@ -33,7 +33,7 @@ class Source:
 
     filename: str
     lines: tuple[str, ...]
-    """The text as it stands in the file; variables are not filled in, so no secret of the environment is here."""
+    """The text as it is in the file; variables are not filled in, so no secret of the environment is here."""
     data: dict[str, Any] | None
     problems: tuple[Problem, ...]
     variables: tuple[VariableUse, ...] = ()

@@ -1,6 +1,6 @@
 """What every kind of file system declares; consumers iterate over file systems and print, none asks for the kind.
 
-One module beside this one is one kind, and `registry` finds them; what rules say about one kind alone stands in the
+One module beside this one is one kind, and `registry` finds them; what rules say about one kind alone is in the
 module of the same name in `rules`.
 """
 
@@ -38,7 +38,7 @@ class Place:
 
 @record
 class Grant:
-    """A role that the nodes' identity needs on what somebody else owns, so that the deployment does not assign it."""
+    """A role that the nodes' identity needs on what someone else owns, so that the deployment does not assign it."""
 
     what: str
     """Plural, for sentences: `blob containers`."""
@@ -76,7 +76,7 @@ class FileSystem(ABC):
     export_path: str | None = None
     mount_options: str | None = None
     mount_order: int | None = None
-    """Set where it lies below another one, which CycleCloud has to mount first; it takes 1000 where nothing is said."""
+    """Set where it is below another one, which CycleCloud has to mount first; it takes 1000 where nothing is said."""
 
     # ------------------------------------------------------------ from the definition
 
@@ -172,7 +172,7 @@ class FileSystem(ABC):
 
     @property
     def bandwidth_gb_per_s(self) -> float | None:
-        """Nominal bandwidth in 10^9 bytes/s; None where nobody published it."""
+        """Nominal bandwidth in 10^9 bytes/s; None if it is not published."""
         return None
 
 

@@ -33,7 +33,7 @@ class BlobContainer(FileSystem):
 
     @classmethod
     def planned(cls, place: Place, section: BlobMount) -> BlobContainer:
-        """The account belongs to somebody else; its address follows from its name and the cloud."""
+        """The account belongs to someone else; its address follows from its name and the cloud."""
         suffix = names.blob_suffix(place.definition.azure.cloud)
         return cls(
             name=place.name,
@@ -60,7 +60,7 @@ class BlobContainer(FileSystem):
 
     @property
     def left_behind(self) -> str:
-        """It belongs to somebody else."""
+        """It belongs to someone else."""
         return f"the storage account `{self.storage_account}`"
 
     @property

@@ -1,4 +1,4 @@
-"""An NFS or Lustre server that somebody else runs."""
+"""An NFS or Lustre server that someone else runs."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ class ExistingServer(FileSystem):
 
     @property
     def left_behind(self) -> str:
-        """It belongs to somebody else."""
+        """It belongs to someone else."""
         return f"the existing file system of `{self.path}`"

@@ -28,7 +28,7 @@ class ManagedLustre(FileSystem):
     service: ClassVar[str] = "Managed Lustre"
     slow_part: ClassVar[str] = "Azure Managed Lustre"
     provider: ClassVar[str] = "Microsoft.StorageCache"
-    # Its hosts call Azure services on 443, for which a private subnet needs a way out.
+    # Its hosts call Azure services on 443, for which a private subnet needs outbound access.
     # https://learn.microsoft.com/azure/azure-managed-lustre/configure-network-security-group
     subnet: ClassVar[SubnetKind] = SubnetKind(
         role="lustre", name="lustre", service=service, uses_nat=True, smallest="lustre_subnet_prefix"

@@ -16,7 +16,7 @@ class ResourceId:
 
 @record
 class CleanupPlan:
-    """What has to be deleted by itself, and what is left because it is not the deployment's."""
+    """What must be deleted separately, and what is left because it is not the deployment's."""
 
     principals: tuple[str, ...]
     """Outputs of the deployment with the ids of identities that have roles outside of the resource group."""

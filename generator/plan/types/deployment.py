@@ -76,7 +76,7 @@ class Plan:
 
     @property
     def definition_name(self) -> str:
-        """What the verbs of the command take: the definition's file name without its ending."""
+        """What the commands take: the definition's file name without its ending."""
         return self.definition.rsplit(".", 1)[0]
 
     @property
@@ -86,7 +86,7 @@ class Plan:
 
     @property
     def asked_variables(self) -> tuple[str, ...]:
-        """Environment variables of which the parameter file reads values that are no secret."""
+        """Environment variables of which the parameter file reads values that are not secret."""
         return tuple(value.variable for value in self.asked)
 
     @property

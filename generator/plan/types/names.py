@@ -7,7 +7,7 @@ from ...records import record
 
 @record
 class ResourceNames:
-    """Names that stand nowhere else in the plan, each within Azure's limit.
+    """Names that are nowhere else in the plan, each within Azure's limit.
 
     A stem is completed by the deployment: 13 characters of subscription and resource group make it unique.
     """

@@ -50,7 +50,7 @@ class NetworkPlan:
     """From where users reach server and nodes of a private deployment: prefixes, or the tag of the network."""
     nat_gateway: bool
     blob_dns_zone: Literal["new", "none"] | str
-    """`new`, `none` (somebody else resolves the private endpoint) or the resource id of an existing zone."""
+    """`new`, `none` (someone else resolves the private endpoint) or the resource id of an existing zone."""
     links_dns_zone: bool
     """Whether an existing zone is linked to this network. Beside an existing network it counts as linked already:
     Azure allows one link between a zone and a network, and it belongs to whoever owns both."""

@@ -25,7 +25,7 @@ class Asked:
 
 @record
 class SecretPlan:
-    """A secure parameter of `main.bicep`; its value never stands in any file."""
+    """A secure parameter of `main.bicep`; its value is never in any file."""
 
     parameter: str
     variable: str

@@ -10,7 +10,7 @@ from ...records import record
 
 @record
 class BlobPlan:
-    """A file of somebody else that a shipped project uses; it travels when this machine has it (`present`)."""
+    """A third-party file that a shipped project uses; it travels when this machine has it (`present`)."""
 
     file: str
     version: str
@@ -34,5 +34,5 @@ class ProjectPlan:
     roles: tuple[str, ...]
     """Where it is attached: `scheduler`, `login` or the names of node arrays; for `plan` and the README."""
     digest: str
-    """sha256 over the sorted relative paths and contents; of a blob of somebody else its pinned sha256 counts."""
+    """sha256 over the sorted relative paths and contents; of a third-party blob its pinned sha256 counts."""
     blobs: tuple[BlobPlan, ...] = ()

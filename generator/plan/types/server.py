@@ -52,7 +52,7 @@ class ServerPlan:
     """Own image; then no marketplace plan is passed."""
     os_disk_gb: int | None
     data_disk_gb: int | None
-    """Size of the data disk for an own image; the marketplace image brings its own disk."""
+    """Size of the data disk for a custom image; the marketplace image brings its own disk."""
     java_heap_mb: int | None
     jumpbox: JumpboxPlan | None
     accept_marketplace_terms: bool

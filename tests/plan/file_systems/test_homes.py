@@ -1,4 +1,4 @@
-"""What is particular to one kind of file system stands in its class, its rules and its section of the definition."""
+"""What is particular to one kind of file system is in its class, its rules and its section of the definition."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TEMPLATES = (
 
 
 def strangers() -> list[Path]:
-    """Modules that are no home of a kind."""
+    """Modules that are not the home of a kind."""
     homes = {path for pattern in HOMES for path in PACKAGE.glob(pattern)}
     return sorted(path for path in PACKAGE.rglob("*.py") if path not in homes)
 
