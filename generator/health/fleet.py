@@ -76,8 +76,8 @@ def compare(results: Iterable[NodeResult]) -> tuple[tuple[Group, ...], tuple[Dev
     """Every group, and the nodes below its median, the worst first.
 
     Bandwidths and speeds with a lower limit, and those without a published limit, are compared. A value that misses its
-    limit does not represent a healthy node and is left out of the median. A node counts with the least of its values (its
-    slowest GPU).
+    limit does not represent a healthy node and is left out of the median. A node counts with the least of its values
+    (its slowest GPU).
     """
     allowed = limits()
     values: dict[tuple[str, str, str], dict[str, tuple[Decimal, str]]] = {}

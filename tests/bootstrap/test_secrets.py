@@ -66,7 +66,7 @@ def test_defect_of_ours_leaves_no_trace(server: Server) -> None:
     assert program.read_text() != source
     result = server.run()
     assert result.returncode == 1
-    assert "defect of CycleForge" in server.status()["hint"]
+    assert "bug in CycleForge" in server.status()["hint"]
     assert "RuntimeError" in server.status()["message"]
     assert traces(server, result.stdout, result.stderr) == []
 

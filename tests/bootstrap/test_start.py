@@ -75,11 +75,11 @@ def test_role_and_outputs_that_come_late(server: Server, faults: dict[str, Any])
 @pytest.mark.parametrize(
     ("faults", "message"),
     [
-        ({"arm_refused": ALWAYS}, r"payload cycleforge-payload-00 not read within 1 s: HTTP 403.*does not have author"),
-        ({"no_token": ALWAYS}, r"not read within 1 s: instance metadata gave no token"),
-        ({"arm_missing": "cycleforge-payload-01"}, r"payload-01 not read within 1 s: HTTP 404: .*could not be found"),
+        ({"arm_refused": ALWAYS}, r"payload-00 could not be read within 1 s: HTTP 403.*does not have author"),
+        ({"no_token": ALWAYS}, r"could not be read within 1 s: instance metadata gave no token"),
+        ({"arm_missing": "cycleforge-payload-01"}, r"payload-01 could not be read within 1 s: HTTP 404: .*be found"),
         ({"arm_failed": "cycleforge-payload-01"}, r"payload cycleforge-payload-01: the deployment is Failed"),
-        ({"damaged_chunk": True}, r"payload is damaged: its sha256 is [0-9a-f]{64}, the deployment says [0-9a-f]{64}"),
+        ({"damaged_chunk": True}, r"damaged: its sha256 is [0-9a-f]{64}, the deployment expects [0-9a-f]{64}"),
     ],
 )  # fmt: skip
 def test_payload_that_cannot_be_had(server: Server, faults: dict[str, Any], message: str) -> None:
@@ -112,7 +112,7 @@ def test_bootstrap_without_end(server: Server) -> None:
     server.site.faults.slow_start = ALWAYS
     result = server.deploy(CYCLEFORGE_WAIT_SECONDS="1")
     assert result.returncode == 1
-    assert "no result within 1 s; the bootstrap goes on" in result.stderr
+    assert "no result within 1 s; the bootstrap is still running" in result.stderr
     assert "CycleForge bootstrap" in result.stderr, "how far it came"
 
 
@@ -152,8 +152,8 @@ def test_facts_that_make_no_sense(server: Server, facts: dict[str, Any], message
     [
         ("CYCLEFORGE_SECRETS=bm8ganNvbg==", "secrets.json of the deployment is not JSON"),
         ("CYCLEFORGE_SECRETS=!!!", "secrets.json of the deployment is not"),
-        ("CYCLEFORGE_SECRETS=", "gave no CYCLEFORGE_SECRETS"),
-        ("CYCLEFORGE_FACTS=", "gave no CYCLEFORGE_FACTS"),
+        ("CYCLEFORGE_SECRETS=", "did not pass CYCLEFORGE_SECRETS"),
+        ("CYCLEFORGE_FACTS=", "did not pass CYCLEFORGE_FACTS"),
     ],
 )
 def test_variables_that_make_no_sense(server: Server, line: str, message: str) -> None:

@@ -136,7 +136,7 @@ def test_a_listed_blob_that_did_not_travel_is_named(server: Server) -> None:
     assert server.run().returncode == 1
     step = server.step("project-pyxis_enroot")
     assert (step["state"], step["attempts"]) == ("failed", 1)
-    assert "lists the blob 'enroot.tar', which did not travel" in json.dumps(server.status())
+    assert "lists the blob 'enroot.tar', which is not part of the deployment" in json.dumps(server.status())
     assert not [name for name in server.site.blobs if name.startswith("projects/pyxis_enroot/")]
 
 
@@ -240,7 +240,7 @@ def test_image_without_cyclecloud(server: Server) -> None:
 
 def test_missing_cli_archive(server: Server) -> None:
     (server.root / "opt/cycle_server/tools/cyclecloud-cli.zip").unlink()
-    assert "cyclecloud-cli.zip is not there" in run(server, code=1, steps={"cli": 20})["message"]
+    assert "cyclecloud-cli.zip is missing" in run(server, code=1, steps={"cli": 20})["message"]
 
 
 def test_damaged_cli_archive(server: Server) -> None:
