@@ -54,7 +54,7 @@ def test_quota_is_the_same_everywhere(name: str) -> None:
     printed = section(plan_text(plan_of(name)), "quota needed")[1:]
     assert [re.split(r"\s{2,}", line) for line in printed] == limits
     uses = [[str(use[key]) for key in ("name", "vm_size", "vms", "vcpus")] for use in derived(name)["quota"]["uses"]]
-    assert table(readme(name), "| who | VM size |") == uses
+    assert table(readme(name), "| used by | VM size |") == uses
 
 
 @every_definition
