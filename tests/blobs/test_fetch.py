@@ -94,11 +94,11 @@ def test_another_archive_is_never_kept(server: Server, store: Store, content: by
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (ASSET[:-1] + b"x", "what came is another file"),
-        (ASSET[:-1], f"what came is another file: {len(ASSET) - 1} bytes"),
+        (ASSET[:-1] + b"x", "received another file"),
+        (ASSET[:-1], f"received another file: {len(ASSET) - 1} bytes"),
         (ASSET + b"x", f"the server offers {len(ASSET) + 1} bytes"),
-        (b"<html>Please sign in</html>", "what came is a web page, probably of a proxy or a sign-in page"),
-        (b"", "what came is another file: 0 bytes"),
+        (b"<html>Please sign in</html>", "received a web page, probably of a proxy or a sign-in page"),
+        (b"", "received another file: 0 bytes"),
     ],
 )
 def test_another_asset_is_never_kept(server: Server, store: Store, content: bytes, reason: str) -> None:

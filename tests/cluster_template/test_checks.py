@@ -97,7 +97,7 @@ BAD = [
         "did you mean 'configuration'?"),
     Bad("E2101", "[parameters Settings]", "[nonsense]\n[parameters Settings]", "'nonsense'"),
     Bad("E2102", "    [[node scheduler]]", "    [[volume boot]]\n    [[node scheduler]]",
-        "'volume boot' lies in [cluster], but belongs into [node] or [nodearray]"),
+        "'volume boot' is in [cluster], but belongs in [node] or [nodearray]"),
     Bad("E2102", "[parameters Settings]", "[node x]\n[parameters Settings]", "the top of the file"),
     Bad("E2103", "    [[nodearray htc]]", "    [[node HPC]]\n    [[nodearray htc]]", "in line 24"),
     Bad("W2105", DEMO, "[cluster Other]\n[cluster Demo]\n", "2 [cluster] sections"),

@@ -59,7 +59,7 @@ CONTENTS: dict[str, tuple[str, bytes | str, str, tuple[int, int]]] = {
     "key twice": (
         "duplicate_key",
         GOOD.replace('"verdict": "pass",\n  "reason"', '"verdict": "pass",\n  "verdict": "fail",\n  "reason"'),
-        "key 'verdict' stands twice",
+        "key 'verdict' occurs twice",
         (0, 0),
     ),
     "NaN": ("not_a_number", GOOD.replace("412", "NaN"), "it holds NaN", (0, 0)),
@@ -176,7 +176,7 @@ MADE: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "pipe": (_pipe, "not_a_file", "it is a pipe, socket or device"),
     "socket": (_socket, "unreadable", "cannot read it: no such device or address"),
     "circle of links": (_circle, "loop", "too many levels of symbolic links"),
-    "link back up": (_way_back, "loop", "leads back to a folder that it lies in"),
+    "link back up": (_way_back, "loop", "points back to a folder that contains it"),
     "link to nowhere": (_nowhere, "unreadable", "cannot read it: no such file or directory"),
     "device": (lambda path: path.symlink_to("/dev/zero"), "not_a_file", "it is a pipe, socket or device"),
     "read error": (lambda path: path.symlink_to("/proc/self/mem"), "unreadable", "cannot read it: input/output error"),

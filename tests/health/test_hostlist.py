@@ -82,10 +82,10 @@ def test_lists_that_slurm_understands(text: str, names: str) -> None:
         ("hpc*", "character 4: '*' is not allowed in a node name"),
         ("a;reboot", "';' cannot stand"),
         ("-a", "'-a' is not a valid node name"),
-        ("a[1-65537]", "stands for more than 65536 nodes"),
-        ("a[0-999]b[0-999]c[0-999]d[0-999]", "stands for more than 65536 nodes"),
-        (f"a[1-{MAX_NAMES}],b", "stands for more than 65536 nodes"),
-        ("a" * 300, "is no node name"),
+        ("a[1-65537]", "means more than 65536 nodes"),
+        ("a[0-999]b[0-999]c[0-999]d[0-999]", "means more than 65536 nodes"),
+        (f"a[1-{MAX_NAMES}],b", "means more than 65536 nodes"),
+        ("a" * 300, "is not a valid node name"),
     ],
 )
 def test_lists_that_are_none(text: str, message: str) -> None:

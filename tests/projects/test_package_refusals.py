@@ -36,14 +36,14 @@ def test_links_inside_become_what_they_lead_to(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "target", "words"),
     [
-        ("specs/default/cluster-init/scripts/a.sh", "/etc/passwd", "leads out of the project"),
-        ("specs/default/cluster-init/scripts/a.sh", "../../../../../outside", "leads out of the project"),
-        ("specs/default/cluster-init/files", "/etc", "leads out of the project"),
-        ("specs/default/cluster-init/scripts/a.sh", "gone.sh", "leads to 'gone.sh', which is not there"),
-        ("specs/default/cluster-init/scripts/a.sh", "a.sh", "leads to itself"),
-        ("specs/default/cluster-init/scripts/up", "..", "leads to a folder that holds it"),
-        ("specs/default/cluster-init/scripts/up", "../../../..", "leads to a folder that holds it"),
-        ("blobs/b.bin", "/etc/passwd", "leads out of the project"),
+        ("specs/default/cluster-init/scripts/a.sh", "/etc/passwd", "points outside the project"),
+        ("specs/default/cluster-init/scripts/a.sh", "../../../../../outside", "points outside the project"),
+        ("specs/default/cluster-init/files", "/etc", "points outside the project"),
+        ("specs/default/cluster-init/scripts/a.sh", "gone.sh", "points to 'gone.sh', which does not exist"),
+        ("specs/default/cluster-init/scripts/a.sh", "a.sh", "points to itself"),
+        ("specs/default/cluster-init/scripts/up", "..", "points to a folder that contains it"),
+        ("specs/default/cluster-init/scripts/up", "../../../..", "points to a folder that contains it"),
+        ("blobs/b.bin", "/etc/passwd", "points outside the project"),
         ("blobs/b.bin", "nothing", "which is not there"),
     ],
 )
@@ -67,7 +67,7 @@ def test_a_linked_folder_outside_is_refused_at_every_level(tmp_path: Path) -> No
         (folder / name).parent.mkdir(parents=True)
         (folder / "project.ini").write_text(INI)
         (folder / name).symlink_to(tmp_path / "other" / name)
-        with pytest.raises(ProjectUnreadable, match="leads out"):
+        with pytest.raises(ProjectUnreadable, match="points outside"):
             package_folder(folder)
 
 

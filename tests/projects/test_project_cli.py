@@ -106,7 +106,7 @@ def test_a_folder_in_the_way_stays_and_is_named(run: Run) -> None:
     assert "build/demo is not a build of project 'demo': it holds mine.txt" in err
     code, found = run.json("build", "p")
     assert (code, found["ok"]) == (5, False)
-    assert "is no build" in found["errors"][0]["message"]
+    assert "is not a build" in found["errors"][0]["message"]
     assert Path("build/demo/mine.txt").read_text() == "x"
 
 

@@ -132,7 +132,7 @@ def test_links_inside_are_followed_and_outside_refused(tmp_path: Path) -> None:
     assert files[PurePosixPath("specs/default/cluster-init/scripts/20-y.sh")].content == b"#!/bin/sh\n"
     (tmp_path / "secret").write_text("x")
     (scripts / "30-z.sh").symlink_to(tmp_path / "secret")
-    with pytest.raises(ProjectUnreadable, match="leads out of the project"):
+    with pytest.raises(ProjectUnreadable, match="points outside the project"):
         contents(read_project(folder), shipped=False)
 
 
