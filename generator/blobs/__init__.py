@@ -13,6 +13,7 @@ What is pinned is in `generator/catalog/blobs.json`; a new entry is only data. E
 | `members` | globs of what is taken of a source archive, part by part (`*` stops at `/`); of an asset `[]` |
 | `sha256`, `size_bytes` | of the file as it is in the store, in the locker and on the node |
 | `used_for` | one sentence for people |
+| `without` | what a node does when the file is missing; a clause such as "nodes run no checks of their own" |
 | `needed` | `always`, or `without_built_in_containers`: only where the Slurm project brings no enroot and pyxis |
 
 Forges do not promise that the archive of a commit keeps its bytes, so a source archive is never pinned as it comes:

@@ -28,6 +28,7 @@ class Blob:
     sha256: str
     size_bytes: int
     used_for: str
+    without: str
     needed: Literal["always", "without_built_in_containers"]
 
 

@@ -92,7 +92,7 @@ def _status(blobs: Sequence[Blob], store: Store, args: Namespace) -> int:
     if args.json:
         rows = [
             _row(blob) | {"state": look.state, "reason": look.reason, "path": str(store.path(blob)), "url": blob.url,
-                          "license": blob.license, "used_for": blob.used_for}
+                          "license": blob.license, "used_for": blob.used_for, "without": blob.without}
             for blob, look in found
         ]  # fmt: skip
         common.emit_json({"ok": not damaged, "store": str(store.folder), "blobs": rows})

@@ -166,9 +166,17 @@ def _read_limit() -> int:
 
 
 def print_problems(definitions: Sequence[Definition], args: Namespace) -> None:
-    """The problems of all files on standard error, each file followed by its count; --all lifts the limit per file."""
+    """The problems of all files on standard error, each file followed by its count; --all lifts the limit per file.
+
+    Third-party files that are missing on this machine are named once, after all files.
+    """
+    from . import missing_blobs
+
     for each in definitions:
-        print_file(each.checked.problems, each.checked.source, args)
+        print_file(missing_blobs.others(each.checked.problems), each.checked.source, args)
+    missing = missing_blobs.message([each.checked for each in definitions])
+    if missing:
+        print(missing, file=sys.stderr)
 
 
 def print_file(problems: Sequence[Problem], source: Source, args: Namespace) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from . import common
+from . import common, missing_blobs
 
 DESCRIPTION = "Check definitions and report all problems of all files at once. Nothing is written."
 
@@ -32,6 +32,6 @@ def run(args: Namespace) -> int:
         return code
     common.print_problems(definitions, args)
     for each in definitions:
-        if not each.checked.problems:
+        if not missing_blobs.others(each.checked.problems):
             common.emit(f"{each.filename}: no problems")
     return code

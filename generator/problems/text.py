@@ -14,7 +14,7 @@ from .sorting import sort_problems
 _GUTTER = 5
 _COLORS: dict[Level, str] = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "info": "\x1b[1;36m"}
 _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
-_NOUNS: dict[Level, str] = {"error": "error", "warning": "warning", "info": "note"}
+_NOUNS: dict[Level, str] = {"error": "error", "warning": "warning", "info": "info"}
 
 
 def render(problems: Sequence[Problem], source: Source, *, color: bool = False, limit: int | None = None) -> str:
@@ -32,7 +32,7 @@ def render(problems: Sequence[Problem], source: Source, *, color: bool = False, 
 
 
 def _most_severe(ordered: Sequence[Problem], limit: int | None) -> Sequence[Problem]:
-    """Errors before warnings before notes as far as the limit reaches, in the order in which they stood."""
+    """Errors before warnings before infos as far as the limit reaches, in the order in which they stood."""
     if limit is None or len(ordered) <= limit:
         return ordered
     ranked = sorted(range(len(ordered)), key=lambda index: LEVELS.index(ordered[index].level))

@@ -18,10 +18,10 @@ def _in_state(plan: Plan, state: str) -> list[BlobPlan]:
 
 class BlobMissing(PlanRule):
     id = "I1591"
-    summary = "A file of somebody else that the nodes use is not on this machine, so it does not travel."
+    summary = "A third-party file that the nodes use is missing on this machine, so the deployment does not include it."
     why = (
-        "Builds download nothing. The nodes do without the file, unless somebody puts it into the locker below "
-        "blobs/<project>/; each project says what that means."
+        "Builds download nothing. The nodes do without the file, unless someone puts it into the locker below "
+        "blobs/<project>/; projects/README.md says what that means."
     )
     fix = "cycleforge blobs fetch, then build again; without internet access: cycleforge blobs fetch --from PATH"
     source = _SOURCE
@@ -36,8 +36,8 @@ class BlobMissing(PlanRule):
 
 class BlobDamaged(PlanRule):
     id = "W1592"
-    summary = "A fetched file of somebody else does not have its pinned content, so it does not travel."
-    why = "Nodes run it as root; another content than the reviewed one is never used."
+    summary = "A fetched third-party file does not have its pinned content, so the deployment does not include it."
+    why = "Nodes run it as root; content other than the reviewed one is never used."
     fix = "cycleforge blobs fetch, then build again; `cycleforge blobs status` says what is wrong with it."
     source = _SOURCE
 

@@ -47,7 +47,7 @@ def _overview(infos: tuple[type[Rule], ...]) -> str:
 
 
 def _section(info: type[Rule]) -> str:
-    lines = [f"### {info.id}\n", f"**{info.summary}**\n", f"{info.why}\n", f"*Remedy:* {info.fix}\n"]
+    lines = [f"### {info.id}\n", f"**{info.summary}**\n", f"{info.why}\n", f"*Fix:* {info.fix}\n"]
     if info.source:
         lines.append(
             f"*Read more:* <{info.source}>\n" if info.source.startswith("https://") else f"*Read more:* {info.source}\n"

@@ -15,7 +15,7 @@ _SPOT = "https://learn.microsoft.com/azure/virtual-machines/spot-vms"
 class PriceWithoutSpot(DefinitionRule):
     id = "E1201"
     summary = "A spot price is given for a partition that does not use spot VMs."
-    why = "It would have no effect, and the nodes would cost the on-demand price."
+    why = "It would be ignored, and the nodes would cost the on-demand price."
     fix = "Set spot: true, or remove the price."
     source = _SPOT
 

@@ -43,6 +43,7 @@ def entry(file: str, content_bytes: bytes, **changes: Any) -> dict[str, Any]:
         "sha256": hashlib.sha256(content_bytes).hexdigest(),
         "size_bytes": len(content_bytes),
         "used_for": "The tests.",
+        "without": "nodes run no tests",
         "needed": "always",
     } | changes
 

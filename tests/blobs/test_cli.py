@@ -103,7 +103,7 @@ def test_status_for_machines(run: Run, folder: Path) -> None:
     assert first == {
         "file": FILE, "project": "slurm_nhc", "version": "1.0", "size_bytes": len(TAR), "sha256": SOURCE["sha256"],
         "state": "missing", "reason": None, "path": str(folder / FILE), "url": SOURCE["url"], "license": "MIT",
-        "used_for": "The tests.",
+        "used_for": "The tests.", "without": "nodes run no tests",
     }  # fmt: skip
     assert (second["state"], second["reason"]) == ("damaged", f"has 0 bytes instead of {len(ASSET)}")
     assert [row["file"] for row in run.json("status", "slurm_nhc")[1]["blobs"]] == [FILE]

@@ -41,6 +41,8 @@ def test_every_field(blob: Blob) -> None:
     assert re.fullmatch(r"[A-Za-z0-9.+-]+( (AND|OR|WITH) [A-Za-z0-9.+-]+)*", blob.license), "an SPDX expression"
     assert ASCII.fullmatch(blob.used_for)
     assert blob.used_for.endswith(".")
+    assert ASCII.fullmatch(blob.without)
+    assert not blob.without.endswith("."), "a clause of a message"
     if blob.kind == "source_archive":
         assert blob.commit in blob.url, "an archive of a branch or tag changes"
         assert blob.size_bytes % 512 == 0

@@ -146,7 +146,7 @@ def test_json_is_stable() -> None:
 
 @pytest.mark.parametrize(
     ("ids", "expected"),
-    [("", "no problems in c.yaml"), ("E", "1 error in c.yaml"), ("EEWI", "2 errors, 1 warning, 1 note in c.yaml"),
+    [("", "no problems in c.yaml"), ("E", "1 error in c.yaml"), ("EEWI", "2 errors, 1 warning, 1 info in c.yaml"),
      ("WW", "2 warnings in c.yaml")],
 )  # fmt: skip
 def test_summary(ids: str, expected: str) -> None:
@@ -175,7 +175,7 @@ def test_of_many_problems_the_most_severe_are_shown() -> None:
     shown = render(problems, source, limit=3)
 
     assert [line.split(":")[1] for line in shown.splitlines() if line.startswith("cluster.yaml")] == ["2", "3", "5"]
-    assert shown.endswith("\nand 3 more: 1 warning, 2 notes; --all shows them\n")
+    assert shown.endswith("\nand 3 more: 1 warning, 2 infos; --all shows them\n")
     assert render(problems, source, limit=6) == render(problems, source)
     assert len(as_json(problems, source)) == 6
 

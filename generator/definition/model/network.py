@@ -75,7 +75,7 @@ class ExistingSubnets(Section):
 
 
 class ExistingNetwork(Section):
-    """A network that somebody else owns; nothing is created in it but the private endpoint and network cards."""
+    """A network that already exists; only the private endpoint and network cards are created in it."""
 
     vnet_id: str = setting(
         text="Resource id of the virtual network.",

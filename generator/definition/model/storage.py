@@ -65,7 +65,7 @@ class NetApp(Section):
 
 
 class Existing(Section):
-    """A file system that somebody else runs."""
+    """A file system that already exists."""
 
     type: Literal["existing"] = setting(text="An existing NFS or Lustre server.", change="recreate", example="existing")
     address: str = setting(
@@ -112,7 +112,7 @@ class NetAppMount(NetApp, _Mounted):
 
 
 class ExistingMount(Existing, _Mounted):
-    """A file system that somebody else runs."""
+    """A file system that already exists."""
 
 
 class BlobMount(_Mounted):
