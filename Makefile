@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 OUT    ?= output
-# Many tests wait for machines and time limits, so more of them than cores run at once.
+# Many tests wait for machines and time limits, so more tests than cores run at once.
 CORES  := $(shell nproc 2>/dev/null || echo 2)
 JOBS   ?= $(shell echo $$((1 + $(CORES))))
 # Tests on machines, against servers, and of scripts as processes.
@@ -22,7 +22,7 @@ check: $(STAMP) lint  ## linters and the tests that need no machine and no serve
 test: $(STAMP) tools lint  ## everything that can be checked here
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
-test-vm: $(STAMP) tools  ## the life of a node's disks on emulated NVMe, four minutes
+test-vm: $(STAMP) tools  ## a node's disks through reboots and power cuts on emulated NVMe, four minutes
 	CYCLEFORGE_TEST_VM=1 $(BIN)/python -m pytest tests/vm
 
 upload: $(STAMP)  ## the projects of every shipped definition, into the locker that LOCKER or CYCLEFORGE_LOCKER names
@@ -41,7 +41,7 @@ format: $(STAMP)
 bench: $(STAMP) tools  ## ratios against named yardsticks
 	$(BIN)/python -m benchmarks
 
-accept: $(STAMP) tools  ## write anew the pages, tables and snapshots that tests compare, and print what changed
+accept: $(STAMP) tools  ## regenerate the pages, tables and snapshots that tests compare, and print what changed
 	$(BIN)/python -m tests.accept
 
 tools:
