@@ -51,7 +51,7 @@ def test_a_user_without_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "home", no_home)
     with pytest.raises(CannotRead, match="no home folder") as caught:
         store_of({})
-    assert caught.value.hint == "name a folder with CYCLEFORGE_BLOBS"
+    assert caught.value.hint == "give a folder in CYCLEFORGE_BLOBS"
 
 
 def test_kept_and_read(store: Store) -> None:

@@ -74,10 +74,10 @@ CONTENTS: dict[str, tuple[str, bytes | str, str, tuple[int, int]]] = {
         "format 2; this CycleForge reads",
         (0, 0),
     ),
-    "notes": ("foreign", "hpc-3 was replaced on Monday\n", "no JSON object", (0, 0)),
-    "a number": ("foreign", "42", "no JSON object", (0, 0)),
+    "notes": ("foreign", "hpc-3 was replaced on Monday\n", "not a JSON object", (0, 0)),
+    "a number": ("foreign", "42", "not a JSON object", (0, 0)),
     "a list": ("foreign", "[1, 2]", "no node health result", (0, 0)),
-    "other JSON": ("foreign", '{"name": "package", "summary": 3}', "no node health result", (0, 0)),
+    "other JSON": ("foreign", '{"name": "package", "summary": 3}', "not a node health result", (0, 0)),
     "no format": ("invalid", replaced(format=None), "'format' is missing", (0, 0)),
     "format 0": ("invalid", replaced(format=0), "'format' is 0, not a number from", (0, 0)),
     "format true": ("invalid", replaced(format=True), "'format' is true, not a whole number", (0, 0)),
@@ -175,7 +175,7 @@ def _nowhere(path: Path) -> None:
 MADE: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "pipe": (_pipe, "not_a_file", "it is a pipe, socket or device"),
     "socket": (_socket, "unreadable", "cannot read it: no such device or address"),
-    "circle of links": (_circle, "loop", "too many levels of symbolic links"),
+    "loop of links": (_circle, "loop", "too many levels of symbolic links"),
     "link back up": (_way_back, "loop", "points back to a folder that contains it"),
     "link to nowhere": (_nowhere, "unreadable", "cannot read it: no such file or directory"),
     "device": (lambda path: path.symlink_to("/dev/zero"), "not_a_file", "it is a pipe, socket or device"),
@@ -219,7 +219,7 @@ def test_two_results_of_one_moment(tmp_path: Path) -> None:
     found = gather([str(tmp_path)])
     assert found.newest["hpc-1", "quick"].result.verdict == "fail"
     assert [problem.kind for problem in found.problems] == ["conflict"]
-    assert f"2 different quick results of hpc-1 with one time, 2026-11-21T12:00:00Z: {tmp_path}/a" in (
+    assert f"2 different quick results of hpc-1 with the same time, 2026-11-21T12:00:00Z: {tmp_path}/a" in (
         found.problems[0].message
     )
     assert gather([str(tmp_path / "c"), str(tmp_path / "b")]).problems == ()
@@ -243,7 +243,7 @@ def test_a_broken_file_still_tells_its_node(content: str) -> None:
 
 def test_a_problem_points_at_its_place() -> None:
     """As compilers do; without a line it is the file alone."""
-    assert FileProblem("a.json", 3, 7, "damaged", "it is no JSON").place == "a.json:3:7"
+    assert FileProblem("a.json", 3, 7, "damaged", "it is not JSON").place == "a.json:3:7"
     assert FileProblem("a.json", 0, 0, "empty", "the file is empty").place == "a.json"
 
 

@@ -54,23 +54,23 @@ SECRET = "an address must not carry a secret"
 @pytest.mark.parametrize(
     ("word", "message", "hint"),
     [
-        ("", "'' is no name of a storage account", "3 to 24 small letters and digits"),
-        ("az://", "'' is no name", "3 to 24"),
-        ("az:///projects", "'' is no name", "3 to 24"),
-        ("az://no/projects", "'no' is no name of a storage account", "3 to 24"),
-        ("az://Forge/projects", "'Forge' is no name of a storage account", "small letters"),
-        ("az://forge_locker/projects", "'forge_locker' is no name", "3 to 24"),
-        ("az://forge-secondary/projects", "'forge-secondary' is no name", "3 to 24"),
-        (f"az://{'a' * 25}", f"'{'a' * 25}' is no name", "3 to 24"),
-        ("az://forge.blob.core.windows.net/projects", "'forge.blob.core.windows.net' is no name", "3 to 24"),
+        ("", "'' is not a valid storage account name", "3 to 24 lower-case letters and digits"),
+        ("az://", "'' is not a valid", "3 to 24"),
+        ("az:///projects", "'' is not a valid", "3 to 24"),
+        ("az://no/projects", "'no' is not a valid storage account name", "3 to 24"),
+        ("az://Forge/projects", "'Forge' is not a valid storage account name", "lower-case letters"),
+        ("az://forge_locker/projects", "'forge_locker' is not a valid", "3 to 24"),
+        ("az://forge-secondary/projects", "'forge-secondary' is not a valid", "3 to 24"),
+        (f"az://{'a' * 25}", f"'{'a' * 25}' is not a valid", "3 to 24"),
+        ("az://forge.blob.core.windows.net/projects", "'forge.blob.core.windows.net' is not a valid", "3 to 24"),
         *(
-            (f"az://forge/{name}", f"'{name}' is no name of a container", "3 to 63")
+            (f"az://forge/{name}", f"'{name}' is not a valid container name", "3 to 63")
             for name in ("ab", "Projects", "a--b", "-ab", "ab-", "$root", "a b", "ä-ä", "a" * 64, "-".join("a" * 33))
         ),
         ("az://forge/projects/slurm/1.0.0", "'az://forge/projects/slurm/1.0.0' points below a container", "end it"),
         (f"{PUBLIC}/projects/x", "points below a container", "end it with the container"),
         ("http://127.0.0.1:1/acc/projects/x", "points below a container", "end it with the container"),
-        ("http://127.0.0.1:1", "'' is no name of a storage account", "3 to 24"),
+        ("http://127.0.0.1:1", "'' is not a valid storage account name", "3 to 24"),
         ("http://forgelocker.blob.core.windows.net/c-1", "is not encrypted", "write https://"),
         ("http://10.1.2.3/acc/c-1", "is not encrypted", "write https://"),
         ("http://localhost.example.com/acc/c-1", "is not encrypted", "write https://"),

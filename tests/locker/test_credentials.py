@@ -73,16 +73,17 @@ def test_forms_of_a_signature(value: str) -> None:
         ({}, "key", f"--auth key needs {KEYED}, which is not set", f"export {KEYED}=…, or use --auth login"),
         ({}, "sas", f"--auth sas needs {SAS}, which is not set", f"export {SAS}="),
         ({STRING: "  "}, "connection-string", f"--auth connection-string needs {STRING}", f"export {STRING}="),
-        *(({KEYED: value}, "auto", f"{KEYED} holds no account key", "copy it again, in quotes")
+        *(({KEYED: value}, "auto", f"{KEYED} is not a valid account key", "copy it again, in quotes")
           for value in ("hushh", "hush=hush", "hüsh", "hu sh")),
-        *(({SAS: value}, "auto", f"{SAS} holds no SAS token", "copy it again, in quotes")
+        *(({SAS: value}, "auto", f"{SAS} is not a valid SAS token", "copy it again, in quotes")
           for value in ("hush", "sv=hush&sig=", "sv=hush sig=hush", "sig=hüsh", "design=hush", "https://hush/c?sv=1")),
         ({STRING: "AccountName=other;AccountKey=hush"}, "auto", f"{STRING} belongs to the account 'other', but the "
          "locker is az://forge/projects", "--locker"),
         ({STRING: "BlobEndpoint=https://other.blob.core.windows.net/;SharedAccessSignature=sig=hush"}, "auto",
          "belongs to the account 'other'", "unset it"),
-        ({STRING: "AccountName=forge;AccountKey=hüsh"}, "auto", f"{STRING} holds no account key", "in quotes"),
-        ({STRING: "AccountName=forge;SharedAccessSignature=hush"}, "auto", f"{STRING} holds no SAS token", "in quotes"),
+        ({STRING: "AccountName=forge;AccountKey=hüsh"}, "auto", f"{STRING} is not a valid account key", "in quotes"),
+        ({STRING: "AccountName=forge;SharedAccessSignature=hush"}, "auto", f"{STRING} is not a valid SAS token",
+          "in quotes"),
         *(({STRING: value}, "auto", f"{STRING} has neither AccountKey nor SharedAccessSignature", "in quotes")
           for value in ("hush", "AccountName=forge", "AccountName=forge;AccountKey=", "BlobEndpoint=:hush")),
     ],

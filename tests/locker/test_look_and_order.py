@@ -105,7 +105,7 @@ def test_verify_many(run: Command, container: Container) -> None:
 
 
 def test_ls(run: Command, container: Container) -> None:
-    assert run("locker", "ls") == (0, f"{container.url} holds no project\n", "")
+    assert run("locker", "ls") == (0, f"{container.url} contains no projects\n", "")
     site(run, container, "1.10.0")
     site(run, container, "1.9.0")
     container.put("projects/odd/2\x9b31m/x", b"12")

@@ -121,7 +121,7 @@ def test_names_that_are_no_paths(run: Command, container: Container, proxy: Prox
     proxy.decide = on("List Blobs", renamed("default/cluster-init/files/data", name))
     code, said = run.refused("locker", "pull", "site:1.0.0")
     assert code == 1
-    assert "which is no path of a file" in said
+    assert "which is not a valid file path" in said
     assert said.isascii()
     assert not Path("pulled").exists()
 

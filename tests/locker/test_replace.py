@@ -85,6 +85,6 @@ def test_somebody_else_replaced_it_meanwhile(tmp_path: Path, container: azurite.
     found = look(opener, wanted(project(tmp_path / "ours", NEW)))
     theirs = project(tmp_path / "theirs", {**FILES, "files/data": b"theirs"})
     send(opener, theirs, force=True)
-    with pytest.raises(Conflict, match="somebody else"):
+    with pytest.raises(Conflict, match="another program"):
         replace(opened(container.server.url, container), found, Silent())
     assert stored(container) == contents(theirs)

@@ -66,7 +66,7 @@ def test_a_version_without_manifest_is_completed_and_cleaned(tmp_path: Path, con
     folder = project(tmp_path)
     prefix = "projects/site/1.0.0/default/cluster-init/"
     container.put(f"{prefix}files/data", FILES["files/data"])
-    container.put(f"{prefix}scripts/10-a.sh", b"of somebody else")
+    container.put(f"{prefix}scripts/10-a.sh", b"of another program")
     container.put(f"{prefix}scripts/99-stale.sh", b"stale")
     done = send(opened(container.server.url, container), folder)
     assert (done.word, done.deleted) == ("completed", (f"{prefix}scripts/99-stale.sh",))
@@ -232,7 +232,7 @@ def test_two_uploads_at_a_time_do_not_mix(tmp_path: Path, container: azurite.Con
     ours = opened(container.server.url, container)
     found = look(ours, wanted(project(tmp_path / "ours", dict(FILES) | {"files/data": b"ours"})))
     send(opened(container.server.url, container), project(tmp_path / "theirs"))
-    with pytest.raises(Conflict, match="somebody else"):
+    with pytest.raises(Conflict, match="another program"):
         upload(ours, found, Silent())
     assert_whole(container, contents(tmp_path / "theirs"))
     assert "projects/site/1.0.0/manifest.json" in container.names()

@@ -225,7 +225,7 @@ def test_only_the_list_of_blobs_differs(container: azurite.Container, capsys: py
         (["broken"], "broken/project.ini:1:"),
         (["team"], "team.yaml has errors"),
         (["blobs"], "the version must not be 'blobs'"),
-        (["misc_ubuntu", "--locker", "az://x"], "'x' is no name of a storage account"),
+        (["misc_ubuntu", "--locker", "az://x"], "'x' is not a valid storage account name"),
         (["misc_ubuntu", "--frce"], "did you mean '--force'?"),
     ],
 )

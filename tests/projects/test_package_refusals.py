@@ -44,7 +44,7 @@ def test_links_inside_become_what_they_lead_to(tmp_path: Path) -> None:
         ("specs/default/cluster-init/scripts/up", "..", "points to a folder that contains it"),
         ("specs/default/cluster-init/scripts/up", "../../../..", "points to a folder that contains it"),
         ("blobs/b.bin", "/etc/passwd", "points outside the project"),
-        ("blobs/b.bin", "nothing", "which is not there"),
+        ("blobs/b.bin", "nothing", "which does not exist"),
     ],
 )
 def test_other_links_are_named(tmp_path: Path, name: str, target: str, words: str) -> None:

@@ -25,9 +25,9 @@ CASES: list[tuple[str | bytes, str, tuple[int, int, int], str]] = [
     ("a: 1\n b: 2\n", "E0001", (2, 2, 3), "indented deeper than the line above"),
     ("a\nbcd: 1\n", "E0001", (2, 1, 4), "the text in the lines above"),
     ("a: b: c\n", "E0001", (1, 5, 6), "a second ':'"),
-    ("a:\n  b: 1\n c: 2\n", "E0001", (3, 2, 6), "another indentation than the keys"),
+    ("a:\n  b: 1\n c: 2\n", "E0001", (3, 2, 6), "not indented like the keys"),
     ("a: 1\nbcd\ne: 2\n", "E0001", (2, 1, 4), "neither a key with ':' nor a list item"),
-    ("a:\n - 1\n- 2\n", "E0001", (3, 1, 4), "this list item stands among the keys"),
+    ("a:\n - 1\n- 2\n", "E0001", (3, 1, 4), "this list item is among the keys"),
     ("a:\n  - 1\n  b: 2\n", "E0001", (3, 3, 7), "is not a list item"),
     ("a: - 1\n", "E0001", (1, 4, 5), "a list item cannot begin here"),
     ("a: [1, 2\nb: 3\n", "E0001", (1, 4, 5), "the list that '[' opens"),
@@ -186,7 +186,7 @@ def test_aliases_cannot_nest_deeper_than_the_limit() -> None:
     """Each anchor is flat, the chain is not."""
     lines = ["a0: &a0 {x: 1}"] + [f"a{n}: &a{n} {{b: *a{n - 1}}}" for n in range(1, 60)]
     problem = only(load("\n".join(lines), "c.yaml", {}))
-    assert (problem.rule_id, "by its aliases" in problem.message) == ("E0012", True)
+    assert (problem.rule_id, "of its aliases" in problem.message) == ("E0012", True)
 
 
 def test_a_duplicate_in_a_repeated_mapping_is_reported_once() -> None:
