@@ -76,7 +76,7 @@ CONTENTS: dict[str, tuple[str, bytes | str, str, tuple[int, int]]] = {
     ),
     "notes": ("foreign", "hpc-3 was replaced on Monday\n", "not a JSON object", (0, 0)),
     "a number": ("foreign", "42", "not a JSON object", (0, 0)),
-    "a list": ("foreign", "[1, 2]", "no node health result", (0, 0)),
+    "a list": ("foreign", "[1, 2]", "not a node health result", (0, 0)),
     "other JSON": ("foreign", '{"name": "package", "summary": 3}', "not a node health result", (0, 0)),
     "no format": ("invalid", replaced(format=None), "'format' is missing", (0, 0)),
     "format 0": ("invalid", replaced(format=0), "'format' is 0, not a number from", (0, 0)),

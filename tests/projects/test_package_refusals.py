@@ -108,7 +108,7 @@ def test_a_pipe_is_no_file(tmp_path: Path) -> None:
 )
 def test_a_script_with_line_ends_of_windows_is_refused(tmp_path: Path, script: bytes, line: int) -> None:
     folder = project(tmp_path, specs={SCRIPT: script})
-    with pytest.raises(ProjectUnreadable, match="line ends of Windows") as caught:
+    with pytest.raises(ProjectUnreadable, match="Windows line endings") as caught:
         package_folder(folder)
     place = folder / "specs" / SCRIPT
     assert (caught.value.file, caught.value.line) == (place, line)

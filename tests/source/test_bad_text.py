@@ -57,7 +57,7 @@ CASES: list[tuple[str | bytes, str, tuple[int, int, int], str]] = [
     ("${SECRET}: 1\n", "E0003", (1, 1, 10), "a variable is not allowed in a key"),
     ("a: !!python/object/apply:os.system [ls]\n", "E0004", (1, 4, 40), "the tag !!python/object/apply:os.system"),
     ("a: !x b\n", "E0004", (1, 4, 8), "the tag !x is not known"),
-    ("a: !!int x\n", "E0004", (1, 4, 11), "not what its tag !!int says"),
+    ("a: !!int x\n", "E0004", (1, 4, 11), "does not fit its tag !!int"),
     ("a: !!timestamp 2020-01-01\n", "E0004", (1, 4, 26), "the tag !!timestamp"),
     ("a: !!map [1]\n", "E0004", (1, 4, 13), "the tag !!map"),
     ("a: 1\n---\nb: 2\n", "E0005", (2, 1, 4), "a second YAML document"),
