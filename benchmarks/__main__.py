@@ -11,7 +11,7 @@ from benchmarks.processes import build_ratio, help_ratio
 from benchmarks.scaling import bad_partitions_ratio, partitions_ratio
 from benchmarks.table import Limit, Ratio
 from benchmarks.upload import upload_ratios
-from tests.cluster.engine import missing_source
+from tests.bed.slurm.engine import missing_source
 
 
 def main() -> int:

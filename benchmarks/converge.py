@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from benchmarks.table import Ratio
-from tests.machines import images
-from tests.machines.agent import ORDER, Agent, Ran
-from tests.machines.images import GPU_NODE
-from tests.machines.nodes import booted_image, booted_on, run_to_the_end
-from tests.machines.overlay import Machine, saved
+from tests.bed.machines import images
+from tests.bed.machines.agent import ORDER, Agent, Ran
+from tests.bed.machines.images import GPU_NODE
+from tests.bed.machines.nodes import booted_image, booted_on, run_to_the_end
+from tests.bed.machines.overlay import Machine, saved
 
 ROUNDS = 3
 PREPARED_LIMIT = 1.2

@@ -16,14 +16,14 @@ from pathlib import Path
 
 from benchmarks.table import Ratio
 from generator.files import assets
-from tests.cluster.engine import nhc_blob
-from tests.projects.healthy import Healthy, healthy
-from tests.projects.node import H100, Node
+from tests.bed.scripts.healthy import Healthy, healthy
+from tests.bed.scripts.node import H100, Node
+from tests.bed.slurm.engine import nhc_blob
 
 ROUNDS = 5
 LIMIT = 1 / 3
 REFERENCE = Path(__file__).with_name("health_reference.sh")
-FAKE_NVIDIA_SMI = assets.folder("projects").parent / "tests/cluster/fakes/nvidia-smi"
+FAKE_NVIDIA_SMI = assets.folder("projects").parent / "tests/bed/slurm/fakes/nvidia-smi"
 MEMORY_KIB = 1_961_032_704
 DF = """case "$*" in
     *pcent,ipcent*) printf 'Use%% IUse%%\\n 17%%  3%%\\n' ;;

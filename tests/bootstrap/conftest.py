@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.bootstrap.harness import Server
+from tests.bed.server.harness import Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -22,7 +22,7 @@ from generator.files import assets
 from generator.files.file import File
 from generator.render import bootstrap
 from tests import plans
-from tests.bootstrap.harness import LATE, carried, plan
+from tests.bed.server.harness import LATE, carried, plan
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion

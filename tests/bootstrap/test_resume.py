@@ -13,12 +13,12 @@ import pytest
 
 from generator.files.file import File
 from generator.render import bootstrap
-from tests.bootstrap.harness import DATABASE_PASSWORD, carried, plan
+from tests.bed.server.harness import DATABASE_PASSWORD, carried, plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.bootstrap.harness import Server
+    from tests.bed.server.harness import Server
 
 CHANGING = (
     "cycle_server start", "cycle_server stop", "cyclecloud account create", "cyclecloud project upload",

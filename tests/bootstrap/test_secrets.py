@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.bootstrap.fakes.site import TOKEN
-from tests.bootstrap.harness import ADMIN_PASSWORD, DATABASE_PASSWORD, plan
+from tests.bed.server.fakes.site import TOKEN
+from tests.bed.server.harness import ADMIN_PASSWORD, DATABASE_PASSWORD, plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.bootstrap.harness import Server
+    from tests.bed.server.harness import Server
 
 FRAGMENTS = ("w(o)rd", "touch pwned")
 """Parts of the passwords without any character that is ever quoted, so every spelling of them contains these."""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from generator.render import bootstrap
-from tests.bootstrap.harness import ADMIN_PASSWORD
+from tests.bed.server.harness import ADMIN_PASSWORD
 
 if TYPE_CHECKING:
-    from tests.bootstrap.harness import Server
+    from tests.bed.server.harness import Server
 
 ALWAYS = 10**6
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from generator.plan.types import Asked
-from tests.bootstrap.harness import ADMIN_PASSWORD, DATABASE_PASSWORD, TIME_SCALE, plan
+from tests.bed.server.harness import ADMIN_PASSWORD, DATABASE_PASSWORD, TIME_SCALE, plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.bootstrap.harness import Server
+    from tests.bed.server.harness import Server
 
 
 def run(server: Server, code: int = 0, **limits: Any) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.cluster import Cluster, running_cluster
-from tests.cluster.engine import nhc_blob
+from tests.bed.slurm.cluster import Cluster, running_cluster
+from tests.bed.slurm.engine import nhc_blob
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.cluster.cluster import Cluster
-from tests.cluster.members import RESULTS
-from tests.cluster.stamps import seconds, stamped_hooks
+from tests.bed.slurm.cluster import Cluster
+from tests.bed.slurm.members import RESULTS
+from tests.bed.slurm.stamps import seconds, stamped_hooks
 
 SLOW_TOOLS = {
     "nvbandwidth": ("nvbandwidth.slow_s", "nvbandwidth -t"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cluster.cluster import Cluster, NodeState
+from tests.bed.slurm.cluster import Cluster, NodeState
 
 HEALTHAGENT = "Healthcheck failures. Run 'health -s' view health report."
 OURS = "CycleForge health: gpu_count 7 GPUs, expected 8 GPUs"

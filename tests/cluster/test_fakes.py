@@ -6,14 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.cluster import configuration, hardware
-from tests.cluster.cluster import FAKES
+from tests.bed.fakes import NVIDIA_SMI
+from tests.bed.slurm import configuration, hardware
+from tests.bed.slurm.cluster import FAKES
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_shellcheck_accepts_every_script(tmp_path: Path) -> None:
-    scripts = [path for path in FAKES.iterdir() if path.read_text().startswith("#!/usr/bin/env bash")]
+    scripts = [path for path in (*FAKES.iterdir(), NVIDIA_SMI) if path.read_text().startswith("#!/usr/bin/env bash")]
     for name, text in (("install", configuration.INSTALL), ("start", configuration.START_SERVICES),
                        ("hardware", hardware.SCRIPT)):  # fmt: skip
         scripts.append(tmp_path / name)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.cluster import hardware
-from tests.cluster.cluster import Cluster, NodeState
-from tests.cluster.members import GpuNode
+from tests.bed.slurm import hardware
+from tests.bed.slurm.cluster import Cluster, NodeState
+from tests.bed.slurm.members import GpuNode
 
 INTERVAL_S = 3
 TIMER_DROP_IN = f"""\

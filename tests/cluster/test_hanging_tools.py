@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from tests.cluster.cluster import STRICT_NODE, Cluster
+from tests.bed.slurm.cluster import STRICT_NODE, Cluster
 
 
 def test_a_hanging_driver_delays_no_job_and_drains_nothing_by_default(

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.cluster.cluster import Cluster
-from tests.cluster.engine import missing_source
-from tests.cluster.stamps import ratio, seconds, stamped_hooks, summary
+from tests.bed.slurm.cluster import Cluster
+from tests.bed.slurm.engine import missing_source
+from tests.bed.slurm.stamps import ratio, seconds, stamped_hooks, summary
 
 PROLOG_LIMIT, EPILOG_LIMIT = 5, 60
 """Times an empty script, by the medians: in the prolog ours tries a lock and reads a file, in the epilog it is

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.cluster.cluster import Cluster, NodeState
-from tests.cluster.members import RESULTS
+from tests.bed.slurm.cluster import Cluster, NodeState
+from tests.bed.slurm.members import RESULTS
 
 
 def test_a_fatal_xid_on_a_node_that_we_drained_already_is_not_resumed(cluster: Cluster) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.cluster.cluster import Cluster
+from tests.bed.slurm.cluster import Cluster
 
 DEEP_TOOLS = ("nvbandwidth", "mpirun", "all_reduce_perf", "ib_write_bw", "dcgmi", "numactl")
 # Writes down its processes with their start times and every signal, until the test lets it end.

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cluster import configuration
-from tests.cluster.cluster import Cluster
-from tests.cluster.stamps import OURS
+from tests.bed.slurm import configuration
+from tests.bed.slurm.cluster import Cluster
+from tests.bed.slurm.stamps import OURS
 
 
 @pytest.fixture

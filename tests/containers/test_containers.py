@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.containers.cluster import AGENT, PROJECT, SPEC, Cluster, Member, Part, place, running
-from tests.containers.sources import blobs
-from tests.containers.toolchain import toolchain
-from tests.machines.overlay import Machine, overlay_machine, saved
-from tests.machines.roots import node_root
-from tests.projects.pyxis import ENROOT_CONF, PLUGIN, PLUGSTACK, PYXIS_CONF, SLURM_PROJECT_CONF
+from tests.bed.containers.cluster import AGENT, PROJECT, SPEC, Cluster, Member, Part, place, running
+from tests.bed.containers.sources import blobs
+from tests.bed.containers.toolchain import toolchain
+from tests.bed.machines.overlay import Machine, overlay_machine, saved
+from tests.bed.machines.roots import node_root
+from tests.bed.scripts.pyxis import ENROOT_CONF, PLUGIN, PLUGSTACK, PYXIS_CONF, SLURM_PROJECT_CONF
 
 CONTENT = "in the image"
 IMAGE = """

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.containers.cluster import Cluster, Part, place, running
-from tests.containers.toolchain import toolchain
-from tests.machines.overlay import Bind, Machine, overlay_machine
-from tests.machines.roots import node_root
-from tests.projects.pyxis import PLUGIN, PLUGSTACK
+from tests.bed.containers.cluster import Cluster, Part, place, running
+from tests.bed.containers.toolchain import toolchain
+from tests.bed.machines.overlay import Bind, Machine, overlay_machine
+from tests.bed.machines.roots import node_root
+from tests.bed.scripts.pyxis import PLUGIN, PLUGSTACK
 
 STANDIN = Path(__file__).with_name("standin.c")
 COMPILE = "mkdir -p /opt/pyxis; gcc -Wall -Werror -shared -fPIC -o /opt/pyxis/spank_pyxis.so /standin/standin.c"

@@ -9,9 +9,9 @@ import pytest
 
 from generator.health.assess import Node, Wishes, assess
 from generator.health.gather import gather
-from tests.projects.healthy import Healthy, healthy
-from tests.projects.node import A100
-from tests.projects.node import Node as FakeNode
+from tests.bed.scripts.healthy import Healthy, healthy
+from tests.bed.scripts.node import A100
+from tests.bed.scripts.node import Node as FakeNode
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from pathlib import PurePosixPath
 import pytest
 
 from generator.files.file import File
-from tests.machines.agent import HOME, SPECS, Agent, Script
-from tests.machines.images import LOGIN
-from tests.machines.nodes import node
-from tests.machines.overlay import Machine, overlay_machine
-from tests.machines.roots import node_root
+from tests.bed.machines.agent import HOME, SPECS, Agent, Script
+from tests.bed.machines.images import LOGIN
+from tests.bed.machines.nodes import node
+from tests.bed.machines.overlay import Machine, overlay_machine
+from tests.bed.machines.roots import node_root
 
 TELL = '#!/bin/bash\nenv | grep CYCLECLOUD_ | sort\necho "$0 $(umask) $(id -u)"\ncommand -v jetpack\n'
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from tests.machines.agent import SPECS
-from tests.machines.images import ALMA_9, CPU_NODE, GPU_NODE, LOGIN, SCHEDULER, NodeKind
-from tests.machines.nodes import booted_image, booted_node, booted_on, run_to_the_end
-from tests.machines.overlay import Machine, saved
+from tests.bed.machines.agent import SPECS
+from tests.bed.machines.images import ALMA_9, CPU_NODE, GPU_NODE, LOGIN, SCHEDULER, NodeKind
+from tests.bed.machines.nodes import booted_image, booted_node, booted_on, run_to_the_end
+from tests.bed.machines.overlay import Machine, saved
 
 KNOWN_FAILED = {"nvmf-autoconnect.service"}
 """Of the image: it cannot work in a container."""

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.machines.agent import ORDER, Agent, Script
-from tests.machines.images import (
+from tests.bed.machines.agent import ORDER, Agent, Script
+from tests.bed.machines.images import (
     ALMA_8,
     ALMA_9,
     CPU_NODE,
@@ -24,7 +24,7 @@ from tests.machines.images import (
     NodeKind,
     calls,
 )
-from tests.machines.nodes import (
+from tests.bed.machines.nodes import (
     ACTS,
     QUICK,
     RESTARTS,
@@ -35,7 +35,7 @@ from tests.machines.nodes import (
     run_to_the_end,
     state,
 )
-from tests.machines.overlay import Machine, differences, saved
+from tests.bed.machines.overlay import Machine, differences, saved
 
 KINDS = {
     "scheduler": SCHEDULER,

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.machines import roots
-from tests.machines.booted import booted_machine
-from tests.machines.overlay import Bind, Machine, MachineError, differences, overlay_machine, saved
-from tests.machines.roots import node_root
+from tests.bed.machines import roots
+from tests.bed.machines.booted import booted_machine
+from tests.bed.machines.overlay import Bind, Machine, MachineError, differences, overlay_machine, saved
+from tests.bed.machines.roots import node_root
 
 SHELLCHECK = Path(sys.executable).parent / "shellcheck"
 
@@ -34,7 +34,7 @@ def folder_of(machine: Machine) -> str:
 
 
 def test_shellcheck_accepts_the_scripts_of_the_machines() -> None:
-    folder = Path(__file__).parent
+    folder = Path(__file__).parents[1] / "bed" / "machines"
     scripts = [*folder.glob("*.sh"), *(folder / "fakes").iterdir()]
     assert len(scripts) > 5
     result = subprocess.run([SHELLCHECK, *scripts], capture_output=True, text=True, check=False)
@@ -116,8 +116,8 @@ def test_two_booted_machines_have_their_own_systemd() -> None:
 
 KILLED = """
 import sys, time
-from tests.machines.booted import booted_machine
-from tests.machines.roots import node_root
+from tests.bed.machines.booted import booted_machine
+from tests.bed.machines.roots import node_root
 with booted_machine(node_root()) as machine:
     print(machine.pid, machine.upper.parent.name, flush=True)
     time.sleep(600)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.machines.images import LOGIN
-from tests.machines.nodes import booted_node, run_to_the_end
-from tests.machines.overlay import Machine
+from tests.bed.machines.images import LOGIN
+from tests.bed.machines.nodes import booted_node, run_to_the_end
+from tests.bed.machines.overlay import Machine
 
 APT_UNITS = "apt-daily.timer apt-daily-upgrade.timer apt-daily.service apt-daily-upgrade.service"
 KERNEL = """

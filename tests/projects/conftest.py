@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.projects.node import Node
+from tests.bed.scripts.node import Node
 
 MakeNode = Callable[..., Node]
 

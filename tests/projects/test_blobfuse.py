@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from tests.bed.scripts.node import Node
 from tests.projects.conftest import MakeNode
-from tests.projects.node import Node
 
 UNIT = "etc/systemd/system/cycleforge-blob-data.service"
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from generator.files import assets
+from tests.bed.scripts.node import HANGS, Node
 from tests.projects.conftest import MakeNode
-from tests.projects.node import HANGS, Node
 
 NAME = "tool-1.0.tar"
 DOWNLOAD = """

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.bed.scripts.healthy import Healthy, healthy
+from tests.bed.scripts.node import H100, HANGS
 from tests.projects.conftest import MakeNode
-from tests.projects.healthy import Healthy, healthy
-from tests.projects.node import H100, HANGS
 
 
 @pytest.fixture

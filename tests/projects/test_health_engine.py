@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from generator.blobs.pins import pinned_of
+from tests.bed.scripts.healthy import Healthy, healthy
+from tests.bed.scripts.node import HANGS
 from tests.bed.sources import blob_or_skip
 from tests.projects.conftest import MakeNode
-from tests.projects.healthy import Healthy, healthy
-from tests.projects.node import HANGS
 
 NHC = next(iter(pinned_of("slurm_nhc")))
 UNPACKED = "opt/cycleforge/slurm_nhc/nhc"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.bed.scripts.healthy import Healthy, healthy
 from tests.projects.conftest import MakeNode
-from tests.projects.healthy import Healthy, healthy
 
 SLOW = 'echo "$$" >>"$FAKE_STATE/tools"; trap "" {ignored}; sleep 3600 & wait'
 SESSION_FILE = "run/cycleforge/health-deep.session"

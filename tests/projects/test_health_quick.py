@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.bed.scripts.healthy import Healthy, healthy
+from tests.bed.scripts.node import A100, H100
 from tests.projects.conftest import MakeNode
-from tests.projects.healthy import Healthy, healthy
-from tests.projects.node import A100, H100
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.bed.scripts.node import Node
 from tests.projects.conftest import MakeNode
-from tests.projects.node import Node
 
 
 @pytest.fixture

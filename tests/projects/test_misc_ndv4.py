@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from generator import catalog
+from tests.bed.scripts.node import A100, H100, HANGS, Node
 from tests.projects.conftest import MakeNode
-from tests.projects.node import A100, H100, HANGS, Node
 
 OTHERS = ("20-gpu.sh", "30-limits.sh", "40-nfs.sh", "50-nccl.sh", "60-pmix.sh")
 MI300X = "Standard_ND96isr_MI300X_v5"

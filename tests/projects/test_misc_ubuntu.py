@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
+from tests.bed.scripts.node import SYSTEMCTL, Node
 from tests.projects.conftest import MakeNode
-from tests.projects.node import SYSTEMCTL, Node
 
 SCRIPTS = ("10-automatic-updates.sh", "20-package-holds.sh", "30-logs-and-cores.sh", "40-time.sh", "50-limits.sh")
 PACKAGES = """ii  linux-image-6.8.0-1030-azure

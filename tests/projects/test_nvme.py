@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from tests.projects import blockdevices
+from tests.bed.scripts import blockdevices
+from tests.bed.scripts.node import A100, HANGS, Node
 from tests.projects.conftest import MakeNode
-from tests.projects.node import A100, HANGS, Node
 
 TOOLS = ("lsblk", "blkid", "wipefs", "mdadm", "mkfs.xfs", "mount", "findmnt")
 ROOT_DISK = {"kind": "disk", "model": "MSFT NVMe Accelerator v1.0", "signature": "gpt"}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.projects import pyxis
+from tests.bed.scripts import pyxis
+from tests.bed.scripts.node import HANGS, Node
 from tests.projects.conftest import MakeNode
-from tests.projects.node import HANGS, Node
 
 GIB = 1048576
 

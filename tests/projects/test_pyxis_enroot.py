@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from generator.files import assets
-from tests.projects import pyxis
+from tests.bed.scripts import pyxis
+from tests.bed.scripts.node import HANGS, Node
+from tests.bed.scripts.pyxis import ENROOT_CONF, PLUGIN, PYXIS_CONF, SLURM_PROJECT_CONF
 from tests.projects.conftest import MakeNode
-from tests.projects.node import HANGS, Node
-from tests.projects.pyxis import ENROOT_CONF, PLUGIN, PYXIS_CONF, SLURM_PROJECT_CONF
 
 DYNAMIC = re.compile(r"^MELLANOX_VISIBLE_DEVICES \$\(if .*; then echo all; else echo void; fi\)$", re.MULTILINE)
 

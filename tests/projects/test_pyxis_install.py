@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
-from tests.projects import pyxis
+from tests.bed.scripts import pyxis
+from tests.bed.scripts.node import Node
 from tests.projects.conftest import MakeNode
-from tests.projects.node import Node
 
 ARTIFACTS = "opt/cycle/jetpack/system/bootstrap/azure-slurm-install/artifacts"
 # What cyclecloud-slurm 4.0.9 carries to every node (azure-slurm-install/package.py).

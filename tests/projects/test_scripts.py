@@ -11,8 +11,8 @@ import pytest
 
 from generator.files import assets
 from generator.projects import contents, read_project
+from tests.bed.scripts.node import Node
 from tests.projects.conftest import MakeNode
-from tests.projects.node import Node
 
 PROJECTS = ("misc_ndv4", "misc_ubuntu", "pyxis_enroot", "slurm_nhc")
 SOURCES = sorted(assets.folder("projects").rglob("*.sh"))

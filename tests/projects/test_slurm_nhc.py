@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.bed.scripts.healthy import Healthy, healthy
 from tests.projects.conftest import MakeNode
-from tests.projects.healthy import Healthy, healthy
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ from generator import catalog, pipeline
 from generator.files import assets
 from generator.plan.common_checks import common_table
 from generator.projects import shipped_problems
+from tests.bed.scripts.healthy import healthy
+from tests.bed.scripts.node import A100, H100, Node
 from tests.cluster_template.rendered import read
 from tests.projects.conftest import MakeNode
-from tests.projects.healthy import healthy
-from tests.projects.node import A100, H100, Node
 from tests.size_attributes import KEYS, records, size_attributes
 
 BASE, QUICK, DEEP = KEYS

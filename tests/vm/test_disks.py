@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.vm.machine import Machine, machine
-from tests.vm.node import MIB, job
+from tests.bed.vm.machine import Machine, machine
+from tests.bed.vm.node import MIB, job
 
 BLANK = dict.fromkeys(("BLANK0", "BLANK1", "BLANK2", "BLANK3"), 320 * MIB)
 OTHERS = dict.fromkeys(("EXT4", "GPT", "LVM", "MD", "REMOTE", "BROKEN"), 48 * MIB)
@@ -190,7 +190,7 @@ SCENARIOS: tuple[Callable[[Disks], None], ...] = (
 
 @pytest.mark.xdist_group("vm")
 def test_disks_in_one_boot() -> None:
-    files = job({}) | {"disks.sh": (Path(__file__).parent / "disks.sh").read_bytes(), "lvm": lvm_label()}
+    files = job({}) | {"disks.sh": (Path(__file__).parents[1] / "bed/vm/disks.sh").read_bytes(), "lvm": lvm_label()}
     with machine(BLANK | OTHERS, files, broken={"BROKEN"}, cpus=1) as vm:
         vm.ok(PROGRAM)
         disks = Disks(vm)

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from tests.bed.vm.machine import machine
+from tests.bed.vm.node import CONVERGE, MIB, PLACE, facts, job, journal, steps
 from tests.size_attributes import size_attributes
-from tests.vm.machine import machine
-from tests.vm.node import CONVERGE, MIB, PLACE, facts, job, journal, steps
 
 DISKS = {f"LOCAL{number}": 128 * MIB for number in range(8)}
 SIZE = "Standard_ND96amsr_A100_v4"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
-from tests.vm.machine import machine
-from tests.vm.node import CONVERGE, MIB, PLACE, facts, job, journal
+from tests.bed.vm.machine import machine
+from tests.bed.vm.node import CONVERGE, MIB, PLACE, facts, job, journal
 
 DISKS = {"BLANK0": 320 * MIB, "BLANK1": 320 * MIB, "DATA": 48 * MIB}
 FORMAT_FOREIGN = """

@@ -1,6 +1,6 @@
 """The virtual machine's kernel and root disk: Debian's cloud kernel beside the shared node root, built once.
 
-`python -m tests.vm.image` builds them by hand and prints the folder.
+`python -m tests.bed.vm.image` builds them by hand and prints the folder.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.machines.roots import CACHE, FORGET_AFTER_S, needs, node_root
+from tests.bed.machines.roots import CACHE, FORGET_AFTER_S, needs, node_root
 
 GUEST = Path(__file__).parent / "guest"
 DISK_MIB = 3072

@@ -19,7 +19,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from tests.vm.image import Image, vm_image
+from tests.bed.vm.image import Image, vm_image
 
 BOOT_S = 1200
 """Far above the usual 8 s: the machine may have to share two cores with everything else."""

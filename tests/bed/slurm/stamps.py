@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from statistics import median
 
-from tests.cluster import configuration
-from tests.cluster.cluster import Cluster
-from tests.cluster.members import GpuNode
+from tests.bed.slurm import configuration
+from tests.bed.slurm.cluster import Cluster
+from tests.bed.slurm.members import GpuNode
 
 EMPTY = "#!/usr/bin/env bash\nexit 0\n"
 STAMP = """\

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.machines.overlay import Bind, Machine, MachineError, Network, children, held
-from tests.machines.roots import needs
+from tests.bed.machines.overlay import Bind, Machine, MachineError, Network, children, held
+from tests.bed.machines.roots import needs
 
 BOOT_S = 600
 """Enough for two busy cores; an idle machine is up in about half a second."""

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from generator.files import assets
 from generator.files.file import File
 from generator.projects import contents, read_project
-from tests.machines.overlay import PATH, Machine
+from tests.bed.machines.overlay import PATH, Machine
 
 HOME = "/opt/cycle/jetpack"
 SPECS = "/mnt/cluster-init"

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from generator.files import assets
 from generator.projects import contents, read_project
-from tests.vm.machine import Machine
+from tests.bed.vm.machine import Machine
 
 MIB = 2**20
 PROJECT = "misc_ndv4"

@@ -11,8 +11,9 @@ import stat
 from dataclasses import dataclass
 from typing import Literal
 
-from tests.machines.agent import FAKES
-from tests.machines.overlay import Machine
+from tests.bed.fakes import NVIDIA_SMI
+from tests.bed.machines.agent import FAKES
+from tests.bed.machines.overlay import Machine
 from tests.size_attributes import size_attributes
 
 Role = Literal["scheduler", "login", "execute"]
@@ -185,7 +186,8 @@ def _slurm(machine: Machine, kind: NodeKind) -> None:
 
 
 def _gpus(machine: Machine) -> None:
-    machine.write("/usr/bin/nvidia-smi", (FAKES / "nvidia-smi").read_text(), 0o755)
+    machine.write("/usr/bin/nvidia-smi", NVIDIA_SMI.read_text(), 0o755)
+    machine.write("/var/lib/faked/model", "a100\n")
     machine.write(
         "/usr/bin/nvidia-modprobe", "#!/bin/sh\n[ -e /dev/nvidia-uvm ] || mknod -m 666 /dev/nvidia-uvm c 1 3\n", 0o755
     )

@@ -9,9 +9,9 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
-from tests.cluster import hardware
-from tests.machines.agent import Agent
-from tests.machines.overlay import Machine, Result, saved
+from tests.bed.machines.agent import Agent
+from tests.bed.machines.overlay import Machine, Result, saved
+from tests.bed.slurm import hardware
 
 PROJECT = "slurm_nhc"
 RESULTS = "/var/lib/cycleforge/health"

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tests.cluster import configuration, hardware
-from tests.cluster.members import GpuNode, Member
-from tests.cluster.network import network
-from tests.machines.booted import booted_machine
-from tests.machines.overlay import Bind, Machine
-from tests.machines.roots import needs, node_root
+from tests.bed.fakes import NVIDIA_SMI
+from tests.bed.machines.booted import booted_machine
+from tests.bed.machines.overlay import Bind, Machine
+from tests.bed.machines.roots import needs, node_root
+from tests.bed.slurm import configuration, hardware
+from tests.bed.slurm.members import GpuNode, Member
+from tests.bed.slurm.network import network
 from tests.size_attributes import size_attributes
 
 FAKES = Path(__file__).parent / "fakes"
@@ -207,4 +208,5 @@ def _shared_files(folder: Path) -> None:
 def _machine_files(folder: Path) -> None:
     (folder / "state").mkdir(parents=True)
     shutil.copytree(FAKES, folder / "bin")
+    shutil.copy(NVIDIA_SMI, folder / "bin")
     hardware.build(folder)

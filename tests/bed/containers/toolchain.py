@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.machines.overlay import overlay_machine, saved
-from tests.machines.roots import node_root
+from tests.bed.machines.overlay import overlay_machine, saved
+from tests.bed.machines.roots import node_root
 
-CACHE = Path(__file__).parents[2] / ".cache" / "containers"
+CACHE = Path(__file__).parents[3] / ".cache" / "containers"
 PACKAGES = ("gcc", "make", "libc6-dev", "libslurm-dev")
 INSTALL = """\
 set -euo pipefail

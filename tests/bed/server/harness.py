@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from generator.files.file import File, text
 from generator.render import bootstrap
 from tests import plans
-from tests.bootstrap.fakes.site import Site
+from tests.bed.server.fakes.site import Site
 
 if TYPE_CHECKING:
     from generator.files.file import Files

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.projects.node import A100, H100, Node
+from tests.bed.scripts.node import A100, H100, Node
 
 GOOD_GPU = "{i}, 40, Enabled, 0, 0, 0, 0, 0, 0, 0, 0, 0x0000000000000000, 1410, 1410, 1215, 1215"
 SCONTROL = """

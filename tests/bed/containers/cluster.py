@@ -18,9 +18,9 @@ from pathlib import Path, PurePosixPath
 
 from generator.files import assets
 from generator.projects import contents, read_project
-from tests.machines.booted import booted_machine
-from tests.machines.overlay import Bind, Machine, Network, Result, saved
-from tests.machines.roots import node_root
+from tests.bed.machines.booted import booted_machine
+from tests.bed.machines.overlay import Bind, Machine, Network, Result, saved
+from tests.bed.machines.roots import node_root
 
 PROJECT = "pyxis_enroot"
 SPEC = f"/mnt/cluster-init/{PROJECT}/default"

@@ -1,7 +1,7 @@
 """A Debian 12 root with what a compute node has, built once per checkout and never written to afterwards.
 
 `node_root()` gives its path. Everything that runs on it runs on a throw-away layer: see `overlay` and `booted`.
-`python -m tests.machines.roots` builds it by hand and prints the path.
+`python -m tests.bed.machines.roots` builds it by hand and prints the path.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-CACHE = Path(__file__).parents[2] / ".cache" / "machines"
+CACHE = Path(__file__).parents[3] / ".cache" / "machines"
 SUITE = "bookworm"
 MIRROR = "http://deb.debian.org/debian"
 PACKAGES = (

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tests.machines import images
-from tests.machines.agent import FAKES, HOME, ORDER, SPECS, Agent, Ran, Script
-from tests.machines.booted import booted_machine
-from tests.machines.images import NodeKind
-from tests.machines.overlay import Entry, Machine, overlay_machine, saved
-from tests.machines.roots import node_root
+from tests.bed.machines import images
+from tests.bed.machines.agent import FAKES, HOME, ORDER, SPECS, Agent, Ran, Script
+from tests.bed.machines.booted import booted_machine
+from tests.bed.machines.images import NodeKind
+from tests.bed.machines.overlay import Entry, Machine, overlay_machine, saved
+from tests.bed.machines.roots import node_root
 
 # Of the agent, of our imitations, of apt and of daemons: not what a script of ours leaves.
 NOT_COMPARED = re.compile(

@@ -6,8 +6,8 @@ import io
 import tarfile
 from hashlib import sha256
 
+from tests.bed.scripts.node import Node
 from tests.projects.conftest import MakeNode
-from tests.projects.node import Node
 
 PLUGIN_FILE = "opt/pyxis/spank_pyxis.so"
 PYXIS_CONF = "etc/slurm/plugstack.conf.d/pyxis.conf"

@@ -1,0 +1,1 @@
+"""A Slurm cluster with real pyxis and enroot."""

@@ -1,0 +1,1 @@
+"""One script of a project, run with stand-ins on its PATH."""
