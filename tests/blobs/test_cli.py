@@ -192,7 +192,7 @@ def test_a_store_that_cannot_be_written(
     server.answers = [whole(archive())]
     code, out, err = run("fetch")
     assert (code, out) == (5, "")
-    assert err.startswith(f"cycleforge: cannot keep blobs in {folder}: the disk is full\n  hint: make room")
+    assert err.startswith(f"cycleforge: cannot keep blobs in {folder}: the disk is full\n  hint: free some space")
     code, found = run.json("fetch")
     assert (code, found["ok"], found["blobs"]) == (5, False, [])
     assert found["errors"][0]["message"] == f"cannot keep blobs in {folder}: the disk is full"
