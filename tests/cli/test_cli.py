@@ -101,7 +101,7 @@ def test_version(run: Run) -> None:
     [
         (["bild"], "there is no command 'bild'", "did you mean 'build'?"),
         (["xyzzy"], "there is no command 'xyzzy'", "commands: init, validate"),
-        ([], "a command is missing", "begin with"),
+        ([], "a command is missing", "start with"),
         (["build", "--jsn"], "unknown option '--jsn'", "did you mean '--json'?"),
         (["build", "--Out=x"], "unknown option '--Out'", "did you mean '--out'?"),
         (["build", "--out"], "argument --out: expected one argument", "see `cycleforge build --help`"),
@@ -458,7 +458,7 @@ def test_init_writes_a_definition_that_builds(run: Run) -> None:
     before = Path("my-lab.yaml").read_text()
     code, _, err = run("init", "my-lab")
     assert code == 5
-    assert "my-lab.yaml exists and is left unchanged" in err
+    assert "my-lab.yaml already exists and is left unchanged" in err
     assert Path("my-lab.yaml").read_text() == before
     assert sorted(path.name for path in Path().iterdir()) == ["my-lab.yaml", "output"]
 
