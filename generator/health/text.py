@@ -215,7 +215,7 @@ class Report:
             yield f"  see above why {_count(left)} {_is(left)} not measured: {compress(left)}"
         strong = [node.name for node in self._all.nodes if any(each.strong for each in node.deviations)]
         if strong:
-            yield f"  check {_count(strong)} again: {_is(strong)} much slower than the others: {compress(strong)}"
+            yield f"  check {_count(strong)} again, much slower than the others: {compress(strong)}"
             yield "    if a node stays slow: drain it and report its physical host to Azure"
         if left or strong:
             yield f"  to check by hand, on a node without a job: {_BY_HAND} deep boot; {_BY_HAND} quick"

@@ -252,7 +252,7 @@ def _archived(address: Address, sign_in: SignIn) -> _Explanation:
     return (
         f"{address}: a file is in the archive tier, so nodes cannot read it either",
         f"az storage blob set-tier --tier Hot --account-name {address.account} …, which takes hours; and look for the "
-        "rule of the account that archives (az storage account management-policy show)",
+        "rule of the account that archives files (az storage account management-policy show)",
     )
 
 

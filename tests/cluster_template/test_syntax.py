@@ -104,7 +104,7 @@ def test_text_after_a_multiline_value_is_read_with_the_right_line() -> None:
     [
         ("[cluster c", 1, "brackets"),
         ("[cluster c]\n[[node n]\n", 2, "brackets"),
-        ("[cluster c]\n[[[configuration]]]\n", 2, "rank 3 cannot lie in one of rank 1"),
+        ("[cluster c]\n[[[configuration]]]\n", 2, "rank 3 cannot be in one of rank 1"),
         ("\n\n[[node n]]\n", 3, "rank 2"),
         ("[]\n", 1, "kind"),
         ("Name = x\n", 1, "outside of any section"),

@@ -64,12 +64,12 @@ def test_a_healthy_node(tmp_path: Path) -> None:
         (
             {"checks": [check("copy", value="", relation="ge", limit="23.0", unit="GB/s"), gpus()]},
             "unmeasured",
-            ["copy at least 23.0 GB/s (the node says pass without two numbers to compare)"],
+            ["copy at least 23.0 GB/s (the node reports pass without two numbers to compare)"],
         ),
         (
             {"checks": [check("copy", "warn", value="N/A", relation="ge", limit="23.0")]},
             "unmeasured",
-            ["copy N/A, at least 23.0 (the node says warn without two numbers to compare)"],
+            ["copy N/A, at least 23.0 (the node reports warn without two numbers to compare)"],
         ),
         ({"checks": []}, "unmeasured", ["run (no check gave a verdict)"]),
         (

@@ -80,7 +80,7 @@ def test_lists_that_slurm_understands(text: str, names: str) -> None:
         ("hpc-[9999999999]", "'9999999999' is neither"),
         ("hpc-[1-2]-ib", "character 10: Slurm takes no text after the last bracket"),
         ("hpc*", "character 4: '*' is not allowed in a node name"),
-        ("a;reboot", "';' cannot stand"),
+        ("a;reboot", "';' is not allowed"),
         ("-a", "'-a' is not a valid node name"),
         ("a[1-65537]", "means more than 65536 nodes"),
         ("a[0-999]b[0-999]c[0-999]d[0-999]", "means more than 65536 nodes"),

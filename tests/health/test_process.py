@@ -44,7 +44,7 @@ def test_from_the_files_of_a_cluster_to_the_nodes_to_pull(tmp_path: Path) -> Non
     assert "sudo scontrol update NodeName=hpc-[9,13] State=DRAIN" in report.stdout
     listed = command("report", "health.json", *fleet.ARGUMENTS, "--nodes-only", "failed", folder=tmp_path)
     assert (listed.stdout, listed.returncode) == ("hpc-[9,13]\n", 2)
-    assert "hint: the node or the copy stopped half way" in listed.stderr
+    assert "hint: the node or the copy stopped halfway" in listed.stderr
 
 
 def test_nothing_of_the_process_shows(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_nothing_that_is_there_is_overwritten(run: Command, container: Container
     before = tree(Path("pulled"))
     code, said = run.refused("locker", "pull", "site:1.0.0")
     assert code == 5
-    assert "pulled/site/1.0.0 exists and is left unchanged" in said
+    assert "pulled/site/1.0.0 already exists and is left unchanged" in said
     Path("other/site/1.0.0").mkdir(parents=True)
     assert run.refused("locker", "pull", "site:1.0.0", "--into", "other")[0] == 5
     Path("third/site/blobs").mkdir(parents=True)

@@ -221,7 +221,7 @@ def test_only_the_list_of_blobs_differs(container: azurite.Container, capsys: py
     [
         (["nothing-of-that-name"], "there is no definition 'nothing-of-that-name'"),
         (["misc_ubunt"], "did you mean 'misc_ubuntu'?"),
-        (["empty"], "empty is no project folder"),
+        (["empty"], "empty is not a project folder"),
         (["broken"], "broken/project.ini:1:"),
         (["team"], "team.yaml has errors"),
         (["blobs"], "the version must not be 'blobs'"),
