@@ -116,7 +116,7 @@ def test_a_hanging_tool_costs_its_limit_not_the_run(engine: Healthy) -> None:
 def test_a_driver_that_hangs_is_asked_once(node: Healthy) -> None:
     """Three calls of 20 s each would outlast the interval."""
     node.fake("nvidia-smi", HANGS)
-    node.health("epilog")
+    node.health("quick")
     assert len(node.calls("nvidia-smi")) == 1
 
 
