@@ -150,8 +150,8 @@ def _network(address: Address, sign_in: SignIn) -> _Explanation:
         f"{address}: the account does not accept requests from here: its firewall or a private endpoint is in the way"
         + other,
         "run the command inside its network (on the CycleCloud server, over the VPN), or allow your address: "
-        f"az storage account network-rule add --account-name {address.account} --ip-address ADDRESS; a change takes effect "
-        f"within a minute{way_out}",
+        f"az storage account network-rule add --account-name {address.account} --ip-address ADDRESS; a change takes "
+        f"effect within a minute{way_out}",
     )
 
 
