@@ -87,7 +87,7 @@ def test_all_problems_are_told_and_nothing_is_built(run: Run) -> None:
     code, out, err = run("build", "good", "one", "two")
     assert (code, out) == (2, "")
     assert "one/project.ini:2: 'd:e' is not a valid project name" in err
-    assert f"two/specs/{SCRIPT}:1: the script has the line ends of Windows" in err
+    assert f"two/specs/{SCRIPT}:1: the script has Windows line endings" in err
     assert err.count("  hint: ") == 2
     assert not Path("build").exists()
     code, found = run.json("build", "good", "one", "two")

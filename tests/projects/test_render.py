@@ -60,5 +60,5 @@ def test_a_local_project_is_read_beside_the_definition(tmp_path: Path) -> None:
     assert [path.as_posix() for path in projects.render(plan, tmp_path)] == [
         "projects/mine/project.ini", "projects/mine/specs/default/cluster-init/scripts/10-x.sh",
     ]  # fmt: skip
-    with pytest.raises(CannotRead, match="'mine' lies beside the definition"):
+    with pytest.raises(CannotRead, match="'mine' is relative to the definition"):
         projects.render(plan)
