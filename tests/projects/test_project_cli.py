@@ -283,7 +283,7 @@ def test_new_changes_nothing_that_is_there(run: Run) -> None:
     for taken in ("a", "b", "c"):
         code, _, err = run("new", taken)
         assert code == 5
-        assert f"projects/{taken} is there already" in err
+        assert f"projects/{taken} already exists" in err
     assert sorted(path.name for path in Path("projects").iterdir()) == ["a", "b", "c"]
     assert run("new", "x", "--in", "projects/b")[0] == 5
 
