@@ -165,11 +165,16 @@ def signed_in(token_server: Identity, monkeypatch: pytest.MonkeyPatch) -> Iterat
     """What a machine with an identity has, asking the endpoint of this test."""
     for name, value in token_server.environment.items():
         monkeypatch.setenv(name, value)
-    credential = DefaultAzureCredential(
-        exclude_developer_credentials=True, exclude_shared_token_cache_credential=True, retry_total=0
-    )
+    credential = default_credential()
     yield credential
     credential.close()
+
+
+def default_credential(**options: float) -> DefaultAzureCredential:
+    """The login of a machine without a developer on it."""
+    return DefaultAzureCredential(
+        exclude_developer_credentials=True, exclude_shared_token_cache_credential=True, retry_total=0, **options
+    )
 
 
 def test_the_default_credential_asks_the_endpoint(
@@ -185,8 +190,8 @@ def test_an_endpoint_may_refuse_or_hang(token_server: Identity, signed_in: Defau
     with pytest.raises(ClientAuthenticationError, match="No User Assigned"):
         signed_in.get_token("https://storage.azure.com/.default")
     token_server.behaviour = "hangs"
-    with pytest.raises(AzureError):
-        signed_in.get_token("https://storage.azure.com/.default", read_timeout=0.3)
+    with default_credential(read_timeout=0.3) as impatient, pytest.raises(AzureError):
+        impatient.get_token("https://storage.azure.com/.default")
     token_server.release()
 
 
