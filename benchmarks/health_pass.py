@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from benchmarks.table import Ratio
-from generator.files import assets
+from tests.bed.fakes import NVIDIA_SMI
 from tests.bed.scripts.healthy import Healthy, healthy
 from tests.bed.scripts.node import H100, Node
 from tests.bed.slurm.engine import nhc_blob
@@ -23,7 +23,6 @@ from tests.bed.slurm.engine import nhc_blob
 ROUNDS = 5
 LIMIT = 1 / 3
 REFERENCE = Path(__file__).with_name("health_reference.sh")
-FAKE_NVIDIA_SMI = assets.folder("projects").parent / "tests/bed/slurm/fakes/nvidia-smi"
 MEMORY_KIB = 1_961_032_704
 DF = """case "$*" in
     *pcent,ipcent*) printf 'Use%% IUse%%\\n 17%%  3%%\\n' ;;
@@ -70,7 +69,7 @@ def _node(folder: Path) -> Healthy:
     node.fake("dmesg", "exit 0")
     node.fake("df", DF)
     (node.bin / "nvidia-smi").unlink()
-    (node.bin / "nvidia-smi").symlink_to(FAKE_NVIDIA_SMI)
+    (node.bin / "nvidia-smi").symlink_to(NVIDIA_SMI)
     return node
 
 
