@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# build-root.sh ROOT MIRROR SUITE PACKAGE...: a Debian root that starts no daemon. Runs in mount and process namespaces
+# build-root.sh ROOT SUITE PACKAGE...: a Debian root that starts no daemon. Runs in mount and process namespaces
 # of its own, so that a kill leaves no mount behind.
 set -euo pipefail
-readonly root="$1" mirror="$2" suite="$3"
-shift 3
+readonly root="$1" suite="$2"
+shift 2
 
-debootstrap --variant=minbase "${suite}" "${root}" "${mirror}"
+debootstrap --variant=minbase "${suite}" "${root}"
 # No daemon starts because a package is installed, neither now nor in a machine made of this root.
 printf '#!/bin/sh\nexit 101\n' >"${root}/usr/sbin/policy-rc.d"
 chmod 755 "${root}/usr/sbin/policy-rc.d"

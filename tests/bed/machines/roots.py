@@ -21,7 +21,6 @@ import pytest
 
 CACHE = Path(__file__).parents[3] / ".cache" / "machines"
 SUITE = "bookworm"
-MIRROR = "http://deb.debian.org/debian"
 PACKAGES = (
     # what an HPC image has
     "systemd", "systemd-sysv", "dbus", "udev", "kmod", "util-linux", "iproute2", "procps", "pciutils", "sudo",
@@ -51,7 +50,7 @@ def node_root() -> Path:
     needs("chroot", "unshare", "mount", "debootstrap")
     if _problem:
         pytest.fail(_problem)
-    recipe = "\0".join((BUILD.read_text(), MIRROR, SUITE, *PACKAGES))
+    recipe = "\0".join((BUILD.read_text(), SUITE, *PACKAGES))
     folder = CACHE / hashlib.sha256(recipe.encode()).hexdigest()[:16]
     if not folder.is_dir():
         with _alone() as lock:
@@ -98,7 +97,7 @@ def _build(folder: Path, lock: int) -> None:
     # because a build whose test was killed works until it notices.
     command = [
         "unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child",
-        "bash", str(BUILD), str(building), MIRROR, SUITE, *PACKAGES,
+        "bash", str(BUILD), str(building), SUITE, *PACKAGES,
     ]  # fmt: skip
     with log.open("wb") as stream:
         code = subprocess.run(
@@ -107,7 +106,7 @@ def _build(folder: Path, lock: int) -> None:
     if code:
         last = "\n".join(log.read_text(errors="replace").splitlines()[-8:])
         shutil.rmtree(building, ignore_errors=True)
-        raise RuntimeError(f"the Debian root was not built from {MIRROR} (is it reachable?), see {log}:\n{last}")
+        raise RuntimeError(f"the Debian root was not built (is debootstrap's mirror reachable?), see {log}:\n{last}")
     building.rename(folder)
 
 
