@@ -10,7 +10,8 @@ from dataclasses import replace
 from generator.catalog import VmSize
 from generator.definition.model.definition import Job
 from generator.plan import names
-from generator.plan.access import access_plan
+from generator.plan.access_kinds.base import Ends
+from generator.plan.access_kinds.registry import KINDS
 from generator.plan.cluster import mysql_tier
 from generator.plan.file_systems.blob_container import BlobContainer
 from generator.plan.file_systems.existing_server import ExistingServer
@@ -18,7 +19,6 @@ from generator.plan.file_systems.managed_lustre import ManagedLustre
 from generator.plan.file_systems.netapp import NetAppVolume
 from generator.plan.file_systems.registry import late_addresses, modules, node_settings
 from generator.plan.jobs import job_plan
-from generator.plan.network import user_sources
 from generator.plan.parameters import secret_plans
 from generator.plan.quota import quota_plan
 from generator.plan.resources import cleanup_plan, providers, resource_names, slow_resources
@@ -109,11 +109,20 @@ def settled(plan: Plan) -> Plan:
     if accounting is not None and accounting.sku is not None:
         accounting = replace(accounting, tier=mysql_tier(accounting.sku))
     slurm = replace(slurm, node_arrays=arrays, accounting=accounting)
+    kind = next(kind for kind in KINDS if kind.name == network.access)
     network = replace(
         network,
-        user_sources=user_sources(network.access, network.hub),
+        user_sources=kind.user_sources(network.hub.address_spaces if network.hub else ()),
         links_dns_zone=network.is_new and network.blob_dns_zone not in ("new", "none"),
     )
+    ends = Ends(
+        plan.admin.username,
+        plan.server.vm_name,
+        slurm.scheduler.host_name,
+        network.is_new,
+        network.allowed_sources,
+    )
+    access = kind.planned(ends)
     return replace(
         plan,
         sched=shared.sched,
@@ -127,13 +136,13 @@ def settled(plan: Plan) -> Plan:
         ),
         deployment_name=names.deployment_name(plan.name, plan.location),
         cli_cloud=names.cli_cloud(plan.cloud),
-        access=access_plan(network, plan.admin.username, plan.server.vm_name, slurm.scheduler.host_name),
+        access=access,
         modules=modules(plan.all_mounts),
         late_addresses=late_addresses(plan.all_mounts),
         node_settings=node_settings(plan.mounts),
         providers=providers(plan.all_mounts, slurm.accounting, plan.monitoring),
         quota=quota_plan(plan.server, slurm),
-        slow_resources=slow_resources(plan.all_mounts, slurm.accounting, network),
+        slow_resources=slow_resources(plan.all_mounts, slurm.accounting, access),
         cleanup=cleanup_plan(network, plan.all_mounts, slurm.accounting, plan.monitoring),
     )
 

@@ -7,6 +7,7 @@ from ipaddress import IPv4Network
 
 from ..definition.model.definition import Definition
 from . import names
+from .access_kinds.registry import kind_of
 from .file_systems.registry import wanted_by
 from .parameters import HUB_VNET, asked_or
 from .subnet_kinds import SubnetRole
@@ -19,8 +20,9 @@ def needed_roles(definition: Definition) -> tuple[SubnetRole, ...]:
     network, accounting = definition.network, definition.slurm.accounting
     wanted = {"server", "compute", "endpoints"}
     wanted |= {each.file_system.subnet.role for each in wanted_by(definition) if each.file_system.subnet is not None}
-    if network.access == "bastion" and network.existing is None:
-        wanted.add("bastion")
+    access = kind_of(definition)
+    if access.subnet is not None and network.existing is None:
+        wanted.add(access.subnet.role)
     if accounting is not None and accounting.type == "new":
         wanted.add("database")
     return tuple(role for role in ROLES if role in wanted)
@@ -54,7 +56,7 @@ def given_prefixes(definition: Definition) -> Mapping[SubnetRole, IPv4Network]:
 
 def network_plan(definition: Definition, layout: Layout | None) -> NetworkPlan:
     """The network as the Bicep renderer prints it."""
-    network = definition.network
+    network, access = definition.network, kind_of(definition)
     existing = network.existing
     if existing is not None:
         vnet_group, vnet_name = names.vnet_parts(existing.vnet_id)
@@ -62,7 +64,7 @@ def network_plan(definition: Definition, layout: Layout | None) -> NetworkPlan:
         vnet_group, vnet_name = names.resource_group(definition), f"{names.prefix(definition)}-vnet"
     hub = None
     # An existing network is left as it is, its peerings included.
-    if existing is None and network.access == "hub" and network.hub is not None:
+    if existing is None and access.peers_with_hub and network.hub is not None:
         hub = HubPlan(
             asked_or(network.hub.vnet_id, HUB_VNET), network.hub.use_remote_gateway, tuple(network.hub.address_spaces)
         )
@@ -73,21 +75,14 @@ def network_plan(definition: Definition, layout: Layout | None) -> NetworkPlan:
         vnet_id=existing.vnet_id if existing else None,
         address_space=str(layout.address_space) if layout else None,
         subnets=_new_subnets(layout, network.nat_gateway) if layout else _existing_subnets(definition),
-        access=network.access,
-        allowed_sources=tuple(network.allowed_sources) if network.access == "public" else (),
+        access=access.name,
+        allowed_sources=tuple(network.allowed_sources) if access.is_public else (),
         hub=hub,
-        user_sources=user_sources(network.access, hub),
+        user_sources=access.user_sources(hub.address_spaces if hub else ()),
         nat_gateway=network.nat_gateway and existing is None,
         blob_dns_zone=network.blob_dns_zone,
         links_dns_zone=existing is None and network.blob_dns_zone not in ("new", "none"),
     )
-
-
-def user_sources(access: str, hub: HubPlan | None) -> tuple[str, ...]:
-    """Where users of a hub come from; without declared prefixes the tag covers the peers and what is behind them."""
-    if access != "hub":
-        return ()
-    return (hub.address_spaces if hub else ()) or ("VirtualNetwork",)
 
 
 def _new_subnets(layout: Layout, nat_gateway: bool) -> tuple[SubnetPlan, ...]:

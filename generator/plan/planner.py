@@ -8,7 +8,8 @@ from .. import catalog
 from ..definition.model.definition import Definition
 from ..projects.local import AvailableProject
 from . import names
-from .access import access_plan
+from .access_kinds.base import Ends
+from .access_kinds.registry import kind_of
 from .blobs import with_need
 from .cluster import server_release, slurm_plan
 from .file_systems.registry import late_addresses, modules, node_settings
@@ -58,6 +59,8 @@ def make_plan(
     )
     asked = asked_values(admin, network)
     server = _server(definition)
+    ends = Ends(admin.username, server.vm_name, slurm.scheduler.host_name, network.is_new, network.allowed_sources)
+    access = kind_of(definition).planned(ends)
     monitoring = _monitoring(definition)
     return Plan(
         name=definition.name,
@@ -72,7 +75,7 @@ def make_plan(
         tags=tuple(sorted((dict((CREATED_BY, ("deployment", definition.name))) | definition.tags).items())),
         admin=admin,
         network=network,
-        access=access_plan(network, admin.username, server.vm_name, slurm.scheduler.host_name),
+        access=access,
         server=server,
         locker=locker_plan(definition),
         home=shared.home,
@@ -90,7 +93,7 @@ def make_plan(
         node_settings=node_settings(shared.mounts),
         providers=providers(shared.all, slurm.accounting, monitoring),
         quota=quota_plan(server, slurm),
-        slow_resources=slow_resources(shared.all, slurm.accounting, network),
+        slow_resources=slow_resources(shared.all, slurm.accounting, access),
         cleanup=cleanup_plan(network, shared.all, slurm.accounting, monitoring),
         silenced=tuple(sorted((entry.rule, entry.reason) for entry in definition.silence)),
         resolved=resolved(definition),

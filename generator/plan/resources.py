@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from .. import catalog
+from .access_kinds.base import Access
 from .file_systems.base import FileSystem
 from .file_systems.registry import by_kind
 from .types import AccountingPlan, CleanupPlan, MonitoringPlan, NetworkPlan, ResourceId, ResourceNames
@@ -56,16 +57,11 @@ def providers(
     return tuple(sorted(names))
 
 
-def slow_resources(
-    mounts: Iterable[FileSystem], accounting: AccountingPlan | None, network: NetworkPlan
-) -> tuple[str, ...]:
+def slow_resources(mounts: Iterable[FileSystem], accounting: AccountingPlan | None, access: Access) -> tuple[str, ...]:
     """What takes longer to create than everything else."""
     of_mounts = dict.fromkeys(mount.slow_part for mount in mounts if mount.slow_part)
-    wanted = (
-        ("the MySQL server", accounting is not None and accounting.is_new),
-        ("Azure Bastion", network.access == "bastion" and network.is_new),
-    )
-    return (*of_mounts, *(name for name, is_created in wanted if is_created))
+    database = "the MySQL server" if accounting is not None and accounting.is_new else None
+    return (*of_mounts, *(part for part in (database, access.slow_part) if part is not None))
 
 
 def cleanup_plan(

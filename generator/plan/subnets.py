@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from ipaddress import AddressValueError, IPv4Network, NetmaskValueError
 
 from ..records import record
-from .file_systems.registry import KINDS
+from .access_kinds.registry import KINDS as ACCESS_KINDS
+from .file_systems.registry import KINDS as FILE_SYSTEM_KINDS
 from .subnet_kinds import SubnetKind, SubnetRole
 
 SUBNETS: dict[SubnetRole, SubnetKind] = {
@@ -31,8 +32,8 @@ SUBNETS: dict[SubnetRole, SubnetKind] = {
             delegation="Microsoft.DBforMySQL/flexibleServers",
             smallest="database_subnet_prefix",
         ),
-        SubnetKind("bastion", "AzureBastionSubnet", "Azure Bastion", 64, 26, smallest="bastion_subnet_prefix"),
-        *(kind.subnet for kind in KINDS if kind.subnet is not None),
+        *(kind.subnet for kind in ACCESS_KINDS if kind.subnet is not None),
+        *(kind.subnet for kind in FILE_SYSTEM_KINDS if kind.subnet is not None),
         SubnetKind("compute", "compute", "the nodes", uses_nat=True),
     )
 }

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 
 from ..definition.model.slurm import NewDatabase
+from ..plan.access_kinds.registry import KINDS, kind_of
 from ..plan.file_systems.registry import wanted_by
 from ..problems.problem import Problem
 from .azure_names import ID_FORM
@@ -27,7 +28,7 @@ class PublicWithoutSources(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         network = site.definition.network
-        if network.access == "public" and not network.allowed_sources:
+        if kind_of(site.definition).is_public and not network.allowed_sources:
             yield self.problem(
                 ("network", "access"),
                 "access is public, but network.allowed_sources is empty",
@@ -79,7 +80,7 @@ class HubMissing(DefinitionRule):
     def check(self, site: Site) -> Iterator[Problem]:
         network = site.definition.network
         if (
-            network.access == "hub"
+            kind_of(site.definition).peers_with_hub
             and network.existing is None
             and (network.hub is None or network.hub.vnet_id is None)
         ):
@@ -96,13 +97,11 @@ class SettingWithoutEffect(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         network = site.definition.network
-        if network.hub is not None and network.access != "hub":
-            yield self.problem(
-                ("network", "hub"), f"network.hub is given, but access is {network.access}", "access: hub", on_key=True
-            )
-        if network.allowed_sources and network.access != "public":
-            text = f"network.allowed_sources is given, but access is {network.access}"
-            yield self.problem(("network", "allowed_sources"), text, "access: public", on_key=True)
+        for kind in KINDS:
+            key = kind.own_key
+            if key is not None and kind.name != network.access and getattr(network, key):
+                text = f"network.{key} is given, but access is {network.access}"
+                yield self.problem(("network", key), text, f"access: {kind.name}", on_key=True)
 
 
 class ExistingAndNew(DefinitionRule):

@@ -5,7 +5,6 @@ numbers carry their unit in the name, `None` means "does not apply" unless the d
 Collections are tuples in the order in which they are printed.
 """
 
-from .access import AccessKind, AccessPlan, TunnelPorts
 from .cleanup import CleanupPlan, ResourceId
 from .deployment import Plan
 from .jobs import CheckpointPlan, JobPlan, StepPlan
@@ -19,8 +18,6 @@ from .server import AdminPlan, JumpboxPlan, LockerPlan, MarketplaceImage, Server
 from .slurm import AccountingPlan, MonitoringPlan, SlurmPlan
 
 __all__ = [
-    "AccessKind",
-    "AccessPlan",
     "AccountingPlan",
     "AdminPlan",
     "Asked",
@@ -50,6 +47,5 @@ __all__ = [
     "SpecRef",
     "StepPlan",
     "SubnetPlan",
-    "TunnelPorts",
     "Variable",
 ]

@@ -6,9 +6,9 @@ from dataclasses import field
 from typing import Literal
 
 from ...records import record
+from ..access_kinds.base import Access
 from ..bicep_modules import BicepModule
 from ..file_systems.base import FileSystem, Grant, NodeSettings
-from .access import AccessPlan
 from .cleanup import CleanupPlan
 from .jobs import JobPlan
 from .names import ResourceNames
@@ -39,7 +39,7 @@ class Plan:
     tags: tuple[tuple[str, str], ...]
     admin: AdminPlan
     network: NetworkPlan
-    access: AccessPlan
+    access: Access
     server: ServerPlan
     locker: LockerPlan
     home: FileSystem

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ...records import record
+from ..access_kinds.base import AccessKind
 from ..subnet_kinds import SubnetRole
 from .parameters import Asked
 
@@ -42,7 +43,8 @@ class NetworkPlan:
     """Resource id of an existing network; None for a new one."""
     address_space: str | None
     subnets: tuple[SubnetPlan, ...]
-    access: Literal["bastion", "hub", "public"]
+    access: AccessKind
+    """Its name; what it means is in `Plan.access`."""
     allowed_sources: tuple[str, ...]
     """CIDRs that may reach the server's public address (access `public` only)."""
     hub: HubPlan | None

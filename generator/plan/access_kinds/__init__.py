@@ -1,0 +1,1 @@
+"""The kinds of access: one class per way in, each of which declares what its consumers need."""
