@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
@@ -75,6 +76,35 @@ class ServerImage:
     publisher: str
     offer: str
     sku: str
+
+    @property
+    def listing_command(self) -> str:
+        """Prints every published build."""
+        return (
+            f"az vm image list --publisher {self.publisher} --offer {self.offer} --sku {self.sku} --all --output table"
+        )
+
+
+_BUILD = re.compile(r"([0-9]+\.[0-9]+\.[0-9]{1,2})20[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])")
+
+
+def release_of_build(image_version: str) -> str | None:
+    """The CycleCloud release in a build of the marketplace image; None where its number is not one of a build.
+
+    The last part of the number is the patch release and the date of the build: 8.9.120260630 is 8.9.1 of 2026-06-30.
+    Every build that public sources name is made that way; a test compares all of the table.
+    """
+    found = _BUILD.fullmatch(image_version)
+    return found[1] if found else None
+
+
+def is_newer_than_table(cyclecloud: str) -> bool:
+    """Whether a release, three numbers, came after everything that the table knows."""
+    return _numbers(cyclecloud) > max(_numbers(row.cyclecloud) for row in releases())
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
 
 
 @cache

@@ -61,8 +61,10 @@ def slurm_plan(definition: Definition, versions: Mapping[str, str], shared: File
 
 
 def server_release(definition: Definition) -> str:
-    """CycleCloud release of the definition, or the catalogue's default."""
-    return definition.server.release or catalog.default_versions().cyclecloud
+    """CycleCloud release of the definition: as it names it, as its build of the image does, else the default."""
+    server = definition.server
+    of_build = catalog.release_of_build(server.image_version) if server.image_version else None
+    return server.release or of_build or catalog.default_versions().cyclecloud
 
 
 def slurm_conf_lines(definition: Definition) -> tuple[str, ...]:

@@ -135,8 +135,9 @@ def _server(definition: Definition) -> ServerPlan:
     release = server_release(definition)
     row, server_image = catalog.release(release), catalog.server_image()
     image = None
-    if server.image_id is None and row is not None and row.image_version:
-        image = MarketplaceImage(server_image.publisher, server_image.offer, server_image.sku, row.image_version)
+    build = server.image_version or (row.image_version if row is not None else None)
+    if server.image_id is None and build:
+        image = MarketplaceImage(server_image.publisher, server_image.offer, server_image.sku, build)
     jumpbox = None
     if server.jumpbox is not None:
         jumpbox = JumpboxPlan(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from .. import catalog
 from ..catalog import OperatingSystem, Release, SlurmProject
+from ..plan.cluster import server_release
 from ..problems.problem import Problem
 from ..words.counts import listed
 from .azure_names import is_gallery_image
@@ -20,11 +21,12 @@ from .wording import choose_from, meant, quoted
 _NOTES = "https://learn.microsoft.com/azure/cyclecloud/release-notes"
 _SLURM = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
 _RELEASE: Path = ("server", "release")
+_BUILD: Path = ("server", "image_version")
 
 
 def release_row(site: Site) -> Release | None:
     """The row of the chosen or default CycleCloud release."""
-    return catalog.release(site.definition.server.release or catalog.default_versions().cyclecloud)
+    return catalog.release(server_release(site.definition))
 
 
 def project_row(site: Site) -> SlurmProject | None:
@@ -60,36 +62,118 @@ def _deployable() -> list[str]:
     ]
 
 
+def _release_of_build(site: Site) -> str | None:
+    build = site.definition.server.image_version
+    return catalog.release_of_build(build) if build is not None else None
+
+
 class UnknownRelease(DefinitionRule):
     id = "E0701"
     summary = "The CycleCloud release is not in the compatibility table."
     why = "Server, cyclecloud-slurm and Slurm belong together; a release without a row cannot be checked."
-    fix = "Choose a release that `cycleforge list releases` shows."
+    fix = "Choose a release that `cycleforge list releases` shows, or name the build of a newer one."
     source = _NOTES
 
     def check(self, site: Site) -> Iterator[Problem]:
-        release = site.definition.server.release
-        if release is not None and catalog.release(release) is None:
-            yield self.problem(
-                _RELEASE, f"the CycleCloud release {quoted(release)} is not known", f"known: {', '.join(_deployable())}"
-            )
+        server = site.definition.server
+        release, of_build = server_release(site.definition), _release_of_build(site)
+        # UnlistedRelease speaks of a newer one.
+        if catalog.release(release) is None and not (release == of_build and catalog.is_newer_than_table(release)):
+            path = _RELEASE if server.release is not None else _BUILD
+            hint = f"known: {', '.join(_deployable())}; for a newer one, its build as server.image_version"
+            yield self.problem(path, f"the CycleCloud release {quoted(release)} is not known", hint)
 
 
 class UnknownBuild(DefinitionRule):
     id = "E0702"
     summary = "The marketplace image of the CycleCloud release is not known."
     why = "Image versions contain a build date that is not published for this release, and a guess fails at deployment."
-    fix = "Choose a release whose image is known, or give your own image in server.image_id."
+    fix = (
+        f"Look the build up with `{catalog.server_image().listing_command}` and write it as server.image_version; or "
+        "choose a release whose image is known, or give your own image in server.image_id."
+    )
     source = _NOTES
 
     def check(self, site: Site) -> Iterator[Problem]:
         row, server = release_row(site), site.definition.server
-        if row is not None and row.image_version is None and server.image_id is None:
+        if row is not None and not (row.image_version or server.image_version or server.image_id):
             yield self.problem(
                 _RELEASE,
                 f"the build number of CycleCloud {row.cyclecloud}'s marketplace image is not published",
-                f"release: {catalog.default_versions().cyclecloud}, or server.image_id",
+                f"image_version with the build that `{catalog.server_image().listing_command}` shows; or release: "
+                f"{catalog.default_versions().cyclecloud}, or server.image_id",
             )
+
+
+class NotABuild(DefinitionRule):
+    id = "E0712"
+    summary = "The version of the server image is not that of a build."
+    why = (
+        "Azure has no image of another version, and `latest` would give the next server another CycleCloud than the "
+        "one that was reviewed."
+    )
+    fix = f"Write a version that `{catalog.server_image().listing_command}` shows."
+    source = "https://learn.microsoft.com/azure/virtual-machines/linux/cli-ps-findimage"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        build = site.definition.server.image_version
+        if build is not None and _release_of_build(site) is None:
+            text = (
+                f"{quoted(build)} is not a build of the server image, whose version ends with the patch release and a "
+                "date: 8.9.120260630 is CycleCloud 8.9.1 of 2026-06-30"
+            )
+            yield self.problem(_BUILD, text, f"`{catalog.server_image().listing_command}` shows all builds")
+
+
+class ContradictingImages(DefinitionRule):
+    id = "E0713"
+    summary = "Two settings name different server images."
+    why = "A server has one image, and everything that is checked depends on the CycleCloud release in it."
+    fix = (
+        "Keep server.image_version and leave server.release out: the build names its release. For your own image keep "
+        "server.image_id, and server.release for the CycleCloud in it."
+    )
+    source = _NOTES
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        server, of_build = site.definition.server, _release_of_build(site)
+        if server.image_version is not None and server.image_id is not None:
+            text = "server.image_version is a build of the marketplace image, but server.image_id names your own image"
+            yield self.problem(_BUILD, text, "remove one of them", on_key=True)
+        if server.release is not None and of_build is not None and server.release != of_build:
+            text = f"the build {server.image_version} is CycleCloud {of_build}, but server.release is {server.release}"
+            yield self.problem(_RELEASE, text, f"release: {of_build}, or leave server.release out")
+
+
+class UnlistedRelease(DefinitionRule):
+    id = "W0714"
+    summary = "The build of the server image is newer than the compatibility table."
+    why = (
+        "What this CycleCloud brings is not known here, so versions of cyclecloud-slurm and Slurm, and the operating "
+        "systems of nodes, are not checked. A Slurm version that its cyclecloud-slurm cannot install stops every node."
+    )
+    fix = (
+        "Write slurm.project_version and slurm.version as its release notes or the server name them (SELECT Name, "
+        "Version FROM Cloud.Project), and try the release with a small cluster first."
+    )
+    source = _NOTES
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        release, slurm = _release_of_build(site), site.definition.slurm
+        if release is None or catalog.release(release) is not None or not catalog.is_newer_than_table(release):
+            return
+        assumed = catalog.default_slurm_project()
+        wanted = {
+            "project_version": (slurm.project_version, assumed.version),
+            "version": (slurm.version, assumed.slurm),
+        }
+        missing = {key: value for key, (given_, value) in wanted.items() if given_ is None}
+        if missing:
+            names = {"project_version": "cyclecloud-slurm", "version": "Slurm"}
+            text = f"CycleCloud {release} is newer than the compatibility table; assumed: " + listed(
+                [f"{names[key]} {value}" for key, value in missing.items()]
+            )
+            yield self.problem(_BUILD, text, f"write {' and '.join(f'slurm.{key}' for key in missing)}")
 
 
 class SlurmNotOffered(DefinitionRule):
@@ -138,10 +222,10 @@ class ProjectOpen(DefinitionRule):
     source = _NOTES
 
     def check(self, site: Site) -> Iterator[Problem]:
-        row = release_row(site)
+        row, server = release_row(site), site.definition.server
         if row is None or site.definition.slurm.project_version is not None or row.slurm_project:
             return
-        if row.image_version is None and site.definition.server.image_id is None:
+        if not (row.image_version or server.image_version or server.image_id):
             return  # E0702 says that this release cannot be used at all
         candidates = row.slurm_projects
         if candidates and all(map(_is_4, candidates)):
@@ -150,7 +234,7 @@ class ProjectOpen(DefinitionRule):
                 "published"
             )
             yield self.problem(
-                first_given(site, _RELEASE, ("server",), ("name",)), text, f'project_version: "{candidates[0]}"'
+                first_given(site, _RELEASE, _BUILD, ("server",), ("name",)), text, f'project_version: "{candidates[0]}"'
             )
 
 
@@ -163,7 +247,10 @@ class OldProject(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         version, row = site.definition.slurm.project_version, release_row(site)
+        default = catalog.release(catalog.default_versions().cyclecloud)
         hint = f"release: {catalog.default_versions().cyclecloud}"
+        if default is not None and site.definition.server.image_version is not None:
+            hint = f"image_version: {default.image_version}"
         if version is not None and catalog.slurm_project(version) is not None and not _is_4(version):
             yield self.problem(
                 ("slurm", "project_version"),
@@ -173,7 +260,7 @@ class OldProject(DefinitionRule):
         elif version is None and row is not None and not all(map(_is_4, row.slurm_projects)):
             brought = " or ".join(row.slurm_projects)
             yield self.problem(
-                _RELEASE,
+                first_given(site, _RELEASE, _BUILD),
                 f"CycleCloud {row.cyclecloud} brings cyclecloud-slurm {brought}, the cluster template needs 4.x",
                 hint,
             )

@@ -67,6 +67,15 @@ class Server(Section):
         change="recreate",
         example="8.9.1",
     )
+    image_version: str | None = setting(
+        None,
+        text="Any published build of the marketplace image. `release` stands for the build that is known of it, the "
+        "number of `image_version` names its release (8.9.120260630 is 8.9.1), and with `image_id` the image is your "
+        "own and `release` says which CycleCloud it holds.",
+        change="recreate",
+        active=False,
+        example="8.9.120260630",
+    )
     image_id: str | None = setting(
         None,
         text="Resource id of your own server image instead of the marketplace image.",
