@@ -19,6 +19,8 @@ param name string
 param vmSize string
 @description('Marketplace image with its plan; null with a custom image.')
 param image marketplaceImage?
+@description('Version of the marketplace image that an existing VM was created from; empty for a new VM.')
+param createdFromVersion string = ''
 @description('Resource id of a custom image; null with a marketplace image.')
 param imageId string?
 @description('Size of the OS disk in GiB; null for the size of the image.')
@@ -27,7 +29,7 @@ param osDiskGb int?
 param dataDiskGb int?
 @description('Name of the administrator.')
 param adminUsername string
-@description('SSH public key of the administrator; password logins are off.')
+@description('SSH public key of the administrator; Azure refuses another one for an existing VM. Password logins are off.')
 param sshPublicKey string
 @description('cloud-init user data, base64.')
 param customData string
@@ -130,7 +132,10 @@ resource vm 'Microsoft.Compute/virtualMachines@2025-04-01' = {
   properties: {
     hardwareProfile: { vmSize: vmSize }
     storageProfile: {
-      imageReference: image == null ? { id: imageId } : image
+      // An upgraded server keeps the image that it was created from: Azure refuses to change it.
+      imageReference: image == null
+        ? { id: imageId }
+        : union(image!, empty(createdFromVersion) ? {} : { version: createdFromVersion })
       osDisk: {
         createOption: 'FromImage'
         caching: 'ReadWrite'

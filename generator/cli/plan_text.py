@@ -29,7 +29,7 @@ def _head(plan: Plan) -> tuple[str, str]:
     server = plan.server
     rows: list[tuple[object, ...]] = [
         ("location", plan.location),
-        ("resource group", plan.resource_group),
+        ("resource group", plan.resource_group + ("" if plan.creates_resource_group else " (existing)")),
         ("server", f"{server.vm_name}, {server.vm_size}, CycleCloud {server.release}"),
         ("administrator", plan.admin.username),
         ("locker", f"{plan.locker.account_name or 'name derived at deployment'}, container {plan.locker.container}"),

@@ -73,6 +73,15 @@ def problem_of(error: Mapping[str, Any], data: Any, written: Written) -> Problem
     return _wrong_type(kind, path, data, value, written(path))
 
 
+def is_of_other_branch(error: Mapping[str, Any], data: Any) -> bool:
+    """Whether a mapping was tried as a text where both are possible; what is wrong in the mapping is said elsewhere."""
+    if error["type"] != "string_type":
+        return False
+    path = plain_path(error["loc"], data, keep_last=False)
+    annotation = field_annotation(Definition, path, data)
+    return annotation is not None and bool(sections(annotation)) and isinstance(_value_at(path, data), Mapping)
+
+
 def misspelt_for(problem: Problem) -> str | None:
     """The key that an unknown key was probably meant to be."""
     return (

@@ -12,7 +12,7 @@ from ..problems.problem import Problem
 from ..records import record
 from .model.definition import Definition
 from .model.fields import Section
-from .model_problems import Written, misspelt_for, problem_of
+from .model_problems import Written, is_of_other_branch, misspelt_for, problem_of
 from .model_rules import MissingKey
 from .walk import (
     Path,
@@ -63,7 +63,9 @@ def read_model(data: Any, written: Written = _unwritten) -> Reading:
             if repaired is data:
                 repaired = copy.deepcopy(data)
             found = [
-                problem_of(entry, repaired, written) for entry in error.errors(include_url=False, include_context=True)
+                problem_of(entry, repaired, written)
+                for entry in error.errors(include_url=False, include_context=True)
+                if not is_of_other_branch(entry, repaired)
             ]
             explained |= {(*each.path[:-1], meant) for each in found if (meant := misspelt_for(each)) is not None}
             earlier, now = set(replaced), set[Path]()

@@ -11,14 +11,27 @@ if TYPE_CHECKING:
     from ..definition.model.definition import Definition
 
 
+OWNER_TAG = "cycleforge"
+"""Its value is the deployment to which a resource, or the resource group that it was created in, belongs."""
+
+
 def prefix(definition: Definition) -> str:
     """What the names of Azure resources begin with."""
     return definition.azure.prefix or definition.name
 
 
 def resource_group(definition: Definition) -> str:
-    """Resource group of the deployment."""
-    return definition.azure.resource_group or f"{prefix(definition)}-rg"
+    """Resource group of the deployment, created or existing."""
+    wanted = definition.azure.resource_group
+    if isinstance(wanted, str):
+        return wanted
+    return wanted.existing if wanted else f"{prefix(definition)}-rg"
+
+
+def creates_resource_group(definition: Definition) -> bool:
+    """Whether the deployment creates its resource group."""
+    wanted = definition.azure.resource_group
+    return wanted is None or isinstance(wanted, str)
 
 
 def blob_suffix(cloud: str) -> str | None:

@@ -71,8 +71,9 @@ def make_plan(
         cli_cloud=names.cli_cloud(definition.azure.cloud),
         subscription_id=definition.azure.subscription_id,
         resource_group=names.resource_group(definition),
+        creates_resource_group=names.creates_resource_group(definition),
         names=resource_names(names.prefix(definition), definition.name, network.vnet_name, definition.azure.cloud),
-        tags=tuple(sorted((dict((CREATED_BY, ("deployment", definition.name))) | definition.tags).items())),
+        tags=_tags(definition),
         admin=admin,
         network=network,
         access=access,
@@ -98,6 +99,12 @@ def make_plan(
         silenced=tuple(sorted((entry.rule, entry.reason) for entry in definition.silence)),
         resolved=resolved(definition),
     )
+
+
+def _tags(definition: Definition) -> tuple[tuple[str, str], ...]:
+    """Tags of all resources, sorted; the last one is no one else's to set, because deleting goes by it."""
+    usual = dict((CREATED_BY, ("deployment", definition.name)))
+    return tuple(sorted((usual | definition.tags | {names.OWNER_TAG: definition.name}).items()))
 
 
 def resolved(definition: Definition) -> dict[str, object]:

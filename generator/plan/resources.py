@@ -9,6 +9,7 @@ from .. import catalog
 from .access_kinds.base import Access
 from .file_systems.base import FileSystem
 from .file_systems.registry import by_kind
+from .names import OWNER_TAG
 from .types import AccountingPlan, CleanupPlan, MonitoringPlan, NetworkPlan, ResourceId, ResourceNames
 
 _BASE_PROVIDERS = ("Microsoft.Compute", "Microsoft.ManagedIdentity", "Microsoft.Network", "Microsoft.Storage")
@@ -76,6 +77,7 @@ def cleanup_plan(
     nodes_have_roles = monitoring is not None or any(mount.grants for mount in mounts)
     zone = network.blob_dns_zone
     return CleanupPlan(
+        tag=OWNER_TAG,
         principals=("serverPrincipalId", *(("nodePrincipalId",) if nodes_have_roles else ())),
         linked_zone=resource_id(zone) if zone not in ("new", "none") and network.is_new else None,
         left=tuple(_left(network, mounts, accounting, monitoring)),

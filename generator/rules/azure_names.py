@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from .. import catalog
 from ..definition.model.slurm import NewDatabase
 from ..plan.file_systems.registry import wanted_by
+from ..plan.names import OWNER_TAG
 from ..problems.problem import Problem
 from .base import DefinitionRule, Path, Site
 from .figures import figures
@@ -144,6 +145,8 @@ class Tags(DefinitionRule):
 
     def _fault(self, name: str, value: str, longest_name: int, longest_value: int) -> str | None:
         rule = figures()["tag_names"]
+        if name.lower() == OWNER_TAG:
+            return "is the one by which CycleForge finds what belongs to a deployment"
         forbidden = [sign for sign in rule["forbidden_characters"] if sign in name]
         if not name.strip():
             return "has no name"

@@ -80,13 +80,14 @@ class ResourceGroupName(DefinitionRule):
         "Azure accepts letters, digits, underscores, hyphens, periods and parentheses, at most 90, not ending in a "
         "period."
     )
-    fix = "Choose another name, or leave the key out: <name>-rg."
+    fix = "Choose another name, leave the key out (<name>-rg), or name a group that exists: {existing: NAME}."
     source = "https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        name, longest = site.definition.azure.resource_group, _name_limit("resource_group")
-        if name is None:
+        wanted, longest = site.definition.azure.resource_group, _name_limit("resource_group")
+        if wanted is None:
             return
+        name, path = (wanted, ()) if isinstance(wanted, str) else (wanted.existing, ("existing",))
         if not 1 <= len(name) <= longest:
             fault = f"has {counted(len(name), 'character')}; 1 to {longest} are allowed"
         elif not re.fullmatch(r"[\w().-]+", name):
@@ -95,7 +96,7 @@ class ResourceGroupName(DefinitionRule):
             fault = "ends with a period"
         else:
             return
-        yield self.problem(("azure", "resource_group"), f"the resource group name {quoted(name)} {fault}")
+        yield self.problem(("azure", "resource_group", *path), f"the resource group name {quoted(name)} {fault}")
 
 
 class ResourcePrefix(DefinitionRule):

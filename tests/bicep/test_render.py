@@ -29,8 +29,8 @@ def block(text: str, start: str) -> str:
     return found[0]
 
 
-RUN_AGAIN = {"bootstrapRun": " = '1'"}
-"""The one parameter with a default that every deployment has."""
+WITH_DEFAULTS = {"bootstrapRun": " = '1'", "serverKey": " = ''", "serverImageVersion": " = ''"}
+"""The parameters with a default that every deployment from a marketplace image has."""
 
 
 def parameters(text: str) -> dict[str, str]:
@@ -106,7 +106,31 @@ def test_no_secret_leaves_the_deployment(name: str) -> None:
 
 
 def test_only_the_password_is_asked_for() -> None:
-    assert parameters(main_bicep(variants.minimal())) == {"adminPassword": "", **RUN_AGAIN}
+    assert parameters(main_bicep(variants.minimal())) == {"adminPassword": "", **WITH_DEFAULTS}
+
+
+def test_an_existing_group_is_looked_up_and_never_written() -> None:
+    new, existing = (main_bicep(plan()) for plan in (variants.minimal, variants.existing_group))
+    assert "tags: tags" in block(new, "resource group ")
+    assert block(existing, "resource group ") == (
+        "resource group 'Microsoft.Resources/resourceGroups@2025-04-01' existing = {\n  name: resourceGroupName\n}"
+    )
+    assert "var resourceGroupName = 'research-rg'" in existing
+
+
+def test_an_existing_server_is_sent_what_it_was_created_with() -> None:
+    """Azure refuses another SSH key and another image: https://github.com/Azure/azure-cli/issues/11840."""
+    files = bicep.render(variants.minimal(), PAYLOAD, HASH, DIGEST)
+    parameter_file, module = (
+        files[PurePosixPath(path)].content.decode() for path in ("main.bicepparam", "modules/server.bicep")
+    )
+    server = block(main_bicep(variants.minimal()), "module server ")
+    assert "sshPublicKey: empty(serverKey) ? sshPublicKey : serverKey" in server
+    assert "createdFromVersion: serverImageVersion" in server
+    assert "param serverKey = readEnvironmentVariable('CYCLEFORGE_SERVER_KEY', '')" in parameter_file
+    assert "param serverImageVersion = readEnvironmentVariable('CYCLEFORGE_SERVER_IMAGE', '')" in parameter_file
+    assert "union(image!, empty(createdFromVersion) ? {} : { version: createdFromVersion })" in module
+    assert "serverImageVersion" not in main_bicep(variants.own_image())
 
 
 def test_what_is_absent_is_not_called() -> None:
@@ -136,7 +160,7 @@ def test_bastion_prints_the_tunnel() -> None:
 
 def test_an_asked_hub_is_split_at_deployment_and_comes_first() -> None:
     text = main_bicep(variants.asked_hub())
-    assert parameters(text) == {"adminPassword": "", "sshPublicKey": "", "hubVnetId": "", **RUN_AGAIN}
+    assert parameters(text) == {"adminPassword": "", "sshPublicKey": "", "hubVnetId": "", **WITH_DEFAULTS}
     hub, spoke = block(text, "module hubPeering "), block(text, "module peering ")
     assert "scope: resourceGroup(split(hubVnetId, '/')[2], split(hubVnetId, '/')[4])" in hub
     assert "localVnetName: split(hubVnetId, '/')[8]" in hub
@@ -145,7 +169,7 @@ def test_an_asked_hub_is_split_at_deployment_and_comes_first() -> None:
     assert "remoteVnetId: hubVnetId" in spoke
     assert "useRemoteGateways: true" in spoke
     assert "dependsOn: [hubPeering]" in spoke
-    assert "sshPublicKey: sshPublicKey" in text
+    assert "sshPublicKey: empty(serverKey) ? sshPublicKey : serverKey" in text
     assert "var sshPublicKey" not in text
 
 

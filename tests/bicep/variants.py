@@ -68,7 +68,9 @@ OWN_IMAGE = f"""
 server: {{image_id: {IMAGE_ID}, os_disk_gb: 128, data_disk_gb: 256}}
 storage: {{locker: {{account_name: minimallocker, redundancy: Standard_ZRS}}}}
 """
+EXISTING_GROUP = "azure: {resource_group: {existing: research-rg}}"
 minimal = plan_from
+existing_group = partial(plan_from, EXISTING_GROUP)
 asked_hub = partial(plan_from, ASKED_HUB)
 known_hub = partial(plan_from, KNOWN_HUB)
 public = partial(plan_from, PUBLIC)
@@ -96,6 +98,7 @@ VARIANTS: dict[str, Callable[[], Plan]] = {
     "known_hub": known_hub,
     "public": public,
     "existing_network": existing_network,
+    "existing_group": existing_group,
     "everything": everything,
     "own_image": own_image,
     "with_every_kind": with_every_kind,

@@ -46,6 +46,31 @@ def test_a_short_definition_is_enough() -> None:
     assert result.replaced == ()
 
 
+@pytest.mark.parametrize(
+    ("written", "problem", "message"),
+    [
+        ("{exists: a}", "E0101 azure.resource_group.exists", "azure.resource_group has no key 'exists'"),
+        ("{existing: 5}", "E0104 azure.resource_group.existing", "azure.resource_group.existing must be a text, not 5"),
+        ("{}", "E0102 azure.resource_group.existing", "azure.resource_group needs the key 'existing'"),
+        ("[a]", "E0104 azure.resource_group", "azure.resource_group must be a text, not a list"),
+    ],
+)
+def test_a_text_or_a_mapping_says_what_is_wrong_in_the_one_that_was_written(
+    written: str, problem: str, message: str
+) -> None:
+    _, found = reading(GOOD + f"azure: {{resource_group: {written}}}\n")
+    assert {key: value[1] for key, value in found.items()} == {problem: message}
+
+
+@pytest.mark.parametrize("written", ["shared-rg", "{existing: shared-rg}"])
+def test_a_resource_group_is_a_name_or_one_that_exists(written: str) -> None:
+    result, found = reading(GOOD + f"azure: {{resource_group: {written}}}\n")
+    assert found == {}
+    assert result.definition is not None
+    wanted = result.definition.azure.resource_group
+    assert (wanted if isinstance(wanted, str) else getattr(wanted, "existing", None)) == "shared-rg"
+
+
 CASES = [
     (
         "locaton: eastus\n" + GOOD,

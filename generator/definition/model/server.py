@@ -7,6 +7,16 @@ from typing import Literal
 from .fields import EXAMPLE_GROUPS, Askable, Section, setting
 
 
+class ExistingGroup(Section):
+    """A resource group that exists and belongs to someone else."""
+
+    existing: str = setting(
+        text="Name of the group: it is used, but never created, tagged or deleted.",
+        change="recreate",
+        example="research-rg",
+    )
+
+
 class Azure(Section):
     """Subscription and resource group."""
 
@@ -26,8 +36,11 @@ class Azure(Section):
         change="recreate",
         example="reference",
     )
-    resource_group: str | None = setting(
-        None, text="Resource group to create; default: <prefix>-rg.", change="recreate", example="reference-rg"
+    resource_group: str | ExistingGroup | None = setting(
+        None,
+        text="Resource group to create; default: <prefix>-rg. Or one that exists: {existing: NAME}.",
+        change="recreate",
+        example="reference-rg",
     )
     accept_marketplace_terms: bool = setting(
         False, text="Let CycleCloud accept the marketplace terms of node images on your behalf.", example=False

@@ -18,6 +18,8 @@ class ResourceId:
 class CleanupPlan:
     """What must be deleted separately, and what is left because it is not the deployment's."""
 
+    tag: str
+    """Name of the tag whose value is the deployment to which a resource, or its resource group, belongs."""
     principals: tuple[str, ...]
     """Outputs of the deployment with the ids of identities that have roles outside of the resource group."""
     linked_zone: ResourceId | None

@@ -35,6 +35,8 @@ class Plan:
     """The cloud's name for `az cloud set`; None where the Azure CLI is there already."""
     subscription_id: str | None
     resource_group: str
+    creates_resource_group: bool
+    """False: the group is someone else's, so the deployment neither writes nor deletes it."""
     names: ResourceNames
     tags: tuple[tuple[str, str], ...]
     admin: AdminPlan
