@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Container, Mapping
-from typing import Any
-
-from pydantic import ValidationError
+import operator
+from collections.abc import Mapping
+from typing import Any, Final
 
 from ..problems.problem import Problem
 from ..records import record
+from ..words.suggestions import did_you_mean
+from . import model_problems
+from .kinds import Choice, Kind, ListOf, MappingOf, OneSection, Scalar, kind_of
 from .model.definition import Definition
-from .model.fields import Section
-from .model_problems import Written, is_of_other_branch, misspelt_for, problem_of
-from .model_rules import MissingKey
-from .walk import (
-    Path,
-    branches,
-    choose,
-    descend,
-    extra_of,
-    field_annotation,
-    field_at,
-    item_annotation,
-    sections,
-)
+from .model.fields import Section, Setting
+from .model_problems import Written
+from .text.source import MissingVariable
+from .walk import Path
 
-_ROUNDS = 6
-"""Repairs uncover further errors at most a few levels deep; after that the file is left to its author."""
+_WITHIN = {"ge": operator.ge, "le": operator.le, "gt": operator.gt}
 
 
 @record
 class Reading:
     """What was read.
 
-    With problems, `definition` is the repaired file (or None when no repair helps): unknown keys are gone, invalid
-    values are replaced. `replaced` holds the repaired paths; what rules say about them is not the user's doing.
+    With problems, `definition` is the repaired file (or None when the file is no mapping): unknown keys are gone,
+    invalid values are replaced. `replaced` holds the repaired paths; what rules say about them is not the user's doing.
     """
 
     definition: Definition | None
@@ -49,116 +39,154 @@ def _unwritten(_: Path) -> None:
 
 def read_model(data: Any, written: Written = _unwritten) -> Reading:
     """Validate plain data; never raises for bad input. `written` gives a value as its author wrote it."""
-    data = _without_empty_sections(Definition, data)
-    problems: dict[tuple[str, Path], Problem] = {}
-    replaced: dict[Path, None] = {}
-    """In the order of the repairs; a dictionary, because every problem asks whether it is below one."""
-    explained: set[Path] = set()
-    """Missing keys that a misspelt one beside them explains."""
-    repaired = data
-    for _ in range(_ROUNDS):
+    reader = _Reader(data, written)
+    definition = reader.value(OneSection((Definition,)), None, data, ())
+    return Reading(
+        definition if isinstance(definition, Definition) else None, tuple(reader.problems), tuple(reader.replaced)
+    )
+
+
+class _Invalid:
+    """What a value is that was reported and has to be replaced."""
+
+
+_INVALID: Final = _Invalid()
+
+
+class _Reader:
+    """Goes through the data once: what is valid becomes the model, the rest a problem and a repair."""
+
+    def __init__(self, data: Any, written: Written) -> None:
+        self.problems: list[Problem] = []
+        self.replaced: list[Path] = []
+        self._data, self._written = data, written
+
+    def value(self, kind: Kind, declared: Setting | None, value: Any, path: Path) -> Any:
+        """The value as the model has it, or `_INVALID`. `declared` is the key that it is, or is in."""
+        if isinstance(kind, Scalar):
+            return self._scalar(kind, declared, value, path)
+        if isinstance(value, MissingVariable):
+            return self._invalid(model_problems.unset_variable(value, path, self._data))
+        if isinstance(kind, Choice):
+            return value if kind.accepts(value) else self._not_allowed(kind.options, value, path)
+        if isinstance(kind, ListOf) and isinstance(value, list):
+            return [self._item(kind.item, declared, item, (*path, index)) for index, item in enumerate(value)]
+        if isinstance(kind, MappingOf) and isinstance(value, Mapping):
+            return self._entries(kind.value, declared, value, path)
+        if isinstance(kind, OneSection):
+            if isinstance(value, str) and kind.or_text:
+                return value
+            if isinstance(value, str) and (short := kind.classes[0].short_form) is not None:
+                value = {short: value}
+            if isinstance(value, Mapping):
+                return self._one_section(kind, value, path)
+        return self._wrong_type(kind, declared, value, path)
+
+    # ------------------------------------------------------------ by kind
+
+    def _scalar(self, kind: Scalar, declared: Setting | None, value: Any, path: Path) -> Any:
+        if type(value) in kind.accepted:
+            return value if kind.types != (float,) else self._number(kind, declared, value, path)
+        if isinstance(value, MissingVariable):
+            return value if kind.askable else self._invalid(model_problems.unset_variable(value, path, self._data))
+        return self._wrong_type(kind, declared, value, path)
+
+    def _number(self, kind: Scalar, declared: Setting | None, value: float, path: Path) -> Any:
         try:
-            return Reading(Definition.model_validate(repaired), tuple(problems.values()), tuple(replaced))
-        except ValidationError as error:
-            if repaired is data:
-                repaired = copy.deepcopy(data)
-            found = [
-                problem_of(entry, repaired, written)
-                for entry in error.errors(include_url=False, include_context=True)
-                if not is_of_other_branch(entry, repaired)
-            ]
-            explained |= {(*each.path[:-1], meant) for each in found if (meant := misspelt_for(each)) is not None}
-            earlier, now = set(replaced), set[Path]()
-            for problem in _outermost(found):
-                is_new = not _is_below(problem.path, earlier) and not _is_below(problem.path, now)
-                if is_new and not (problem.rule_id == MissingKey.id and problem.path in explained):
-                    problems.setdefault((problem.rule_id, problem.path), problem)
-                if not _is_below(problem.path, now):
-                    path = _repair(repaired, problem.path)
-                    now.add(path)
-                    replaced[path] = None
-    return Reading(None, tuple(problems.values()), tuple(replaced))
+            return float(value)
+        except OverflowError:
+            return self._wrong_type(kind, declared, value, path)
+
+    def _item(self, kind: Kind, declared: Setting | None, item: Any, path: Path) -> Any:
+        value = self.value(kind, declared, item, path)
+        if value is not _INVALID:
+            return value
+        self.replaced.append(path)
+        return _repaired(kind, _example_item(kind))
+
+    def _entries(self, kind: Kind, declared: Setting | None, entries: Mapping[str, Any], path: Path) -> dict[str, Any]:
+        read = {name: self.value(kind, declared, entry, (*path, name)) for name, entry in entries.items()}
+        self.replaced += [(*path, name) for name, entry in read.items() if entry is _INVALID]
+        return {name: entry for name, entry in read.items() if entry is not _INVALID}
+
+    def _one_section(self, kind: OneSection, value: Mapping[Any, Any], path: Path) -> Any:
+        section = kind.chosen(value)
+        if section is not None:
+            return self._section(section, value, path)
+        if "type" not in value:
+            return self._invalid(model_problems.missing_type(kind, path, self._data))
+        tag, below = value["type"], (*path, "type")
+        if isinstance(tag, MissingVariable):
+            return self._invalid(model_problems.unset_variable(tag, below, self._data))
+        return self._not_allowed(tuple(kind.by_type), tag, below)
+
+    def _section(self, section: type[Section], written: Mapping[Any, Any], path: Path) -> Section:
+        keys = section.declared_keys
+        values: dict[str, Any] = {}
+        explained = set()
+        """Missing keys that a misspelt one beside them explains."""
+        for key, value in written.items():
+            declared = keys.get(key)
+            if declared is None:
+                explained.add(self._unknown_key(section, (*path, key)))
+            elif value is not None or declared.is_required:  # `network:` with nothing below it is a key left out
+                found = self._key(declared, value, (*path, key))
+                if found is not _INVALID:
+                    values[key] = found
+        for key in section.required_keys:
+            if key not in values:
+                below = (*path, key)
+                if key not in written and key not in explained:
+                    self.problems.append(model_problems.missing_key(keys[key], below, self._data))
+                self.replaced.append(below)
+                values[key] = _repaired(kind_of(keys[key]), keys[key].example)
+        return section(**values)
+
+    def _key(self, declared: Setting, value: Any, path: Path) -> Any:
+        kind = kind_of(declared)
+        found = self.value(kind, declared, value, path)
+        if found is not _INVALID and declared.limits:
+            found = self._within_limits(declared, found, path)
+        if found is _INVALID and not declared.is_required:
+            self.replaced.append(path)
+        return found
+
+    # ------------------------------------------------------------ problems
+
+    def _within_limits(self, declared: Setting, value: Any, path: Path) -> Any:
+        for name, bound in declared.limits.items():
+            if not (len(value) >= bound if name == "min_length" else _WITHIN[name](value, bound)):
+                problem = model_problems.out_of_range(name, declared, value, path, self._data, self._written)
+                return self._invalid(problem)
+        return value
+
+    def _unknown_key(self, section: type[Section], path: Path) -> str | None:
+        """The key that was probably meant."""
+        meant = did_you_mean(str(path[-1]), section.declared_keys)
+        self.problems.append(model_problems.unknown_key(section, path, meant, self._data))
+        self.replaced.append(path)
+        return meant
+
+    def _not_allowed(self, options: tuple[Any, ...], value: Any, path: Path) -> _Invalid:
+        return self._invalid(model_problems.not_allowed(options, value, path, self._data, self._written))
+
+    def _wrong_type(self, kind: Kind, declared: Setting | None, value: Any, path: Path) -> _Invalid:
+        return self._invalid(model_problems.wrong_type(kind, declared, value, path, self._data, self._written))
+
+    def _invalid(self, problem: Problem) -> _Invalid:
+        self.problems.append(problem)
+        return _INVALID
 
 
-def _outermost(problems: list[Problem]) -> list[Problem]:
-    """Unions report one finding per branch; keep one per path."""
-    unique: dict[Path, Problem] = {}
-    for problem in problems:
-        unique.setdefault(problem.path, problem)
-    return sorted(unique.values(), key=_removal_order)
-
-
-def _removal_order(problem: Problem) -> tuple[Any, ...]:
-    """Items of one list from the back, so that removing one does not move the others."""
-    return tuple((0, -step, "") if isinstance(step, int) else (1, 0, step) for step in problem.path)
-
-
-def _is_below(path: Path, ancestors: Container[Path]) -> bool:
-    """Whether the path or one of its sections is among the ancestors."""
-    return any(path[:length] in ancestors for length in range(len(path) + 1))
-
-
-def _repair(data: Any, path: Path) -> Path:
-    """Delete an unknown or invalid value; put the declared example where a required one is missing or invalid.
-
-    Returns the path that was replaced.
-    """
-    if not path:
-        return path
-    if path[-1] == "type" and field_annotation(Definition, path, data) is None:
-        path = path[:-1]  # without its type a section is nothing; its default or example takes the place
-    parent: Any = data
-    for step in path[:-1]:
-        parent = descend(parent, step)
-    last = path[-1]
-    field = field_at(Definition, path, data)
-    annotation = field_annotation(Definition, path, data)
-    declared = field is not None and annotation is not None and not isinstance(last, int)
-    if isinstance(parent, dict):
-        parent.pop(last, None)
-        if declared and field is not None and field.is_required():
-            parent[last] = copy.deepcopy(_stand_in(field, annotation))
-    elif isinstance(parent, list) and isinstance(last, int) and last < len(parent):
-        parent[last] = copy.deepcopy(_item_stand_in(data, path))
-    return path
-
-
-def _stand_in(field: Any, annotation: Any) -> Any:
-    example = extra_of(field).get("example")
+def _repaired(kind: Kind, example: Any) -> Any:
+    """A declared example as the model has it; what it leaves open is repaired in turn."""
     if example is None:
-        return next((branch.__args__[0] for branch in branches(annotation) if hasattr(branch, "__args__")), "example")
-    return example
+        example = kind.options[0] if isinstance(kind, Choice) else "example"
+    return _Reader(example, _unwritten).value(kind, None, example, ())
 
 
-def _item_stand_in(data: Any, path: Path) -> Any:
-    annotation = field_annotation(Definition, path[:-1], data)
-    item = item_annotation(annotation) if annotation is not None else None
-    candidates = sections(item) if item is not None else ()
-    if not candidates:
-        return "example"
-    return {
-        name: copy.deepcopy(_stand_in(field, field.annotation))
-        for name, field in candidates[0].model_fields.items()
-        if field.is_required()
-    }
-
-
-def _without_empty_sections(section: type[Section], data: Any) -> Any:
-    """`network:` with nothing below it means the default, as when the key is left out."""
-    if not isinstance(data, Mapping):
-        return data
-    result: dict[Any, Any] = {}
-    for key, value in data.items():
-        field = section.model_fields.get(key)
-        if field is None:
-            result[key] = value
-        elif value is None and not field.is_required():
-            continue
-        elif isinstance(value, list):
-            inner = sections(item_annotation(field.annotation) or Any)
-            chosen = [(choose(inner, item), item) for item in value]
-            result[key] = [_without_empty_sections(cls, item) if cls else item for cls, item in chosen]
-        else:
-            cls = choose(sections(field.annotation), value)
-            result[key] = _without_empty_sections(cls, value) if cls else value
-    return result
+def _example_item(kind: Kind) -> Any:
+    if not isinstance(kind, OneSection):
+        return None
+    section = kind.classes[0]
+    return {name: section.declared_keys[name].example for name in section.required_keys}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from ipaddress import IPv4Network
 
 from ..definition.model.definition import Definition
+from ..definition.model.fields import values_of
 from . import names
 from .access_kinds.registry import kind_of
 from .file_systems.registry import wanted_by
@@ -96,7 +97,7 @@ def _existing_subnets(definition: Definition) -> tuple[SubnetPlan, ...]:
     existing = definition.network.existing
     if existing is None:
         return ()
-    names_by_role = existing.subnets.model_dump()
+    names_by_role = values_of(existing.subnets)
     names_by_role["endpoints"] = names_by_role["endpoints"] or names_by_role["server"]
     return tuple(
         SubnetPlan(role, names_by_role[role], None, SUBNETS[role].delegation, uses_nat=False)

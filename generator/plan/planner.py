@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from .. import catalog
 from ..definition.model.definition import Definition
+from ..definition.model.fields import plain_values
 from ..projects.local import AvailableProject
 from . import names
 from .access_kinds.base import Ends
@@ -119,18 +120,8 @@ def resolved(definition: Definition) -> dict[str, object]:
             return value
         return {"ask": getattr(value, "name", str(value))}
 
-    dumped = plain({name: _dump(getattr(definition, name)) for name in type(definition).model_fields})
+    dumped = plain(plain_values(definition))
     return dumped if isinstance(dumped, dict) else {}
-
-
-def _dump(value: object) -> object:
-    from pydantic import BaseModel
-
-    if isinstance(value, BaseModel):
-        return {name: _dump(getattr(value, name)) for name in type(value).model_fields}
-    if isinstance(value, list):
-        return [_dump(item) for item in value]
-    return value
 
 
 def _staged_versions(definition: Definition) -> dict[str, str]:

@@ -165,7 +165,7 @@ class UnusedPrefix(DefinitionRule):
     def check(self, site: Site) -> Iterator[Problem]:
         if site.layout is None:
             return
-        for role in type(site.definition.network.subnets).model_fields:
+        for role in site.definition.network.subnets.declared_keys:
             wanted = role in site.layout.subnets or role in site.layout.without_room
             if not wanted and given(site, _subnet_path(role)):
                 yield self.problem(_subnet_path(role), f"nothing in this deployment needs the {role} subnet")

@@ -285,7 +285,7 @@ class SubnetName(DefinitionRule):
         if existing is None:
             return
         longest = catalog.limits()["names"]["subnet"]["value"]
-        for role in type(existing.subnets).model_fields:
+        for role in existing.subnets.declared_keys:
             name = getattr(existing.subnets, role)
             if name is not None and not (
                 len(name) <= longest and re.fullmatch(r"[A-Za-z0-9](?:[\w.-]*\w)?", name, re.ASCII)

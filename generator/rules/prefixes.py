@@ -27,7 +27,7 @@ def own_prefixes(site: Site) -> Iterator[tuple[Path, str]]:
     if network.existing is not None:
         return
     yield ("network", "address_space"), network.address_space
-    for role in type(network.subnets).model_fields:
+    for role in network.subnets.declared_keys:
         text = getattr(network.subnets, role)
         if text is not None:
             yield ("network", "subnets", role), text

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import copy
+import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
+from generator.definition.model.fields import plain_values
+from generator.definition.model.storage import BlobMount, BuiltinNfs
+from generator.definition.pages.schema import json_schema
 from generator.definition.read import Reading, read_model
 from generator.definition.text.source import load
+from tests.rules.test_good import EVERYTHING, EXISTING, PUBLIC
 
 GOOD = """\
 name: x
@@ -52,7 +61,7 @@ def test_a_short_definition_is_enough() -> None:
         ("{exists: a}", "E0101 azure.resource_group.exists", "azure.resource_group has no key 'exists'"),
         ("{existing: 5}", "E0104 azure.resource_group.existing", "azure.resource_group.existing must be a text, not 5"),
         ("{}", "E0102 azure.resource_group.existing", "azure.resource_group needs the key 'existing'"),
-        ("[a]", "E0104 azure.resource_group", "azure.resource_group must be a text, not a list"),
+        ("[a]", "E0104 azure.resource_group", "azure.resource_group must be a text or a mapping, not a list"),
     ],
 )
 def test_a_text_or_a_mapping_says_what_is_wrong_in_the_one_that_was_written(
@@ -180,6 +189,69 @@ CASES = [
         (5, 57),
     ),
     (
+        GOOD.replace("2}", "2, os_disk_gb: 5000}"),
+        "E0106 slurm.partitions.0.os_disk_gb",
+        "os_disk_gb of partition 'htc' must be at most 4095 (GB), not 5000",
+        None,
+        (5, 72),
+    ),
+    (
+        GOOD.replace("2}", "2, spot_max_price_usd_per_hour: 0}"),
+        "E0106 slurm.partitions.0.spot_max_price_usd_per_hour",
+        "spot_max_price_usd_per_hour of partition 'htc' must be more than 0 (USD/h), not 0",
+        None,
+        (5, 89),
+    ),
+    (
+        GOOD.replace("2}", "2, spot_max_price_usd_per_hour: cheap}"),
+        "E0104 slurm.partitions.0.spot_max_price_usd_per_hour",
+        "spot_max_price_usd_per_hour of partition 'htc' must be a number (USD/h), not 'cheap'",
+        None,
+        (5, 89),
+    ),
+    (
+        GOOD + "  settings: {Weight: 1.5}\n",
+        "E0104 slurm.settings.Weight",
+        "slurm.settings.Weight must be a text, a whole number, or true or false, not 1.5",
+        'put it in quotes: "1.5"',
+        (6, 22),
+    ),
+    (
+        GOOD + "jobs: {training: [mpt, [opt-175b]]}\n",
+        "E0104 jobs.training.1",
+        "training job 2 must be a text or a mapping, not a list",
+        None,
+        (6, 24),
+    ),
+    (
+        GOOD + "storage: {home: {type: '${KIND}'}}\n",
+        "E0103 storage.home.type",
+        "storage.home.type reads the environment variable KIND, which is not set",
+        "export KIND=…, or write ${KIND:-default}",
+        (6, 24),
+    ),
+    (
+        GOOD + "storage: {mounts: ['${MOUNT}']}\n",
+        "E0103 storage.mounts.0",
+        "mount 1 reads the environment variable MOUNT, which is not set",
+        "export MOUNT=…, or write ${MOUNT:-default}",
+        (6, 20),
+    ),
+    (
+        GOOD + "storage: {home: {type: ~}}\n",
+        "E0105 storage.home.type",
+        "storage.home.type cannot be empty",
+        "allowed: nfs, anf, existing",
+        (6, 24),
+    ),
+    (
+        GOOD + "version: true\n",
+        "E0105 version",
+        "version cannot be true",
+        "allowed: 1",
+        (6, 10),
+    ),
+    (
         GOOD.replace("    - {name: htc, vm_size: Standard_D2as_v5, max_nodes: 2}", "    []"),
         "E0106 slurm.partitions",
         "slurm.partitions must not be empty",
@@ -201,6 +273,53 @@ def test_each_kind_of_problem(text: str, key: str, message: str, hint: str | Non
 def test_a_misspelt_required_key_is_reported_once() -> None:
     _, found = reading(GOOD.replace("location", "locaton"))
     assert list(found) == ["E0101 locaton"]
+
+
+def test_what_is_no_mapping_is_no_definition() -> None:
+    """`load` says so itself; other callers of `read_model` need no check of their own."""
+    (problem,) = read_model([GOOD]).problems
+    assert (problem.rule_id, problem.message) == ("E0104", "the definition must be a mapping, not a list")
+    assert read_model([GOOD]).definition is None
+
+
+def test_a_stray_type_hides_nothing() -> None:
+    """`type` chooses a section only where there are several."""
+    _, found = reading(GOOD.replace("vm_size: Standard_D2as_v5", "type: hpc"))
+    assert sorted(found) == ["E0101 slurm.partitions.0.type", "E0102 slurm.partitions.0.vm_size"]
+
+
+def test_what_is_invalid_is_replaced_and_the_rest_kept() -> None:
+    result, _ = reading(
+        GOOD.replace("2}", "two, zone: 1, image: mine}")
+        + "storage: {home: {type: cifs}, mounts: [{path: /d, type: blob, container: 3}]}\n"
+        + "network: {access: public, allowed_sources: [10.0.0.0/8, 7]}\ntags: {a: 1, b: x}\n"
+    )
+    assert set(result.replaced) == {
+        ("slurm", "partitions", 0, "max_nodes"),
+        ("slurm", "partitions", 0, "zone"),
+        ("storage", "home"),
+        ("storage", "mounts", 0, "container"),
+        ("storage", "mounts", 0, "storage_account"),
+        ("network", "allowed_sources", 1),
+        ("tags", "a"),
+    }
+    definition = result.definition
+    assert definition is not None
+    (partition,) = definition.slurm.partitions
+    assert (partition.name, partition.max_nodes, partition.zone, partition.image) == ("htc", 2, None, "mine")
+    assert definition.storage.home == BuiltinNfs(type="nfs", size_gb=100)
+    assert definition.storage.mounts == [
+        BlobMount(type="blob", path="/d", container="data", storage_account="datasets0001")
+    ]
+    assert definition.network.allowed_sources == ["10.0.0.0/8", "example"]
+    assert definition.tags == {"b": "x"}
+
+
+def test_a_whole_number_is_a_price() -> None:
+    result, found = reading(GOOD.replace("2}", "2, spot_max_price_usd_per_hour: 3}"))
+    assert found == {}
+    assert result.definition is not None
+    assert type(result.definition.slurm.partitions[0].spot_max_price_usd_per_hour) is float
 
 
 def test_all_problems_of_a_file_in_one_go() -> None:
@@ -276,4 +395,50 @@ PLAIN: Any = st.recursive(
 @settings(max_examples=150, deadline=None)
 def test_any_data_gives_problems_or_a_definition(data: dict[str, Any]) -> None:
     result = read_model(data)
-    assert result.problems or result.definition is not None
+    assert result.definition is not None
+    again = read_model(json.loads(json.dumps(plain_values(result.definition))))
+    assert (again.definition, again.problems) == (result.definition, ()), "what was repaired is valid"
+
+
+WHOLE: tuple[dict[str, Any], ...] = tuple(yaml.safe_load(text) for text in (EVERYTHING, PUBLIC, EXISTING))
+ODD: tuple[Any, ...] = (
+    *(True, False, 0, 1, -1, 2.5, 250, "250", "1", "", "true", "nfs", "anf", "existing", "public"),
+    *([], {}, [1], ["a"], [[]], {"a": 1}, {"a": "b"}, {"a": [1]}, {"type": "nfs"}, {"type": 5}, {"recipe": "mpt"}),
+)
+VALIDATOR = Draft202012Validator(json_schema())
+
+
+def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Every path below a value, in order."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, below in inner:
+        yield (*path, step)
+        yield from places(below, (*path, step))
+
+
+@given(st.data())
+@settings(max_examples=400, deadline=None)
+def test_the_reader_finds_something_wherever_the_schema_does(data: Any) -> None:
+    """Two programs judge by the same declarations: ours, and jsonschema by the schema that is made from them."""
+    definition = copy.deepcopy(data.draw(st.sampled_from(WHOLE)))
+    assert read_model(definition).problems == ()
+    *above, last = data.draw(st.sampled_from(list(places(definition))))
+    parent: Any = definition
+    for step in above:
+        parent = parent[step]
+    change = data.draw(st.sampled_from(["replace", "remove", "rename", "add"]))
+    value = data.draw(st.sampled_from(ODD))
+    if change == "replace":
+        parent[last] = value
+    elif isinstance(parent, list):
+        parent.append(value)
+    elif change == "add":
+        parent[data.draw(st.sampled_from(["type", "zone", "name", "projects", "settings", "zz"]))] = value
+    else:
+        kept = parent.pop(last)
+        if change == "rename":
+            parent[f"{last}x"] = kept
+
+    found = read_model(definition).problems
+
+    assert bool(found) == (not VALIDATOR.is_valid(definition)), found

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 from generator import pipeline
+from generator.definition.kinds import kind_of, sections
 from generator.definition.model.fields import Section
 from generator.definition.model.storage import Storage
-from generator.definition.walk import extra_of, item_annotation, sections
 from generator.plan.file_systems.base import FileSystem
 from generator.plan.types import Plan
 
@@ -31,12 +31,11 @@ def mounted(mount: str, *lines: str, location: str = "southcentralus") -> FileSy
 
 def with_every_kind() -> Plan:
     """A plan with a mount of each kind that a mount may have; /sched and /shared are disks of the scheduler."""
-    kinds = sections(item_annotation(Storage.model_fields["mounts"].annotation))
+    kinds = sections(kind_of(Storage.declared_keys["mounts"]))
     return plan_of("storage:", "  mounts:", *(f"    - {_example(section)}" for section in kinds))
 
 
 def _example(section: type[Section]) -> str:
     """A mount of this kind with nothing but what is required, each value the example of its key."""
-    required = {name: field for name, field in section.model_fields.items() if field.is_required()}
-    values = {name: extra_of(field)["example"] for name, field in required.items()}
+    values = {name: section.declared_keys[name].example for name in section.required_keys}
     return json.dumps(values | {"path": f"/{values['type']}"})

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 from pathlib import PurePosixPath
+from typing import Any
 
-from generator.definition.model.definition import Definition
+from generator.definition.read import read_model
 from generator.files.file import File, Files
 from generator.rules import check_files
 from generator.rules.base import Rendered, Site
 from generator.rules.budgets import payload_budget_bytes
 
-DEFINITION = Definition.model_validate(
-    {
-        "name": "case",
-        "location": "southcentralus",
-        "slurm": {"partitions": [{"name": "htc", "vm_size": "Standard_D4ads_v5", "max_nodes": 2}]},
-        "projects": [
-            {"name": "small", "path": "small"},
-            {"name": "staged", "version": "1.0.0"},
-            {"name": "large", "path": "large"},
-        ],
-    }
-)
+DATA = {
+    "name": "case",
+    "location": "southcentralus",
+    "slurm": {"partitions": [{"name": "htc", "vm_size": "Standard_D4ads_v5", "max_nodes": 2}]},
+}
+PROJECTS = [
+    {"name": "small", "path": "small"},
+    {"name": "staged", "version": "1.0.0"},
+    {"name": "large", "path": "large"},
+]
 
 
-SITE = Site(DEFINITION, {}, None, {})
-SHIPPED_ONLY = Site(DEFINITION.model_copy(update={"projects": []}), {}, None, {})
+def site(data: dict[str, Any]) -> Site:
+    reading = read_model(data)
+    assert reading.definition is not None
+    assert reading.problems == ()
+    return Site(reading.definition, {}, None, {})
+
+
+SITE = site({**DATA, "projects": PROJECTS})
+SHIPPED_ONLY = site(DATA)
 
 
 def payload(size_bytes: int) -> Files:

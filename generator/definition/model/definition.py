@@ -1,10 +1,6 @@
 """The definition: one file, one deployment."""
 
-from __future__ import annotations
-
-from typing import Annotated, Any, Literal
-
-from pydantic import BeforeValidator
+from typing import Literal
 
 from .fields import EXAMPLE_GROUPS, Section, setting
 from .network import Network
@@ -52,7 +48,7 @@ class Monitoring(Section):
     )
 
 
-class Job(Section):
+class Job(Section, short="recipe"):
     """One job folder."""
 
     recipe: str = setting(text="Recipe, see `cycleforge list recipes`.", example="mpt")
@@ -73,22 +69,15 @@ class Job(Section):
     )
 
 
-def _recipe_name_alone(value: Any) -> Any:
-    return {"recipe": value} if isinstance(value, str) else value
-
-
-JobEntry = Annotated[Job, BeforeValidator(_recipe_name_alone, json_schema_input_type=str | Job)]
-
-
 class Jobs(Section):
     """Jobs that are written beside the deployment, ready for sbatch."""
 
-    validation: list[JobEntry] | None = setting(
+    validation: list[Job] | None = setting(
         None,
         text="Validation jobs; default: those that fit the partitions.",
         example=["smoke", "nccl-allreduce", "node-health"],
     )
-    training: list[JobEntry] = setting(
+    training: list[Job] = setting(
         list,
         text="Training jobs: names of recipes, or mappings.",
         example=["opt-175b", {"recipe": "mpt", "settings": {"MODEL": "mpt-30b"}}],

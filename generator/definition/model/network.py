@@ -1,7 +1,5 @@
 """`network:` the virtual network, new or existing, and the way in."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from .fields import EXAMPLE_GROUPS, Askable, Section, setting

@@ -1,7 +1,5 @@
 """`azure:`, `admin:` and `server:` where the deployment goes, who owns it, and the CycleCloud server."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from .fields import EXAMPLE_GROUPS, Askable, Section, setting

@@ -1,10 +1,6 @@
 """`slurm:` the scheduler, login nodes, accounting and partitions."""
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from .fields import Section, setting
 from .storage import Zone
@@ -105,7 +101,7 @@ class ExistingDatabase(Section):
     )
 
 
-Accounting = Annotated[NewDatabase | ExistingDatabase, Field(discriminator="type")]
+Accounting = NewDatabase | ExistingDatabase
 
 
 class _NodeArray(Section):

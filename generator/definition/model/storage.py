@@ -1,10 +1,6 @@
 """`storage:` the locker and the shared file systems."""
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from .fields import Section, setting
 
@@ -123,8 +119,8 @@ class BlobMount(_Mounted):
     container: str = setting(text="Container.", change="node restart", example="data")
 
 
-HomeFileSystem = Annotated[BuiltinNfs | NetApp | Existing, Field(discriminator="type")]
-Mount = Annotated[LustreMount | NetAppMount | ExistingMount | BlobMount, Field(discriminator="type")]
+HomeFileSystem = BuiltinNfs | NetApp | Existing
+Mount = LustreMount | NetAppMount | ExistingMount | BlobMount
 
 
 class Storage(Section):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..kinds import ListOf, kind_of, sections, type_tags
 from ..model.definition import Definition
 from ..model.fields import Section
-from ..walk import change_of, extra_of, item_annotation, sections, type_tags
 from .reference import default_text, kind_text
 
 HEADER = """\
@@ -34,21 +34,19 @@ def page() -> str:
             "| key | type | default | change | meaning |",
             "|---|---|---|---|---|",
         ]
-        for name, field in section.model_fields.items():
-            unit = extra_of(field).get("unit")
-            kind = kind_text(field.annotation).replace("|", "\\|") + (f", {unit}" if unit else "")
-            lines.append(f"| `{name}` | {kind} | {default_text(field)} | {change_of(field)} | {field.description} |")
+        for name, declared in section.declared_keys.items():
+            kind = kind_text(kind_of(declared)).replace("|", "\\|") + (f", {declared.unit}" if declared.unit else "")
+            lines.append(f"| `{name}` | {kind} | {default_text(declared)} | {declared.change} | {declared.text} |")
         lines.append("")
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def _walk(title: str, section: type[Section]) -> Iterator[tuple[str, type[Section]]]:
     yield title, section
-    for name, field in section.model_fields.items():
-        item = item_annotation(field.annotation)
-        inner = sections(item) if item is not None else sections(field.annotation)
-        for part in inner:
+    for name, declared in section.declared_keys.items():
+        kind = kind_of(declared)
+        for part in sections(kind):
             path = f"{title}.{name}" if title else name
             tags = type_tags(part)
-            label = f"{path}{'[]' if item is not None else ''}{f' (type: {tags[0]})' if tags else ''}"
+            label = f"{path}{'[]' if isinstance(kind, ListOf) else ''}{f' (type: {tags[0]})' if tags else ''}"
             yield from _walk(label, part)

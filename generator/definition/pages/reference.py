@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
-from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
-
+from ..kinds import Choice, Kind, ListOf, OneSection, Scalar, kind_of
 from ..model.definition import Definition
-from ..model.fields import Section
-from ..walk import branches, change_of, choose, extra_of, item_annotation, sections
+from ..model.fields import Section, Setting, plain_values, values_of
 
 WIDTH = 112
+_WORDS = {int: "whole number", float: "number", bool: "true | false"}
 HEADER = """\
 # yaml-language-server: $schema=definition.schema.json
 # Every key of a CycleForge definition, with its meaning, default and the cost of a change on a running cluster:
@@ -31,59 +29,58 @@ def reference() -> str:
     return HEADER + "\n".join(_section(Definition, {}, "")) + "\n"
 
 
-def default_text(field: FieldInfo) -> str:
+def default_text(declared: Setting) -> str:
     """The default as a user writes it; `required` where there is none."""
-    if field.is_required():
+    if declared.is_required:
         return "required"
-    value = field.get_default(call_default_factory=True)
+    value = declared.new_default()
     if isinstance(value, Section):
-        return (
-            _flow(value.model_dump(exclude_defaults=True, mode="json"))
-            if value.model_dump(exclude_defaults=True)
-            else "its defaults"
-        )
-    if value is None or value is PydanticUndefined:
-        return "none"
-    return _flow(value)
+        return _flow(values) if (values := without_defaults(value)) else "its defaults"
+    return "none" if value is None else _flow(value)
 
 
-def kind_text(annotation: Any) -> str:
-    """The type of a field in words."""
-    inner = item_annotation(annotation)
-    if inner is not None:
-        return f"list of {kind_text(inner)}"
-    found = []
-    for part in branches(annotation):
-        if get_origin(part) is Literal:
-            found.append(" | ".join(str(option) for option in get_args(part)))
-        elif (isinstance(part, type) and issubclass(part, Section)) or get_origin(part) is dict:
-            found.append("mapping")
-        else:
-            found.append({str: "text", int: "whole number", float: "number", bool: "true | false"}.get(part, "text"))
-    return " or ".join(dict.fromkeys(kind for kind in found if kind != "text" or len(found) == 1)) or "text"
+def without_defaults(section: Section) -> dict[str, Any]:
+    """What a user has to write for the section."""
+    return {
+        name: plain_values(value)
+        for name, value in values_of(section).items()
+        if (declared := section.declared_keys[name]).is_required or value != declared.new_default()
+    }
+
+
+def kind_text(kind: Kind) -> str:
+    """What a key accepts, in words."""
+    if isinstance(kind, ListOf):
+        return f"list of {kind_text(kind.item)}"
+    if isinstance(kind, Choice):
+        return " | ".join(str(option) for option in kind.options)
+    if isinstance(kind, Scalar):
+        # A text may hold anything, so only what else is possible is worth a word.
+        return " or ".join(_WORDS[each] for each in kind.types if each is not str) or "text"
+    return "text or mapping" if isinstance(kind, OneSection) and kind.may_be_text else "mapping"
 
 
 def _section(section: type[Section], values: Mapping[str, Any], indent: str) -> Iterator[str]:
-    for name, field in section.model_fields.items():
-        extra = extra_of(field)
-        value = values.get(name, extra.get("example"))
+    for name, declared in section.declared_keys.items():
+        value = values.get(name, declared.example)
         if not indent:
             yield ""
-        yield from _comment(field, indent)
-        lines = list(_entry(name, field, value, indent))
-        yield from (lines if extra.get("active", True) or name in values else _commented(lines, indent))
+        yield from _comment(declared, indent)
+        lines = list(_entry(name, declared, value, indent))
+        yield from (lines if declared.active or name in values else _commented(lines, indent))
 
 
-def _entry(name: str, field: FieldInfo, value: Any, indent: str) -> Iterator[str]:
-    item = item_annotation(field.annotation)
-    if item is not None and sections(item) and isinstance(value, list) and value and isinstance(value[0], Mapping):
+def _entry(name: str, declared: Setting, value: Any, indent: str) -> Iterator[str]:
+    kind = kind_of(declared)
+    item = kind.item if isinstance(kind, ListOf) else None
+    if isinstance(item, OneSection) and isinstance(value, list) and value and isinstance(value[0], Mapping):
         yield f"{indent}{name}:"
-        yield from _items(sections(item), value, indent + "  ")
-    elif sections(field.annotation) and item is None and isinstance(value, Mapping | None):
-        chosen = choose(sections(field.annotation), value) or sections(field.annotation)[0]
+        yield from _items(item, value, indent + "  ")
+    elif isinstance(kind, OneSection) and isinstance(value, Mapping | None):
+        chosen = kind.chosen(value) or kind.classes[0]
         yield f"{indent}{name}:"
         yield from _section(chosen, value or {}, indent + "  ")
-        for other in sections(field.annotation):
+        for other in kind.classes:
             if other is not chosen:
                 yield f"{indent}# or, instead: {_first_sentence(other)}"
                 yield from _commented([f"{indent}{name}:", *_section(other, {}, indent + "  ")], indent)
@@ -91,16 +88,16 @@ def _entry(name: str, field: FieldInfo, value: Any, indent: str) -> Iterator[str
         yield f"{indent}{name}: {_flow(value)}"
 
 
-def _items(candidates: tuple[type[Section], ...], values: list[Any], indent: str) -> Iterator[str]:
+def _items(kind: OneSection, values: list[Any], indent: str) -> Iterator[str]:
     used = []
     for number, value in enumerate(values):
-        section = choose(candidates, value) or candidates[0]
+        section = kind.chosen(value) or kind.classes[0]
         used.append(section)
         if number == 0:
             yield from _dashed(list(_section(section, value, indent + "  ")), indent)
         else:
             yield f"{indent}- {_flow(value)}"
-    for other in candidates:
+    for other in kind.classes:
         if other not in used:
             yield f"{indent}# {_first_sentence(other)}"
             yield from _commented(_dashed(list(_section(other, {}, indent + "  ")), indent), indent)
@@ -115,23 +112,23 @@ def _dashed(lines: list[str], indent: str) -> list[str]:
     ]
 
 
-def _comment(field: FieldInfo, indent: str) -> Iterator[str]:
+def _comment(declared: Setting, indent: str) -> Iterator[str]:
     for line in textwrap.wrap(
-        f"{field.description}{_facts(field)}", WIDTH - len(indent), break_long_words=False, break_on_hyphens=False
+        f"{declared.text}{_facts(declared)}", WIDTH - len(indent), break_long_words=False, break_on_hyphens=False
     ):
         yield f"{indent}# {line}"
 
 
-def _facts(field: FieldInfo) -> str:
+def _facts(declared: Setting) -> str:
     """Type, unit, default and cost of a change in brackets; what the description or the example says is left out."""
-    unit, kind, default = extra_of(field).get("unit"), kind_text(field.annotation), default_text(field)
+    unit, kind, default = declared.unit, kind_text(kind_of(declared)), default_text(declared)
     facts = [] if kind in ("mapping", "list of mapping") else [f"{kind}, {unit}" if unit else kind]
     if default == "required":
         facts.append("required")
     elif default not in ("none", "its defaults", "[]", "{}") and kind != "mapping":
         facts.append(f"default: {default}")
     if facts:
-        facts.append(f"change: {change_of(field)}")
+        facts.append(f"change: {declared.change}")
     return f" ({'; '.join(facts)})" if facts else ""
 
 

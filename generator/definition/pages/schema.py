@@ -6,12 +6,24 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ..kinds import Choice, Kind, ListOf, MappingOf, OneSection, Scalar, kind_of, sections
 from ..model.definition import Definition
-from ..walk import Path, change_of, field_at
+from ..model.fields import Section, Setting, plain_values
+from ..walk import Path, setting_at
 
 SCHEMA_ID = "https://json-schema.org/draft/2020-12/schema"
 INTERPOLATION = {"type": "string", "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}"}
 """A number or a boolean may as well be read from the environment, which an editor cannot look into."""
+
+_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_LIMITS = {
+    ("ge", False): "minimum",
+    ("le", False): "maximum",
+    ("gt", False): "exclusiveMinimum",
+    ("min_length", False): "minLength",
+    ("min_length", True): "minItems",
+}
+"""Limit of a key, and whether it is one of a list → its word."""
 
 # Derived values whose change reaches further than "in place"; what is not listed follows the definition's own field.
 _DERIVED_COSTS: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -31,12 +43,13 @@ _DERIVED_COSTS: tuple[tuple[tuple[str, ...], str], ...] = (
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a definition file."""
-    schema = Definition.model_json_schema(mode="validation")
-    _polish(schema)
+    found: dict[str, type[Section]] = {}
+    _collect(Definition, found)
     return {
         "$schema": SCHEMA_ID,
         "title": "CycleForge definition",
-        **{key: value for key, value in schema.items() if key != "title"},
+        "$defs": {name: {**_section(found[name]), "title": name} for name in sorted(found)},
+        **_section(Definition),
     }
 
 
@@ -51,8 +64,8 @@ def cost_of(path: Path, effective: Mapping[str, Any] | None = None) -> str:
     The new plan decides what a key means that several kinds of file system have, for example `size_tib` of a mount.
     """
     if path[:1] == ("definition",):
-        field = field_at(Definition, path[1:], (effective or {}).get("definition"))
-        return change_of(field) if field else "in place"
+        declared = setting_at(Definition, path[1:], (effective or {}).get("definition"))
+        return declared.change if declared else "in place"
     names = tuple(step for step in path[1:] if isinstance(step, str))
     for prefix, cost in _DERIVED_COSTS:
         if names[: len(prefix)] == prefix:
@@ -60,36 +73,66 @@ def cost_of(path: Path, effective: Mapping[str, Any] | None = None) -> str:
     return "in place"
 
 
-def _polish(node: Any) -> None:
-    """Turn our own extras into words that editors show, and admit `${VARIABLE}` where a number or boolean stands."""
-    if isinstance(node, list):
-        for item in node:
-            _polish(item)
-        return
-    if not isinstance(node, dict):
-        return
-    properties = node.get("properties", {})
-    for name, value in list(properties.items()):
-        if isinstance(value, dict):
-            properties[name] = _property(value)
-    for key, value in node.items():
-        if key not in ("examples", "default"):
-            _polish(value)
+def _collect(section: type[Section], found: dict[str, type[Section]]) -> None:
+    """All sections below one, by name."""
+    for declared in section.declared_keys.values():
+        for inner in sections(kind_of(declared)):
+            if inner.__name__ not in found:
+                found[inner.__name__] = inner
+                _collect(inner, found)
 
 
-def _property(value: dict[str, Any]) -> dict[str, Any]:
-    unit, change, example = value.pop("unit", None), value.pop("change", None), value.pop("example", None)
-    value.pop("active", None)
-    value.pop("title", None)
-    if unit:
-        value["description"] = f"{value.get('description', '')} Unit: {unit}."
-    if change:
-        value["description"] = f"{value.get('description', '')} A change: {change}."
-    if example not in (None, {}, []):
-        value["examples"] = [example]
+def _section(section: type[Section]) -> dict[str, Any]:
+    schema: dict[str, Any] = {
+        "additionalProperties": False,
+        "description": (section.__doc__ or "").strip(),
+        "properties": {name: _property(declared) for name, declared in section.declared_keys.items()},
+    }
+    if section.required_keys:
+        schema["required"] = list(section.required_keys)
+    return {**schema, "type": "object"}
+
+
+def _property(declared: Setting) -> dict[str, Any]:
+    """The schema of a key, with unit, cost of a change and example in words that editors show."""
+    kind = kind_of(declared)
+    limits = {_LIMITS[name, isinstance(kind, ListOf)]: bound for name, bound in declared.limits.items()}
+    value = _kind(kind) | limits
+    options = value["anyOf"] if value.keys() == {"anyOf"} else [value]
+    if declared.may_be_none:
+        options = [*options, {"type": "null"}]
     if value.get("type") in ("integer", "number", "boolean"):
-        shell: dict[str, Any] = {key: value.pop(key) for key in ("description", "default", "examples") if key in value}
-        return {**shell, "anyOf": [value, INTERPOLATION]}
-    if "anyOf" in value and any(option.get("type") in ("integer", "number", "boolean") for option in value["anyOf"]):
-        value["anyOf"] = [*value["anyOf"], INTERPOLATION]
-    return value
+        options = [*options, INTERPOLATION]
+    schema = {"anyOf": options} if len(options) > 1 else value
+    if not declared.is_required and declared.make is None:
+        schema = schema | {"default": plain_values(declared.default)}
+    unit = f" Unit: {declared.unit}." if declared.unit else ""
+    schema = schema | {"description": f"{declared.text}{unit} A change: {declared.change}."}
+    examples = [] if declared.example in (None, {}, []) else [declared.example]
+    return schema | ({"examples": examples} if examples else {})
+
+
+def _kind(kind: Kind) -> dict[str, Any]:
+    if isinstance(kind, Scalar):
+        return _one_of([{"type": _TYPES[each]} for each in kind.types])
+    if isinstance(kind, Choice):
+        options = list(kind.options)
+        return ({"const": options[0]} if len(options) == 1 else {"enum": options}) | {"type": _TYPES[type(options[0])]}
+    if isinstance(kind, ListOf):
+        return {"items": _kind(kind.item), "type": "array"}
+    if isinstance(kind, MappingOf):
+        return {"additionalProperties": _kind(kind.value), "type": "object"}
+    return _sections(kind)
+
+
+def _sections(kind: OneSection) -> dict[str, Any]:
+    references = {section: {"$ref": f"#/$defs/{section.__name__}"} for section in kind.classes}
+    if kind.by_type:
+        mapping = {tag: references[section]["$ref"] for tag, section in kind.by_type.items()}
+        return {"discriminator": {"mapping": mapping, "propertyName": "type"}, "oneOf": list(references.values())}
+    (reference,) = references.values()
+    return {"anyOf": [{"type": "string"}, reference]} if kind.may_be_text else reference
+
+
+def _one_of(options: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"anyOf": options} if len(options) > 1 else options[0]

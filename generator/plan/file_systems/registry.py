@@ -7,9 +7,9 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, TypeVar
 
+from ...definition.kinds import kind_of, sections, type_tags
 from ...definition.model.definition import Definition
 from ...definition.model.storage import Storage
-from ...definition.walk import item_annotation, sections, type_tags
 from ...records import record
 from .. import names
 from ..bicep_modules import BicepModule
@@ -22,9 +22,9 @@ _Kind = TypeVar("_Kind", bound=FileSystem)
 
 def _types() -> Iterator[str]:
     """The values that `type` of a file system takes, in the order of the definition's sections."""
-    fields = Storage.model_fields
-    for annotation in (fields["home"].annotation, item_annotation(fields["mounts"].annotation)):
-        yield from (tag for section in sections(annotation) for tag in type_tags(section))
+    for key in ("home", "mounts"):
+        kind = kind_of(Storage.declared_keys[key])
+        yield from (tag for section in sections(kind) for tag in type_tags(section))
 
 
 def _kinds() -> dict[str, type[FileSystem]]:

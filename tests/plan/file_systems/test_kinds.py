@@ -106,8 +106,8 @@ def test_every_kind_says_in_words_what_it_is(mount: FileSystem) -> None:
 def test_a_subnet_of_a_kind_can_be_given_in_new_and_existing_networks(kind: type[FileSystem]) -> None:
     assert kind.subnet is not None
     assert SUBNETS[kind.subnet.role] is kind.subnet
-    assert kind.subnet.role in network.SubnetPrefixes.model_fields
-    assert kind.subnet.role in network.ExistingSubnets.model_fields
+    assert kind.subnet.role in network.SubnetPrefixes.declared_keys
+    assert kind.subnet.role in network.ExistingSubnets.declared_keys
 
 
 def test_the_module_of_the_network_knows_every_role() -> None:
