@@ -65,7 +65,7 @@ def _judge(
     if not fails([*before, *silence(found, silenced)]):
         plan = plan_of(definition, source, folder)
         found += rules.check_plan(plan)
-        if _may_be_too_large(plan):
+        if plan.server is not None and _may_be_too_large(plan):
             found += _size_problems(site, plan, folder)
         found += rules.check_findings(site, found)
     left = list(silence(found, silenced))

@@ -24,7 +24,7 @@ from generator.plan.quota import quota_plan
 from generator.plan.resources import cleanup_plan, providers, resource_names, slow_resources
 from generator.plan.storage import FileSystems, in_mount_order
 from generator.plan.types import AccountingPlan, NodeArrayPlan, Plan
-from tests.bed.plans import plan_from
+from tests.bed.plans import plan_from, slurm_of
 
 GPU = """
 slurm:
@@ -50,18 +50,18 @@ def minimal() -> Plan:
 
 def node_array(name: str, node: VmSize | None = None, **changes: object) -> NodeArrayPlan:
     """A partition of small CPU nodes, of A100 nodes, or of nodes of a given kind, and then as the changes say."""
-    gpu, cpu = plan_from(GPU).slurm.node_arrays
+    gpu, cpu = slurm_of(plan_from(GPU)).node_arrays
     found = gpu if node and node.gpu_count else replace(cpu, is_default=True)
     values: dict[str, object] = {"name": name, "partition": name, "hardware": node or found.hardware} | changes
     return replace(found, **values)  # type: ignore[arg-type]
 
 
-A100 = plan_from(GPU).slurm.node_arrays[0].hardware
+A100 = slurm_of(plan_from(GPU)).node_arrays[0].hardware
 
 
 def hardware(vm_size: str = "Standard_D4as_v5", **changes: object) -> VmSize:
     """A CPU size unless the changes say otherwise."""
-    return replace(minimal().slurm.login.hardware, name=vm_size, **changes)  # type: ignore[arg-type]
+    return replace(slurm_of(minimal()).login.hardware, name=vm_size, **changes)  # type: ignore[arg-type]
 
 
 def mount(name: str, path: str, **changes: object) -> ExistingServer:
@@ -85,30 +85,35 @@ def lustre(path: str = "/data", size_gib: int = 128 * 1024, tier: int = 250) -> 
 
 def netapp_home() -> NetAppVolume:
     """A new NetApp Files volume for /shared."""
-    home = plan_from(STORAGE).home
+    home = slurm_of(plan_from(STORAGE)).home
     assert isinstance(home, NetAppVolume)
     return home
 
 
 def new_accounting() -> AccountingPlan:
     """A MySQL flexible server of this deployment."""
-    found = plan_from("network: {address_space: 10.50.0.0/20}\nslurm: {accounting: {type: new}}").slurm.accounting
+    found = slurm_of(plan_from("network: {address_space: 10.50.0.0/20}\nslurm: {accounting: {type: new}}")).accounting
     assert found is not None
     return found
 
 
 def settled(plan: Plan) -> Plan:
-    """The plan with what follows from its parts, as the planner computes it."""
-    slurm, network = plan.slurm, plan.network
+    """The plan with what follows from its parts, as the planner computes it.
+
+    Only plans with a new server and a cluster are varied part by part.
+    """
+    if plan.slurm is None or plan.server is None:
+        return plan
+    slurm, network, server = plan.slurm, plan.network, plan.server
     arrays = tuple(
         replace(array, host_list=names.host_list(slurm.cluster_name, array.name, array.max_nodes))
         for array in slurm.node_arrays
     )
-    shared = in_mount_order(FileSystems(plan.sched, plan.home, plan.mounts))
+    shared = in_mount_order(FileSystems(slurm.sched, slurm.home, plan.mounts))
     accounting = slurm.accounting
     if accounting is not None and accounting.sku is not None:
         accounting = replace(accounting, tier=mysql_tier(accounting.sku))
-    slurm = replace(slurm, node_arrays=arrays, accounting=accounting)
+    slurm = replace(slurm, node_arrays=arrays, accounting=accounting, sched=shared.sched, home=shared.home)
     kind = next(kind for kind in KINDS if kind.name == network.access)
     network = replace(
         network,
@@ -116,23 +121,26 @@ def settled(plan: Plan) -> Plan:
         links_dns_zone=network.is_new and network.blob_dns_zone not in ("new", "none"),
     )
     ends = Ends(
-        plan.admin.username,
-        plan.server.vm_name,
-        slurm.scheduler.host_name,
-        network.is_new,
-        network.allowed_sources,
+        username=plan.admin.username,
+        server=server.vm_name,
+        server_arguments=plan.access.server_arguments,
+        scheduler=slurm.scheduler.host_name,
+        network_is_new=network.is_new,
+        server_is_new=True,
+        allowed_sources=network.allowed_sources,
     )
     access = kind.planned(ends)
     return replace(
         plan,
-        sched=shared.sched,
-        home=shared.home,
         mounts=shared.mounts,
         network=network,
         slurm=slurm,
-        names=resource_names(plan.server.vm_name.removesuffix("-server"), plan.name, network.vnet_name, plan.cloud),
+        names=resource_names(server.vm_name.removesuffix("-server"), plan.name, network.vnet_name, plan.cloud),
         secrets=secret_plans(
-            plan.admin.username, has_jumpbox=plan.server.jumpbox is not None, has_accounting=accounting is not None
+            plan.admin.username,
+            has_server=True,
+            has_jumpbox=server.jumpbox is not None,
+            has_accounting=accounting is not None,
         ),
         deployment_name=names.deployment_name(plan.name, plan.location),
         cli_cloud=names.cli_cloud(plan.cloud),
@@ -141,15 +149,16 @@ def settled(plan: Plan) -> Plan:
         late_addresses=late_addresses(plan.all_mounts),
         node_settings=node_settings(plan.mounts),
         providers=providers(plan.all_mounts, slurm.accounting, plan.monitoring),
-        quota=quota_plan(plan.server, slurm),
+        quota=quota_plan(server, slurm),
         slow_resources=slow_resources(plan.all_mounts, slurm.accounting, access),
-        cleanup=cleanup_plan(network, plan.all_mounts, slurm.accounting, plan.monitoring),
+        cleanup=cleanup_plan(network, plan.all_mounts, slurm.accounting, plan.monitoring, None),
     )
 
 
 def with_jobs(plan: Plan, *jobs: Job) -> Plan:
     """The plan with these jobs in place of its own."""
-    file_systems = FileSystems(plan.sched, plan.home, plan.mounts)
-    found = [job_plan(job, plan.slurm, file_systems) for job in jobs]
+    slurm = slurm_of(plan)
+    file_systems = FileSystems(slurm.sched, slurm.home, plan.mounts)
+    found = [job_plan(job, slurm, file_systems) for job in jobs]
     assert None not in found
     return replace(plan, jobs=tuple(job for job in found if job is not None))

@@ -11,6 +11,7 @@ from generator import pipeline
 from generator.pipeline import Checked
 from generator.projects import lock
 from generator.projects.local import shipped
+from tests.bed.plans import slurm_of
 
 GOOD = """\
 name: team-a
@@ -48,7 +49,7 @@ def test_a_silenced_error_does_not_stop_the_build() -> None:
     assert ids(checked) == []
     assert checked.plan is not None
     assert checked.plan.silenced == (("E0401", "A preview size of our subscription."),)
-    assert checked.plan.slurm.node_arrays[0].hardware.known is False
+    assert slurm_of(checked.plan).node_arrays[0].hardware.known is False
     assert pipeline.render(checked.plan, Path())
 
 

@@ -2,8 +2,8 @@ metadata description = 'Looks up an existing virtual network and its subnets; cr
 
 @description('Name of the virtual network.')
 param vnetName string
-@description('Names of the subnets, by role; `server` and `compute` are required.')
-param subnetNames { server: string, compute: string, *: string }
+@description('Names of the subnets, by role; `compute` is required.')
+param subnetNames { compute: string, *: string }
 
 resource vnet 'Microsoft.Network/virtualNetworks@2025-05-01' existing = {
   name: vnetName

@@ -20,7 +20,7 @@ param tags object
 param vnetName string
 @description('Address space of the virtual network (CIDR).')
 param addressSpace string
-@description('Subnets; roles are unique, `server`, `compute` and `endpoints` are required.')
+@description('Subnets; roles are unique, `compute` is required.')
 param subnets subnetType[]
 @description('Whether to create a NAT gateway for outbound internet access of the subnets that use it.')
 param natGateway bool
@@ -32,7 +32,7 @@ param nodeUserSources string[]
 param jumpbox bool
 
 var prefixes = toObject(subnets, subnet => subnet.role, subnet => subnet.prefix)
-var server = [prefixes.server]
+var server = contains(prefixes, 'server') ? [prefixes.server] : []
 var compute = [prefixes.compute]
 var bastion = contains(prefixes, 'bastion') ? [prefixes.bastion] : []
 var netapp = contains(prefixes, 'netapp') ? [prefixes.netapp] : []

@@ -133,7 +133,7 @@ def _check_password(context: Context, password: str) -> None:
     pair = "{}:{}".format(context.config["admin"]["username"], password).encode("utf-8")
     encoded = base64.b64encode(pair).decode("ascii")
     context.log.hide(encoded)
-    url = "{}/clusters/{}/status".format(portal_url(context), context.config["cluster"]["name"])
+    url = "{}/clusters/{}/status".format(portal_url(context), (context.config["cluster"] or context.config)["name"])
     if portal_status(url, "Basic " + encoded) == 401:
         raise StepError(
             "the site does not accept the administrator's password of this deployment",

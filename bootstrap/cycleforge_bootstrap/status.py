@@ -23,7 +23,7 @@ class Status:
         self.document: Dict[str, Any] = {
             "schema": STATUS_SCHEMA,
             "deployment": context.config["name"],
-            "cluster": context.config["cluster"]["name"],
+            "cluster": (context.config["cluster"] or {}).get("name"),
             "payloadSha256": context.facts.get("payloadSha256"),
             "state": "running",
             "started": before.get("started") or utc_now(),

@@ -1,6 +1,6 @@
 """The table of steps, in order. Limits and pauses in seconds."""
 
-from typing import List
+from typing import Any, Dict, List
 
 from . import client, cluster, projects, site
 from .core import Context
@@ -38,15 +38,19 @@ def steps_of(context: Context) -> List[Step]:
         title = "project {}:{} in the locker".format(upload.name, upload.version)
         steps.append(Step("project-" + upload.name, title, upload.is_there, upload.upload, 1200, pause=15,
                           hint=ROLE_HINT))  # fmt: skip
-    name = config["cluster"]["name"]
-    steps += [
+    return steps + (_cluster_steps(config["cluster"], hint) if config["cluster"] else [])
+
+
+def _cluster_steps(wanted: Dict[str, Any], hint: str) -> List[Step]:
+    """The steps that make the cluster; a deployment may do without one."""
+    steps = [
         Step("template", "cluster template", cluster.has_template, cluster.import_template, 600, hint=hint),
-        Step("cluster", "cluster " + name, cluster.has_cluster, cluster.import_cluster, 600, hint=hint),
+        Step("cluster", "cluster " + wanted["name"], cluster.has_cluster, cluster.import_cluster, 600, hint=hint),
         Step("machine-types", "VM sizes of the cluster", cluster.knows_machine_types, cluster.refresh_machine_types,
              600, pause=15, only_warn=True,
              hint="Is the size offered in this region, and does the subscription have quota for its family?"),
     ]  # fmt: skip
-    if config["cluster"]["start"]:
+    if wanted["start"]:
         ready = cluster.SchedulerReady()
         steps += [
             Step("start", "cluster started", cluster.was_started, cluster.start_cluster, 600, pause=20, hint=hint),

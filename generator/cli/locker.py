@@ -283,10 +283,8 @@ def _prune(args: Namespace) -> int:
 
 def _references(plan: Plan, definition: common.Definition) -> set[tuple[str, str]]:
     """What a node of the cluster would ask the locker for, what travels with the deployment, and what is only named."""
-    slurm = plan.slurm
-    refs = [*slurm.scheduler.specs, *(slurm.login.specs if slurm.login is not None else ())]
-    refs += [spec for array in slurm.node_arrays for spec in array.specs]
-    specs = {(spec.project, spec.version) for spec in refs}
+    nodes = plan.slurm.nodes if plan.slurm else ()
+    specs = {(spec.project, spec.version) for node in nodes for spec in node.specs}
     named = {(entry["name"], entry["version"]) for entry in _named(definition.checked.source.data)}
     return specs | named | {(project.name, project.version) for project in plan.projects}
 

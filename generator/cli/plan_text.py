@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..plan.types import NodeArrayPlan, Plan, SpecRef
+from ..plan.types import AccountingPlan, NodeArrayPlan, Plan, SlurmPlan, SpecRef
 from ..words.sizes import size_of_gib
 from ..words.terminal import columns
 
@@ -26,28 +26,39 @@ def plan_text(plan: Plan) -> str:
 
 
 def _head(plan: Plan) -> tuple[str, str]:
-    server = plan.server
+    account = plan.locker.account_name or "name derived at deployment"
     rows: list[tuple[object, ...]] = [
         ("location", plan.location),
         ("resource group", plan.resource_group + ("" if plan.creates_resource_group else " (existing)")),
-        ("server", f"{server.vm_name}, {server.vm_size}, CycleCloud {server.release}"),
+        *_server(plan),
         ("administrator", plan.admin.username),
-        ("locker", f"{plan.locker.account_name or 'name derived at deployment'}, container {plan.locker.container}"),
-        (
-            "cluster",
-            f"{plan.slurm.cluster_name}, Slurm {plan.slurm.version}, cyclecloud-slurm {plan.slurm.project_version}",
-        ),
-        ("scaling", "on demand" if plan.slurm.autoscale else "static"),
-        ("accounting", _accounting(plan)),
+        ("locker", f"{account}, container {plan.locker.container}{'' if plan.locker.is_new else ', existing'}"),
+        *_cluster(plan.slurm),
         ("monitoring", plan.monitoring.ingestion_endpoint if plan.monitoring else "none"),
     ]
-    if server.jumpbox:
-        rows.insert(3, ("jumpbox", f"{server.jumpbox.vm_name}, {server.jumpbox.vm_size}"))
     return f"{plan.name} ({plan.definition})", columns(rows, indent="  ")
 
 
-def _accounting(plan: Plan) -> str:
-    accounting = plan.slurm.accounting
+def _server(plan: Plan) -> Iterator[tuple[object, ...]]:
+    server, existing = plan.server, plan.existing_server
+    if existing is not None:
+        yield "server", f"{existing.vm_name}, existing, CycleCloud {existing.release}"
+    if server is not None:
+        yield "server", f"{server.vm_name}, {server.vm_size}, CycleCloud {server.release}"
+        if server.jumpbox:
+            yield "jumpbox", f"{server.jumpbox.vm_name}, {server.jumpbox.vm_size}"
+
+
+def _cluster(slurm: SlurmPlan | None) -> Iterator[tuple[object, ...]]:
+    if slurm is None:
+        yield "cluster", "none"
+        return
+    yield "cluster", f"{slurm.cluster_name}, Slurm {slurm.version}, cyclecloud-slurm {slurm.project_version}"
+    yield "scaling", "on demand" if slurm.autoscale else "static"
+    yield "accounting", _accounting(slurm.accounting)
+
+
+def _accounting(accounting: AccountingPlan | None) -> str:
     if accounting is None:
         return "none"
     return f"new MySQL flexible server, {accounting.sku}" if accounting.is_new else f"MySQL at {accounting.host}"
@@ -66,6 +77,8 @@ def _network(plan: Plan) -> tuple[str, str]:
 
 def _nodes(plan: Plan) -> tuple[str, str]:
     slurm = plan.slurm
+    if slurm is None:
+        return "nodes", ""
     scheduler, login = slurm.scheduler, slurm.login
     rows: list[tuple[object, ...]] = [("nodes", "VM size", "count", "vCPUs", "GPUs", "image", "")]
     count = 2 if scheduler.high_availability else 1
@@ -108,12 +121,14 @@ def _quota(plan: Plan) -> tuple[str, str]:
     """vCPUs that the limits of the region must leave when everything runs."""
     rows: list[tuple[object, ...]] = [("quota", "vCPUs")]
     rows += [(limit.name, limit.vcpus) for limit in plan.quota.limits]
-    return f"quota needed in {plan.location}, with the server and every partition at its limit", columns(
-        rows, indent="  "
-    )
+    users = (plan.server and "the server", plan.slurm and "every partition at its limit")
+    title = f"quota needed in {plan.location}, with {' and '.join(user for user in users if user)}"
+    return title, columns(rows, indent="  ") if plan.quota.limits else ""
 
 
 def _mounts(plan: Plan) -> tuple[str, str]:
+    if not plan.all_mounts:
+        return "mounts", ""
     rows: list[tuple[object, ...]] = [("path", "file system", "size", "from")]
     for each in plan.all_mounts:
         size = None if each.size_gib is None else size_of_gib(each.size_gib)
@@ -123,12 +138,21 @@ def _mounts(plan: Plan) -> tuple[str, str]:
 
 def _projects(plan: Plan) -> tuple[str, str]:
     slurm = plan.slurm
+    if slurm is None:
+        return _uploaded(plan)
     rows: list[tuple[object, ...]] = [("role", "projects, in this order")]
     rows.append(("scheduler", _specs(slurm.scheduler.specs)))
     if slurm.login.max_count:
         rows.append(("login", _specs(slurm.login.specs)))
     rows += [(array.partition, _specs(array.specs)) for array in slurm.node_arrays]
     return "projects", columns(rows, indent="  ")
+
+
+def _uploaded(plan: Plan) -> tuple[str, str]:
+    """Projects that no role of this definition runs."""
+    rows: list[tuple[object, ...]] = [("project", "version")]
+    rows += [(project.name, project.version) for project in plan.projects]
+    return "projects for the locker", columns(rows, indent="  ") if plan.projects else ""
 
 
 def _specs(specs: tuple[SpecRef, ...]) -> str:

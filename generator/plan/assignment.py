@@ -57,6 +57,8 @@ def specs_of(
 def named_projects(definition: Definition) -> Iterator[str]:
     """Every project that some role of the definition names itself."""
     slurm = definition.slurm
+    if slurm is None:
+        return
     for node in (slurm.scheduler, slurm.login, *slurm.partitions):
         for text in (*(node.projects or ()), *node.extra_projects):
             yield _split(text)[0]

@@ -8,7 +8,7 @@ from .. import catalog
 from ..catalog import Release
 from ..catalog.sizes import VmSize
 from ..definition.model.definition import Definition
-from ..definition.model.slurm import ExistingDatabase, NodeProjects, Partition, Value
+from ..definition.model.slurm import ExistingDatabase, NodeProjects, Partition, Slurm, Value
 from . import names
 from .assignment import specs_of
 from .attributes import node_attributes
@@ -30,9 +30,8 @@ _BASE_LINES: dict[str, Value] = {
 }
 
 
-def slurm_plan(definition: Definition, versions: Mapping[str, str], shared: FileSystems) -> SlurmPlan:
+def slurm_plan(definition: Definition, slurm: Slurm, versions: Mapping[str, str], shared: FileSystems) -> SlurmPlan:
     """The cluster; `versions` maps every project that roles may name to its version."""
-    slurm = definition.slurm
     cluster_name = slurm.cluster_name or definition.name
     release = catalog.release(server_release(definition))
     project_version = slurm.project_version or _bundled_project(release)
@@ -41,38 +40,41 @@ def slurm_plan(definition: Definition, versions: Mapping[str, str], shared: File
         cluster_name=cluster_name,
         template_name=f"{cluster_name}-template",
         config_name=names.slurm_config_name(cluster_name),
+        sched=shared.sched,
+        home=shared.home,
         version=slurm.version or _default_slurm(project_version),
         project_version=project_version,
         project_url=f"{PROJECT_RELEASES}/{project_version}",
         pin_project=slurm.pin_project,
         autoscale=slurm.autoscale,
         start_cluster=slurm.start_cluster,
-        scheduler=_scheduler(definition, cluster_name, versions, shared, has_gpus=has_gpus),
-        login=_login(definition, versions, shared, has_gpus=has_gpus),
+        scheduler=_scheduler(slurm, cluster_name, versions, shared, has_gpus=has_gpus),
+        login=_login(slurm, versions, shared, has_gpus=has_gpus),
         node_arrays=tuple(
-            _node_array(definition, cluster_name, partition, versions, shared, has_gpus=has_gpus)
+            _node_array(slurm, cluster_name, partition, versions, shared, has_gpus=has_gpus)
             for partition in slurm.partitions
         ),
-        accounting=_accounting(definition, cluster_name),
+        accounting=_accounting(slurm, cluster_name),
         launch_parameters=slurm.launch_parameters,
-        additional_config=slurm_conf_lines(definition),
+        additional_config=slurm_conf_lines(slurm),
         health_checks=slurm.health_checks,
     )
 
 
 def server_release(definition: Definition) -> str:
-    """CycleCloud release of the definition: as it names it, as its build of the image does, else the default."""
+    """CycleCloud release of the server: as the definition or its build of the image names it, else the default."""
     server = definition.server
+    if server.existing is not None:
+        return server.existing.release
     of_build = catalog.release_of_build(server.image_version) if server.image_version else None
     return server.release or of_build or catalog.default_versions().cyclecloud
 
 
-def slurm_conf_lines(definition: Definition) -> tuple[str, ...]:
+def slurm_conf_lines(slurm: Slurm) -> tuple[str, ...]:
     """Lines for the end of slurm.conf, where a later setting wins over cyclecloud-slurm's own.
 
     A static pool is `SuspendTime=-1`; azslurm reads it from slurm.conf itself, not from included files.
     """
-    slurm = definition.slurm
     lines: dict[str, Value] = dict(_BASE_LINES)
     if not slurm.autoscale:
         lines["SuspendTime"] = -1
@@ -85,14 +87,14 @@ def slurm_conf_lines(definition: Definition) -> tuple[str, ...]:
     return tuple(f"{key}={_slurm_value(value)}" for key, value in merged.items())
 
 
-def image_of(definition: Definition, node: NodeProjects, vm_size: str) -> str:
+def image_of(slurm: Slurm, node: NodeProjects, vm_size: str) -> str:
     """Image of a role: its own, else the cluster's, else the default for its VM size."""
-    return node.image or definition.slurm.image or default_image(catalog.vm_size(vm_size))
+    return node.image or slurm.image or default_image(catalog.vm_size(vm_size))
 
 
-def is_default(definition: Definition, partition: Partition) -> bool:
+def is_default(slurm: Slurm, partition: Partition) -> bool:
     """The partition marked default, or the only one."""
-    return partition.default or len(definition.slurm.partitions) == 1
+    return partition.default or len(slurm.partitions) == 1
 
 
 def is_hpc(partition: Partition, hardware: VmSize) -> bool:
@@ -109,14 +111,14 @@ def scale_set_size(partition: Partition, hardware: VmSize) -> int:
 
 
 def _scheduler(
-    definition: Definition, cluster_name: str, versions: Mapping[str, str], shared: FileSystems, *, has_gpus: bool
+    slurm: Slurm, cluster_name: str, versions: Mapping[str, str], shared: FileSystems, *, has_gpus: bool
 ) -> SchedulerPlan:
-    scheduler = definition.slurm.scheduler
+    scheduler = slurm.scheduler
     hardware = catalog.vm_size(scheduler.vm_size)
     specs = specs_of("scheduler", scheduler, hardware, versions, cluster_has_gpus=has_gpus)
     return SchedulerPlan(
         hardware=hardware,
-        image=image_of(definition, scheduler, scheduler.vm_size),
+        image=image_of(slurm, scheduler, scheduler.vm_size),
         host_name=f"{names.slurm_config_name(cluster_name)}-scheduler",
         high_availability=scheduler.high_availability,
         zone=scheduler.zone,
@@ -127,13 +129,13 @@ def _scheduler(
     )
 
 
-def _login(definition: Definition, versions: Mapping[str, str], shared: FileSystems, *, has_gpus: bool) -> LoginPlan:
-    login = definition.slurm.login
+def _login(slurm: Slurm, versions: Mapping[str, str], shared: FileSystems, *, has_gpus: bool) -> LoginPlan:
+    login = slurm.login
     hardware = catalog.vm_size(login.vm_size)
     specs = specs_of("login", login, hardware, versions, cluster_has_gpus=has_gpus)
     return LoginPlan(
         hardware=hardware,
-        image=image_of(definition, login, login.vm_size),
+        image=image_of(slurm, login, login.vm_size),
         count=login.count,
         max_count=login.max_count if login.max_count is not None else max(login.count, 1),
         os_disk_gb=login.os_disk_gb,
@@ -143,7 +145,7 @@ def _login(definition: Definition, versions: Mapping[str, str], shared: FileSyst
 
 
 def _node_array(
-    definition: Definition,
+    slurm: Slurm,
     cluster_name: str,
     partition: Partition,
     versions: Mapping[str, str],
@@ -158,10 +160,10 @@ def _node_array(
         name=partition.name,
         partition=partition.name,
         hardware=hardware,
-        image=image_of(definition, partition, partition.vm_size),
+        image=image_of(slurm, partition, partition.vm_size),
         max_nodes=partition.max_nodes,
         host_list=names.host_list(cluster_name, partition.name, partition.max_nodes),
-        is_default=is_default(definition, partition),
+        is_default=is_default(slurm, partition),
         is_hpc=hpc,
         max_scale_set_size=scale_set_size(partition, hardware),
         use_physical_cpus=partition.use_physical_cpus if partition.use_physical_cpus is not None else hpc,
@@ -176,8 +178,8 @@ def _node_array(
     )
 
 
-def _accounting(definition: Definition, cluster_name: str) -> AccountingPlan | None:
-    accounting = definition.slurm.accounting
+def _accounting(slurm: Slurm, cluster_name: str) -> AccountingPlan | None:
+    accounting = slurm.accounting
     if accounting is None:
         return None
     database = accounting.database or names.database_name(cluster_name)

@@ -18,13 +18,14 @@ from .types import HubPlan, NetworkPlan, SubnetPlan
 
 def needed_roles(definition: Definition) -> tuple[SubnetRole, ...]:
     """The subnets that this definition needs."""
-    network, accounting = definition.network, definition.slurm.accounting
-    wanted = {"server", "compute", "endpoints"}
+    network, slurm, access = definition.network, definition.slurm, kind_of(definition)
+    # An existing server is somewhere else, and so are the endpoints of its locker and the way in.
+    creates_server = definition.server.existing is None
+    wanted = {"server", "compute", "endpoints"} if creates_server else {"compute"}
     wanted |= {each.file_system.subnet.role for each in wanted_by(definition) if each.file_system.subnet is not None}
-    access = kind_of(definition)
-    if access.subnet is not None and network.existing is None:
+    if access.subnet is not None and network.existing is None and creates_server:
         wanted.add(access.subnet.role)
-    if accounting is not None and accounting.type == "new":
+    if slurm is not None and slurm.accounting is not None and slurm.accounting.type == "new":
         wanted.add("database")
     return tuple(role for role in ROLES if role in wanted)
 
@@ -57,8 +58,8 @@ def given_prefixes(definition: Definition) -> Mapping[SubnetRole, IPv4Network]:
 
 def network_plan(definition: Definition, layout: Layout | None) -> NetworkPlan:
     """The network as the Bicep renderer prints it."""
-    network, access = definition.network, kind_of(definition)
-    existing = network.existing
+    network, access, zone = definition.network, kind_of(definition), definition.network.blob_dns_zone
+    existing, creates_server = network.existing, definition.server.existing is None
     if existing is not None:
         vnet_group, vnet_name = names.vnet_parts(existing.vnet_id)
     else:
@@ -77,12 +78,13 @@ def network_plan(definition: Definition, layout: Layout | None) -> NetworkPlan:
         address_space=str(layout.address_space) if layout else None,
         subnets=_new_subnets(layout, network.nat_gateway) if layout else _existing_subnets(definition),
         access=access.name,
-        allowed_sources=tuple(network.allowed_sources) if access.is_public else (),
+        allowed_sources=tuple(network.allowed_sources) if access.is_public and creates_server else (),
         hub=hub,
         user_sources=access.user_sources(hub.address_spaces if hub else ()),
         nat_gateway=network.nat_gateway and existing is None,
-        blob_dns_zone=network.blob_dns_zone,
-        links_dns_zone=existing is None and network.blob_dns_zone not in ("new", "none"),
+        # The endpoint of an existing server's locker is registered already; a new network may still need the link.
+        blob_dns_zone=zone if creates_server or zone != "new" else "none",
+        links_dns_zone=existing is None and zone not in ("new", "none"),
     )
 
 

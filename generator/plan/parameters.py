@@ -27,8 +27,11 @@ def asked_or(value: str | MissingVariable | None, asked: Asked) -> str | Asked:
     return asked if value is None else value
 
 
-def secret_plans(username: str, *, has_jumpbox: bool, has_accounting: bool) -> tuple[SecretPlan, ...]:
-    """The administrator's password, which the jumpbox shares, and that of the accounting database's user."""
+def secret_plans(username: str, *, has_server: bool, has_jumpbox: bool, has_accounting: bool) -> tuple[SecretPlan, ...]:
+    """The administrator's password, which the jumpbox shares, and that of the accounting database's user.
+
+    `has_server`: the deployment creates a server; `has_accounting`: it, or the server, needs the database's password.
+    """
     admin = SecretPlan(
         parameter="adminPassword",
         variable="CYCLECLOUD_ADMIN_PASSWORD",
@@ -45,7 +48,8 @@ def secret_plans(username: str, *, has_jumpbox: bool, has_accounting: bool) -> t
         min_length=_LINUX_MIN,
         max_length=_MYSQL_MAX,
     )
-    return (admin, database) if has_accounting else (admin,)
+    wanted = ((admin, has_server), (database, has_accounting))
+    return tuple(secret for secret, is_wanted in wanted if is_wanted)
 
 
 def asked_values(admin: AdminPlan, network: NetworkPlan) -> tuple[Asked, ...]:

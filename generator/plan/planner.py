@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from shlex import quote
 
 from .. import catalog
 from ..definition.model.definition import Definition
@@ -19,13 +20,15 @@ from .network import layout_of, network_plan
 from .parameters import SSH_KEY, asked_or, asked_values, secret_plans, variables_read
 from .quota import quota_plan
 from .resources import cleanup_plan, providers, resource_names, slow_resources
-from .storage import file_systems, locker_plan
+from .storage import file_systems, locker_plan, requested
 from .types import (
     AdminPlan,
+    ExistingServerPlan,
     JumpboxPlan,
     LoginPlan,
     MarketplaceImage,
     MonitoringPlan,
+    NetworkPlan,
     NodeArrayPlan,
     Plan,
     ProjectPlan,
@@ -49,19 +52,23 @@ def make_plan(
     local projects by name.
     """
     versions = {name: project.version for name, project in projects.items()} | _staged_versions(definition)
-    shared = file_systems(definition)
-    slurm = slurm_plan(definition, versions, shared)
+    shared = file_systems(definition) if definition.slurm else None
+    all_mounts = shared.all if shared else requested(definition)
+    slurm = slurm_plan(definition, definition.slurm, versions, shared) if definition.slurm and shared else None
+    accounting = slurm.accounting if slurm else None
     network = network_plan(definition, layout_of(definition))
-    admin = AdminPlan(definition.admin.username, asked_or(definition.admin.ssh_public_key, SSH_KEY))
+    server, existing_server = _server(definition), _existing_server(definition)
+    admin = _admin(definition)
+    # A new server sets the password of any database in the cluster; without one only the deployment needs it.
+    needs_database_password = accounting is not None and (server is not None or accounting.is_new)
     secrets = secret_plans(
         admin.username,
+        has_server=server is not None,
         has_jumpbox=definition.server.jumpbox is not None,
-        has_accounting=slurm.accounting is not None,
+        has_accounting=needs_database_password,
     )
     asked = asked_values(admin, network)
-    server = _server(definition)
-    ends = Ends(admin.username, server.vm_name, slurm.scheduler.host_name, network.is_new, network.allowed_sources)
-    access = kind_of(definition).planned(ends)
+    access = kind_of(definition).planned(_ends(definition, network, server, existing_server, slurm))
     monitoring = _monitoring(definition)
     return Plan(
         name=definition.name,
@@ -79,24 +86,23 @@ def make_plan(
         network=network,
         access=access,
         server=server,
+        existing_server=existing_server,
         locker=locker_plan(definition),
-        home=shared.home,
-        sched=shared.sched,
-        mounts=shared.mounts,
+        mounts=shared.mounts if shared else all_mounts,
         slurm=slurm,
         monitoring=monitoring,
         projects=_carried(projects, slurm),
-        jobs=job_plans(definition, slurm, shared),
+        jobs=job_plans(definition, slurm, shared) if slurm and shared else (),
         asked=asked,
         secrets=secrets,
         variables=variables_read(variables, asked, secrets),
-        modules=modules(shared.all),
-        late_addresses=late_addresses(shared.all),
-        node_settings=node_settings(shared.mounts),
-        providers=providers(shared.all, slurm.accounting, monitoring),
+        modules=modules(all_mounts),
+        late_addresses=late_addresses(all_mounts),
+        node_settings=node_settings(shared.mounts) if shared else (),
+        providers=providers(all_mounts, accounting, monitoring),
         quota=quota_plan(server, slurm),
-        slow_resources=slow_resources(shared.all, slurm.accounting, access),
-        cleanup=cleanup_plan(network, shared.all, slurm.accounting, monitoring),
+        slow_resources=slow_resources(all_mounts, accounting, access),
+        cleanup=cleanup_plan(network, all_mounts, accounting, monitoring, existing_server),
         silenced=tuple(sorted((entry.rule, entry.reason) for entry in definition.silence)),
         resolved=resolved(definition),
     )
@@ -128,8 +134,46 @@ def _staged_versions(definition: Definition) -> dict[str, str]:
     return {project.name: project.version for project in definition.projects if project.version is not None}
 
 
-def _server(definition: Definition) -> ServerPlan:
+def _admin(definition: Definition) -> AdminPlan:
+    key = None if definition.server.existing else asked_or(definition.admin.ssh_public_key, SSH_KEY)
+    return AdminPlan(definition.admin.username, key)
+
+
+def _ends(
+    definition: Definition,
+    network: NetworkPlan,
+    server: ServerPlan | None,
+    existing: ExistingServerPlan | None,
+    slurm: SlurmPlan | None,
+) -> Ends:
+    if existing is not None:
+        name, arguments = existing.vm_name, f"--ids {quote(existing.vm_id)}"
+    else:
+        name = server.vm_name if server else ""
+        arguments = f"--resource-group {quote(names.resource_group(definition))} --name {quote(name)}"
+    return Ends(
+        username=definition.admin.username,
+        server=name,
+        server_arguments=arguments,
+        scheduler=slurm.scheduler.host_name if slurm else None,
+        network_is_new=network.is_new,
+        server_is_new=server is not None,
+        allowed_sources=network.allowed_sources,
+    )
+
+
+def _existing_server(definition: Definition) -> ExistingServerPlan | None:
+    existing = definition.server.existing
+    if existing is None:
+        return None
+    name = existing.vm_id.rstrip("/").rsplit("/", 1)[-1]
+    return ExistingServerPlan(existing.vm_id, name, existing.release, existing.principal_id)
+
+
+def _server(definition: Definition) -> ServerPlan | None:
     server = definition.server
+    if server.existing is not None:
+        return None
     release = server_release(definition)
     row, server_image = catalog.release(release), catalog.server_image()
     image = None
@@ -165,8 +209,10 @@ def _monitoring(definition: Definition) -> MonitoringPlan | None:
     return MonitoringPlan(monitoring.workspace_id, monitoring.ingestion_endpoint, monitoring.data_collection_rule_id)
 
 
-def _carried(projects: Mapping[str, AvailableProject], slurm: SlurmPlan) -> tuple[ProjectPlan, ...]:
-    """The projects that travel with the deployment: those that a role runs, with the roles that run them."""
+def _users(projects: Mapping[str, AvailableProject], slurm: SlurmPlan | None) -> dict[str, list[str]]:
+    """Project → the roles that run it; without a cluster the folders that the definition names, for later ones."""
+    if slurm is None:
+        return {name: [] for name, project in projects.items() if project.is_local}
     users: dict[str, list[str]] = {}
     nodes: list[tuple[str, SchedulerPlan | LoginPlan | NodeArrayPlan]] = [
         ("scheduler", slurm.scheduler),
@@ -177,6 +223,12 @@ def _carried(projects: Mapping[str, AvailableProject], slurm: SlurmPlan) -> tupl
         for spec in node.specs:
             if role not in users.setdefault(spec.project, []):
                 users[spec.project].append(role)
+    return users
+
+
+def _carried(projects: Mapping[str, AvailableProject], slurm: SlurmPlan | None) -> tuple[ProjectPlan, ...]:
+    """The projects that travel with the deployment, with the roles that run them."""
+    users = _users(projects, slurm)
     return tuple(
         ProjectPlan(
             name,
@@ -186,7 +238,7 @@ def _carried(projects: Mapping[str, AvailableProject], slurm: SlurmPlan) -> tupl
             project.specs,
             tuple(users[name]),
             project.digest,
-            with_need(project.blobs, slurm.project_version),
+            with_need(project.blobs, slurm.project_version) if slurm else (),
         )
         for name, project in sorted(projects.items())
         if name in users

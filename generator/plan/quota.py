@@ -12,19 +12,21 @@ _ALL_CORES = "cores"
 _SPOT_CORES = "lowPriorityCores"
 
 
-def quota_plan(server: ServerPlan, slurm: SlurmPlan) -> QuotaPlan:
-    """Everything that may run at once: server, jumpbox, schedulers, and every node of every role."""
+def quota_plan(server: ServerPlan | None, slurm: SlurmPlan | None) -> QuotaPlan:
+    """Everything that may run at once: a new server, its jumpbox, schedulers, and every node of every role."""
     uses = tuple(use for use in _uses(server, slurm) if use.vms)
     return QuotaPlan(uses, _limits(uses), tuple(sorted({use.vm_size for use in uses})))
 
 
-def _uses(server: ServerPlan, slurm: SlurmPlan) -> Iterator[QuotaUse]:
-    yield _use("CycleCloud server", catalog.vm_size(server.vm_size), 1)
-    yield _use("scheduler", slurm.scheduler.hardware, 2 if slurm.scheduler.high_availability else 1)
-    yield _use("login", slurm.login.hardware, max(slurm.login.count, slurm.login.max_count))
-    for array in slurm.node_arrays:
-        yield _use(f"partition {array.partition}", array.hardware, array.max_nodes, spot=array.spot)
-    if server.jumpbox is not None:
+def _uses(server: ServerPlan | None, slurm: SlurmPlan | None) -> Iterator[QuotaUse]:
+    if server is not None:
+        yield _use("CycleCloud server", catalog.vm_size(server.vm_size), 1)
+    if slurm is not None:
+        yield _use("scheduler", slurm.scheduler.hardware, 2 if slurm.scheduler.high_availability else 1)
+        yield _use("login", slurm.login.hardware, max(slurm.login.count, slurm.login.max_count))
+        for array in slurm.node_arrays:
+            yield _use(f"partition {array.partition}", array.hardware, array.max_nodes, spot=array.spot)
+    if server is not None and server.jumpbox is not None:
         yield _use("jumpbox", catalog.vm_size(server.jumpbox.vm_size), 1)
 
 
@@ -39,6 +41,8 @@ def _limits(uses: tuple[QuotaUse, ...]) -> tuple[QuotaLimit, ...]:
         QuotaLimit(name, usage, _sum(use for use in uses if _limit_name(use) == name)) for name, usage in usages.items()
     )
     regular = (use for use in uses if not use.spot)
+    if not uses:
+        return ()
     return (*families, QuotaLimit("all vCPUs of the region (cores)", _ALL_CORES, _sum(regular)))
 
 

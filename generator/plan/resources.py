@@ -10,7 +10,15 @@ from .access_kinds.base import Access
 from .file_systems.base import FileSystem
 from .file_systems.registry import by_kind
 from .names import OWNER_TAG
-from .types import AccountingPlan, CleanupPlan, MonitoringPlan, NetworkPlan, ResourceId, ResourceNames
+from .types import (
+    AccountingPlan,
+    CleanupPlan,
+    ExistingServerPlan,
+    MonitoringPlan,
+    NetworkPlan,
+    ResourceId,
+    ResourceNames,
+)
 
 _BASE_PROVIDERS = ("Microsoft.Compute", "Microsoft.ManagedIdentity", "Microsoft.Network", "Microsoft.Storage")
 _RESOURCE_ID = re.compile(
@@ -70,17 +78,20 @@ def cleanup_plan(
     mounts: Iterable[FileSystem],
     accounting: AccountingPlan | None,
     monitoring: MonitoringPlan | None,
+    existing_server: ExistingServerPlan | None,
 ) -> CleanupPlan:
     """What must be deleted after the resource group, and what stays."""
     mounts = tuple(mounts)
-    # Nodes have roles on what is not the deployment's only where they mount containers or send metrics.
-    nodes_have_roles = monitoring is not None or any(mount.grants for mount in mounts)
+    # Nodes have roles on what is not the deployment's only where they mount containers, send metrics or read the
+    # locker of another server.
+    nodes_have_roles = monitoring is not None or existing_server is not None or any(mount.grants for mount in mounts)
+    principals = {"serverPrincipalId": existing_server is None, "nodePrincipalId": nodes_have_roles}
     zone = network.blob_dns_zone
     return CleanupPlan(
         tag=OWNER_TAG,
-        principals=("serverPrincipalId", *(("nodePrincipalId",) if nodes_have_roles else ())),
+        principals=tuple(name for name, has_roles in principals.items() if has_roles),
         linked_zone=resource_id(zone) if zone not in ("new", "none") and network.is_new else None,
-        left=tuple(_left(network, mounts, accounting, monitoring)),
+        left=tuple(_left(network, mounts, accounting, monitoring, existing_server)),
     )
 
 
@@ -89,7 +100,10 @@ def _left(
     mounts: tuple[FileSystem, ...],
     accounting: AccountingPlan | None,
     monitoring: MonitoringPlan | None,
+    existing_server: ExistingServerPlan | None,
 ) -> Iterator[str]:
+    if existing_server is not None:
+        yield f"the CycleCloud server `{existing_server.vm_name}` and its locker"
     if not network.is_new:
         yield f"the network `{network.vnet_name}` in `{network.vnet_resource_group}`"
     yield from (text for _, same in by_kind(mounts) for mount in same if (text := mount.left_behind))

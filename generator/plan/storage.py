@@ -13,17 +13,30 @@ from .file_systems.registry import wanted_by
 from .types import LockerPlan
 
 CYCLECLOUD_ACCOUNT = "azure"
-"""Name of the account record on every server."""
+"""Name of the account record on every server that a deployment creates."""
 
 _DEFAULT_MOUNT_ORDER = 1000
 """Source: https://learn.microsoft.com/azure/cyclecloud/cluster-references/configuration-reference"""
 
 
 def locker_plan(definition: Definition) -> LockerPlan:
-    """The locker, which CycleCloud names after its account record."""
-    locker = definition.storage.locker
+    """The locker, which CycleCloud names after its account record: a new one, or that of an existing server."""
+    locker, existing = definition.storage.locker, definition.server.existing
+    if existing is not None:
+        return LockerPlan(
+            account_name=existing.locker_account_id.rstrip("/").rsplit("/", 1)[-1],
+            account_id=existing.locker_account_id,
+            assigns_role=existing.assign_locker_role,
+            container=existing.locker_container,
+            redundancy=None,
+            locker_name=f"{existing.account}-storage",
+            cyclecloud_account=existing.account,
+            blob_suffix=names.blob_suffix(definition.azure.cloud),
+        )
     return LockerPlan(
         account_name=locker.account_name,
+        account_id=None,
+        assigns_role=True,
         container=locker.container,
         redundancy=locker.redundancy,
         locker_name=f"{CYCLECLOUD_ACCOUNT}-storage",
@@ -62,9 +75,14 @@ class FileSystems:
 
 
 def file_systems(definition: Definition) -> FileSystems:
-    """What the definition asks for."""
-    sched, home, *mounts = (each.file_system for each in wanted_by(definition))
+    """What the cluster of a definition has."""
+    sched, home, *mounts = requested(definition)
     return in_mount_order(FileSystems(sched, home, tuple(mounts)))
+
+
+def requested(definition: Definition) -> tuple[FileSystem, ...]:
+    """What the definition asks for, also without a cluster."""
+    return tuple(each.file_system for each in wanted_by(definition))
 
 
 def in_mount_order(shared: FileSystems) -> FileSystems:

@@ -33,6 +33,7 @@ SUBJECTS = {
     "16": "jobs",
     "17": "silence",
     "18": "size budgets",
+    "19": "an existing server, and definitions without a cluster",
     "20": "cluster template: the file",
     "21": "cluster template: sections and attributes",
     "22": "cluster template: parameters",

@@ -7,6 +7,7 @@ literals and expressions of Bicep.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from ..files import assets
@@ -50,15 +51,23 @@ def _key(name: str) -> str:
     return name if _IDENTIFIER.fullmatch(name) else bicep_string(name)
 
 
-def render(plan: Plan, payload: tuple[str, ...], content_hash: str, payload_sha256: str) -> Files:
+def render(
+    plan: Plan,
+    payload: tuple[str, ...] = (),
+    content_hash: str = "",
+    payload_sha256: str = "",
+    late: Mapping[str, str] | None = None,
+) -> Files:
     """The Bicep part of a deployment folder.
 
-    `payload` are the paths of the archive's pieces relative to the folder, in order. `content_hash` is what makes the
-    first-boot program run again; `payload_sha256` is the digest of the joined pieces, which the server checks.
+    For a new server, `payload` are the paths of the pieces of the archive relative to the folder, in order;
+    `content_hash` is what makes the first-boot program run again, `payload_sha256` the digest of the joined pieces,
+    which the server checks. For an existing server, where people import the cluster, `late` maps its parameters to the
+    fact, or `secret:<name>`, that fills each.
     """
     source = assets.folder("bicep_templates")
     templates = environment(source)
-    values = _values(plan, payload, content_hash, payload_sha256)
+    values = _values(plan, late or {}, payload, content_hash, payload_sha256)
     main = templates.get_template("main.bicep.j2").render(values)
     parameters = templates.get_template("main.bicepparam.j2").render(values)
     files: Files = {PurePosixPath("main.bicep"): text(main), PurePosixPath("main.bicepparam"): text(parameters)}
@@ -67,7 +76,9 @@ def render(plan: Plan, payload: tuple[str, ...], content_hash: str, payload_sha2
     return files
 
 
-def _values(plan: Plan, payload: tuple[str, ...], content_hash: str, payload_sha256: str) -> dict[str, object]:
+def _values(
+    plan: Plan, late: Mapping[str, str], payload: tuple[str, ...], content_hash: str, payload_sha256: str
+) -> dict[str, object]:
     """Everything that the two templates print."""
     network = plan.network
     key = plan.admin.ssh_public_key
@@ -78,13 +89,15 @@ def _values(plan: Plan, payload: tuple[str, ...], content_hash: str, payload_sha
         "tags": dict(plan.tags),
         "ssh_key": bicep_string(key) if isinstance(key, str) else None,
         "ssh_key_name": key.parameter if isinstance(key, Asked) else "sshPublicKey",
-        "compute_subnet": "/".join((network.vnet_resource_group, network.vnet_name, _compute(plan))),
+        "compute_subnet": _compute_subnet(plan),
         "subnets": _subnets(plan),
         "subnet_names": {subnet.role: subnet.name for subnet in network.subnets},
         "user_sources": list(network.user_sources),
         "vnet": resource_id(network.vnet_id) if network.vnet_id else None,
         "hub": _hub(plan),
         "dns_zone": _dns_zone(plan),
+        "existing_locker": resource_id(plan.locker.account_id) if plan.locker.account_id else None,
+        "cluster_parameters": _cluster_parameters(plan, late),
         "locker_account": _unique(plan.locker.account_name, plan.names.locker_account_stem),
         "database": _database(plan),
         "metrics_rule": resource_id(plan.monitoring.data_collection_rule_id) if plan.monitoring else None,
@@ -96,6 +109,23 @@ def _values(plan: Plan, payload: tuple[str, ...], content_hash: str, payload_sha
         "content_hash": content_hash,
         "payload_sha256": payload_sha256,
     }
+
+
+def _cluster_parameters(plan: Plan, late: Mapping[str, str]) -> list[tuple[str, str]]:
+    """(parameter of the cluster, expression) for what only the deployment knows; passwords stay out of outputs."""
+    facts = {
+        "subnetId": bicep_string(_compute_subnet(plan)),
+        "lockerIdentityId": "nodeIdentity.outputs.id",
+        "lockerIdentityClientId": "nodeIdentity.outputs.clientId",
+        "databaseHost": "database.outputs.host",
+    } | {fact: f"{symbol}.outputs.address" for fact, symbol in plan.late_addresses}
+    return [(name, facts[fact]) for name, fact in late.items() if not fact.startswith("secret:")]
+
+
+def _compute_subnet(plan: Plan) -> str:
+    """The subnet of the nodes as CycleCloud names it."""
+    network = plan.network
+    return "/".join((network.vnet_resource_group, network.vnet_name, _compute(plan)))
 
 
 def _compute(plan: Plan) -> str:
@@ -165,7 +195,7 @@ def _unique(given: str | None, stem: str) -> str:
 
 def _database(plan: Plan) -> dict[str, object] | None:
     """The new database server: its name as an expression, and what the plan says of it."""
-    accounting = plan.slurm.accounting
+    accounting = plan.slurm.accounting if plan.slurm else None
     if accounting is None or not accounting.is_new:
         return None
     return {
@@ -176,7 +206,7 @@ def _database(plan: Plan) -> dict[str, object] | None:
 
 
 def _image(plan: Plan) -> Json:
-    image = plan.server.image
+    image = plan.server.image if plan.server else None
     if image is None:
         return None
     return {"publisher": image.publisher, "offer": image.offer, "sku": image.sku, "version": image.version}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from ..plan.types import Plan
+    from ..plan.types import Plan, SlurmPlan
 
 CUSTOM_DATA_BYTES = 65_535
 """Custom data of a VM before base64. Source: https://learn.microsoft.com/azure/virtual-machines/custom-data"""
@@ -51,11 +51,13 @@ class PayloadTooLargeError(ValueError):
 
 
 def render(plan: Plan, carried: Files, late: Mapping[str, str]) -> Files:
-    """The files below `bootstrap/`.
+    """The files below `bootstrap/` for the server that the deployment creates; nothing for an existing server.
 
     `carried` are the rendered files that travel to the server (`cluster/…`, `projects/…`). `late` maps a template
     parameter to the fact, or `secret:<name>`, that fills it on the server. Raises PayloadTooLargeError.
     """
+    if plan.server is None:
+        return {}
     files = {path: _source(path) for path in _sources()}
     files[FOLDER / "bootstrap.json"] = json_file(configuration(plan, late))
     packed = carried | {path: file for path, file in files.items() if path not in NOT_CARRIED}
@@ -87,44 +89,53 @@ def payload_size(packed: Files) -> int:
 
 
 def configuration(plan: Plan, late: Mapping[str, str]) -> dict[str, object]:
-    """`bootstrap.json`: what the program on the server does for this deployment. No secret is in it."""
-    slurm = plan.slurm
+    """`bootstrap.json`: what the program on the server does for this deployment. No secret is in it.
+
+    ValueError without a new server.
+    """
+    server, slurm = plan.server, plan.slurm
+    if server is None:
+        raise ValueError("the deployment creates no server")
     key = plan.admin.ssh_public_key
-    cluster = slurm.cluster_name
+    pinned = slurm if slurm and slurm.pin_project else None
     return {
         "schema": 1,
         "name": plan.name,
         "admin": {"username": plan.admin.username, "sshPublicKey": key if isinstance(key, str) else None},
         "server": {
-            "httpPort": plan.server.http_port,
-            "httpsPort": plan.server.https_port,
-            "clusterPort": plan.server.cluster_port,
-            "javaHeapMb": plan.server.java_heap_mb,
-            "acceptMarketplaceTerms": plan.server.accept_marketplace_terms,
+            "httpPort": server.http_port,
+            "httpsPort": server.https_port,
+            "clusterPort": server.cluster_port,
+            "javaHeapMb": server.java_heap_mb,
+            "acceptMarketplaceTerms": server.accept_marketplace_terms,
         },
         "account": plan.locker.cyclecloud_account,
         "locker": plan.locker.locker_name,
-        "slurmProject": ({"version": slurm.project_version, "url": slurm.project_url} if slurm.pin_project else None),
+        "slurmProject": ({"version": pinned.project_version, "url": pinned.project_url} if pinned else None),
         "projects": [
             {"name": project.name, "version": project.version, "digest": project.digest} for project in plan.projects
         ],
-        "cluster": {
-            "name": cluster,
-            "templateName": slurm.template_name,
-            "template": f"cluster/{cluster}.txt",
-            "parameters": f"cluster/{cluster}.params.json",
-            "late": dict(sorted(late.items())),
-            "start": slurm.start_cluster,
-            "machineTypes": _machine_types(plan),
-        },
+        "cluster": _cluster(slurm, late) if slurm else None,
         "secrets": {secret.parameter: secret.prompt for secret in plan.secrets},
-        "limits": {"totalSeconds": plan.server.boot_limit_s, "uploadSeconds": plan.server.upload_limit_s},
+        "limits": {"totalSeconds": server.boot_limit_s, "uploadSeconds": server.upload_limit_s},
     }
 
 
-def _machine_types(plan: Plan) -> dict[str, str]:
+def _cluster(slurm: SlurmPlan, late: Mapping[str, str]) -> dict[str, object]:
+    name = slurm.cluster_name
+    return {
+        "name": name,
+        "templateName": slurm.template_name,
+        "template": f"cluster/{name}.txt",
+        "parameters": f"cluster/{name}.params.json",
+        "late": dict(sorted(late.items())),
+        "start": slurm.start_cluster,
+        "machineTypes": _machine_types(slurm),
+    }
+
+
+def _machine_types(slurm: SlurmPlan) -> dict[str, str]:
     """Node or node array of the template → VM size."""
-    slurm = plan.slurm
     sizes = {"scheduler": slurm.scheduler.hardware.name, "login": slurm.login.hardware.name}
     return sizes | {array.name: array.vm_size for array in slurm.node_arrays}
 

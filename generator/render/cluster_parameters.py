@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from ..cctemplate.writing import Raw
 from ..files.file import Json
 from ..plan.file_systems.base import FileSystem
-from ..plan.types import NodeArrayPlan, Plan
+from ..plan.types import NodeArrayPlan, Plan, SlurmPlan
 from ..records import record
 from .cluster_form import (
     MAX_DISK_GB,
@@ -35,27 +35,30 @@ _BUILTIN_SCHED_GB, _BUILTIN_SHARED_GB = 30, 100  # cyclecloud-slurm 4.0.9, Sched
 _NO_PRICE_LIMIT = -1
 
 
-def tabs(plan: Plan) -> tuple[Tab, ...]:
+def tabs(plan: Plan, slurm: SlurmPlan) -> tuple[Tab, ...]:
     """All parameters in the order of the form."""
     return (
-        Tab("Required Settings", 10, (_machines(plan), _scaling(plan), _network(), _availability(plan))),
-        Tab("Partitions", 12, tuple(_partition(plan, array) for array in plan.slurm.node_arrays)),
-        Tab("Network Attached Storage", 15, tuple(_storage(plan))),
-        Tab("Advanced Settings", 20, (_azure(plan), _slurm(plan), _accounting(plan), _software(plan), _networking())),
+        Tab("Required Settings", 10, (_machines(plan, slurm), _scaling(slurm), _network(), _availability(slurm))),
+        Tab("Partitions", 12, tuple(_partition(slurm, array) for array in slurm.node_arrays)),
+        Tab("Network Attached Storage", 15, tuple(_storage(plan, slurm))),
+        Tab(
+            "Advanced Settings",
+            20,
+            (_azure(plan, slurm), _slurm(slurm), _accounting(slurm), _software(slurm), _networking()),
+        ),
         Tab("Monitoring", 25, (_monitoring(plan),)),
     )
 
 
-def parameters(plan: Plan) -> Iterable[Parameter]:
+def parameters(plan: Plan, slurm: SlurmPlan) -> Iterable[Parameter]:
     """All parameters without their grouping."""
-    return (parameter for tab in tabs(plan) for group in tab.groups for parameter in group.parameters)
+    return (parameter for tab in tabs(plan, slurm) for group in tab.groups for parameter in group.parameters)
 
 
 # ---------------------------------------------------------------- required settings
 
 
-def _machines(plan: Plan) -> Group:
-    slurm = plan.slurm
+def _machines(plan: Plan, slurm: SlurmPlan) -> Group:
     return Group(
         "Virtual Machines",
         (
@@ -66,8 +69,7 @@ def _machines(plan: Plan) -> Group:
     )
 
 
-def _scaling(plan: Plan) -> Group:
-    slurm = plan.slurm
+def _scaling(slurm: SlurmPlan) -> Group:
     return Group(
         "Auto-Scaling",
         (
@@ -87,9 +89,9 @@ def _network() -> Group:
     return Group("Networking", (subnet,))
 
 
-def _availability(plan: Plan) -> Group:
+def _availability(slurm: SlurmPlan) -> Group:
     text = "A second scheduler takes over when the first fails; needs /sched and /shared outside of the scheduler"
-    enabled = plan.slurm.scheduler.high_availability
+    enabled = slurm.scheduler.high_availability
     return Group(
         "High Availability",
         (Parameter("configuration_slurm_ha_enabled", "Second scheduler", enabled, text, "Boolean"),),
@@ -99,7 +101,7 @@ def _availability(plan: Plan) -> Group:
 # ---------------------------------------------------------------- partitions
 
 
-def _partition(plan: Plan, array: NodeArrayPlan) -> Group:
+def _partition(slurm: SlurmPlan, array: NodeArrayPlan) -> Group:
     start = prefix(array.name)
     price = array.spot_max_price_usd_per_hour
     zones: Json = list(array.zones) or None
@@ -130,7 +132,7 @@ def _partition(plan: Plan, array: NodeArrayPlan) -> Group:
             *optional,
             extra_specs(f"{start}ClusterInitSpecs", f"partition {array.partition}"),
         ),
-        f"Partition {array.partition} of cluster {plan.slurm.cluster_name}",
+        f"Partition {array.partition} of cluster {slurm.cluster_name}",
     )  # fmt: skip
 
 
@@ -152,11 +154,11 @@ class Mount:
     order: int | None
 
 
-def mounts(plan: Plan) -> tuple[Mount, ...]:
+def mounts(plan: Plan, slurm: SlurmPlan) -> tuple[Mount, ...]:
     """Mounts that CycleCloud makes: /sched, /shared and further NFS and Lustre file systems."""
     sched = ("nfs_sched", "NFSSchedType", "NFSSchedExportPath", "NFSSchedMountOptions", "NFSSchedAddress")
     shared = ("nfs_shared", "NFSType", "NFSSharedExportPath", "NFSSharedMountOptions", "NFSAddress")
-    named = [(plan.sched, sched, "UseBuiltinSched"), (plan.home, shared, "UseBuiltinShared")]
+    named = [(slurm.sched, sched, "UseBuiltinSched"), (slurm.home, shared, "UseBuiltinShared")]
     for mount in attached(plan):
         start = f"{prefix(mount.name)}Mount"
         names = (
@@ -175,14 +177,14 @@ def attached(plan: Plan) -> tuple[FileSystem, ...]:
     return tuple(mount for mount in plan.mounts if mount.mounted_by is None)
 
 
-def _storage(plan: Plan) -> Iterable[Group]:
+def _storage(plan: Plan, slurm: SlurmPlan) -> Iterable[Group]:
     builtin = "(UseBuiltinSched && !configuration_slurm_ha_enabled)"
     yield Group(
         "Scheduler Mount",
         (
-            _builtin("UseBuiltinSched", plan.sched),
-            _size("SchedFilesystemSize", plan.sched, _BUILTIN_SCHED_GB, builtin),
-            *_external("NFSSched", plan.sched, "NFSSchedExportPath", "NFSSchedMountOptions", f"!{builtin}"),
+            _builtin("UseBuiltinSched", slurm.sched),
+            _size("SchedFilesystemSize", slurm.sched, _BUILTIN_SCHED_GB, builtin),
+            *_external("NFSSched", slurm.sched, "NFSSchedExportPath", "NFSSchedMountOptions", f"!{builtin}"),
         ),
         "/sched holds Slurm's configuration and state",
     )
@@ -190,9 +192,9 @@ def _storage(plan: Plan) -> Iterable[Group]:
     yield Group(
         "Default NFS Share",
         (
-            _builtin("UseBuiltinShared", plan.home),
-            _size("FilesystemSize", plan.home, _BUILTIN_SHARED_GB, builtin),
-            *_external("NFS", plan.home, "NFSSharedExportPath", "NFSSharedMountOptions", f"!{builtin}"),
+            _builtin("UseBuiltinShared", slurm.home),
+            _size("FilesystemSize", slurm.home, _BUILTIN_SHARED_GB, builtin),
+            *_external("NFS", slurm.home, "NFSSharedExportPath", "NFSSharedMountOptions", f"!{builtin}"),
         ),
         "/shared holds the home directories",
     )
@@ -235,7 +237,7 @@ def _external(
 # ---------------------------------------------------------------- advanced settings
 
 
-def _azure(plan: Plan) -> Group:
+def _azure(plan: Plan, slurm: SlurmPlan) -> Group:
     tags: Json = dict(plan.tags)
     text = "Identity of all nodes; it reads the locker"
     account = plan.locker.cyclecloud_account
@@ -250,25 +252,24 @@ def _azure(plan: Plan) -> Group:
                 "ManagedIdentity", "Managed identity", None, text, "Azure.ManagedIdentity", late="lockerIdentityId"
             ),
             disk("BootDiskSize", 0),
-            *_role_disks(plan),
+            *_role_disks(slurm),
             Parameter("NodeTags", "Tags", tags, "Tags of all VMs", "Record", (("Config.MultiSelect", False),)),
             switch(
                 "EnableTerminateNotification", "Termination notice", value=False,
                 text="Announce the end of a VM to its node; always on where Lustre is mounted",
             ),
-            *([suite] if plan.slurm.has_start_up_checks else []),
+            *([suite] if slurm.has_start_up_checks else []),
         ),
     )  # fmt: skip
 
 
-def _role_disks(plan: Plan) -> Iterable[Parameter]:
-    for start, role in (("Scheduler", plan.slurm.scheduler), ("Login", plan.slurm.login)):
+def _role_disks(slurm: SlurmPlan) -> Iterable[Parameter]:
+    for start, role in (("Scheduler", slurm.scheduler), ("Login", slurm.login)):
         if role.os_disk_gb is not None:
             yield disk(f"{start}BootDiskSize", role.os_disk_gb)
 
 
-def _slurm(plan: Plan) -> Group:
-    slurm = plan.slurm
+def _slurm(slurm: SlurmPlan) -> Group:
     lines = "\n".join(slurm.additional_config) or None
     return Group(
         "Slurm Settings",
@@ -286,8 +287,8 @@ def _slurm(plan: Plan) -> Group:
     )  # fmt: skip
 
 
-def _accounting(plan: Plan) -> Group:
-    accounting = plan.slurm.accounting
+def _accounting(slurm: SlurmPlan) -> Group:
+    accounting = slurm.accounting
     form = only_if("configuration_slurm_accounting_enabled is true")
     start = "configuration_slurm_accounting_"
     user, database = (accounting.user, accounting.database) if accounting else (None, None)
@@ -310,8 +311,7 @@ def _accounting(plan: Plan) -> Group:
     )  # fmt: skip
 
 
-def _software(plan: Plan) -> Group:
-    slurm = plan.slurm
+def _software(slurm: SlurmPlan) -> Group:
     follows = slurm.scheduler.host_name == f"{slurm.config_name}-scheduler"
     host_name = "Cluster Prefix" if follows else slurm.scheduler.host_name
     form = shown_if("NodeNameIsHostname is true")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from ..cctemplate.writing import assignment
 from ..files import assets
 from ..files.file import Files, json_file, text
-from ..plan.types import Plan, SpecRef
+from ..plan.types import Plan, SlurmPlan, SpecRef
 from .cluster_form import prefix
 from .cluster_parameters import mounts, parameters, tabs
 from .templates import environment
@@ -27,15 +27,22 @@ if TYPE_CHECKING:
 
 
 def render(plan: Plan) -> Files:
-    """The template and its parameter file; values that only the deployment knows are null in the latter."""
-    folder, name = PurePosixPath("cluster"), plan.slurm.cluster_name
-    values = {parameter.name: parameter.value for parameter in parameters(plan)}
-    return {folder / f"{name}.txt": text(_template(plan)), folder / f"{name}.params.json": json_file(values)}
+    """The template and its parameter file; values that only the deployment knows are null in the latter.
+
+    Nothing without a cluster.
+    """
+    slurm = plan.slurm
+    if slurm is None:
+        return {}
+    folder, name = PurePosixPath("cluster"), slurm.cluster_name
+    values = {parameter.name: parameter.value for parameter in parameters(plan, slurm)}
+    return {folder / f"{name}.txt": text(_template(plan, slurm)), folder / f"{name}.params.json": json_file(values)}
 
 
 def late_parameters(plan: Plan) -> dict[str, str]:
     """Template parameter → key of the server's facts, or `secret:<name>`, in the order of the template."""
-    return {parameter.name: parameter.late for parameter in parameters(plan) if parameter.late is not None}
+    every = parameters(plan, plan.slurm) if plan.slurm else ()
+    return {parameter.name: parameter.late for parameter in every if parameter.late is not None}
 
 
 def _environment() -> Environment:
@@ -48,19 +55,19 @@ def _in_order(specs: tuple[SpecRef, ...]) -> list[SpecRef]:
     return sorted(specs, key=lambda spec: spec.order)
 
 
-def _template(plan: Plan) -> str:
-    slurm = plan.slurm
-    lustre = " || ".join(f'{mount.type_parameter} == "lustre"' for mount in mounts(plan))
+def _template(plan: Plan, slurm: SlurmPlan) -> str:
+    printed = mounts(plan, slurm)
+    lustre = " || ".join(f'{mount.type_parameter} == "lustre"' for mount in printed)
     return (
         _environment()
         .get_template("slurm.txt.j2")
         .render(
             plan=plan,
             slurm=slurm,
-            mounts=mounts(plan),
+            mounts=printed,
             any_lustre=lustre,
             node_settings=plan.node_settings,
             slurm_pin=f":{slurm.project_version}" if slurm.pin_project else "",
-            tabs=tabs(plan),
+            tabs=tabs(plan, slurm),
         )
     )

@@ -16,11 +16,15 @@ from .effective import yaml_file
 def deployment_files(plan: Plan, folder: Path) -> Files:
     """Path → file of the whole folder; `folder` is where the definition is (its local projects are below it)."""
     carried = cluster_template.render(plan) | projects.render(plan, folder)
-    boot = bootstrap.render(plan, carried, cluster_template.late_parameters(plan))
+    late = cluster_template.late_parameters(plan)
+    boot = bootstrap.render(plan, carried, late)
     files = carried | boot | jobs.render(plan)
-    files |= bicep.render(
-        plan, bootstrap.payload_chunks(boot), bootstrap.content_hash(boot), bootstrap.payload_sha256(boot)
-    )
+    if boot:
+        files |= bicep.render(
+            plan, bootstrap.payload_chunks(boot), bootstrap.content_hash(boot), bootstrap.payload_sha256(boot)
+        )
+    else:
+        files |= bicep.render(plan, late=late)
     files |= readme.render(plan)
     files[PurePosixPath("effective.yaml")] = yaml_file(effective(plan))
     files[MANIFEST] = manifest_file(files, __version__)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..definition.model.slurm import ExistingDatabase, NewDatabase
+from ..definition.model.slurm import ExistingDatabase, NewDatabase, Slurm
 from ..problems.problem import Problem
-from .base import DefinitionRule, Path, Site
+from .base import ClusterRule, Path, Site
 from .figures import figures
 from .network import host_fault
 from .wording import quoted
@@ -16,15 +16,15 @@ _MYSQL = "https://learn.microsoft.com/azure/mysql/flexible-server/quickstart-cre
 _ACCOUNTING: Path = ("slurm", "accounting")
 
 
-class DatabaseUser(DefinitionRule):
+class DatabaseUser(ClusterRule):
     id = "E1001"
     summary = "The database user is not valid for MySQL on Azure."
     why = "Azure reserves some names for itself; others contain characters that slurmdbd.conf cannot hold."
     fix = "Use 1 to 32 letters, digits and underscores, beginning with a letter, for example slurmadmin."
     source = _MYSQL
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        accounting, rule = site.definition.slurm.accounting, figures()["mysql"]
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        accounting, rule = slurm.accounting, figures()["mysql"]
         if accounting is None:
             return
         user, path = accounting.user, (*_ACCOUNTING, "user")
@@ -40,15 +40,15 @@ class DatabaseUser(DefinitionRule):
             yield self.problem(path, f"the database user {quoted(user)} has characters that slurmdbd.conf cannot hold")
 
 
-class DatabaseName(DefinitionRule):
+class DatabaseName(ClusterRule):
     id = "E1002"
     summary = "The database name is not one that MySQL accepts without quotes."
     why = "slurmdbd puts it into its statements unchanged; MySQL allows 64 characters."
     fix = "Use 1 to 64 letters, digits and underscores."
     source = "https://dev.mysql.com/doc/refman/8.0/en/identifiers.html"
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        accounting, longest = site.definition.slurm.accounting, figures()["mysql"]["database_max"]
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        accounting, longest = slurm.accounting, figures()["mysql"]["database_max"]
         name = accounting.database if accounting is not None else None
         if name is None:
             return
@@ -62,29 +62,29 @@ class DatabaseName(DefinitionRule):
             )
 
 
-class DatabaseHost(DefinitionRule):
+class DatabaseHost(ClusterRule):
     id = "E1003"
     summary = "The host of the existing database is not a host name or IPv4 address."
     why = "slurmdbd connects to it unchanged; port and scheme do not belong there."
     fix = "Write the host alone, for example mysql.example.com."
     source = "https://slurm.schedmd.com/slurmdbd.conf.html#OPT_StorageHost"
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        accounting = site.definition.slurm.accounting
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        accounting = slurm.accounting
         fault = host_fault(accounting.host) if isinstance(accounting, ExistingDatabase) else None
         if fault and isinstance(accounting, ExistingDatabase):
             yield self.problem((*_ACCOUNTING, "host"), f"the database host {quoted(accounting.host)} {fault}")
 
 
-class DatabaseSku(DefinitionRule):
+class DatabaseSku(ClusterRule):
     id = "E1004"
     summary = "The SKU of the database server is not one of MySQL flexible servers."
     why = "Flexible servers come in the series B (burstable), D (general purpose) and E (memory optimized)."
     fix = "Choose for example Standard_B2ms, Standard_D2ads_v5 or Standard_E2ads_v5."
     source = "https://learn.microsoft.com/azure/mysql/flexible-server/concepts-service-tiers-storage"
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        accounting = site.definition.slurm.accounting
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        accounting = slurm.accounting
         if isinstance(accounting, NewDatabase) and not re.fullmatch(
             r"Standard_(?:B\d{1,2}ms|B[12]s|[DE]\d{1,3}[a-z]{1,4}_v\d)", accounting.sku
         ):

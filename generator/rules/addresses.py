@@ -34,8 +34,11 @@ def usable_addresses(subnet: IPv4Network) -> int:
 
 def needed_compute_addresses(site: Site) -> int:
     """Network cards that may be in the compute subnet: schedulers, login nodes and nodes of all partitions."""
-    schedulers = 2 if site.definition.slurm.scheduler.high_availability else 1
-    return schedulers + login_maximum(site) + sum(partition.max_nodes for _, partition in partitions(site))
+    slurm = site.definition.slurm
+    if slurm is None:
+        return 0
+    schedulers = 2 if slurm.scheduler.high_availability else 1
+    return schedulers + login_maximum(slurm) + sum(partition.max_nodes for _, partition in partitions(site))
 
 
 class SubnetsOverlap(DefinitionRule):

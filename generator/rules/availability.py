@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..definition.model.slurm import Slurm
 from ..plan.file_systems.registry import wanted_by
 from ..problems.problem import Problem
-from .base import DefinitionRule, Path, Site
+from .base import ClusterRule, Path, Site
 from .places import given
 
 _SLURM4 = "https://learn.microsoft.com/azure/cyclecloud/slurm-4"
 _SCHEDULER: Path = ("slurm", "scheduler")
 
 
-class NeedsExternalFiles(DefinitionRule):
+class NeedsExternalFiles(ClusterRule):
     id = "E1101"
     summary = "High availability needs file systems outside the schedulers."
     why = (
@@ -23,8 +24,8 @@ class NeedsExternalFiles(DefinitionRule):
     fix = "Use NetApp Files or an existing server for storage.sched and storage.home."
     source = _SLURM4
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        if not site.definition.slurm.scheduler.high_availability:
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        if not slurm.scheduler.high_availability:
             return
         for each in wanted_by(site.definition):
             if each.file_system.is_scheduler_disk:
@@ -35,28 +36,28 @@ class NeedsExternalFiles(DefinitionRule):
                 yield self.problem(path, text, f"{key}: {{type: anf, size_tib: 1}}", on_key=here)
 
 
-class SameZone(DefinitionRule):
+class SameZone(ClusterRule):
     id = "W1102"
     summary = "Both schedulers are in the same zone."
     why = "A failure of the zone takes down both."
     fix = "Choose different zones."
     source = "https://learn.microsoft.com/azure/reliability/availability-zones-overview"
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        scheduler = site.definition.slurm.scheduler
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        scheduler = slurm.scheduler
         if scheduler.high_availability and scheduler.zone and scheduler.zone == scheduler.backup_zone:
             yield self.problem((*_SCHEDULER, "backup_zone"), f"both schedulers are in zone {scheduler.zone}")
 
 
-class ZoneWithoutAvailability(DefinitionRule):
+class ZoneWithoutAvailability(ClusterRule):
     id = "E1103"
     summary = "A zone of the scheduler is given without high availability."
     why = "The cluster template uses the scheduler's zones only when there are two schedulers."
     fix = "Remove the zone, or set high_availability: true."
     source = "https://github.com/Azure/cyclecloud-slurm/blob/4.0.9/templates/slurm.txt"
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        scheduler = site.definition.slurm.scheduler
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        scheduler = slurm.scheduler
         if scheduler.high_availability:
             return
         for key in ("zone", "backup_zone"):
@@ -66,15 +67,15 @@ class ZoneWithoutAvailability(DefinitionRule):
                 )
 
 
-class OneZoneOnly(DefinitionRule):
+class OneZoneOnly(ClusterRule):
     id = "W1104"
     summary = "Only one of the two schedulers has a zone."
     why = "The other one may end up in the same zone, whose failure then takes down both."
     fix = "Give both zone and backup_zone, or neither."
     source = "https://learn.microsoft.com/azure/reliability/availability-zones-overview"
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        scheduler = site.definition.slurm.scheduler
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        scheduler = slurm.scheduler
         if scheduler.high_availability and bool(scheduler.zone) != bool(scheduler.backup_zone):
             key, other = ("zone", "backup_zone") if scheduler.zone else ("backup_zone", "zone")
             yield self.problem(

@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator
 
 from .. import catalog
-from ..definition.model.slurm import NewDatabase
+from ..definition.model.slurm import NewDatabase, Slurm
 from ..plan.file_systems.registry import wanted_by
 from ..plan.names import OWNER_TAG
 from ..problems.problem import Problem
-from .base import DefinitionRule, Path, Site
+from .base import ClusterRule, DefinitionRule, Path, Site
 from .figures import figures
 from .resource_ids import GUID, resource_id_fault
 from .wording import choose_from, meant, quoted
@@ -61,6 +61,9 @@ class ContainerName(DefinitionRule):
     def check(self, site: Site) -> Iterator[Problem]:
         storage = site.definition.storage
         names: list[tuple[Path, str]] = [(("storage", "locker", "container"), storage.locker.container)]
+        existing = site.definition.server.existing
+        if existing is not None:
+            names.append((("server", "existing", "locker_container"), existing.locker_container))
         names += _names_of(site, "container")
         rule = catalog.limits()["names"]["container"]
         for path, name in names:
@@ -81,7 +84,7 @@ class AdminName(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         name, rule = site.definition.admin.username, figures()["admin_user_name"]
-        if _is_reserved(name):
+        if _is_reserved(name) or site.definition.server.existing is not None:
             return
         if not (rule["min"] <= len(name) <= rule["max"] and re.fullmatch(rule["pattern"], name)):
             text = (
@@ -108,7 +111,7 @@ class AdminNameReserved(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         name = site.definition.admin.username
-        if _is_reserved(name):
+        if _is_reserved(name) and site.definition.server.existing is None:
             by_azure = name.lower() in figures()["admin_user_names_refused_by_azure"]["values"]
             owner = "Azure refuses it" if by_azure else "a service of the server or the nodes has it"
             yield self.problem(
@@ -212,6 +215,11 @@ class ResourceId(DefinitionRule):
         ids: list[tuple[Path, object, str, str]] = [
             (("server", "image_id"), definition.server.image_id, "Microsoft.Compute", "images"),
         ]
+        if definition.server.existing is not None:
+            vm, locker = definition.server.existing.vm_id, definition.server.existing.locker_account_id
+            ids.append((("server", "existing", "vm_id"), vm, "Microsoft.Compute", "virtualMachines"))
+            account: Path = ("server", "existing", "locker_account_id")
+            ids.append((account, locker, "Microsoft.Storage", "storageAccounts"))
         if definition.network.existing is not None:
             vnet = definition.network.existing.vnet_id
             ids.append((("network", "existing", "vnet_id"), vnet, "Microsoft.Network", "virtualNetworks"))
@@ -250,15 +258,15 @@ class SubscriptionId(DefinitionRule):
             yield self.problem(("azure", "subscription_id"), text, "az account show --query id")
 
 
-class DatabaseServerName(DefinitionRule):
+class DatabaseServerName(ClusterRule):
     id = "E0217"
     summary = "The name of the database server is not valid in Azure."
     why = "It is a host name, unique in the whole cloud: 3 to 63 characters a-z, 0-9 and -."
     fix = "Use 3 to 63 characters a-z, 0-9 and -, not beginning or ending with -, or leave the key out."
     source = _NAMES_URL
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        accounting = site.definition.slurm.accounting
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        accounting = slurm.accounting
         if not isinstance(accounting, NewDatabase) or accounting.server_name is None:
             return
         name, rule = accounting.server_name, catalog.limits()["names"]["mysql_server"]

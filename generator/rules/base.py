@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..definition.model.definition import Definition
+from ..definition.model.slurm import Slurm
 from ..plan.subnets import Layout
 from ..problems.problem import Problem
 from ..problems.rule import Rule
@@ -57,6 +58,19 @@ class DefinitionRule(Rule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         """The problems of this site, in the order of the file."""
+        raise NotImplementedError
+
+
+class ClusterRule(DefinitionRule):
+    """A rule about the Slurm cluster; a definition without one cannot break it."""
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        """The problems of the cluster."""
+        if site.definition.slurm is not None:
+            yield from self.check_cluster(site, site.definition.slurm)
+
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        """The problems of this cluster, in the order of the file."""
         raise NotImplementedError
 
 

@@ -49,7 +49,7 @@ class FolderIsNotShared(PlanRule):
     source = "https://github.com/Azure/ai-infrastructure-on-azure"
 
     def check(self, plan: Plan) -> Iterator[Problem]:
-        shared = ", ".join(mount.path for mount in (*plan.mounts, plan.home))
+        shared = ", ".join(mount.path for mount in (*plan.mounts, *((plan.slurm.home,) if plan.slurm else ())))
         for path, job in training_jobs(plan):
             if job.file_system is None:
                 folder = dict(job.settings)["STAGE_PATH"]

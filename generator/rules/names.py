@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from .. import catalog
+from ..definition.model.slurm import Slurm
 from ..problems.problem import Problem, Related
 from ..words.counts import counted
-from .base import DefinitionRule, Site
+from .base import ClusterRule, DefinitionRule, Site
 from .figures import figures
 from .places import partitions
 from .wording import quoted
@@ -118,7 +119,7 @@ class ResourcePrefix(DefinitionRule):
             yield self.problem(("azure", "prefix"), f"the prefix {quoted(name)} {fault}", hint)
 
 
-class ClusterName(DefinitionRule):
+class ClusterName(ClusterRule):
     id = "E0203"
     summary = "The cluster name is not the same in CycleCloud, Slurm and host names."
     why = (
@@ -129,8 +130,8 @@ class ClusterName(DefinitionRule):
     fix = "Use 3 to 40 characters a-z, 0-9 and -, beginning with a letter."
     source = "https://slurm.schedmd.com/slurm.conf.html#OPT_ClusterName"
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        name, rule = site.definition.slurm.cluster_name, figures()["cluster_name"]
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        name, rule = slurm.cluster_name, figures()["cluster_name"]
         if name is None:
             return
         if misfit := _misfit(name, rule):
@@ -191,15 +192,15 @@ class PartitionReserved(DefinitionRule):
                 )
 
 
-class HostNameTooLong(DefinitionRule):
+class HostNameTooLong(ClusterRule):
     id = "E0207"
     summary = "Cluster name, partition name and node number together are too long for a host name."
     why = "Nodes are called <cluster>-<partition>-<number>; a label of a host name has at most 63 characters."
     fix = "Shorten the partition's name or slurm.cluster_name."
     source = "https://man7.org/linux/man-pages/man7/hostname.7.html"
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        cluster = site.definition.slurm.cluster_name or site.definition.name
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        cluster = slurm.cluster_name or site.definition.name
         longest = _name_limit("host_name_label")
         for path, partition in partitions(site):
             host = f"{cluster}-{partition.name}-{partition.max_nodes}"

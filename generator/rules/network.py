@@ -28,7 +28,8 @@ class PublicWithoutSources(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         network = site.definition.network
-        if kind_of(site.definition).is_public and not network.allowed_sources:
+        creates_server = site.definition.server.existing is None
+        if creates_server and kind_of(site.definition).is_public and not network.allowed_sources:
             yield self.problem(
                 ("network", "access"),
                 "access is public, but network.allowed_sources is empty",
@@ -125,8 +126,8 @@ class ExistingSubnetMissing(DefinitionRule):
     id = "E0319"
     summary = "An existing network lacks the subnet that a service needs."
     why = (
-        "NetApp Files, Managed Lustre and MySQL each need a subnet of their own, which is not created in an "
-        "existing network."
+        "A new server, NetApp Files, Managed Lustre and MySQL each need a subnet, which is not created in an existing "
+        "network."
     )
     fix = "Create the subnet and name it in network.existing.subnets."
     source = "https://learn.microsoft.com/azure/virtual-network/subnet-delegation-overview"
@@ -143,9 +144,12 @@ class ExistingSubnetMissing(DefinitionRule):
 
 
 def _needed_roles(site: Site) -> Iterator[tuple[str, str]]:
+    if site.definition.server.existing is None:
+        yield "server", "the CycleCloud server"
     subnets = (each.file_system.subnet for each in wanted_by(site.definition))
     yield from dict.fromkeys((subnet.role, subnet.service) for subnet in subnets if subnet is not None)
-    if isinstance(site.definition.slurm.accounting, NewDatabase):
+    slurm = site.definition.slurm
+    if slurm is not None and isinstance(slurm.accounting, NewDatabase):
         yield "database", "the accounting database"
 
 

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ..definition.model.slurm import Slurm
 from ..problems.problem import Problem, Related
 from ..words.counts import listed
-from .base import DefinitionRule, Site
+from .base import ClusterRule, DefinitionRule, Site
 from .figures import figures, limit
 from .places import PARTITIONS, partitions
 from .roles import gpus, partition_label, roles
@@ -82,29 +83,29 @@ class TooManyNodes(DefinitionRule):
             )
 
 
-class LoginCount(DefinitionRule):
+class LoginCount(ClusterRule):
     id = "E0505"
     summary = "More login nodes start than are allowed."
     why = "CycleCloud starts no node beyond the upper limit."
     fix = "Raise login.max_count, or lower login.count."
     source = "https://github.com/Azure/cyclecloud-slurm/blob/4.0.9/templates/slurm.txt"
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        login = site.definition.slurm.login
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        login = slurm.login
         if login.max_count is not None and login.count > login.max_count:
             text = f"login.count is {login.count}, but login.max_count allows {login.max_count}"
             yield self.problem(("slurm", "login", "max_count"), text, f"max_count: {login.count}")
 
 
-class IdleGpus(DefinitionRule):
+class IdleGpus(ClusterRule):
     id = "W0506"
     summary = "GPU nodes run all the time."
     why = "Without autoscaling every node of every partition starts and is paid for until someone stops it."
     fix = "Set slurm.autoscale: true, or silence this rule if the capacity is reserved and paid for anyway."
     source = "https://azure.microsoft.com/pricing/details/virtual-machines/linux/"
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        if site.definition.slurm.autoscale:
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        if slurm.autoscale:
             return
         pools = [
             f"{partition.max_nodes} × {partition.vm_size} in {partition_label(partition)}"

@@ -30,6 +30,7 @@ def first_given(site: Site, *paths: Path) -> Path:
 
 
 def partitions(site: Site) -> Iterator[tuple[Path, Partition]]:
-    """The partitions with their paths."""
-    for index, partition in enumerate(site.definition.slurm.partitions):
+    """The partitions with their paths; none without a cluster."""
+    slurm = site.definition.slurm
+    for index, partition in enumerate(slurm.partitions if slurm else ()):
         yield (*PARTITIONS, index), partition

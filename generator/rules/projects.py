@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
+from ..definition.model.slurm import Slurm
 from ..files import assets
 from ..plan.assignment import BASE
 from ..plan.file_systems.registry import wanted_by
@@ -14,7 +15,7 @@ from ..plan.types import Plan
 from ..problems.problem import Problem, Related
 from ..projects.find import SHIPPED
 from ..words.counts import listed
-from .base import DefinitionRule, Path, PlanRule, Site
+from .base import ClusterRule, DefinitionRule, Path, PlanRule, Site
 from .figures import figures
 from .roles import roles
 from .wording import choose_from, quoted
@@ -177,14 +178,15 @@ class ProjectName(DefinitionRule):
                     yield self.problem(("projects", index, key), text)
 
 
-class UnusedProject(DefinitionRule):
+class UnusedProject(ClusterRule):
     id = "W1508"
     summary = "A declared project is attached to no role."
     why = "No node runs it, so it is not uploaded either."
     fix = "Add it to extra_projects of a role, or remove it."
     source = _PROJECTS
 
-    def check(self, site: Site) -> Iterator[Problem]:
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        del slurm
         used = {reference.split(":")[0] for _, _, reference in references(site)}
         for index, project in enumerate(site.definition.projects):
             if project.name not in used:

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from .. import catalog
 from ..catalog import OperatingSystem, Release, SlurmProject
+from ..definition.model.slurm import Slurm
 from ..plan.cluster import server_release
 from ..problems.problem import Problem
 from ..words.counts import listed
 from .azure_names import is_gallery_image
-from .base import DefinitionRule, Path, Site
+from .base import ClusterRule, DefinitionRule, Path, Site
 from .images import image_facts, is_urn
 from .places import first_given
 from .resource_ids import GUID
@@ -24,6 +25,11 @@ _RELEASE: Path = ("server", "release")
 _BUILD: Path = ("server", "image_version")
 
 
+def release_path(site: Site) -> Path:
+    """Where the release of the server is written."""
+    return _RELEASE if site.definition.server.existing is None else ("server", "existing", "release")
+
+
 def release_row(site: Site) -> Release | None:
     """The row of the chosen or default CycleCloud release."""
     return catalog.release(server_release(site.definition))
@@ -31,7 +37,8 @@ def release_row(site: Site) -> Release | None:
 
 def project_row(site: Site) -> SlurmProject | None:
     """The row of the chosen cyclecloud-slurm version, else of the one that the server brings."""
-    version = site.definition.slurm.project_version
+    slurm = site.definition.slurm
+    version = slurm.project_version if slurm else None
     if version is not None:
         return catalog.slurm_project(version)
     row = release_row(site)
@@ -79,8 +86,10 @@ class UnknownRelease(DefinitionRule):
         release, of_build = server_release(site.definition), _release_of_build(site)
         # UnlistedRelease speaks of a newer one.
         if catalog.release(release) is None and not (release == of_build and catalog.is_newer_than_table(release)):
-            path = _RELEASE if server.release is not None else _BUILD
-            hint = f"known: {', '.join(_deployable())}; for a newer one, its build as server.image_version"
+            path = _BUILD if server.image_version is not None and server.release is None else release_path(site)
+            hint = f"known: {', '.join(_deployable())}"
+            if server.existing is None:
+                hint += "; for a newer one, its build as server.image_version"
             yield self.problem(path, f"the CycleCloud release {quoted(release)} is not known", hint)
 
 
@@ -96,7 +105,8 @@ class UnknownBuild(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         row, server = release_row(site), site.definition.server
-        if row is not None and not (row.image_version or server.image_version or server.image_id):
+        has_image = row is not None and (row.image_version or server.image_version or server.image_id)
+        if row is not None and server.existing is None and not has_image:
             yield self.problem(
                 _RELEASE,
                 f"the build number of CycleCloud {row.cyclecloud}'s marketplace image is not published",
@@ -145,7 +155,7 @@ class ContradictingImages(DefinitionRule):
             yield self.problem(_RELEASE, text, f"release: {of_build}, or leave server.release out")
 
 
-class UnlistedRelease(DefinitionRule):
+class UnlistedRelease(ClusterRule):
     id = "W0714"
     summary = "The build of the server image is newer than the compatibility table."
     why = (
@@ -158,8 +168,8 @@ class UnlistedRelease(DefinitionRule):
     )
     source = _NOTES
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        release, slurm = _release_of_build(site), site.definition.slurm
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        release = _release_of_build(site)
         if release is None or catalog.release(release) is not None or not catalog.is_newer_than_table(release):
             return
         assumed = catalog.default_slurm_project()
@@ -176,15 +186,15 @@ class UnlistedRelease(DefinitionRule):
             yield self.problem(_BUILD, text, f"write {' and '.join(f'slurm.{key}' for key in missing)}")
 
 
-class SlurmNotOffered(DefinitionRule):
+class SlurmNotOffered(ClusterRule):
     id = "E0703"
     summary = "The Slurm version does not belong to the cyclecloud-slurm version."
     why = "Each cyclecloud-slurm release installs one Slurm version; another one fails when the first node starts."
     fix = "Leave slurm.version out, or choose a version that the message lists."
     source = "https://github.com/Azure/cyclecloud-slurm-workspace/issues/141"
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        version, project = site.definition.slurm.version, project_row(site)
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        version, project = slurm.version, project_row(site)
         if version is None or project is None:
             return
         offered = project.slurm_versions
@@ -193,15 +203,15 @@ class SlurmNotOffered(DefinitionRule):
             yield self.problem(("slurm", "version"), text, f'version: "{offered[0]}"')
 
 
-class ProjectNotOfServer(DefinitionRule):
+class ProjectNotOfServer(ClusterRule):
     id = "E0704"
     summary = "The cyclecloud-slurm version does not belong to the CycleCloud release."
     why = "The mapping is strict: template, autoscaler and server are tested together only in the pairs of the table."
     fix = "Leave slurm.project_version out, or choose the CycleCloud release that brings it."
     source = "https://github.com/Azure/cyclecloud-slurm-workspace/issues/141"
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        version, row = site.definition.slurm.project_version, release_row(site)
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        version, row = slurm.project_version, release_row(site)
         if version is None or row is None:
             return
         allowed, path = row.slurm_projects, ("slurm", "project_version")
@@ -214,18 +224,18 @@ class ProjectNotOfServer(DefinitionRule):
             yield self.problem(path, text, f'project_version: "{allowed[0]}"')
 
 
-class ProjectOpen(DefinitionRule):
+class ProjectOpen(ClusterRule):
     id = "W0711"
     summary = "Which cyclecloud-slurm version the server brings is not known for certain."
     why = "Template and node scripts depend on it; the newest one that public sources name is assumed."
     fix = "Look it up on the server (SELECT Name, Version FROM Cloud.Project) and write slurm.project_version."
     source = _NOTES
 
-    def check(self, site: Site) -> Iterator[Problem]:
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
         row, server = release_row(site), site.definition.server
-        if row is None or site.definition.slurm.project_version is not None or row.slurm_project:
+        if row is None or slurm.project_version is not None or row.slurm_project:
             return
-        if not (row.image_version or server.image_version or server.image_id):
+        if server.existing is None and not (row.image_version or server.image_version or server.image_id):
             return  # E0702 says that this release cannot be used at all
         candidates = row.slurm_projects
         if candidates and all(map(_is_4, candidates)):
@@ -234,19 +244,21 @@ class ProjectOpen(DefinitionRule):
                 "published"
             )
             yield self.problem(
-                first_given(site, _RELEASE, _BUILD, ("server",), ("name",)), text, f'project_version: "{candidates[0]}"'
+                first_given(site, release_path(site), _BUILD, ("server",), ("name",)),
+                text,
+                f'project_version: "{candidates[0]}"',
             )
 
 
-class OldProject(DefinitionRule):
+class OldProject(ClusterRule):
     id = "E0707"
     summary = "The cluster template is written for cyclecloud-slurm 4.x; this is an older one."
     why = "3.x converges nodes with Chef, has other parameters and does not bring enroot and pyxis."
     fix = "Choose CycleCloud 8.8.0 or newer."
     source = "https://learn.microsoft.com/azure/cyclecloud/slurm-4"
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        version, row = site.definition.slurm.project_version, release_row(site)
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        version, row = slurm.project_version, release_row(site)
         default = catalog.release(catalog.default_versions().cyclecloud)
         hint = f"release: {catalog.default_versions().cyclecloud}"
         if default is not None and site.definition.server.image_version is not None:
@@ -260,7 +272,7 @@ class OldProject(DefinitionRule):
         elif version is None and row is not None and not all(map(_is_4, row.slurm_projects)):
             brought = " or ".join(row.slurm_projects)
             yield self.problem(
-                first_given(site, _RELEASE, _BUILD),
+                first_given(site, release_path(site), _BUILD),
                 f"CycleCloud {row.cyclecloud} brings cyclecloud-slurm {brought}, the cluster template needs 4.x",
                 hint,
             )

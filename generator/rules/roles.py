@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from .. import catalog
-from ..definition.model.slurm import NodeProjects, Partition
+from ..definition.model.slurm import NodeProjects, Partition, Slurm
 from ..plan.cluster import image_of
 from ..records import record
 from .base import Path, Site
@@ -50,16 +50,18 @@ def partition_label(partition: Partition) -> str:
 
 
 def roles(site: Site) -> Iterator[RoleNode]:
-    """Scheduler, login nodes and partitions."""
+    """Scheduler, login nodes and partitions; none without a cluster."""
     slurm = site.definition.slurm
-    yield _role(site, "the scheduler", SCHEDULER, slurm.scheduler, slurm.scheduler.vm_size)
-    yield _role(site, "the login nodes", LOGIN, slurm.login, slurm.login.vm_size)
+    if slurm is None:
+        return
+    yield _role(site, slurm, "the scheduler", SCHEDULER, slurm.scheduler, slurm.scheduler.vm_size)
+    yield _role(site, slurm, "the login nodes", LOGIN, slurm.login, slurm.login.vm_size)
     for path, partition in partitions(site):
-        yield _role(site, partition_label(partition), path, partition, partition.vm_size)
+        yield _role(site, slurm, partition_label(partition), path, partition, partition.vm_size)
 
 
-def _role(site: Site, label: str, path: Path, settings: NodeProjects, vm_size: str) -> RoleNode:
-    image = image_of(site.definition, settings, vm_size)
+def _role(site: Site, slurm: Slurm, label: str, path: Path, settings: NodeProjects, vm_size: str) -> RoleNode:
+    image = image_of(slurm, settings, vm_size)
     return RoleNode(
         label,
         path,
@@ -83,7 +85,8 @@ def image_users(site: Site) -> Iterator[RoleNode]:
 def machines(site: Site) -> Iterator[Machine]:
     """Everything that has a VM size: server, jumpbox, roles."""
     server = site.definition.server
-    yield Machine("the CycleCloud server", ("server",), server.vm_size)
+    if server.existing is None:
+        yield Machine("the CycleCloud server", ("server",), server.vm_size)
     if server.jumpbox is not None:
         yield Machine("the jumpbox", ("server", "jumpbox"), server.jumpbox.vm_size)
     yield from roles(site)
@@ -101,7 +104,7 @@ def gpus(vm_size: str) -> int:
     return catalog.vm_size(vm_size).gpu_count
 
 
-def login_maximum(site: Site) -> int:
+def login_maximum(slurm: Slurm) -> int:
     """Most login nodes that may run."""
-    login = site.definition.slurm.login
+    login = slurm.login
     return login.max_count if login.max_count is not None else max(login.count, 1)

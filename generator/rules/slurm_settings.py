@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 
 from .. import catalog
+from ..definition.model.slurm import Slurm
 from ..problems.problem import Problem
-from .base import DefinitionRule, Path, Site
+from .base import ClusterRule, Path, Site
 from .figures import figures
 from .places import given
 from .wording import meant, quoted
@@ -17,33 +18,33 @@ _SETTINGS: Path = ("slurm", "settings")
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9]{0,63}")
 
 
-class OwnedKey(DefinitionRule):
+class OwnedKey(ClusterRule):
     id = "E0901"
     summary = "A key of slurm.conf belongs to CycleCloud."
     why = "cyclecloud-slurm writes it and relies on its value; a second value stops autoscaling or slurmctld."
     fix = "Remove the key; where the definition has a setting of its own for it, the hint names it."
     source = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
 
-    def check(self, site: Site) -> Iterator[Problem]:
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
         owned = {name.lower(): (name, reason) for name, reason in catalog.limits()["owned_slurm_keys"]["keys"].items()}
-        for key in site.definition.slurm.settings:
+        for key in slurm.settings:
             if key.lower() in owned:
                 name, reason = owned[key.lower()]
                 yield self.problem((*_SETTINGS, key), f"CycleCloud owns {name} of slurm.conf: {reason}", on_key=True)
 
 
-class KeyWithSetting(DefinitionRule):
+class KeyWithSetting(ClusterRule):
     id = "E0902"
     summary = "The definition has a setting of its own for this key of slurm.conf."
     why = "Two places for one value: the last line of slurm.conf would win, and it is not visible which one that is."
     fix = "Use the setting that the message names."
     source = _CONF
 
-    def check(self, site: Site) -> Iterator[Problem]:
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
         own = {
             name.lower(): (name, setting) for name, setting in figures()["slurm_keys_with_own_setting"]["keys"].items()
         }
-        for key in site.definition.slurm.settings:
+        for key in slurm.settings:
             if key.lower() in own:
                 name, setting = own[key.lower()]
                 yield self.problem(
@@ -54,18 +55,18 @@ class KeyWithSetting(DefinitionRule):
                 )
 
 
-class MisspeltKey(DefinitionRule):
+class MisspeltKey(ClusterRule):
     id = "W0903"
     summary = "A key of slurm.conf looks misspelt."
     why = "slurmctld does not start with a key that it does not know."
     fix = "Correct the key, or silence this rule if your Slurm knows it."
     source = _CONF
 
-    def check(self, site: Site) -> Iterator[Problem]:
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
         owned, own = catalog.limits()["owned_slurm_keys"]["keys"], figures()["slurm_keys_with_own_setting"]["keys"]
         known = (*figures()["slurm_keys"]["values"], *owned, *own)
         lower = {name.lower() for name in known}
-        for key in site.definition.slurm.settings:
+        for key in slurm.settings:
             if key.lower() not in lower and _KEY.fullmatch(key):
                 hint = meant(key, known)
                 if hint:
@@ -74,15 +75,15 @@ class MisspeltKey(DefinitionRule):
                     )
 
 
-class BadLine(DefinitionRule):
+class BadLine(ClusterRule):
     id = "E0905"
     summary = "A setting does not make one line of slurm.conf."
     why = "A line break begins another line, # begins a comment, and a key is one word."
     fix = "Write one word as the key and one line without # as the value."
     source = _CONF
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        for key, value in site.definition.slurm.settings.items():
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        for key, value in slurm.settings.items():
             path = (*_SETTINGS, key)
             if not _KEY.fullmatch(key):
                 yield self.problem(
@@ -103,7 +104,7 @@ def line_fault(value: str) -> str | None:
     return None if all(sign.isprintable() or sign == "\t" for sign in value) else "has a control character"
 
 
-class BlockTopology(DefinitionRule):
+class BlockTopology(ClusterRule):
     id = "E0906"
     summary = "Block topology is switched on before there is a topology."
     why = (
@@ -113,8 +114,8 @@ class BlockTopology(DefinitionRule):
     fix = "Remove it; run `azslurm topology` on the cluster and switch it on in site_specific.conf."
     source = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        for key, value in site.definition.slurm.settings.items():
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        for key, value in slurm.settings.items():
             if key.lower() == "topologyplugin" and str(value).strip().lower() == "topology/block":
                 yield self.problem(
                     (*_SETTINGS, key),
@@ -122,15 +123,15 @@ class BlockTopology(DefinitionRule):
                 )
 
 
-class LaunchParameters(DefinitionRule):
+class LaunchParameters(ClusterRule):
     id = "E0908"
     summary = "launch_parameters is not a list joined by commas."
     why = "It becomes one value of slurm.conf, which a space or line break ends."
     fix = "Write parameter,parameter without spaces, for example use_interactive_step,enable_nss_slurm."
     source = "https://slurm.schedmd.com/slurm.conf.html#OPT_LaunchParameters"
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        value = site.definition.slurm.launch_parameters
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        value = slurm.launch_parameters
         if not (len(value) <= 1024 and re.fullmatch(r"[\w.=:/-]+(?:,[\w.=:/-]+)*", value, re.ASCII)):
             hint = ",".join(value.replace(",", " ").split())
             good = len(value) <= 200 and re.fullmatch(r"[\w.=:/,-]+", hint, re.ASCII)
@@ -142,15 +143,14 @@ class LaunchParameters(DefinitionRule):
             )
 
 
-class IdleTimeoutWithoutEffect(DefinitionRule):
+class IdleTimeoutWithoutEffect(ClusterRule):
     id = "W0909"
     summary = "An idle time is given, but nodes do not stop."
     why = "Without autoscaling nodes run until someone stops them."
     fix = "Remove slurm.idle_timeout_s, or set slurm.autoscale: true."
     source = "https://slurm.schedmd.com/power_save.html"
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        slurm = site.definition.slurm
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
         if not slurm.autoscale and slurm.idle_timeout_s is not None and given(site, ("slurm", "idle_timeout_s")):
             text = f"idle_timeout_s is {slurm.idle_timeout_s} s, but autoscale is off and nodes do not stop"
             yield self.problem(("slurm", "idle_timeout_s"), text, on_key=True)

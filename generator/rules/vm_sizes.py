@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .. import catalog
+from ..definition.model.slurm import Slurm
 from ..plan.file_systems.registry import wanted_by
 from ..problems.problem import Problem
 from ..words.counts import counted
-from .base import DefinitionRule, Path, Site
+from .base import ClusterRule, DefinitionRule, Path, Site
 from .figures import figures
 from .images import image_facts, image_variant
 from .places import partitions
@@ -209,20 +210,20 @@ class NoZones(DefinitionRule):
 
 def zones(site: Site) -> Iterator[tuple[Path, str]]:
     """All zones that the definition names."""
-    scheduler = site.definition.slurm.scheduler
     for each in wanted_by(site.definition):
         if each.zone:
             yield (*each.definition_path, "zone"), each.zone
-    if scheduler.zone:
-        yield ("slurm", "scheduler", "zone"), scheduler.zone
-    if scheduler.backup_zone:
-        yield ("slurm", "scheduler", "backup_zone"), scheduler.backup_zone
+    slurm = site.definition.slurm
+    if slurm is not None and slurm.scheduler.zone:
+        yield ("slurm", "scheduler", "zone"), slurm.scheduler.zone
+    if slurm is not None and slurm.scheduler.backup_zone:
+        yield ("slurm", "scheduler", "backup_zone"), slurm.scheduler.backup_zone
     for path, partition in partitions(site):
         if partition.zone:
             yield (*path, "zone"), partition.zone
 
 
-class NoPremiumDisk(DefinitionRule):
+class NoPremiumDisk(ClusterRule):
     id = "E0410"
     summary = "The scheduler's VM size cannot attach the SSD of the built-in file systems."
     why = (
@@ -232,8 +233,8 @@ class NoPremiumDisk(DefinitionRule):
     fix = "Choose a size with premium storage, for example Standard_D4ads_v5, or external file systems."
     source = "https://learn.microsoft.com/azure/virtual-machines/disks-types"
 
-    def check(self, site: Site) -> Iterator[Problem]:
-        size = site.definition.slurm.scheduler.vm_size
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        size = slurm.scheduler.vm_size
         mounts = (each.file_system for each in wanted_by(site.definition))
         builtin = [mount.path for mount in mounts if mount.is_scheduler_disk]
         if catalog.vm_size(size).premium_storage is False and builtin:

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from generator import pipeline
-from generator.plan.types import Plan
+from generator.plan.types import Plan, ServerPlan, SlurmPlan
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIG5vdCBhIHNlY3JldCwgb25seSBmb3IgdGhlIHRlc3Rz user"
 
@@ -48,6 +48,18 @@ def plan_from(*changes: str, base: str = SMALL) -> Plan:
     for change in changes:
         definition = merged(definition, yaml.safe_load(change))
     return _plan(json.dumps(definition, ensure_ascii=False))
+
+
+def slurm_of(plan: Plan) -> SlurmPlan:
+    """The cluster of a plan that has one."""
+    assert plan.slurm is not None
+    return plan.slurm
+
+
+def server_of(plan: Plan) -> ServerPlan:
+    """The new server of a plan that has one."""
+    assert plan.server is not None
+    return plan.server
 
 
 @cache

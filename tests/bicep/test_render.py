@@ -16,6 +16,7 @@ from generator.render.bicep import bicep_literal
 from generator.render.cluster_template import late_parameters
 from tests import plans
 from tests.bed.difference import shown
+from tests.bed.plans import plan_from, slurm_of
 from tests.bicep import variants
 from tests.bicep.variants import DIGEST, HASH, PAYLOAD, VARIANTS, main_bicep
 
@@ -276,9 +277,9 @@ def test_lustre_gets_a_way_out() -> None:
 )
 def test_database_tier_follows_its_size(sku: str, tier: str) -> None:
     plan = variants.everything()
-    accounting = plan.slurm.accounting
+    accounting = slurm_of(plan).accounting
     assert accounting is not None
-    text = main_bicep(replace(plan, slurm=replace(plan.slurm, accounting=replace(accounting, sku=sku))))
+    text = main_bicep(replace(plan, slurm=replace(slurm_of(plan), accounting=replace(accounting, sku=sku))))
     assert f"skuTier: '{tier}'" in text
 
 
@@ -292,10 +293,10 @@ def test_database_zone_follows_the_cloud(cloud: str, domain: str) -> None:
 
 def test_an_existing_database_creates_none_but_passes_its_password() -> None:
     plan = variants.everything()
-    accounting = plan.slurm.accounting
+    accounting = slurm_of(plan).accounting
     assert accounting is not None
     existing = replace(accounting, is_new=False, host="db.example.org")
-    text = main_bicep(replace(plan, slurm=replace(plan.slurm, accounting=existing)))
+    text = main_bicep(replace(plan, slurm=replace(slurm_of(plan), accounting=existing)))
     assert "mysql" not in text
     assert "databasePassword: databasePassword" in text
     assert "databaseHost" not in text
@@ -350,7 +351,7 @@ def test_facts_are_the_ones_that_the_server_reads() -> None:
     ]  # fmt: skip
 
 
-@every_variant
+@pytest.mark.parametrize("name", [name for name, build in VARIANTS.items() if build().server and build().slurm])
 def test_parameters_that_the_server_fills_have_their_fact(name: str) -> None:
     plan = VARIANTS[name]()
     bootstrap = block(main_bicep(plan), "module bootstrap ")
@@ -358,6 +359,49 @@ def test_parameters_that_the_server_fills_have_their_fact(name: str) -> None:
     wanted = {source.removeprefix("secret:") for source in late_parameters(plan).values()}
     assert wanted <= given
     assert wanted
+
+
+@pytest.mark.parametrize("name", ["existing_server", "existing_server_behind_a_hub"])
+def test_parameters_that_no_server_fills_are_an_output(name: str) -> None:
+    plan = VARIANTS[name]()
+    text = main_bicep(plan)
+    begin = text.index("output clusterParameters object = union(loadJsonContent('cluster/minimal.params.json'), {")
+    given = set(re.findall(r"^  (\w+):", text[begin:], re.MULTILINE))
+    late = late_parameters(plan)
+    assert given == {parameter for parameter, source in late.items() if not source.startswith("secret:")}
+    assert "SubnetId" in given
+
+
+@pytest.mark.parametrize("name", ["existing_server", "existing_server_behind_a_hub", "existing_server_alone"])
+def test_an_existing_server_is_left_as_it_is(name: str) -> None:
+    files = bicep.render(VARIANTS[name]())
+    text = "".join(file.content.decode() for file in files.values())
+    for kind in ("Compute/", "Network/networkInterfaces@", "Network/privateEndpoints@", "Network/bastionHosts@"):
+        assert f"'Microsoft.{kind}" not in text
+    assert "loadFileAsBase64" not in text
+    assert "customData" not in text
+    modules = {path.stem for path in files if path.parent.name == "modules"}
+    assert not modules & {"server", "server-bootstrap", "payload", "jumpbox", "locker", "private-endpoint", "bastion"}
+    # Roles on what exists could be there already under another name, which Azure refuses; a new group has none.
+    assert not modules & {"roles", "roles-subscription", "roles-network"}
+
+
+def test_roles_are_assigned_only_where_the_definition_allows_it() -> None:
+    def modules(change: str) -> set[str]:
+        return {path.stem for path in bicep.render(plan_from(variants.EXISTING_SERVER, change))}
+
+    principal = "server: {existing: {principal_id: 11111111-1111-1111-1111-111111111111}}"
+    assert modules("{}") & {"roles-server", "roles-locker"} == {"roles-locker"}
+    assert modules(principal) & {"roles-server", "roles-locker"} == {"roles-server", "roles-locker"}
+    assert not modules("server: {existing: {assign_locker_role: false}}") & {"roles-server", "roles-locker"}
+
+
+def test_without_a_cluster_the_deployment_says_what_clusters_need() -> None:
+    text = main_bicep(variants.infrastructure())
+    outputs = re.findall(r"^output (\w+)", text, re.MULTILINE)
+    assert {"nodeIdentityId", "nodeIdentityClientId", "computeSubnet", "homeAddress", "dataAddress"} <= set(outputs)
+    assert "clusterName" not in outputs
+    assert "modules/server.bicep" in text
 
 
 def test_resource_ids() -> None:

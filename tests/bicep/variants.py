@@ -7,9 +7,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from generator.files.file import Files
 from generator.plan.file_systems.netapp import NetAppVolume
 from generator.plan.types import Plan
-from generator.render import bicep
+from generator.render import bicep, cluster_template
 from tests.bed.plans import plan_from
 from tests.plan.definitions import with_every_kind
 from tests.plans import settled
@@ -22,6 +23,7 @@ NETWORK_GROUP = f"{SUBSCRIPTION}/resourceGroups/network-rg/providers/Microsoft.N
 HUB_ID = f"{NETWORK_GROUP}/virtualNetworks/hub"
 VNET_ID = f"{NETWORK_GROUP}/virtualNetworks/shared-vnet"
 ZONE_ID = f"{NETWORK_GROUP}/privateDnsZones/privatelink.blob.core.windows.net"
+FIRST_GROUP = f"{SUBSCRIPTION}/resourceGroups/first-rg/providers"
 METRICS_GROUP = f"{SUBSCRIPTION}/resourceGroups/metrics-rg/providers"
 RULE_ID = f"{METRICS_GROUP}/Microsoft.Insights/dataCollectionRules/cluster"
 INGESTION = (
@@ -69,7 +71,48 @@ server: {{image_id: {IMAGE_ID}, os_disk_gb: 128, data_disk_gb: 256}}
 storage: {{locker: {{account_name: minimallocker, redundancy: Standard_ZRS}}}}
 """
 EXISTING_GROUP = "azure: {resource_group: {existing: research-rg}}"
+INFRASTRUCTURE = """
+slurm: null
+jobs: null
+storage: {home: {type: anf, size_tib: 4}, mounts: [{path: /data, type: amlfs, tier: 250, size_tib: 128}]}
+network: {address_space: 10.50.0.0/20}
+"""
+EXISTING_SERVER = f"""
+admin: null
+server:
+  existing:
+    vm_id: {FIRST_GROUP}/Microsoft.Compute/virtualMachines/first-server
+    release: 8.9.1
+    locker_account_id: {FIRST_GROUP}/Microsoft.Storage/storageAccounts/firstlocker0001
+network:
+  address_space: null
+  existing:
+    vnet_id: {FIRST_GROUP}/Microsoft.Network/virtualNetworks/first-vnet
+    subnets: {{compute: compute}}
+"""
+EXISTING_SERVER_BEHIND_A_HUB = f"""
+admin: null
+server:
+  existing:
+    vm_id: {FIRST_GROUP}/Microsoft.Compute/virtualMachines/first-server
+    release: 8.9.1
+    locker_account_id: {FIRST_GROUP}/Microsoft.Storage/storageAccounts/firstlocker0001
+    principal_id: 11111111-1111-1111-1111-111111111111
+    assign_locker_role: false
+network:
+  address_space: 10.50.0.0/20
+  access: hub
+  hub: {{vnet_id: {FIRST_GROUP}/Microsoft.Network/virtualNetworks/first-vnet, use_remote_gateway: false}}
+storage:
+  home: {{type: anf, size_tib: 4}}
+  mounts: [{{path: /data, type: amlfs, tier: 250, size_tib: 128}}]
+slurm: {{accounting: {{type: new}}}}
+"""
 minimal = plan_from
+infrastructure = partial(plan_from, INFRASTRUCTURE)
+existing_server = partial(plan_from, EXISTING_SERVER)
+existing_server_behind_a_hub = partial(plan_from, EXISTING_SERVER_BEHIND_A_HUB)
+existing_server_alone = partial(plan_from, EXISTING_SERVER, "{slurm: null, jobs: null}")
 existing_group = partial(plan_from, EXISTING_GROUP)
 asked_hub = partial(plan_from, ASKED_HUB)
 known_hub = partial(plan_from, KNOWN_HUB)
@@ -102,21 +145,31 @@ VARIANTS: dict[str, Callable[[], Plan]] = {
     "everything": everything,
     "own_image": own_image,
     "with_every_kind": with_every_kind,
+    "infrastructure": infrastructure,
+    "existing_server": existing_server,
+    "existing_server_behind_a_hub": existing_server_behind_a_hub,
+    "existing_server_alone": existing_server_alone,
 }
+
+
+def _rendered(plan: Plan, payload: tuple[str, ...]) -> Files:
+    return bicep.render(plan, payload, HASH, DIGEST, cluster_template.late_parameters(plan))
 
 
 def main_bicep(plan: Plan) -> str:
     """Text of main.bicep."""
-    files = bicep.render(settled(plan), PAYLOAD, HASH, DIGEST)
+    files = _rendered(settled(plan), PAYLOAD)
     return next(file.content.decode() for path, file in files.items() if path.name == "main.bicep")
 
 
 def write_folder(plan: Plan, folder: Path, payload: tuple[str, ...] = PAYLOAD) -> Path:
     """The rendered files and stand-ins for what other renderers put beside them; returns main.bicep."""
-    for path, file in bicep.render(settled(plan), payload, HASH, DIGEST).items():
+    for path, file in (_rendered(settled(plan), payload) | cluster_template.render(plan)).items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(file.content)
+    if plan.server is None:
+        return folder / "main.bicep"
     for piece in payload:
         (folder / piece).parent.mkdir(parents=True, exist_ok=True)
         (folder / piece).write_bytes(b"\x1f\x8b" * 32)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from generator.plan.types import Asked
+from tests.bed.plans import server_of
 from tests.bed.server.harness import ADMIN_PASSWORD, DATABASE_PASSWORD, TIME_SCALE, plan
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def test_heap_terms_pinned_project_start_and_asked_key(make_server: Callable[...
     the_plan = plan(pin_project=True, start_cluster=True)
     the_plan = replace(
         the_plan,
-        server=replace(the_plan.server, java_heap_mb=8192, accept_marketplace_terms=True),
+        server=replace(server_of(the_plan), java_heap_mb=8192, accept_marketplace_terms=True),
         admin=replace(the_plan.admin, ssh_public_key=Asked("KEY", "sshPublicKey", "Key.")),
     )
     server = make_server(the_plan)

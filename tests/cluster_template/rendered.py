@@ -14,6 +14,7 @@ from generator.cctemplate.values import value_of
 from generator.plan.types import Plan
 from generator.problems.problem import Problem
 from generator.render.cluster_template import late_parameters, render
+from tests.bed.plans import slurm_of
 from tests.plans import settled
 
 
@@ -59,7 +60,7 @@ class Rendered:
 def read(plan: Plan, **late: Value) -> Rendered:
     """Render a plan and read it back; `late` are values that the server fills in."""
     files = render(settled(plan))
-    start = PurePosixPath("cluster") / plan.slurm.cluster_name
+    start = PurePosixPath("cluster") / slurm_of(plan).cluster_name
     text = files[start.with_suffix(".txt")].content.decode()
     values = json.loads(files[PurePosixPath(f"{start}.params.json")].content)
     template = parse(text)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from generator.render.cluster_form import Parameter, choice, prefix
 from generator.render.cluster_parameters import parameters
+from tests.bed.plans import slurm_of
 from tests.cluster_template.plans import gpu
 from tests.plans import lustre, minimal, mount, node_array
 
@@ -41,9 +42,10 @@ RESERVED = frozenset({"scheduler", "login"})
 
 def test_names_of_the_stock_template_are_kept() -> None:
     plan = gpu()
-    arrays = (*plan.slurm.node_arrays, node_array("gpu", is_default=False))
-    plan = replace(plan, slurm=replace(plan.slurm, node_arrays=arrays))
-    assert sorted(parameter.name for parameter in parameters(plan)) == sorted(f"{UPSTREAM} {OWN}".split())
+    arrays = (*slurm_of(plan).node_arrays, node_array("gpu", is_default=False))
+    plan = replace(plan, slurm=replace(slurm_of(plan), node_arrays=arrays))
+    found = sorted(parameter.name for parameter in parameters(plan, slurm_of(plan)))
+    assert found == sorted(f"{UPSTREAM} {OWN}".split())
 
 
 @given(st.lists(NAMES.filter(lambda name: name not in RESERVED), unique=True, min_size=2, max_size=12))
@@ -55,8 +57,8 @@ def test_partitions_and_mounts_never_share_a_parameter(names: list[str]) -> None
     base = minimal()
     arrays = tuple(node_array(name, os_disk_gb=64) for name in names)
     mounts = tuple(mount(name, f"/{name}") for name in names)
-    plan = replace(base, mounts=mounts, slurm=replace(base.slurm, node_arrays=arrays))
-    found = [parameter.name.lower() for parameter in parameters(plan)]
+    plan = replace(base, mounts=mounts, slurm=replace(slurm_of(base), node_arrays=arrays))
+    found = [parameter.name.lower() for parameter in parameters(plan, slurm_of(plan))]
     assert len(found) == len(set(found))
     assert all(name.isidentifier() for name in found)
 
@@ -83,6 +85,6 @@ def test_a_declaration_prints_its_section() -> None:
 
 def test_known_sizes_and_addresses_are_defaults_of_the_form() -> None:
     plan = replace(minimal(), mounts=(replace(lustre(), address="10.0.0.5", address_fact=None),))
-    address = next(found for found in parameters(plan) if found.name == "DataMountAddress")
+    address = next(found for found in parameters(plan, slurm_of(plan)) if found.name == "DataMountAddress")
     assert (address.value, address.late) == ("10.0.0.5", None)
     assert 'DefaultValue = "10.0.0.5"' in address.lines

@@ -17,6 +17,7 @@ from generator.plan.file_systems.blob_container import BlobContainer
 from generator.plan.types import Plan, SpecRef
 from generator.render.cluster_template import late_parameters, render
 from tests.bed.difference import shown
+from tests.bed.plans import slurm_of
 from tests.cluster_template.plans import ALL, ENDPOINT, containers, gpu, high_availability, spot
 from tests.cluster_template.rendered import Rendered, read
 from tests.plans import lustre, minimal, mount, node_array
@@ -29,7 +30,7 @@ def with_arrays(*names: str, **changes: object) -> Plan:
     """The minimal plan with other partitions; the first is the default."""
     base = minimal()
     arrays = tuple(node_array(name, None, is_default=name == names[0], **changes) for name in names)
-    return replace(base, slurm=replace(base.slurm, node_arrays=arrays))
+    return replace(base, slurm=replace(slurm_of(base), node_arrays=arrays))
 
 
 # ---------------------------------------------------------------- whole files
@@ -40,8 +41,8 @@ def test_the_template_as_a_whole(make: Callable[[], Plan], snapshot: SnapshotAss
     """The smallest one whole, the others as what differs from it."""
     files, smallest = render(make()), {path.suffix: file for path, file in render(minimal()).items()}
     assert [str(path) for path in files] == [
-        f"cluster/{make().slurm.cluster_name}.txt",
-        f"cluster/{make().slurm.cluster_name}.params.json",
+        f"cluster/{slurm_of(make()).cluster_name}.txt",
+        f"cluster/{slurm_of(make()).cluster_name}.params.json",
     ]
     for path, file in files.items():
         assert not file.executable
@@ -114,9 +115,10 @@ def test_nothing_is_late_that_the_plan_knows() -> None:
 
 def test_an_existing_database_has_its_host_in_the_file_and_its_password_not() -> None:
     plan = gpu()
-    assert plan.slurm.accounting is not None
-    existing = replace(plan.slurm.accounting, is_new=False, host="mysql.example.com")
-    plan = replace(plan, slurm=replace(plan.slurm, accounting=existing))
+    accounting = slurm_of(plan).accounting
+    assert accounting is not None
+    existing = replace(accounting, is_new=False, host="mysql.example.com")
+    plan = replace(plan, slurm=replace(slurm_of(plan), accounting=existing))
     rendered = read(plan)
     assert rendered.configuration("htc", "slurm.accounting.url") == "mysql.example.com"
     assert "configuration_slurm_accounting_url" not in late_parameters(plan)
@@ -130,7 +132,7 @@ def test_an_existing_database_has_its_host_in_the_file_and_its_password_not() ->
 def test_every_node_has_identity_tags_network_and_image(make: Callable[[], Plan]) -> None:
     plan = make()
     rendered = read(plan, ManagedIdentity="/ids/node", SubnetId="rg/net/compute")
-    for node in (*CREATED, *(array.name for array in plan.slurm.node_arrays)):
+    for node in (*CREATED, *(array.name for array in slurm_of(plan).node_arrays)):
         assert rendered.attribute(node, "Azure.Identities") == "/ids/node"
         assert rendered.attribute(node, "SubnetId") == "rg/net/compute"
         assert rendered.attribute(node, "Tags") == dict(plan.tags)
@@ -190,7 +192,7 @@ def test_login_nodes() -> None:
 
 
 def test_specs_run_in_the_order_of_the_plan_after_the_built_in_ones() -> None:
-    specs = tuple(reversed(gpu().slurm.node_arrays[0].specs))
+    specs = tuple(reversed(slurm_of(gpu()).node_arrays[0].specs))
     assert len(specs) > 2
     shuffled = with_arrays("htc", specs=specs)
     assert [spec.key for spec in read(shuffled).nodes["htc"].specs] == [
@@ -207,10 +209,10 @@ def test_each_role_has_its_specs(make: Callable[[], Plan]) -> None:
     plan = make()
     rendered = read(plan)
     roles: dict[str, tuple[SpecRef, ...]] = {
-        "scheduler": plan.slurm.scheduler.specs,
-        "scheduler-ha": plan.slurm.scheduler.specs,
-        "login": plan.slurm.login.specs,
-        **{array.name: array.specs for array in plan.slurm.node_arrays},
+        "scheduler": slurm_of(plan).scheduler.specs,
+        "scheduler-ha": slurm_of(plan).scheduler.specs,
+        "login": slurm_of(plan).login.specs,
+        **{array.name: array.specs for array in slurm_of(plan).node_arrays},
     }
     for node, specs in roles.items():
         own = [found.key for found in rendered.nodes[node].specs if not found.source]
@@ -228,10 +230,12 @@ def test_pinned_references_name_the_version_of_the_slurm_project() -> None:
 def test_the_scheduler_has_the_name_of_the_plan() -> None:
     assert read(gpu()).attribute("scheduler", "ComputerName") == "llm-scheduler"
     plan = minimal()
-    named = replace(plan, slurm=replace(plan.slurm, scheduler=replace(plan.slurm.scheduler, host_name="sched01")))
+    named = replace(
+        plan, slurm=replace(slurm_of(plan), scheduler=replace(slurm_of(plan).scheduler, host_name="sched01"))
+    )
     assert read(named).attribute("scheduler", "ComputerName") == "sched01"
-    spaced = replace(plan.slurm, cluster_name="My Lab", config_name="my-lab")
-    spaced = replace(spaced, scheduler=replace(plan.slurm.scheduler, host_name="my-lab-scheduler"))
+    spaced = replace(slurm_of(plan), cluster_name="My Lab", config_name="my-lab")
+    spaced = replace(spaced, scheduler=replace(slurm_of(plan).scheduler, host_name="my-lab-scheduler"))
     assert read(replace(plan, slurm=spaced)).attribute("scheduler", "ComputerName") == "my-lab-scheduler"
     assert read(gpu()).attribute("scheduler-ha", "ComputerName") is None
 
@@ -260,9 +264,9 @@ def test_a_static_pool_keeps_its_partitions() -> None:
 
 def test_lines_for_slurm_conf_keep_their_order() -> None:
     plan = minimal()
-    assert len(plan.slurm.additional_config) > 1
-    assert read(plan).configuration("htc", "slurm.additional.config") == "\n".join(plan.slurm.additional_config)
-    empty = replace(plan, slurm=replace(plan.slurm, additional_config=()))
+    assert len(slurm_of(plan).additional_config) > 1
+    assert read(plan).configuration("htc", "slurm.additional.config") == "\n".join(slurm_of(plan).additional_config)
+    empty = replace(plan, slurm=replace(slurm_of(plan), additional_config=()))
     assert read(empty).configuration("htc", "slurm.additional.config") is None
 
 

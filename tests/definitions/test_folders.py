@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from generator.files import assets
+from tests.bed.plans import slurm_of
 from tests.definitions.build import NAMES, checked, path_of, rendered, write
 
 BICEPCHECK = assets.root().parent / "shared" / "tools" / "bicepcheck" / "bicepcheck"
@@ -167,7 +168,7 @@ def test_the_readme_gives_the_exact_commands(name: str) -> None:
         "main.bicep",
         "az deployment sub show",
         "sbatch",
-        f"cyclecloud terminate_cluster {plan.slurm.cluster_name}",
+        f"cyclecloud terminate_cluster {slurm_of(plan).cluster_name}",
         f"az group delete --name {plan.resource_group}",
         "cyclecloud project upload azure-storage",
     ):

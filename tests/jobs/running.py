@@ -11,6 +11,7 @@ from generator.definition.model.definition import Job
 from generator.plan.types import NodeArrayPlan, Plan
 from generator.render import jobs
 from tests import plans
+from tests.bed.plans import slurm_of
 
 FAKES = Path(__file__).parent / "fakes"
 
@@ -19,7 +20,7 @@ def plan_with(job: Job, *arrays: NodeArrayPlan) -> Plan:
     """A plan with one job, on A100 nodes and CPU nodes unless arrays are given, and Lustre at /data."""
     arrays = arrays or (plans.node_array("hpc", plans.A100, max_nodes=16), plans.node_array("htc"))
     plan = plans.minimal()
-    slurm = dataclasses.replace(plan.slurm, node_arrays=arrays)
+    slurm = dataclasses.replace(slurm_of(plan), node_arrays=arrays)
     return plans.with_jobs(dataclasses.replace(plan, mounts=(plans.lustre(),), slurm=slurm), job)
 
 

@@ -305,6 +305,7 @@ def test_what_is_invalid_is_replaced_and_the_rest_kept() -> None:
     }
     definition = result.definition
     assert definition is not None
+    assert definition.slurm is not None
     (partition,) = definition.slurm.partitions
     assert (partition.name, partition.max_nodes, partition.zone, partition.image) == ("htc", 2, None, "mine")
     assert definition.storage.home == BuiltinNfs(type="nfs", size_gb=100)
@@ -319,6 +320,7 @@ def test_a_whole_number_is_a_price() -> None:
     result, found = reading(GOOD.replace("2}", "2, spot_max_price_usd_per_hour: 3}"))
     assert found == {}
     assert result.definition is not None
+    assert result.definition.slurm is not None
     assert type(result.definition.slurm.partitions[0].spot_max_price_usd_per_hour) is float
 
 

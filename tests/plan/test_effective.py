@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from generator.plan.effective import effective
+from tests.bed.plans import slurm_of
 from tests.plans import minimal
 
 
@@ -13,13 +14,13 @@ def test_pairs_are_mappings_also_when_there_are_none() -> None:
     plan = minimal()
     full = replace(plan, tags=(("a", "1"),), silenced=(("W0321", "ours"),))
     empty = replace(plan, tags=(), silenced=())
-    login = replace(plan.slurm.login, attributes=(("site.owner", "x"), ("site.size", 3)))
-    with_attributes = replace(plan, slurm=replace(plan.slurm, login=login))
+    login = replace(slurm_of(plan).login, attributes=(("site.owner", "x"), ("site.size", 3)))
+    with_attributes = replace(plan, slurm=replace(slurm_of(plan), login=login))
     assert (effective(full)["derived"]["tags"], effective(empty)["derived"]["tags"]) == ({"a": "1"}, {})
     assert effective(full)["derived"]["silenced"] == {"W0321": "ours"}
     assert effective(empty)["derived"]["silenced"] == {}
     attributes = effective(with_attributes)["derived"]["slurm"]["login"]["attributes"]
     assert attributes == {"site.owner": "x", "site.size": 3}
     without = replace(login, attributes=())
-    nothing = replace(plan, slurm=replace(plan.slurm, login=without))
+    nothing = replace(plan, slurm=replace(slurm_of(plan), login=without))
     assert effective(nothing)["derived"]["slurm"]["login"]["attributes"] == {}

@@ -154,5 +154,5 @@ def test_descriptions_of_the_readme_are_in_effective_yaml(name: str) -> None:
     values = derived(name)
     rows = {row[0]: row[1] for row in table(readme(name), "| what | this deployment |")}
     assert rows["Access"] == values["access"]["description"]
-    for mount in (values["sched"], values["home"], *values["mounts"]):
+    for mount in (values["slurm"]["sched"], values["slurm"]["home"], *values["mounts"]):
         assert rows[f"`{mount['path']}`"] == mount["description"]

@@ -9,7 +9,7 @@ import pytest
 from generator import catalog
 from generator.files.file import Files
 from generator.render import deployment
-from tests.bed.plans import plan_from
+from tests.bed.plans import plan_from, server_of, slurm_of
 
 
 def test_every_build_of_the_table_names_its_own_release() -> None:
@@ -37,9 +37,10 @@ def test_every_build_of_the_table_names_its_own_release() -> None:
 )
 def test_one_line_chooses_any_published_build(server: str, release: str, build: str) -> None:
     plan = plan_from(f"server: {server}")
-    assert plan.server.release == release
-    assert plan.server.image is not None
-    assert plan.server.image.version == build
+    server_plan = server_of(plan)
+    assert server_plan.release == release
+    assert server_plan.image is not None
+    assert server_plan.image.version == build
     files: Files = deployment.deployment_files(plan, Path())
     texts = {str(path): file.content.decode() for path, file in files.items() if path.suffix in (".bicep", ".md")}
     assert f"version: '{build}'" in texts["main.bicep"]
@@ -54,7 +55,7 @@ def test_a_newer_release_keeps_the_versions_that_the_definition_names() -> None:
         slurm: {project_version: 4.0.12, version: 26.05.1}
         """
     )
-    assert (plan.slurm.project_version, plan.slurm.version) == ("4.0.12", "26.05.1")
+    assert (slurm_of(plan).project_version, slurm_of(plan).version) == ("4.0.12", "26.05.1")
 
 
 @pytest.mark.parametrize(

@@ -21,14 +21,14 @@ from generator.plan.types import (
 from generator.render import readme
 from tests import plans
 from tests.bed.difference import shown
-from tests.bed.plans import plan_from
+from tests.bed.plans import plan_from, slurm_of
 
 SHELLCHECK = Path(sys.executable).parent / "shellcheck"
 BLOCK = re.compile(r"```bash\n(.*?)```", re.DOTALL)
 
 
 def change_slurm(plan: Plan, **changes: object) -> Plan:
-    slurm: SlurmPlan = dataclasses.replace(plan.slurm, **changes)  # type: ignore[arg-type]
+    slurm: SlurmPlan = dataclasses.replace(slurm_of(plan), **changes)  # type: ignore[arg-type]
     return dataclasses.replace(plan, slurm=slurm)
 
 
@@ -162,7 +162,7 @@ def test_an_existing_network_finds_its_own_bastion() -> None:
 def test_quota_counts_every_partition_at_its_limit() -> None:
     plan = plans.settled(hub_training())
     vcpus = {use.name: use.vcpus for use in plan.quota.uses}
-    assert vcpus["partition hpc"] == plan.slurm.node_arrays[0].max_nodes * (plans.A100.vcpus or 0)
+    assert vcpus["partition hpc"] == slurm_of(plan).node_arrays[0].max_nodes * (plans.A100.vcpus or 0)
     assert f"| standardNDAMSv4_A100Family | {vcpus['partition hpc']} |" in rendered(plan)
 
 

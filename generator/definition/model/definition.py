@@ -96,7 +96,7 @@ class Silence(Section):
 
 
 class Definition(Section):
-    """A CycleCloud server, its network and storage, and one Slurm cluster with any number of partitions."""
+    """A CycleCloud server or one that exists, network and storage, and at most one Slurm cluster."""
 
     version: Literal[1] = setting(1, text="Version of this format.", example=1)
     name: str = setting(
@@ -108,7 +108,9 @@ class Definition(Section):
     network: Network = setting(Network, text="Network and access.", change="recreate", example={})
     server: Server = setting(Server, text="The CycleCloud server.", change="recreate", example={})
     storage: Storage = setting(Storage, text="Locker and file systems.", change="recreate", example={})
-    slurm: Slurm = setting(text="The Slurm cluster.", example={})
+    slurm: Slurm | None = setting(
+        None, text="The Slurm cluster; none by default: then only server, network and storage are built.", example={}
+    )
     projects: list[Project] = setting(
         list, text="Projects beyond the shipped ones, for roles to name.", change="node restart", example=[]
     )

@@ -55,7 +55,12 @@ class SubnetPrefixes(Section):
 class ExistingSubnets(Section):
     """Names of the subnets to use in an existing network."""
 
-    server: str = setting(text="Subnet of the CycleCloud server.", change="recreate", example="server")
+    server: str | None = setting(
+        None,
+        text="Subnet of the CycleCloud server; required unless the server exists already.",
+        change="recreate",
+        example="server",
+    )
     compute: str = setting(text="Subnet of scheduler, login and execute nodes.", change="recreate", example="compute")
     endpoints: str | None = setting(
         None,

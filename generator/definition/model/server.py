@@ -66,8 +66,51 @@ class Jumpbox(Section):
     )
 
 
+class ExistingServer(Section):
+    """A CycleCloud server that already runs; nothing on it changes until you import the cluster there."""
+
+    vm_id: str = setting(
+        text="Resource id of the server's VM.",
+        change="recreate",
+        example=f"{EXAMPLE_GROUPS}/cyclecloud-rg/providers/Microsoft.Compute/virtualMachines/cyclecloud-server",
+    )
+    release: str = setting(text="CycleCloud release that it runs.", example="8.9.1")
+    locker_account_id: str = setting(
+        text="Resource id of the storage account of its locker.",
+        change="recreate",
+        example=f"{EXAMPLE_GROUPS}/cyclecloud-rg/providers/Microsoft.Storage/storageAccounts/cyclecloudlocker",
+    )
+    locker_container: str = setting(
+        "cyclecloud", text="Container of its locker.", change="recreate", example="cyclecloud"
+    )
+    account: str = setting(
+        "azure",
+        text="Name of the cloud provider account in CycleCloud; its locker is <account>-storage.",
+        change="recreate",
+        example="azure",
+    )
+    principal_id: str | None = setting(
+        None,
+        text="Object id of its managed identity, which then gets its role on the new resource group; default: the "
+        "README has the command.",
+        example="00000000-0000-0000-0000-000000000000",
+    )
+    assign_locker_role: bool = setting(
+        True,
+        text="Let the deployment allow the nodes to read the locker; false: the README has the command for its owner.",
+        example=True,
+    )
+
+
 class Server(Section):
-    """The CycleCloud server VM."""
+    """The CycleCloud server: a new VM, or one that exists."""
+
+    existing: ExistingServer | None = setting(
+        None,
+        text="Use this CycleCloud server instead of creating one; then it is the only key here.",
+        change="recreate",
+        active=False,
+    )
 
     vm_size: str = setting(
         "Standard_D4as_v5", text="VM size; at least 4 vCPUs and 8 GiB.", change="recreate", example="Standard_D4as_v5"

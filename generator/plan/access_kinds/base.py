@@ -34,11 +34,19 @@ class Ends:
     """The administrator."""
     server: str
     """Name of the server's VM."""
-    scheduler: str
-    """Host name of the scheduler, which resolves inside the network."""
+    server_arguments: str
+    """Arguments of `az vm` that name it, quoted."""
+    scheduler: str | None
+    """Host name of the scheduler, which resolves inside the network; None without a cluster."""
     network_is_new: bool
+    server_is_new: bool
     allowed_sources: tuple[str, ...]
-    """CIDRs that may reach the server's public address."""
+    """CIDRs that may reach the public address of a new server."""
+
+    @property
+    def scheduler_target(self) -> str | None:
+        """`user@host` of the scheduler."""
+        return f"{self.username}@{self.scheduler}" if self.scheduler else None
 
 
 @record
@@ -56,10 +64,12 @@ class Access(ABC):
     """Options of ssh that reach the server; may be empty."""
     scp_options: str
     """The same for scp, which spells the port in another way."""
-    node_options: str
-    """Options of ssh and scp that reach a node through the server."""
-    scheduler_target: str
-    """`user@host` of the scheduler, whose name resolves inside the network."""
+    server_arguments: str
+    """Arguments of `az vm` that name the server's VM."""
+    node_options: str | None
+    """Options of ssh and scp that reach a node through the server; None without a cluster."""
+    scheduler_target: str | None
+    """`user@host` of the scheduler, whose name resolves inside the network; None without a cluster."""
     address_field: Literal["privateIps", "publicIps"]
     """Field of `az vm show --show-details` with the address that users reach."""
 
@@ -113,7 +123,8 @@ class Access(ABC):
             target=host,
             ssh_options="",
             scp_options="",
-            node_options=f"-o ProxyJump={host}",
-            scheduler_target=f"{ends.username}@{ends.scheduler}",
+            server_arguments=ends.server_arguments,
+            node_options=f"-o ProxyJump={host}" if ends.scheduler else None,
+            scheduler_target=ends.scheduler_target,
             address_field=field,
         )

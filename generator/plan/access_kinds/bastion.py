@@ -27,16 +27,18 @@ class Bastion(Access):
         host = f"{ends.username}@127.0.0.1"
         # All hosts behind tunnels have the same address and port, so their keys are kept under their names.
         key = f"-o HostKeyAlias={quote(ends.server)}"
+        jump = f"-o ProxyJump={host}:{_PORTS.ssh}"
         return cls(
             kind=cls.name,
             description="Azure Bastion with tunnels; no public address on the server",
             tunnel=_PORTS,
-            creates_bastion=ends.network_is_new,
+            creates_bastion=ends.network_is_new and ends.server_is_new,
             target=host,
             ssh_options=f"-p {_PORTS.ssh} {key}",
             scp_options=f"-P {_PORTS.ssh} {key}",
-            node_options=f"-o ProxyJump={host}:{_PORTS.ssh} -o HostKeyAlias={quote(ends.scheduler)}",
-            scheduler_target=f"{ends.username}@{ends.scheduler}",
+            server_arguments=ends.server_arguments,
+            node_options=f"{jump} -o HostKeyAlias={quote(ends.scheduler)}" if ends.scheduler else None,
+            scheduler_target=ends.scheduler_target,
             address_field="privateIps",
         )
 

@@ -19,4 +19,5 @@ class Public(Access):
     @classmethod
     def planned(cls, ends: Ends) -> Public:
         """The server's public address."""
-        return cls._by_address(ends, f"public address, open for {', '.join(ends.allowed_sources)}", "publicIps")
+        way = f"public address, open for {', '.join(ends.allowed_sources)}" if ends.server_is_new else "public address"
+        return cls._by_address(ends, way, "publicIps")

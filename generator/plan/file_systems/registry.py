@@ -41,6 +41,11 @@ KINDS: tuple[type[FileSystem], ...] = tuple(_BY_TYPE.values())
 """Each module beside this one holds one; their order is that in which `main.bicep` creates them."""
 
 
+def is_created(section: Any) -> bool:
+    """Whether the deployment creates what a section of the definition asks for, in a service of Azure."""
+    return _BY_TYPE[section.type].service is not None
+
+
 @record
 class Wanted:
     """A file system with the section of the definition that asks for it."""
@@ -63,11 +68,14 @@ class Wanted:
 
 
 def wanted_by(definition: Definition) -> tuple[Wanted, ...]:
-    """/sched, /shared and the definition's own mounts, in that order."""
+    """/sched, /shared and the definition's own mounts, in that order; without a cluster no scheduler has disks."""
     storage = definition.storage
-    return (
+    of_cluster = (
         _wanted(("storage", "sched"), Place("sched", "/sched", definition), storage.sched),
         _wanted(("storage", "home"), Place("home", "/shared", definition), storage.home),
+    )
+    return (
+        *(each for each in of_cluster if definition.slurm is not None or not each.file_system.is_scheduler_disk),
         *(
             _wanted(("storage", "mounts", index), Place(names.mount_name(mount.path), mount.path, definition), mount)
             for index, mount in enumerate(storage.mounts)

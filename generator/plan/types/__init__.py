@@ -14,7 +14,7 @@ from .nodes import LoginPlan, NodeArrayPlan, SchedulerPlan, SpecRef
 from .parameters import Asked, SecretPlan, Variable
 from .projects import BlobPlan, ProjectPlan
 from .quota import QuotaLimit, QuotaPlan, QuotaUse
-from .server import AdminPlan, JumpboxPlan, LockerPlan, MarketplaceImage, ServerPlan
+from .server import AdminPlan, ExistingServerPlan, JumpboxPlan, LockerPlan, MarketplaceImage, ServerPlan
 from .slurm import AccountingPlan, MonitoringPlan, SlurmPlan
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "BlobPlan",
     "CheckpointPlan",
     "CleanupPlan",
+    "ExistingServerPlan",
     "HubPlan",
     "JobPlan",
     "JumpboxPlan",

@@ -16,7 +16,7 @@ from .network import NetworkPlan
 from .parameters import Asked, SecretPlan, Variable
 from .projects import BlobPlan, ProjectPlan
 from .quota import QuotaPlan
-from .server import AdminPlan, LockerPlan, ServerPlan
+from .server import AdminPlan, ExistingServerPlan, LockerPlan, ServerPlan
 from .slurm import MonitoringPlan, SlurmPlan
 
 
@@ -42,12 +42,14 @@ class Plan:
     admin: AdminPlan
     network: NetworkPlan
     access: Access
-    server: ServerPlan
+    server: ServerPlan | None
+    """The server that the deployment creates; None: `existing_server` is used."""
+    existing_server: ExistingServerPlan | None
     locker: LockerPlan
-    home: FileSystem
-    sched: FileSystem
     mounts: tuple[FileSystem, ...]
-    slurm: SlurmPlan
+    """The definition's own mounts; without a cluster everything that it lets create."""
+    slurm: SlurmPlan | None
+    """The cluster; None: infrastructure only."""
     monitoring: MonitoringPlan | None
     projects: tuple[ProjectPlan, ...]
     jobs: tuple[JobPlan, ...]
@@ -73,8 +75,8 @@ class Plan:
 
     @property
     def all_mounts(self) -> tuple[FileSystem, ...]:
-        """/sched, /shared and the definition's own mounts, in that order."""
-        return (self.sched, self.home, *self.mounts)
+        """/sched and /shared of the cluster, and the definition's own mounts, in that order."""
+        return (*((self.slurm.sched, self.slurm.home) if self.slurm else ()), *self.mounts)
 
     @property
     def definition_name(self) -> str:

@@ -11,7 +11,8 @@ class AdminPlan:
     """The first user: administrator of the CycleCloud site and of the server VM (SSH key only)."""
 
     username: str
-    ssh_public_key: str | Asked
+    ssh_public_key: str | Asked | None
+    """None: the deployment creates no server that would take it."""
 
 
 @record
@@ -68,16 +69,39 @@ class ServerPlan:
 
 
 @record
+class ExistingServerPlan:
+    """A CycleCloud server that the deployment uses and leaves as it is."""
+
+    vm_id: str
+    vm_name: str
+    release: str
+    principal_id: str | None
+    """Object id of its identity, which gets its role on the new resource group; None: someone gives it by hand."""
+    https_port: int = 443
+    cluster_port: int = 9443
+    """Where nodes reach CycleCloud."""
+
+
+@record
 class LockerPlan:
     """Storage that nodes and server share; CycleCloud calls it `<account>-storage`, here `azure-storage`."""
 
     account_name: str | None
     """None: the deployment derives a unique name from subscription and resource group."""
+    account_id: str | None
+    """Resource id of the account of an existing server's locker; None: the deployment creates the locker."""
+    assigns_role: bool
+    """Whether the deployment lets the nodes read the locker; False: someone does it by hand."""
     container: str
-    redundancy: str
-    """Storage SKU, for example `Standard_LRS`."""
+    redundancy: str | None
+    """Storage SKU of a new account, for example `Standard_LRS`."""
     locker_name: str
     cyclecloud_account: str
     """Name of the account record in CycleCloud, from which the locker has its name."""
     blob_suffix: str | None
     """End of blob endpoints outside the public cloud."""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the deployment creates it."""
+        return self.account_id is None

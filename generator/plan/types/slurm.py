@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...records import record
+from ..file_systems.base import FileSystem
 from .nodes import LoginPlan, NodeArrayPlan, SchedulerPlan
 
 
@@ -42,6 +43,10 @@ class SlurmPlan:
     """Templates and clusters share one name space on the server."""
     config_name: str
     """Cluster name as cyclecloud-slurm sanitises it: `/sched/<config_name>` holds slurm.conf."""
+    sched: FileSystem
+    """At /sched: Slurm's configuration and state."""
+    home: FileSystem
+    """At /shared: the home folders."""
     version: str
     project_version: str
     project_url: str
@@ -59,6 +64,11 @@ class SlurmPlan:
     """Lines for slurm.conf (`additional_slurm_config`), in order."""
     health_checks: bool
     """cyclecloud-slurm's healthagent hooks."""
+
+    @property
+    def nodes(self) -> tuple[SchedulerPlan | LoginPlan | NodeArrayPlan, ...]:
+        """All roles: scheduler, login nodes, node arrays."""
+        return (self.scheduler, self.login, *self.node_arrays)
 
     @property
     def has_zones(self) -> bool:

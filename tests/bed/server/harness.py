@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from generator.files.file import File, text
 from generator.render import bootstrap
 from tests import plans
+from tests.bed.plans import slurm_of
 from tests.bed.server.fakes.site import Site
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def plan(**slurm: Any) -> Plan:
     """The minimal plan with an accounting database and changes of its Slurm part."""
     base = plans.minimal()
     projects = tuple(replace(each, version="1.0.0", digest="0" * 64) for each in base.projects)
-    slurm_plan = replace(base.slurm, accounting=plans.new_accounting(), **slurm)
+    slurm_plan = replace(slurm_of(base), accounting=plans.new_accounting(), **slurm)
     return plans.settled(replace(base, slurm=slurm_plan, projects=projects))
 
 

@@ -17,6 +17,7 @@ from generator.plan.file_systems.managed_lustre import ManagedLustre
 from generator.plan.file_systems.netapp import NetAppVolume
 from generator.plan.file_systems.registry import KINDS, late_addresses, modules
 from generator.plan.subnets import ROLES, SUBNETS
+from tests.bed.plans import slurm_of
 from tests.cluster_template.rendered import read
 from tests.plan.definitions import mounted, plan_of, with_every_kind
 
@@ -160,8 +161,8 @@ def test_a_flexible_volume_moves_what_is_asked_for_and_says_so_everywhere() -> N
 
 def test_what_nobody_published_is_not_guessed() -> None:
     assert mounted("{type: existing, path: /data, address: 10.9.0.4}").bandwidth_gb_per_s is None
-    assert SITE.home.bandwidth_gb_per_s is not None
-    assert SITE.sched.bandwidth_gb_per_s is None
+    assert slurm_of(SITE).home.bandwidth_gb_per_s is not None
+    assert slurm_of(SITE).sched.bandwidth_gb_per_s is None
 
 
 # ---------------------------------------------------------------- on the nodes
