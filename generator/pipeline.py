@@ -77,23 +77,18 @@ def _may_be_too_large(plan: Plan) -> bool:
 
     Rendering only to measure costs as much as the build, so a few small blobs do not ask for it.
     """
-    from .rules.budgets import payload_budget_bytes
+    from .rules.budgets import job_budget_bytes
 
     blobs = sum(blob.size_bytes for project in plan.projects for blob in project.blobs if blob.state == "present")
-    return any(project.is_local for project in plan.projects) or blobs > payload_budget_bytes() * 3 // 4
+    return any(project.is_local for project in plan.projects) or blobs > job_budget_bytes() * 3 // 4
 
 
 def _size_problems(site: Site, plan: Plan, folder: Path) -> Iterable[Problem]:
     """Whether the content fits the deployment; only local projects and blobs can make it too large."""
     from . import rules
-    from .render.bootstrap import PayloadTooLargeError
     from .rules.base import Rendered
 
-    try:
-        rendered = Rendered(site, render(plan, folder))
-    except PayloadTooLargeError as error:
-        rendered = Rendered(site, {}, str(error))
-    return rules.check_files(rendered)
+    return rules.check_files(Rendered(site, render(plan, folder)))
 
 
 def site_of(definition: Definition, source: Source, folder: Path, secrets: tuple[str, ...] = ()) -> Site:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
+from typing import Any
 
 from ..files import assets
 from ..files.file import File, Files, Json, text
@@ -71,14 +72,19 @@ def render(
     main = templates.get_template("main.bicep.j2").render(values)
     parameters = templates.get_template("main.bicepparam.j2").render(values)
     files: Files = {PurePosixPath("main.bicep"): text(main), PurePosixPath("main.bicepparam"): text(parameters)}
+    written = {piece["module"]: piece for piece in values["payload"]}
     for module in sorted(set(_MODULE.findall(main))):
-        files[PurePosixPath(module)] = File((source / module).read_bytes())
+        if module in written:
+            piece = templates.get_template("payload.bicep.j2").render(piece=written[module])
+            files[PurePosixPath(module)] = text(piece)
+        else:
+            files[PurePosixPath(module)] = File((source / module).read_bytes())
     return files
 
 
 def _values(
     plan: Plan, late: Mapping[str, str], payload: tuple[str, ...], content_hash: str, payload_sha256: str
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Everything that the two templates print."""
     network = plan.network
     key = plan.admin.ssh_public_key
@@ -103,7 +109,12 @@ def _values(
         "metrics_rule": resource_id(plan.monitoring.data_collection_rule_id) if plan.monitoring else None,
         "server_image": _image(plan),
         "payload": [
-            {"symbol": f"payload{i:02}", "name": f"cycleforge-payload-{i:02}", "path": path}
+            {
+                "symbol": f"payload{i:02}",
+                "name": f"cycleforge-payload-{i:02}",
+                "module": f"modules/payload-{i:02}.bicep",
+                "path": path,
+            }
             for i, path in enumerate(payload)
         ],
         "content_hash": content_hash,

@@ -2,7 +2,7 @@
 
 Azure's custom data holds 64 KiB, which is too little for projects with blobs. So it holds a fixed text, and everything
 else travels as one archive, cut into chunks: each is an output of one nested deployment, which the server reads with
-its own identity.
+its own identity. How much fits is a limit of the deployment as a whole, which rule E1801 watches.
 """
 
 from __future__ import annotations
@@ -23,20 +23,8 @@ if TYPE_CHECKING:
 
     from ..plan.types import Plan, SlurmPlan
 
-CUSTOM_DATA_BYTES = 65_535
-"""Custom data of a VM before base64. Source: https://learn.microsoft.com/azure/virtual-machines/custom-data"""
-
 CHUNK_BYTES = 64 * 1024
-"""Bytes of one payload chunk; Bicep's `loadFileAsBase64` takes files of up to 96 KiB.
-Source: https://learn.microsoft.com/azure/azure-resource-manager/bicep/bicep-functions-files"""
-
-MAX_CHUNKS = 20
-"""Chunks of one deployment: Resource Manager accepts templates of 4 MiB, and a chunk takes about 2.7 times its bytes
-there (base64, then once more as the parameter of its nested deployment)."""
-
-SCRIPT_BYTES = 256 * 1024
-"""The extension's `script` after base64.
-Source: https://learn.microsoft.com/azure/virtual-machines/extensions/custom-script-linux"""
+"""Bytes of one payload chunk, well below what Bicep loads as base64 (`loaded_file` of the catalogue's limits)."""
 
 FOLDER = PurePosixPath("bootstrap")
 PAYLOAD = FOLDER / "payload"
@@ -46,22 +34,18 @@ NOT_CARRIED = (CLOUD_INIT, START)
 """They reach the server on their own: as custom data and as the extension's script."""
 
 
-class PayloadTooLargeError(ValueError):
-    """The archive does not fit the deployment; the message says by how much and what is largest."""
-
-
 def render(plan: Plan, carried: Files, late: Mapping[str, str]) -> Files:
     """The files below `bootstrap/` for the server that the deployment creates; nothing for an existing server.
 
     `carried` are the rendered files that travel to the server (`cluster/…`, `projects/…`). `late` maps a template
-    parameter to the fact, or `secret:<name>`, that fills it on the server. Raises PayloadTooLargeError.
+    parameter to the fact, or `secret:<name>`, that fills it on the server.
     """
     if plan.server is None:
         return {}
     files = {path: _source(path) for path in _sources()}
     files[FOLDER / "bootstrap.json"] = json_file(configuration(plan, late))
     packed = carried | {path: file for path, file in files.items() if path not in NOT_CARRIED}
-    return files | _chunks(archive(packed), packed)
+    return files | _chunks(archive(packed))
 
 
 def payload_chunks(files: Files) -> tuple[str, ...]:
@@ -81,11 +65,6 @@ def content_hash(files: Files) -> str:
 
 def _payload(files: Files) -> bytes:
     return b"".join(files[PurePosixPath(path)].content for path in payload_chunks(files))
-
-
-def payload_size(packed: Files) -> int:
-    """Bytes of the archive of these files."""
-    return len(archive(packed))
 
 
 def configuration(plan: Plan, late: Mapping[str, str]) -> dict[str, object]:
@@ -178,12 +157,6 @@ def _gzip(content: bytes) -> bytes:
     )
 
 
-def _chunks(content: bytes, packed: Files) -> Files:
-    if len(content) > CHUNK_BYTES * MAX_CHUNKS:
-        path, largest = max(packed.items(), key=lambda item: len(item[1].content))
-        raise PayloadTooLargeError(
-            f"the payload has {len(content)} bytes, but a deployment carries at most {CHUNK_BYTES * MAX_CHUNKS}; "
-            f"the largest file in it is {path} with {len(largest.content)} bytes"
-        )
+def _chunks(content: bytes) -> Files:
     pieces = [content[start : start + CHUNK_BYTES] for start in range(0, len(content), CHUNK_BYTES)]
     return {PAYLOAD / f"payload-{number:02}.bin": File(piece) for number, piece in enumerate(pieces)}

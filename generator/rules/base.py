@@ -35,12 +35,10 @@ class Site:
 
 @record
 class Rendered:
-    """What the deployment folder would hold, or why it could not be rendered."""
+    """What the deployment folder would hold."""
 
     site: Site
     files: Files
-    refusal: str = ""
-    """The sentence with which the renderer refused a payload that is too large; empty when it did not."""
 
 
 @record

@@ -29,10 +29,19 @@ def findings(*files: Path) -> list[str]:
 
 def compiler_output(command: str, file: Path) -> str:
     """What `bicep <command>` says; skips where no compiler is on the PATH."""
+    return _run(command, file).stderr
+
+
+def compiled(file: Path) -> bytes:
+    """The template that `bicep build` makes; skips where no compiler is on the PATH."""
+    return _run("build", file).stdout.encode()
+
+
+def _run(command: str, file: Path) -> subprocess.CompletedProcess[str]:
     bicep = shutil.which("bicep")
     if bicep is None:
         pytest.skip(f"no bicep on the PATH: `bicep {command}` was not run")
     arguments = [bicep, command, str(file)] + (["--stdout"] if command == "build" else [])
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return done.stderr
+    return done

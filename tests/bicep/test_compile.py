@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
 
-from tests.bicep.compilers import MODULES, compiler_output, findings
+from generator.render.deployment import deployment_files
+from generator.rules.budgets import job_bytes
+from tests.bed.plans import plan_from
+from tests.bicep.compilers import MODULES, compiled, compiler_output, findings
 from tests.bicep.variants import VARIANTS, minimal, write_folder
 
 
@@ -21,7 +25,7 @@ def test_deployment_is_valid(name: str, tmp_path: Path) -> None:
 
 
 def test_the_largest_payload_is_valid(tmp_path: Path) -> None:
-    pieces = tuple(f"bootstrap/payload/payload-{number:02}.bin" for number in range(20))
+    pieces = tuple(f"bootstrap/payload/payload-{number:02}.bin" for number in range(14))
     main = write_folder(minimal(), tmp_path, pieces)
     for piece in pieces:
         (tmp_path / piece).write_bytes(bytes(64 * 1024))
@@ -64,3 +68,12 @@ def test_the_compiler_accepts_the_parameter_file(name: str, tmp_path: Path, monk
         monkeypatch.setenv(variable, "/".join(["long-enough-1A"] * 9))
     write_folder(plan, tmp_path)
     assert compiler_output("build-params", tmp_path / "main.bicepparam") == ""
+
+
+def test_the_estimated_size_is_that_of_the_compiled_deployment(tmp_path: Path) -> None:
+    files = deployment_files(plan_from(), tmp_path)
+    for path, file in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(file.content)
+    size = len(gzip.compress(compiled(tmp_path / "main.bicep"), 9))
+    assert abs(job_bytes(files) - size) < size * 0.03

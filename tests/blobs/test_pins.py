@@ -12,7 +12,7 @@ from generator.blobs.pins import table
 from generator.files import assets
 from generator.projects import read_project
 from generator.references import documents
-from generator.rules.budgets import payload_budget_bytes
+from generator.rules.budgets import job_budget_bytes
 
 BLOBS = tuple(pinned().values())
 PROJECTS = sorted(path.parent.name for path in assets.folder("projects").glob("*/project.ini"))
@@ -35,7 +35,7 @@ def test_every_field(blob: Blob) -> None:
     assert re.fullmatch(r"[\w.-]+/[\w.-]+", blob.repository)
     assert re.fullmatch(r"[0-9a-f]{40}", blob.commit)
     assert re.fullmatch(r"[0-9a-f]{64}", blob.sha256)
-    assert 0 < blob.size_bytes < payload_budget_bytes(), "it could not travel"
+    assert 0 < blob.size_bytes < job_budget_bytes(), "it could not travel"
     assert blob.url.startswith("https://")
     assert blob.needed in ("always", "without_built_in_containers")
     assert re.fullmatch(r"[A-Za-z0-9.+-]+( (AND|OR|WITH) [A-Za-z0-9.+-]+)*", blob.license), "an SPDX expression"

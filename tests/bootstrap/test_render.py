@@ -21,6 +21,7 @@ import yaml
 from generator.files import assets
 from generator.files.file import File
 from generator.render import bootstrap
+from generator.rules.figures import limit
 from tests import plans
 from tests.bed.server.harness import LATE, carried, plan
 
@@ -48,7 +49,7 @@ def test_user_data_is_the_same_for_every_definition() -> None:
 def test_user_data_is_valid(tmp_path: Path) -> None:
     content = bootstrap.render(plan(), {}, {})[bootstrap.CLOUD_INIT].content
     assert content.startswith(b"#cloud-config\n")
-    assert len(content) <= bootstrap.CUSTOM_DATA_BYTES
+    assert len(content) <= limit("custom_data")
     document = yaml.safe_load(content)
     assert set(document) <= KNOWN_KEYS
     assert all(set(entry) <= {"path", "owner", "permissions", "content"} for entry in document["write_files"])
@@ -67,7 +68,7 @@ def test_chunks_are_the_archive() -> None:
     paths = bootstrap.payload_chunks(files)
     assert paths == ("bootstrap/payload/payload-00.bin", "bootstrap/payload/payload-01.bin")
     pieces = [files[PurePosixPath(path)].content for path in paths]
-    assert len(pieces[0]) == bootstrap.CHUNK_BYTES
+    assert len(pieces[0]) == bootstrap.CHUNK_BYTES <= limit("loaded_file")
     content = b"".join(pieces)
     assert hashlib.sha256(content).hexdigest() == bootstrap.payload_sha256(files)
     with tarfile.open(fileobj=io.BytesIO(content)) as tar:
@@ -90,7 +91,6 @@ def test_archive_has_no_time_and_no_order_of_its_own() -> None:
     assert content == bootstrap.archive(backwards)
     assert content[:10] == b"\x1f\x8b\x08\x00\0\0\0\0\x02\xff"
     assert gzip.decompress(content)
-    assert bootstrap.payload_size(files) == len(content)
 
 
 def test_long_and_foreign_names_survive(tmp_path: Path) -> None:
@@ -110,19 +110,10 @@ def test_content_hash_follows_payload_and_script() -> None:
     assert bootstrap.content_hash(changed) != bootstrap.content_hash(files)
 
 
-def test_payload_that_does_not_fit() -> None:
-    noise = b"".join(hashlib.sha256(number.to_bytes(4, "big")).digest() for number in range(45_000))
-    files = {PurePosixPath("projects/big/blobs/big.bin"): File(noise)}
-    with pytest.raises(
-        bootstrap.PayloadTooLargeError, match=r"largest file in it is projects/big/blobs/big.bin with 1440000"
-    ):
-        bootstrap.render(plan(), files, LATE)
-
-
 def test_script_fits_the_extension() -> None:
     files = bootstrap.render(plan(), {}, {})
     # Facts and secrets take a few KiB more, all of it once more in base64.
-    assert (len(files[bootstrap.START].content) + 16 * 1024) * 4 / 3 < bootstrap.SCRIPT_BYTES
+    assert (len(files[bootstrap.START].content) + 16 * 1024) * 4 / 3 < limit("extension_script")
 
 
 def test_no_secret_is_asked_without_a_database() -> None:
