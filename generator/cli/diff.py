@@ -56,7 +56,7 @@ def run(args: Namespace) -> int:
     # Both sides go through the same YAML, so that the way of writing cannot look like a change.
     new = _plain(files[PurePosixPath("effective.yaml")].content, "effective.yaml")
     old = None if changes.is_new else _plain(_read(folder / "effective.yaml"), str(folder / "effective.yaml"))
-    values = diff.compare(old, new, partial(cost_of, effective=new)) if old is not None else ()
+    values = diff.compare(old, new, partial(cost_of, effective=new, before=old)) if old is not None else ()
     if args.json:
         common.emit_json(
             {

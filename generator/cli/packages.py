@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -69,6 +70,10 @@ def targets(args: Namespace, words: Sequence[str]) -> list[Target]:
     found: dict[Address, Target] = {}
     for word in words or _all_words():
         packages, plan = _meant(word)
+        if not packages:
+            if not args.json:
+                print(f"'{word}' has no projects for a locker", file=sys.stderr)
+            continue
         address = chosen or _of_plan(plan) or _of_environment()
         if address is None:
             raise CannotRead(f"'{word}': no locker was given", _HOW.format(name=_deployment(plan)))

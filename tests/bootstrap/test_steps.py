@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from generator.plan.types import Asked
-from tests.bed.plans import server_of
+from tests.bed.plans import plan_from, server_of
 from tests.bed.server.harness import ADMIN_PASSWORD, DATABASE_PASSWORD, TIME_SCALE, plan
 
 if TYPE_CHECKING:
@@ -350,3 +350,13 @@ def test_disk_that_is_full_for_a_while(server: Server) -> None:
     assert document["step"] == "admin"
     assert "No such file or directory" in document["message"]
     assert "defect" not in document["hint"]
+
+
+def test_a_deployment_without_a_cluster_imports_none(make_server: Callable[..., Server]) -> None:
+    server = make_server(plan_from("{slurm: null, jobs: null}"), {})
+    document = run(server)
+    assert document["state"] == "succeeded"
+    assert document["cluster"] is None
+    assert [step["name"] for step in document["steps"]][-1] == "locker"
+    assert server.site.clusters == {}
+    assert server.site.templates == {}

@@ -394,6 +394,32 @@ def test_diff(good: Path, run: Run) -> None:
     assert "effective.yaml" in answer["files"]["changed"]
 
 
+def test_diff_of_a_cluster_that_comes_or_goes(good: Path, run: Run) -> None:
+    """A first cluster restarts nothing; one that is dropped has to be deleted on the server."""
+    infrastructure = GOOD.split("slurm:")[0]
+    good.write_text(infrastructure)
+    run("build", str(good))
+    good.write_text(GOOD)
+    comes = json.loads(run("diff", str(good), "--json")[1])
+    assert comes["worst"] == "in place"
+    assert {each["where"] for each in comes["changes"]} >= {"definition.slurm", "derived.slurm"}
+    run("build", str(good))
+    assert Path("output/lab/cluster/lab.txt").exists()
+    good.write_text(infrastructure)
+    goes = json.loads(run("diff", str(good), "--json")[1])
+    assert {each["where"]: each["cost"] for each in goes["changes"]}["definition.slurm"] == "recreate"
+    run("build", str(good))
+    assert not Path("output/lab/cluster").exists()
+
+
+def test_a_definition_without_projects_needs_no_locker(good: Path, run: Run) -> None:
+    good.write_text(GOOD.split("slurm:")[0])
+    for command in (("upload",), ("upload", "--dry-run"), ("locker", "verify")):
+        code, out, err = run(*command, str(good))
+        assert (code, out) == (0, "")
+        assert "has no projects for a locker" in err
+
+
 @pytest.mark.parametrize("damage", ["a: [1\n", None])
 def test_diff_against_a_damaged_folder(good: Path, run: Run, damage: str | None) -> None:
     """Says so, and what repairs it."""

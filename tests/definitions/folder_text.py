@@ -71,6 +71,8 @@ class Folder:
     def payload(self) -> list[str]:
         """What travels to the server, by mode and name."""
         chunks = [file.content for path, file in sorted(self.files.items()) if path.match("bootstrap/payload/*")]
+        if not chunks:
+            return []
         with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
             return [f"{member.mode:04o} {member.name}" for member in archive.getmembers()]
 

@@ -41,6 +41,9 @@ _DERIVED_COSTS: tuple[tuple[tuple[str, ...], str], ...] = (
 )
 
 
+_CLUSTER: Path = ("definition", "slurm")
+
+
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a definition file."""
     found: dict[str, type[Section]] = {}
@@ -58,11 +61,25 @@ def schema_text() -> str:
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def cost_of(path: Path, effective: Mapping[str, Any] | None = None) -> str:
+def cost_of(path: Path, effective: Mapping[str, Any] | None = None, before: Mapping[str, Any] | None = None) -> str:
     """Cost of a change at a path of the effective plan: `("definition", …)` or `("derived", …)`.
 
-    The new plan decides what a key means that several kinds of file system have, for example `size_tib` of a mount.
+    The new plan decides what a key means that several kinds of file system have, for example `size_tib` of a mount. A
+    cluster that the definition drops has to be deleted on the server; where `before` had none, no node runs that would
+    have to start again.
     """
+    if path == _CLUSTER and effective is not None and not _has_cluster(effective):
+        return "recreate"
+    cost = _cost_of(path, effective)
+    had_none = before is not None and not _has_cluster(before)
+    return "in place" if had_none and cost == "node restart" else cost
+
+
+def _has_cluster(effective: Mapping[str, Any]) -> bool:
+    return effective.get("definition", {}).get("slurm") is not None
+
+
+def _cost_of(path: Path, effective: Mapping[str, Any] | None) -> str:
     if path[:1] == ("definition",):
         declared = setting_at(Definition, path[1:], (effective or {}).get("definition"))
         return declared.change if declared else "in place"

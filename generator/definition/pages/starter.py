@@ -10,6 +10,7 @@ MODELINE = "# yaml-language-server: $schema=definition.schema.json\n"
 _STARTER = """\
 # One deployment: a CycleCloud server, its network and storage, one Slurm cluster. Only name, location and one
 # partition are required; every other key has a default. All keys: cluster_defs/reference.yaml, docs/definition.md.
+# Without slurm only server, network and storage are built; server.existing names a server that runs already.
 #   check   cycleforge validate {name}
 #   look    cycleforge plan {name}
 #   build   cycleforge build {name}

@@ -1,0 +1,143 @@
+"""Deployment folders without a cluster, and beside an existing server: whole, and what must not be in them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path, PurePosixPath
+
+import pytest
+import yaml
+from syrupy.assertion import SnapshotAssertion
+
+from tests.bicep.compilers import findings
+from tests.definitions.build import write
+from tests.definitions.folder_text import Folder, whole
+from tests.definitions.optional_parts import TEXTS, plan_of, rendered
+from tests.definitions.test_snapshots import TextFile
+
+every_form = pytest.mark.parametrize("name", TEXTS)
+OF_A_SERVER = {"server", "server-bootstrap", "payload", "jumpbox", "bastion", "locker", "private-endpoint"}
+ROLES_OF_A_NEW_SERVER = {"roles", "roles-subscription", "roles-network"}
+
+
+def text(name: str, path: str) -> str:
+    return rendered(name)[PurePosixPath(path)].content.decode()
+
+
+def modules(name: str) -> set[str]:
+    return {path.stem for path in rendered(name) if path.parts[0] == "modules"}
+
+
+@every_form
+def test_whole_folder(name: str, snapshot: SnapshotAssertion) -> None:
+    assert whole(Folder(plan_of(name), rendered(name))) == snapshot(extension_class=TextFile)
+
+
+@every_form
+def test_the_checker_finds_nothing(name: str, tmp_path: Path) -> None:
+    write(rendered(name), tmp_path)
+    assert findings(tmp_path / "main.bicep") == []
+
+
+def test_folders_hold_what_there_is() -> None:
+    always = {
+        "main.bicep",
+        "main.bicepparam",
+        "modules",
+        "effective.yaml",
+        "manifest.json",
+        "README.md",
+        ".envrc.template",
+    }
+    top = {name: {path.parts[0] for path in rendered(name)} for name in TEXTS}
+    assert top["infrastructure"] == always | {"bootstrap"}
+    assert top["second"] == always | {"cluster", "projects", "jobs"}
+    assert top["storage"] == always
+
+
+@every_form
+def test_the_manifest_is_complete(name: str) -> None:
+    listed = json.loads(text(name, "manifest.json"))["files"]
+    assert set(listed) == {str(path) for path in rendered(name)} - {"manifest.json"}
+
+
+@pytest.mark.parametrize("name", ["second", "storage"])
+def test_nothing_of_a_server_is_created(name: str) -> None:
+    assert not modules(name) & (OF_A_SERVER | ROLES_OF_A_NEW_SERVER)
+    bicep = "".join(file.content.decode() for path, file in rendered(name).items() if path.suffix == ".bicep")
+    for kind in ("Compute/virtualMachines", "Compute/disks", "Network/networkInterfaces", "Network/privateEndpoints"):
+        assert f"'Microsoft.{kind}" not in bicep
+    for word in ("adminPassword", "sshPublicKey", "bootstrapRun", "serverKey", "customData"):
+        assert not re.search(rf"\b{word}\b", bicep)
+
+
+def test_no_password_of_an_existing_database_is_asked_for() -> None:
+    """Nothing of the deployment needs it: it is entered in the portal."""
+    assert plan_of("second").secrets == ()
+    assert "databasePassword" not in text("second", "main.bicep")
+    assert "The password of the accounting database is in no file" in text("second", "README.md")
+
+
+def test_roles_follow_what_the_definition_allows() -> None:
+    assert {name for name in modules("second") if name.startswith("roles")} == {"roles-locker"}
+    assert {name for name in modules("storage") if name.startswith("roles")} == {"roles-server"}
+
+
+def test_only_identities_of_the_deployment_lose_their_roles() -> None:
+    """The existing server keeps its own, whatever else they are for."""
+    assert plan_of("second").cleanup.principals == ("nodePrincipalId",)
+    assert "serverPrincipalId" not in text("second", "README.md") + text("second", "main.bicep")
+    assert plan_of("infrastructure").cleanup.principals == ("serverPrincipalId",)
+
+
+def test_the_server_is_told_that_there_is_no_cluster() -> None:
+    configuration = json.loads(text("infrastructure", "bootstrap/bootstrap.json"))
+    assert configuration["cluster"] is None
+    assert configuration["slurmProject"] is None
+    assert configuration["projects"] == []
+
+
+@every_form
+def test_effective_yaml_says_what_there_is_not(name: str) -> None:
+    derived = yaml.safe_load(text(name, "effective.yaml"))["derived"]
+    plan = plan_of(name)
+    assert (derived["server"] is None) == (plan.server is None)
+    assert (derived["existing_server"] is None) == (plan.existing_server is None)
+    assert (derived["slurm"] is None) == (plan.slurm is None)
+    assert (plan.server is None) != (plan.existing_server is None)
+
+
+@every_form
+def test_the_readme_speaks_of_nothing_that_is_not_there(name: str) -> None:
+    readme, plan = text(name, "README.md"), plan_of(name)
+    headings = re.findall(r"^## (.+)$", readme, re.MULTILINE)
+    of_a_cluster = {"Start the cluster", "Validate", "Train"}
+    assert of_a_cluster <= set(headings) if plan.slurm else not of_a_cluster & set(headings)
+    assert ("Import the cluster" in headings) == (plan.slurm is not None and plan.existing_server is not None)
+    assert ("first boot" in readme) == (plan.server is not None)
+    assert ("az vm image terms" in readme) == (plan.server is not None)
+    assert ("source .envrc" in readme) == bool(plan.variables)
+    assert "None" not in readme
+    assert "\n\n\n" not in readme
+
+
+def test_the_readme_imports_what_the_deployment_knows() -> None:
+    readme = text("second", "README.md")
+    asked = "--query properties.outputs.clusterParameters.value --output json >second.deployed.json"
+    commands = (
+        "cyclecloud project upload azure-storage",
+        "cycleforge upload second",
+        asked,
+        "cyclecloud show_cluster second",
+        "cyclecloud import_cluster second -c second -f second.txt -p second.deployed.json",
+        "cyclecloud start_cluster second",
+    )
+    places = [readme.index(command) for command in commands[1:]]
+    assert commands[0] in readme
+    assert places[0] < places[1] < places[3] < places[4]
+    values = json.loads(text("second", "cluster/second.params.json"))
+    output = text("second", "main.bicep").split("output clusterParameters")[1]
+    for name in ("SubnetId", "ManagedIdentity", "configuration_identity_client_id"):
+        assert values[name] is None
+        assert f"\n  {name}: " in output
