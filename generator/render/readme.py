@@ -1,4 +1,4 @@
-"""`README.md` with the commands of this deployment, and `.envrc.template` with the variables that it reads."""
+"""`README.md` with the commands of this deployment, `.envrc.template` with its variables, and `.gitignore`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PARTS = Path(__file__).resolve().parent / "readme_parts"
 
 
 def render(plan: Plan) -> Files:
-    """`README.md` and `.envrc.template`."""
+    """`README.md`, `.envrc.template`, and what keeps the filled-in copy out of git."""
     templates = _environment()
     values = {
         "plan": plan,
@@ -31,6 +31,7 @@ def render(plan: Plan) -> Files:
     return {
         PurePosixPath("README.md"): text(templates.get_template("README.md.j2").render(values)),
         PurePosixPath(".envrc.template"): text(templates.get_template("envrc.template.j2").render(plan=plan)),
+        PurePosixPath(".gitignore"): text(templates.get_template("gitignore.j2").render()),
     }
 
 

@@ -63,6 +63,7 @@ def test_the_layout_of_the_folder(name: str) -> None:
         "manifest.json",
         "README.md",
         ".envrc.template",
+        ".gitignore",
     }
     assert top == expected
 
