@@ -12,7 +12,7 @@ from tests.bed.plans import KEY
 
 _SUBSCRIPTION = "/subscriptions/00000000-0000-0000-0000-000000000000"
 _FIRST = f"{_SUBSCRIPTION}/resourceGroups/first-rg/providers"
-_SERVER = f"""
+SERVER = f"""
 server:
   existing:
     vm_id: {_FIRST}/Microsoft.Compute/virtualMachines/first-server
@@ -32,7 +32,7 @@ storage:
 SECOND_CLUSTER = f"""
 name: second
 location: southcentralus
-{_SERVER}
+{SERVER}
 network:
   existing:
     vnet_id: {_FIRST}/Microsoft.Network/virtualNetworks/first-vnet
@@ -49,7 +49,7 @@ slurm:
 STORAGE_ALONE = f"""
 name: storage
 location: southcentralus
-{_SERVER}    principal_id: 11111111-1111-1111-1111-111111111111
+{SERVER}    principal_id: 11111111-1111-1111-1111-111111111111
     assign_locker_role: false
 network:
   access: hub

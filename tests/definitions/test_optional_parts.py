@@ -10,10 +10,12 @@ import pytest
 import yaml
 from syrupy.assertion import SnapshotAssertion
 
+from generator import pipeline
+from tests.bed.plans import plan_from
 from tests.bicep.compilers import findings
 from tests.definitions.build import write
 from tests.definitions.folder_text import Folder, whole
-from tests.definitions.optional_parts import TEXTS, plan_of, rendered
+from tests.definitions.optional_parts import SECOND_CLUSTER, SERVER, TEXTS, plan_of, rendered
 from tests.definitions.test_snapshots import TextFile
 
 every_form = pytest.mark.parametrize("name", TEXTS)
@@ -38,6 +40,80 @@ def test_whole_folder(name: str, snapshot: SnapshotAssertion) -> None:
 def test_the_checker_finds_nothing(name: str, tmp_path: Path) -> None:
     write(rendered(name), tmp_path)
     assert findings(tmp_path / "main.bicep") == []
+
+
+EVERY_FILE_SYSTEM = {
+    "nothing": "",
+    "created": "home: {type: anf, size_tib: 4}, mounts: [{path: /data, type: amlfs, tier: 250, size_tib: 128}]",
+    "volumes": "sched: {type: anf, size_tib: 1}, mounts: [{path: /data, type: anf, size_tib: 4}]",
+    "someone_elses": (
+        "home: {type: existing, address: 10.0.0.4, export_path: /home}, "
+        "mounts: [{path: /models, type: blob, storage_account: datasets0001, container: models}]"
+    ),
+}
+_SHARED = "{vnet_id: /subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/net-rg/providers/"
+_SHARED += "Microsoft.Network/virtualNetworks/vnet, "
+_SUBNETS = "server: server, compute: compute, netapp: netapp, lustre: lustre, database: database"
+EVERY_WAY_IN = {
+    "bastion": "{access: bastion}",
+    "hub": f"{{access: hub, hub: {_SHARED}use_remote_gateway: true}}}}",
+    "asked_hub": '{access: hub, hub: {vnet_id: "${HUB_VNET_ID}"}}',
+    "public": "{access: public, allowed_sources: [198.51.100.7/32]}",
+    "existing_bastion": f"{{existing: {_SHARED}subnets: {{{_SUBNETS}}}}}}}",
+    "existing_hub": f"{{access: hub, existing: {_SHARED}subnets: {{{_SUBNETS}}}}}}}",
+    "existing_public": f"{{access: public, existing: {_SHARED}subnets: {{{_SUBNETS}}}}}}}",
+}
+WAYS_TO_AN_EXISTING_SERVER = ("hub", "asked_hub", "existing_bastion", "existing_hub", "existing_public")
+
+
+@pytest.mark.parametrize(
+    ("way", "storage"),
+    [*((way, "created") for way in EVERY_WAY_IN), ("bastion", "nothing"), ("bastion", "volumes")],
+)
+def test_infrastructure_alone_compiles(way: str, storage: str, tmp_path: Path) -> None:
+    network = EVERY_WAY_IN[way]
+    if way == "existing_public":
+        network = network.replace("access: public,", "access: public, allowed_sources: [198.51.100.7/32],")
+    _compiles(tmp_path, f"network: {network}", f"storage: {{{EVERY_FILE_SYSTEM[storage]}}}")
+
+
+CLUSTERS = {
+    "cluster": "slurm: {partitions: [{name: htc, vm_size: Standard_D64ds_v5, max_nodes: 4}]}",
+    "accounting": (
+        "slurm: {accounting: {type: new}, partitions: [{name: htc, vm_size: Standard_D64ds_v5, max_nodes: 4}]}"
+    ),
+    "none": "jobs: {}",
+}
+
+
+@pytest.mark.parametrize(
+    ("way", "storage", "cluster"),
+    [
+        *((way, "created", "cluster") for way in WAYS_TO_AN_EXISTING_SERVER),
+        *(("existing_bastion", storage, "cluster") for storage in ("nothing", "volumes", "someone_elses")),
+        *((way, "created", cluster) for way in ("hub", "existing_hub") for cluster in ("accounting", "none")),
+    ],
+)
+def test_an_existing_server_compiles(way: str, storage: str, cluster: str, tmp_path: Path) -> None:
+    network = EVERY_WAY_IN[way].replace("server: server, ", "")
+    parts = (f"network: {network}", f"storage: {{{EVERY_FILE_SYSTEM[storage]}}}", CLUSTERS[cluster])
+    _compiles(tmp_path, SERVER, *parts)
+
+
+def _compiles(folder: Path, *parts: str) -> None:
+    text = "\n".join(("name: tried", "location: southcentralus", *parts))
+    checked = pipeline.check(text.encode(), "tried.yaml", {}, Path())
+    assert checked.plan is not None, [problem.message for problem in checked.problems]
+    write(pipeline.render(checked.plan, Path()), folder)
+    assert findings(folder / "main.bicep") == []
+
+
+def test_the_cluster_names_the_account_and_the_locker_of_the_existing_server() -> None:
+    plan = plan_from("server: {existing: {account: prod}}", base=SECOND_CLUSTER)
+    files = pipeline.render(plan, Path())
+    assert b"Locker = prod-storage" in files[PurePosixPath("cluster/second.txt")].content
+    assert json.loads(files[PurePosixPath("cluster/second.params.json")].content)["Credentials"] == "prod"
+    assert b"cyclecloud project upload prod-storage" in files[PurePosixPath("README.md")].content
 
 
 def test_folders_hold_what_there_is() -> None:
