@@ -4,7 +4,8 @@
 #   CYCLEFORGE_FACTS=…    what the deployment knows (addresses, names of the payload deployments, digest)
 #   CYCLEFORGE_SECRETS=…  passwords; they go into a file that only root can read, and this script removes itself
 # It fetches the payload from the outputs of the payload deployments with the server's identity, checks its digest,
-# unpacks it, starts cycleforge-bootstrap.service and waits, within a limit, until that has succeeded or failed.
+# unpacks it, starts cycleforge-bootstrap.service and waits, within a limit, until that has succeeded or failed. Then it
+# sees that the site answers although the unit has ended, and passes the server's fingerprints on to the deployment.
 set -eu
 umask 077
 # In the C locale the Python of EL 8 reads and writes ASCII only.
@@ -16,7 +17,8 @@ readonly unit=cycleforge-bootstrap.service
 readonly imds="${CYCLEFORGE_IMDS:-http://169.254.169.254}"
 readonly fetch_s="${CYCLEFORGE_FETCH_SECONDS:-900}" pause_s="${CYCLEFORGE_PAUSE_SECONDS:-5}"
 # The extension itself ends after 90 minutes; fetching (15) and the program (65) end before this script gives up (84).
-readonly wait_s="${CYCLEFORGE_WAIT_SECONDS:-5040}"
+# The site and the record of the fingerprints get two minutes each.
+readonly wait_s="${CYCLEFORGE_WAIT_SECONDS:-5040}" after_s="${CYCLEFORGE_AFTER_SECONDS:-120}"
 started=$(date +%s)
 readonly started
 readonly api=2021-04-01
@@ -100,8 +102,8 @@ fetch_token() {
     printf 'Authorization: Bearer %s\n' "${token}" >"${scratch}/header"
 }
 
-# fetch_chunk NAME: append the output `content` of one payload deployment; 1 = try again, 2 = permanent.
-fetch_chunk() {
+# read_deployment NAME: its answer and its state; 1 = try again, 2 = permanent.
+read_deployment() {
     fetch_token || return 1
     code=$(curl -sS --max-time 60 -H "@${scratch}/header" -o "${scratch}/answer" -w '%{http_code}' \
         "${group}/providers/Microsoft.Resources/deployments/$1?api-version=${api}" \
@@ -122,6 +124,11 @@ fetch_chunk() {
         return 1
         ;;
     esac
+}
+
+# fetch_chunk NAME: append the output `content` of one payload deployment; returns as read_deployment.
+fetch_chunk() {
+    read_deployment "$1" || return $?
     json properties outputs content value <"${scratch}/answer" | base64 -d >"${scratch}/chunk" 2>/dev/null || return 1
     if [ ! -s "${scratch}/chunk" ]; then
         printf 'the deployment has no output named content yet\n' >"${scratch}/why"
@@ -183,6 +190,80 @@ start_unit() {
 
 show() { "${here}/cycleforge-bootstrap" status || :; }
 
+# The web server must not end with the unit that started it: the proof is an answer when nothing of the unit is left.
+see_that_it_lasts() {
+    site=$(json site address <"${home}/status.json")
+    while systemctl is-active --quiet "${unit}"; do
+        [ "$(date +%s)" -lt "${deadline}" ] || die "${unit} has succeeded but does not end"
+        sleep "${pause_s}"
+    done
+    until_s=$(($(date +%s) + after_s))
+    if [ -z "${site}" ]; then
+        log "the status file names no address of the site: its answer was not checked"
+        return
+    fi
+    while :; do
+        code=$(curl -sk --noproxy '*' --max-time 10 -o "${scratch}/page" -w '%{http_code}' "${site}/ui/metadata" 2>"${scratch}/why") || code=000
+        case "${code}" in
+        000 | 5*) ;;
+        *) return ;;
+        esac
+        if [ "$(date +%s)" -ge "${until_s}" ]; then
+            show >&2
+            die "the first boot succeeded, but ${site} does not answer after its end (HTTP ${code}); see /opt/cycle_server/logs"
+        fi
+        sleep "${pause_s}"
+    done
+}
+
+# A deployment without resources whose outputs the template reads: the extension itself has no output.
+put_record() {
+    fetch_token || return 1
+    code=$(curl -sS --max-time 60 -X PUT -H "@${scratch}/header" -H 'Content-Type: application/json' \
+        --data "@${scratch}/record" -o "${scratch}/answer" -w '%{http_code}' \
+        "${group}/providers/Microsoft.Resources/deployments/${record}?api-version=${api}" \
+        2>"${scratch}/why") || return 1
+    case "${code}" in
+    200 | 201 | 202) ;;
+    *)
+        printf 'HTTP %s: %s\n' "${code}" "$(json error message <"${scratch}/answer" 2>/dev/null | cut -c 1-300)" >"${scratch}/why"
+        return 1
+        ;;
+    esac
+}
+
+pass_fingerprints() {
+    record=$(fact fingerprintRecord)
+    [ -n "${record}" ] || return 0
+    until_s=$(($(date +%s) + after_s))
+    # shellcheck disable=SC2016 # Python's text
+    "${python}" -c '
+import json, sys
+site = json.load(sys.stdin).get("site") or {}
+keys = ["{type} {fingerprint}".format(**key) for key in site.get("sshHostKeys", [])]
+outputs = {
+    "certificateSha256": {"type": "string", "value": site.get("certificateSha256", "")},
+    "sshHostKeys": {"type": "array", "value": keys},
+}
+schema = "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#"
+template = {"$schema": schema, "contentVersion": "1.0.0.0", "resources": [], "outputs": outputs}
+json.dump({"properties": {"mode": "Incremental", "template": template}}, sys.stdout)' \
+        <"${home}/status.json" >"${scratch}/record"
+    state=
+    while [ "${state}" != Succeeded ]; do
+        state=
+        if put_record; then
+            sleep "${pause_s}"
+            read_deployment "${record}" || :
+        fi
+        [ "${state}" != Succeeded ] || break
+        [ "$(date +%s)" -lt "${until_s}" ] || die "the fingerprints of the server could not be recorded as deployment ${record} within ${after_s} s: $(cat "${scratch}/why"). The server's identity needs Contributor in its resource group."
+        log "deployment ${record}: $(cat "${scratch}/why"); next attempt in ${pause_s} s"
+        sleep "${pause_s}"
+    done
+    log "fingerprints recorded as deployment ${record}"
+}
+
 wait_for_result() {
     deadline=$((started + wait_s))
     gone=0
@@ -191,6 +272,8 @@ wait_for_result() {
         [ ! -f "${home}/status.json" ] || state=$(json state <"${home}/status.json")
         case "${state}" in
         succeeded)
+            see_that_it_lasts
+            pass_fingerprints
             show
             return
             ;;

@@ -8,6 +8,7 @@ import getpass
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,8 @@ def _show(paths: Paths, as_json: bool) -> int:
 
 def _run(paths: Paths, environment: Dict[str, str]) -> int:
     os.umask(0o077)
+    # The unit spares other processes when it is stopped; ours are ended by the way out of `programs.run`.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     paths.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     lock = os.open(str(paths.lock), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -123,8 +126,7 @@ def _forget_secrets(context: Context) -> List[str]:
     paths = context.paths
     actions: Dict[Path, Callable[[Path], None]] = {
         paths.secrets: shred,
-        # The CLI's upload jobs keep signed addresses of the locker.
-        paths.cli_home: _shred_tree,
+        # The login of the CLI is there, and its upload jobs with signed addresses of the locker.
         paths.runtime: _shred_tree,
         paths.work: lambda folder: shutil.rmtree(str(folder)),
         paths.records: lambda _: clean_records(context),

@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 from typing import Any, Dict, List
 
-from .client import cyclecloud, must
+from .cli import cyclecloud, must
 from .core import Context, StepError, read_json, shred, to_json, write_atomically
-from .site import cycle_server, query, quoted
+from .service import cycle_server
+from .site import query, quoted
 
 FAILED_POLLS = 3
 """CycleCloud itself no longer retries a node that is `Failed` this many times in a row."""

@@ -36,15 +36,15 @@ class Paths:
         self.status = self.home / "status.json"
         self.state = self.home / "state.json"
         self.lock = self.home / "lock"
-        self.cli_home = self.home / "cli"
         self.work = self.home / "work"
         # Passwords that a program must read from a file are in memory only: /run is a tmpfs.
         self.runtime = root / "run/cycleforge"
-        self.cli_config = self.runtime / "cyclecloud.ini"
+        # HOME of the CLI: its login is there only as long as this program runs.
+        self.cli_home = self.runtime / "home"
         self.log = root / "var/log/cycleforge/bootstrap.log"
         self.server = root / "opt/cycle_server"
         self.records = self.server / "config/data"
-        self.cyclecloud = root / "usr/local/bin/cyclecloud"
+        self.root_home = root / "root"
 
 
 def write_atomically(path: Path, content: bytes, mode: int = 0o600) -> None:
@@ -156,6 +156,9 @@ class Context:
             self.log.hide(str(secret))
         self.state = read_json(paths.state) if paths.state.exists() else {}
         self.warnings: List[str] = []
+        # What people and `start.sh` read in the status file besides the steps; see `Status`.
+        self.shown: Dict[str, Any] = {"site": {}, "cli": {}}
+        self.cyclecloud: Optional[Path] = None
         self.clock = Clock(
             float(environment.get("CYCLEFORGE_TIME_SCALE", "1")),
             float(environment.get("CYCLEFORGE_PATIENCE_S", "0.05")),

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
-from .client import cyclecloud, must
+from .cli import cyclecloud, must
 from .core import Context, StepError
 from .web import Azure
 

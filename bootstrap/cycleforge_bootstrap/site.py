@@ -8,20 +8,12 @@ import shutil
 from pathlib import Path
 from typing import Any, Dict, List, Sequence
 
+from . import service
 from .core import Context, StepError, shred, to_json, write_atomically
-from .programs import run
+from .service import cycle_server, portal_url
 from .web import Azure, portal_status
 
 OWNER = "cycle_server"
-
-
-def cycle_server(context: Context, *arguments: str, **options: float) -> str:
-    """Output of `/opt/cycle_server/cycle_server …`; StepError if it fails."""
-    argv = [str(context.paths.server / "cycle_server"), *arguments]
-    result = run(context, argv, options.get("limit", 120))
-    if result.status != 0:
-        raise StepError("`cycle_server {}` failed with {}: {}".format(arguments[0], result.status, result.said))
-    return result.output
 
 
 def quoted(value: str) -> str:
@@ -94,15 +86,8 @@ def write_settings(context: Context) -> None:
     mode = path.stat().st_mode & 0o777
     write_atomically(path, text.encode("utf-8"), mode)
     give_to_server(path)
-    cycle_server(context, "stop", limit=300)
-    cycle_server(context, "start", limit=300)
+    service.restart(context)
     context.remember("restartNeeded", False)
-
-
-def portal_url(context: Context) -> str:
-    """The site as seen from the server itself, without a last slash."""
-    port = context.config["server"]["httpsPort"]
-    return context.environment.get("CYCLEFORGE_PORTAL", "https://localhost:{}".format(port))
 
 
 def is_answering(context: Context) -> bool:
@@ -114,11 +99,16 @@ def is_answering(context: Context) -> bool:
 
 
 def await_startup(context: Context) -> None:
-    """Wait as CycleCloud does itself; if the service was never started, start it."""
+    """Wait as CycleCloud does itself; if nothing was started, start it.
+
+    On a slow server the command runs into its own limit: then it is asked again, and nothing is started twice.
+    Source: Azure/cyclecloud-slurm-workspace bicep/files-to-load/cyclecloud_install.py
+    """
     try:
         cycle_server(context, "await_startup", limit=300)
-    except StepError:
-        cycle_server(context, "start", limit=300)
+    except StepError as error:
+        if "not running" in error.message:
+            service.start(context)
         raise
     if not is_answering(context):
         raise StepError("CycleCloud reports that it is up, but {} returns no page".format(portal_url(context)))

@@ -34,6 +34,9 @@ class Status:
             "message": "",
             "hint": "",
             "warnings": [],
+            # Set by the steps: address, certificate and host keys; program, version and login line of the CLI.
+            "site": {},
+            "cli": {},
             "steps": [
                 {"name": s.name, "title": s.title, "state": "pending", "attempts": 0, "seconds": 0, "message": "",
                  "hint": ""}
@@ -57,6 +60,7 @@ class Status:
     def write(self) -> None:
         """Write the file; no text in it contains a secret."""
         self.document["warnings"] = list(self._context.warnings)
+        self.document.update(self._context.shown)
         write_atomically(self._context.paths.status, to_json(_cleaned(self.document, self._context)), 0o644)
 
 
@@ -93,6 +97,12 @@ def summary(document: Optional[Dict[str, Any]]) -> str:
         note = "  " + step["message"] if step["message"] else ""
         lines.append("  {:<9} {:>5.0f} s  {}{}".format(step["state"], step["seconds"], step["title"], note))
     lines.extend("warning: " + text for text in document["warnings"])
+    site, cli = document.get("site") or {}, document.get("cli") or {}
+    if site:
+        lines.append("certificate of the site, SHA-256: {}".format(site["certificateSha256"]))
+        lines.extend("SSH host key: {type} {fingerprint}".format(**key) for key in site["sshHostKeys"])
+    if cli.get("login"):
+        lines.append("your own login of the CycleCloud CLI: " + cli["login"])
     if document["state"] == "failed":
         lines.append("error: step '{}': {}".format(optional(document["step"], "start"), document["message"]))
     if document["hint"]:

@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, List
 
-from . import client, cluster, projects, site
+from . import cli, client, cluster, fingerprints, login, projects, service, site, updates
 from .core import Context
 from .runner import Step
 
@@ -12,16 +12,19 @@ ROLE_HINT = "A new role assignment of the server's identity takes up to ten minu
 def steps_of(context: Context) -> List[Step]:
     """The steps that this deployment needs."""
     config = context.config
+    session = login.Login()
+    alone = service.Independence()
     hint = "See /opt/cycle_server/logs/cycle_server.log on the server."
     steps = [
         Step("installed", "CycleCloud is installed", site.is_installed, site.wait_for_installation, 600,
              hint="The server's image must contain CycleCloud in /opt/cycle_server."),
+        Step("updates", "CycleCloud is not updated by accident", updates.is_held, updates.hold, 60),
         Step("settings", "ports and memory of the web server", site.has_settings, site.write_settings, 900, hint=hint),
         Step("startup", "CycleCloud is up", site.is_answering, site.await_startup, 1200, hint=hint),
-        Step("cli", "CycleCloud CLI", client.has_cli, client.install_cli, 900,
+        Step("cli", "CycleCloud CLI", cli.has_cli, cli.install_cli, 900,
              hint="The installer may need packages from the internet: does the server's subnet have outbound access?"),
         Step("admin", "administrator of the site", site.has_admin, site.create_admin, 600, hint=hint),
-        Step("login", "CLI logged in", client.is_logged_in, client.log_in, 600, hint=hint),
+        Step("login", "CLI logged in", session.is_proven, session.log_in, 900, hint=hint),
         Step("ssh-key", "SSH key of the administrator", site.has_key, site.create_key, 600, hint=hint),
         Step("identity", "token of the server's identity", client.has_token, client.no_action, 600,
              hint="The VM needs its system-assigned identity and must be able to reach 169.254.169.254."),
@@ -38,7 +41,14 @@ def steps_of(context: Context) -> List[Step]:
         title = "project {}:{} in the locker".format(upload.name, upload.version)
         steps.append(Step("project-" + upload.name, title, upload.is_there, upload.upload, 1200, pause=15,
                           hint=ROLE_HINT))  # fmt: skip
-    return steps + (_cluster_steps(config["cluster"], hint) if config["cluster"] else [])
+    if config["cluster"]:
+        steps += _cluster_steps(config["cluster"], hint)
+    steps += [
+        Step("independent", "CycleCloud runs on its own", alone.is_reached, alone.restart, 600, hint=hint),
+        Step("fingerprints", "fingerprints of the server", fingerprints.collect, client.no_action, 300, only_warn=True,
+             hint=hint),
+    ]  # fmt: skip
+    return steps
 
 
 def _cluster_steps(wanted: Dict[str, Any], hint: str) -> List[Step]:

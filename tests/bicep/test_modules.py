@@ -38,6 +38,7 @@ API_VERSIONS = {
     "Microsoft.Network/publicIPAddresses": "2025-05-01",
     "Microsoft.Network/virtualNetworks": "2025-05-01",
     "Microsoft.Network/virtualNetworks/virtualNetworkPeerings": "2025-05-01",
+    "Microsoft.Resources/deployments": "2025-04-01",
     "Microsoft.Resources/resourceGroups": "2025-04-01",
     "Microsoft.Storage/storageAccounts": "2025-06-01",
     "Microsoft.Storage/storageAccounts/blobServices": "2025-06-01",

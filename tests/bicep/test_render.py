@@ -347,7 +347,7 @@ def test_facts_are_the_ones_that_the_server_reads() -> None:
     assert re.findall(r"^ {6}(\w+):", facts, re.MULTILINE) == [
         "subscriptionId", "tenantId", "resourceGroup", "location", "cloud", "armEndpoint", "storageAccount",
         "storageSuffix", "container", "lockerIdentityId", "lockerIdentityClientId", "subnetId", "serverName",
-        "sshPublicKey", "payloadDeployments", "payloadSha256",
+        "sshPublicKey", "payloadDeployments", "payloadSha256", "fingerprintRecord",
     ]  # fmt: skip
 
 

@@ -34,8 +34,8 @@ def changes(server: Server) -> list[list[str]]:
 def state_of(server: Server) -> dict[str, Any]:
     """What the site holds, for comparison."""
     site = server.site
-    return copy.deepcopy({"users": site.users, "keys": site.keys, "account": site.account, "blobs": site.blobs,
-                          "templates": site.templates, "clusters": site.clusters,
+    return copy.deepcopy({"users": site.accounts.passwords, "keys": site.keys, "account": site.account,
+                          "blobs": site.blobs, "templates": site.templates, "clusters": site.clusters,
                           "projects": site.known_projects})  # fmt: skip
 
 
@@ -49,7 +49,7 @@ def test_power_cut_at_every_change(make_server: Callable[..., Server], moment: s
     server = full(make_server)
     server.unpack()
     cuts = (
-        "cycle_server stop", "cycle_server start", "cyclecloud $", "cyclecloud account list", "cyclecloud account show",
+        "cycle_server stop", "cycle_server start", "cyclecloud initialize", "cyclecloud account show",
         "cyclecloud account create", "cycle_server execute SELECT Name, State FROM Cloud.Locker",
         "cycle_server execute SELECT Name FROM Cloud.Project", "cyclecloud project upload",
         "cyclecloud import_template", "cyclecloud import_cluster", "cycle_server execute SELECT Name, M.Name",
@@ -80,7 +80,7 @@ def test_power_cut_while_records_wait_for_import(server: Server, step: str) -> N
     program = server.root / "opt/cycleforge" / server.facts["payloadSha256"] / "bootstrap/cycleforge-bootstrap"
     record = server.root / f"opt/cycle_server/config/data/cycleforge_{step}.json"
     if step == "key":
-        server.site.users["ccadmin"] = server.secrets["adminPassword"]
+        server.site.accounts.passwords["ccadmin"] = server.secrets["adminPassword"]
         server.site.settings["cycleserver.installation.complete"] = True
     with subprocess.Popen([str(program), "run"], env=server.environment, stdout=subprocess.DEVNULL) as process:
         while not record.exists():
@@ -93,7 +93,7 @@ def test_power_cut_while_records_wait_for_import(server: Server, step: str) -> N
     result = server.run()
     assert result.returncode == 0, result.stdout
     assert not list(record.parent.iterdir())
-    assert server.site.users == {"ccadmin": server.secrets["adminPassword"]}
+    assert server.site.accounts.passwords == {"ccadmin": server.secrets["adminPassword"]}
 
 
 def test_second_run_changes_nothing(make_server: Callable[..., Server]) -> None:

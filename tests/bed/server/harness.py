@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import os
+import platform
 import shutil
 import signal
 import stat
@@ -17,12 +18,13 @@ import zipfile
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from generator.files.file import File, text
 from generator.render import bootstrap
 from tests import plans
 from tests.bed.plans import slurm_of
+from tests.bed.server.certificates import certificate
 from tests.bed.server.fakes.site import Site
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ DATABASE_PASSWORD = "d'b\"$(touch pwned)\\%%s é=1"
 TIME_SCALE = 0.01
 PATIENCE_S = 10.0
 """Only a stand-in that hangs takes so long, whatever else the machine does."""
+
+HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIM7e1KWc2FA2bQtrjX6eJX1yyGn3FwYlCFh0aZPvX8gB root@server\n"
 
 TEMPLATE = (
     "[cluster minimal]\nFormLayout = selectionpanel\n    [[node scheduler]]\n    MachineType = $SchedulerMachineType\n"
@@ -100,8 +104,9 @@ class Server:
             "subnetId": "minimal-rg/minimal-vnet/compute",
             "serverName": "minimal-server", "payloadDeployments": list(chunks), "homeAddress": "10.50.0.9",
             "payloadSha256": bootstrap.payload_sha256(self.files), "databaseHost": "db.example",
+            "fingerprintRecord": "cycleforge-fingerprints",
         }  # fmt: skip
-        self.site = Site(self.root, self.facts, chunks)
+        self.site = Site(self.root, self.facts, chunks, certificate(), TIME_SCALE)
         self.site.start()
         self.facts["armEndpoint"] = self.site.url + "/"
         self._install()
@@ -118,17 +123,59 @@ class Server:
         self._program(server / "cycle_server", "program.sh", "/bin/bash")
         self._program(self.bin / "jetpack", "program.sh", "/bin/bash")
         self._program(self.bin / "systemctl", "systemctl.sh", "/bin/sh")
+        self._program(self.bin / "systemd-run", "systemd-run.sh", "/bin/sh")
         for name in ("curl", "base64", "shred", "tar", "grep", "sha256sum"):
             self._program(self.bin / name, "recorded.sh", "/bin/sh")
-        self._program(self.fake / "cyclecloud", "program.sh", "/bin/bash")
+        self._cli()
+        keys = self.root / "etc/ssh"
+        keys.mkdir(parents=True)
+        (keys / "ssh_host_ed25519_key.pub").write_text(HOST_KEY)
         (server / "config/cycle_server.properties").write_text(
             "webServerMaxHeapSize=2048M\nwebServerPort=8080\nwebServerSslPort=8443\nwebServerClusterPort=9443\n"
             "webServerEnableHttps=false\nwebServerJvmOptions=-Dx=y=z\n"
         )
-        with zipfile.ZipFile(server / "tools/cyclecloud-cli.zip", "w") as archive:
-            install = 'set -e\n[ "$*" = --system ]\nmkdir -p "$CYCLEFORGE_ROOT/usr/local/bin"\n' \
-                      'cp -p "$FAKE_DIR/cyclecloud" "$CYCLEFORGE_ROOT/usr/local/bin/cyclecloud"\n'  # fmt: skip
-            archive.writestr("cyclecloud-cli-installer-8.9.1/install.sh", install)
+        self.archive("zip")
+
+    def _cli(self) -> None:
+        """What an installer copies: the program, the Python beside it, an azcopy for root only."""
+        self._program(self.fake / "cli/cyclecloud", "program.sh", "/bin/bash")
+        self._program(self.fake / "cli/python3", "python3.sh", "/bin/bash")
+        (self.fake / "cli/azcopy").write_text("")
+        (self.fake / "cli/azcopy").chmod(0o700)
+        package = self.fake / "packages/cyclecli"
+        package.mkdir(parents=True)
+        (package / "__init__.py").touch()
+        shutil.copy(FAKES / "accounts.py", package / "util.py")
+
+    def archive(self, kind: Literal["zip", "tar"], *, modes: bool = True) -> Path:
+        """Put an installer of the CLI among the server's tools; its own Python is reached through a link."""
+        folder = "cyclecloud-cli-installer"
+        texts = {"install.sh": (FAKES / "install.sh").read_text(), "kind": f"{kind}\n",
+                 "embedded/bin/python3.12": "#!/bin/sh\n"}  # fmt: skip
+        programs = {"install.sh", "embedded/bin/python3.12"}
+        if kind == "zip":
+            path = self.root / "opt/cycle_server/tools/cyclecloud-cli.zip"
+            with zipfile.ZipFile(path, "w") as packed:
+                for name, content in [*texts.items(), ("embedded/bin/python3", "python3.12")]:
+                    entry = zipfile.ZipInfo(f"{folder}/{name}")
+                    mode = stat.S_IFREG | (0o755 if name in programs else 0o644)
+                    if name not in texts:
+                        mode = stat.S_IFLNK | 0o777
+                    if modes:
+                        entry.external_attr = mode << 16
+                    packed.writestr(entry, content)
+            return path
+        machine = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
+        path = self.root / f"opt/cycle_server/tools/cyclecloud-cli-linux-{machine}.tar.gz"
+        with tarfile.open(path, "w:gz") as tar:
+            for name, content in texts.items():
+                member = tarfile.TarInfo(f"{folder}/{name}")
+                member.size, member.mode = len(content.encode()), 0o755 if name in programs else 0o644
+                tar.addfile(member, BytesIO(content.encode()))
+            link = tarfile.TarInfo(f"{folder}/embedded/bin/python3")
+            link.type, link.linkname = tarfile.SYMTYPE, "python3.12"
+            tar.addfile(link)
+        return path
 
     @property
     def environment(self) -> dict[str, str]:
@@ -137,9 +184,11 @@ class Server:
         return {
             "PATH": f"{self.bin}:{real}", "FAKE_REAL_PATH": real, "FAKE_DIR": str(self.fake),
             "FAKE_PORT": str(self.site.port), "CYCLEFORGE_ROOT": str(self.root), "CYCLEFORGE_PYTHON": PYTHON,
-            "CYCLEFORGE_IMDS": self.site.url, "CYCLEFORGE_BLOB": self.site.url, "CYCLEFORGE_PORTAL": self.site.url,
+            "CYCLEFORGE_IMDS": self.site.url, "CYCLEFORGE_BLOB": self.site.url, "CYCLEFORGE_PORTAL": self.site.portal,
+            "FAKE_PYTHON": sys.executable,
             "CYCLEFORGE_TIME_SCALE": str(TIME_SCALE), "CYCLEFORGE_PATIENCE_S": str(PATIENCE_S),
             "CYCLEFORGE_PAUSE_SECONDS": "0.1", "CYCLEFORGE_FETCH_SECONDS": "600", "CYCLEFORGE_WAIT_SECONDS": "600",
+            "CYCLEFORGE_AFTER_SECONDS": "600",
             "TMPDIR": str(self.fake / "tmp"),
         }  # fmt: skip
 
@@ -219,8 +268,15 @@ class Server:
         return [call for call in calls if " ".join(call).startswith(prefix)]
 
     def everything_said(self) -> str:
-        """Every argument, environment value, log, journal and file that is left on the server."""
-        seen = [json.dumps([call["argv"], call["environment"]], ensure_ascii=False) for call in self.site.calls]
+        """Every argument, environment value, log, journal and file that is left on the server.
+
+        The arguments of `initialize` are not among them: that command gets the password, and no other may.
+        """
+        seen = [
+            json.dumps([[] if call["argv"][:1] == ["initialize"] else call["argv"], call["environment"]],
+                       ensure_ascii=False)
+            for call in self.site.calls
+        ]  # fmt: skip
         for folder in (self.root, self.fake):
             for path in sorted(folder.rglob("*")):
                 if stat.S_ISREG(path.lstat().st_mode):
@@ -228,9 +284,12 @@ class Server:
         return "\n".join(seen)
 
     def close(self) -> None:
-        """End what the test left running."""
+        """End what the test left running; nothing may have asked anyone, and no account may be locked."""
         pid = self.fake / "unit.pid"
         if pid.exists():
             with contextlib.suppress(ProcessLookupError, ValueError):
                 os.killpg(int(pid.read_text()), signal.SIGKILL)
         self.site.stop()
+        assert self.site.dialogues == []
+        assert not (self.fake / "dialogue").exists()
+        assert self.site.accounts.locks == 0

@@ -2,14 +2,9 @@
 # prints what that answers. Bash, because a run of the bootstrap calls it some twenty times.
 set -eu
 call="${FAKE_DIR}/call.$$"
-typed=
-if [[ "${0##*/}" == cyclecloud && "${1:-}" == initialize && " $* " != *" --batch "* ]]; then
-    # As the real dialogue: it reads from the controlling terminal, not from standard input.
-    IFS= read -rs -p 'CycleServer password: ' typed </dev/tty
-fi
 terminal=no
 if [[ -t 0 ]]; then terminal=yes; fi
-printf '%s\0' "${0##*/}" "${PWD}" "${PPID}" "${terminal}" "${typed}" "$@" >"${call}"
+printf '%s\0' "${0##*/}" "${PWD}" "${PPID}" "${terminal}" "$@" >"${call}"
 env -0 >"${call}.environment"
 exec 3<>"/dev/tcp/127.0.0.1/${FAKE_PORT}"
 printf '%s\n' "${call}" >&3

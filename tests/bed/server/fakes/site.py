@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import os
 import re
 import signal
+import ssl
 import threading
 import time
-from configparser import ConfigParser
+from configparser import ConfigParser, RawConfigParser
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,6 +20,9 @@ from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Any
 from urllib.parse import parse_qs, urlparse
 from xml.sax.saxutils import escape
+
+from tests.bed.server.fakes.accounts import Accounts, encode
+from tests.bed.server.fakes.releases import CLI_8_6_1, Release
 
 TOKEN = "fake-token-of-the-servers-identity"
 
@@ -50,8 +55,7 @@ class Faults:
     machine_types_late: int = 0
     scheduler_polls: int = 0
     scheduler_fails: bool = False
-    initialize_only: bool = False
-    cli_expands_percent: bool = False
+    record_refused: int = 0
     kill_before: str = ""
     kill_after: str = ""
 
@@ -59,15 +63,28 @@ class Faults:
 class Site:
     """State of the fakes, their network side, and a record of every call."""
 
-    def __init__(self, root: Path, facts: dict[str, Any], chunks: dict[str, bytes]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        facts: dict[str, Any],
+        chunks: dict[str, bytes],
+        certificate: Path,
+        scale: float = 1.0,
+    ) -> None:
+        """`certificate` is a PEM file with key and certificate of the portal; `scale` as in `Accounts`."""
         self.root = root
+        self.certificate = certificate
+        self.accounts = Accounts(scale)
+        self.cli: Release = CLI_8_6_1
+        self.dialogues: list[list[str]] = []
+        """Calls that opened a dialogue: none may."""
+        self.records: dict[str, dict[str, Any]] = {}
+        """Templates of the deployments that the server itself has written, by name."""
         self.facts = facts
         self.chunks = chunks
         self.faults = Faults()
         self.calls: list[dict[str, Any]] = []
         self.running = True
-        self.installed_cli = root / "usr/local/bin/cyclecloud"
-        self.users: dict[str, str] = {}
         self.settings: dict[str, Any] = {}
         self.keys: dict[str, str] = {}
         self.known_projects: list[dict[str, Any]] = []
@@ -84,8 +101,8 @@ class Site:
 
     # ------------------------------------------------------------ network side
 
-    def start(self) -> None:
-        """Listen on two free ports of the loopback interface and begin to import records."""
+    def start(self, ports: tuple[int, int, int] = (0, 0, 0)) -> None:
+        """Listen on three ports, by default free ones, of the loopback interface and begin to import records."""
         site = self
 
         class Web(BaseHTTPRequestHandler):
@@ -93,7 +110,13 @@ class Site:
                 pass
 
             def do_GET(self) -> None:  # http.server's name
-                status, body = site.get(self.path, dict(self.headers))
+                self.respond(*site.get(self.path, dict(self.headers)))
+
+            def do_PUT(self) -> None:  # http.server's name
+                body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+                self.respond(*site.put(self.path, dict(self.headers), body))
+
+            def respond(self, status: int, body: bytes) -> None:
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -102,20 +125,28 @@ class Site:
         class Programs(StreamRequestHandler):
             def handle(self) -> None:
                 line = self.rfile.readline().decode().strip()
-                if line:
-                    self.wfile.write(f"{site.answer(Path(line))}\n".encode())
+                # A program that ended with its caller does not read the answer any more.
+                with contextlib.suppress(OSError):
+                    if line:
+                        self.wfile.write(f"{site.answer(Path(line))}\n".encode())
 
         ThreadingTCPServer.daemon_threads = True
-        self._servers = [ThreadingHTTPServer(("127.0.0.1", 0), Web), ThreadingTCPServer(("127.0.0.1", 0), Programs)]
+        web, programs, portal = (("127.0.0.1", port) for port in ports)
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(self.certificate)
+        secure = ThreadingHTTPServer(portal, Web)
+        secure.socket = tls.wrap_socket(secure.socket, server_side=True, do_handshake_on_connect=False)
+        self._servers = [ThreadingHTTPServer(web, Web), ThreadingTCPServer(programs, Programs), secure]
         threads = [threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True) for server in self._servers]
         threads.append(threading.Thread(target=self._import_records, daemon=True))
         for thread in threads:
             thread.start()
         self.url = f"http://127.0.0.1:{self._servers[0].server_address[1]}"
         self.port = self._servers[1].server_address[1]
+        self.portal = f"https://127.0.0.1:{secure.server_address[1]}"
 
     def stop(self) -> None:
-        """Close both ports."""
+        """Close all ports."""
         self._stop.set()
         for server in self._servers:
             server.shutdown()
@@ -147,7 +178,29 @@ class Site:
             return 400, b'{"error": {"code": "invalid_request", "message": "Identity not found"}}'
         return 200, json.dumps({"access_token": TOKEN, "expires_in": "86399"}).encode()
 
+    def put(self, target: str, headers: dict[str, str], body: bytes) -> tuple[int, bytes]:
+        """A deployment that the server itself writes; with Contributor in its group it may.
+
+        Source: https://learn.microsoft.com/rest/api/resources/deployments/create-or-update
+        """
+        path = urlparse(target).path
+        if "/deployments/" not in path:
+            return 405, b""
+        with self._lock:
+            if headers.get("Authorization") != f"Bearer {TOKEN}" or self._fails("record_refused"):
+                message = (
+                    "The client does not have authorization to perform action 'Microsoft.Resources/deployments/write'"
+                )
+                return 403, json.dumps({"error": {"code": "AuthorizationFailed", "message": message}}).encode()
+            properties = json.loads(body)["properties"]
+            assert properties["mode"] == "Incremental", "Complete would delete everything in the group"
+            self.records[path.rsplit("/", 1)[1]] = properties["template"]
+        return 201, b'{"properties": {"provisioningState": "Accepted"}}'
+
     def _deployment(self, name: str, headers: dict[str, str]) -> tuple[int, bytes]:
+        if name in self.records:
+            outputs = self.records[name]["outputs"]
+            return 200, json.dumps({"properties": {"provisioningState": "Succeeded", "outputs": outputs}}).encode()
         if headers.get("Authorization") != f"Bearer {TOKEN}" or self._fails("arm_refused"):
             message = "The client does not have authorization to perform action 'Microsoft.Resources/deployments/read'"
             return 403, json.dumps({"error": {"code": "AuthorizationFailed", "message": message}}).encode()
@@ -189,7 +242,7 @@ class Site:
     def _cluster_status(self, name: str, headers: dict[str, str]) -> tuple[int, bytes]:
         kind, _, pair = headers.get("Authorization", "").partition(" ")
         user, _, password = base64.b64decode(pair or "").decode().partition(":")
-        if kind != "Basic" or self.users.get(user) != password:
+        if kind != "Basic" or not self.accounts.accept(user, password):
             return 401, b"unauthorized"
         return (200, b"{}") if name in self.clusters else (404, b"no such cluster")
 
@@ -197,10 +250,10 @@ class Site:
 
     def answer(self, path: Path) -> str:
         """Read one call from the files of the faked program, leave output and errors there; its exit status."""
-        name, folder, parent, terminal, typed, *argv = path.read_bytes().decode().split("\0")[:-1]
+        name, folder, parent, terminal, *argv = path.read_bytes().decode().split("\0")[:-1]
         environment = path.with_name(path.name + ".environment").read_bytes().decode()
         path.unlink()
-        answer = self.call({"name": name, "argv": argv, "folder": folder, "parent": int(parent), "typed": typed,
+        answer = self.call({"name": name, "argv": argv, "folder": folder, "parent": int(parent),
                             "terminal": terminal == "yes", "environment": environment})  # fmt: skip
         for stream in ("output", "errors"):
             path.with_name(f"{path.name}.{stream}").write_text(answer.get(stream, ""))
@@ -246,7 +299,9 @@ class Site:
             self.running = argv[0] == "start"
             return {}
         if argv[0] == "await_startup":
-            if not self.running or self._fails("slow_start"):
+            if not self.running:
+                return {"status": 1, "errors": "CycleServer is not running\n"}
+            if self._fails("slow_start"):
                 return {"status": 1, "errors": "CycleServer did not start in time\n"}
             return {}
         if not self._is_up():
@@ -276,7 +331,7 @@ class Site:
         if "FROM Application.Setting" in text:
             return [{"Name": strings[0], "Value": self.settings[strings[0]]}] if strings[0] in self.settings else []
         if "FROM AuthenticatedUser" in text:
-            return [{"Name": strings[0]}] if strings[0] in self.users else []
+            return [{"Name": strings[0]}] if strings[0] in self.accounts.passwords else []
         if "FROM Credential" in text:
             return [{"Name": strings[0]}] if strings[0] in self.keys else []
         if "FROM Cloud.Project" in text:
@@ -304,50 +359,74 @@ class Site:
         return "Preparing" if self._fails("scheduler_polls") else "Ready"
 
     def _cyclecloud(self, argv: list[str], request: dict[str, Any]) -> dict[str, Any]:
+        environment = dict(line.split("=", 1) for line in request["environment"].split("\0") if "=" in line)
+        # Azure/azurehpc scripts/cyclecli_install.sh removes it: the CLI fails with another program's packages.
+        if "PYTHONPATH" in environment:
+            return {"status": 1, "errors": "ModuleNotFoundError: No module named 'cyclecli'\n"}
         if argv == ["--version"]:
-            return {"output": "8.9.1\n"}
+            return {"output": f"CycleCloud {self.cli.build}\n"}
+        # `~/.cycle/config.ini`; an official container script sets HOME for exactly that.
+        config = Path(environment["HOME"]) / ".cycle/config.ini"
         if argv[0] == "initialize":
-            return self._initialize(argv, request["typed"])
-        if not self._knows_user(argv):
-            return {"status": 1, "errors": "Error: Invalid username or password\n"}
+            return self._initialize(argv, config)
+        if not self._knows_user(config):
+            return {"status": 1, "errors": "**** Error: Invalid username or password\n"}
         words = [word for word in argv if not word.startswith("--")]
         handlers = {"account": self._account, "project": self._upload, "import_template": self._import_template,
                     "import_cluster": self._import_cluster, "start_cluster": self._start_cluster}  # fmt: skip
         return handlers[words[0]](words, argv, request)
 
-    def _config_of(self, argv: list[str]) -> Path:
-        return Path(next(word for word in argv if word.startswith("--config=")).partition("=")[2])
+    def _dialogue(self, argv: list[str]) -> dict[str, Any]:
+        """A question to someone who is not there."""
+        self.dialogues.append(argv)
+        return {"status": 1, "output": "CycleServer password: ", "errors": "EOFError: EOF when reading a line\n"}
 
-    def _initialize(self, argv: list[str], password: str) -> dict[str, Any]:
-        user = next(word for word in argv if word.startswith("--username=")).partition("=")[2]
-        if self.users.get(user) != password:
-            return {"status": 1, "errors": "Error: Invalid username or password\n"}
-        self._config_of(argv).touch(mode=0o600)
-        self._config_of(argv).write_text("[cyclecloud]\ninitialized = true\n")
-        return {"output": "CycleCloud configuration stored\n"}
+    def _initialize(self, argv: list[str], config: Path) -> dict[str, Any]:
+        """Lines and exit status as in the logs of Azure/HPC-Accelerator; without `--batch` it asks (transcripts)."""
+        given = dict(word[2:].split("=", 1) for word in argv if word.startswith("--") and "=" in word)
+        if "--batch" not in argv or not {"url", "username", "password", "verify-ssl"} <= given.keys():
+            return self._dialogue(argv)
+        if self.cli.initialize == "asks in spite of --batch":
+            # Nothing reads the question, so the real one would end like this; it is no dialogue that we have opened.
+            return {"status": 1, "output": "Account Name: ", "errors": "EOFError: EOF when reading a line\n"}
+        if self.cli.initialize == "refuses":
+            return {"status": 1, "errors": "**** Error: cannot be initialized\n"}
+        if not self.accounts.accept(given["username"], given["password"]):
+            return {"status": 1, "errors": "**** Error: Invalid username or password\n"}
+        key = encode(given["password"]) if self.cli.initialize == "works" else "?"
+        config.parent.mkdir(parents=True, exist_ok=True)
+        config.write_text(
+            f"[cycleserver]\nby=initialize\nurl={given['url']}\nusername={given['username']}\nkey={key}\n"
+            f"verify_certificates={given['verify-ssl']}\n"
+        )
+        known = "Initial account already exists, skipping initial account creation.\n" if self.account else ""
+        return {"output": f"Welcome to CycleCloud!\n{known}CycleCloud configuration stored in {config}\n"}
 
-    def _knows_user(self, argv: list[str]) -> bool:
-        path = self._config_of(argv)
-        if not path.exists() or path.stat().st_mode & 0o077:
+    def _knows_user(self, config: Path) -> bool:
+        """The section `[cycleserver]` of gingi/cyclecloud-agent-plugin test_official_cli.py; any other is no login."""
+        if not config.exists():
             return False
-        parser = ConfigParser() if self.faults.cli_expands_percent else ConfigParser(interpolation=None)
-        parser.read(path)
-        section = parser["cyclecloud"]
-        if "initialized" in section:
-            return True
-        if self.faults.initialize_only:
+        parser = RawConfigParser()
+        parser.read(config)
+        if not parser.has_section("cycleserver"):
             return False
-        try:
-            return self.users.get(section["username"]) == section["password"] and section["url"] == self.url
-        except Exception:
-            return False  # ConfigParser's own error for a lone per cent sign
+        section = parser["cycleserver"]
+        foreign = "by" not in section
+        if foreign and (not self.cli.reads_cycleserver or config.stat().st_mode & 0o077):
+            return False
+        users = {encode(password): user for user, password in self.accounts.passwords.items()}
+        known = users.get(section.get("key", "")) == section["username"] and section["url"] == self.portal
+        password = self.accounts.passwords.get(section["username"], "") if known else ""
+        return self.accounts.accept(section["username"], password)
 
     def _account(self, words: list[str], argv: list[str], request: dict[str, Any]) -> dict[str, Any]:
-        if words[1] == "list":
-            return {"output": "azure\n" if self.account else ""}
         if words[1] == "show":
-            # The real one exits with 0 also when there is no such account.
-            return {"output": "Credentials: azure\n" if self.account else "not found\n"}
+            # Exit status 0 also when there is no such account: log of CLI 8.2.2, and cyclecloud_install.py of CCWS.
+            if self.account:
+                return {"output": "Credentials: azure\n"}
+            return {"output" if self.cli.absent == "on stdout" else "errors": "Account not found\n"}
+        if "-f" not in words:
+            return self._dialogue(argv)
         if self._fails("account_refused"):
             return {
                 "status": 1,
@@ -438,7 +517,7 @@ class Site:
         content = json.loads(path.read_text())
         for record in content if isinstance(content, list) else [content]:
             if record["AdType"] == "AuthenticatedUser":
-                self.users[record["Name"]] = record["RawPassword"]
+                self.accounts.passwords[record["Name"]] = record["RawPassword"]
             elif record["AdType"] == "Credential":
                 self.keys[record["Name"]] = record["PublicKey"]
             else:

@@ -20,5 +20,7 @@ stop)
     if [ -f "${pid}" ]; then kill "$(cat "${pid}")" 2>/dev/null || :; fi
     ;;
 daemon-reload | enable) ;;
+# CycleCloud has no unit until its autostart.sh has run.
+cat) exit 1 ;;
 *) exit 1 ;;
 esac
