@@ -1,24 +1,17 @@
-"""One running cluster per test process, healthy and without jobs at the begin of every test."""
+"""One running cluster, healthy and without jobs at the begin of every test.
+
+`tests/bed/order.py` keeps all these tests in one process, so that there is only one.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.bed.slurm.cluster import Cluster, running_cluster
 from tests.bed.slurm.engine import nhc_blob
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Two processes have a cluster at most, of four booted machines each; the tests of a file share one."""
-    here = Path(__file__).parent
-    files = sorted({item.path for item in items if item.path.is_relative_to(here)} - {here / "test_fakes.py"})
-    for item in items:
-        if item.path in files:
-            item.add_marker(pytest.mark.xdist_group(f"cluster-{files.index(item.path) % 2}"))
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,8 @@ def test_a_hanging_driver_delays_no_job_and_drains_nothing_by_default(
     took_s = time.monotonic() - start
     figure(f"job with a hanging nvidia-smi, from submission to the end of its epilog: {took_s:.1f} s")
     assert (ended["JobState"], ended["ExitCode"]) == ("COMPLETED", "0:0")
+    # The timer may have been first: then its run, which meets the same driver, is the one that the epilog left it to.
+    node.ends()
     result = node.result("quick")
     assert result["verdict"] == "incomplete"
     unmeasured = {row["check"] for row in result["checks"] if row["verdict"] == "not_measured"}
@@ -39,3 +41,15 @@ def test_by_policy_what_could_not_be_measured_drains(cluster: Cluster) -> None:
     node.quick()
     node.quick()
     cluster.wait_state(STRICT_NODE, "idle")
+
+
+def test_no_test_begins_while_a_run_meets_what_the_last_one_broke(cluster: Cluster) -> None:
+    """An epilog leaves its own run out while another one goes on, as the one that slurmd starts does at first."""
+    node = cluster["node2"]
+    node.state("nvidia-smi.hang")
+    node.start_unit("cycleforge-health.service", "--no-block")
+    cluster.wait("the driver hangs", lambda: node.processes("sleep 3600") != [])
+    node.ok("(sleep 1; pkill -f 'sleep 3600') >/dev/null 2>&1 &")
+    cluster.restore()
+    assert node.processes("health.sh quick") == []
+    assert node.result("quick")["verdict"] == "incomplete"

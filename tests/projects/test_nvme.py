@@ -34,8 +34,7 @@ def member(array: str = "aaaaaaaa:0:0:0", members: int = 2, **fields: Any) -> di
 
 
 def devices(node: Node) -> dict[str, dict[str, Any]]:
-    content: dict[str, dict[str, Any]] = json.loads((node.state / "devices.json").read_text())
-    return content
+    return blockdevices.parse((node.state / "devices.json").read_text())
 
 
 def put(node: Node, content: dict[str, dict[str, Any]]) -> None:
@@ -53,14 +52,8 @@ def node(make_node: MakeNode) -> Node:
     made.vm_size("Standard_Unknown_v9")
     made.link("sync")
     (made.state / "active/cycleforge-nvme.service").write_text("active")
-    # Imported, the fakes are compiled once.
-    launcher = made.folder / "launcher.py"
-    folder = Path(blockdevices.__file__).parent
-    launcher.write_text(
-        f"import sys\nsys.path.insert(0, {str(folder)!r})\nimport blockdevices\nsys.exit(blockdevices.main())\n"
-    )
     for tool in TOOLS:
-        made.fake_python(tool, launcher)
+        made.fake_python(tool, Path(blockdevices.__file__))
     return made
 
 
@@ -591,32 +584,44 @@ def make(node: Node, case: str) -> None:
     ("case", "after"),
     [("blank", "a second run"), ("blank", "a reboot"), ("redeployed", "a reboot"), ("not assembled", "a reboot")],
 )
-def test_a_kill_around_every_change_ends_in_the_same_state(node: Node, case: str, after: str) -> None:
-    """Before and after each mdadm, mkfs and mount; in between no command changes anything."""
+def test_a_kill_around_every_change_ends_in_the_same_state(node: Node, tmp_path: Path, case: str, after: str) -> None:
+    """Before and after each mdadm, mkfs and mount; in between no command changes anything. One run keeps the files of
+    every moment, which is all that a kill leaves; the last moment but one is also that of a real kill.
+    """
     make(node, case)
-    saved = node.folder / "saved"
-    for part in (node.root, node.state):
-        shutil.copytree(part, saved / part.name)
-
-    def again() -> None:
-        for part in (node.root, node.state):
-            shutil.rmtree(part)
-            shutil.copytree(saved / part.name, part)
-
+    kept = tmp_path / "kept"
+    restore(node, save(node, kept / "start"))
+    (node.state / "keep").write_text(str(kept))
     assert unit(node)[0] == 0
     good(node, 3)
     count = changes(node)
     assert count >= {"blank": 3, "redeployed": 5, "not assembled": 2}[case]
-    for moment in [f"{when} {number}" for number in range(1, count + 1) for when in ("before", "after")]:
-        again()
-        (node.state / "kill").write_text(moment)
-        assert unit(node)[0] == -9, moment
-        (node.state / "kill").unlink()
+    for moment in [f"{when}-{number}" for number in range(1, count + 1) for when in ("before", "after")]:
+        restore(node, kept / moment)
+        (node.state / "keep").unlink()
         if after == "a reboot":
             shut_down(node)
         code, output = unit(node)
         assert code == 0, f"{moment}: {output}"
         good(node, 3)
+    restore(node, kept / f"before-{count}")
+    left = devices(node), node.mounts(), node.content()
+    restore(node, kept / "start")
+    (node.state / "kill").write_text(f"before {count}")
+    assert unit(node)[0] == -9
+    assert (devices(node), node.mounts(), node.content()) == left
+
+
+def save(node: Node, folder: Path) -> Path:
+    for part in (node.root, node.state):
+        shutil.copytree(part, folder / part.name)
+    return folder
+
+
+def restore(node: Node, folder: Path) -> None:
+    for part in (node.root, node.state):
+        shutil.rmtree(part)
+        shutil.copytree(folder / part.name, part)
 
 
 def test_a_format_that_was_killed_is_done_again(node: Node) -> None:

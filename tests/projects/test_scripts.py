@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import subprocess
 import sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -34,23 +36,38 @@ def test_bash_parses_it(path: Path) -> None:
     assert subprocess.run(["bash", "-n", path], capture_output=True, check=False).stderr == b""
 
 
-def test_shellcheck_accepts_the_sources() -> None:
-    """With the library followed, as projects/.shellcheckrc says."""
-    result = subprocess.run([SHELLCHECK, *SOURCES], capture_output=True, text=True, check=False)
-    assert result.stdout == ""
+def rendered_scripts(project: str) -> dict[PurePosixPath, bytes]:
+    """The scripts of a project as a deployment folder has them."""
+    files = contents(read_project(assets.folder("projects") / project), shipped=True)
+    return {path: file.content for path, file in files.items() if path.suffix == ".sh"}
 
 
 @pytest.mark.parametrize("project", PROJECTS)
 def test_shellcheck_accepts_the_rendered_project(tmp_path: Path, project: str) -> None:
-    """Without our .shellcheckrc, as a reader of the output folder would call it."""
+    """With the library followed and without our .shellcheckrc, in the output folder. The first project has the copies
+    of the library checked for all."""
+    library = [path.read_bytes() for path in SOURCES if path.parent.name == "_lib"]
     scripts = []
-    for path, file in contents(read_project(assets.folder("projects") / project), shipped=True).items():
+    for path, content in rendered_scripts(project).items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_bytes(file.content)
-        if path.suffix == ".sh":
+        (tmp_path / path).write_bytes(content)
+        if content not in library:
             scripts.append(tmp_path / path)
-    result = subprocess.run([SHELLCHECK, *scripts], capture_output=True, text=True, check=False)
-    assert result.stdout == ""
+    if project == PROJECTS[0]:
+        scripts += [path for path in SOURCES if path.parent.name == "_lib"]
+    command: list[str | Path] = [SHELLCHECK, "--norc", "--external-sources", *scripts]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout + result.stderr) == (0, "")
+
+
+def test_what_shellcheck_says_of_the_rendered_projects_holds_for_the_sources() -> None:
+    """They are the same texts, and in the sources, too, shellcheck finds the library, which lies elsewhere there."""
+    rendered = {content for project in PROJECTS for content in rendered_scripts(project).values()}
+    assert {path.read_bytes() for path in SOURCES} == rendered
+    script = assets.folder("projects") / "misc_ubuntu/specs/default/cluster-init/scripts/50-limits.sh"
+    command: list[str | Path] = [SHELLCHECK, "--check-sourced", "--enable=all", "--format=json1", script]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "cycleforge.sh" in {Path(comment["file"]).name for comment in json.loads(found.stdout)["comments"]}
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
@@ -151,40 +168,50 @@ def prepared(make_node: MakeNode, project: str) -> Node:
     return node
 
 
+# Keeps the files before and after every third rename, which is what a kill there leaves: the script has nothing else.
+# Every third is enough: they all go through one function.
+KEEPING_MV = """
+n=$(( $(cat "$FAKE_STATE/count") + 1 )); echo $n >"$FAKE_STATE/count"
+keep() { if (( n % 3 == 1 )); then MKDIR -p "KEPT/$n-$1"; COPY -a "$CYCLEFORGE_ROOT" "$FAKE_STATE" "KEPT/$n-$1"; fi; }
+keep before
+MOVE "$@" || exit
+keep after
+"""
+KILLING_MV = 'MOVE "$@"; kill -KILL $PPID; exit 1'
+
+
+def with_mv(node: Node, text: str, **words: Path) -> None:
+    """Put this in place of mv; MOVE, COPY and MKDIR are the real programs, `words` stand for themselves."""
+    (node.state / "count").write_text("0")
+    real = {name: (node.bin / tool).resolve() for name, tool in (("MOVE", "mv"), ("COPY", "cp"), ("MKDIR", "mkdir"))}
+    for word, path in (real | words).items():
+        text = text.replace(word, str(path))
+    node.fake("mv", text)
+
+
 @pytest.mark.parametrize(("project", "script"), WRITERS)
-def test_a_kill_at_any_rename_is_healed_by_the_next_run(make_node: MakeNode, project: str, script: str) -> None:
-    whole = prepared(make_node, project)
-    whole.ok(script)
-    wanted = whole.content()
-    real_mv = (whole.bin / "mv").resolve()
-    renames, at = 1, 0
-    while at < renames:
-        for when in ("before", "after"):
-            node = prepared(make_node, project)
-            (node.state / "count").write_text("0")
-            act = f'{real_mv} "$@"' if when == "after" else ":"
-            node.fake(
-                "mv",
-                f"""n=$(( $(cat "$FAKE_STATE/count") + 1 )); echo $n >"$FAKE_STATE/count"
-if (( n == {at + 1} )); then {act}; kill -KILL $PPID; sleep 0.2; exit 1; fi
-exec {real_mv} "$@" """,
-            )
-            result = node.run(script)
-            if at == 0 and when == "before":
-                renames = len(prepared_renames(make_node, project, script))
-            assert result.returncode != 0
-            node.remove("mv")
-            node.link("mv")
-            node.ok(script)
-            assert node.content() == wanted
-        # Every third rename is enough: they all go through one function.
-        at += 3
-
-
-def prepared_renames(make_node: MakeNode, project: str, script: str) -> list[str]:
-    """The renames of an undisturbed run."""
-    node = prepared(make_node, project)
-    real_mv = (node.bin / "mv").resolve()
-    node.fake("mv", f'exec {real_mv} "$@"')
+def test_a_kill_at_any_rename_is_healed_by_the_next_run(
+    make_node: MakeNode, tmp_path: Path, project: str, script: str
+) -> None:
+    node, kept = prepared(make_node, project), tmp_path / "kept"
+    with_mv(node, KEEPING_MV, KEPT=kept)
     node.ok(script)
-    return node.calls("mv")
+    wanted = node.content()
+    renames = len(node.calls("mv "))
+    node.remove("mv")
+    node.link("mv")
+    moments = sorted(kept.iterdir())
+    assert len(moments) == 2 * ((renames + 2) // 3) > 0
+    for moment in moments:
+        for folder in (node.root, node.state):
+            shutil.rmtree(folder)
+            shutil.copytree(moment / folder.name, folder, symlinks=True)
+        assert node.content() != wanted or renames - int(moment.name.split("-")[0]) < 3
+        node.ok(script)
+        assert node.content() == wanted, f"after a kill {moment.name} rename"
+    killed = prepared(make_node, project)
+    with_mv(killed, KILLING_MV)
+    assert killed.run(script).returncode != 0
+    shutil.rmtree(node.root)
+    shutil.copytree(kept / "1-after/root", node.root, symlinks=True)
+    assert killed.content() == node.content(), "a real kill leaves something else"

@@ -16,8 +16,6 @@ import pytest
 
 from tests.command import ROOT
 
-pytestmark = pytest.mark.xdist_group("wheel")
-
 STRAY = ("projects/stray.txt", "generator/__pycache__/stray.pyc", "cluster_defs/.hidden", "stray/file.txt")
 
 

@@ -6,11 +6,11 @@ holds is on its first member and is seen again by the next array that begins wit
 """
 
 # ruff: noqa: PTH103, PTH108, PTH110, PTH120, PTH123
-# This program starts some thousand times: pathlib and what is only for type checkers stay away.
+# This program starts some thousand times: json, pathlib and what is only for type checkers stay away, because their
+# import takes longer than all the rest.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 
@@ -33,6 +33,11 @@ def read(name: str) -> str:
             return stream.read()
     except FileNotFoundError:
         return ""
+
+
+def parse(text: str) -> dict[str, Any]:
+    """What tests write as JSON, and what `store` writes, which differs only in the words for constants."""
+    return eval(text, {"__builtins__": {}, "true": True, "false": False, "null": None})  # type: ignore[no-any-return]
 
 
 def append(name: str, line: str) -> None:
@@ -223,7 +228,7 @@ def mount(devices: Devices, arguments: list[str]) -> int:
 
 def findmnt(devices: Devices, arguments: list[str]) -> int:
     target = arguments[-1].removeprefix(os.environ["CYCLEFORGE_ROOT"])
-    known: dict[str, str] = json.loads(read("sources.json") or "{}")
+    known: dict[str, str] = parse(read("sources.json") or "{}")
     for name, device in devices.items():
         if device.get("mounted") == target:
             known.setdefault(target, f"/dev/{name}")
@@ -235,7 +240,7 @@ def findmnt(devices: Devices, arguments: list[str]) -> int:
 
 def store(devices: Devices) -> None:
     with open(FILE, "w") as stream:
-        json.dump(devices, stream, indent=1)
+        stream.write(repr(devices))
     publish(devices, os.environ["CYCLEFORGE_ROOT"])
 
 
@@ -245,13 +250,22 @@ def kill_script() -> None:
     os._exit(1)
 
 
+def keep_moment(name: str) -> None:
+    """Copy root and state where a test asked for it: what a kill at this moment would leave."""
+    folder = read("keep")
+    if folder:
+        os.makedirs(f"{folder}/{name}")
+        copied = os.spawnv(os.P_WAIT, "/bin/cp", ["cp", "-a", os.environ["CYCLEFORGE_ROOT"], STATE, f"{folder}/{name}"])
+        assert copied == 0
+
+
 CHANGES = {"--create", "--assemble", "--stop", "--zero-superblock"}
 
 
 def main() -> int:
     tool, *arguments = sys.argv[1:]
-    devices: Devices = json.loads(read("devices.json"))
-    before = json.dumps(devices)
+    devices: Devices = parse(read("devices.json"))
+    before = repr(devices)
     tools = {
         "lsblk": lsblk, "blkid": blkid, "wipefs": wipefs, "mdadm": mdadm, "mkfs.xfs": mkfs, "mount": mount,
         "findmnt": findmnt,
@@ -263,11 +277,15 @@ def main() -> int:
     when, at = (read("kill") or "never 0").split()
     if when == "before" and number == int(at):
         kill_script()
+    if number:
+        keep_moment(f"before-{number}")
     code = tools[tool](devices, arguments)
-    if tool == "lsblk" or json.dumps(devices) != before:
+    if tool == "lsblk" or repr(devices) != before:
         store(devices)
     if when == "after" and number == int(at):
         kill_script()
+    if number:
+        keep_moment(f"after-{number}")
     return code
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 from generator.files import assets
@@ -29,9 +30,15 @@ exec sleep 3600
 """
 """What a tool does that never answers: the limit of its caller has passed, and it still does not."""
 
+# Scripts ask it most of all, so it starts nothing itself.
 JETPACK = """
 [[ "$1" == config ]] || exit 2
-if [[ -e "$FAKE_STATE/attributes/$2" ]]; then cat "$FAKE_STATE/attributes/$2"; else printf '%s\\n' "$3"; fi
+if [[ -e "$FAKE_STATE/attributes/$2" ]]; then
+    IFS= read -r -d '' value <"$FAKE_STATE/attributes/$2"
+    printf '%s' "$value"
+else
+    printf '%s\\n' "$3"
+fi
 """
 # Runs our own units as systemd would; every other unit is only logged.
 SYSTEMCTL = """
@@ -59,7 +66,8 @@ case "$verb" in
         fi ;;
 esac
 """
-# However busy the machine is, only what HANGS is cut; the limits that the scripts chose are written down.
+# However busy the machine is, only what HANGS is cut; the limits that the scripts chose are written down. Our jetpack
+# answers at once, so it runs in this process: a script asks it a dozen times.
 TIMEOUT = """
 flags=()
 while [[ "$1" == --* ]]; do
@@ -68,12 +76,31 @@ while [[ "$1" == --* ]]; do
 done
 printf '%s\\n' "$*" >>"$FAKE_STATE/limits"
 shift
+if [[ "$1" == jetpack && -e "$FAKE_STATE/jetpack.sh" ]]; then shift; . "$FAKE_STATE/jetpack.sh"; exit; fi
 exec REAL "${flags[@]}" 3600 "$@"
+"""
+START = """
+import os
+import sys
+with open(os.environ["FAKE_STATE"] + "/calls", "a") as log:
+    log.write(" ".join(["{tool}", *sys.argv[1:]]) + "\\n")
+sys.path.insert(0, {folder!r})
+sys.argv.insert(1, "{tool}")
+import {module}
+sys.exit({module}.main())
 """
 MOUNTPOINT = """
 for path in "$@"; do :; done
 grep -q -x -F "${path#"$CYCLEFORGE_ROOT"}" "$FAKE_STATE/mounts" 2>/dev/null
 """
+
+
+@cache
+def _spec(project: str) -> dict[PurePosixPath, bytes]:
+    """The rendered spec of a project, by paths below the spec's folder."""
+    files = contents(read_project(assets.folder("projects") / project), shipped=True)
+    start = PurePosixPath("specs/default/cluster-init")
+    return {path.relative_to(start): file.content for path, file in files.items() if path.is_relative_to(start)}
 
 
 class Node:
@@ -100,13 +127,10 @@ class Node:
 
     def install(self, project: str) -> None:
         """Place the rendered spec where the node agent would: without execute bits."""
-        files = contents(read_project(assets.folder("projects") / project), shipped=True)
-        start = PurePosixPath("specs/default/cluster-init")
-        for path, file in files.items():
-            if path.is_relative_to(start):
-                target = self.folder / "cluster-init" / project / "default" / path.relative_to(start)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(file.content)
+        for path, content in _spec(project).items():
+            target = self.folder / "cluster-init" / project / "default" / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
 
     def link(self, tool: str) -> None:
         """Make a real tool reachable."""
@@ -118,11 +142,18 @@ class Node:
         """A tool that logs its call and then runs the body."""
         log = f'printf "%s\\n" "{tool} $*" >>"$FAKE_STATE/calls"\n'
         self._program(tool, f"#!{shutil.which('bash')}\n{log}{body}\n")
+        if tool == "jetpack":
+            # Another one than ours goes the long way.
+            (self.state / "jetpack.sh").unlink(missing_ok=True)
+            if body == JETPACK:
+                (self.state / "jetpack.sh").write_text(log + body)
 
     def fake_python(self, tool: str, module: Path) -> None:
-        """A tool that is a Python script; the tool's name is its first argument."""
-        self._program(tool, f'#!{shutil.which("bash")}\nprintf "%s\\n" "{tool} $*" >>"$FAKE_STATE/calls"\n'
-                            f'exec {sys.executable} -I -S {module} {tool} "$@"\n')  # fmt: skip
+        """A tool that is `main` of a Python module; the tool's name is its first argument. Imported, the module is
+        compiled once.
+        """
+        folder, name = str(module.parent), module.stem
+        self._program(tool, f"#!{sys.executable} -IS\n{START.format(tool=tool, folder=folder, module=name)}")
 
     def _program(self, tool: str, text: str) -> None:
         path = self.bin / tool
@@ -139,6 +170,7 @@ class Node:
     def remove(self, tool: str) -> None:
         """The tool is not installed."""
         (self.bin / tool).unlink()
+        (self.state / f"{tool}.sh").unlink(missing_ok=True)
 
     def os(self, name: str, version: str, like: str = "") -> None:
         """Write /etc/os-release."""

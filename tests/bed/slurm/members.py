@@ -119,12 +119,12 @@ class GpuNode(Member):
 
         A run that slurmd or the timer has started already saw the node as it was before: it ends first.
         """
-        self.ok(
-            'for i in {1..300}; do [[ $(systemctl is-active "$1") == activating ]] || break; sleep 0.1; done\n'
-            'systemctl reset-failed "$1" 2>/dev/null; systemctl start "$@"',
-            name,
-            *options,
-        )
+        self.ends(name)
+        self.ok('systemctl reset-failed "$1" 2>/dev/null; systemctl start "$@"', name, *options, timeout_s=600)
+
+    def ends(self, name: str = "cycleforge-health.service") -> None:
+        """Wait until a oneshot unit of ours does not run; the one with a tool that hangs takes up to a minute."""
+        self.ok('while [[ $(systemctl is-active "$1") == activating ]]; do sleep 0.1; done', name, timeout_s=600)
 
     def result(self, kind: str) -> dict[str, Any]:
         """The last result, `quick` or `deep`."""

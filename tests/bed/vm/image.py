@@ -62,7 +62,16 @@ chroot "${m}" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 bash -euc
         systemd-logind.service systemd-networkd.service systemd-networkd.socket systemd-pstore.service \
         systemd-random-seed.service systemd-sysusers.service systemd-timesyncd.service \
         systemd-tmpfiles-clean.timer systemd-update-utmp.service systemd-update-utmp-runlevel.service \
-        systemd-user-sessions.service
+        systemd-user-sessions.service modprobe@loop.service modprobe@dm_mod.service systemd-tmpfiles-setup-dev.service \
+        systemd-modules-load.service systemd-sysctl.service
+    # Each start and reload of systemd runs all of them; only the one for the root file system has something to say.
+    mkdir -p /etc/systemd/system-generators
+    for generator in /lib/systemd/system-generators/*; do
+        case "${generator##*/}" in
+            systemd-fstab-generator) ;;
+            *) ln -s /dev/null "/etc/systemd/system-generators/${generator##*/}" ;;
+        esac
+    done
     systemctl -q set-default multi-user.target
 '
 umount "${m}/proc"

@@ -45,7 +45,8 @@ mkdir -p {SPEC}
 cp -r /job/spec/. {SPEC}/
 install -m 755 /job/jetpack /usr/local/bin/jetpack
 install -m 644 /job/slurmd.service /etc/systemd/system/slurmd.service
-systemctl enable --quiet slurmd.service
+# As enabled, without the minute of Perl and reloads that `systemctl enable` is under emulation.
+ln -sf ../slurmd.service /etc/systemd/system/multi-user.target.wants/slurmd.service
 """
 CONVERGE = f"""
 export CYCLECLOUD_SPEC_PATH={SPEC} CYCLECLOUD_PROJECT_NAME={PROJECT} CYCLECLOUD_SPEC_NAME=default
