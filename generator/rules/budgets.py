@@ -103,7 +103,8 @@ class PayloadTooLarge(FilesRule):
             path, cause, hint = _largest(rendered)
             text = (
                 f"the deployment has about {_kb(size)} after compression, of which the content for the server is "
-                f"{_kb(payload_bytes(files))}; Azure accepts {_kb(limit('deployment_job'))} with what it adds{cause}"
+                f"{_kb(payload_bytes(files))}; Azure accepts {_kb(limit('deployment_job'))}, of which "
+                f"{_kb(limit('deployment_job_reserve'))} are kept for what it adds{cause}"
             )
             yield self.problem(path, text, hint)
         for name, kind, what in _FIXED:
@@ -182,6 +183,8 @@ class LocalProjectTooLarge(DefinitionRule):
     source = _LIMITS
 
     def check(self, site: Site) -> Iterator[Problem]:
+        if site.definition.server.existing is not None:
+            return  # its projects do not travel with the deployment
         for index, project in enumerate(site.definition.projects):
             local = site.local_projects.get(project.name)
             if (

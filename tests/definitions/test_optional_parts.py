@@ -125,6 +125,7 @@ def test_folders_hold_what_there_is() -> None:
         "manifest.json",
         "README.md",
         ".envrc.template",
+        ".gitignore",
     }
     top = {name: {path.parts[0] for path in rendered(name)} for name in TEXTS}
     assert top["infrastructure"] == always | {"bootstrap"}

@@ -19,7 +19,7 @@ from generator.files.file import File, Files
 from generator.projects.local import LocalProject
 from generator.rules import check_files
 from generator.rules.base import Rendered, Site
-from generator.rules.budgets import job_budget_bytes, job_bytes
+from generator.rules.budgets import LocalProjectTooLarge, job_budget_bytes, job_bytes
 from generator.rules.figures import limit
 
 DATA = {
@@ -46,6 +46,14 @@ SITE = site({**DATA, "projects": PROJECTS})
 SHIPPED_ONLY = site(DATA)
 
 
+_GROUP = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/first-rg/providers"
+EXISTING = {
+    "existing": {
+        "vm_id": f"{_GROUP}/Microsoft.Compute/virtualMachines/first-server",
+        "release": "8.9.1",
+        "locker_account_id": f"{_GROUP}/Microsoft.Storage/storageAccounts/firstlocker",
+    }
+}
 COMPILED = {
     "minimal": (61_633, 76_373),
     "hpc-lab": (127_411, 143_177),
@@ -147,7 +155,7 @@ def test_a_larger_one_is_reported_at_the_largest_local_project() -> None:
     assert (problem.rule_id, problem.level, problem.path) == ("E1801", "error", ("projects", 2, "path"))
     assert problem.message == (
         "the deployment has about 1011 kB after compression, of which the content for the server is 1000 kB; Azure "
-        "accepts 1000 kB with what it adds; the largest local project is 'large'"
+        "accepts 1000 kB, of which 100 kB are kept for what it adds; the largest local project is 'large'"
     )
     assert problem.hint == (
         "version: 2.0.1 instead of path, and `cycleforge upload` of its folder between the deployment and the first "
@@ -159,7 +167,17 @@ def test_without_local_projects_it_is_reported_at_the_name() -> None:
     (problem,) = check_files(Rendered(SHIPPED_ONLY, payload(1_000_000)))
 
     assert problem.path == ("name",)
-    assert problem.message.endswith("with what it adds; the largest fetched blob is 'more.tar' with 5 KiB")
+    assert problem.message.endswith("kept for what it adds; the largest fetched blob is 'more.tar' with 5 KiB")
+
+
+def test_a_large_project_beside_an_existing_server_is_fine() -> None:
+    """It goes to that server's locker by `cycleforge upload`, and the deployment carries nothing."""
+    local = {"large": LocalProject("large", "2.0.1", ("default",), 2_000_000, None)}
+    ids = {}
+    for name, server in (("new", {}), ("existing", EXISTING)):
+        chosen = site({**DATA, "projects": PROJECTS, "server": server}).definition
+        ids[name] = [each.rule_id for each in LocalProjectTooLarge().check(Site(chosen, {}, None, local))]
+    assert ids == {"new": ["W1802"], "existing": []}
 
 
 @pytest.mark.parametrize(
