@@ -33,6 +33,12 @@ def record(cls: type[Class]) -> type[Class]:
     return cls
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+def named_record(cls: type[Class]) -> type[Class]:
+    """A record whose values are given by name, so that a class below it may add what is required."""
+    return record(cls)
+
+
 def _is_required(declared: Field[Any]) -> bool:
     return declared.default is MISSING and declared.default_factory is MISSING
 

@@ -10,13 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
-
 from ..words.suggestions import suggestion
 from . import result, strict_json
 from .file_problems import PROBLEM_KINDS, FileProblem, Unusable
 from .hostlist import NODE_NAME
-from .result import FORMAT, NodeResult
+from .result import FORMAT, Fault, InvalidResultError, NodeResult
 
 MAX_RESULT_BYTES = 2**20
 """A result of sixteen GPUs and all checks has some 10 KiB."""
@@ -128,8 +126,8 @@ def _result(value: Any, text: str, shown: str) -> Loaded:
     _check_format(value, FORMAT)
     try:
         checked = result.validated(value)
-    except ValidationError as error:
-        raise Unusable("invalid", "; ".join(_sentences(error, value))) from None
+    except InvalidResultError as error:
+        raise Unusable("invalid", "; ".join(_sentences(error.faults, value))) from None
     return Loaded(checked, checked.seconds, text, shown)
 
 
@@ -139,47 +137,31 @@ def _check_format(value: dict[str, Any], known: int) -> None:
         raise Unusable("future_format", f"it has format {found}; this CycleForge reads format {known}")
 
 
-def _sentences(error: ValidationError, value: dict[str, Any]) -> Iterator[str]:
-    errors = error.errors(include_url=False, include_context=True)
-    for entry in errors[:_FEW]:
-        yield _sentence(entry["type"], entry["loc"], entry["input"], entry.get("ctx", {}), value)
-    if len(errors) > _FEW:
-        yield f"and {len(errors) - _FEW} more"
+def _sentences(faults: list[Fault], value: dict[str, Any]) -> Iterator[str]:
+    for fault in faults[:_FEW]:
+        yield _sentence(fault, value)
+    if len(faults) > _FEW:
+        yield f"and {len(faults) - _FEW} more"
 
 
-def _sentence(kind: str, loc: tuple[Any, ...], found: Any, context: dict[str, Any], value: dict[str, Any]) -> str:
+def _sentence(fault: Fault, value: dict[str, Any]) -> str:
+    path, found, wanted = fault
     where = ""
-    if len(loc) >= 2 and loc[0] == "checks" and isinstance(loc[1], int):
-        entry = value["checks"][loc[1]]
+    if len(path) >= 2 and isinstance(path[1], int):
+        entry = value["checks"][path[1]]
         name = entry.get("check") if isinstance(entry, dict) else None
-        where = f"check {loc[1] + 1}{f' ({name[:40]})' if isinstance(name, str) else ''}: "
-        loc = loc[2:]
-    field = f"'{loc[-1]}'" if loc else "it"
-    if kind == "missing":
+        where = f"check {path[1] + 1}{f' ({name[:40]})' if isinstance(name, str) else ''}: "
+        path = path[2:]
+    field = f"'{path[-1]}'" if path else "it"
+    if wanted is None:
         return f"{where}{field} is missing"
     shown = json.dumps(found)
     shown = f"{field} is {shown if len(shown) <= 60 else f'{shown[:59]}…'}"
-    if kind == "literal_error":
-        words = [word.strip("'") for word in re.findall(r"'[^']*'", str(context.get("expected", "")))]
-        near = suggestion(found, words) if isinstance(found, str) and found else None
-        return f"{where}{shown}, not one of {', '.join(word for word in words if word)}{f' ({near})' if near else ''}"
-    return f"{where}{shown}, not {_WANTED.get(kind, 'what it has to be')}"
-
-
-_WANTED = {
-    "string_type": "a text",
-    "string_too_long": "a text of this length",
-    "string_too_short": "a text",
-    "string_pattern_mismatch": "a name, or a UTC time such as 2026-11-21T10:00:00Z, as the field wants it",
-    "string_unicode": "a text of valid characters",
-    "value_error": "a valid date and time",
-    "int_type": "a whole number",
-    "greater_than_equal": "a number from 0",
-    "bool_type": "true or false",
-    "list_type": "a list",
-    "too_long": "a list of at most 2000",
-    "dataclass_type": "an object",
-}
+    if isinstance(wanted, str):
+        return f"{where}{shown}, not {wanted}"
+    words = [word for word in wanted if word]
+    near = suggestion(found, words) if isinstance(found, str) and found else None
+    return f"{where}{shown}, not one of {', '.join(words)}{f' ({near})' if near else ''}"
 
 
 # ---------------------------------------------------------------- a summary

@@ -6,16 +6,11 @@ added later and are kept in a summary; a change of meaning raises `FORMAT`.
 
 from __future__ import annotations
 
-import os
+from dataclasses import MISSING, dataclass, field, fields
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Any, Literal, NamedTuple, get_args
 
-# Plugins of other packages have no business in the model, and looking for them costs a tenth of a second.
-os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-
-from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StringConstraints, TypeAdapter
-from pydantic.dataclasses import dataclass
-
+from .accepted import Accepts, Wanted, as_metadata, list_of, matching, moment, one_of, text, true_or_false, whole_number
 from .hostlist import NODE_NAME
 
 FORMAT = 1
@@ -28,55 +23,43 @@ RunVerdict = Literal["pass", "warn", "fail", "incomplete"]
 Relation = Literal["ge", "le", "lt", "gt", "eq", "ne", ""]
 
 
-def _moment(text: str) -> str:
-    try:
-        datetime.fromisoformat(text)
-    except ValueError as error:
-        raise ValueError("not a valid date and time") from error
-    return text
-
-
-Text = Annotated[str, StringConstraints(strict=True, max_length=4096)]
-Word = Annotated[str, StringConstraints(strict=True, max_length=128)]
-CheckName = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=128)]
-NodeName = Annotated[str, StringConstraints(strict=True, pattern=f"^{NODE_NAME}$")]
-_UTC = r"^20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z$"
-UtcTime = Annotated[str, StringConstraints(strict=True, pattern=_UTC), AfterValidator(_moment)]
+_UTC = r"20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z"
+_TEXT, _WORD = as_metadata(text(4096)), as_metadata(text(128))
 
 
 # Dataclasses with slots: thirty checks of a thousand nodes are many objects.
-@dataclass(config=ConfigDict(extra="ignore"), frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Check:
     """One check. `value` and `limit` are decimal numbers as text, or empty."""
 
-    check: CheckName
-    verdict: Verdict
-    value: Word = ""
-    relation: Relation = ""
-    limit: Word = ""
-    unit: Word = ""
-    detail: Text = ""
+    check: str = field(metadata=as_metadata(text(128, shortest=1)))
+    verdict: Verdict = field(metadata=as_metadata(one_of(get_args(Verdict))))
+    value: str = field(default="", metadata=_WORD)
+    relation: Relation = field(default="", metadata=as_metadata(one_of(get_args(Relation))))
+    limit: str = field(default="", metadata=_WORD)
+    unit: str = field(default="", metadata=_WORD)
+    detail: str = field(default="", metadata=_TEXT)
 
 
-@dataclass(config=ConfigDict(extra="ignore"), frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class NodeResult:
     """One run on one node. `verdict` is the node's own conclusion, `reason` the text of its drain."""
 
-    format: Annotated[int, Field(strict=True, ge=1, le=FORMAT)]
-    node: NodeName
-    vm_size: Word
-    size_known: StrictBool
+    format: int = field(metadata=as_metadata(whole_number(1)))
+    node: str = field(metadata=as_metadata(matching(NODE_NAME)))
+    vm_size: str = field(metadata=_WORD)
+    size_known: bool = field(metadata=as_metadata(true_or_false))
     """Whether the catalogue has figures for the VM size; without them the checks say little."""
-    kind: Kind
-    time: UtcTime
-    verdict: RunVerdict
-    checks: Annotated[list[Check], Field(max_length=2000)]
-    engine: Word = ""
-    boot_id: Word = ""
-    physical_host: Word = ""
+    kind: Kind = field(metadata=as_metadata(one_of(KINDS)))
+    time: str = field(metadata=as_metadata(moment(_UTC)))
+    verdict: RunVerdict = field(metadata=as_metadata(one_of(get_args(RunVerdict))))
+    checks: list[Check] = field(metadata=as_metadata(list_of(2000)))
+    engine: str = field(default="", metadata=_WORD)
+    boot_id: str = field(default="", metadata=_WORD)
+    physical_host: str = field(default="", metadata=_WORD)
     """Empty where the node cannot know it."""
-    duration_ms: Annotated[int, Field(strict=True, ge=0)] = 0
-    reason: Text = ""
+    duration_ms: int = field(default=0, metadata=as_metadata(whole_number(0)))
+    reason: str = field(default="", metadata=_TEXT)
 
     @property
     def seconds(self) -> float:
@@ -87,9 +70,65 @@ class NodeResult:
 FIELDS = frozenset(("node", "kind", "verdict", "checks"))
 """An object that has none of these is someone else's."""
 
-_ADAPTER = TypeAdapter(NodeResult)
+Path = tuple[str | int, ...]
+
+
+class Fault(NamedTuple):
+    """One thing that is wrong; `wanted` is None for a field that is missing."""
+
+    path: Path
+    found: Any
+    wanted: Wanted | None
+
+
+class InvalidResultError(ValueError):
+    """All that is wrong with a result."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        super().__init__(f"{len(faults)} faults")
+        self.faults = faults
+
+
+def _rules(cls: type[Check] | type[NodeResult]) -> tuple[tuple[str, Accepts, bool], ...]:
+    """Name, rule and whether it is required, of each field."""
+    return tuple((each.name, each.metadata["accepts"], each.default is MISSING) for each in fields(cls))
+
+
+_CHECK, _RESULT = _rules(Check), _rules(NodeResult)
 
 
 def validated(data: dict[str, Any]) -> NodeResult:
-    """The typed result. Raises pydantic's ValidationError."""
-    return _ADAPTER.validate_python(data)
+    """The typed result. Raises InvalidResultError; `format` is the caller's to compare with `FORMAT`."""
+    faults: list[Fault] = []
+    values = _values(_RESULT, data, (), faults)
+    checks = [_check(entry, ("checks", index), faults) for index, entry in enumerate(values.get("checks", ()))]
+    if faults:
+        raise InvalidResultError(faults)
+    return NodeResult(**values | {"checks": checks})
+
+
+def _check(entry: Any, path: Path, faults: list[Fault]) -> Check | None:
+    if not isinstance(entry, dict):
+        faults.append(Fault(path, entry, "an object"))
+        return None
+    before = len(faults)
+    values = _values(_CHECK, entry, path, faults)
+    return Check(**values) if len(faults) == before else None
+
+
+def _values(
+    rules: tuple[tuple[str, Accepts, bool], ...], data: dict[str, Any], path: Path, faults: list[Fault]
+) -> dict[str, Any]:
+    """The declared fields that are there and good; others may be added later, and are left out."""
+    values = {}
+    for name, accepts, is_required in rules:
+        if name in data:
+            value = data[name]
+            wanted = accepts(value)
+            if wanted is None:
+                values[name] = value
+            else:
+                faults.append(Fault((*path, name), value, wanted))
+        elif is_required:
+            faults.append(Fault((*path, name), None, None))
+    return values

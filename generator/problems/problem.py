@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
+
+from ..records import record
 
 Level = Literal["error", "warning", "info"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "info")
@@ -15,8 +16,7 @@ KeyPath = tuple[str | int, ...]
 """Keys and list indexes from the top of the definition to a value."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
+class Place(NamedTuple):
     """A stretch of one line. Line and columns count characters from 1; `end_column` is the first one after it."""
 
     line: int
@@ -24,7 +24,7 @@ class Place:
     end_column: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Related:
     """A second place that explains a problem, for example the first of two equal keys."""
 
@@ -34,7 +34,7 @@ class Related:
     place: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Problem:
     """One finding.
 

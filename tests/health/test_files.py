@@ -79,7 +79,7 @@ CONTENTS: dict[str, tuple[str, bytes | str, str, tuple[int, int]]] = {
     "a list": ("foreign", "[1, 2]", "not a node health result", (0, 0)),
     "other JSON": ("foreign", '{"name": "package", "summary": 3}', "not a node health result", (0, 0)),
     "no format": ("invalid", replaced(format=None), "'format' is missing", (0, 0)),
-    "format 0": ("invalid", replaced(format=0), "'format' is 0, not a number from", (0, 0)),
+    "format 0": ("invalid", replaced(format=0), "'format' is 0, not a number from 1", (0, 0)),
     "format true": ("invalid", replaced(format=True), "'format' is true, not a whole number", (0, 0)),
     "no checks": ("invalid", replaced(checks=None), "'checks' is missing", (0, 0)),
     "checks no list": ("invalid", replaced(checks={}), "'checks' is {}, not a list", (0, 0)),

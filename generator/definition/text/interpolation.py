@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from ...records import record
 
 _PATTERN = re.compile(
     r"""\$(?: (?P<literal>\$)
@@ -16,7 +17,7 @@ _PATTERN = re.compile(
 _UNUSABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Use:
     """One variable in a text; `index` is the position of its `$`."""
 
@@ -25,7 +26,7 @@ class Use:
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Filled:
     """A text after substitution.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ...problems.problem import KeyPath, Place, Problem, Related
+from ...records import record
 from ...words.suggestions import suggestion
 from . import tree as yaml_tree
 from .interpolation import Filled, fill, has_variable
@@ -50,7 +50,7 @@ KINDS: dict[type | None, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MissingVariable:
     """A value that consists of one environment variable, which is not set: the model may ask for it at deployment."""
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from ... import catalog
 from ...cctemplate.writing import Writable
-from ...records import record
+from ...records import named_record, record
 from ..bicep_modules import BicepModule
 from ..subnet_kinds import SubnetKind
 
@@ -58,7 +57,7 @@ class NodeSettings:
     entries: tuple[tuple[str, Writable], ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@named_record
 class FileSystem(ABC):
     """One shared file system as every node sees it. None in a field means "does not apply"."""
 

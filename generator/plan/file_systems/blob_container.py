@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from ...cctemplate.writing import Verbatim, Writable
 from ...definition.model.storage import BlobMount
+from ...records import named_record
 from .. import names
 from .base import FileSystem, Grant, NodeSettings, Place
 
 _KEYS = "cycleforge.blobfuse"
 
 
-@dataclass(frozen=True, kw_only=True)
+@named_record
 class BlobContainer(FileSystem):
     """`blob`: mounted by a script of our own.
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from ...definition.model import storage
+from ...records import named_record
 from .base import FileSystem, Place
 
 
-@dataclass(frozen=True, kw_only=True)
+@named_record
 class BuiltinNfs(FileSystem):
     """`nfs`: gone with the scheduler, so of no use to a second one."""
 

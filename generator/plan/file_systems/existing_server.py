@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from ...definition.model.storage import Existing
+from ...records import named_record
 from .base import FileSystem, Place, default_mount_options
 
 _WORDS = {"nfs": "NFS", "lustre": "Lustre"}
 
 
-@dataclass(frozen=True, kw_only=True)
+@named_record
 class ExistingServer(FileSystem):
     """`existing`: mounted from the address that the definition gives."""
 

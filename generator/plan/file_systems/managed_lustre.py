@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from ... import catalog
 from ...definition.model.storage import LustreMount
+from ...records import named_record
 from .. import names
 from ..bicep_modules import BicepModule, Expression, given
 from ..subnet_kinds import SubnetKind
 from .base import GIB_PER_TIB, FileSystem, Place, azure_resource_name, default_mount_options
 
 
-@dataclass(frozen=True, kw_only=True)
+@named_record
 class ManagedLustre(FileSystem):
     """`amlfs`: mounted from the management server, whose address Azure chooses in a subnet of its own."""
 

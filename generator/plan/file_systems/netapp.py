@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from ... import catalog
 from ...definition.model.storage import NetApp
+from ...records import named_record
 from .. import names
 from ..bicep_modules import BicepModule, Expression, given
 from ..subnet_kinds import SubnetKind
@@ -16,7 +16,7 @@ from .base import GIB_PER_TIB, MIB, FileSystem, Place, azure_resource_name, defa
 _ACCOUNT = "netapp"
 
 
-@dataclass(frozen=True, kw_only=True)
+@named_record
 class NetAppVolume(FileSystem):
     """`anf`: NFSv3 from the address of a mount target that Azure chooses in the delegated subnet."""
 
