@@ -8,6 +8,8 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.bed.vm.machine import Machine, machine
 from tests.bed.vm.node import MIB, job
 
@@ -186,6 +188,7 @@ SCENARIOS: tuple[Callable[[Disks], None], ...] = (
 )  # fmt: skip
 
 
+@pytest.mark.guard(3600)
 def test_disks_in_one_boot() -> None:
     files = job({}) | {"disks.sh": (Path(__file__).parents[1] / "bed/vm/disks.sh").read_bytes(), "lvm": lvm_label()}
     with machine(BLANK | OTHERS, files, broken={"BROKEN"}, cpus=1) as vm:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.bed.vm.machine import machine
 from tests.bed.vm.node import CONVERGE, MIB, PLACE, facts, job, journal, steps
 from tests.size_attributes import size_attributes
@@ -27,6 +29,7 @@ def seconds(shown: dict[str, str]) -> float:
     return (int(shown["ActiveEnterTimestampMonotonic"]) - int(shown["InactiveExitTimestampMonotonic"])) / 1e6
 
 
+@pytest.mark.guard(3600)
 def test_a_node_from_its_first_boot_to_a_power_cut() -> None:
     times: dict[str, object] = {}
     with machine(DISKS, job(A100)) as vm:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
+import pytest
+
 from tests.bed.vm.machine import machine
 from tests.bed.vm.node import CONVERGE, MIB, PLACE, facts, job, journal
 
@@ -16,6 +18,8 @@ sync
 """
 
 
+# Up to two and a half minutes beside other tests.
+@pytest.mark.guard(3600)
 def test_scratch_survives_a_reboot_and_a_foreign_disk_is_refused() -> None:
     attributes = {"slurm.role": "execute", "cycleforge.nvme.disks": "3", "cycleforge.nvme.wait_s": "20"}
     with machine(DISKS, job(attributes)) as vm:
