@@ -12,6 +12,7 @@ from generator.definition.model.definition import Job
 from generator.plan import names
 from generator.plan.access_kinds.base import Ends
 from generator.plan.access_kinds.registry import KINDS
+from generator.plan.cleanup import cleanup_plan
 from generator.plan.cluster import mysql_tier
 from generator.plan.file_systems.blob_container import BlobContainer
 from generator.plan.file_systems.existing_server import ExistingServer
@@ -21,7 +22,7 @@ from generator.plan.file_systems.registry import late_addresses, modules, node_s
 from generator.plan.jobs import job_plan
 from generator.plan.parameters import secret_plans
 from generator.plan.quota import quota_plan
-from generator.plan.resources import cleanup_plan, providers, resource_names, slow_resources
+from generator.plan.resources import providers, resource_names, slow_resources
 from generator.plan.storage import FileSystems, in_mount_order
 from generator.plan.types import AccountingPlan, NodeArrayPlan, Plan
 from tests.bed.plans import plan_from, slurm_of
@@ -130,12 +131,13 @@ def settled(plan: Plan) -> Plan:
         allowed_sources=network.allowed_sources,
     )
     access = kind.planned(ends)
+    azure_names = resource_names(server.vm_name.removesuffix("-server"), plan.name, network.vnet_name, plan.cloud)
     return replace(
         plan,
         mounts=shared.mounts,
         network=network,
         slurm=slurm,
-        names=resource_names(server.vm_name.removesuffix("-server"), plan.name, network.vnet_name, plan.cloud),
+        names=azure_names,
         secrets=secret_plans(
             plan.admin.username,
             has_server=True,
@@ -151,7 +153,9 @@ def settled(plan: Plan) -> Plan:
         providers=providers(plan.all_mounts, slurm.accounting, plan.monitoring),
         quota=quota_plan(server, slurm),
         slow_resources=slow_resources(plan.all_mounts, slurm.accounting, access),
-        cleanup=cleanup_plan(network, plan.all_mounts, slurm.accounting, plan.monitoring, None),
+        cleanup=cleanup_plan(
+            network, plan.all_mounts, slurm.accounting, plan.monitoring, server, plan.locker, azure_names
+        ),
     )
 
 

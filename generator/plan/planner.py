@@ -13,13 +13,14 @@ from . import names
 from .access_kinds.base import Ends
 from .access_kinds.registry import kind_of
 from .blobs import with_need
+from .cleanup import cleanup_plan
 from .cluster import server_release, slurm_plan
 from .file_systems.registry import late_addresses, modules, node_settings
 from .jobs import job_plans
 from .network import layout_of, network_plan
 from .parameters import SSH_KEY, asked_or, asked_values, secret_plans, variables_read
 from .quota import quota_plan
-from .resources import cleanup_plan, providers, resource_names, slow_resources
+from .resources import providers, resource_names, slow_resources
 from .storage import file_systems, locker_plan, requested
 from .types import (
     AdminPlan,
@@ -70,6 +71,8 @@ def make_plan(
     asked = asked_values(admin, network)
     access = kind_of(definition).planned(_ends(definition, network, server, existing_server, slurm))
     monitoring = _monitoring(definition)
+    locker = locker_plan(definition)
+    azure_names = resource_names(names.prefix(definition), definition.name, network.vnet_name, definition.azure.cloud)
     return Plan(
         name=definition.name,
         definition=definition_file,
@@ -80,14 +83,14 @@ def make_plan(
         subscription_id=definition.azure.subscription_id,
         resource_group=names.resource_group(definition),
         creates_resource_group=names.creates_resource_group(definition),
-        names=resource_names(names.prefix(definition), definition.name, network.vnet_name, definition.azure.cloud),
+        names=azure_names,
         tags=_tags(definition),
         admin=admin,
         network=network,
         access=access,
         server=server,
         existing_server=existing_server,
-        locker=locker_plan(definition),
+        locker=locker,
         mounts=shared.mounts if shared else all_mounts,
         slurm=slurm,
         monitoring=monitoring,
@@ -102,7 +105,9 @@ def make_plan(
         providers=providers(all_mounts, accounting, monitoring),
         quota=quota_plan(server, slurm),
         slow_resources=slow_resources(all_mounts, accounting, access),
-        cleanup=cleanup_plan(network, all_mounts, accounting, monitoring, existing_server),
+        cleanup=cleanup_plan(
+            network, all_mounts, accounting, monitoring, server or existing_server, locker, azure_names
+        ),
         silenced=tuple(sorted((entry.rule, entry.reason) for entry in definition.silence)),
         resolved=resolved(definition),
     )

@@ -1,24 +1,14 @@
-"""What the deployment is in Azure: names, resource providers, what takes long, and what outlives the resource group."""
+"""What the deployment is in Azure: names, resource providers, and what takes long."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from .. import catalog
 from .access_kinds.base import Access
 from .file_systems.base import FileSystem
-from .file_systems.registry import by_kind
-from .names import OWNER_TAG
-from .types import (
-    AccountingPlan,
-    CleanupPlan,
-    ExistingServerPlan,
-    MonitoringPlan,
-    NetworkPlan,
-    ResourceId,
-    ResourceNames,
-)
+from .types import AccountingPlan, MonitoringPlan, ResourceId, ResourceNames
 
 _BASE_PROVIDERS = ("Microsoft.Compute", "Microsoft.ManagedIdentity", "Microsoft.Network", "Microsoft.Storage")
 _RESOURCE_ID = re.compile(
@@ -71,43 +61,3 @@ def slow_resources(mounts: Iterable[FileSystem], accounting: AccountingPlan | No
     of_mounts = dict.fromkeys(mount.slow_part for mount in mounts if mount.slow_part)
     database = "the MySQL server" if accounting is not None and accounting.is_new else None
     return (*of_mounts, *(part for part in (database, access.slow_part) if part is not None))
-
-
-def cleanup_plan(
-    network: NetworkPlan,
-    mounts: Iterable[FileSystem],
-    accounting: AccountingPlan | None,
-    monitoring: MonitoringPlan | None,
-    existing_server: ExistingServerPlan | None,
-) -> CleanupPlan:
-    """What must be deleted after the resource group, and what stays."""
-    mounts = tuple(mounts)
-    # Nodes have roles on what is not the deployment's only where they mount containers, send metrics or read the
-    # locker of another server.
-    nodes_have_roles = monitoring is not None or existing_server is not None or any(mount.grants for mount in mounts)
-    principals = {"serverPrincipalId": existing_server is None, "nodePrincipalId": nodes_have_roles}
-    zone = network.blob_dns_zone
-    return CleanupPlan(
-        tag=OWNER_TAG,
-        principals=tuple(name for name, has_roles in principals.items() if has_roles),
-        linked_zone=resource_id(zone) if zone not in ("new", "none") and network.is_new else None,
-        left=tuple(_left(network, mounts, accounting, monitoring, existing_server)),
-    )
-
-
-def _left(
-    network: NetworkPlan,
-    mounts: tuple[FileSystem, ...],
-    accounting: AccountingPlan | None,
-    monitoring: MonitoringPlan | None,
-    existing_server: ExistingServerPlan | None,
-) -> Iterator[str]:
-    if existing_server is not None:
-        yield f"the CycleCloud server `{existing_server.vm_name}` and its locker"
-    if not network.is_new:
-        yield f"the network `{network.vnet_name}` in `{network.vnet_resource_group}`"
-    yield from (text for _, same in by_kind(mounts) for mount in same if (text := mount.left_behind))
-    if accounting is not None and not accounting.is_new:
-        yield f"the database `{accounting.database}` on `{accounting.host}`"
-    if monitoring is not None:
-        yield "the Azure Monitor workspace"

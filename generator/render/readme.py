@@ -1,9 +1,9 @@
-"""`README.md` with the commands of this deployment, `.envrc.template` with its variables, and `.gitignore`."""
+"""`README.md` and `operations.md`, `.envrc.template` with the variables of their commands, and `.gitignore`."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sized
+from collections.abc import Iterator, Sized
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -20,19 +20,44 @@ _PARTS = Path(__file__).resolve().parent / "readme_parts"
 
 
 def render(plan: Plan) -> Files:
-    """`README.md`, `.envrc.template`, and what keeps the filled-in copy out of git."""
+    """The pages with the commands, `.envrc.template`, and what keeps the filled-in copy out of git."""
     templates = _environment()
     values = {
         "plan": plan,
         "mount_troubles": [row for kind, _ in by_kind(plan.all_mounts) for row in kind.troubles],
         "validations": [job for job in plan.jobs if job.kind == "validation"],
+        "operations": [f"operations/{part}.md.j2" for part in _operations(plan)],
         "trainings": [job for job in plan.jobs if job.kind == "training"],
     }
     return {
         PurePosixPath("README.md"): text(templates.get_template("README.md.j2").render(values)),
+        PurePosixPath("operations.md"): text(templates.get_template("operations.md.j2").render(values)),
         PurePosixPath(".envrc.template"): text(templates.get_template("envrc.template.j2").render(plan=plan)),
         PurePosixPath(".gitignore"): text(templates.get_template("gitignore.j2").render()),
     }
+
+
+def _operations(plan: Plan) -> Iterator[str]:
+    """The parts of `operations.md` that this deployment has a use for."""
+    accounting = plan.slurm.accounting if plan.slurm else None
+    parts = {
+        "server": plan.server,
+        "jumpbox": plan.server and plan.server.jumpbox,
+        "cluster": plan.slurm,
+        "file_system": plan.all_mounts,
+        "database": accounting and accounting.is_new,
+        "locker": plan.locker.is_new and plan.server,
+        "second": True,
+        "no_longer": True,
+        "backup": plan.server,
+        "upgrade": plan.server,
+        "password": plan.server,
+        "ssh_key": plan.server,
+        "certificate": plan.server,
+        "keep_data": True,
+        "stack": True,
+    }
+    return (part for part, applies in parts.items() if applies)
 
 
 @cache

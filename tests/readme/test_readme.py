@@ -98,17 +98,22 @@ def rendered(plan: Plan, name: str = "README.md") -> str:
     return readme.render(plans.settled(plan))[PurePosixPath(name)].content.decode()
 
 
+def both(plan: Plan) -> str:
+    """README.md and operations.md as one text."""
+    return rendered(plan) + rendered(plan, "operations.md")
+
+
 @pytest.mark.parametrize("name", PLANS)
 def test_snapshot(name: str, snapshot: SnapshotAssertion) -> None:
     """The one of the smallest definition whole, the others as what differs from it."""
-    for file, suffix in (("README.md", "md"), (".envrc.template", "envrc")):
+    for file, suffix in (("README.md", "md"), ("operations.md", "operations.md"), (".envrc.template", "envrc")):
         text, base = (rendered(plan, file) for plan in (PLANS[name](), plan_from()))
         assert shown(text, base) == snapshot(name=f"{name}.{suffix}")
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_every_block_is_valid_shell(name: str) -> None:
-    blocks = BLOCK.findall(rendered(PLANS[name]()))
+    blocks = BLOCK.findall(both(PLANS[name]()))
     assert blocks
     for block in blocks:
         result = subprocess.run(["bash", "-n"], input=block, capture_output=True, text=True, check=False)
@@ -140,7 +145,21 @@ def test_commands_are_complete(name: str) -> None:
         "Troubleshooting",
     ):
         assert f"\n## {section}\n" in text
-    assert "None" not in text
+    assert "None" not in both(PLANS[name]())
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_every_link_leads_somewhere(name: str) -> None:
+    """Within a page and between the two, by the anchors that a heading gets."""
+    pages = {file: rendered(PLANS[name](), file) for file in ("README.md", "operations.md")}
+    anchors = {
+        file: {re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in re.findall(r"(?m)^#+ (.*)$", text)}
+        for file, text in pages.items()
+    }
+    for file, text in pages.items():
+        for page, anchor in re.findall(r"\]\(([\w.]*?)(?:#([\w-]+))?\)", text):
+            assert page in ("", *pages), page
+            assert not anchor or anchor in anchors[page or file], f"{file}: {page}#{anchor}"
 
 
 def test_access_decides_the_way_in() -> None:
@@ -223,7 +242,7 @@ def test_a_long_name_still_makes_a_deployment_name() -> None:
 @pytest.mark.parametrize("name", PLANS)
 def test_shellcheck_reads_the_blocks(name: str) -> None:
     """One script of all blocks, because later blocks use names that earlier ones set."""
-    script = "#!/usr/bin/env bash\n" + "\n".join(BLOCK.findall(rendered(PLANS[name]())))
+    script = "#!/usr/bin/env bash\n" + "\n".join(BLOCK.findall(both(PLANS[name]())))
     # A pasted line needs no test after cd, reads a file that is not here, and expands on purpose.
     ignored = "SC2164,SC1091,SC2103"
     result = subprocess.run(
@@ -237,7 +256,7 @@ def test_a_container_needs_a_role_that_the_deployment_does_not_give() -> None:
     text = rendered(dataclasses.replace(plans.minimal(), mounts=(mount,)))
     assert "az storage account show --name mptdatasets --query id" in text
     assert '--scope "${account:?}/blobServices/default/containers/c4-dataset"' in text
-    assert text.count("properties.outputs.nodePrincipalId.value") == 2  # given, and taken away
+    assert text.count("properties.outputs.nodePrincipalId.value") == 1
     assert "nodePrincipalId" not in rendered(plans.minimal())
 
 
@@ -246,7 +265,7 @@ def test_the_link_in_an_existing_zone_is_deleted_too() -> None:
     plan = change_network(plans.minimal(), blob_dns_zone=f"{zone}privatelink.blob.core.windows.net")
     here = "--subscription s-1 --resource-group dns-rg --zone-name privatelink.blob.core.windows.net"
     assert f"az network private-dns link vnet list {here} --query" in rendered(plan)
-    assert f"az network private-dns link vnet delete {here} --name" in rendered(plan)
+    assert f"az network private-dns link vnet delete {here} --yes --name" in rendered(plan)
     assert "private-dns" not in rendered(plans.minimal())
 
 
@@ -264,11 +283,12 @@ def test_a_hub_beside_an_existing_network_is_left_alone() -> None:
 @pytest.mark.parametrize("name", PLANS)
 def test_paragraphs_are_one_empty_line_apart(name: str) -> None:
     """Optional parts leave no gap, no trailing blank and no list that runs into the next paragraph."""
-    text = rendered(PLANS[name]())
-    assert "\n\n\n" not in text
-    assert not re.search(r"[ \t]$", text, re.MULTILINE)
-    assert not re.search(r"[^\n]\n## ", text)
-    assert not re.search(r"```\n[^\n]", re.sub(BLOCK, "```\n", text))
+    for file in ("README.md", "operations.md"):
+        text = rendered(PLANS[name](), file)
+        assert "\n\n\n" not in text
+        assert not re.search(r"[ \t]$", text, re.MULTILINE)
+        assert not re.search(r"[^\n]\n## ", text)
+        assert not re.search(r"```\n[^\n]", re.sub(BLOCK, "```\n", text))
 
 
 def test_blobs_that_travel_and_blobs_that_do_not() -> None:

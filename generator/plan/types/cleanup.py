@@ -1,4 +1,4 @@
-"""What deleting the resource group does not delete."""
+"""What deleting a deployment has to find, in which order, and what it leaves."""
 
 from __future__ import annotations
 
@@ -16,12 +16,22 @@ class ResourceId:
 
 @record
 class CleanupPlan:
-    """What must be deleted separately, and what is left because it is not the deployment's."""
+    """How the README finds what is the deployment's, whether it ever succeeded or not."""
 
     tag: str
     """Name of the tag whose value is the deployment to which a resource, or its resource group, belongs."""
-    principals: tuple[str, ...]
-    """Outputs of the deployment with the ids of identities that have roles outside of the resource group."""
+    types: tuple[str, ...]
+    """Resource types, each after those that use it, for a group that must stay."""
+    types_without_data: tuple[str, ...]
+    """Those of them whose resources all go when the data is kept."""
+    names_without_data: tuple[tuple[str, tuple[str, ...]], ...]
+    """(type, names) of what else goes then: other resources of these types serve the data."""
+    data: tuple[str, ...]
+    """What holds data, in words."""
+    serves_data: tuple[str, ...]
+    """What is kept because the data cannot be reached without it, in words."""
+    other_subscriptions: tuple[str, ...]
+    """Subscriptions, beside the deployment's own, in which its identities have roles."""
     linked_zone: ResourceId | None
     """An existing DNS zone that keeps its link to the network."""
     left: tuple[str, ...]

@@ -1,0 +1,133 @@
+"""What deleting a deployment has to find, in which order, what it leaves, and what stays with the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from .file_systems.base import FileSystem
+from .file_systems.registry import by_kind
+from .names import OWNER_TAG
+from .resources import resource_id
+from .types import (
+    AccountingPlan,
+    CleanupPlan,
+    ExistingServerPlan,
+    LockerPlan,
+    MonitoringPlan,
+    NetworkPlan,
+    ResourceNames,
+    ServerPlan,
+)
+
+DELETION_ORDER = (
+    "Microsoft.Compute/virtualMachineScaleSets",
+    "Microsoft.Compute/virtualMachines",
+    "Microsoft.Compute/disks",
+    "Microsoft.Network/networkInterfaces",
+    "Microsoft.Network/bastionHosts",
+    "Microsoft.Network/privateEndpoints",
+    "Microsoft.NetApp/netAppAccounts/capacityPools/volumes",
+    "Microsoft.NetApp/netAppAccounts/capacityPools",
+    "Microsoft.NetApp/netAppAccounts",
+    "Microsoft.StorageCache/amlFilesystems",
+    "Microsoft.DBforMySQL/flexibleServers",
+    "Microsoft.Network/privateDnsZones/virtualNetworkLinks",
+    "Microsoft.Network/privateDnsZones",
+    "Microsoft.Storage/storageAccounts",
+    "Microsoft.ManagedIdentity/userAssignedIdentities",
+    "Microsoft.Network/virtualNetworks",
+    "Microsoft.Network/natGateways",
+    "Microsoft.Network/networkSecurityGroups",
+    "Microsoft.Network/publicIPAddresses",
+)
+"""Every type that a deployment can have made, each after those that use it. All are looked for, also those that the
+definition does not name any more: a deployment never deletes.
+Source: https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-in-use"""
+
+_WITHOUT_DATA = (
+    "Microsoft.Compute/virtualMachineScaleSets",
+    "Microsoft.Compute/virtualMachines",
+    "Microsoft.Network/networkInterfaces",
+    "Microsoft.Network/bastionHosts",
+    "Microsoft.ManagedIdentity/userAssignedIdentities",
+)
+
+
+def cleanup_plan(
+    network: NetworkPlan,
+    mounts: Iterable[FileSystem],
+    accounting: AccountingPlan | None,
+    monitoring: MonitoringPlan | None,
+    server: ServerPlan | ExistingServerPlan | None,
+    locker: LockerPlan,
+    names: ResourceNames,
+) -> CleanupPlan:
+    """How to delete the deployment with this server, which may be someone else's."""
+    existing = server if isinstance(server, ExistingServerPlan) else None
+    own = server if isinstance(server, ServerPlan) else None
+    addresses = (*((f"{own.vm_name}-ip",) if own else ()), f"{names.bastion}-ip")
+    mounts = tuple(mounts)
+    zone = network.blob_dns_zone
+    rule = resource_id(monitoring.data_collection_rule_id) if monitoring else None
+    return CleanupPlan(
+        tag=OWNER_TAG,
+        types=DELETION_ORDER,
+        types_without_data=_WITHOUT_DATA,
+        names_without_data=(
+            *((("Microsoft.Network/networkSecurityGroups", (f"{own.vm_name}-nsg",)),) if own else ()),
+            ("Microsoft.Network/publicIPAddresses", addresses),
+        ),
+        data=tuple(_data(mounts, accounting, locker, own)),
+        serves_data=tuple(_serves_data(network, accounting, locker, names)),
+        other_subscriptions=(rule.subscription,) if rule else (),
+        linked_zone=resource_id(zone) if network.links_dns_zone else None,
+        left=tuple(_left(network, mounts, accounting, monitoring, existing)),
+    )
+
+
+def _data(
+    mounts: tuple[FileSystem, ...], accounting: AccountingPlan | None, locker: LockerPlan, server: ServerPlan | None
+) -> Iterator[str]:
+    yield from (f"`{mount.path}` ({mount.description})" for mount in mounts if mount.service is not None)
+    if accounting is not None and accounting.is_new:
+        yield f"the accounting database `{accounting.database}`"
+    if locker.is_new:
+        yield "the locker with all uploaded projects"
+    if server is not None:
+        yield "the server's data disk with CycleCloud's datastore and its backups"
+
+
+def _serves_data(
+    network: NetworkPlan, accounting: AccountingPlan | None, locker: LockerPlan, names: ResourceNames
+) -> Iterator[str]:
+    if network.is_new:
+        nat = ", NAT gateway" if network.nat_gateway else ""
+        yield f"the network `{network.vnet_name}` with its subnets, security groups{nat} and peerings"
+    else:
+        yield f"the network `{network.vnet_name}`, which the deployment did not create"
+    if locker.is_new:
+        yield f"the private endpoint `{names.locker_endpoint}`"
+    if locker.is_new and network.blob_dns_zone == "new":
+        yield "the private DNS zone of the endpoint, with its link to the network"
+    elif network.links_dns_zone:
+        yield "the link of the existing DNS zone to the network"
+    if accounting is not None and accounting.is_new:
+        yield f"the private DNS zone `{names.database_zone}`, with its link to the network"
+
+
+def _left(
+    network: NetworkPlan,
+    mounts: tuple[FileSystem, ...],
+    accounting: AccountingPlan | None,
+    monitoring: MonitoringPlan | None,
+    existing_server: ExistingServerPlan | None,
+) -> Iterator[str]:
+    if existing_server is not None:
+        yield f"the CycleCloud server `{existing_server.vm_name}` and its locker"
+    if not network.is_new:
+        yield f"the network `{network.vnet_name}` in `{network.vnet_resource_group}`"
+    yield from (text for _, same in by_kind(mounts) for mount in same if (text := mount.left_behind))
+    if accounting is not None and not accounting.is_new:
+        yield f"the database `{accounting.database}` on `{accounting.host}`"
+    if monitoring is not None:
+        yield "the Azure Monitor workspace"
