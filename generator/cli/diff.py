@@ -23,6 +23,9 @@ what, and what each change costs a running cluster.
   node restart  running nodes keep the old value until they are started again
   recreate      the resource or the cluster must be deleted and created again
 
+Where building and deploying again is not all, the section of the folder's operations.md is named that says what is
+lost, what to copy first and what to type.
+
 The exit code is 0 whether or not anything changes; `build --check` is for scripts.
 """
 
@@ -47,8 +50,9 @@ def run(args: Namespace) -> int:
         return common.exit_code([definition])
     from .. import pipeline
     from ..definition.pages.schema import cost_of
-    from ..output import diff
+    from ..output import diff, procedures
     from ..output import folder as output
+    from ..render.bootstrap import CLOUD_INIT
 
     folder: Path = args.out / plan.name
     files = pipeline.render(plan, definition.folder)
@@ -57,6 +61,9 @@ def run(args: Namespace) -> int:
     new = _plain(files[PurePosixPath("effective.yaml")].content, "effective.yaml")
     old = None if changes.is_new else _plain(_read(folder / "effective.yaml"), str(folder / "effective.yaml"))
     values = diff.compare(old, new, partial(cost_of, effective=new, before=old)) if old is not None else ()
+    if plan.server is not None and old is not None:
+        values += diff.custom_data(changes, str(CLOUD_INIT))
+    needed = procedures.steps(values, new)
     if args.json:
         common.emit_json(
             {
@@ -64,7 +71,10 @@ def run(args: Namespace) -> int:
                 "folder": str(folder),
                 "is_new": changes.is_new,
                 "worst": diff.worst(values),
-                "changes": [each.as_json() for each in values],
+                "changes": [
+                    each.as_json() | ({"procedure": title} if (title := procedures.procedure_of(each, new)) else {})
+                    for each in values
+                ],
                 "files": {name: getattr(changes, name) for name in ("added", "changed", "removed")},
             }
         )
@@ -77,6 +87,8 @@ def run(args: Namespace) -> int:
     else:
         cost = diff.worst(values)
         common.emit(_text(values) + diff.files_text(changes) + (f"\nhighest cost: {cost}" if cost else ""))
+        for step in needed:
+            common.emit(f"see operations.md, '{step.title}': {', '.join(step.settings)}")
     return OK
 
 
@@ -85,7 +97,8 @@ def _text(values: Sequence[Change]) -> str:
     from ..output import diff
 
     parts = []
-    for section, title in (("definition", "in the definition"), ("derived", "follows from it")):
+    titles = (("definition", "in the definition"), ("derived", "follows from it"), ("files", "in files"))
+    for section, title in titles:
         rows = [
             replace(each, where=each.where.removeprefix(f"{section}.")) for each in values if each.path[0] == section
         ]

@@ -150,6 +150,16 @@ def value_text(value: Any, width: int = _VALUE_WIDTH) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
+def custom_data(changes: Changes, path: str) -> tuple[Change, ...]:
+    """The file at a path, if it changes, as a change: Azure refuses other custom data for a VM that exists.
+
+    Source: https://github.com/Azure/azure-sdk-for-java/issues/1912
+    """
+    if path not in changes.changed:
+        return ()
+    return (Change(("files", path), "as deployed", "another text", "recreate", path),)
+
+
 def worst(changes: Sequence[Change]) -> str | None:
     """The highest cost, or None without changes."""
     costs = {each.cost for each in changes}

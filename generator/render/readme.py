@@ -42,6 +42,7 @@ def _operations(plan: Plan) -> Iterator[str]:
     accounting = plan.slurm.accounting if plan.slurm else None
     parts = {
         "server": plan.server,
+        "size": plan.server,
         "jumpbox": plan.server and plan.server.jumpbox,
         "cluster": plan.slurm,
         "file_system": plan.all_mounts,

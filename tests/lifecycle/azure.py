@@ -262,6 +262,8 @@ def run(azure: Azure, words: list[str], environment: Mapping[str, str]) -> str: 
         case ("deployment", "group", "delete"):
             identifier = f"/subscriptions/{given.subscription or SUBSCRIPTION}/resourceGroups/{group}/providers"
             azure.deployments.pop(f"{identifier}/Microsoft.Resources/deployments/{name}", None)
+        case ("deployment", "sub", "what-if"):
+            return ""
         case ("deployment", "sub", "create"):
             redeploy(azure, environment)
         case _:

@@ -15,7 +15,14 @@ from generator.plan.cleanup import DELETION_ORDER
 from generator.plan.types import Plan
 from tests.bed.plans import plan_from
 from tests.bicep.compilers import MODULES
-from tests.bicep.variants import EVERYTHING, EXISTING_GROUP, EXISTING_NETWORK
+from tests.bicep.variants import (
+    EVERYTHING,
+    EXISTING_GROUP,
+    EXISTING_NETWORK,
+    EXISTING_SERVER,
+    EXISTING_SERVER_BEHIND_A_HUB,
+    INFRASTRUCTURE,
+)
 from tests.lifecycle.azure import SUBSCRIPTION, Azure
 from tests.lifecycle.readme import paste, section
 from tests.lifecycle.world import IMPLICIT, OTHERS, OURS, STAGES, build
@@ -33,6 +40,10 @@ PLANS: dict[str, Callable[[], Plan]] = {
     "new group, public": partial(plan_from, PUBLIC),
     "existing group": partial(plan_from, EXISTING_GROUP),
     "existing group, everything, zone of others": partial(plan_from, EXISTING_GROUP, EVERYTHING, SHARED_ZONE),
+    "existing group and server": partial(plan_from, EXISTING_GROUP, EXISTING_SERVER),
+    "existing group, server and hub": partial(plan_from, EXISTING_GROUP, EXISTING_SERVER_BEHIND_A_HUB),
+    "new group, existing server": partial(plan_from, EXISTING_SERVER),
+    "new group, no cluster": partial(plan_from, INFRASTRUCTURE),
     "existing group and network": partial(plan_from, EXISTING_GROUP, EXISTING_NETWORK),
 }
 
@@ -52,8 +63,17 @@ def delete(azure: Azure, plan: Plan, folder: Path, *, keep_data: bool = False) -
     return done.stderr
 
 
-@pytest.mark.parametrize("stage", STAGES)
-@pytest.mark.parametrize("name", PLANS)
+THOROUGH = (
+    "new group, hub, zone of others",
+    "existing group, everything, zone of others",
+    "existing group, server and hub",
+)
+"""Every kind of resource, both kinds of group, both kinds of server."""
+
+
+@pytest.mark.parametrize(
+    ("name", "stage"), [(name, stage) for name in PLANS for stage in STAGES if name in THOROUGH or stage == "all"]
+)
 def test_nothing_of_ours_is_left_and_nothing_of_others_is_gone(name: str, stage: str, tmp_path: Path) -> None:
     plan = PLANS[name]()
     azure = build(plan, stage)
@@ -73,41 +93,44 @@ def test_no_line_asks_for_an_output_of_the_deployment() -> None:
             assert "outputs" not in "".join(section(make(), title, file))
 
 
-@pytest.mark.parametrize("disks_have_tags", [True, False])
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize(
+    ("name", "disks_have_tags"), [*((name, False) for name in PLANS), *((name, True) for name in THOROUGH)]
+)
 def test_keeping_data_keeps_what_the_data_needs(name: str, disks_have_tags: bool, tmp_path: Path) -> None:
     plan = PLANS[name]()
     azure = build(plan, disks_have_tags=disks_have_tags)
     before, groups = copy.deepcopy(azure.resources), copy.deepcopy(azure.groups)
     done = paste(azure, tmp_path, section(plan, "Delete, and keep the data", "operations.md"))
     gone = sorted(each.split("/providers/", 1)[1] for each in before if each not in azure.resources)
+    server = plan.server.vm_name if plan.server else "none"
     kinds = {each.rsplit("/", 1)[0] for each in gone}
     assert kinds <= {
         "Microsoft.Compute/disks",
         "Microsoft.Compute/virtualMachineScaleSets",
         "Microsoft.Compute/virtualMachines",
-        f"Microsoft.Compute/virtualMachines/{plan.server.vm_name}/extensions",
+        f"Microsoft.Compute/virtualMachines/{server}/extensions",
         "Microsoft.ManagedIdentity/userAssignedIdentities",
         "Microsoft.Network/bastionHosts",
         "Microsoft.Network/networkInterfaces",
         "Microsoft.Network/networkSecurityGroups",
         "Microsoft.Network/publicIPAddresses",
     }
-    assert f"Microsoft.Compute/virtualMachines/{plan.server.vm_name}" in gone
+    assert plan.server is None or f"Microsoft.Compute/virtualMachines/{server}" in gone
     kept = {each: found for each, found in azure.resources.items() if found["by"] == OURS}
     for found in kept.values():
         assert all(used in azure.resources for used in found["uses"]), "what is kept has what it needs"
     names = {each.rsplit("/", 1)[1] for each in kept}
-    assert not names & {f"{plan.server.vm_name}-ip", f"{plan.server.vm_name}-nsg", plan.names.bastion}
-    (disk,) = (each for each in azure.resources if "_disk2_" in each)
+    assert not names & {f"{server}-ip", f"{server}-nsg", plan.names.bastion}
+    disks = [each for each in azure.resources if "_disk2_" in each]
+    assert len(disks) == (plan.server is not None)
     listed = done.stdout.split("\n")
-    for each in (disk, *(each for each, found in kept.items() if not found.get("is_part"))):
+    for each in (*disks, *(each for each, found in kept.items() if not found.get("is_part"))):
         assert any(line.endswith(f"\t{each.rsplit('/', 1)[1]}") for line in listed), f"{each} is not listed"
     assert azure.groups == groups
     assert [each for each in azure.assignments.values() if each["by"] == OURS] == []
 
 
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("name", THOROUGH)
 def test_the_rest_goes_later(name: str, tmp_path: Path) -> None:
     plan = PLANS[name]()
     azure = build(plan)
@@ -166,7 +189,7 @@ def test_the_order_holds_every_type_that_a_module_makes() -> None:
     assert set(DELETION_ORDER) - made == {"Microsoft.Compute/virtualMachineScaleSets", "Microsoft.Compute/disks"}
 
 
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("name", ["new group, everything", *THOROUGH])
 def test_one_by_one_each_goes_at_the_first_attempt(name: str, tmp_path: Path) -> None:
     """Not by the passes of `az resource delete`, and not because the group is gone: the order is right."""
     plan = PLANS[name]()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from generator.plan.types import Plan
+from generator.plan.types import Plan, ServerPlan
 from generator.render.bootstrap import CLOUD_INIT
 from tests.lifecycle.azure import SUBSCRIPTION, Azure, identifier_of, sub_record, virtual_machine
 from tests.lifecycle.server import NODES
@@ -32,8 +33,7 @@ class _Deployment:
     def __init__(self, azure: Azure, plan: Plan, *, disks_have_tags: bool) -> None:
         self.azure, self.plan, self.disks_have_tags = azure, plan, disks_have_tags
         self.group = plan.resource_group
-        assert plan.server is not None
-        self.server = plan.server
+        self.names = plan.names.node_identity.removesuffix("-nodes")
         self.tags = dict(plan.tags)
         self.vnet = plan.network.vnet_id or self.id("Microsoft.Network/virtualNetworks", plan.network.vnet_name)
 
@@ -76,21 +76,28 @@ class _Deployment:
             azure.add(zone, "Microsoft.Network/privateDnsZones", OTHERS)
             other = self.id("Microsoft.Network/virtualNetworks", vnet, "other-rg")
             self._link(f"{zone}/virtualNetworkLinks/other", other, OTHERS)
+        if plan.existing_server:
+            # It answers, as ours does once its first boot has begun.
+            azure.add(plan.existing_server.vm_id, "Microsoft.Compute/virtualMachines", OTHERS)
+            azure.add(f"{plan.existing_server.vm_id}/cycleforge-bootstrap", "extension", OTHERS, is_part=True)
         azure.assignments["other"] = self._role(OTHER_PRINCIPAL, f"/subscriptions/{SUBSCRIPTION}", OTHERS)
         azure.deployments[sub_record("other")] = {"operations": [], "by": OTHERS}
 
     def _in_their_group(self) -> None:
         vm = self.made("Microsoft.Compute/virtualMachines", "team-vm", by=OTHERS)
-        self.made("Microsoft.Compute/disks", f"{self.server.vm_name}-archive", by=OTHERS)
+        self.made("Microsoft.Compute/disks", f"{self.names}-server-archive", by=OTHERS)
         self.azure.resources[vm]["tags"] = {"deployment": self.plan.name, "created-by": "cycleforge"}
         other = self.made("Microsoft.Network/virtualNetworks", "team-vnet", by=OTHERS)
         self.azure.resources[other]["tags"] = {"cycleforge": f"{self.plan.name}-2"}
 
     def _hub(self) -> str:
+        hub = self.plan.network.hub
+        if hub is not None and isinstance(hub.vnet_id, str):
+            return hub.vnet_id
         return self.id("Microsoft.Network/virtualNetworks", "hub", "network-rg")
 
     def _role(self, principal: str, scope: str, by: str = OURS) -> dict[str, str]:
-        return {"principalId": principal, "scope": scope, "by": by}
+        return {"principalId": principal, "scope": scope, "by": by, "roleDefinitionName": "Contributor"}
 
     def _link(self, identifier: str, vnet: str, by: str = OURS) -> None:
         tags = self.tags if by == OURS else None
@@ -134,6 +141,16 @@ class _Deployment:
 
     def _storage(self) -> None:
         plan = self.plan
+        if plan.locker.is_new:
+            self._locker()
+        for module in plan.modules:
+            self._module(module.source, dict(module.parameters))
+        if plan.slurm and plan.slurm.accounting and plan.slurm.accounting.is_new:
+            zone = self._zone(plan.names.database_zone)
+            self.made("Microsoft.DBforMySQL/flexibleServers", "cf-db", self.vnet, zone)
+
+    def _locker(self) -> None:
+        plan = self.plan
         account = self.made("Microsoft.Storage/storageAccounts", "cflocker")
         if plan.network.blob_dns_zone == "new":
             self._zone("privatelink.blob.core.windows.net")
@@ -142,20 +159,15 @@ class _Deployment:
         endpoint = self.made("Microsoft.Network/privateEndpoints", plan.names.locker_endpoint, self.vnet, account)
         nic = f"{plan.names.locker_endpoint}-nic"
         self.made("Microsoft.Network/networkInterfaces", nic, self.vnet, by=IMPLICIT, goes_with=endpoint)
-        for module in plan.modules:
-            self._module(module.source, dict(module.parameters))
-        if plan.slurm and plan.slurm.accounting and plan.slurm.accounting.is_new:
-            zone = self._zone(plan.names.database_zone)
-            self.made("Microsoft.DBforMySQL/flexibleServers", "cf-db", self.vnet, zone)
 
     def _zone(self, name: str) -> str:
         zone = self.made("Microsoft.Network/privateDnsZones", name)
         self._link(f"{zone}/virtualNetworkLinks/{self.plan.names.dns_link}", self.vnet)
         return zone
 
-    def _module(self, source: str, values: dict[str, object]) -> None:
+    def _module(self, source: str, values: dict[str, Any]) -> None:
         account, pools = "Microsoft.NetApp/netAppAccounts", "Microsoft.NetApp/netAppAccounts/capacityPools"
-        netapp = f"{self.server.vm_name.removesuffix('-server')}-netapp"
+        netapp = f"{self.names}-netapp"
         match source:
             case "modules/netapp-account.bicep":
                 self.made(account, netapp)
@@ -174,37 +186,49 @@ class _Deployment:
             self.made("Microsoft.Network/bastionHosts", plan.names.bastion, self.vnet, address)
         identities = "Microsoft.ManagedIdentity/userAssignedIdentities"
         self.made(identities, plan.names.node_identity, principalId=NODE_PRINCIPAL)
+        scope = f"/subscriptions/{SUBSCRIPTION}"
+        group = f"{scope}/resourceGroups/{self.group}"
+        self._give("nodes", NODE_PRINCIPAL, group, f"{scope}/resourceGroups/metrics-rg/x")
+        if plan.server:
+            self._own_server(plan.server)
+            self._give("server", SERVER_PRINCIPAL, scope, group, self.vnet)
+        elif plan.existing_server and plan.existing_server.principal_id:
+            principal = plan.existing_server.principal_id
+            self._give("theirs", principal, group)
+            self.azure.assignments["before"] = self._role(principal, scope, OTHERS)
+            self.azure.assignments["beside"] = self._role(principal, group, OTHERS) | {"roleDefinitionName": "Reader"}
+
+    def _give(self, name: str, principal: str, *scopes: str) -> None:
+        for number, scope in enumerate(scopes):
+            self.azure.assignments[f"{name}-{number}"] = self._role(principal, scope)
+
+    def _own_server(self, server: ServerPlan) -> None:
         uses = [self.vnet]
-        if plan.network.access == "public":
-            uses.append(self.made("Microsoft.Network/publicIPAddresses", f"{self.server.vm_name}-ip"))
-            uses.append(self.made("Microsoft.Network/networkSecurityGroups", f"{self.server.vm_name}-nsg"))
-        disk = f"{self.server.vm_name}_disk2_0123456789abcdef0123456789abcdef"
+        if self.plan.network.access == "public":
+            uses.append(self.made("Microsoft.Network/publicIPAddresses", f"{server.vm_name}-ip"))
+            uses.append(self.made("Microsoft.Network/networkSecurityGroups", f"{server.vm_name}-nsg"))
+        disk = f"{server.vm_name}_disk2_0123456789abcdef0123456789abcdef"
         data = self.id("Microsoft.Compute/disks", disk)
         vm = virtual_machine(KEY, IMAGE) | {"identity": {"principalId": SERVER_PRINCIPAL}, "customData": custom_data()}
         vm["storageProfile"]["dataDisks"] = [{"managedDisk": {"id": data}}]
-        self._machine(self.server.vm_name, uses, vm)
+        self._machine(server.vm_name, uses, vm)
         tags = self.tags if self.disks_have_tags else None
         self.made("Microsoft.Compute/disks", disk, by=IMPLICIT, tags=tags)
-        if self.server.jumpbox:
-            self._machine(self.server.jumpbox.vm_name, [self.vnet], virtual_machine(KEY, "latest"))
-        scope = f"/subscriptions/{SUBSCRIPTION}"
-        group = f"{scope}/resourceGroups/{self.group}"
-        roles = ((SERVER_PRINCIPAL, scope), (SERVER_PRINCIPAL, group), (SERVER_PRINCIPAL, self.vnet))
-        for number, (principal, where) in enumerate((*roles, (NODE_PRINCIPAL, group))):
-            self.azure.assignments[f"ours-{number}"] = self._role(principal, where)
-        self.azure.assignments["ours-metrics"] = self._role(NODE_PRINCIPAL, f"{scope}/resourceGroups/metrics-rg/x")
+        if server.jumpbox:
+            self._machine(server.jumpbox.vm_name, [self.vnet], virtual_machine(KEY, "latest"))
 
     def _machine(self, name: str, uses: list[str], values: dict[str, object]) -> None:
         machines, interfaces = "Microsoft.Compute/virtualMachines", "Microsoft.Network/networkInterfaces"
         vm = self.id(machines, name)
         nic = self.made(interfaces, f"{name}-nic", *uses, goes_with=vm)
-        self.made(machines, name, nic, **values)
+        self.azure.add(vm, machines, OURS, uses=[nic], tags=self.tags, **values)
         self.made("Microsoft.Compute/disks", f"{name}_OsDisk_1_0123456789abcdef", by=IMPLICIT, goes_with=vm)
 
     def _rest(self) -> None:
         """The first boot has run, and the cluster has a scheduler and a scale set."""
-        vm = f"{self.server.vm_name}/cycleforge-bootstrap"
-        self.made("Microsoft.Compute/virtualMachines/extensions", vm, is_part=True)
+        if self.plan.server:
+            vm = f"{self.plan.server.vm_name}/cycleforge-bootstrap"
+            self.made("Microsoft.Compute/virtualMachines/extensions", vm, is_part=True)
         node = self.id("Microsoft.Compute/virtualMachines", "scheduler-1")
         nic = self.made("Microsoft.Network/networkInterfaces", "scheduler-1-nic", self.vnet, by=NODES, goes_with=node)
         self.made("Microsoft.Compute/virtualMachines", "scheduler-1", nic, by=NODES)

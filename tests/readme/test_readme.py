@@ -152,9 +152,9 @@ def test_commands_are_complete(name: str) -> None:
 def test_every_link_leads_somewhere(name: str) -> None:
     """Within a page and between the two, by the anchors that a heading gets."""
     pages = {file: rendered(PLANS[name](), file) for file in ("README.md", "operations.md")}
+    titles = {file: re.findall(r"(?m)^#+ (.*)$", text.lower()) for file, text in pages.items()}
     anchors = {
-        file: {re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in re.findall(r"(?m)^#+ (.*)$", text)}
-        for file, text in pages.items()
+        file: {re.sub(r"[^a-z0-9 -]", "", title).replace(" ", "-") for title in found} for file, found in titles.items()
     }
     for file, text in pages.items():
         for page, anchor in re.findall(r"\]\(([\w.]*?)(?:#([\w-]+))?\)", text):

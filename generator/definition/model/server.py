@@ -52,7 +52,7 @@ class Admin(Section):
     ssh_public_key: Askable | None = setting(
         None,
         text="SSH public key; if it is missing or its variable is unset, the deployment asks for it.",
-        change="recreate",
+        change="in place",
         example="${CYCLECLOUD_SSH_PUBLIC_KEY}",
     )
 
@@ -60,7 +60,7 @@ class Admin(Section):
 class Jumpbox(Section):
     """A Windows VM whose browser reaches the portal."""
 
-    vm_size: str = setting("Standard_D4as_v5", text="VM size.", change="recreate", example="Standard_D4as_v5")
+    vm_size: str = setting("Standard_D4as_v5", text="VM size.", change="in place", example="Standard_D4as_v5")
     sku: str = setting(
         "win11-24h2-pro", text="SKU of MicrosoftWindowsDesktop:windows-11.", change="recreate", example="win11-24h2-pro"
     )
@@ -113,12 +113,12 @@ class Server(Section):
     )
 
     vm_size: str = setting(
-        "Standard_D4as_v5", text="VM size; at least 4 vCPUs and 8 GiB.", change="recreate", example="Standard_D4as_v5"
+        "Standard_D4as_v5", text="VM size; at least 4 vCPUs and 8 GiB.", change="in place", example="Standard_D4as_v5"
     )
     release: str | None = setting(
         None,
         text="CycleCloud release; default: the newest one whose image build is published.",
-        change="recreate",
+        change="in place",
         example="8.9.1",
     )
     image_version: str | None = setting(

@@ -34,7 +34,8 @@ _DERIVED_COSTS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("slurm", "node_arrays", "attributes"), "node restart"),
     (("slurm", "version"), "recreate"),
     (("slurm", "project_version"), "recreate"),
-    (("server", "image"), "recreate"),
+    # An existing server keeps its image: the deployment sends what the VM was created from.
+    (("server", "image"), "in place"),
     # A subnet that is added or removed disturbs no other.
     (("network", "subnets", "name"), "recreate"),
     (("network", "subnets", "prefix"), "recreate"),
