@@ -62,6 +62,7 @@ def test_the_layout_of_the_folder(name: str) -> None:
         "effective.yaml",
         "manifest.json",
         "README.md",
+        "operations.md",
         ".envrc.template",
         ".gitignore",
     }

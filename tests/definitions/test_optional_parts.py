@@ -124,6 +124,7 @@ def test_folders_hold_what_there_is() -> None:
         "effective.yaml",
         "manifest.json",
         "README.md",
+        "operations.md",
         ".envrc.template",
         ".gitignore",
     }
@@ -163,9 +164,12 @@ def test_roles_follow_what_the_definition_allows() -> None:
 
 def test_only_identities_of_the_deployment_lose_their_roles() -> None:
     """The existing server keeps its own, whatever else they are for."""
-    assert plan_of("second").cleanup.principals == ("nodePrincipalId",)
+    second, infrastructure = (
+        text(name, "README.md").split("\n## Delete\n")[1] for name in ("second", "infrastructure")
+    )
+    assert "--query identity.principalId" not in second + text("second", "operations.md")
+    assert "--query identity.principalId" in infrastructure
     assert "serverPrincipalId" not in text("second", "README.md") + text("second", "main.bicep")
-    assert plan_of("infrastructure").cleanup.principals == ("serverPrincipalId",)
 
 
 def test_the_server_is_told_that_there_is_no_cluster() -> None:

@@ -83,11 +83,11 @@ def test_a_new_server_beside_the_kept_data_disk(tmp_path: Path) -> None:
 
 def test_the_custom_data_of_servers_that_exist_is_locked() -> None:
     """Azure refuses other custom data for a VM that exists, so a changed text stops every redeploy."""
-    recorded = (assets.root() / "bootstrap/cloud-init.sha256").read_text().split()[0]
+    recorded = (Path(__file__).parents[1] / "bootstrap/cloud-init.sha256").read_text().split()[0]
     digest = hashlib.sha256((assets.root() / CLOUD_INIT).read_bytes()).hexdigest()
     assert digest == recorded, (
         f"{CLOUD_INIT} has changed, and Azure refuses to deploy it to a server that exists. Put what is new into "
         "bootstrap/start.sh or the program beside it, which run again in every deployment. If it must be here, every "
-        "existing server has to be made anew (operations.md, 'A new server'); record the text in the folder "
-        "bootstrap with: sha256sum cloud-init.yaml >cloud-init.sha256"
+        "existing server has to be made anew (operations.md, 'A new server'); record the text with "
+        "`sha256sum bootstrap/cloud-init.yaml >tests/bootstrap/cloud-init.sha256`"
     )
