@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -16,6 +17,7 @@ from tests.bicep.compilers import findings
 from tests.definitions.build import write
 from tests.definitions.folder_text import Folder, whole
 from tests.definitions.optional_parts import SECOND_CLUSTER, SERVER, TEXTS, plan_of, rendered
+from tests.definitions.test_folders import SHELLCHECK
 from tests.definitions.test_snapshots import TextFile
 
 every_form = pytest.mark.parametrize("name", TEXTS)
@@ -202,6 +204,30 @@ def test_the_readme_speaks_of_nothing_that_is_not_there(name: str) -> None:
     assert ("source .envrc" in readme) == bool(plan.variables)
     assert "None" not in readme
     assert "\n\n\n" not in readme
+
+
+@every_form
+def test_the_commands_are_valid_shell(name: str) -> None:
+    """One script of all blocks, because later blocks use names that earlier ones set."""
+    script = "#!/usr/bin/env bash\n" + "\n".join(re.findall(r"```bash\n(.*?)```", text(name, "README.md"), re.DOTALL))
+    command = [str(SHELLCHECK), "-e", "SC2164,SC1091,SC2103", "-"]
+    done = subprocess.run(command, input=script, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_readme_says_what_must_be_there() -> None:
+    readme = text("second", "README.md")
+    assert "with cyclecloud-slurm 4.0.9" in readme
+    for needed in (
+        "Virtual Machine Contributor",
+        "`azure-storage` in CycleCloud: container `cyclecloud` of `firstlocker0001`",
+        "nodes reach the server on ports 443 and 9443",
+        "webServerHostname",
+        "cyclecloud account show azure",
+        "cyclecloud locker list",
+    ):
+        assert needed in readme
+    assert "`SubnetId` from `computeSubnet`" in text("infrastructure", "README.md")
 
 
 def test_the_readme_imports_what_the_deployment_knows() -> None:
