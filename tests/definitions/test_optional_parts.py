@@ -129,7 +129,6 @@ def test_folders_hold_what_there_is() -> None:
         "README.md",
         "operations.md",
         ".envrc.template",
-        ".gitignore",
     }
     top = {name: {path.parts[0] for path in rendered(name)} for name in TEXTS}
     assert top["infrastructure"] == always | {"bootstrap"}
