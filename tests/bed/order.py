@@ -9,8 +9,14 @@ from __future__ import annotations
 
 import pytest
 
-CHAINS = ("tests/cluster/", "tests/vm/test_life.py", "tests/vm/test_disks.py", "tests/wheel/")
-"""One process for all of it: it shares what takes longest to set up, four booted machines or a wheel."""
+CHAINS = (
+    "tests/bootstrap/test_booted.py",
+    "tests/cluster/",
+    "tests/vm/test_life.py",
+    "tests/vm/test_disks.py",
+    "tests/wheel/",
+)
+"""One process for all of it: it shares what takes longest to set up, booted machines or a wheel."""
 ALONE = ("tests/cluster/test_fakes.py",)
 """Below a chain, and no part of it."""
 APART = (

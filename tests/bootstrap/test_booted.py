@@ -14,8 +14,6 @@ from tests.bed.server.fakes.releases import KNOWN, Release
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.xdist_group("booted-server")
-
 OURS = "cycleforge-bootstrap.service"
 BROKEN = "#!/bin/sh\necho 'Failed to connect to bus: No such file or directory' >&2\nexit 1\n"
 """What systemd-run says on a system without D-Bus."""

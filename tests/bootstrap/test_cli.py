@@ -6,7 +6,9 @@ import os
 import shutil
 import signal
 import stat
+import time
 import zipfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -166,6 +168,25 @@ def test_a_program_that_needs_an_answer_gets_none(server: Server) -> None:
     text = "read -r answer </dev/tty || read -r answer || echo nobody"
     result = module("programs").run(made, ["sh", "-c", text], 600)
     assert result.output == "nobody\n"
+
+
+def test_a_program_ends_with_us(server: Server) -> None:
+    """Our unit spares other processes; what a killed run was doing must not go on beside the next run."""
+    server.unpack()
+    made, mark = context(server), server.fake / "started"
+    us = os.fork()
+    if us == 0:
+        module("programs").run(made, ["sh", "-c", f"echo $$ >{mark}.new; mv {mark}.new {mark}; exec sleep 300"], 600)
+        os._exit(0)
+    while not mark.exists():
+        time.sleep(0.01)
+    state = Path("/proc") / mark.read_text().strip() / "stat"
+    assert state.read_text().rpartition(")")[2].split()[0] in "RSD"
+    os.kill(us, signal.SIGKILL)
+    os.waitpid(us, 0)
+    # Where nobody collects orphans, a dead one stays as a zombie.
+    while state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z":
+        time.sleep(0.01)
 
 
 def test_a_daemon_that_keeps_the_output_open_does_not_hold_us(server: Server) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -74,6 +75,12 @@ def test_every_plausible_release_logs_in_or_says_why_not(server: Server) -> None
             assert "cyclecloud" in problem.message or "encode" in problem.message, problem.message
             assert not (server.root / "run/cycleforge/home/.cycle").exists(), "what failed is no login for the next"
     assert seen == {True, False}
+
+
+def test_an_exit_status_alone_is_no_proof(server: Server) -> None:
+    server.unpack()
+    problem = log_in(server, replace(CLI_8_6_1, absent="in other words", reads_cycleserver=True), scale=0.001)
+    assert "`cyclecloud account show` does not show that the CLI is logged in: no such credentials" in problem.message
 
 
 def test_the_way_that_writes_the_file_shows_the_password_to_nobody(server: Server) -> None:

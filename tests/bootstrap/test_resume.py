@@ -6,13 +6,14 @@ import copy
 import json
 import subprocess
 import time
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from generator.files.file import File
 from generator.render import bootstrap
+from tests.bed.server.fakes.releases import CLI_8_6_1, CLI_8_10
 from tests.bed.server.harness import DATABASE_PASSWORD, carried, plan
 
 if TYPE_CHECKING:
@@ -71,6 +72,36 @@ def test_power_cut_at_every_change(make_server: Callable[..., Server], moment: s
     assert other.run().returncode == 0
     assert state_of(server) == state_of(other)
     assert len(server.called("cyclecloud account create")) == (2 if moment == "kill_before" else 1)
+
+
+def test_power_cut_at_every_step(make_server: Callable[..., Server]) -> None:
+    """Each step has done its work, and nobody knows it; then the next run continues."""
+    server = full(make_server)
+    (server.root / "etc/dnf").mkdir(parents=True)
+    (server.root / "etc/dnf/dnf.conf").write_text("[main]\ngpgcheck=1\n")
+    server.unpack()
+    config = json.loads(server.packed[PurePosixPath("bootstrap/bootstrap.json")].content)
+    cuts = ["updates", "settings", "cli", "admin", "login", "ssh-key", "account", "locker", "slurm-project",
+            *(f"project-{project['name']}" for project in config["projects"]), "template", "cluster", "machine-types",
+            "start", "scheduler", "independent", "fingerprints"]  # fmt: skip
+    for number, name in enumerate(cuts):
+        # The login has a second way.
+        server.site.cli = CLI_8_10 if name == "login" else CLI_8_6_1
+        result = server.run_until(f"after {name}")
+        assert result.returncode == -9, f"not cut at {name}: {result.stdout}"
+        assert server.step(name)["state"] == "running"
+        assert server.status()["runs"] == number + 1
+        server.reboot()
+    assert server.run().returncode == 0
+    left_out = {"installed", "startup", "identity"}
+    assert {step["name"] for step in server.status()["steps"]} - left_out == set(cuts), (
+        "every step that changes something"
+    )
+    once = ("cycle_server stop", "cyclecloud account create", "cyclecloud import_template", "cyclecloud import_cluster",
+            "cyclecloud start_cluster")  # fmt: skip
+    assert {prefix: len(server.called(prefix)) for prefix in once} == dict.fromkeys(once, 1)
+    assert len(server.called("cyclecloud project upload")) == len(config["projects"])
+    assert server.status()["site"]["certificateSha256"]
 
 
 @pytest.mark.parametrize("step", ["admin", "key"])

@@ -240,12 +240,21 @@ class Server:
         """As start.sh before a new run."""
         (self.root / "var/lib/cycleforge/status.json").unlink(missing_ok=True)
 
-    def run(self, command: str = "run", give: str | None = None) -> subprocess.CompletedProcess[str]:
+    def run_until(self, moment: str) -> subprocess.CompletedProcess[str]:
+        """The program with a power cut: `before NAME` or `after NAME` of a step."""
+        python = self.fake / "killed"
+        python.write_text(f'#!/bin/sh\nexec "{PYTHON}" "{FAKES}/killed.py" "$@"\n')
+        python.chmod(0o755)
+        return self.run(CYCLEFORGE_PYTHON=str(python), FAKE_KILL=moment)
+
+    def run(
+        self, command: str = "run", give: str | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         """The program, as the unit starts it."""
         program = self.root / "opt/cycleforge" / self.facts["payloadSha256"] / "bootstrap/cycleforge-bootstrap"
         # In a session of its own: `retry` would otherwise find the terminal of whoever runs the tests.
-        return subprocess.run([str(program), command], env=self.environment, capture_output=True, text=True,
-                              input=give, check=False, start_new_session=True)  # fmt: skip
+        return subprocess.run([str(program), command], env=self.environment | environment, capture_output=True,
+                              text=True, input=give, check=False, start_new_session=True)  # fmt: skip
 
     def reboot(self) -> None:
         """A tmpfs forgets; everything else stays."""

@@ -12,7 +12,7 @@ from itertools import product
 from typing import Literal
 
 Initialize = Literal["works", "refuses", "writes what it cannot read", "asks in spite of --batch"]
-Absent = Literal["on stdout", "on stderr"]
+Absent = Literal["on stdout", "on stderr", "in other words"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,8 @@ class Release:
     encodes: bool = True
     """Whether the Python beside the CLI has `cyclecli.util.encode`."""
     absent: Absent = "on stdout"
-    """Where `account show` of an account that does not exist says so; its exit status is 0."""
+    """Where `account show` of an account that does not exist says so; its exit status is 0. Other words than those of
+    the log of 8.2.2 are no proof of a login, so `unknown` does not play them: a test of its own does."""
 
     def __str__(self) -> str:
         return self.build

@@ -424,6 +424,8 @@ class Site:
             # Exit status 0 also when there is no such account: log of CLI 8.2.2, and cyclecloud_install.py of CCWS.
             if self.account:
                 return {"output": "Credentials: azure\n"}
+            if self.cli.absent == "in other words":
+                return {"output": "no such credentials\n"}
             return {"output" if self.cli.absent == "on stdout" else "errors": "Account not found\n"}
         if "-f" not in words:
             return self._dialogue(argv)
