@@ -111,7 +111,7 @@ def _values(
         "payload": [
             {
                 "symbol": f"payload{i:02}",
-                "name": f"cycleforge-payload-{i:02}",
+                "name": f"{plan.nested_stem}-payload-{i:02}",
                 "module": f"modules/payload-{i:02}.bicep",
                 "path": path,
             }

@@ -119,6 +119,21 @@ def test_an_existing_group_is_looked_up_and_never_written() -> None:
     assert "var resourceGroupName = 'research-rg'" in existing
 
 
+def test_two_deployments_fit_into_one_existing_group() -> None:
+    """Neither the names that must be unique nor those of nested deployments, which the server reads, are the same."""
+    first = main_bicep(variants.existing_group())
+    second = main_bicep(plan_from(variants.EXISTING_GROUP, "name: second"))
+    for text in (first, second):
+        assert "uniqueString(subscription().subscriptionId, resourceGroupName, '" in text
+
+    def nested(text: str) -> set[str]:
+        return set(re.findall(r"(?m)^(?:  name:|var fingerprintRecord =) '([^'$]+)'$", text))
+
+    assert len(nested(first)) > 8
+    assert not nested(first) & nested(second)
+    assert "name: 'cycleforge-locker'" in main_bicep(variants.minimal())
+
+
 def test_an_existing_server_is_sent_what_it_was_created_with() -> None:
     """Azure refuses another SSH key and another image: https://github.com/Azure/azure-cli/issues/11840."""
     files = bicep.render(variants.minimal(), PAYLOAD, HASH, DIGEST)

@@ -81,6 +81,18 @@ def test_a_new_server_beside_the_kept_data_disk(tmp_path: Path) -> None:
     assert vm["osProfile"]["linuxConfiguration"]["ssh"]["publicKeys"][0]["keyData"] == COLLEAGUE
 
 
+def test_deploying_again_after_the_data_was_kept(tmp_path: Path) -> None:
+    """The group is still this deployment's, and a new server with another key takes the place of the old one."""
+    plan = plan_from()
+    azure = build(plan)
+    assert paste(azure, tmp_path, section(plan, "Delete, and keep the data", "operations.md")).returncode == 0
+    guard = next(block for block in section(plan, "Deploy") if "echo stop" in block)
+    assert paste(azure, tmp_path, [guard]).stdout == ""
+    assert deployed_again(azure, plan, tmp_path, key=COLLEAGUE, custom_data="edited") == ""
+    assert azure.sent["vm"] in azure.resources
+    assert len([each for each in azure.resources if "_disk2_" in each]) == 1
+
+
 def test_the_custom_data_of_servers_that_exist_is_locked() -> None:
     """Azure refuses other custom data for a VM that exists, so a changed text stops every redeploy."""
     recorded = (Path(__file__).parents[1] / "bootstrap/cloud-init.sha256").read_text().split()[0]

@@ -74,6 +74,11 @@ class Plan:
     """The definition with all defaults as plain data; `effective.yaml` begins with it."""
 
     @property
+    def nested_stem(self) -> str:
+        """Beginning of the names of nested deployments; in someone else's group another deployment may be beside it."""
+        return "cycleforge" if self.creates_resource_group else self.name
+
+    @property
     def all_mounts(self) -> tuple[FileSystem, ...]:
         """/sched and /shared of the cluster, and the definition's own mounts, in that order."""
         return (*((self.slurm.sched, self.slurm.home) if self.slurm else ()), *self.mounts)
