@@ -229,6 +229,15 @@ def test_the_readme_says_what_must_be_there() -> None:
     assert "`SubnetId` from `computeSubnet`" in text("infrastructure", "README.md")
 
 
+def test_what_keeps_no_data_has_no_list_of_it() -> None:
+    kept = "It keeps:\n\n* "
+    assert plan_of("second").cleanup.data == ()
+    assert "It keeps" not in text("second", "operations.md")
+    assert "Nothing that this deployment creates keeps data without the cluster" in text("second", "operations.md")
+    assert kept in text("infrastructure", "operations.md")
+    assert kept in text("storage", "operations.md")
+
+
 def test_the_readme_imports_what_the_deployment_knows() -> None:
     readme = text("second", "README.md")
     asked = "--query properties.outputs.clusterParameters.value --output json >second.deployed.json"
