@@ -17,6 +17,8 @@ Class = TypeVar("Class")
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def record(cls: type[Class]) -> type[Class]:
     """Make a class a frozen dataclass: annotated names are its fields, in order."""
+    if cls.__doc__ is None:
+        cls.__doc__ = cls.__name__  # otherwise dataclass writes down the signature, which takes as long as the rest
     made: Any = dataclass(init=False, repr=False, eq=False)(cls)
     declared = fields(made)
     made._record_fields = tuple(each.name for each in declared)

@@ -7,7 +7,6 @@ is collected, and anchors cannot build a cycle.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -24,47 +23,47 @@ MAX_NODES = 100_000
 """Values of a document, aliases expanded."""
 
 
-@dataclass(slots=True, eq=False)
+# A definition has thousands of nodes, and a dataclass with slots would be compiled at every start.
 class Scalar:
-    """A single value as written; `plain` means without quotes."""
+    """A single value as written; `plain` means without quotes. `start`, `end`: character indexes into the text."""
 
-    place: Place
-    start: int
-    end: int
-    """Character indexes into the text."""
-    value: str
-    tag: str | None
-    plain: bool
+    __slots__ = ("end", "place", "plain", "start", "tag", "value")
+
+    def __init__(self, place: Place, start: int, end: int, value: str, tag: str | None, plain: bool) -> None:
+        self.place, self.start, self.end = place, start, end
+        self.value, self.tag, self.plain = value, tag, plain
 
 
-@dataclass(slots=True, eq=False)
 class Sequence:
     """A list."""
 
-    place: Place
-    tag: str | None
-    items: list[Node] = field(default_factory=list)
-    is_open: bool = True
+    __slots__ = ("is_open", "items", "place", "tag")
+
+    def __init__(self, place: Place, tag: str | None) -> None:
+        self.place, self.tag = place, tag
+        self.items: list[Node] = []
+        self.is_open = True
 
 
-@dataclass(slots=True, eq=False)
 class Mapping:
-    """A mapping; the pairs keep their order and their duplicates."""
+    """A mapping; the pairs keep their order and their duplicates. `key` waits for its value while reading."""
 
-    place: Place
-    tag: str | None
-    pairs: list[tuple[Node, Node]] = field(default_factory=list)
-    key: Node | None = None
-    """A key that waits for its value while reading."""
-    is_open: bool = True
+    __slots__ = ("is_open", "key", "pairs", "place", "tag")
+
+    def __init__(self, place: Place, tag: str | None) -> None:
+        self.place, self.tag = place, tag
+        self.pairs: list[tuple[Node, Node]] = []
+        self.key: Node | None = None
+        self.is_open = True
 
 
-@dataclass(slots=True, eq=False)
 class Alias:
     """A use of an anchored node."""
 
-    place: Place
-    target: Scalar | Mapping | Sequence
+    __slots__ = ("place", "target")
+
+    def __init__(self, place: Place, target: Scalar | Mapping | Sequence) -> None:
+        self.place, self.target = place, target
 
 
 Node = Scalar | Mapping | Sequence | Alias
