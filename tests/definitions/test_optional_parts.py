@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from argparse import Namespace
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -12,6 +13,7 @@ import yaml
 from syrupy.assertion import SnapshotAssertion
 
 from generator import pipeline
+from generator.cli.packages import targets
 from tests.bed.plans import plan_from
 from tests.bicep.compilers import findings
 from tests.definitions.build import write
@@ -227,6 +229,15 @@ def test_the_readme_says_what_must_be_there() -> None:
     ):
         assert needed in readme
     assert "`SubnetId` from `computeSubnet`" in text("infrastructure", "README.md")
+
+
+def test_upload_goes_into_the_locker_of_the_existing_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CYCLEFORGE_LOCKER", raising=False)
+    path = tmp_path / "second.yaml"
+    path.write_text(SECOND_CLUSTER)
+    (target,) = targets(Namespace(locker=None, json=False), [str(path)])
+    assert str(target.address) == "az://firstlocker0001/cyclecloud"
+    assert [package.project.name for package in target.packages] == ["misc_ubuntu", "pyxis_enroot"]
 
 
 def test_what_keeps_no_data_has_no_list_of_it() -> None:
