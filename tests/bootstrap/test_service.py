@@ -78,6 +78,15 @@ def test_a_server_that_was_never_started_is_started(server: Server) -> None:
     assert [call[1] for call in server.called("cycle_server")] == ["stop", "start", "await_startup", "start"]
 
 
+def test_a_server_that_was_never_started_is_started_by_its_unit(server: Server) -> None:
+    systemctl(server, "")
+    server.unpack(steps={"startup": 5})
+    server.site.running = False
+    run_steps(context(server), "startup")
+    assert "systemctl start cycle_server.service" in asked(server)
+    assert server.called("cycle_server start") == []
+
+
 def test_a_server_that_is_slow_is_not_started_twice(server: Server) -> None:
     server.unpack()
     made = context(server)
