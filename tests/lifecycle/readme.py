@@ -33,11 +33,15 @@ exit "${{status}}"
 """
 
 
+def words(plan: Plan, title: str, file: str = "README.md") -> str:
+    """What is below a heading."""
+    text = readme.render(plan)[PurePosixPath(file)].content.decode()
+    return re.split(r"(?m)^## ", text.split(f"\n## {title}\n", 1)[1], maxsplit=1)[0]
+
+
 def section(plan: Plan, title: str, file: str = "README.md") -> list[str]:
     """The blocks of commands below a heading, in order."""
-    text = readme.render(plan)[PurePosixPath(file)].content.decode()
-    body = re.split(r"(?m)^## ", text.split(f"\n## {title}\n", 1)[1], maxsplit=1)[0]
-    blocks: list[str] = _BLOCK.findall(body)
+    blocks: list[str] = _BLOCK.findall(words(plan, title, file))
     assert blocks, title
     return blocks
 

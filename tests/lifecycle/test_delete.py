@@ -24,7 +24,7 @@ from tests.bicep.variants import (
     INFRASTRUCTURE,
 )
 from tests.lifecycle.azure import SUBSCRIPTION, Azure
-from tests.lifecycle.readme import paste, section
+from tests.lifecycle.readme import paste, section, words
 from tests.lifecycle.world import IMPLICIT, OTHERS, OURS, STAGES, build
 
 NETWORK = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/network-rg/providers/Microsoft.Network"
@@ -32,6 +32,9 @@ HUB = f"network: {{access: hub, hub: {{vnet_id: {NETWORK}/virtualNetworks/hub, u
 ZONE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/dns-rg/providers/Microsoft.Network/privateDnsZones"
 SHARED_ZONE = f"network: {{blob_dns_zone: {ZONE}/privatelink.blob.core.windows.net}}"
 PUBLIC = "network: {access: public, allowed_sources: [203.0.113.0/24], nat_gateway: false}"
+
+KEEPING = "Delete, and keep the data"
+"""The heading in operations.md."""
 
 PLANS: dict[str, Callable[[], Plan]] = {
     "new group": plan_from,
@@ -46,6 +49,8 @@ PLANS: dict[str, Callable[[], Plan]] = {
     "new group, no cluster": partial(plan_from, INFRASTRUCTURE),
     "existing group and network": partial(plan_from, EXISTING_GROUP, EXISTING_NETWORK),
 }
+WITHOUT_DATA = ("existing group and server", "new group, existing server")
+"""Their home folders are on the scheduler's disk, and the locker is the existing server's."""
 
 
 def by(azure: Azure, *makers: str) -> dict[str, Any]:
@@ -56,7 +61,7 @@ def by(azure: Azure, *makers: str) -> dict[str, Any]:
 
 def delete(azure: Azure, plan: Plan, folder: Path, *, keep_data: bool = False) -> str:
     """Paste the section; what `az` and `ssh` said of errors."""
-    where = ("Delete, and keep the data", "operations.md") if keep_data else ("Delete", "README.md")
+    where = (KEEPING, "operations.md") if keep_data else ("Delete", "README.md")
     done = paste(azure, folder, section(plan, *where))
     assert "NotPlayed" not in done.stderr, done.stderr
     assert "UnrecognizedArguments" not in done.stderr, done.stderr
@@ -89,18 +94,26 @@ def test_nothing_of_ours_is_left_and_nothing_of_others_is_gone(name: str, stage:
 
 def test_no_line_asks_for_an_output_of_the_deployment() -> None:
     for make in PLANS.values():
-        for file, title in (("README.md", "Delete"), ("operations.md", "Delete, and keep the data")):
-            assert "outputs" not in "".join(section(make(), title, file))
+        for file, title in (("README.md", "Delete"), ("operations.md", KEEPING)):
+            assert "outputs" not in words(make(), title, file)
+
+
+@pytest.mark.parametrize("name", WITHOUT_DATA)
+def test_where_nothing_keeps_data_there_is_only_deleting(name: str) -> None:
+    text = words(PLANS[name](), KEEPING, "operations.md")
+    assert "az " not in text
+    assert text.endswith("Then follow [Delete](README.md#delete).\n\n")
 
 
 @pytest.mark.parametrize(
-    ("name", "disks_have_tags"), [*((name, False) for name in PLANS), *((name, True) for name in THOROUGH)]
+    ("name", "disks_have_tags"),
+    [*((name, False) for name in PLANS if name not in WITHOUT_DATA), *((name, True) for name in THOROUGH)],
 )
 def test_keeping_data_keeps_what_the_data_needs(name: str, disks_have_tags: bool, tmp_path: Path) -> None:
     plan = PLANS[name]()
     azure = build(plan, disks_have_tags=disks_have_tags)
     before, groups = copy.deepcopy(azure.resources), copy.deepcopy(azure.groups)
-    done = paste(azure, tmp_path, section(plan, "Delete, and keep the data", "operations.md"))
+    done = paste(azure, tmp_path, section(plan, KEEPING, "operations.md"))
     gone = sorted(each.split("/providers/", 1)[1] for each in before if each not in azure.resources)
     server = plan.server.vm_name if plan.server else "none"
     kinds = {each.rsplit("/", 1)[0] for each in gone}
