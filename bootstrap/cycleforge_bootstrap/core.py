@@ -157,7 +157,7 @@ class Context:
         self.state = read_json(paths.state) if paths.state.exists() else {}
         self.warnings: List[str] = []
         # What people and `start.sh` read in the status file besides the steps; see `Status`.
-        self.shown: Dict[str, Any] = {"site": {}, "cli": {}}
+        self.shown: Dict[str, Any] = {}
         self.cyclecloud: Optional[Path] = None
         self.clock = Clock(
             float(environment.get("CYCLEFORGE_TIME_SCALE", "1")),

@@ -5,6 +5,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from . import STATUS_SCHEMA
 from .core import Context, Paths, StepError, optional, read_json, to_json, write_atomically
+from .service import portal_url
 
 TERMINAL = ("succeeded", "failed")
 
@@ -34,8 +35,8 @@ class Status:
             "message": "",
             "hint": "",
             "warnings": [],
-            # Set by the steps: address, certificate and host keys; program, version and login line of the CLI.
-            "site": {},
+            # Set by the steps: certificate and host keys; program, version and login line of the CLI.
+            "site": {"address": portal_url(context)},
             "cli": {},
             "steps": [
                 {"name": s.name, "title": s.title, "state": "pending", "attempts": 0, "seconds": 0, "message": "",
@@ -98,7 +99,7 @@ def summary(document: Optional[Dict[str, Any]]) -> str:
         lines.append("  {:<9} {:>5.0f} s  {}{}".format(step["state"], step["seconds"], step["title"], note))
     lines.extend("warning: " + text for text in document["warnings"])
     site, cli = document.get("site") or {}, document.get("cli") or {}
-    if site:
+    if site.get("certificateSha256"):
         lines.append("certificate of the site, SHA-256: {}".format(site["certificateSha256"]))
         lines.extend("SSH host key: {type} {fingerprint}".format(**key) for key in site["sshHostKeys"])
     if cli.get("login"):

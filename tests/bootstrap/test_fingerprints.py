@@ -63,6 +63,15 @@ def test_host_keys_that_cannot_be_read_are_a_warning(server: Server, content: st
     assert "public" in made.warnings[0]
 
 
+def test_without_fingerprints_the_site_is_still_asked_whether_it_answers(server: Server) -> None:
+    (server.root / "etc/ssh/ssh_host_ed25519_key.pub").unlink()
+    server.unpack(steps={"fingerprints": 5})
+    result = server.deploy()
+    assert result.returncode == 0, result.stderr
+    assert server.status()["site"] == {"address": server.site.portal}
+    assert server.site.records["cycleforge-fingerprints"]["outputs"]["sshHostKeys"]["value"] == []
+
+
 def test_record_is_tried_again_and_then_fails_the_deployment(server: Server) -> None:
     server.site.faults.record_refused = 2
     result = server.deploy()
