@@ -33,9 +33,10 @@ together, because its tests share fixtures and what the process remembers."""
 FIRST = (
     "tests/cluster/",
     "tests/vm/",
+    # They need no root, which the two above are building meanwhile.
     "tests/bed/test_guard.py",
-    "tests/machines/",
     "tests/rules/test_robust.py",
+    "tests/machines/",
     "tests/wheel/",
     "tests/test_contributing.py",
     "tests/bootstrap/",

@@ -41,7 +41,9 @@ def test_a_chain_and_a_file_stay_in_one_process_and_the_long_ones_begin(tmp_path
     assert workers["tests/cluster/test_a.py"] == workers["tests/cluster/test_b.py"]
     assert [len(workers[name]) for name in files[:3]] == [1, 1, 1]
     assert len(workers["tests/machines/test_m.py"]) == 2 or workers["tests/machines/test_m.py"] != workers[files[1]]
-    assert ran[-1][1] == "tests/blobs/test_z.py"
+    # Which process ends last depends on the machine; what a process runs last does not.
+    beside = [file for worker, file in ran if worker in workers[files[0]]]
+    assert beside[-12:] == [files[0]] * 12
 
 
 @pytest.mark.parametrize("paths", [order.CHAINS, order.ALONE, order.APART, order.FIRST])
