@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 
 from ..files.file import Files
 from ..problems.problem import Problem
+from ..words.sizes import size_in_kb, size_in_kib
 from .base import DefinitionRule, FilesRule, Path, Rendered, Site
 from .figures import limit
 from .wording import quoted
@@ -70,15 +71,6 @@ def _beside(source: PurePosixPath, name: str) -> PurePosixPath:
     return PurePosixPath(posixpath.normpath(source.parent / name))
 
 
-def _kb(size_bytes: int) -> str:
-    """In units of 1,000 bytes, as Azure's limit is read."""
-    return f"{-(-size_bytes // 1000)} kB"
-
-
-def _kib(size_bytes: int) -> str:
-    return f"{-(-size_bytes // 1024)} KiB"
-
-
 class PayloadTooLarge(FilesRule):
     id = "E1801"
     summary = "The content for the server does not fit into the deployment."
@@ -102,19 +94,19 @@ class PayloadTooLarge(FilesRule):
         if size > job_budget_bytes():
             path, cause, hint = _largest(rendered)
             text = (
-                f"the deployment has about {_kb(size)} after compression, of which the content for the server is "
-                f"{_kb(payload_bytes(files))}; Azure accepts {_kb(limit('deployment_job'))}, of which "
-                f"{_kb(limit('deployment_job_reserve'))} are kept for what it adds{cause}"
+                f"the deployment has about {size_in_kb(size)} after compression, of which the content for the server "
+                f"is {size_in_kb(payload_bytes(files))}; Azure accepts {size_in_kb(limit('deployment_job'))}, of which "
+                f"{size_in_kb(limit('deployment_job_reserve'))} are kept for what it adds{cause}"
             )
             yield self.problem(path, text, hint)
         for name, kind, what in _FIXED:
             file = files.get(PurePosixPath(name))
             if file is not None and len(file.content) > limit(kind):
-                text = f"{what} has {_kib(len(file.content))}, Azure accepts {_kib(limit(kind))}"
+                text = f"{what} has {size_in_kib(len(file.content))}, Azure accepts {size_in_kib(limit(kind))}"
                 yield self.problem(("server",), text, on_key=True)
         for loaded, kind in _loaded(files):
             if len(files[loaded].content) > limit(kind):
-                text = f"{loaded} has {_kib(len(files[loaded].content))}, Bicep loads {_kib(limit(kind))}"
+                text = f"{loaded} has {size_in_kib(len(files[loaded].content))}, Bicep loads {size_in_kib(limit(kind))}"
                 yield self.problem(("server",), text, on_key=True)
 
 
@@ -156,7 +148,7 @@ def _largest_blob(files: Files) -> str:
     if not sizes:
         return ""
     name = max(sizes, key=lambda each: (sizes[each], each))
-    return f"; the largest fetched blob is {quoted(name)} with {_kib(sizes[name])}"
+    return f"; the largest fetched blob is {quoted(name)} with {size_in_kib(sizes[name])}"
 
 
 def _largest_local_project(rendered: Rendered) -> tuple[Path, str | None]:
@@ -194,7 +186,7 @@ class LocalProjectTooLarge(DefinitionRule):
                 and local.size_bytes > job_budget_bytes()
             ):
                 text = (
-                    f"the project {quoted(project.name)} has {_kb(local.size_bytes)}, the deployment carries "
-                    f"{_kb(job_budget_bytes())} after compression"
+                    f"the project {quoted(project.name)} has {size_in_kb(local.size_bytes)}, the deployment carries "
+                    f"{size_in_kb(job_budget_bytes())} after compression"
                 )
                 yield self.problem(("projects", index, "path"), text)

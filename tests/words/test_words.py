@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generator.words.counts import counted, first, first_lines, listed
-from generator.words.sizes import size, size_of_gib
+from generator.words.sizes import size, size_in_kb, size_in_kib, size_of_gib
 from generator.words.terminal import columns, printable
 
 
@@ -29,6 +29,11 @@ from generator.words.terminal import columns, printable
 )
 def test_numbers_with_nouns(number: int, noun: str, text: str) -> None:
     assert counted(number, noun) == text
+
+
+def test_sizes_beside_a_limit_are_never_rounded_down() -> None:
+    assert [size_in_kib(size_bytes) for size_bytes in (0, 1, 1024, 1025)] == ["0 KiB", "1 KiB", "1 KiB", "2 KiB"]
+    assert [size_in_kb(size_bytes) for size_bytes in (0, 1, 1000, 1001)] == ["0 kB", "1 kB", "1 kB", "2 kB"]
 
 
 def test_lists() -> None:

@@ -92,22 +92,25 @@ def _build(folder: Path, lock: int) -> None:
         if old.is_dir() and time.time() - old.stat().st_mtime > FORGET_AFTER_S:
             shutil.rmtree(old)
     building = folder.with_suffix(".building")
-    log = folder.with_suffix(".log")
-    # Own mounts and processes, so that nothing of a killed build stays mounted or runs on; the lock is inherited,
-    # because a build whose test was killed works until it notices.
-    command = [
-        "unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child",
-        "bash", str(BUILD), str(building), SUITE, *PACKAGES,
-    ]  # fmt: skip
+    run_apart([str(BUILD), str(building), SUITE, *PACKAGES], building, folder.with_suffix(".log"), lock, "Debian root")
+    building.rename(folder)
+
+
+def run_apart(arguments: list[str], making: Path, log: Path, lock: int, what: str) -> None:
+    """Run bash with its own mounts and processes, so that nothing of a killed build stays mounted or runs on.
+
+    The lock is inherited, because a build whose test was killed works until it notices. RuntimeError with the end of
+    the log when it fails; then the folder that it was making is gone.
+    """
+    command = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "bash", *arguments]
     with log.open("wb") as stream:
         code = subprocess.run(
             command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, pass_fds=(lock,), check=False
         ).returncode
     if code:
         last = "\n".join(log.read_text(errors="replace").splitlines()[-8:])
-        shutil.rmtree(building, ignore_errors=True)
-        raise RuntimeError(f"the Debian root was not built (is debootstrap's mirror reachable?), see {log}:\n{last}")
-    building.rename(folder)
+        shutil.rmtree(making, ignore_errors=True)
+        raise RuntimeError(f"the {what} was not built (is debootstrap's mirror reachable?), see {log}:\n{last}")
 
 
 @contextmanager

@@ -10,7 +10,6 @@ import hashlib
 import os
 import shutil
 import struct
-import subprocess
 import sys
 import time
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bed.machines.roots import CACHE, FORGET_AFTER_S, needs, node_root
+from tests.bed.machines.roots import CACHE, FORGET_AFTER_S, needs, node_root, run_apart
 
 GUEST = Path(__file__).parent / "guest"
 DISK_MIB = 3072
@@ -131,19 +130,8 @@ def _build(root: Path, folder: Path, lock: int) -> None:
     with disk.open("wb") as stream:
         stream.write(_partition_table())
         stream.truncate(DISK_MIB * 2**20)
-    log = folder.with_suffix(".log")
-    command = [
-        "unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child",
-        "bash", "-c", BUILD, "build", str(root), str(making), str(GUEST), str(OFFSET_MIB),
-    ]  # fmt: skip
-    with log.open("wb") as stream:
-        code = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, pass_fds=(lock,), check=False
-        ).returncode
-    if code:
-        last = "\n".join(log.read_text(errors="replace").splitlines()[-8:])
-        shutil.rmtree(making, ignore_errors=True)
-        raise RuntimeError(f"the virtual machine's disk was not built (is the mirror reachable?), see {log}:\n{last}")
+    arguments = ["-c", BUILD, "build", str(root), str(making), str(GUEST), str(OFFSET_MIB)]
+    run_apart(arguments, making, folder.with_suffix(".log"), lock, "virtual machine's disk")
     making.rename(folder)
 
 
