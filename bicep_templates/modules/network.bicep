@@ -145,12 +145,13 @@ resource securityGroups 'Microsoft.Network/networkSecurityGroups@2025-05-01' = [
             direction: 'Inbound'
             access: 'Allow'
             protocol: rule.protocol
-            // Azure accepts a service tag only in the singular property, several CIDRs only in the plural one.
+            // Azure accepts `*` and service tags only in the singular properties, several entries only in the plural ones.
             sourceAddressPrefix: length(rule.from) == 1 ? rule.from[0] : null
             sourceAddressPrefixes: length(rule.from) == 1 ? null : rule.from
             sourcePortRange: '*'
             destinationAddressPrefix: rule.?to ?? subnet.prefix
-            destinationPortRanges: rule.ports
+            destinationPortRange: length(rule.ports) == 1 ? rule.ports[0] : null
+            destinationPortRanges: length(rule.ports) == 1 ? null : rule.ports
           }
         }),
         [denyNetwork],
@@ -164,7 +165,8 @@ resource securityGroups 'Microsoft.Network/networkSecurityGroups@2025-05-01' = [
             sourceAddressPrefix: rule.from
             sourcePortRange: '*'
             destinationAddressPrefix: rule.to
-            destinationPortRanges: rule.ports
+            destinationPortRange: length(rule.ports) == 1 ? rule.ports[0] : null
+            destinationPortRanges: length(rule.ports) == 1 ? null : rule.ports
           }
         })
       )

@@ -86,7 +86,8 @@ resource securityGroup 'Microsoft.Network/networkSecurityGroups@2025-05-01' = if
           direction: 'Inbound'
           access: 'Allow'
           protocol: 'Tcp'
-          sourceAddressPrefixes: allowedSources
+          sourceAddressPrefix: length(allowedSources) == 1 ? allowedSources[0] : null
+          sourceAddressPrefixes: length(allowedSources) == 1 ? null : allowedSources
           sourcePortRange: '*'
           destinationAddressPrefix: '*'
           destinationPortRanges: ['22', '443']

@@ -261,6 +261,28 @@ def test_every_role_has_rules_and_the_network_is_shut_behind_them() -> None:
     assert re.search(r"^ {8}\[denyNetwork\],$", group, re.MULTILINE)
 
 
+PLURAL = re.compile(r"^ +(\w+)(?:Prefixes|Ranges): (.+)$", re.MULTILINE)
+
+
+@every_module
+def test_one_entry_is_in_the_singular_property_and_only_several_in_the_plural(module: Path) -> None:
+    """Azure refuses `*` in a plural property: SecurityRuleInvalidPortRange.
+
+    https://github.com/Azure/terraform-azurerm-network-security-group/issues/21
+    """
+    text = module.read_text()
+    for body in [body for kind, body in resources(module) if kind.endswith("/networkSecurityGroups")]:
+        for name, value in PLURAL.findall(body):
+            if value.startswith("["):
+                assert len(re.findall(r"'[\d.-]+'", value)) > 1, value
+                continue
+            one = re.fullmatch(r"length\(([\w.]+)\) == 1 \? null : \1", value)
+            assert one is not None, value
+            first = f"length({one[1]}) == 1 ? {one[1]}[0] : null"
+            assert f"{name}Prefix: {first}" in body or f"{name}Range: {first}" in body
+    assert module.stem not in ("network", "server") or PLURAL.search(text)
+
+
 def test_only_bastion_listens_to_the_internet() -> None:
     rules = security_rules()
     del rules["bastionOutbound"]
