@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from generator.files.file import Files
+from generator.files.file import File, Files
 from generator.plan.file_systems.netapp import NetAppVolume
 from generator.plan.types import Plan
 from generator.render import bicep, cluster_template
@@ -162,17 +162,20 @@ def main_bicep(plan: Plan) -> str:
     return next(file.content.decode() for path, file in files.items() if path.name == "main.bicep")
 
 
+def rendered_files(plan: Plan, payload: tuple[str, ...] = PAYLOAD) -> Files:
+    """The rendered files, and stand-ins for what other renderers put beside them."""
+    files = _rendered(settled(plan), payload) | cluster_template.render(plan)
+    if plan.server is None:
+        return files
+    boot = {"bootstrap/cloud-init.yaml": b"#cloud-config\n", "bootstrap/start.sh": b"#!/bin/sh\nexit 0\n"}
+    stand_ins = dict.fromkeys(payload, b"\x1f\x8b" * 32) | boot
+    return files | {PurePosixPath(path): File(content) for path, content in stand_ins.items()}
+
+
 def write_folder(plan: Plan, folder: Path, payload: tuple[str, ...] = PAYLOAD) -> Path:
-    """The rendered files and stand-ins for what other renderers put beside them; returns main.bicep."""
-    for path, file in (_rendered(settled(plan), payload) | cluster_template.render(plan)).items():
+    """The same in a folder; returns main.bicep."""
+    for path, file in rendered_files(plan, payload).items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(file.content)
-    if plan.server is None:
-        return folder / "main.bicep"
-    for piece in payload:
-        (folder / piece).parent.mkdir(parents=True, exist_ok=True)
-        (folder / piece).write_bytes(b"\x1f\x8b" * 32)
-    (folder / "bootstrap" / "cloud-init.yaml").write_text("#cloud-config\n")
-    (folder / "bootstrap" / "start.sh").write_text("#!/bin/sh\nexit 0\n")
     return folder / "main.bicep"
