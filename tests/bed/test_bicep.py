@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from generator.files.file import Files, text
-from tests.bed.bicep.deployment import SUBSCRIPTION, resources_of
+from tests.bed.bicep.deployment import resources_of
+from tests.bed.bicep.place import SUBSCRIPTION
 from tests.bed.bicep.values import EvaluationError, Late, Resource, UndecidedError
 from tests.bicep.variants import VARIANTS, rendered_files
 

@@ -21,13 +21,13 @@ from generator.files.file import File
 from tests.bed.plans import KEY
 
 from .expressions import Environment, Node, Object
-from .functions import FUNCTIONS, decided
-from .instances import Instance, Module, Place
+from .functions import decided
+from .instances import Instance, Module
 from .parser import BicepFile, Declared, Decorators, parse
+from .place import SUBSCRIPTION, AtPlace, Azure
 from .types import Type
-from .values import EvaluationError, Late, Resource, Scope, UndecidedError, child_id, is_late
+from .values import EvaluationError, Late, Resource, Scope, UndecidedError
 
-SUBSCRIPTION = "11111111-2222-3333-4444-555555555555"
 PLAUSIBLE: dict[str, Any] = {
     "adminPassword": "Plausible-Passw0rd",
     "databasePassword": "Plausible-Passw0rd",
@@ -35,15 +35,6 @@ PLAUSIBLE: dict[str, Any] = {
     "hubVnetId": f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub-rg/providers/Microsoft.Network/virtualNetworks/hub",
 }
 """Parameters of main.bicep that have no default."""
-CLOUDS = {
-    "AzureCloud": {"resourceManager": "https://management.azure.com/", "storage": "core.windows.net"},
-    "AzureUSGovernment": {
-        "resourceManager": "https://management.usgovcloudapi.net/",
-        "storage": "core.usgovcloudapi.net",
-    },
-    "AzureChinaCloud": {"resourceManager": "https://management.chinacloudapi.cn", "storage": "core.chinacloudapi.cn"},
-}
-"""https://learn.microsoft.com/azure/azure-resource-manager/bicep/bicep-functions-deployment#environment"""
 _LIMITS: dict[str, Callable[[Any, Any], bool]] = {
     "allowed": lambda value, limit: value in limit,
     "maxLength": lambda value, limit: len(value) <= limit,
@@ -52,17 +43,6 @@ _LIMITS: dict[str, Callable[[Any, Any], bool]] = {
     "minValue": lambda value, limit: value >= limit,
 }
 _NOT_BODY = ("name", "parent", "scope", "dependsOn")
-
-
-@dataclass(frozen=True)
-class Azure:
-    """Where the deployment goes, and what it consists of."""
-
-    files: Mapping[str, bytes]
-    location: str = "southcentralus"
-    subscription: str = SUBSCRIPTION
-    cloud: str = "AzureCloud"
-    outputs_are_late: bool = False
 
 
 def resources_of(
@@ -106,7 +86,7 @@ def _parsed(azure: Azure, path: str) -> BicepFile:
 
 
 @dataclass
-class Deployment:
+class Deployment(AtPlace):
     """One Bicep file with its parameters: the environment of its expressions."""
 
     azure: Azure
@@ -207,51 +187,7 @@ class Deployment:
         for name in self.file.outputs:
             self.output(name)
 
-    # ---- functions that depend on the place
-
-    def call(self, name: str, arguments: list[Any]) -> Any:
-        """A function of Bicep; those that need nothing but their arguments are in functions.py."""
-        function: Callable[..., Any] | None = getattr(self, f"_call_{name}", None) or FUNCTIONS.get(name)
-        if function is None:
-            raise EvaluationError(f"{self.path}: the function {name} is not known")
-        return function(*arguments)
-
-    def _call_subscription(self, subscription: str | None = None) -> Place:
-        return Place(Scope(subscription or self.scope.subscription), self.azure.location)
-
-    def _call_resourceGroup(self, *names: str) -> Place:  # noqa: N802 - as Bicep calls it
-        if not names and self.scope.group is None:
-            raise EvaluationError(f"{self.path}: resourceGroup() in the deployment of a subscription")
-        *subscription, group = names or (self.scope.group,)
-        return Place(Scope(subscription[0] if subscription else self.scope.subscription, group), self.azure.location)
-
-    def _call_environment(self) -> dict[str, Any]:
-        cloud = CLOUDS[self.azure.cloud]
-        manager, storage = cloud["resourceManager"], cloud["storage"]
-        return {"name": self.azure.cloud, "resourceManager": manager, "suffixes": {"storage": storage}}
-
-    def _call_deployment(self) -> dict[str, Any]:
-        return {"name": self.name, "location": self.azure.location}
-
-    def _call_resourceId(self, *parts: str) -> str:  # noqa: N802
-        place = next(place for place, part in enumerate(parts) if "/" in part)
-        before, kind, names = parts[:place], parts[place], parts[place + 1 :]
-        scope = self.scope
-        if before:
-            scope = Scope(before[0] if len(before) == 2 else scope.subscription, before[-1])
-        return self._id(scope.id, kind, names)
-
-    def _call_subscriptionResourceId(self, *parts: str) -> str:  # noqa: N802
-        before, rest = (parts[:1], parts[1:]) if "/" not in parts[0] else ((), parts)
-        return self._id(Scope(before[0] if before else self.scope.subscription).id, rest[0], rest[1:])
-
-    def _call_extensionResourceId(self, scope: str, kind: str, *names: str) -> str:  # noqa: N802
-        return self._id(scope, kind, names)
-
-    @staticmethod
-    def _id(scope: str, kind: str, names: tuple[str, ...]) -> str:
-        text = child_id(scope, kind, "/".join(names))
-        return Late(text) if is_late(list(names)) else text
+    # ---- files that the text loads
 
     def _file(self, path: str) -> bytes:
         parts: list[str] = []

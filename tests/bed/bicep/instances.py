@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from .expressions import Environment
 from .functions import FUNCTIONS, decided, joined
 from .parser import Declared
+from .place import Place
 from .values import EvaluationError, Late, Scope, child_id
 
 if TYPE_CHECKING:
     from .deployment import Deployment
 
 _GROUP = "Microsoft.Resources/resourceGroups"
-_TENANT = "99999999-8888-7777-6666-555555555555"
 
 
 @dataclass
@@ -133,28 +133,6 @@ class Outputs:
     def member(self, key: Any) -> Any:
         """One output."""
         return self.deployment.output(key)
-
-
-@dataclass
-class Place:
-    """What `subscription()` and `resourceGroup()` return."""
-
-    scope: Scope
-    location: str
-
-    def member(self, key: Any) -> Any:
-        """One of the documented properties."""
-        values = {
-            "id": self.scope.id,
-            "subscriptionId": self.scope.subscription,
-            "tenantId": _TENANT,
-            "location": self.location,
-        }
-        if self.scope.group is not None:
-            values["name"] = self.scope.group
-        if key not in values:
-            raise EvaluationError(f"{self.scope.id} has no {key!r}")
-        return values[key]
 
 
 def scope_of(value: Any) -> Scope:

@@ -1,0 +1,1 @@
+"""What Azure's own validation demands, applied to what definitions lead to."""
