@@ -119,7 +119,7 @@ def settled(plan: Plan) -> Plan:
     network = replace(
         network,
         user_sources=kind.user_sources(network.hub.address_spaces if network.hub else ()),
-        links_dns_zone=network.is_new and network.blob_dns_zone not in ("new", "none"),
+        links_dns_zone=network.is_new and network.blob_dns_zone not in ("new", "none") and _links_zones(plan),
     )
     ends = Ends(
         username=plan.admin.username,
@@ -157,6 +157,12 @@ def settled(plan: Plan) -> Plan:
             network, plan.all_mounts, slurm.accounting, plan.monitoring, server, plan.locker, azure_names
         ),
     )
+
+
+def _links_zones(plan: Plan) -> bool:
+    network = plan.resolved["network"]
+    assert isinstance(network, dict)
+    return bool(network["link_dns_zones"])
 
 
 def with_jobs(plan: Plan, *jobs: Job) -> Plan:

@@ -8,6 +8,8 @@ param zoneName string
 param linkName string
 @description('Resource id of the virtual network that resolves the zone.')
 param vnetId string
+@description('Whether a name that the zone lacks is looked up on the internet: only for zones whose name begins with `privatelink`.')
+param fallsBack bool
 
 resource zone 'Microsoft.Network/privateDnsZones@2024-06-01' existing = {
   name: zoneName
@@ -21,6 +23,8 @@ resource link 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01'
   properties: {
     registrationEnabled: false
     virtualNetwork: { id: vnetId }
+    // Without it every endpoint of the same service that another zone or nobody registers cannot be resolved any more.
+    resolutionPolicy: fallsBack ? 'NxDomainRedirect' : null
   }
 }
 

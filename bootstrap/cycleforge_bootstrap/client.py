@@ -2,6 +2,7 @@
 
 from .cli import cyclecloud, must
 from .core import Context, StepError, shred, to_json, write_atomically
+from .programs import run
 from .service import cycle_server
 from .site import query, quoted
 from .web import Azure
@@ -62,6 +63,18 @@ def create_account(context: Context) -> None:
         must(cyclecloud(context, ["account", "create", "-f", str(path)], limit=300))
     finally:
         shred(path)
+
+
+def locker_answers(context: Context) -> bool:
+    """The locker lists its blobs to this server: its name leads to the private endpoint. The public one refuses."""
+    try:
+        Azure(context).blobs("projects/")
+    except StepError as error:
+        host = "{}.blob.{}".format(context.fact("storageAccount"), context.fact("storageSuffix"))
+        words = run(context, ["getent", "ahostsv4", host], 30).output.split()
+        where = "resolves to {}".format(words[0]) if words else "does not resolve"
+        raise StepError("{} {} on this server, and {}".format(host, where, error.message)) from None
+    return True
 
 
 def has_locker(context: Context) -> bool:

@@ -28,6 +28,7 @@ def steps_of(context: Context) -> List[Step]:
         Step("ssh-key", "SSH key of the administrator", site.has_key, site.create_key, 600, hint=hint),
         Step("identity", "token of the server's identity", client.has_token, client.no_action, 600,
              hint="The VM needs its system-assigned identity and must be able to reach 169.254.169.254."),
+        *_awaited_name(config),
         Step("account", "Azure account", client.has_account, client.create_account, 900, pause=20, hint=ROLE_HINT),
         Step("locker", "locker is created", client.has_locker, client.retry_locker, 1200, hint=ROLE_HINT),
     ]  # fmt: skip
@@ -49,6 +50,20 @@ def steps_of(context: Context) -> List[Step]:
              hint=hint),
     ]  # fmt: skip
     return steps
+
+
+def _awaited_name(config: Dict[str, Any]) -> List[Step]:
+    """The wait for whoever registers the locker's endpoint, before CycleCloud tries to use it."""
+    limit = config["limits"].get("lockerNameSeconds")
+    if not limit:
+        return []
+    hint = (
+        "The definition says blob_dns_zone: none, so a policy or an administrator registers the private endpoint. "
+        "The address must be the private one of the endpoint; if so, a new role may take ten minutes more. "
+        "Then run: sudo cycleforge-bootstrap retry"
+    )
+    answers = client.locker_answers
+    return [Step("locker-name", "the locker answers", answers, client.no_action, float(limit), pause=30, hint=hint)]
 
 
 def _cluster_steps(wanted: Dict[str, Any], hint: str) -> List[Step]:

@@ -67,7 +67,10 @@ def cleanup_plan(
     own = server if isinstance(server, ServerPlan) else None
     addresses = (*((f"{own.vm_name}-ip",) if own else ()), f"{names.bastion}-ip")
     mounts = tuple(mounts)
-    zone = network.blob_dns_zone
+    zones = (
+        *((network.blob_dns_zone,) if network.links_dns_zone else ()),
+        *((network.mysql_dns_zone,) if network.links_mysql_dns_zone else ()),
+    )
     rule = resource_id(monitoring.data_collection_rule_id) if monitoring else None
     return CleanupPlan(
         tag=OWNER_TAG,
@@ -80,7 +83,7 @@ def cleanup_plan(
         data=tuple(_data(mounts, accounting, locker, own)),
         serves_data=tuple(_serves_data(network, accounting, locker, names)),
         other_subscriptions=(rule.subscription,) if rule else (),
-        linked_zone=resource_id(zone) if network.links_dns_zone else None,
+        linked_zones=tuple(resource_id(zone) for zone in zones),
         left=tuple(_left(network, mounts, accounting, monitoring, existing)),
     )
 
@@ -111,7 +114,9 @@ def _serves_data(
         yield "the private DNS zone of the endpoint, with its link to the network"
     elif network.links_dns_zone:
         yield "the link of the existing DNS zone to the network"
-    if accounting is not None and accounting.is_new:
+    if network.links_mysql_dns_zone:
+        yield "the link of the database's existing DNS zone to the network"
+    if accounting is not None and accounting.is_new and network.mysql_dns_zone == "new":
         yield f"the private DNS zone `{names.database_zone}`, with its link to the network"
 
 

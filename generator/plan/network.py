@@ -18,16 +18,21 @@ from .types import HubPlan, NetworkPlan, SubnetPlan
 
 def needed_roles(definition: Definition) -> tuple[SubnetRole, ...]:
     """The subnets that this definition needs."""
-    network, slurm, access = definition.network, definition.slurm, kind_of(definition)
+    network, access = definition.network, kind_of(definition)
     # An existing server is somewhere else, and so are the endpoints of its locker and the way in.
     creates_server = definition.server.existing is None
     wanted = {"server", "compute", "endpoints"} if creates_server else {"compute"}
     wanted |= {each.file_system.subnet.role for each in wanted_by(definition) if each.file_system.subnet is not None}
     if access.subnet is not None and network.existing is None and creates_server:
         wanted.add(access.subnet.role)
-    if slurm is not None and slurm.accounting is not None and slurm.accounting.type == "new":
+    if _creates_database(definition):
         wanted.add("database")
     return tuple(role for role in ROLES if role in wanted)
+
+
+def _creates_database(definition: Definition) -> bool:
+    slurm = definition.slurm
+    return slurm is not None and slurm.accounting is not None and slurm.accounting.type == "new"
 
 
 def prefix_lengths(definition: Definition) -> dict[SubnetRole, int]:
@@ -60,6 +65,7 @@ def network_plan(definition: Definition, layout: Layout | None) -> NetworkPlan:
     """The network as the Bicep renderer prints it."""
     network, access, zone = definition.network, kind_of(definition), definition.network.blob_dns_zone
     existing, creates_server = network.existing, definition.server.existing is None
+    links_zones = existing is None and network.link_dns_zones
     if existing is not None:
         vnet_group, vnet_name = names.vnet_parts(existing.vnet_id)
     else:
@@ -84,7 +90,9 @@ def network_plan(definition: Definition, layout: Layout | None) -> NetworkPlan:
         nat_gateway=network.nat_gateway and existing is None,
         # The endpoint of an existing server's locker is registered already; a new network may still need the link.
         blob_dns_zone=zone if creates_server or zone != "new" else "none",
-        links_dns_zone=existing is None and zone not in ("new", "none"),
+        links_dns_zone=links_zones and zone not in ("new", "none"),
+        mysql_dns_zone=network.mysql_dns_zone,
+        links_mysql_dns_zone=links_zones and network.mysql_dns_zone != "new" and _creates_database(definition),
     )
 
 

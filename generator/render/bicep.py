@@ -101,6 +101,9 @@ def _values(
         "user_sources": list(network.user_sources),
         "vnet": resource_id(network.vnet_id) if network.vnet_id else None,
         "hub": _hub(plan),
+        # Azure refuses a subnet of a network that is being changed, and a peering changes both networks.
+        # https://github.com/pulumi/pulumi-azure-native/issues/4340
+        "after_network": "  dependsOn: [peering]\n" if _hub(plan) else "",
         "dns_zone": _dns_zone(plan),
         "existing_locker": resource_id(plan.locker.account_id) if plan.locker.account_id else None,
         "cluster_parameters": _cluster_parameters(plan, late),
@@ -211,9 +214,18 @@ def _database(plan: Plan) -> dict[str, object] | None:
         return None
     return {
         "name": _unique(accounting.server_name, plan.names.database_server_stem),
-        "zone": plan.names.database_zone,
+        "zone": _database_zone(plan),
         "plan": accounting,
     }
+
+
+def _database_zone(plan: Plan) -> dict[str, object]:
+    wanted = plan.network.mysql_dns_zone
+    if wanted == "new":
+        return {"kind": wanted, "name": bicep_string(plan.names.database_zone)}
+    parts = resource_id(wanted)
+    scope = ", ".join((bicep_string(parts.subscription), bicep_string(parts.resource_group)))
+    return {"kind": "existing", "name": bicep_string(parts.name), "scope": scope, "id": bicep_string(wanted)}
 
 
 def _image(plan: Plan) -> Json:

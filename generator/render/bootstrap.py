@@ -96,8 +96,14 @@ def configuration(plan: Plan, late: Mapping[str, str]) -> dict[str, object]:
         ],
         "cluster": _cluster(slurm, late) if slurm else None,
         "secrets": {secret.parameter: secret.prompt for secret in plan.secrets},
-        "limits": {"totalSeconds": server.boot_limit_s, "uploadSeconds": server.upload_limit_s},
+        "limits": {"totalSeconds": server.boot_limit_s, "uploadSeconds": server.upload_limit_s} | _awaited_name(plan),
     }
+
+
+def _awaited_name(plan: Plan) -> dict[str, object]:
+    if plan.server is None or plan.network.blob_dns_zone != "none":
+        return {}
+    return {"lockerNameSeconds": plan.server.name_limit_s}
 
 
 def _cluster(slurm: SlurmPlan, late: Mapping[str, str]) -> dict[str, object]:

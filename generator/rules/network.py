@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 
+from .. import catalog
 from ..definition.model.slurm import NewDatabase
 from ..plan.access_kinds.registry import KINDS, kind_of
 from ..plan.file_systems.registry import wanted_by
@@ -175,6 +176,37 @@ class BlobDnsZone(DefinitionRule):
         elif value.rsplit("/", 1)[1].lower() != zone:
             yield self.problem(
                 path, f"network.blob_dns_zone names the zone {quoted(value.rsplit('/', 1)[1])}; the locker needs {zone}"
+            )
+
+
+class MysqlDnsZone(DefinitionRule):
+    id = "E0348"
+    summary = "The DNS zone of the new database server is not new or an id of such a zone."
+    why = "Azure registers the server in this zone only, cannot change it later, and takes no zone with another ending."
+    fix = "Write new, or the resource id of a private DNS zone whose name ends as the message says."
+    source = "https://learn.microsoft.com/azure/mysql/flexible-server/concepts-networking-vnet"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        value, path = site.definition.network.mysql_dns_zone, ("network", "mysql_dns_zone")
+        if value == "new":
+            return
+        if not value.startswith("/"):
+            hint = meant(value, ("new",)) or "new, or the resource id of a zone"
+            yield self.problem(path, f"network.mysql_dns_zone cannot be {quoted(value)}", hint)
+            return
+        fault = resource_id_fault(value, "Microsoft.Network", "privateDnsZones")
+        ending = catalog.cloud(site.definition.azure.cloud)["mysql_domain"]
+        name = value.rsplit("/", 1)[1]
+        if fault:
+            yield self.problem(path, f"network.mysql_dns_zone {quoted(value)} {fault}", ID_FORM)
+        elif name.lower().startswith("privatelink."):
+            text = (
+                f"network.mysql_dns_zone names {quoted(name)}, a zone for private endpoints, which the server has not"
+            )
+            yield self.problem(path, text, f"a zone like slurm.{ending}")
+        elif not f".{name.lower()}".endswith(f".{ending}"):
+            yield self.problem(
+                path, f"network.mysql_dns_zone names the zone {quoted(name)}; its name must end in {ending}"
             )
 
 

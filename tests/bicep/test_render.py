@@ -18,6 +18,7 @@ from tests import plans
 from tests.bed.difference import shown
 from tests.bed.plans import plan_from, slurm_of
 from tests.bicep import variants
+from tests.bicep.test_modules import module_text
 from tests.bicep.variants import DIGEST, HASH, PAYLOAD, VARIANTS, main_bicep
 
 every_variant = pytest.mark.parametrize("name", VARIANTS)
@@ -209,6 +210,31 @@ def test_an_existing_zone_is_linked_to_a_new_network_only() -> None:
     assert "modules/private-dns-link.bicep" not in left_alone
     for text in (linked, left_alone):
         assert "dnsZoneId: resourceId('11111111-2222-3333-4444-555555555555', 'network-rg', " in text
+
+
+def test_only_zones_of_endpoints_let_other_names_through() -> None:
+    """Azure takes it for privatelink zones alone: https://learn.microsoft.com/azure/dns/private-dns-fallback."""
+    for module in ("private-dns-zone", "private-dns-link"):
+        text = module_text(module)
+        assert "resolutionPolicy: fallsBack ? 'NxDomainRedirect' : null" in text
+        assert "virtualNetworkLinks@2024-06-01'" in text
+    found: dict[str, str] = {}
+    for name in ("minimal", "central_zones", "everything"):
+        text = main_bicep(VARIANTS[name]())
+        found |= dict(re.findall(r"module (\w+Zone\w*) '(?:.|\n)*?fallsBack: (\w+)", text))
+    assert found == {"blobZone": "true", "blobZoneLink": "true", "databaseZone": "false", "databaseZoneLink": "false"}
+
+
+def test_the_database_registers_in_a_zone_that_exists() -> None:
+    linked, foreign = (main_bicep(VARIANTS[name]()) for name in ("central_zones", "foreign_zones"))
+    zone = block(linked, "module databaseZoneLink ")
+    assert "scope: resourceGroup('11111111-2222-3333-4444-555555555555', 'network-rg')" in zone
+    assert "zoneName: 'slurm.mysql.database.azure.com'" in zone
+    # Azure refuses the server while its zone is not linked to its network.
+    assert "dnsZoneId: databaseZoneLink.outputs.id" in block(linked, "module database ")
+    assert f"dnsZoneId: '{variants.MYSQL_ZONE_ID}'" in block(foreign, "module database ")
+    assert "modules/private-dns-zone.bicep" not in linked
+    assert "modules/private-dns" not in foreign
 
 
 def test_without_a_zone_the_endpoint_gets_none() -> None:

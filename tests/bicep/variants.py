@@ -108,6 +108,20 @@ storage:
   mounts: [{{path: /data, type: amlfs, tier: 250, size_tib: 128}}]
 slurm: {{accounting: {{type: new}}}}
 """
+MYSQL_ZONE_ID = f"{NETWORK_GROUP}/privateDnsZones/slurm.mysql.database.azure.com"
+CENTRAL_ZONES = f"""
+network:
+  address_space: 10.50.0.0/20
+  access: hub
+  hub: {{vnet_id: {HUB_ID}}}
+  blob_dns_zone: {ZONE_ID}
+  mysql_dns_zone: {MYSQL_ZONE_ID}
+server: {{jumpbox: {{vm_size: Standard_D2as_v5}}}}
+storage:
+  home: {{type: anf, size_tib: 4}}
+  mounts: [{{path: /data, type: amlfs, tier: 125, size_tib: 16}}]
+slurm: {{accounting: {{type: new}}}}
+"""
 minimal = plan_from
 infrastructure = partial(plan_from, INFRASTRUCTURE)
 existing_server = partial(plan_from, EXISTING_SERVER)
@@ -117,6 +131,8 @@ existing_group = partial(plan_from, EXISTING_GROUP)
 asked_hub = partial(plan_from, ASKED_HUB)
 known_hub = partial(plan_from, KNOWN_HUB)
 public = partial(plan_from, PUBLIC)
+central_zones = partial(plan_from, CENTRAL_ZONES)
+foreign_zones = partial(plan_from, CENTRAL_ZONES, "network: {link_dns_zones: false}")
 existing_network = partial(plan_from, EXISTING_NETWORK)
 
 
@@ -140,6 +156,8 @@ VARIANTS: dict[str, Callable[[], Plan]] = {
     "asked_hub": asked_hub,
     "known_hub": known_hub,
     "public": public,
+    "central_zones": central_zones,
+    "foreign_zones": foreign_zones,
     "existing_network": existing_network,
     "existing_group": existing_group,
     "everything": everything,

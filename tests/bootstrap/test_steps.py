@@ -17,6 +17,7 @@ from tests.bed.server.harness import ADMIN_PASSWORD, DATABASE_PASSWORD, TIME_SCA
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from generator.plan.types import Plan
     from tests.bed.server.harness import Server
 
 
@@ -52,6 +53,38 @@ def test_everything_is_set_up(server: Server) -> None:
     assert "projects/pyxis_enroot/blobs/enroot.tar" in site.blobs
     assert not server.called("jetpack")
     assert not server.called("cyclecloud start_cluster")
+
+
+def unregistered() -> Plan:
+    """Nobody but a policy registers the locker's endpoint."""
+    the_plan = plan()
+    return replace(the_plan, network=replace(the_plan.network, blob_dns_zone="none"))
+
+
+def test_the_locker_is_not_used_before_someone_has_registered_its_name(make_server: Callable[..., Server]) -> None:
+    """Its public address refuses everyone: learn.microsoft.com/azure/storage/common/storage-network-security."""
+    server = make_server(unregistered())
+    getent = server.bin / "getent"
+    getent.write_text("#!/bin/sh\necho '20.60.1.2 STREAM minimalabc.blob.core.windows.net'\n")
+    getent.chmod(0o755)
+    server.site.faults.list_refused = 3
+    document = run(server)
+    names = [step["name"] for step in document["steps"]]
+    assert names[names.index("identity") + 1 : names.index("account")] == ["locker-name"]
+    assert server.step("locker-name")["attempts"] == 4
+    assert "20.60.1.2 on this server" in (server.root / "var/log/cycleforge/bootstrap.log").read_text()
+
+
+def test_a_locker_that_nobody_registers_is_named_with_its_address(make_server: Callable[..., Server]) -> None:
+    server = make_server(unregistered())
+    getent = server.bin / "getent"
+    getent.write_text("#!/bin/sh\nexit 2\n")
+    getent.chmod(0o755)
+    server.site.faults.list_refused = 10**6
+    document = run(server, code=1, lockerNameSeconds=90)
+    assert "does not resolve on this server" in document["message"]
+    assert "blob_dns_zone: none" in document["hint"]
+    assert server.site.account is None
 
 
 def test_web_server_gets_its_ports(server: Server) -> None:

@@ -31,6 +31,7 @@ NETWORK = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/network-rg/providers/Mi
 HUB = f"network: {{access: hub, hub: {{vnet_id: {NETWORK}/virtualNetworks/hub, use_remote_gateway: false}}}}"
 ZONE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/dns-rg/providers/Microsoft.Network/privateDnsZones"
 SHARED_ZONE = f"network: {{blob_dns_zone: {ZONE}/privatelink.blob.core.windows.net}}"
+MYSQL_ZONE = f"network: {{mysql_dns_zone: {ZONE}/slurm.mysql.database.azure.com}}"
 PUBLIC = "network: {access: public, allowed_sources: [203.0.113.0/24], nat_gateway: false}"
 
 KEEPING = "Delete, and keep the data"
@@ -42,7 +43,9 @@ PLANS: dict[str, Callable[[], Plan]] = {
     "new group, everything": partial(plan_from, EVERYTHING),
     "new group, public": partial(plan_from, PUBLIC),
     "existing group": partial(plan_from, EXISTING_GROUP),
-    "existing group, everything, zone of others": partial(plan_from, EXISTING_GROUP, EVERYTHING, SHARED_ZONE),
+    "existing group, everything, zones of others": partial(
+        plan_from, EXISTING_GROUP, EVERYTHING, SHARED_ZONE, MYSQL_ZONE
+    ),
     "existing group and server": partial(plan_from, EXISTING_GROUP, EXISTING_SERVER),
     "existing group, server and hub": partial(plan_from, EXISTING_GROUP, EXISTING_SERVER_BEHIND_A_HUB),
     "new group, existing server": partial(plan_from, EXISTING_SERVER),
@@ -70,7 +73,7 @@ def delete(azure: Azure, plan: Plan, folder: Path, *, keep_data: bool = False) -
 
 THOROUGH = (
     "new group, hub, zone of others",
-    "existing group, everything, zone of others",
+    "existing group, everything, zones of others",
     "existing group, server and hub",
 )
 """Every kind of resource, both kinds of group, both kinds of server."""

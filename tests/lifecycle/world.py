@@ -71,8 +71,7 @@ class _Deployment:
             azure.add(peering, "peering", OTHERS, is_part=True, remoteVirtualNetwork={"id": remote})
         if plan.network.vnet_id:
             azure.add(plan.network.vnet_id, "Microsoft.Network/virtualNetworks", OTHERS)
-        if plan.cleanup.linked_zone:
-            zone = plan.network.blob_dns_zone
+        for zone in self._linked_zones():
             azure.add(zone, "Microsoft.Network/privateDnsZones", OTHERS)
             other = self.id("Microsoft.Network/virtualNetworks", vnet, "other-rg")
             self._link(f"{zone}/virtualNetworkLinks/other", other, OTHERS)
@@ -146,7 +145,8 @@ class _Deployment:
         for module in plan.modules:
             self._module(module.source, dict(module.parameters))
         if plan.slurm and plan.slurm.accounting and plan.slurm.accounting.is_new:
-            zone = self._zone(plan.names.database_zone)
+            own = plan.network.mysql_dns_zone == "new"
+            zone = self._zone(plan.names.database_zone) if own else plan.network.mysql_dns_zone
             self.made("Microsoft.DBforMySQL/flexibleServers", "cf-db", self.vnet, zone)
 
     def _locker(self) -> None:
@@ -154,11 +154,19 @@ class _Deployment:
         account = self.made("Microsoft.Storage/storageAccounts", "cflocker")
         if plan.network.blob_dns_zone == "new":
             self._zone("privatelink.blob.core.windows.net")
-        if plan.cleanup.linked_zone:
-            self._link(f"{plan.network.blob_dns_zone}/virtualNetworkLinks/{plan.name}-unique", self.vnet)
+        for zone in self._linked_zones():
+            self._link(f"{zone}/virtualNetworkLinks/{plan.name}-unique", self.vnet)
         endpoint = self.made("Microsoft.Network/privateEndpoints", plan.names.locker_endpoint, self.vnet, account)
         nic = f"{plan.names.locker_endpoint}-nic"
         self.made("Microsoft.Network/networkInterfaces", nic, self.vnet, by=IMPLICIT, goes_with=endpoint)
+
+    def _linked_zones(self) -> list[str]:
+        network = self.plan.network
+        zones = (
+            (network.blob_dns_zone, network.links_dns_zone),
+            (network.mysql_dns_zone, network.links_mysql_dns_zone),
+        )
+        return [zone for zone, is_linked in zones if is_linked]
 
     def _zone(self, name: str) -> str:
         zone = self.made("Microsoft.Network/privateDnsZones", name)

@@ -22,6 +22,7 @@ from generator.render import readme
 from tests import plans
 from tests.bed.difference import shown
 from tests.bed.plans import plan_from, slurm_of
+from tests.bicep.variants import HUB_ID
 
 SHELLCHECK = Path(sys.executable).parent / "shellcheck"
 BLOCK = re.compile(r"```bash\n(.*?)```", re.DOTALL)
@@ -80,6 +81,11 @@ jobs: null
 """
 
 
+HUB = f"""
+network:
+  access: hub
+  hub: {{vnet_id: {HUB_ID}, use_remote_gateway: GATEWAY}}
+"""
 hub_training = partial(plan_from, HUB_TRAINING)
 public_static_spot = partial(plan_from, PUBLIC_STATIC_SPOT)
 bastion_existing_network = partial(plan_from, EXISTING_NETWORK)
@@ -272,6 +278,17 @@ def test_the_link_in_an_existing_zone_is_deleted_too() -> None:
 def test_whose_task_the_name_of_the_locker_is() -> None:
     plan = change_network(plans.minimal(), blob_dns_zone="none")
     assert "`blob_dns_zone: none`" in rendered(plan)
+    assert "waits up to 30 minutes" in rendered(plan)
+
+
+def test_a_hub_must_have_the_gateway_that_is_used() -> None:
+    """RemoteVnetHasNoGateways: https://github.com/Azure/bicep/issues/12191"""
+    texts = [rendered(plan_from(HUB.replace("GATEWAY", gateway))) for gateway in ("true", "false")]
+    for part in ("RemoteVnetHasNoGateways", "`use_remote_gateway: true`", "GatewaySubnet"):
+        assert [part in text for text in texts] == [True, False]
+    for text in texts:
+        assert "Network Contributor on the hub" in text
+    assert "hub network" not in rendered(plans.minimal())
 
 
 def test_a_hub_beside_an_existing_network_is_left_alone() -> None:

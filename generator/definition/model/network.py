@@ -99,7 +99,12 @@ class Hub(Section):
         change="recreate",
         example="${HUB_VNET_ID}",
     )
-    use_remote_gateway: bool = setting(True, text="Route traffic to users through the hub's gateway.", example=True)
+    use_remote_gateway: bool = setting(
+        True,
+        text="Route traffic to users through the hub's VPN or ExpressRoute gateway, which must exist; false for a hub "
+        "that has only a firewall.",
+        example=True,
+    )
     address_spaces: list[str] = setting(
         list,
         text="Prefixes of the hub and the networks behind its gateway: they must not overlap the network, and may "
@@ -141,6 +146,19 @@ class Network(Section):
     )
     blob_dns_zone: str = setting(
         "new",
-        text="Private DNS zone of the locker's endpoint: new, none, or the resource id of an existing zone.",
+        text="Private DNS zone of the locker's endpoint: new, none (a policy or an administrator registers it), or the "
+        "resource id of an existing zone.",
         example="new",
+    )
+    mysql_dns_zone: str = setting(
+        "new",
+        text="Private DNS zone of a new database server: new, or the resource id of an existing zone, whose name ends "
+        "in mysql.database.azure.com.",
+        change="recreate",
+        example="new",
+    )
+    link_dns_zones: bool = setting(
+        True,
+        text="Link existing zones to the new network; false where its DNS servers know them, or their owner does it.",
+        example=True,
     )

@@ -32,7 +32,7 @@ class CleanupPlan:
     """What is kept because the data cannot be reached without it, in words."""
     other_subscriptions: tuple[str, ...]
     """Subscriptions, beside the deployment's own, in which its identities have roles."""
-    linked_zone: ResourceId | None
-    """An existing DNS zone that keeps its link to the network."""
+    linked_zones: tuple[ResourceId, ...]
+    """Existing DNS zones that keep their link to the network."""
     left: tuple[str, ...]
     """What was there before, in words."""

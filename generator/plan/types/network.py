@@ -56,6 +56,9 @@ class NetworkPlan:
     links_dns_zone: bool
     """Whether an existing zone is linked to this network. Beside an existing network it counts as linked already:
     Azure allows one link between a zone and a network, and it belongs to whoever owns both."""
+    mysql_dns_zone: Literal["new"] | str
+    """`new` or the resource id of an existing zone, for a new database server."""
+    links_mysql_dns_zone: bool
 
     def subnet(self, role: SubnetRole) -> SubnetPlan | None:
         """The subnet of a role, if this network has it."""

@@ -66,6 +66,11 @@ class ServerPlan:
     waiting after 84."""
     upload_limit_s: int = 300
     """Of one project into the locker."""
+    name_limit_s: int = 30 * 60
+    """Until a policy has registered the locker's endpoint. It acts ten minutes later, unless it says otherwise.
+
+    Source: https://learn.microsoft.com/azure/governance/policy/concepts/effect-deploy-if-not-exists
+    """
 
 
 @record

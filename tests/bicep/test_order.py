@@ -1,0 +1,62 @@
+"""In which order Azure creates what main.bicep declares.
+
+Now and then Azure refuses a subnet of a network that is being changed, and a peering changes both networks:
+https://github.com/pulumi/pulumi-azure-native/issues/4340, https://github.com/Azure/bicep-ptn-aiml-landing-zone/issues/41.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.bicep.variants import VARIANTS, main_bicep
+
+DECLARATION = re.compile(r"^(?:module|resource) (\w+) .*?^\}$", re.MULTILINE | re.DOTALL)
+SUBNET = re.compile(r"\bsubnetId: network\.outputs\.subnetIds\.")
+
+
+def declarations(text: str) -> dict[str, str]:
+    """Symbol → text of each module and resource."""
+    return {found[1]: found[0] for found in DECLARATION.finditer(text)}
+
+
+def needs(symbol: str, declared: dict[str, str]) -> set[str]:
+    """What a declaration uses or names in `dependsOn`, and so on to the end."""
+    found: set[str] = set()
+    ahead = [symbol]
+    while ahead:
+        body = re.sub(r"'[^'$]*'|//.*", "", declared[ahead.pop()].split("\n", 1)[1])
+        used = set(re.findall(r"(?<![\w.])(\w+)(?=\.(?:outputs|name|id)\b)", body))
+        waits = re.search(r"dependsOn: \[([^\]]*)\]", body)
+        named = (used | set(waits[1].split() if waits else ())) & set(declared) - found
+        found |= named
+        ahead += named
+    return found
+
+
+def users_of_subnets(declared: dict[str, str]) -> set[str]:
+    return {symbol for symbol, body in declared.items() if SUBNET.search(body)}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_nothing_takes_a_subnet_before_the_peering_is_there(name: str) -> None:
+    plan = VARIANTS[name]()
+    declared = declarations(main_bicep(plan))
+    assert ("peering" in declared) is (plan.network.hub is not None)
+    if "peering" in declared:
+        assert "hubPeering" in needs("peering", declared)
+        assert [symbol for symbol in users_of_subnets(declared) if "peering" not in needs(symbol, declared)] == []
+
+
+def test_every_kind_of_subnet_user_is_looked_at() -> None:
+    """So that a new module whose parameter has another name is noticed."""
+    declared = declarations(main_bicep(VARIANTS["central_zones"]()))
+    assert users_of_subnets(declared) == {"server", "jumpbox", "lockerEndpoint", "database", "lustre0", "volume0"}
+    assert "".join(declared.values()).count("network.outputs.subnetIds") == len(users_of_subnets(declared))
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_nothing_waits_for_itself(name: str) -> None:
+    declared = declarations(main_bicep(VARIANTS[name]()))
+    assert not [symbol for symbol in declared if symbol in needs(symbol, declared)]
