@@ -7,11 +7,15 @@ work, two records are equal when their class and their fields are, and nothing c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from functools import wraps
 from operator import attrgetter
 from typing import Any, NoReturn, TypeVar, dataclass_transform
 
 Class = TypeVar("Class")
+Given = TypeVar("Given")
+Result = TypeVar("Result")
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -39,6 +43,25 @@ def record(cls: type[Class]) -> type[Class]:
 def named_record(cls: type[Class]) -> type[Class]:
     """A record whose values are given by name, so that a class below it may add what is required."""
     return record(cls)
+
+
+def computed_once(function: Callable[[Given], Result]) -> Callable[[Given], Result]:
+    """Keep the result for the last object that the function was asked about, for callers that ask one after the other.
+
+    The object is compared by identity, because to compare or hash a whole definition takes longer than most answers.
+    Neither the object nor the result may be changed.
+    """
+    last: tuple[Given, Result] | None = None
+
+    @wraps(function)
+    def kept(about: Given) -> Result:
+        nonlocal last
+        known = last
+        if known is None or known[0] is not about:
+            last = known = (about, function(about))
+        return known[1]
+
+    return kept
 
 
 def _is_required(declared: Field[Any]) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from .. import catalog
 from ..definition.model.slurm import NodeProjects, Partition, Slurm
 from ..plan.cluster import image_of
-from ..records import record
+from ..records import computed_once, record
 from .base import Path, Site
 from .places import LOGIN, SCHEDULER, first_given, partitions
 from .wording import quoted
@@ -49,15 +49,20 @@ def partition_label(partition: Partition) -> str:
     return f"partition {quoted(partition.name)}"
 
 
-def roles(site: Site) -> Iterator[RoleNode]:
+@computed_once
+def roles(site: Site) -> tuple[RoleNode, ...]:
     """Scheduler, login nodes and partitions; none without a cluster."""
     slurm = site.definition.slurm
     if slurm is None:
-        return
-    yield _role(site, slurm, "the scheduler", SCHEDULER, slurm.scheduler, slurm.scheduler.vm_size)
-    yield _role(site, slurm, "the login nodes", LOGIN, slurm.login, slurm.login.vm_size)
-    for path, partition in partitions(site):
-        yield _role(site, slurm, partition_label(partition), path, partition, partition.vm_size)
+        return ()
+    return (
+        _role(site, slurm, "the scheduler", SCHEDULER, slurm.scheduler, slurm.scheduler.vm_size),
+        _role(site, slurm, "the login nodes", LOGIN, slurm.login, slurm.login.vm_size),
+        *(
+            _role(site, slurm, partition_label(partition), path, partition, partition.vm_size)
+            for path, partition in partitions(site)
+        ),
+    )
 
 
 def _role(site: Site, slurm: Slurm, label: str, path: Path, settings: NodeProjects, vm_size: str) -> RoleNode:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from ...definition.kinds import kind_of, sections, type_tags
 from ...definition.model.definition import Definition
 from ...definition.model.storage import Storage
-from ...records import record
+from ...records import computed_once, record
 from .. import names
 from ..bicep_modules import BicepModule
 from . import __name__ as package
@@ -67,6 +67,7 @@ class Wanted:
         return options
 
 
+@computed_once
 def wanted_by(definition: Definition) -> tuple[Wanted, ...]:
     """/sched, /shared and the definition's own mounts, in that order; without a cluster no scheduler has disks."""
     storage = definition.storage
