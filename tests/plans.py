@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from generator.catalog import VmSize
+from generator.catalog import VmSize, vm_size
 from generator.definition.model.definition import Job
 from generator.plan import names
 from generator.plan.access_kinds.base import Ends
@@ -151,7 +151,7 @@ def settled(plan: Plan) -> Plan:
         late_addresses=late_addresses(plan.all_mounts),
         node_settings=node_settings(plan.mounts),
         providers=providers(plan.all_mounts, slurm.accounting, plan.monitoring),
-        quota=quota_plan(server, slurm),
+        quota=quota_plan(server, slurm, vm_size),
         slow_resources=slow_resources(plan.all_mounts, slurm.accounting, access),
         cleanup=cleanup_plan(
             network, plan.all_mounts, slurm.accounting, plan.monitoring, server, plan.locker, azure_names

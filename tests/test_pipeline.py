@@ -11,7 +11,6 @@ from generator import pipeline
 from generator.pipeline import Checked
 from generator.projects import lock
 from generator.projects.local import shipped
-from tests.bed.plans import slurm_of
 
 GOOD = """\
 name: team-a
@@ -45,20 +44,27 @@ def test_an_error_leaves_no_plan() -> None:
 
 
 def test_a_silenced_error_does_not_stop_the_build() -> None:
-    checked = check(UNKNOWN_SIZE + "silence:\n  - {rule: E0401, reason: A preview size of our subscription.}\n")
+    small = GOOD + "server: {vm_size: Standard_B2s_v2}\n"
+    assert ids(check(small)) == ["E0407"]
+    checked = check(small + "silence:\n  - {rule: E0407, reason: Only to try it.}\n")
     assert ids(checked) == []
     assert checked.plan is not None
-    assert checked.plan.silenced == (("E0401", "A preview size of our subscription."),)
-    assert slurm_of(checked.plan).node_arrays[0].hardware.known is False
+    assert checked.plan.silenced == (("E0407", "Only to try it."),)
     assert pipeline.render(checked.plan, Path())
 
 
+def test_an_unknown_size_stops_the_build_whatever_is_silenced() -> None:
+    checked = check(UNKNOWN_SIZE + "silence:\n  - {rule: E0401, reason: A preview size of our subscription.}\n")
+    assert ids(checked) == ["E0401", "E1702"]
+    assert checked.plan is None
+
+
 def test_a_silence_that_hides_nothing_is_reported() -> None:
-    assert ids(check(GOOD + "silence:\n  - {rule: E0401, reason: No longer needed.}\n")) == ["W1703"]
+    assert ids(check(GOOD + "silence:\n  - {rule: E0407, reason: No longer needed.}\n")) == ["W1703"]
 
 
 def test_silences_themselves_cannot_be_silenced() -> None:
-    text = GOOD + "silence:\n  - {rule: E0401, reason: x}\n  - {rule: W1703, reason: y}\n"
+    text = GOOD + "silence:\n  - {rule: E0407, reason: x}\n  - {rule: W1703, reason: y}\n"
     assert ids(check(text)) == ["E1702"]
 
 

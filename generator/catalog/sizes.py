@@ -42,6 +42,8 @@ class VmSize:
 
     name: str
     known: bool = False
+    custom: bool = False
+    """The figures are those that the definition gives."""
     vcpus: int | None = None
     memory_gib: float | None = None
     """As documented, or as the guest sees it where no page states it."""

@@ -53,6 +53,18 @@ def add_action(actions: object, name: str, summary: str, description: str) -> Ar
     return parser
 
 
+def read_at_most(word: str, most: int) -> bytes:
+    """A file that the user named, - for standard input; a byte more than `most`, so that an endless one is noticed."""
+    if word == "-":
+        return sys.stdin.buffer.read(most + 1)
+    try:
+        with Path(word).open("rb") as file:
+            return file.read(most + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise CannotRead(f"cannot read {word}: {reason.lower()}") from error
+
+
 def add_json(parser: ArgumentParser) -> None:
     """--json."""
     parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ..errors import OK
+from ..errors import OK, CannotRead
 from ..words.counts import counted
+from ..words.suggestions import suggestion
 from ..words.terminal import columns
 from . import common
 
 if TYPE_CHECKING:
+    from ..definition.skus import Sku
     from ..recipes import Recipe
 
 DESCRIPTION = """\
 List what the catalogue knows, the recipes of jobs, or the rules. FILTER keeps the rows that contain it; case does not
 matter.
+
+For a VM size that the catalogue does not have, save what Azure says of it, and paste the block that --from prints into
+the definition:
+
+    az vm list-skus -l REGION --size SIZE --all -o json > skus.json
+    cycleforge list vm-sizes --from skus.json
 """
 Rows = list[dict[str, object]]
 
@@ -25,11 +33,21 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare the flags."""
     parser.add_argument("what", choices=tuple(_LISTS), help="what to list")
     parser.add_argument("filter", metavar="FILTER", nargs="?", default="", help="for example A100, or ND96")
+    parser.add_argument(
+        "--from",
+        dest="skus",
+        nargs="+",
+        metavar=("FILE", "SIZE"),
+        help="vm-sizes: print the block `custom_vm_sizes` for all sizes in FILE, the JSON of `az vm list-skus` (- for "
+        "standard input), or for those whose name contains a SIZE",
+    )
     common.add_json(parser)
 
 
 def run(args: Namespace) -> int:
     """List."""
+    if args.skus is not None:
+        return _blocks(args)
     wanted = args.filter.casefold()
     rows = [row for row in _LISTS[args.what]() if wanted in " ".join(str(value) for value in row.values()).casefold()]
     if args.json:
@@ -40,6 +58,37 @@ def run(args: Namespace) -> int:
     else:
         common.emit(f"no {args.what.replace('-', ' ')} contain '{args.filter}'")
     return OK
+
+
+def _blocks(args: Namespace) -> int:
+    """The blocks of the sizes in a file."""
+    from ..definition.pages.custom_sizes import block_data, blocks_text
+    from ..definition.skus import MAX_BYTES, read_skus
+
+    if args.what != "vm-sizes":
+        raise CannotRead(f"--from belongs to `list vm-sizes`, not to `list {args.what}`")
+    word, *sizes = args.skus
+    wanted = [*sizes, args.filter] if args.filter else sizes
+    name = "<stdin>" if word == "-" else word
+    content = common.read_at_most(word, MAX_BYTES)
+    if len(content) > MAX_BYTES:
+        raise CannotRead(f"{name} is too large for what az vm list-skus prints", "name one region and one size")
+    skus = read_skus(content, name)
+    for each in wanted:
+        if not any(each.casefold() in sku.name.casefold() for sku in skus):
+            hint = suggestion(each, [sku.name for sku in skus])
+            raise CannotRead(f"{name} has no VM size that contains '{each}'", hint or _some(skus))
+    chosen = [sku for sku in skus if not wanted or any(each.casefold() in sku.name.casefold() for each in wanted)]
+    if args.json:
+        common.emit_json([block_data(sku) for sku in chosen])
+    else:
+        common.emit(blocks_text(chosen))
+    return OK
+
+
+def _some(skus: Sequence[Sku]) -> str:
+    more = f" and {len(skus) - 8} more" if len(skus) > 8 else ""
+    return f"it has {', '.join(sku.name for sku in skus[:8])}{more}"
 
 
 def _cell(value: object) -> object:

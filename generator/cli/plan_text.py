@@ -111,6 +111,8 @@ def _traits(array: NodeArrayPlan) -> Iterator[str]:
     if array.spot:
         price = array.spot_max_price_usd_per_hour
         yield "spot" if price is None else f"spot up to {price:g} USD/h"
+    if array.hardware.custom:
+        yield "figures of the definition"
     if array.zones:
         yield f"zone {', '.join(array.zones)}"
     if array.max_nodes > array.max_scale_set_size:

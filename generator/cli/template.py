@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
 from ..errors import OK, CannotRead, ProblemsFound
 from ..problems.problem import fails
@@ -61,15 +59,7 @@ def run(args: Namespace) -> int:
 
 
 def _read(word: str) -> tuple[str, bytes]:
-    """Name and content; one byte more than is allowed, so that an endless device is noticed as too large."""
+    """Name and content."""
     from ..cctemplate.files import MAX_BYTES
 
-    if word == "-":
-        return "<stdin>", sys.stdin.buffer.read(MAX_BYTES + 1)
-    path = Path(word)
-    try:
-        with path.open("rb") as file:
-            return word, file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise CannotRead(f"cannot read {word}: {reason.lower()}") from error
+    return "<stdin>" if word == "-" else word, common.read_at_most(word, MAX_BYTES)

@@ -28,17 +28,22 @@ class Scalar:
 
 
 class Choice:
-    """One of these values."""
+    """One of these values. A text of digits, such as a zone, may as well be written as the number."""
 
     wanted = "one of the allowed values"
 
     def __init__(self, options: tuple[Any, ...]) -> None:
         self.options = options
-        self._accepted = frozenset((type(option), option) for option in options)
+        self.numbers = tuple(int(option) for option in options if isinstance(option, str) and option.isdecimal())
+        self._meant = {(type(option), option): option for option in options}
+        self._meant |= {(int, number): str(number) for number in self.numbers}
 
-    def accepts(self, value: Any) -> bool:
-        """Whether it is one of them, of the same type: neither true nor 1.0 is 1."""
-        return type(value) in (str, int) and (type(value), value) in self._accepted
+    def meant(self, value: Any) -> Any:
+        """The option that a value stands for, of the same type but for such numbers; neither true nor 1.0 is 1.
+
+        None: none of them.
+        """
+        return self._meant.get((type(value), value)) if type(value) in (str, int) else None
 
 
 class ListOf:

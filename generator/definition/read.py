@@ -68,7 +68,8 @@ class _Reader:
         if isinstance(value, MissingVariable):
             return self._invalid(model_problems.unset_variable(value, path, self._data))
         if isinstance(kind, Choice):
-            return value if kind.accepts(value) else self._not_allowed(kind.options, value, path)
+            option = kind.meant(value)
+            return option if option is not None else self._not_allowed(kind.options, value, path)
         if isinstance(kind, ListOf) and isinstance(value, list):
             return [self._item(kind.item, declared, item, (*path, index)) for index, item in enumerate(value)]
         if isinstance(kind, MappingOf) and isinstance(value, Mapping):

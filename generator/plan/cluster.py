@@ -12,6 +12,7 @@ from ..definition.model.slurm import ExistingDatabase, NodeProjects, Partition, 
 from . import names
 from .assignment import specs_of
 from .attributes import node_attributes
+from .custom_sizes import size_of
 from .images import default_image
 from .storage import FileSystems
 from .types import AccountingPlan, LoginPlan, NodeArrayPlan, SchedulerPlan, SlurmPlan
@@ -35,7 +36,7 @@ def slurm_plan(definition: Definition, slurm: Slurm, versions: Mapping[str, str]
     cluster_name = slurm.cluster_name or definition.name
     release = catalog.release(server_release(definition))
     project_version = slurm.project_version or _bundled_project(release)
-    has_gpus = any(catalog.vm_size(partition.vm_size).gpu_count for partition in slurm.partitions)
+    has_gpus = any(size_of(definition, partition.vm_size).gpu_count for partition in slurm.partitions)
     return SlurmPlan(
         cluster_name=cluster_name,
         template_name=f"{cluster_name}-template",
@@ -48,10 +49,10 @@ def slurm_plan(definition: Definition, slurm: Slurm, versions: Mapping[str, str]
         pin_project=slurm.pin_project,
         autoscale=slurm.autoscale,
         start_cluster=slurm.start_cluster,
-        scheduler=_scheduler(slurm, cluster_name, versions, shared, has_gpus=has_gpus),
-        login=_login(slurm, versions, shared, has_gpus=has_gpus),
+        scheduler=_scheduler(definition, slurm, cluster_name, versions, shared, has_gpus=has_gpus),
+        login=_login(definition, slurm, versions, shared, has_gpus=has_gpus),
         node_arrays=tuple(
-            _node_array(slurm, cluster_name, partition, versions, shared, has_gpus=has_gpus)
+            _node_array(definition, slurm, cluster_name, partition, versions, shared, has_gpus=has_gpus)
             for partition in slurm.partitions
         ),
         accounting=_accounting(slurm, cluster_name),
@@ -87,9 +88,9 @@ def slurm_conf_lines(slurm: Slurm) -> tuple[str, ...]:
     return tuple(f"{key}={_slurm_value(value)}" for key, value in merged.items())
 
 
-def image_of(slurm: Slurm, node: NodeProjects, vm_size: str) -> str:
+def image_of(slurm: Slurm, node: NodeProjects, hardware: VmSize) -> str:
     """Image of a role: its own, else the cluster's, else the default for its VM size."""
-    return node.image or slurm.image or default_image(catalog.vm_size(vm_size))
+    return node.image or slurm.image or default_image(hardware)
 
 
 def is_default(slurm: Slurm, partition: Partition) -> bool:
@@ -111,14 +112,20 @@ def scale_set_size(partition: Partition, hardware: VmSize) -> int:
 
 
 def _scheduler(
-    slurm: Slurm, cluster_name: str, versions: Mapping[str, str], shared: FileSystems, *, has_gpus: bool
+    definition: Definition,
+    slurm: Slurm,
+    cluster_name: str,
+    versions: Mapping[str, str],
+    shared: FileSystems,
+    *,
+    has_gpus: bool,
 ) -> SchedulerPlan:
     scheduler = slurm.scheduler
-    hardware = catalog.vm_size(scheduler.vm_size)
+    hardware = size_of(definition, scheduler.vm_size)
     specs = specs_of("scheduler", scheduler, hardware, versions, cluster_has_gpus=has_gpus)
     return SchedulerPlan(
         hardware=hardware,
-        image=image_of(slurm, scheduler, scheduler.vm_size),
+        image=image_of(slurm, scheduler, hardware),
         host_name=f"{names.slurm_config_name(cluster_name)}-scheduler",
         high_availability=scheduler.high_availability,
         zone=scheduler.zone,
@@ -129,13 +136,15 @@ def _scheduler(
     )
 
 
-def _login(slurm: Slurm, versions: Mapping[str, str], shared: FileSystems, *, has_gpus: bool) -> LoginPlan:
+def _login(
+    definition: Definition, slurm: Slurm, versions: Mapping[str, str], shared: FileSystems, *, has_gpus: bool
+) -> LoginPlan:
     login = slurm.login
-    hardware = catalog.vm_size(login.vm_size)
+    hardware = size_of(definition, login.vm_size)
     specs = specs_of("login", login, hardware, versions, cluster_has_gpus=has_gpus)
     return LoginPlan(
         hardware=hardware,
-        image=image_of(slurm, login, login.vm_size),
+        image=image_of(slurm, login, hardware),
         count=login.count,
         max_count=login.max_count if login.max_count is not None else max(login.count, 1),
         os_disk_gb=login.os_disk_gb,
@@ -145,6 +154,7 @@ def _login(slurm: Slurm, versions: Mapping[str, str], shared: FileSystems, *, ha
 
 
 def _node_array(
+    definition: Definition,
     slurm: Slurm,
     cluster_name: str,
     partition: Partition,
@@ -153,14 +163,14 @@ def _node_array(
     *,
     has_gpus: bool,
 ) -> NodeArrayPlan:
-    hardware = catalog.vm_size(partition.vm_size)
+    hardware = size_of(definition, partition.vm_size)
     specs = specs_of("execute", partition, hardware, versions, cluster_has_gpus=has_gpus)
     hpc = is_hpc(partition, hardware)
     return NodeArrayPlan(
         name=partition.name,
         partition=partition.name,
         hardware=hardware,
-        image=image_of(slurm, partition, partition.vm_size),
+        image=image_of(slurm, partition, hardware),
         max_nodes=partition.max_nodes,
         host_list=names.host_list(cluster_name, partition.name, partition.max_nodes),
         is_default=is_default(slurm, partition),

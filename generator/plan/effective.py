@@ -18,7 +18,7 @@ _MAPPINGS = frozenset(
 )
 """Fields that hold (name, value) pairs: mappings also when they are empty."""
 _HARDWARE = (
-    "known",
+    "custom",
     "vcpus",
     "memory_gib",
     "arch",

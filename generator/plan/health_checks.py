@@ -21,7 +21,7 @@ _NOT_FOR_CHECKS = ("NCCL_DEBUG", "NCCL_TOPO_FILE", "LD_LIBRARY_PATH_PREPEND")
 def quick(size: VmSize) -> Iterator[Sourced]:
     """Checks that read counters: processors, memory, disks, links, GPUs."""
     yield from _machine(size)
-    if size.infiniband and size.health:
+    if size.infiniband and (size.health or size.custom):
         line = check_line("ib_ports", count=size.infiniband_nics, rate_gbit_per_s=size.infiniband_gbps_per_nic)
         yield sourced(line, _asked_by(size, "ib_ports", "infiniband"))
     if size.gpu_vendor == "NVIDIA":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from shlex import quote
 
 from .. import catalog
@@ -15,6 +16,7 @@ from .access_kinds.registry import kind_of
 from .blobs import with_need
 from .cleanup import cleanup_plan
 from .cluster import server_release, slurm_plan
+from .custom_sizes import size_of
 from .file_systems.registry import late_addresses, modules, node_settings
 from .jobs import job_plans
 from .network import layout_of, network_plan
@@ -103,7 +105,7 @@ def make_plan(
         late_addresses=late_addresses(all_mounts),
         node_settings=node_settings(shared.mounts) if shared else (),
         providers=providers(all_mounts, accounting, monitoring),
-        quota=quota_plan(server, slurm),
+        quota=quota_plan(server, slurm, partial(size_of, definition)),
         slow_resources=slow_resources(all_mounts, accounting, access),
         cleanup=cleanup_plan(
             network, all_mounts, accounting, monitoring, server or existing_server, locker, azure_names

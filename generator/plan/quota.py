@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from .. import catalog
 from ..catalog.sizes import VmSize
 from .types import QuotaLimit, QuotaPlan, QuotaUse, ServerPlan, SlurmPlan
 
@@ -12,22 +11,27 @@ _ALL_CORES = "cores"
 _SPOT_CORES = "lowPriorityCores"
 
 
-def quota_plan(server: ServerPlan | None, slurm: SlurmPlan | None) -> QuotaPlan:
+SizeOf = Callable[[str], VmSize]
+"""The VM size of a name: the catalogue's, or the definition's own."""
+
+
+def quota_plan(server: ServerPlan | None, slurm: SlurmPlan | None, size_of: SizeOf) -> QuotaPlan:
     """Everything that may run at once: a new server, its jumpbox, schedulers, and every node of every role."""
-    uses = tuple(use for use in _uses(server, slurm) if use.vms)
-    return QuotaPlan(uses, _limits(uses), tuple(sorted({use.vm_size for use in uses})))
+    uses = tuple(use for use in _uses(server, slurm, size_of) if use.vms)
+    sizes = tuple(sorted({use.vm_size for use in uses}))
+    return QuotaPlan(uses, _limits(uses), sizes, tuple(size for size in sizes if size_of(size).custom))
 
 
-def _uses(server: ServerPlan | None, slurm: SlurmPlan | None) -> Iterator[QuotaUse]:
+def _uses(server: ServerPlan | None, slurm: SlurmPlan | None, size_of: SizeOf) -> Iterator[QuotaUse]:
     if server is not None:
-        yield _use("CycleCloud server", catalog.vm_size(server.vm_size), 1)
+        yield _use("CycleCloud server", size_of(server.vm_size), 1)
     if slurm is not None:
         yield _use("scheduler", slurm.scheduler.hardware, 2 if slurm.scheduler.high_availability else 1)
         yield _use("login", slurm.login.hardware, max(slurm.login.count, slurm.login.max_count))
         for array in slurm.node_arrays:
             yield _use(f"partition {array.partition}", array.hardware, array.max_nodes, spot=array.spot)
     if server is not None and server.jumpbox is not None:
-        yield _use("jumpbox", catalog.vm_size(server.jumpbox.vm_size), 1)
+        yield _use("jumpbox", size_of(server.jumpbox.vm_size), 1)
 
 
 def _use(name: str, size: VmSize, vms: int, *, spot: bool = False) -> QuotaUse:

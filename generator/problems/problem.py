@@ -11,6 +11,8 @@ from typing import Literal, NamedTuple, Protocol
 from ..records import record
 
 Level = Literal["error", "warning", "info"]
+UNKNOWN_SIZE = "E0401"
+"""The rule about VM sizes of which nobody has said what they are."""
 LEVELS: tuple[Level, ...] = ("error", "warning", "info")
 KeyPath = tuple[str | int, ...]
 """Keys and list indexes from the top of the definition to a value."""
@@ -84,9 +86,10 @@ def can_be_silenced(rule_id: str) -> bool:
     """Whether a definition may switch the rule off.
 
     E00xx (YAML, environment) and E01xx (keys, types) leave nothing that could be built, and the rules about silencing
-    (17xx) guard the rest, so they always count. Those of cluster templates (2xxx) find nothing in a definition.
+    (17xx) guard the rest, so they always count. Without E0401 there would be no figures to plan with, and
+    `custom_vm_sizes` gives them. The rules of cluster templates (2xxx) find nothing in a definition.
     """
-    return rule_id[1:3] not in ("00", "01", "17") and rule_id[1:2] != "2"
+    return rule_id[1:3] not in ("00", "01", "17") and rule_id[1:2] != "2" and rule_id != UNKNOWN_SIZE
 
 
 def silence(problems: Iterable[Problem], silenced: Sequence[tuple[str, str]]) -> tuple[Problem, ...]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ..catalog.sizes import VmSize
 from ..definition.model.definition import Definition
 from ..definition.model.slurm import Slurm
+from ..plan.custom_sizes import size_of
 from ..plan.subnets import Layout
 from ..problems.problem import Problem
 from ..problems.rule import Rule
@@ -31,6 +33,10 @@ class Site:
     """Subnets of a new network; None for an existing one and where the address space is not a CIDR."""
     local_projects: Mapping[str, LocalProject]
     secret_values: tuple[str, ...] = ()
+
+    def vm_size(self, name: str) -> VmSize:
+        """A VM size that the definition names; `known` is false where neither it nor the catalogue describes it."""
+        return size_of(self.definition, name)
 
 
 @record

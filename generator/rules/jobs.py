@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from .. import catalog
 from ..definition.model.definition import Job
 from ..definition.model.slurm import Partition
 from ..plan.job_settings import known_settings
@@ -44,9 +43,9 @@ def _key(site: Site, path: Path, key: str) -> Path:
     return (*path, key) if given(site, (*path, key)) else path
 
 
-def misfit(needs: Recipe, partition: Partition) -> str | None:
+def misfit(site: Site, needs: Recipe, partition: Partition) -> str | None:
     """Why a recipe cannot run on a partition; None when it can, or when nothing is known of its VM size."""
-    size = catalog.vm_size(partition.vm_size)
+    size = site.vm_size(partition.vm_size)
     if not size.known:
         return None
     if needs.needs_gpu and not size.gpu_count:
@@ -111,7 +110,7 @@ class TooManyJobNodes(DefinitionRule):
             if job.nodes is None:
                 continue
             needs, chosen = recipe(job.recipe), _partition(site, job.partition)
-            fitting = [each for _, each in partitions(site) if needs is None or misfit(needs, each) is None]
+            fitting = [each for _, each in partitions(site) if needs is None or misfit(site, needs, each) is None]
             candidates = [chosen] if chosen else [] if job.partition is not None else fitting
             most = max((each.max_nodes for each in candidates), default=None)
             if most is not None and job.nodes > most:
@@ -137,15 +136,15 @@ class JobDoesNotFit(DefinitionRule):
                 continue
             name, chosen = quoted(job.name or job.recipe), _partition(site, job.partition)
             if chosen is not None:
-                fault = misfit(needs, chosen)
+                fault = misfit(site, needs, chosen)
                 if fault:
-                    fitting = [partition.name for partition in every if misfit(needs, partition) is None]
+                    fitting = [partition.name for partition in every if misfit(site, needs, partition) is None]
                     hint = f"partition: {fitting[0]}" if fitting else None
                     yield self.problem(
                         (*path, "partition"), f"job {name} does not fit partition {quoted(chosen.name)}: {fault}", hint
                     )
             elif job.partition is None:
-                faults = [misfit(needs, partition) for partition in every]
+                faults = [misfit(site, needs, partition) for partition in every]
                 if every and all(faults):
                     yield self.problem(_key(site, path, "recipe"), f"job {name} fits no partition: {faults[0]}")
 
@@ -248,7 +247,9 @@ class JobWithoutContainers(DefinitionRule):
             if needs is None or not needs.containers:
                 continue
             chosen = _partition(site, job.partition)
-            candidates = [chosen] if chosen else [each for _, each in partitions(site) if misfit(needs, each) is None]
+            candidates = (
+                [chosen] if chosen else [each for _, each in partitions(site) if misfit(site, needs, each) is None]
+            )
             without = [each.name for each in candidates if has_containers(site, nodes[each.name]) is False]
             if candidates and len(without) == len(candidates) and (chosen or job.partition is None):
                 place = (*path, "partition") if chosen else _key(site, path, "recipe")

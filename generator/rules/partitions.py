@@ -57,9 +57,9 @@ class CostlyDefault(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         every = list(partitions(site))
-        cheap = [partition.name for _, partition in every if not gpus(partition.vm_size)]
+        cheap = [partition.name for _, partition in every if not gpus(site, partition.vm_size)]
         for path, partition in every:
-            count = gpus(partition.vm_size)
+            count = gpus(site, partition.vm_size)
             if partition.default and count and cheap:
                 text = (
                     f"{partition_label(partition)} is the default, so a job without --partition starts a node with "
@@ -110,7 +110,7 @@ class IdleGpus(ClusterRule):
         pools = [
             f"{partition.max_nodes} × {partition.vm_size} in {partition_label(partition)}"
             for _, partition in partitions(site)
-            if gpus(partition.vm_size)
+            if gpus(site, partition.vm_size)
         ]
         if pools:
             more = f" and {len(pools) - 5} more" if len(pools) > 5 else ""

@@ -294,7 +294,7 @@ class SystemNotSupported(DefinitionRule):
             if facts is None:
                 continue
             row = os_row(site, facts.os)
-            size = catalog.vm_size(node.vm_size)
+            size = site.vm_size(node.vm_size)
             arch = "arm64" if size.arch == "aarch64" else "amd64"
             if row is None:
                 yield self.problem(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from .. import catalog
 from ..definition.model.slurm import NodeProjects, Partition, Slurm
 from ..plan.cluster import image_of
 from ..records import computed_once, record
@@ -66,7 +65,7 @@ def roles(site: Site) -> tuple[RoleNode, ...]:
 
 
 def _role(site: Site, slurm: Slurm, label: str, path: Path, settings: NodeProjects, vm_size: str) -> RoleNode:
-    image = image_of(slurm, settings, vm_size)
+    image = image_of(slurm, settings, site.vm_size(vm_size))
     return RoleNode(
         label,
         path,
@@ -97,16 +96,16 @@ def machines(site: Site) -> Iterator[Machine]:
     yield from roles(site)
 
 
-def is_hpc(partition: Partition) -> bool:
+def is_hpc(site: Site, partition: Partition) -> bool:
     """Whether the partition's nodes share one placement group: as written, else where the size has InfiniBand."""
     if partition.hpc is not None:
         return partition.hpc
-    return catalog.vm_size(partition.vm_size).infiniband
+    return site.vm_size(partition.vm_size).infiniband
 
 
-def gpus(vm_size: str) -> int:
+def gpus(site: Site, vm_size: str) -> int:
     """GPUs of a size; 0 for an unknown one."""
-    return catalog.vm_size(vm_size).gpu_count
+    return site.vm_size(vm_size).gpu_count
 
 
 def login_maximum(slurm: Slurm) -> int:

@@ -29,7 +29,11 @@ class NeedsApproval(DefinitionRule):
     def check(self, site: Site) -> Iterator[Problem]:
         normal, most = limit("scale_set_with_infiniband"), _approved_limit()
         for path, partition in partitions(site):
-            if is_hpc(partition) and normal < partition.max_nodes <= most and not partition.large_scale_set_approved:
+            if (
+                is_hpc(site, partition)
+                and normal < partition.max_nodes <= most
+                and not partition.large_scale_set_approved
+            ):
                 text = (
                     f"{partition_label(partition)} may have {partition.max_nodes} nodes, a placement group holds "
                     f"{normal} without approval"
@@ -49,7 +53,7 @@ class AboveApproval(DefinitionRule):
     def check(self, site: Site) -> Iterator[Problem]:
         most = _approved_limit()
         for path, partition in partitions(site):
-            if is_hpc(partition) and partition.max_nodes > most:
+            if is_hpc(site, partition) and partition.max_nodes > most:
                 text = (
                     f"{partition_label(partition)} may have {partition.max_nodes} nodes, a placement group holds at "
                     f"most {most}"
@@ -67,7 +71,7 @@ class ScaleSetTooSmall(DefinitionRule):
     def check(self, site: Site) -> Iterator[Problem]:
         for path, partition in partitions(site):
             size = partition.max_scale_set_size
-            if is_hpc(partition) and size is not None and size < partition.max_nodes:
+            if is_hpc(site, partition) and size is not None and size < partition.max_nodes:
                 text = (
                     f"{partition_label(partition)} may have {partition.max_nodes} nodes, but its scale set holds {size}"
                 )
@@ -85,7 +89,7 @@ class ScaleSetTooLarge(DefinitionRule):
         for path, partition in partitions(site):
             most = _approved_limit() if partition.large_scale_set_approved else limit("scale_set_with_infiniband")
             size = partition.max_scale_set_size
-            if is_hpc(partition) and size is not None and size > most:
+            if is_hpc(site, partition) and size is not None and size > most:
                 text = (
                     f"{partition_label(partition)}: a scale set with one placement group holds {most} VMs, not {size}"
                 )
@@ -101,6 +105,6 @@ class ApprovalWithoutEffect(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for path, partition in partitions(site):
-            if partition.large_scale_set_approved and not is_hpc(partition):
+            if partition.large_scale_set_approved and not is_hpc(site, partition):
                 text = f"{partition_label(partition)} has large_scale_set_approved, which concerns hpc partitions only"
                 yield self.problem((*path, "large_scale_set_approved"), text, on_key=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..problems.problem import Problem, can_be_silenced
+from ..problems.problem import UNKNOWN_SIZE, Problem, can_be_silenced
 from .base import DefinitionRule, Findings, FindingsRule, Path, Site
 from .wording import quoted
 
+_CUSTOM_SIZES = "custom_vm_sizes, as `cycleforge explain E0401` says, and remove the entry"
 _SOURCE = "https://github.com/Azure/cyclecloud-slurm-workspace"
 
 
@@ -41,8 +42,11 @@ class UnknownRule(DefinitionRule):
 class NotSilenceable(DefinitionRule):
     id = "E1702"
     summary = "A rule is silenced that always counts."
-    why = "What is not YAML, or has unknown keys and wrong types, leaves nothing to build from."
-    fix = "Fix what the rule reports, and remove the entry."
+    why = (
+        "What is not YAML, or has unknown keys and wrong types, leaves nothing to build from, and nothing can be "
+        "planned with a VM size that nobody has described."
+    )
+    fix = "Fix what the rule reports, and remove the entry. An unknown VM size is described in custom_vm_sizes."
     source = _SOURCE
 
     def check(self, site: Site) -> Iterator[Problem]:
@@ -50,7 +54,8 @@ class NotSilenceable(DefinitionRule):
 
         for path, rule, _ in _entries(site):
             if rule in rule_ids() and not can_be_silenced(rule):
-                yield self.problem((*path, "rule"), f"the rule {rule} cannot be silenced")
+                hint = f"describe the VM size in {_CUSTOM_SIZES}" if rule == UNKNOWN_SIZE else None
+                yield self.problem((*path, "rule"), f"the rule {rule} cannot be silenced", hint)
 
 
 class StaleSilence(FindingsRule):

@@ -39,7 +39,7 @@ class SpotForTightJobs(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for path, partition in partitions(site):
-            if partition.spot and is_hpc(partition):
+            if partition.spot and is_hpc(site, partition):
                 text = (
                     f"{partition_label(partition)} runs tightly coupled jobs on spot VMs; one eviction ends the job "
                     "on all nodes"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .. import catalog
 from ..plan.file_systems.registry import wanted_by
 from ..problems.problem import Problem
 from .base import DefinitionRule, Site
@@ -35,15 +34,15 @@ class LustreClient(DefinitionRule):
             return
         for node in image_users(site):
             facts = image_facts(node.image)
-            if facts is not None and facts.os not in self._supported(node):
+            if facts is not None and facts.os not in self._supported(site, node):
                 text = (
                     f"{node.label}: no Lustre client exists for the image {quoted(node.image)}, and "
                     f"{quoted(lustre[0])} is Lustre"
                 )
                 yield self.problem(node.image_path, text)
 
-    def _supported(self, node: RoleNode) -> tuple[str, ...]:
-        arm = catalog.vm_size(node.vm_size).arch == "aarch64"
+    def _supported(self, site: Site, node: RoleNode) -> tuple[str, ...]:
+        arm = site.vm_size(node.vm_size).arch == "aarch64"
         return tuple(figures()["lustre"]["client_os_arm64" if arm else "client_os"])
 
 

@@ -23,17 +23,23 @@ class UnknownSize(DefinitionRule):
     id = "E0401"
     summary = "A VM size is not known."
     why = (
-        "A misspelt size fails only when the first node starts; GPUs, memory and health floors of an unknown "
-        "size cannot be checked."
+        "A misspelt size fails only when the first node starts, and without figures neither GPUs, memory and quota nor "
+        "what nodes are told can be planned. Which sizes a region offers to your subscription is not known offline."
     )
-    fix = "Correct the name; if Azure offers the size, silence this rule and check the figures yourself."
+    fix = (
+        "Correct the name. If Azure offers the size, describe it: `az vm list-skus -l REGION --size SIZE --all -o json "
+        "> skus.json`, then `cycleforge list vm-sizes --from skus.json` prints the block for custom_vm_sizes."
+    )
     source = _SIZES
 
     def check(self, site: Site) -> Iterator[Problem]:
+        described = {block.name.casefold(): block.name for block in site.definition.custom_vm_sizes}
         for machine in machines(site):
-            if not catalog.vm_size(machine.vm_size).known:
+            if not site.vm_size(machine.vm_size).known:
                 text = f"the VM size {quoted(machine.vm_size)} of {machine.label} is not known"
-                yield self.problem(machine.size_path, text, size_meant(machine.vm_size) or "cycleforge list sizes")
+                own = described.get(machine.vm_size.casefold())
+                hint = f"did you mean '{own}'?" if own else size_meant(machine.vm_size)
+                yield self.problem(machine.size_path, text, hint or "describe it in custom_vm_sizes")
 
 
 class InfiniBandUnused(DefinitionRule):
@@ -45,7 +51,7 @@ class InfiniBandUnused(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for path, partition in partitions(site):
-            if partition.hpc is False and catalog.vm_size(partition.vm_size).infiniband:
+            if partition.hpc is False and site.vm_size(partition.vm_size).infiniband:
                 text = (
                     f"{partition_label(partition)} has hpc: false, but {partition.vm_size} has InfiniBand, which "
                     "works only within one placement group"
@@ -62,7 +68,7 @@ class HpcWithoutInfiniBand(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for path, partition in partitions(site):
-            size = catalog.vm_size(partition.vm_size)
+            size = site.vm_size(partition.vm_size)
             if partition.hpc and size.known and not size.infiniband:
                 yield self.problem(
                     (*path, "hpc"),
@@ -79,7 +85,7 @@ class ArchitectureMismatch(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for machine in machines(site):
-            size = catalog.vm_size(machine.vm_size)
+            size = site.vm_size(machine.vm_size)
             if not size.known:
                 continue
             if isinstance(machine, RoleNode):
@@ -112,7 +118,7 @@ class ImageVariant(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for node in roles(site):
-            urns = catalog.vm_size(node.vm_size).images
+            urns = site.vm_size(node.vm_size).images
             variants = {image_variant(urn) for urn in urns}
             facts = image_facts(node.image)
             if facts is not None and variants and facts.variant not in variants:
@@ -129,7 +135,7 @@ class CostlyServiceNode(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for machine in machines(site):
-            size = catalog.vm_size(machine.vm_size)
+            size = site.vm_size(machine.vm_size)
             if isinstance(machine, RoleNode) and machine.partition is not None:
                 continue
             extra = counted(size.gpu_count, "GPU") if size.gpu_count else "InfiniBand" if size.infiniband else None
@@ -148,7 +154,7 @@ class ServerTooSmall(DefinitionRule):
     source = "https://learn.microsoft.com/azure/cyclecloud/how-to/install-manual"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        size, need = catalog.vm_size(site.definition.server.vm_size), figures()["server"]
+        size, need = site.vm_size(site.definition.server.vm_size), figures()["server"]
         if size.vcpus is None or size.memory_gib is None:
             return
         if size.vcpus < need["vcpus"] or size.memory_gib < need["memory_gib"]:
@@ -168,7 +174,7 @@ class HeapTooLarge(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         server = site.definition.server
-        memory_gib = catalog.vm_size(server.vm_size).memory_gib
+        memory_gib = site.vm_size(server.vm_size).memory_gib
         if server.java_heap_mb is None or memory_gib is None:
             return
         if server.java_heap_mb >= memory_gib * 1024:
@@ -185,7 +191,7 @@ class Retiring(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for machine in machines(site):
-            date = catalog.vm_size(machine.vm_size).retirement
+            date = site.vm_size(machine.vm_size).retirement
             if date:
                 yield self.problem(machine.size_path, f"Azure retires {machine.vm_size} of {machine.label} on {date}")
 
@@ -237,7 +243,7 @@ class NoPremiumDisk(ClusterRule):
         size = slurm.scheduler.vm_size
         mounts = (each.file_system for each in wanted_by(site.definition))
         builtin = [mount.path for mount in mounts if mount.is_scheduler_disk]
-        if catalog.vm_size(size).premium_storage is False and builtin:
+        if site.vm_size(size).premium_storage is False and builtin:
             machine = Machine("the scheduler", ("slurm", "scheduler"), size)
             text = f"the scheduler's {size} has no premium storage, which the built-in {' and '.join(builtin)} needs"
             yield self.problem(machine.size_path, text)

@@ -175,10 +175,10 @@ CASES = [
         (6, 50),
     ),
     (
-        GOOD.replace("2}", "2, zone: 1}"),
+        GOOD.replace("2}", "2, zone: 4}"),
         "E0105 slurm.partitions.0.zone",
-        "zone of partition 'htc' cannot be 1",
-        'write "1" in quotes',
+        "zone of partition 'htc' cannot be 4",
+        "allowed: 1, 2, 3",
         (5, 66),
     ),
     (
@@ -288,9 +288,24 @@ def test_a_stray_type_hides_nothing() -> None:
     assert sorted(found) == ["E0101 slurm.partitions.0.type", "E0102 slurm.partitions.0.vm_size"]
 
 
+@pytest.mark.parametrize("zone", ["1", "'1'"])
+def test_a_zone_is_a_text_however_it_is_written(zone: str) -> None:
+    result, found = reading(GOOD.replace("2}", f"2, zone: {zone}}}"))
+    assert found == {}
+    assert result.definition is not None
+    assert result.definition.slurm is not None
+    assert result.definition.slurm.partitions[0].zone == "1"
+
+
+@pytest.mark.parametrize("zone", ["true", "1.0", "'01'", "0", "[1]"])
+def test_what_only_looks_like_a_zone_is_none(zone: str) -> None:
+    _, found = reading(GOOD.replace("2}", f"2, zone: {zone}}}"))
+    assert [problem.split()[1] for problem in found] == ["slurm.partitions.0.zone"]
+
+
 def test_what_is_invalid_is_replaced_and_the_rest_kept() -> None:
     result, _ = reading(
-        GOOD.replace("2}", "two, zone: 1, image: mine}")
+        GOOD.replace("2}", "two, zone: true, image: mine}")
         + "storage: {home: {type: cifs}, mounts: [{path: /d, type: blob, container: 3}]}\n"
         + "network: {access: public, allowed_sources: [10.0.0.0/8, 7]}\ntags: {a: 1, b: x}\n"
     )

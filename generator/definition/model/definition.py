@@ -5,6 +5,7 @@ from typing import Literal
 from .fields import EXAMPLE_GROUPS, Section, setting
 from .network import Network
 from .server import Admin, Azure, Server
+from .sizes import CustomVmSize
 from .slurm import Slurm, Value
 from .storage import Storage
 
@@ -117,4 +118,11 @@ class Definition(Section):
     monitoring: Monitoring | None = setting(None, text="Metrics; none by default.", change="node restart", example={})
     tags: dict[str, str] = setting(dict, text="Tags of all resources and node VMs.", example={"owner": "research"})
     jobs: Jobs = setting(Jobs, text="Validation and training jobs.", example={})
+    custom_vm_sizes: list[CustomVmSize] = setting(
+        list,
+        text="VM sizes that `cycleforge list vm-sizes` does not have; `--from FILE` there writes these blocks.",
+        change="node restart",
+        example=[{"gpus": {"count": 8}}],
+        active=False,
+    )
     silence: list[Silence] = setting(list, text="Rules that do not apply, each with a reason.", example=[])

@@ -134,8 +134,11 @@ def _kind(kind: Kind) -> dict[str, Any]:
     if isinstance(kind, Scalar):
         return _one_of([{"type": _TYPES[each]} for each in kind.types])
     if isinstance(kind, Choice):
-        options = list(kind.options)
-        return ({"const": options[0]} if len(options) == 1 else {"enum": options}) | {"type": _TYPES[type(options[0])]}
+        options = [*kind.options, *kind.numbers]
+        types = list(dict.fromkeys(_TYPES[type(option)] for option in options))
+        return ({"const": options[0]} if len(options) == 1 else {"enum": options}) | {
+            "type": types[0] if len(types) == 1 else types
+        }
     if isinstance(kind, ListOf):
         return {"items": _kind(kind.item), "type": "array"}
     if isinstance(kind, MappingOf):

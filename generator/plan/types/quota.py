@@ -39,6 +39,8 @@ class QuotaPlan:
     """Families in the order of `uses`, then all cores of the region. Spot VMs count against a limit of their own."""
     vm_sizes: tuple[str, ...]
     """Sizes that the subscription must be offered, sorted."""
+    custom_vm_sizes: tuple[str, ...]
+    """Those of them whose figures the definition gives."""
 
     @property
     def usages(self) -> tuple[str, ...]:
