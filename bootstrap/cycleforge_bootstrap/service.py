@@ -141,10 +141,13 @@ def _sockets(process: Path) -> Set[int]:
 
 
 def _groups(pid: int) -> str:
+    """The control groups of a process; StepError where they cannot be read, since then nobody knows whose it is."""
     try:
         return Path("/proc/{}/cgroup".format(pid)).read_text(encoding="utf-8")
-    except OSError:
-        return ""
+    except OSError as error:
+        raise StepError(
+            "the control group of process {}, which serves the site, is unknown: {}".format(pid, error)
+        ) from error
 
 
 def _ours(context: Context) -> Dict[int, str]:

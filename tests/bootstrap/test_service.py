@@ -129,3 +129,15 @@ def test_web_server_in_our_control_group_is_restarted_once(server: Server, monke
     assert problem.permanent
     assert "belongs to cycleforge-bootstrap.service" in problem.message
     assert len(server.called("cycle_server start")) == 1
+
+
+def test_a_process_whose_control_group_cannot_be_read_is_not_taken_for_someone_elses(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have ended meanwhile: the next look decides."""
+    service = module("service")
+    beyond_the_last = 2**22 + 1  # /proc/sys/kernel/pid_max is 4194304 at most, proc(5)
+    monkeypatch.setattr(service, "_listeners", lambda _: [beyond_the_last])
+    server.unpack()
+    with pytest.raises(module("core").StepError, match=f"process {beyond_the_last}, .* is unknown"):
+        service.Independence().is_reached(context(server))
