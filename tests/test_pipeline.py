@@ -92,6 +92,7 @@ def test_checkpoints_are_compared_with_the_file_system_that_they_go_to() -> None
     """Not with the one that a job would use by itself."""
     text = GOOD + "    - {name: gpu, vm_size: Standard_ND96isr_H100_v5, max_nodes: 16}\n"
     text = text.replace("max_nodes: 2}", "max_nodes: 2, default: true}")
+    text += "silence: [{rule: W0626, reason: the quota of the region was raised}]\n"
     text += "storage:\n  home: {type: anf, size_tib: 64}\n"
     text += "  mounts: [{path: /data, type: amlfs, tier: 500, size_tib: 4}]\n"
     text += "jobs: {training: [{recipe: gpt3-175b, nodes: 16, settings: {%s}}]}\n"

@@ -54,6 +54,9 @@ resource vm 'Microsoft.Compute/virtualMachines@2025-04-01' = {
   tags: tags
   properties: {
     hardwareProfile: { vmSize: vmSize }
+    // Says that its users are licensed for Windows. Without it Azure bills, and shows, a VM without a licence.
+    // Source: https://learn.microsoft.com/azure/virtual-machines/windows/windows-desktop-multitenant-hosting-deployment
+    licenseType: 'Windows_Client'
     // Windows 11 requires it.
     securityProfile: {
       securityType: 'TrustedLaunch'

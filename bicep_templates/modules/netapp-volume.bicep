@@ -17,6 +17,8 @@ param poolSizeTib int
 param volumeSizeGib int
 @description('Throughput of pool and volume in MiB/s; only for the service level Flexible, otherwise null.')
 param throughputMibps int?
+@description('Whether it is a large volume: 50 TiB or more.')
+param largeVolume bool = false
 @description('Last part of the export path, unique in the subnet: the volume is `<address>:/<exportName>`.')
 param exportName string
 @description('Resource id of the subnet delegated to Microsoft.Netapp/volumes.')
@@ -39,7 +41,7 @@ resource pool 'Microsoft.NetApp/netAppAccounts/capacityPools@2025-12-01' = {
     serviceLevel: serviceLevel
     size: poolSizeTib * 1099511627776
     qosType: throughputMibps == null ? 'Auto' : 'Manual'
-    customThroughputMibps: throughputMibps
+    ...(throughputMibps == null ? {} : { customThroughputMibps: throughputMibps! })
   }
 }
 
@@ -52,7 +54,11 @@ resource volume 'Microsoft.NetApp/netAppAccounts/capacityPools/volumes@2025-12-0
   properties: {
     creationToken: exportName
     usageThreshold: volumeSizeGib * 1073741824
-    throughputMibps: throughputMibps
+    // Left out, Azure takes Premium, whatever the pool is.
+    serviceLevel: serviceLevel
+    ...(largeVolume ? { isLargeVolume: true } : {})
+    // In a pool with automatic QoS, Azure refuses any value, null too.
+    ...(throughputMibps == null ? {} : { throughputMibps: throughputMibps! })
     subnetId: subnetId
     protocolTypes: ['NFSv3']
     networkFeatures: 'Standard'

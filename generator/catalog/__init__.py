@@ -55,6 +55,7 @@ __all__ = [
     "limits",
     "models",
     "mount_options",
+    "out_of_support",
     "regions",
     "release",
     "release_of_build",
@@ -64,6 +65,7 @@ __all__ = [
     "slurm_project",
     "slurm_projects",
     "sources",
+    "support",
     "vm_size",
     "vm_size_names",
 ]
@@ -116,6 +118,16 @@ def limits() -> Mapping[str, Any]:
 def rule_figures() -> Mapping[str, Any]:
     """Figures that only rules need."""
     return table("rule_figures")
+
+
+def support() -> Mapping[str, Any]:
+    """Until when versions of MySQL and Windows are in support, as it was published on the day `as_of`."""
+    return table("support")
+
+
+def out_of_support(end: str | None) -> bool:
+    """Whether a published end of support (ISO date) had passed on the day of the table; None: no end is published."""
+    return end is not None and end < support()["as_of"]
 
 
 def health() -> Mapping[str, Any]:

@@ -26,6 +26,8 @@ class BicepModule:
     source: str
     """Path relative to the deployment folder, for example `modules/lustre.bicep`."""
     parameters: tuple[tuple[str, BicepValue], ...]
+    after: tuple[str, ...] = ()
+    """Symbols of modules that must be finished before, although no parameter names them."""
 
 
 def given(**parameters: BicepValue | None) -> tuple[tuple[str, BicepValue], ...]:

@@ -17,7 +17,7 @@ from .blobs import with_need
 from .cleanup import cleanup_plan
 from .cluster import server_release, slurm_plan
 from .custom_sizes import size_of
-from .file_systems.registry import late_addresses, modules, node_settings
+from .file_systems.registry import late_addresses, modules, node_settings, requirements
 from .jobs import job_plans
 from .network import layout_of, network_plan
 from .parameters import SSH_KEY, asked_or, asked_values, secret_plans, variables_read
@@ -106,6 +106,7 @@ def make_plan(
         node_settings=node_settings(shared.mounts) if shared else (),
         providers=providers(all_mounts, accounting, monitoring),
         quota=quota_plan(server, slurm, partial(size_of, definition)),
+        requirements=requirements(all_mounts),
         slow_resources=slow_resources(all_mounts, accounting, access),
         cleanup=cleanup_plan(
             network, all_mounts, accounting, monitoring, server or existing_server, locker, azure_names

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -103,7 +104,7 @@ def _values(
         "hub": _hub(plan),
         # Azure refuses a subnet of a network that is being changed, and a peering changes both networks.
         # https://github.com/pulumi/pulumi-azure-native/issues/4340
-        "after_network": "  dependsOn: [peering]\n" if _hub(plan) else "",
+        "after_network": partial(_depends_on, ("peering",) if _hub(plan) else ()),
         "dns_zone": _dns_zone(plan),
         "existing_locker": resource_id(plan.locker.account_id) if plan.locker.account_id else None,
         "cluster_parameters": _cluster_parameters(plan, late),
@@ -123,6 +124,12 @@ def _values(
         "content_hash": content_hash,
         "payload_sha256": payload_sha256,
     }
+
+
+def _depends_on(always: tuple[str, ...], also: tuple[str, ...] = ()) -> str:
+    """The line of a module that waits for others by their symbols; empty where it waits for none."""
+    symbols = (*always, *also)
+    return f"  dependsOn: [{', '.join(symbols)}]\n" if symbols else ""
 
 
 def _cluster_parameters(plan: Plan, late: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -42,6 +42,7 @@ TABLES = (
     "rule_figures.json/owned_attributes/keys",
     "rule_figures.json/reserved_partition_names/values",
     "rule_figures.json/slurm_keys_with_own_setting/keys",
+    "support.json/windows_11/releases",
     "vm_sizes",
     "vm_sizes/*/nccl",
     "vm_sizes/*/nccl_env/vars",

@@ -62,7 +62,7 @@ class Jumpbox(Section):
 
     vm_size: str = setting("Standard_D4as_v5", text="VM size.", change="in place", example="Standard_D4as_v5")
     sku: str = setting(
-        "win11-24h2-pro", text="SKU of MicrosoftWindowsDesktop:windows-11.", change="recreate", example="win11-24h2-pro"
+        "win11-25h2-pro", text="SKU of MicrosoftWindowsDesktop:windows-11.", change="recreate", example="win11-25h2-pro"
     )
 
 

@@ -50,7 +50,20 @@ class NetApp(Section):
         example=256,
         active=False,
     )
-    zone: Zone | None = setting(None, text="Availability zone.", change="recreate", example="1")
+    large_volume: bool = setting(
+        False,
+        text="A large volume: 50 TiB or more, and up to 12,800 MiB/s. A regular volume never becomes one.",
+        change="recreate",
+        example=False,
+    )
+    zone: Zone | None = setting(
+        None,
+        text="Availability zone, where something must be in the same one; Azure refuses the volume if NetApp Files has "
+        "no capacity left there. Default: Azure chooses.",
+        change="recreate",
+        example="1",
+        active=False,
+    )
     mount_options: str | None = setting(
         None,
         text="Mount options instead of the recommended ones.",

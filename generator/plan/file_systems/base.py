@@ -118,10 +118,18 @@ class FileSystem(ABC):
     """Azure service that the deployment creates it in, as messages name it."""
     slow_part: ClassVar[str | None] = None
     """What takes longer to create than the rest of a deployment."""
+    one_by_one: ClassVar[bool] = False
+    """Whether the service refuses to create one while it creates another."""
     provider: ClassVar[str | None] = None
     """Resource provider that the subscription must have registered."""
     subnet: ClassVar[SubnetKind | None] = None
     """The subnet that it needs to itself."""
+
+    @classmethod
+    def requirements(cls, mounts: Sequence[Any]) -> tuple[str, ...]:
+        """What the subscription must have before file systems of this kind can be created; sentences for the README."""
+        del mounts
+        return ()
 
     @property
     def subnet_prefix_length(self) -> int | None:

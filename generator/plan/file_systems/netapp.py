@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from ... import catalog
@@ -14,6 +14,11 @@ from ..subnet_kinds import SubnetKind
 from .base import GIB_PER_TIB, MIB, FileSystem, Place, azure_resource_name, default_mount_options
 
 _ACCOUNT = "netapp"
+_FLEXIBLE = (
+    "While the service level Flexible is a preview in the subscription, its feature must be registered: "
+    "`az feature register --namespace Microsoft.NetApp --name ANFFlexibleServiceLevel`."
+)
+"""Source: https://learn.microsoft.com/azure/azure-netapp-files/azure-netapp-files-set-up-capacity-pool"""
 
 
 @named_record
@@ -26,12 +31,16 @@ class NetAppVolume(FileSystem):
     service_level: str
     throughput_mibps: int | None = None
     """Of pool and volume; only with the service level Flexible, the others follow their size."""
+    large_volume: bool = False
     zone: str | None = None
     account_name: str
     resource_name: str
     """Name of the pool and of its volume."""
 
     service: ClassVar[str] = "NetApp Files"
+    # A second volume is refused with "Another volume creation is in progress", as the service works through the volumes
+    # of a subscription one by one. Source: https://github.com/NetApp/trident/issues/279
+    one_by_one: ClassVar[bool] = True
     provider: ClassVar[str] = "Microsoft.NetApp"
     subnet: ClassVar[SubnetKind] = SubnetKind(
         role="netapp",
@@ -56,6 +65,7 @@ class NetAppVolume(FileSystem):
             mount_options=section.mount_options or default_mount_options("nfs"),
             service_level=section.service_level,
             throughput_mibps=section.throughput_mibps,
+            large_volume=section.large_volume,
             zone=section.zone,
             account_name=f"{prefix}-netapp",
             resource_name=azure_resource_name(place.name),
@@ -64,12 +74,13 @@ class NetAppVolume(FileSystem):
     @property
     def label(self) -> str:
         """For `cycleforge plan`."""
-        return f"NetApp Files, {self._level}"
+        return f"NetApp Files{', large volume' if self.large_volume else ''}, {self._level}"
 
     @property
     def description(self) -> str:
         """For the README."""
-        return f"Azure NetApp Files, {self.size_gib} GiB, {self._level}"
+        size = f"{self.size_gib} GiB{' in a large volume' if self.large_volume else ''}"
+        return f"Azure NetApp Files, {size}, {self._level}"
 
     @property
     def _level(self) -> str:
@@ -80,6 +91,11 @@ class NetAppVolume(FileSystem):
     def origin(self) -> str:
         """For `cycleforge plan`."""
         return "created by the deployment"
+
+    @property
+    def pool_tib(self) -> int:
+        """Size of its capacity pool, in TiB: pools come in whole ones."""
+        return -(-self.size_gib // GIB_PER_TIB)
 
     @classmethod
     def shared_modules(cls, mounts: Sequence[NetAppVolume]) -> tuple[BicepModule, ...]:
@@ -95,9 +111,10 @@ class NetAppVolume(FileSystem):
                 accountName=Expression(f"{_ACCOUNT}.outputs.name"),
                 name=self.resource_name,
                 serviceLevel=self.service_level,
-                poolSizeTib=-(-self.size_gib // GIB_PER_TIB),  # pools come in whole TiB
+                poolSizeTib=self.pool_tib,
                 volumeSizeGib=self.size_gib,
                 throughputMibps=self.throughput_mibps,
+                largeVolume=self.large_volume,
                 exportName=(self.export_path or "").strip("/"),
                 subnetId=Expression(f"network.outputs.subnetIds.{self.subnet.role}"),
                 allowedClients=Expression("network.outputs.computePrefixes"),
@@ -111,4 +128,29 @@ class NetAppVolume(FileSystem):
         facts: dict[str, Any] = catalog.file_systems()["netapp"]
         per_tib = facts["service_levels"][self.service_level]["mib_per_s_per_tib"]
         mib_per_s = self.throughput_mibps or (per_tib and per_tib * self.size_gib / GIB_PER_TIB)
-        return min(mib_per_s, facts["volume"]["max_mib_per_s"]) * MIB / 1e9 if mib_per_s else None
+        return min(mib_per_s, self.limits["max_mib_per_s"]) * MIB / 1e9 if mib_per_s else None
+
+    @property
+    def limits(self) -> Mapping[str, Any]:
+        """The catalogue's limits of one volume of this kind: `max_gib`, `max_mib_per_s`."""
+        facts: dict[str, Mapping[str, Any]] = catalog.file_systems()["netapp"]
+        return facts["large_volume" if self.large_volume else "volume"]
+
+    @classmethod
+    def requirements(cls, mounts: Sequence[NetAppVolume]) -> tuple[str, ...]:
+        """The quota of the region, the feature of a level, and the zones."""
+        default = catalog.file_systems()["netapp"]["regional_quota"]["tib"]
+        pools = sum(mount.pool_tib for mount in mounts)
+        texts = [
+            f"The capacity pools of NetApp Files take {pools} TiB of the subscription's quota in the region; the "
+            f"default is {default} TiB, and a support request (Quotas, Azure NetApp Files limits) raises it."
+        ]
+        if any(mount.service_level == "Flexible" for mount in mounts):
+            texts.append(_FLEXIBLE)
+        zones = sorted({mount.zone for mount in mounts if mount.zone})
+        if zones:
+            texts.append(
+                f"NetApp Files must have capacity left in zone {' and '.join(zones)}. If Azure refuses a volume for "
+                "want of capacity, take `zone` out of the definition, and Azure chooses one."
+            )
+        return tuple(texts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, TypeVar
@@ -104,16 +105,25 @@ def by_kind(mounts: Iterable[FileSystem]) -> tuple[tuple[type[FileSystem], tuple
 
 def modules(mounts: Iterable[FileSystem]) -> tuple[BicepModule, ...]:
     """The modules that create file systems, in an order in which each is declared before it is used."""
-    return tuple(
-        module
-        for kind, same in by_kind(mounts)
-        for module in (*_shared(kind, same), *(each.module(index) for index, each in enumerate(same)))
-        if module is not None
-    )
+    return tuple(module for kind, same in by_kind(mounts) for module in (*_shared(kind, same), *_own(kind, same)))
 
 
 def _shared(kind: type[FileSystem], same: tuple[FileSystem, ...]) -> tuple[BicepModule, ...]:
     return kind.shared_modules(same)
+
+
+def _own(kind: type[FileSystem], same: tuple[FileSystem, ...]) -> Iterator[BicepModule]:
+    before: tuple[str, ...] = ()
+    for index, each in enumerate(same):
+        module = each.module(index)
+        if module is not None:
+            yield replace(module, after=before)
+            before = (module.symbol,) if kind.one_by_one else ()
+
+
+def requirements(mounts: Iterable[FileSystem]) -> tuple[str, ...]:
+    """What the subscription must have before they can be created."""
+    return tuple(text for kind, same in by_kind(mounts) for text in kind.requirements(same))
 
 
 def late_addresses(mounts: Iterable[FileSystem]) -> tuple[tuple[str, str], ...]:

@@ -64,6 +64,8 @@ class Plan:
     """What every node needs to know for the mounts that our projects make."""
     providers: tuple[str, ...]
     """Resource providers that must be registered in the subscription, sorted."""
+    requirements: tuple[str, ...]
+    """What else the subscription must have for the file systems; sentences for the README."""
     quota: QuotaPlan
     slow_resources: tuple[str, ...]
     """What takes longer to create than everything else, in words."""
