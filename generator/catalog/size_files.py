@@ -80,6 +80,7 @@ def size_of_file(name: str, content: Figures) -> VmSize:
         infiniband_nics=infiniband.get("nics", 0),
         infiniband_gbps_per_nic=infiniband.get("gbps_per_nic"),
         nvme_count=group("local_storage").get("nvme_count"),
+        needs=group("needs").get("text"),
         images=tuple(group("images").get("marketplace_urns", ())),
         nccl_topo_file=topology.get("nccl_topo_file"),
         nccl_topo_link=topology.get("image_link"),

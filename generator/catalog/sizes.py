@@ -59,6 +59,8 @@ class VmSize:
     infiniband_gbps_per_nic: int | None = None
     nvme_count: int | None = None
     """Local NVMe disks."""
+    needs: str | None = None
+    """What its VMs need beyond an image, a template and the projects, for a sentence `it needs …`."""
     images: tuple[str, ...] = ()
     """Marketplace images whose driver fits, the preferred one first; empty where any image will do."""
     nccl_topo_file: str | None = None

@@ -126,6 +126,20 @@ class ImageVariant(DefinitionRule):
                 yield self.problem(node.image_path, text, f"image: {urns[0]}")
 
 
+class NeedsMore(DefinitionRule):
+    id = "W0423"
+    summary = "A VM size needs something that CycleForge does not set up."
+    why = "Its GPUs do not work, or its VMs do not start, with any image of the catalogue."
+    fix = "Bring an image of your own that has it, and silence this rule; or choose another size."
+    source = "https://learn.microsoft.com/azure/virtual-machines/linux/n-series-driver-setup"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for machine in machines(site):
+            needs = site.vm_size(machine.vm_size).needs
+            if needs:
+                yield self.problem(machine.size_path, f"{machine.vm_size} of {machine.label} needs {needs}")
+
+
 class CostlyServiceNode(DefinitionRule):
     id = "W0406"
     summary = "A GPU or InfiniBand size is chosen for a machine that runs all the time."

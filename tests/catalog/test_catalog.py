@@ -232,6 +232,44 @@ def test_hardware_of_a_general_size() -> None:
     assert (node.vcpus, node.memory_gib, node.gpu_count, node.infiniband_nics) == (64, 256.0, 0, 0)
 
 
+@pytest.mark.parametrize(
+    ("name", "vcpus", "memory_gib", "nvme_count", "quota_family"),
+    [
+        # Each as its page has it: `cycleforge list vm-sizes` names the size, `page` of the file the address.
+        ("Standard_FX48mds", 48, 1008, None, "standardFXMDVSFamily"),
+        ("Standard_FX64mds_v2", 64, 1344, 4, "StandardFXmdsv2Family"),
+        ("Standard_FX2ms_v2", 2, 42, 0, "StandardFXmsv2Family"),
+        ("Standard_L80s_v2", 80, 640, 10, "standardLSv2Family"),
+        ("Standard_L48as_v3", 48, 384, 6, "standardLASv3Family"),
+        ("Standard_L96s_v4", 96, 768, 12, "standardLsv4Family"),
+        ("Standard_L2aos_v4", 2, 16, 3, "standardLaosv4Family"),
+        ("Standard_M8ms", 8, 218.75, None, "standardMSFamily"),
+        ("Standard_M416ms_v2", 416, 11400, None, None),
+        ("Standard_M176s_4_v3", 176, 3892, 0, "standardMSMediumMemoryv3Family"),
+        ("Standard_M832ids_16_v3", 832, 15200, None, "standardMIDSHighMemoryv3Family"),
+        ("Standard_M176bds_v3", 176, 1536, 1, "StandardMBDSMediumMemoryv3Family"),
+        ("Standard_M1792ixds_32_v3", 1792, 30400, 1, None),
+        ("Standard_HB368-48rs_v5", 48, 432, 8, "standardHBv5Family"),
+        ("Standard_NV6ads_A10_v5", 6, 55, None, "StandardNVADSA10v5Family"),
+        ("Standard_NCC40ads_H100_v5", 40, 320, None, "StandardNCCads2023Family"),
+    ],
+)
+def test_the_families_have_the_figures_of_their_pages(
+    name: str, vcpus: int, memory_gib: float, nvme_count: int | None, quota_family: str | None
+) -> None:
+    size = catalog.vm_size(name)
+    assert (size.vcpus, size.memory_gib, size.nvme_count) == (vcpus, memory_gib, nvme_count)
+    assert size.quota_family == quota_family
+
+
+def test_hardware_of_hbv5_and_of_a_part_of_a_gpu() -> None:
+    hbv5, part = catalog.vm_size("Standard_HB368rs_v5"), catalog.vm_size("Standard_NV12ads_A10_v5")
+    assert (hbv5.infiniband_nics, hbv5.infiniband_gbps_per_nic, hbv5.gpu_count) == (4, 200, 0)
+    assert (part.gpu_count, part.gpu_model, part.gpu_memory_gb) == (1, "A10 (1/3)", 8)
+    assert part.needs is not None
+    assert "GRID" in part.needs
+
+
 @pytest.mark.parametrize("name", catalog.vm_size_names())
 def test_every_size_is_known(name: str) -> None:
     size = catalog.vm_size(name)
@@ -267,6 +305,8 @@ def test_retiring_series_have_a_date() -> None:
         ("Standard_F2s_v2", "2028-11-15"),
         ("Standard_D12_v2", "2028-05-01"),
         ("Standard_HC44rs", "2027-05-31"),
+        ("Standard_L8s_v2", "2028-11-15"),
+        ("Standard_M192idms_v2", "2027-03-31"),
     ):
         assert catalog.vm_size(name).retirement == date
 
