@@ -3,13 +3,14 @@ metadata description = 'New virtual network: subnets by role, each with its own 
 @description('What a subnet is for; decides its firewall rules.')
 type subnetRole = 'server' | 'compute' | 'endpoints' | 'bastion' | 'netapp' | 'lustre' | 'database'
 
-@description('One subnet: role, name, CIDR, resource provider it is delegated to, and whether its egress goes through the NAT gateway.')
+@description('One subnet: role, name, CIDR, resource provider it is delegated to, whether its egress goes through the NAT gateway, whether it has the route table.')
 type subnetType = {
   role: subnetRole
   name: string
   prefix: string
   delegation: string?
   usesNat: bool
+  isRouted: bool?
 }
 
 @description('Azure region of all resources.')
@@ -24,6 +25,12 @@ param addressSpace string
 param subnets subnetType[]
 @description('Whether to create a NAT gateway for outbound internet access of the subnets that use it.')
 param natGateway bool
+@description('DNS servers of all VMs (IPv4 addresses); empty for those of Azure.')
+param dnsServers string[] = []
+@description('Private address of a firewall that all traffic to other networks goes through; null for none.')
+param nextHop string?
+@description('Resource id of an existing route table; null for none, or where `nextHop` is given.')
+param routeTableId string?
 @description('Who may reach the server by HTTPS and SSH: CIDRs, or one service tag. If empty, only Bastion.')
 param userSources string[]
 @description('Who may reach nodes by SSH: CIDRs, or one service tag. If empty, only Bastion and the server.')
@@ -131,6 +138,26 @@ resource nat 'Microsoft.Network/natGateways@2025-05-01' = if (natGateway) {
   }
 }
 
+// Routes that a gateway learns are left out: they would lead around the firewall.
+resource routes 'Microsoft.Network/routeTables@2025-05-01' = if (nextHop != null) {
+  name: '${vnetName}-routes'
+  location: location
+  tags: tags
+  properties: {
+    disableBgpRoutePropagation: true
+    routes: [
+      {
+        name: 'default'
+        properties: {
+          addressPrefix: '0.0.0.0/0'
+          nextHopType: 'VirtualAppliance'
+          nextHopIpAddress: nextHop
+        }
+      }
+    ]
+  }
+}
+
 resource securityGroups 'Microsoft.Network/networkSecurityGroups@2025-05-01' = [
   for subnet in subnets: {
     name: '${vnetName}-${subnet.role}-nsg'
@@ -180,6 +207,7 @@ resource vnet 'Microsoft.Network/virtualNetworks@2025-05-01' = {
   tags: tags
   properties: {
     addressSpace: { addressPrefixes: [addressSpace] }
+    dhcpOptions: empty(dnsServers) ? null : { dnsServers: dnsServers }
     subnets: [
       for (subnet, index) in subnets: {
         name: subnet.name
@@ -188,6 +216,7 @@ resource vnet 'Microsoft.Network/virtualNetworks@2025-05-01' = {
           defaultOutboundAccess: false
           networkSecurityGroup: { id: securityGroups[index].id }
           natGateway: natGateway && subnet.usesNat ? { id: nat.id } : null
+          routeTable: subnet.?isRouted == true ? { id: routeTableId ?? routes.id } : null
           // Without it the security group would not apply to private endpoints.
           privateEndpointNetworkPolicies: subnet.role == 'endpoints' ? 'NetworkSecurityGroupEnabled' : 'Disabled'
           delegations: subnet.?delegation == null ? [] : [

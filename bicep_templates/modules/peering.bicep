@@ -12,6 +12,9 @@ param allowGatewayTransit bool
 @description('Whether the local network uses the gateway of the other side, which must allow it first.')
 param useRemoteGateways bool
 
+@description('Whether traffic is accepted that the other side forwards, for example from a firewall.')
+param allowForwardedTraffic bool
+
 resource vnet 'Microsoft.Network/virtualNetworks@2025-05-01' existing = {
   name: localVnetName
 }
@@ -22,7 +25,7 @@ resource peering 'Microsoft.Network/virtualNetworks/virtualNetworkPeerings@2025-
   properties: {
     remoteVirtualNetwork: { id: remoteVnetId }
     allowVirtualNetworkAccess: true
-    allowForwardedTraffic: false
+    allowForwardedTraffic: allowForwardedTraffic
     allowGatewayTransit: allowGatewayTransit
     useRemoteGateways: useRemoteGateways
   }

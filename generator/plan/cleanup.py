@@ -37,6 +37,7 @@ DELETION_ORDER = (
     "Microsoft.ManagedIdentity/userAssignedIdentities",
     "Microsoft.Network/virtualNetworks",
     "Microsoft.Network/natGateways",
+    "Microsoft.Network/routeTables",
     "Microsoft.Network/networkSecurityGroups",
     "Microsoft.Network/publicIPAddresses",
 )
@@ -104,7 +105,7 @@ def _serves_data(
     network: NetworkPlan, accounting: AccountingPlan | None, locker: LockerPlan, names: ResourceNames
 ) -> Iterator[str]:
     if network.is_new:
-        nat = ", NAT gateway" if network.nat_gateway else ""
+        nat = ", NAT gateway" if network.nat_gateway else ", route table" if _has_own_routes(network) else ""
         yield f"the network `{network.vnet_name}` with its subnets, security groups{nat} and peerings"
     else:
         yield f"the network `{network.vnet_name}`, which the deployment did not create"
@@ -118,6 +119,10 @@ def _serves_data(
         yield "the link of the database's existing DNS zone to the network"
     if accounting is not None and accounting.is_new and network.mysql_dns_zone == "new":
         yield f"the private DNS zone `{names.database_zone}`, with its link to the network"
+
+
+def _has_own_routes(network: NetworkPlan) -> bool:
+    return network.route is not None and network.route.next_hop is not None
 
 
 def _left(

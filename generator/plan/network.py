@@ -13,7 +13,7 @@ from .file_systems.registry import wanted_by
 from .parameters import HUB_VNET, asked_or
 from .subnet_kinds import SubnetRole
 from .subnets import ROLES, SUBNETS, Layout, parse_network, place_subnets
-from .types import HubPlan, NetworkPlan, SubnetPlan
+from .types import HubPlan, NetworkPlan, RoutePlan, SubnetPlan
 
 
 def needed_roles(definition: Definition) -> tuple[SubnetRole, ...]:
@@ -70,11 +70,15 @@ def network_plan(definition: Definition, layout: Layout | None) -> NetworkPlan:
         vnet_group, vnet_name = names.vnet_parts(existing.vnet_id)
     else:
         vnet_group, vnet_name = names.resource_group(definition), f"{names.prefix(definition)}-vnet"
-    hub = None
+    hub, route = None, route_plan(definition)
     # An existing network is left as it is, its peerings included.
     if existing is None and access.peers_with_hub and network.hub is not None:
         hub = HubPlan(
-            asked_or(network.hub.vnet_id, HUB_VNET), network.hub.use_remote_gateway, tuple(network.hub.address_spaces)
+            asked_or(network.hub.vnet_id, HUB_VNET),
+            network.hub.use_remote_gateway,
+            tuple(network.hub.address_spaces),
+            # What a firewall answers comes from beyond the hub, and without this the peering drops it.
+            route is not None if network.hub.allow_forwarded_traffic is None else network.hub.allow_forwarded_traffic,
         )
     return NetworkPlan(
         is_new=existing is None,
@@ -82,23 +86,47 @@ def network_plan(definition: Definition, layout: Layout | None) -> NetworkPlan:
         vnet_resource_group=vnet_group,
         vnet_id=existing.vnet_id if existing else None,
         address_space=str(layout.address_space) if layout else None,
-        subnets=_new_subnets(layout, network.nat_gateway) if layout else _existing_subnets(definition),
+        subnets=_new_subnets(layout, definition) if layout else _existing_subnets(definition),
         access=access.name,
         allowed_sources=tuple(network.allowed_sources) if access.is_public and creates_server else (),
         hub=hub,
         user_sources=access.user_sources(hub.address_spaces if hub else ()),
-        nat_gateway=network.nat_gateway and existing is None,
+        nat_gateway=uses_nat_gateway(definition),
         # The endpoint of an existing server's locker is registered already; a new network may still need the link.
         blob_dns_zone=zone if creates_server or zone != "new" else "none",
         links_dns_zone=links_zones and zone not in ("new", "none"),
         mysql_dns_zone=network.mysql_dns_zone,
+        dns_servers=() if existing is not None else tuple(network.dns_servers),
+        route=route,
         links_mysql_dns_zone=links_zones and network.mysql_dns_zone != "new" and _creates_database(definition),
     )
 
 
-def _new_subnets(layout: Layout, nat_gateway: bool) -> tuple[SubnetPlan, ...]:
+def route_plan(definition: Definition) -> RoutePlan | None:
+    """The way out through someone's firewall; None without one, and in an existing network, which has its own."""
+    network = definition.network
+    if network.existing is not None or (network.next_hop is None and network.route_table is None):
+        return None
+    return RoutePlan(network.next_hop, network.route_table)
+
+
+def uses_nat_gateway(definition: Definition) -> bool:
+    """Whether the deployment creates a NAT gateway: a route to a firewall takes its place."""
+    network = definition.network
+    return network.nat_gateway and network.existing is None and route_plan(definition) is None
+
+
+def _new_subnets(layout: Layout, definition: Definition) -> tuple[SubnetPlan, ...]:
+    has_nat, has_route = uses_nat_gateway(definition), route_plan(definition) is not None
     return tuple(
-        SubnetPlan(kind.role, kind.name, str(prefix), kind.delegation, uses_nat=nat_gateway and kind.uses_nat)
+        SubnetPlan(
+            kind.role,
+            kind.name,
+            str(prefix),
+            kind.delegation,
+            uses_nat=has_nat and kind.uses_nat,
+            is_routed=has_route and kind.may_be_routed,
+        )
         for kind, prefix in ((SUBNETS[role], prefix) for role, prefix in layout.subnets.items())
     )
 

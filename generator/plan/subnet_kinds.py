@@ -25,5 +25,7 @@ class SubnetKind:
     """Resource provider that the subnet is delegated to, for example `Microsoft.Netapp/volumes`."""
     uses_nat: bool = False
     """Whether what is in it calls Azure over the internet."""
+    may_be_routed: bool = True
+    """Whether its default route may lead to a firewall."""
     smallest: str = "smallest_subnet_prefix"
     """Entry of the catalogue's limits that holds the longest prefix that its service accepts."""

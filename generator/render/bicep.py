@@ -164,7 +164,7 @@ def _subnets(plan: Plan) -> list[Json]:
         value: dict[str, Json] = {"role": subnet.role, "name": subnet.name, "prefix": subnet.prefix}
         if subnet.delegation:
             value["delegation"] = subnet.delegation
-        subnets.append(value | {"usesNat": subnet.uses_nat})
+        subnets.append(value | {"usesNat": subnet.uses_nat} | ({"isRouted": True} if subnet.is_routed else {}))
     return subnets
 
 

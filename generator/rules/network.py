@@ -10,6 +10,7 @@ from .. import catalog
 from ..definition.model.slurm import NewDatabase
 from ..plan.access_kinds.registry import KINDS, kind_of
 from ..plan.file_systems.registry import wanted_by
+from ..plan.network import route_plan
 from ..problems.problem import Problem
 from .azure_names import ID_FORM
 from .base import DefinitionRule, Path, Site
@@ -116,7 +117,10 @@ class ExistingAndNew(DefinitionRule):
     def check(self, site: Site) -> Iterator[Problem]:
         if site.definition.network.existing is None:
             return
-        new_only = ("address_space", "subnets", "nat_gateway", "hub")
+        new_only = (
+            *("address_space", "subnets", "nat_gateway", "hub"),
+            *("next_hop", "route_table", "dns_servers", "link_dns_zones"),
+        )
         for path in (("network", name) for name in new_only):
             if given(site, path):
                 text = f"network.{path[1]} is ignored in the existing network that network.existing names"
@@ -222,7 +226,7 @@ class NoNatGateway(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         network = site.definition.network
-        if network.existing is None and not network.nat_gateway:
+        if network.existing is None and not network.nat_gateway and route_plan(site.definition) is None:
             text = "network.nat_gateway is off, so nodes need another route to the internet to install their packages"
             yield self.problem(("network", "nat_gateway"), text)
 

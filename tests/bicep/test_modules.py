@@ -36,6 +36,7 @@ API_VERSIONS = {
     "Microsoft.Network/privateEndpoints": "2025-05-01",
     "Microsoft.Network/privateEndpoints/privateDnsZoneGroups": "2025-05-01",
     "Microsoft.Network/publicIPAddresses": "2025-05-01",
+    "Microsoft.Network/routeTables": "2025-05-01",
     "Microsoft.Network/virtualNetworks": "2025-05-01",
     "Microsoft.Network/virtualNetworks/virtualNetworkPeerings": "2025-05-01",
     "Microsoft.Resources/deployments": "2025-04-01",

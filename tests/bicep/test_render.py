@@ -237,6 +237,44 @@ def test_the_database_registers_in_a_zone_that_exists() -> None:
     assert "modules/private-dns" not in foreign
 
 
+def test_all_traffic_leaves_through_the_firewall() -> None:
+    """Every subnet but the Bastion's is routed, no NAT gateway is made, and both peerings pass what is forwarded."""
+    text = main_bicep(VARIANTS["behind_a_firewall"]())
+    network = block(text, "module network ")
+    assert "nextHop: '10.0.1.4'" in network
+    assert "natGateway: false" in network
+    assert "usesNat: true" not in network
+    assert network.count("isRouted: true") == network.count("role: ") == 6
+    assert re.search(r"dnsServers: \[\s+'10\.0\.2\.4'\s+'10\.0\.2\.5'\s+\]", network)
+    for name in ("hubPeering", "peering"):
+        assert "allowForwardedTraffic: true" in block(text, f"module {name} ")
+
+
+def test_someone_elses_route_table_is_attached_but_not_to_the_bastion() -> None:
+    network = block(main_bicep(VARIANTS["shared_routes"]()), "module network ")
+    assert f"routeTableId: '{variants.ROUTE_TABLE_ID}'" in network
+    assert "nextHop" not in network
+    routed = dict(re.findall(r"role: '(\w+)'\n(?:.*\n)*?\s+usesNat: \w+(\n\s+isRouted: true)?", network))
+    assert {role: bool(found) for role, found in routed.items()} == {
+        "server": True, "endpoints": True, "compute": True, "bastion": False
+    }  # fmt: skip
+
+
+def test_networks_without_a_firewall_are_as_they_were() -> None:
+    for name in ("minimal", "asked_hub", "known_hub", "public"):
+        text = main_bicep(VARIANTS[name]())
+        assert not re.search("nextHop|routeTableId|isRouted|dnsServers", text)
+        assert "allowForwardedTraffic: true" not in text
+
+
+def test_routes_of_a_gateway_do_not_lead_around_the_firewall() -> None:
+    module = module_text("network")
+    assert "disableBgpRoutePropagation: true" in module
+    assert "routeTable: subnet.?isRouted == true ? { id: routeTableId ?? routes.id } : null" in module
+    assert "dhcpOptions: empty(dnsServers) ? null : { dnsServers: dnsServers }" in module
+    assert "allowForwardedTraffic: allowForwardedTraffic" in module_text("peering")
+
+
 def test_without_a_zone_the_endpoint_gets_none() -> None:
     plan = variants.minimal()
     text = main_bicep(replace(plan, network=replace(plan.network, blob_dns_zone="none")))

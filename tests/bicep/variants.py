@@ -122,6 +122,22 @@ storage:
   mounts: [{{path: /data, type: amlfs, tier: 125, size_tib: 16}}]
 slurm: {{accounting: {{type: new}}}}
 """
+BEHIND_A_FIREWALL = f"""
+network:
+  address_space: 10.50.0.0/20
+  access: hub
+  hub: {{vnet_id: {HUB_ID}}}
+  blob_dns_zone: {ZONE_ID}
+  mysql_dns_zone: {MYSQL_ZONE_ID}
+  link_dns_zones: false
+  dns_servers: [10.0.2.4, 10.0.2.5]
+  next_hop: 10.0.1.4
+storage:
+  home: {{type: anf, size_tib: 4}}
+  mounts: [{{path: /data, type: amlfs, tier: 125, size_tib: 16}}]
+slurm: {{accounting: {{type: new}}}}
+"""
+ROUTE_TABLE_ID = f"{NETWORK_GROUP}/routeTables/spokes"
 minimal = plan_from
 infrastructure = partial(plan_from, INFRASTRUCTURE)
 existing_server = partial(plan_from, EXISTING_SERVER)
@@ -132,6 +148,8 @@ asked_hub = partial(plan_from, ASKED_HUB)
 known_hub = partial(plan_from, KNOWN_HUB)
 public = partial(plan_from, PUBLIC)
 central_zones = partial(plan_from, CENTRAL_ZONES)
+behind_a_firewall = partial(plan_from, BEHIND_A_FIREWALL)
+shared_routes = partial(plan_from, f"network: {{route_table: {ROUTE_TABLE_ID}}}")
 foreign_zones = partial(plan_from, CENTRAL_ZONES, "network: {link_dns_zones: false}")
 existing_network = partial(plan_from, EXISTING_NETWORK)
 
@@ -158,6 +176,8 @@ VARIANTS: dict[str, Callable[[], Plan]] = {
     "public": public,
     "central_zones": central_zones,
     "foreign_zones": foreign_zones,
+    "behind_a_firewall": behind_a_firewall,
+    "shared_routes": shared_routes,
     "existing_network": existing_network,
     "existing_group": existing_group,
     "everything": everything,

@@ -105,6 +105,12 @@ class Hub(Section):
         "that has only a firewall.",
         example=True,
     )
+    allow_forwarded_traffic: bool | None = setting(
+        None,
+        text="Accept traffic that a firewall of the other side forwards, in both directions of the peering; default: "
+        "true with next_hop or route_table, else false.",
+        example=True,
+    )
     address_spaces: list[str] = setting(
         list,
         text="Prefixes of the hub and the networks behind its gateway: they must not overlap the network, and may "
@@ -137,8 +143,31 @@ class Network(Section):
     )
     nat_gateway: bool = setting(
         True,
-        text="Outbound access through a NAT gateway; off only where another route to the internet exists.",
+        text="Outbound access through a NAT gateway; off where another route to the internet exists, as with next_hop "
+        "and route_table, which turn it off.",
         example=True,
+    )
+    next_hop: str | None = setting(
+        None,
+        text="Private address of the firewall through which all traffic to other networks leaves: the deployment "
+        "creates a route table for every subnet but the Bastion's.",
+        unit="IPv4 address",
+        example="10.0.1.4",
+        active=False,
+    )
+    route_table: str | None = setting(
+        None,
+        text="Resource id of an existing route table for every subnet but the Bastion's, in place of next_hop.",
+        example=f"{EXAMPLE_GROUPS}/network/providers/Microsoft.Network/routeTables/spokes",
+        active=False,
+    )
+    dns_servers: list[str] = setting(
+        list,
+        text="DNS servers of the new network, two or more; default: Azure's own. VMs read a change when they restart.",
+        change="node restart",
+        unit="IPv4 address",
+        example=["10.0.2.4", "10.0.2.5"],
+        active=False,
     )
     subnets: SubnetPrefixes = setting(SubnetPrefixes, text="Prefixes of single subnets.", change="recreate", example={})
     existing: ExistingNetwork | None = setting(

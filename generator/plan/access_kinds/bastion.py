@@ -18,7 +18,14 @@ class Bastion(Access):
 
     name: ClassVar[AccessKind] = "bastion"
     subnet: ClassVar[SubnetKind | None] = SubnetKind(
-        "bastion", "AzureBastionSubnet", "Azure Bastion", 64, 26, smallest="bastion_subnet_prefix"
+        "bastion",
+        "AzureBastionSubnet",
+        "Azure Bastion",
+        64,
+        26,
+        # https://learn.microsoft.com/azure/bastion/bastion-faq#udr
+        may_be_routed=False,
+        smallest="bastion_subnet_prefix",
     )
 
     @classmethod

@@ -9,7 +9,7 @@ from .cleanup import CleanupPlan, ResourceId
 from .deployment import Plan
 from .jobs import CheckpointPlan, JobPlan, StepPlan
 from .names import ResourceNames
-from .network import HubPlan, NetworkPlan, SubnetPlan
+from .network import HubPlan, NetworkPlan, RoutePlan, SubnetPlan
 from .nodes import LoginPlan, NodeArrayPlan, SchedulerPlan, SpecRef
 from .parameters import Asked, SecretPlan, Variable
 from .projects import BlobPlan, ProjectPlan
@@ -41,6 +41,7 @@ __all__ = [
     "QuotaUse",
     "ResourceId",
     "ResourceNames",
+    "RoutePlan",
     "SchedulerPlan",
     "SecretPlan",
     "ServerPlan",

@@ -20,6 +20,18 @@ class SubnetPlan:
     delegation: str | None
     """Resource provider that the subnet is delegated to, for example `Microsoft.Netapp/volumes`."""
     uses_nat: bool
+    is_routed: bool = False
+    """Whether the network's route table is the subnet's."""
+
+
+@record
+class RoutePlan:
+    """Where traffic to other networks leaves: by a route table of the deployment, or by someone else's."""
+
+    next_hop: str | None
+    """Address of a firewall, the target of the default route in the deployment's own route table."""
+    table_id: str | None
+    """Resource id of an existing route table."""
 
 
 @record
@@ -30,6 +42,7 @@ class HubPlan:
     use_remote_gateway: bool
     address_spaces: tuple[str, ...]
     """Prefixes from which users come; the firewall rules allow them. Empty: the VirtualNetwork tag covers the peer."""
+    allow_forwarded_traffic: bool = False
 
 
 @record
@@ -59,6 +72,9 @@ class NetworkPlan:
     mysql_dns_zone: Literal["new"] | str
     """`new` or the resource id of an existing zone, for a new database server."""
     links_mysql_dns_zone: bool
+    dns_servers: tuple[str, ...] = ()
+    """IPv4 addresses; empty: Azure's own."""
+    route: RoutePlan | None = None
 
     def subnet(self, role: SubnetRole) -> SubnetPlan | None:
         """The subnet of a role, if this network has it."""
