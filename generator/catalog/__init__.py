@@ -99,7 +99,7 @@ def image(name: str) -> Mapping[str, Any] | None:
 
 
 def regions() -> Mapping[str, Any]:
-    """Azure regions by name: `cloud`, `display_name` and whether they have availability zones."""
+    """Azure regions by name: `cloud`, and whether they have availability zones and a region as their pair."""
     content: Mapping[str, Any] = table("regions")["regions"]
     return content
 

@@ -24,6 +24,7 @@ from .parameters import SSH_KEY, asked_or, asked_values, secret_plans, variables
 from .quota import quota_plan
 from .resources import providers, resource_names, slow_resources
 from .storage import file_systems, locker_plan, requested
+from .tags import tags_of
 from .types import (
     AdminPlan,
     ExistingServerPlan,
@@ -39,8 +40,6 @@ from .types import (
     ServerPlan,
     SlurmPlan,
 )
-
-CREATED_BY = ("created-by", "cycleforge")
 
 
 def make_plan(
@@ -86,7 +85,7 @@ def make_plan(
         resource_group=names.resource_group(definition),
         creates_resource_group=names.creates_resource_group(definition),
         names=azure_names,
-        tags=_tags(definition),
+        tags=tags_of(definition),
         admin=admin,
         network=network,
         access=access,
@@ -114,12 +113,6 @@ def make_plan(
         silenced=tuple(sorted((entry.rule, entry.reason) for entry in definition.silence)),
         resolved=resolved(definition),
     )
-
-
-def _tags(definition: Definition) -> tuple[tuple[str, str], ...]:
-    """Tags of all resources, sorted; the last one is no one else's to set, because deleting goes by it."""
-    usual = dict((CREATED_BY, ("deployment", definition.name)))
-    return tuple(sorted((usual | definition.tags | {names.OWNER_TAG: definition.name}).items()))
 
 
 def resolved(definition: Definition) -> dict[str, object]:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from .. import catalog
 from ..definition.model.slurm import NewDatabase, Slurm
 from ..plan.file_systems.registry import wanted_by
-from ..plan.names import OWNER_TAG
 from ..problems.problem import Problem
 from .base import ClusterRule, DefinitionRule, Path, Site
 from .figures import figures
@@ -119,51 +118,6 @@ class AdminNameReserved(DefinitionRule):
                 f"the administrator's name {quoted(name)} is reserved: {owner}",
                 "for example 'ccadmin'",
             )
-
-
-class Tags(DefinitionRule):
-    id = "E0212"
-    summary = "A tag is not valid in Azure."
-    why = (
-        "Azure limits the number, length and characters of tags; an invalid tag stops the deployment at its "
-        "first resource."
-    )
-    fix = "Shorten or rename the tag."
-    source = "https://learn.microsoft.com/azure/azure-resource-manager/management/tag-resources"
-
-    def check(self, site: Site) -> Iterator[Problem]:
-        tags, names, rule = site.definition.tags, catalog.limits()["names"], figures()["tag_names"]
-        most = names["tags_per_resource"]["value"] - rule["own_tags"]
-        if len(tags) > most:
-            text = f"{len(tags)} tags are given; with the {rule['own_tags']} that CycleForge adds, {most} are possible"
-            yield self.problem(("tags",), text, on_key=True)
-        seen: dict[str, str] = {}
-        for name, value in tags.items():
-            fault = self._fault(name, value, names["tag_name"]["value"], names["tag_value"]["value"])
-            if fault is None and name.lower() in seen:
-                fault = f"differs from {quoted(seen[name.lower()])} only in case, which Azure does not tell apart"
-            if fault:
-                yield self.problem(("tags", name), f"the tag {quoted(name)} {fault}", on_key=True)
-            seen.setdefault(name.lower(), name)
-
-    def _fault(self, name: str, value: str, longest_name: int, longest_value: int) -> str | None:
-        rule = figures()["tag_names"]
-        if name.lower() == OWNER_TAG:
-            return "is the one by which CycleForge finds what belongs to a deployment"
-        forbidden = [sign for sign in rule["forbidden_characters"] if sign in name]
-        if not name.strip():
-            return "has no name"
-        if len(name) > longest_name:
-            return f"has a name of {len(name)} characters; at most {longest_name} are allowed"
-        if forbidden:
-            return f"has the character {forbidden[0]}, which is not allowed in tag names"
-        if name.lower().startswith(tuple(rule["reserved_prefixes"])):
-            return "begins with a word that Azure reserves: azure, microsoft or windows"
-        if len(value) > longest_value:
-            return f"has a value of {len(value)} characters; at most {longest_value} are allowed"
-        if not all(sign.isprintable() for sign in name + value):
-            return "has a control character"
-        return None
 
 
 class UnknownRegion(DefinitionRule):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from .. import catalog
+from ..plan.file_systems.registry import Wanted, wanted_by
 from ..plan.names import mount_name
 from ..problems.problem import Problem, Related
 from .base import DefinitionRule, Path, Site
@@ -114,9 +115,10 @@ class MountNamesClash(DefinitionRule):
     summary = "Two mount points give the same resource name."
     why = (
         "File systems are named after their mount points, with every character outside a-z and 0-9 replaced by a "
-        "hyphen; Azure and the cluster template do not tell such names apart."
+        "hyphen, and cut where a service takes fewer characters (pools and volumes of NetApp Files 64, exports 80); "
+        "Azure and the cluster template do not tell such names apart."
     )
-    fix = "Choose mount points that differ in their letters and digits."
+    fix = "Choose mount points that differ in their letters and digits, near the beginning."
     source = "https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules"
 
     def check(self, site: Site) -> Iterator[Problem]:
@@ -127,10 +129,36 @@ class MountNamesClash(DefinitionRule):
             normal = _normal(point)
             if normal is None or normal == "/":
                 continue
-            key = re.sub(r"[^a-z0-9]", "", mount_name(normal))
+            key = _plain(normal)
             other = seen.setdefault(key, (normal, path))
             if other[0] != normal:
-                problem = self.problem(
-                    path, f"the mount points {quoted(other[0])} and {quoted(normal)} give the same resource name"
-                )
-                yield replace(problem, related=(Related("the first one", other[1]),))
+                yield self._clash(normal, path, *other)
+        yield from self._cut_names(site)
+
+    def _cut_names(self, site: Site) -> Iterator[Problem]:
+        """Names that are equal only after Azure's limits have cut them, or made them begin with a letter."""
+        seen: dict[str, Wanted] = {}
+        for each in wanted_by(site.definition):
+            point = each.file_system.path
+            for name in each.file_system.own_names:
+                other = seen.setdefault(name.lower(), each)
+                if _plain(other.file_system.path) != _plain(point):
+                    yield self._clash(point, _path_of(each), other.file_system.path, _path_of(other))
+                    break
+
+    def _clash(self, point: str, path: Path, other: str, other_path: Path) -> Problem:
+        problem = self.problem(
+            path, f"the mount points {quoted(other)} and {quoted(point)} give the same resource name"
+        )
+        return replace(problem, related=(Related("the first one", other_path),))
+
+
+def _plain(point: str) -> str:
+    """What is left of a mount point in the names that are made from it."""
+    return re.sub(r"[^a-z0-9]", "", mount_name(point))
+
+
+def _path_of(wanted: Wanted) -> Path:
+    """Where its mount point is given, or the section that has a fixed one."""
+    path = wanted.definition_path
+    return (*path, "path") if path[1] == "mounts" else path

@@ -292,9 +292,10 @@ def test_canonical_names_are_for_suggestions() -> None:
     assert catalog.canonical_vm_size("D5000") is None
 
 
-def test_regions_know_cloud_and_zones() -> None:
+def test_regions_know_cloud_zones_and_pair() -> None:
     regions = catalog.regions()
-    assert regions["southcentralus"] == {"cloud": "public", "zones": True}
+    assert regions["southcentralus"] == {"cloud": "public", "pair": True, "zones": True}
+    assert [regions[name]["pair"] for name in ("polandcentral", "belgiumcentral")] == [False, None]
     assert regions["westus"]["zones"] is False
     assert regions["usgovvirginia"]["cloud"] == "usgov"
     assert {region["cloud"] for region in regions.values()} == {"public", "usgov", "china"}

@@ -148,6 +148,11 @@ class FileSystem(ABC):
         return None
 
     @property
+    def own_names(self) -> tuple[str, ...]:
+        """Names in Azure, as short as they are there, that nothing else of the deployment may have."""
+        return ()
+
+    @property
     def grants(self) -> tuple[Grant, ...]:
         """Roles that the nodes need on what the deployment does not own."""
         return ()

@@ -57,6 +57,11 @@ class ManagedLustre(FileSystem):
         )
 
     @property
+    def own_names(self) -> tuple[str, ...]:
+        """The file system."""
+        return (f"file system {self.resource_name}",)
+
+    @property
     def label(self) -> str:
         """For `cycleforge plan`."""
         return f"Managed Lustre, {self.tier_mb_per_s_per_tib} MB/s per TiB"

@@ -123,6 +123,11 @@ class NetAppVolume(FileSystem):
         )
 
     @property
+    def own_names(self) -> tuple[str, ...]:
+        """Pool and volume, and the export, whose name is unique in the subnet."""
+        return f"pool {self.resource_name}", f"export {self.export_path}"
+
+    @property
     def bandwidth_gb_per_s(self) -> float | None:
         """Reads and writes together: as assigned, or what the level gives its size, up to what one volume reaches."""
         facts: dict[str, Any] = catalog.file_systems()["netapp"]

@@ -1,0 +1,65 @@
+"""Tags: how many, and what they may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .. import catalog
+from ..plan.names import OWNER_TAG
+from ..plan.tags import tags_of, writes_dns_zone
+from ..problems.problem import Problem
+from .base import DefinitionRule, Site
+from .figures import figures
+from .wording import quoted
+
+
+class Tags(DefinitionRule):
+    id = "E0212"
+    summary = "A tag is not valid in Azure."
+    why = (
+        "Azure limits the number, length and characters of tags; an invalid tag stops the deployment. A resource takes "
+        "50, a private DNS zone and its link take 15, and all resources get the same ones."
+    )
+    fix = "Shorten or rename the tag, or leave out some."
+    source = "https://learn.microsoft.com/azure/azure-resource-manager/management/tag-resources"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        tags, names = site.definition.tags, catalog.limits()["names"]
+        yield from self._too_many(site)
+        seen: dict[str, str] = {}
+        for name, value in tags.items():
+            fault = self._fault(name, value, names["tag_name"]["value"], names["tag_value"]["value"])
+            if fault is None and name.lower() in seen:
+                fault = f"differs from {quoted(seen[name.lower()])} only in case, which Azure does not tell apart"
+            if fault:
+                yield self.problem(("tags", name), f"the tag {quoted(name)} {fault}", on_key=True)
+            seen.setdefault(name.lower(), name)
+
+    def _too_many(self, site: Site) -> Iterator[Problem]:
+        given, names = len(site.definition.tags), catalog.limits()["names"]
+        with_zone = writes_dns_zone(site.definition, site.layout)
+        own = len(tags_of(site.definition)) - given
+        most = names["tags_per_dns_zone" if with_zone else "tags_per_resource"]["value"] - own
+        if given > most:
+            text = f"{given} tags are given; with the {own} that CycleForge adds, {most} are possible"
+            why = f": a private DNS zone or its link, which this deployment creates, takes {most + own}"
+            yield self.problem(("tags",), text + why * with_zone, on_key=True)
+
+    def _fault(self, name: str, value: str, longest_name: int, longest_value: int) -> str | None:
+        rule = figures()["tag_names"]
+        if name.lower() == OWNER_TAG:
+            return "is the one by which CycleForge finds what belongs to a deployment"
+        forbidden = [sign for sign in rule["forbidden_characters"] if sign in name]
+        if not name.strip():
+            return "has no name"
+        if len(name) > longest_name:
+            return f"has a name of {len(name)} characters; at most {longest_name} are allowed"
+        if forbidden:
+            return f"has the character {forbidden[0]}, which is not allowed in tag names"
+        if name.lower().startswith(tuple(rule["reserved_prefixes"])):
+            return "begins with a word that Azure reserves: azure, microsoft or windows"
+        if len(value) > longest_value:
+            return f"has a value of {len(value)} characters; at most {longest_value} are allowed"
+        if not all(sign.isprintable() for sign in name + value):
+            return "has a control character"
+        return None
