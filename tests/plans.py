@@ -19,7 +19,6 @@ from generator.plan.file_systems.existing_server import ExistingServer
 from generator.plan.file_systems.managed_lustre import ManagedLustre
 from generator.plan.file_systems.netapp import NetAppVolume
 from generator.plan.file_systems.registry import late_addresses, modules, node_settings
-from generator.plan.flows import with_flows
 from generator.plan.jobs import job_plan
 from generator.plan.parameters import secret_plans
 from generator.plan.quota import quota_plan
@@ -121,9 +120,6 @@ def settled(plan: Plan) -> Plan:
         network,
         user_sources=kind.user_sources(network.hub.address_spaces if network.hub else ()),
         links_dns_zone=network.is_new and network.blob_dns_zone not in ("new", "none") and _links_zones(plan),
-    )
-    network = with_flows(
-        network, kind, server, (shared.sched, shared.home, *shared.mounts), accounting, plan.monitoring
     )
     ends = Ends(
         username=plan.admin.username,

@@ -37,10 +37,8 @@ param customData string
 param subnetId string
 @description('Whether the server gets a public address.')
 param publicAccess bool
-@description('CIDRs that may reach the public address; none may contain another.')
+@description('CIDRs that may reach the public address by HTTPS and SSH.')
 param allowedSources string[]
-@description('TCP ports of the server that they may reach.')
-param userPorts string[]
 
 // CycleCloud's datastore is on the data disk, which outlives the VM ("Detach"), while OS disk and network interface hold
 // nothing that a new VM does not bring. Without a name Azure gives a re-created VM a fresh disk beside the kept one.
@@ -92,8 +90,7 @@ resource securityGroup 'Microsoft.Network/networkSecurityGroups@2025-05-01' = if
           sourceAddressPrefixes: length(allowedSources) == 1 ? null : allowedSources
           sourcePortRange: '*'
           destinationAddressPrefix: '*'
-          destinationPortRange: length(userPorts) == 1 ? userPorts[0] : null
-          destinationPortRanges: length(userPorts) == 1 ? null : userPorts
+          destinationPortRanges: ['22', '443']
         }
       }
     ]

@@ -10,7 +10,7 @@ from ..catalog.sizes import VmSize
 from ..cctemplate.writing import Raw, Verbatim
 from .bicep_modules import Expression
 from .file_systems.base import FileSystem
-from .types import Asked, Plan, SecurityRule
+from .types import Asked, Plan
 
 _LEFT_OUT = frozenset({"resolved"})
 _MAPPINGS = frozenset(
@@ -45,8 +45,6 @@ def _plain(value: Any) -> Any:
         return _fields(value) | {"description": value.description}
     if isinstance(value, VmSize):
         return {"vm_size": value.name} | {name: getattr(value, name) for name in _HARDWARE}
-    if isinstance(value, SecurityRule):
-        return _rule(value)
     if is_dataclass(value) and not isinstance(value, type):
         return _fields(value)
     if isinstance(value, tuple):
@@ -54,14 +52,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, PurePosixPath):
         return str(value)
     return value
-
-
-def _rule(rule: SecurityRule) -> str:
-    """A rule of a security group on one line."""
-    sources = (rule.sources.text,) if isinstance(rule.sources, Expression) else rule.sources
-    way = " to ".join(", ".join(side) for side in (sources, rule.destinations))
-    ports = f"{rule.protocol} {', '.join(rule.ports)}"
-    return f"{rule.direction} {rule.priority} {rule.access} {rule.name}: {way}, {ports}"
 
 
 def _fields(value: Any) -> dict[str, Any]:

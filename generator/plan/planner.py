@@ -18,7 +18,6 @@ from .cleanup import cleanup_plan
 from .cluster import server_release, slurm_plan
 from .custom_sizes import size_of
 from .file_systems.registry import late_addresses, modules, node_settings, requirements
-from .flows import with_flows
 from .jobs import job_plans
 from .network import layout_of, network_plan
 from .parameters import SSH_KEY, asked_or, asked_values, secret_plans, variables_read
@@ -59,6 +58,7 @@ def make_plan(
     all_mounts = shared.all if shared else requested(definition)
     slurm = slurm_plan(definition, definition.slurm, versions, shared) if definition.slurm and shared else None
     accounting = slurm.accounting if slurm else None
+    network = network_plan(definition, layout_of(definition))
     server, existing_server = _server(definition), _existing_server(definition)
     admin = _admin(definition)
     # A new server sets the password of any database in the cluster; without one only the deployment needs it.
@@ -69,17 +69,9 @@ def make_plan(
         has_jumpbox=definition.server.jumpbox is not None,
         has_accounting=needs_database_password,
     )
-    monitoring = _monitoring(definition)
-    network = with_flows(
-        network_plan(definition, layout_of(definition)),
-        kind_of(definition),
-        server or existing_server,
-        all_mounts,
-        accounting,
-        monitoring,
-    )
     asked = asked_values(admin, network)
     access = kind_of(definition).planned(_ends(definition, network, server, existing_server, slurm))
+    monitoring = _monitoring(definition)
     locker = locker_plan(definition)
     azure_names = resource_names(names.prefix(definition), definition.name, network.vnet_name, definition.azure.cloud)
     return Plan(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from ipaddress import IPv4Network
 
 from .. import catalog
 from ..definition.model.slurm import NewDatabase
@@ -15,7 +16,7 @@ from .azure_names import ID_FORM
 from .base import DefinitionRule, Path, Site
 from .figures import figures
 from .places import given
-from .prefixes import prefix, private_ranges
+from .prefixes import prefix
 from .resource_ids import resource_id_fault
 from .wording import meant, quoted
 
@@ -62,7 +63,7 @@ class PrivateSource(DefinitionRule):
     source = "https://www.rfc-editor.org/rfc/rfc1918"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        private = private_ranges()
+        private = [IPv4Network(text) for text in figures()["address_ranges"]["private"]]
         for index, text in enumerate(site.definition.network.allowed_sources):
             network = prefix(text)
             if network is not None and any(network.subnet_of(range_) for range_ in private):

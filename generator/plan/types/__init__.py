@@ -9,7 +9,7 @@ from .cleanup import CleanupPlan, ResourceId
 from .deployment import Plan
 from .jobs import CheckpointPlan, JobPlan, StepPlan
 from .names import ResourceNames
-from .network import HubPlan, NetworkPlan, RoutePlan, SecurityRule, SubnetPlan
+from .network import HubPlan, NetworkPlan, RoutePlan, SubnetPlan
 from .nodes import LoginPlan, NodeArrayPlan, SchedulerPlan, SpecRef
 from .parameters import Asked, SecretPlan, Variable
 from .projects import BlobPlan, ProjectPlan
@@ -44,7 +44,6 @@ __all__ = [
     "RoutePlan",
     "SchedulerPlan",
     "SecretPlan",
-    "SecurityRule",
     "ServerPlan",
     "SlurmPlan",
     "SpecRef",
