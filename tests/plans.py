@@ -14,11 +14,13 @@ from generator.plan.access_kinds.base import Ends
 from generator.plan.access_kinds.registry import KINDS
 from generator.plan.cleanup import cleanup_plan
 from generator.plan.cluster import mysql_tier
+from generator.plan.egress import egress_plan
 from generator.plan.file_systems.blob_container import BlobContainer
 from generator.plan.file_systems.existing_server import ExistingServer
 from generator.plan.file_systems.managed_lustre import ManagedLustre
 from generator.plan.file_systems.netapp import NetAppVolume
 from generator.plan.file_systems.registry import late_addresses, modules, node_settings
+from generator.plan.flows import with_flows
 from generator.plan.jobs import job_plan
 from generator.plan.parameters import secret_plans
 from generator.plan.quota import quota_plan
@@ -121,6 +123,9 @@ def settled(plan: Plan) -> Plan:
         user_sources=kind.user_sources(network.hub.address_spaces if network.hub else ()),
         links_dns_zone=network.is_new and network.blob_dns_zone not in ("new", "none") and _links_zones(plan),
     )
+    network = with_flows(
+        network, kind, server, (shared.sched, shared.home, *shared.mounts), accounting, plan.monitoring
+    )
     ends = Ends(
         username=plan.admin.username,
         server=server.vm_name,
@@ -152,6 +157,7 @@ def settled(plan: Plan) -> Plan:
         node_settings=node_settings(plan.mounts),
         providers=providers(plan.all_mounts, slurm.accounting, plan.monitoring),
         quota=quota_plan(server, slurm, vm_size),
+        egress=egress_plan(plan.cloud, network, server, slurm, plan.all_mounts, plan.monitoring, plan.jobs),
         slow_resources=slow_resources(plan.all_mounts, slurm.accounting, access),
         cleanup=cleanup_plan(
             network, plan.all_mounts, slurm.accounting, plan.monitoring, server, plan.locker, azure_names

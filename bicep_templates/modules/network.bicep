@@ -1,6 +1,6 @@
 metadata description = 'New virtual network: subnets by role, each with its own network security group, and a NAT gateway for egress.'
 
-@description('What a subnet is for; decides its firewall rules.')
+@description('What a subnet is for.')
 type subnetRole = 'server' | 'compute' | 'endpoints' | 'bastion' | 'netapp' | 'lustre' | 'database'
 
 @description('One subnet: role, name, CIDR, resource provider it is delegated to, whether its egress goes through the NAT gateway, whether it has the route table.')
@@ -11,6 +11,19 @@ type subnetType = {
   delegation: string?
   usesNat: bool
   isRouted: bool?
+}
+
+@description('One rule. Sources and destinations: CIDRs of which none contains another, or alone one service tag or `*`; ports: of the destination, `*` alone.')
+type securityRule = {
+  name: string
+  description: string
+  priority: int
+  direction: 'Inbound' | 'Outbound'
+  access: 'Allow' | 'Deny'
+  protocol: 'Tcp' | 'Udp' | '*'
+  sources: string[]
+  destinations: string[]
+  ports: string[]
 }
 
 @description('Azure region of all resources.')
@@ -31,91 +44,8 @@ param dnsServers string[] = []
 param nextHop string?
 @description('Resource id of an existing route table; null for none, or where `nextHop` is given.')
 param routeTableId string?
-@description('Who may reach the server by HTTPS and SSH: CIDRs, or one service tag. If empty, only Bastion.')
-param userSources string[]
-@description('Who may reach nodes by SSH: CIDRs, or one service tag. If empty, only Bastion and the server.')
-param nodeUserSources string[]
-@description('Whether the server subnet holds a Windows VM, reached by RDP through Bastion, that opens the portal.')
-param jumpbox bool
-
-var prefixes = toObject(subnets, subnet => subnet.role, subnet => subnet.prefix)
-var server = contains(prefixes, 'server') ? [prefixes.server] : []
-var compute = [prefixes.compute]
-var bastion = contains(prefixes, 'bastion') ? [prefixes.bastion] : []
-var netapp = contains(prefixes, 'netapp') ? [prefixes.netapp] : []
-var lustre = contains(prefixes, 'lustre') ? [prefixes.lustre] : []
-var database = contains(prefixes, 'database') ? [prefixes.database] : []
-var lustrePorts = ['988', '1019-1023']
-
-// Inbound rules by role, in order of priority, to the subnet itself unless `to` says otherwise. A rule whose `from` is
-// empty is left out: the subnet or the users that it would let in do not exist.
-var inbound = {
-  server: [
-    // Nodes report to 9443 (webServerClusterPort); the scheduler's autoscaler may also use the portal's port.
-    { name: 'AllowNodes', protocol: 'Tcp', from: compute, ports: ['443', '9443'] }
-    { name: 'AllowUsers', protocol: 'Tcp', from: userSources, ports: ['22', '443'] }
-    { name: 'AllowBastion', protocol: 'Tcp', from: bastion, ports: jumpbox ? ['22', '443', '3389'] : ['22', '443'] }
-    { name: 'AllowJumpbox', protocol: 'Tcp', from: jumpbox ? server : [], ports: ['22', '443'] }
-  ]
-  compute: [
-    // MPI, NCCL, Slurm and the built-in NFS server use ports that are not fixed.
-    { name: 'AllowNodes', protocol: '*', from: compute, ports: ['*'] }
-    { name: 'AllowServer', protocol: 'Tcp', from: server, ports: ['22'] }
-    { name: 'AllowBastion', protocol: 'Tcp', from: bastion, ports: ['22'] }
-    { name: 'AllowUsers', protocol: 'Tcp', from: nodeUserSources, ports: ['22'] }
-    // Storage servers open connections to their clients.
-    { name: 'AllowLustre', protocol: 'Tcp', from: lustre, ports: lustrePorts }
-    // NFSv3 lock callbacks use ports that the client's port mapper assigns.
-    { name: 'AllowNetApp', protocol: '*', from: netapp, ports: ['*'] }
-  ]
-  endpoints: [
-    { name: 'AllowServerAndNodes', protocol: 'Tcp', from: concat(server, compute), ports: ['443'] }
-  ]
-  // Bastion needs these four and the four of `bastionOutbound`: https://learn.microsoft.com/azure/bastion/bastion-nsg
-  bastion: [
-    { name: 'AllowHttps', protocol: 'Tcp', from: ['Internet'], to: '*', ports: ['443'] }
-    { name: 'AllowGatewayManager', protocol: 'Tcp', from: ['GatewayManager'], to: '*', ports: ['443'] }
-    { name: 'AllowAzureLoadBalancer', protocol: 'Tcp', from: ['AzureLoadBalancer'], to: '*', ports: ['443'] }
-    { name: 'AllowBastionHosts', protocol: '*', from: ['VirtualNetwork'], to: 'VirtualNetwork', ports: ['8080', '5701'] }
-  ]
-  netapp: [
-    // NFSv3: port mapper, mount, nfs, lock manager, status monitor, quota.
-    { name: 'AllowNodes', protocol: '*', from: compute, ports: ['111', '635', '2049', '4045', '4046', '4049'] }
-    { name: 'AllowOwnSubnet', protocol: '*', from: netapp, ports: ['*'] }
-  ]
-  // https://learn.microsoft.com/azure/azure-managed-lustre/configure-network-security-group
-  lustre: [
-    { name: 'AllowOwnSubnet', protocol: '*', from: lustre, ports: ['*'] }
-    { name: 'AllowNodes', protocol: 'Tcp', from: compute, ports: lustrePorts }
-    { name: 'AllowAzureMonitor', protocol: 'Tcp', from: ['AzureMonitor'], to: 'VirtualNetwork', ports: ['*'] }
-  ]
-  database: [
-    { name: 'AllowNodes', protocol: 'Tcp', from: compute, ports: ['3306'] }
-    { name: 'AllowOwnSubnet', protocol: '*', from: database, ports: ['*'] }
-  ]
-}
-// Ports 22 and 443 are what `az network bastion ssh` and `tunnel` reach, 3389 the jumpbox.
-var bastionOutbound = [
-  { name: 'AllowTargetsOutbound', protocol: '*', from: '*', to: 'VirtualNetwork', ports: ['22', '443', '3389'] }
-  { name: 'AllowAzureCloudOutbound', protocol: 'Tcp', from: '*', to: 'AzureCloud', ports: ['443'] }
-  { name: 'AllowBastionHostsOutbound', protocol: '*', from: 'VirtualNetwork', to: 'VirtualNetwork', ports: ['8080', '5701'] }
-  { name: 'AllowSessionInformationOutbound', protocol: '*', from: '*', to: 'Internet', ports: ['80'] }
-]
-
-// The default rule AllowVnetInBound (priority 65000) would allow every peer and every subnet; this rule overrides it.
-var denyNetwork = {
-  name: 'DenyVirtualNetworkInbound'
-  properties: {
-    priority: 4000
-    direction: 'Inbound'
-    access: 'Deny'
-    protocol: '*'
-    sourceAddressPrefix: 'VirtualNetwork'
-    sourcePortRange: '*'
-    destinationAddressPrefix: '*'
-    destinationPortRange: '*'
-  }
-}
+@description('Rules of the security groups, by role of the subnet; they are printed as they are.')
+param securityRules { *: securityRule[] }
 
 resource natAddress 'Microsoft.Network/publicIPAddresses@2025-05-01' = if (natGateway) {
   name: '${vnetName}-nat-ip'
@@ -164,39 +94,24 @@ resource securityGroups 'Microsoft.Network/networkSecurityGroups@2025-05-01' = [
     location: location
     tags: tags
     properties: {
-      securityRules: concat(
-        map(filter(inbound[subnet.role], rule => !empty(rule.from)), (rule, index) => {
-          name: rule.name
-          properties: {
-            priority: 100 + 10 * index
-            direction: 'Inbound'
-            access: 'Allow'
-            protocol: rule.protocol
-            // Azure accepts `*` and service tags only in the singular properties, several entries only in the plural ones.
-            sourceAddressPrefix: length(rule.from) == 1 ? rule.from[0] : null
-            sourceAddressPrefixes: length(rule.from) == 1 ? null : rule.from
-            sourcePortRange: '*'
-            destinationAddressPrefix: rule.?to ?? subnet.prefix
-            destinationPortRange: length(rule.ports) == 1 ? rule.ports[0] : null
-            destinationPortRanges: length(rule.ports) == 1 ? null : rule.ports
-          }
-        }),
-        [denyNetwork],
-        map(subnet.role == 'bastion' ? bastionOutbound : [], (rule, index) => {
-          name: rule.name
-          properties: {
-            priority: 100 + 10 * index
-            direction: 'Outbound'
-            access: 'Allow'
-            protocol: rule.protocol
-            sourceAddressPrefix: rule.from
-            sourcePortRange: '*'
-            destinationAddressPrefix: rule.to
-            destinationPortRange: length(rule.ports) == 1 ? rule.ports[0] : null
-            destinationPortRanges: length(rule.ports) == 1 ? null : rule.ports
-          }
-        })
-      )
+      securityRules: map(securityRules[subnet.role], rule => {
+        name: rule.name
+        properties: {
+          description: rule.description
+          priority: rule.priority
+          direction: rule.direction
+          access: rule.access
+          protocol: rule.protocol
+          // Azure accepts `*` and service tags only in the singular properties, several entries only in the plural ones.
+          sourceAddressPrefix: length(rule.sources) == 1 ? rule.sources[0] : null
+          sourceAddressPrefixes: length(rule.sources) == 1 ? null : rule.sources
+          sourcePortRange: '*'
+          destinationAddressPrefix: length(rule.destinations) == 1 ? rule.destinations[0] : null
+          destinationAddressPrefixes: length(rule.destinations) == 1 ? null : rule.destinations
+          destinationPortRange: length(rule.ports) == 1 ? rule.ports[0] : null
+          destinationPortRanges: length(rule.ports) == 1 ? null : rule.ports
+        }
+      })
     }
   }
 ]
@@ -213,6 +128,8 @@ resource vnet 'Microsoft.Network/virtualNetworks@2025-05-01' = {
         name: subnet.name
         properties: {
           addressPrefix: subnet.prefix
+          // Without effect where the subnet is delegated: what is in it leaves on ways of its service.
+          // https://learn.microsoft.com/azure/virtual-network/ip-services/default-outbound-access
           defaultOutboundAccess: false
           networkSecurityGroup: { id: securityGroups[index].id }
           natGateway: natGateway && subnet.usesNat ? { id: nat.id } : null
@@ -236,4 +153,4 @@ output vnetId string = vnet.id
 @description('Resource ids of the subnets, by role.')
 output subnetIds { *: string } = toObject(subnets, subnet => subnet.role, subnet => '${vnet.id}/subnets/${subnet.name}')
 @description('Comma-separated CIDRs of the compute subnet.')
-output computePrefixes string = prefixes.compute
+output computePrefixes string = filter(subnets, subnet => subnet.role == 'compute')[0].prefix

@@ -37,8 +37,10 @@ param customData string
 param subnetId string
 @description('Whether the server gets a public address.')
 param publicAccess bool
-@description('CIDRs that may reach the public address by HTTPS and SSH.')
+@description('CIDRs that may reach the public address; none may contain another.')
 param allowedSources string[]
+@description('TCP ports of the server that they may reach.')
+param userPorts string[]
 
 // CycleCloud's datastore is on the data disk, which outlives the VM ("Detach"), while OS disk and network interface hold
 // nothing that a new VM does not bring. Without a name Azure gives a re-created VM a fresh disk beside the kept one.
@@ -90,7 +92,8 @@ resource securityGroup 'Microsoft.Network/networkSecurityGroups@2025-05-01' = if
           sourceAddressPrefixes: length(allowedSources) == 1 ? null : allowedSources
           sourcePortRange: '*'
           destinationAddressPrefix: '*'
-          destinationPortRanges: ['22', '443']
+          destinationPortRange: length(userPorts) == 1 ? userPorts[0] : null
+          destinationPortRanges: length(userPorts) == 1 ? null : userPorts
         }
       }
     ]

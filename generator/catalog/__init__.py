@@ -47,6 +47,7 @@ __all__ = [
     "cloud",
     "default_slurm_project",
     "default_versions",
+    "egress",
     "file_systems",
     "health",
     "image",
@@ -108,6 +109,11 @@ def cloud(name: str) -> Mapping[str, str]:
     """One of Azure's clouds: its name for the Azure CLI, and the ends of blob endpoints and of MySQL host names."""
     row: Mapping[str, str] = table("clouds")["clouds"][name]
     return row
+
+
+def egress() -> Mapping[str, Any]:
+    """Destinations on the internet by name (`rules`), what a recipe adds (`recipe_hosts`), what is never filtered."""
+    return table("egress")
 
 
 def limits() -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ ITEM_NOUNS = {
     "training": ("training job", "recipe"),
     "validation": ("validation job", "recipe"),
     "silence": ("silence entry", "rule"),
+    "custom_vm_sizes": ("custom VM size", "name"),
 }
 
 

@@ -10,9 +10,10 @@ from ..catalog.sizes import VmSize
 from ..cctemplate.writing import Raw, Verbatim
 from .bicep_modules import Expression
 from .file_systems.base import FileSystem
-from .types import Asked, Plan
+from .types import Asked, Plan, SecurityRule
 
-_LEFT_OUT = frozenset({"resolved"})
+_LEFT_OUT = frozenset({"egress", "resolved"})
+"""What another file prints: `firewall-rules.json` all rules, the first part of `effective.yaml` the definition."""
 _MAPPINGS = frozenset(
     {"attributes", "entries", "late_addresses", "nccl", "options", "parameters", "settings", "silenced", "tags"}
 )
@@ -45,6 +46,8 @@ def _plain(value: Any) -> Any:
         return _fields(value) | {"description": value.description}
     if isinstance(value, VmSize):
         return {"vm_size": value.name} | {name: getattr(value, name) for name in _HARDWARE}
+    if isinstance(value, SecurityRule):
+        return _rule(value)
     if is_dataclass(value) and not isinstance(value, type):
         return _fields(value)
     if isinstance(value, tuple):
@@ -52,6 +55,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, PurePosixPath):
         return str(value)
     return value
+
+
+def _rule(rule: SecurityRule) -> str:
+    """A rule of a security group on one line."""
+    sources = (rule.sources.text,) if isinstance(rule.sources, Expression) else rule.sources
+    way = " to ".join(", ".join(side) for side in (sources, rule.destinations))
+    ports = f"{rule.protocol} {', '.join(rule.ports)}"
+    return f"{rule.direction} {rule.priority} {rule.access} {rule.name}: {way}, {ports}"
 
 
 def _fields(value: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from . import names
 from .access_kinds.registry import kind_of
 from .file_systems.registry import wanted_by
 from .parameters import HUB_VNET, asked_or
+from .security_rules import without_overlaps
 from .subnet_kinds import SubnetRole
 from .subnets import ROLES, SUBNETS, Layout, parse_network, place_subnets
 from .types import HubPlan, NetworkPlan, RoutePlan, SubnetPlan
@@ -76,7 +77,8 @@ def network_plan(definition: Definition, layout: Layout | None) -> NetworkPlan:
         hub = HubPlan(
             asked_or(network.hub.vnet_id, HUB_VNET),
             network.hub.use_remote_gateway,
-            tuple(network.hub.address_spaces),
+            without_overlaps(network.hub.address_spaces),
+            without_overlaps(network.hub.reachable),
             # What a firewall answers comes from beyond the hub, and without this the peering drops it.
             route is not None if network.hub.allow_forwarded_traffic is None else network.hub.allow_forwarded_traffic,
         )
@@ -88,9 +90,10 @@ def network_plan(definition: Definition, layout: Layout | None) -> NetworkPlan:
         address_space=str(layout.address_space) if layout else None,
         subnets=_new_subnets(layout, definition) if layout else _existing_subnets(definition),
         access=access.name,
-        allowed_sources=tuple(network.allowed_sources) if access.is_public and creates_server else (),
+        allowed_sources=without_overlaps(network.allowed_sources) if access.is_public and creates_server else (),
         hub=hub,
         user_sources=access.user_sources(hub.address_spaces if hub else ()),
+        flows=(),
         nat_gateway=uses_nat_gateway(definition),
         # The endpoint of an existing server's locker is registered already; a new network may still need the link.
         blob_dns_zone=zone if creates_server or zone != "new" else "none",

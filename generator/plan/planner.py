@@ -17,7 +17,9 @@ from .blobs import with_need
 from .cleanup import cleanup_plan
 from .cluster import server_release, slurm_plan
 from .custom_sizes import size_of
+from .egress import egress_plan
 from .file_systems.registry import late_addresses, modules, node_settings, requirements
+from .flows import with_flows
 from .jobs import job_plans
 from .network import layout_of, network_plan
 from .parameters import SSH_KEY, asked_or, asked_values, secret_plans, variables_read
@@ -58,7 +60,6 @@ def make_plan(
     all_mounts = shared.all if shared else requested(definition)
     slurm = slurm_plan(definition, definition.slurm, versions, shared) if definition.slurm and shared else None
     accounting = slurm.accounting if slurm else None
-    network = network_plan(definition, layout_of(definition))
     server, existing_server = _server(definition), _existing_server(definition)
     admin = _admin(definition)
     # A new server sets the password of any database in the cluster; without one only the deployment needs it.
@@ -69,10 +70,19 @@ def make_plan(
         has_jumpbox=definition.server.jumpbox is not None,
         has_accounting=needs_database_password,
     )
+    monitoring = _monitoring(definition)
+    network = with_flows(
+        network_plan(definition, layout_of(definition)),
+        kind_of(definition),
+        server or existing_server,
+        all_mounts,
+        accounting,
+        monitoring,
+    )
     asked = asked_values(admin, network)
     access = kind_of(definition).planned(_ends(definition, network, server, existing_server, slurm))
-    monitoring = _monitoring(definition)
     locker = locker_plan(definition)
+    jobs = job_plans(definition, slurm, shared) if slurm and shared else ()
     azure_names = resource_names(names.prefix(definition), definition.name, network.vnet_name, definition.azure.cloud)
     return Plan(
         name=definition.name,
@@ -96,7 +106,7 @@ def make_plan(
         slurm=slurm,
         monitoring=monitoring,
         projects=_carried(projects, slurm),
-        jobs=job_plans(definition, slurm, shared) if slurm and shared else (),
+        jobs=jobs,
         asked=asked,
         secrets=secrets,
         variables=variables_read(variables, asked, secrets),
@@ -107,6 +117,7 @@ def make_plan(
         quota=quota_plan(server, slurm, partial(size_of, definition)),
         requirements=requirements(all_mounts),
         slow_resources=slow_resources(all_mounts, accounting, access),
+        egress=egress_plan(definition.azure.cloud, network, server, slurm, all_mounts, monitoring, jobs),
         cleanup=cleanup_plan(
             network, all_mounts, accounting, monitoring, server or existing_server, locker, azure_names
         ),

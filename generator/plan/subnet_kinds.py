@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..records import record
+from .flow import Demand
 
 SubnetRole = str
 """What a subnet is for: a key of `network.subnets`, and a role of `modules/network.bicep`."""
@@ -27,5 +28,10 @@ class SubnetKind:
     """Whether what is in it calls Azure over the internet."""
     may_be_routed: bool = True
     """Whether its default route may lead to a firewall."""
+    manages: bool = False
+    """Whether its machines may open connections to any network: the server, from which everything is managed, and
+    Bastion. From other subnets only the table of flows leads into private networks."""
+    demands: tuple[Demand, ...] = ()
+    """Rules that its service wants to find in the security group."""
     smallest: str = "smallest_subnet_prefix"
     """Entry of the catalogue's limits that holds the longest prefix that its service accepts."""

@@ -21,7 +21,7 @@ from .subnet_kinds import SubnetKind, SubnetRole
 SUBNETS: dict[SubnetRole, SubnetKind] = {
     kind.role: kind
     for kind in (
-        SubnetKind("server", "server", "the CycleCloud server", 0, 27, uses_nat=True),
+        SubnetKind("server", "server", "the CycleCloud server", 0, 27, uses_nat=True, manages=True),
         SubnetKind("endpoints", "endpoints", "the locker", 32, 28),
         SubnetKind(
             "database",

@@ -15,8 +15,9 @@ from typing import Any
 from ..files import assets
 from ..files.file import File, Files, Json, text
 from ..plan.bicep_modules import BicepValue, Expression
+from ..plan.flow import SERVER, USERS
 from ..plan.resources import resource_id
-from ..plan.types import Asked, Plan
+from ..plan.types import Asked, Plan, SecurityRule
 from .templates import bicep_string, environment
 
 _MODULE = re.compile(r"'(modules/[a-z0-9-]+\.bicep)'")
@@ -99,7 +100,8 @@ def _values(
         "compute_subnet": _compute_subnet(plan),
         "subnets": _subnets(plan),
         "subnet_names": {subnet.role: subnet.name for subnet in network.subnets},
-        "user_sources": list(network.user_sources),
+        "security_rule": _security_rule,
+        "user_ports": list(_user_ports(plan)),
         "vnet": resource_id(network.vnet_id) if network.vnet_id else None,
         "hub": _hub(plan),
         # Azure refuses a subnet of a network that is being changed, and a peering changes both networks.
@@ -166,6 +168,34 @@ def _subnets(plan: Plan) -> list[Json]:
             value["delegation"] = subnet.delegation
         subnets.append(value | {"usesNat": subnet.uses_nat} | ({"isRouted": True} if subnet.is_routed else {}))
     return subnets
+
+
+def _security_rule(rule: SecurityRule) -> str:
+    """A rule on one line, as `modules/network.bicep` takes it."""
+    sources = rule.sources.text if isinstance(rule.sources, Expression) else _inline(rule.sources)
+    values = {
+        "name": bicep_string(rule.name),
+        "priority": str(rule.priority),
+        "direction": bicep_string(rule.direction),
+        "access": bicep_string(rule.access),
+        "protocol": bicep_string(rule.protocol),
+        "sources": sources,
+        "destinations": _inline(rule.destinations),
+        "ports": _inline(rule.ports),
+        "description": bicep_string(rule.description),
+    }
+    return f"{{ {', '.join(f'{name}: {value}' for name, value in values.items())} }}"
+
+
+def _inline(texts: tuple[str, ...]) -> str:
+    return f"[{', '.join(map(bicep_string, texts))}]"
+
+
+def _user_ports(plan: Plan) -> tuple[str, ...]:
+    """Ports of the server's own public address."""
+    flows = plan.network.flows if plan.network.allowed_sources else ()
+    found = (port for flow in flows if (flow.source, flow.destination) == (USERS, SERVER) for port in flow.ports)
+    return tuple(dict.fromkeys(found))
 
 
 def _hub(plan: Plan) -> dict[str, object] | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sized
-from functools import cache
+from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from ..files.file import Files, text
 from ..plan.file_systems.registry import by_kind
+from ..plan.flow_rows import flow_rows
 from ..plan.types import Asked, Plan
 from .templates import environment
 
@@ -24,6 +25,8 @@ def render(plan: Plan) -> Files:
     templates = _environment()
     values = {
         "plan": plan,
+        "flow_rows": flow_rows(plan.network),
+        "relies_on": partial(_relies_on, plan),
         "mount_troubles": [row for kind, _ in by_kind(plan.all_mounts) for row in kind.troubles],
         "validations": [job for job in plan.jobs if job.kind == "validation"],
         "operations": [f"operations/{part}.md.j2" for part in _operations(plan)],
@@ -48,6 +51,7 @@ def _operations(plan: Plan) -> Iterator[str]:
         "file_system": plan.all_mounts,
         "database": accounting and accounting.is_new,
         "locker": plan.locker.is_new and plan.server,
+        "flows": plan.network.is_new,
         "second": True,
         "no_longer": True,
         "backup": plan.server,
@@ -59,6 +63,13 @@ def _operations(plan: Plan) -> Iterator[str]:
         "stack": True,
     }
     return (part for part, applies in parts.items() if applies)
+
+
+def _relies_on(plan: Plan, *flows: str) -> str:
+    """Nothing to print: stands beside a sentence that is true only as long as the network has these flows."""
+    for name in flows:
+        plan.network.flow(name)
+    return ""
 
 
 @cache

@@ -12,6 +12,7 @@ from ..definition.model.sizes import CustomVmSize
 from ..plan.custom_sizes import described
 from ..problems.problem import Problem, Related
 from .base import DefinitionRule, Path, Site
+from .places import given
 from .roles import machines
 from .wording import quoted
 
@@ -161,15 +162,15 @@ class NameSaysMore(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for path, block in _blocks(site):
-            missing = [key for key, absent in _missing(block) if absent]
-            if missing:
-                text = f"the block of {quoted(block.name)} has no {' and no '.join(missing)}, which its name stands for"
-                yield self.problem((*path, "name"), text)
+            for key in _missing(block) if given(site, (*path, "name")) else ():
+                text = f"the block of {quoted(block.name)} has no {key}, which its name stands for"
+                yield self.problem((*path, key), text)
 
 
-def _missing(block: CustomVmSize) -> Iterator[tuple[str, bool]]:
-    """Keys that a name stands for, and whether the block lacks them: Standard_ND96isr_H100_v5 has GPUs and an r."""
+def _missing(block: CustomVmSize) -> Iterator[str]:
+    """Keys that the name stands for and the block lacks: Standard_ND96isr_H100_v5 has GPUs and an r."""
     found = re.match(r"Standard_(?P<family>[A-Z]+)[0-9]+(-[0-9]+)?(?P<features>[a-z]*)", block.name)
-    if found:
-        yield "gpus", found["family"][:2] in ("NC", "ND", "NG", "NV") and block.gpus is None
-        yield "infiniband", "r" in found["features"] and block.infiniband is None
+    if found and found["family"][:2] in ("NC", "ND", "NG", "NV") and block.gpus is None:
+        yield "gpus"
+    if found and "r" in found["features"] and block.infiniband is None:
+        yield "infiniband"

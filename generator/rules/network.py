@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from ipaddress import IPv4Network
 
 from .. import catalog
 from ..definition.model.slurm import NewDatabase
@@ -16,7 +15,7 @@ from .azure_names import ID_FORM
 from .base import DefinitionRule, Path, Site
 from .figures import figures
 from .places import given
-from .prefixes import prefix
+from .prefixes import prefix, private_ranges
 from .resource_ids import resource_id_fault
 from .wording import meant, quoted
 
@@ -63,7 +62,7 @@ class PrivateSource(DefinitionRule):
     source = "https://www.rfc-editor.org/rfc/rfc1918"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        private = [IPv4Network(text) for text in figures()["address_ranges"]["private"]]
+        private = private_ranges()
         for index, text in enumerate(site.definition.network.allowed_sources):
             network = prefix(text)
             if network is not None and any(network.subnet_of(range_) for range_ in private):

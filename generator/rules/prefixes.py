@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Network, IPv6Network
 
+from .. import catalog
 from ..plan.subnets import parse_network
 from ..problems.problem import Problem
 from .base import DefinitionRule, Path, Site
@@ -38,6 +39,8 @@ def foreign_prefixes(site: Site) -> Iterator[tuple[Path, str]]:
     network = site.definition.network
     for index, text in enumerate(network.hub.address_spaces if network.hub else ()):
         yield ("network", "hub", "address_spaces", index), text
+    for index, text in enumerate(network.hub.reachable if network.hub else ()):
+        yield ("network", "hub", "reachable", index), text
     for index, text in enumerate(network.allowed_sources):
         yield ("network", "allowed_sources", index), text
 
@@ -77,6 +80,11 @@ class NotAPrefix(DefinitionRule):
         return "is not written as a network address and a length", f"write {loose}"
 
 
+def private_ranges() -> list[IPv4Network]:
+    """Ranges that nobody reaches over the internet."""
+    return [IPv4Network(text) for text in catalog.limits()["private_ranges"]["value"]]
+
+
 class NotPrivate(DefinitionRule):
     id = "W0302"
     summary = "The network uses public addresses."
@@ -85,8 +93,7 @@ class NotPrivate(DefinitionRule):
     source = "https://www.rfc-editor.org/rfc/rfc1918"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        rule = figures()["address_ranges"]
-        private = [IPv4Network(text) for text in rule["private"]]
+        private = private_ranges()
         for path, text in own_prefixes(site):
             network = prefix(text)
             if network is None or refused_range(network) or any(network.subnet_of(range_) for range_ in private):
@@ -133,26 +140,42 @@ class OutsideAddressSpace(DefinitionRule):
                 yield self.problem(path, f"the {path[2]} subnet {text} is outside the address space {space}")
 
 
-class HubPrefixTwice(DefinitionRule):
+_OVERLAP_LISTS = (
+    (("network", "hub", "address_spaces"), "hub prefix"),
+    (("network", "hub", "reachable"), "reachable prefix"),
+    (("network", "allowed_sources"), "allowed source"),
+)
+
+
+class PrefixTwice(DefinitionRule):
     id = "W0312"
-    summary = "Two prefixes of the hub overlap."
-    why = "One of them is superfluous, or one of them is wrong."
+    summary = "Two prefixes of one list overlap."
+    why = (
+        "One of them is superfluous, or one of them is wrong. Azure refuses a firewall rule with both, so "
+        "the deployment uses the wider one."
+    )
     fix = "Remove the narrower prefix, or correct it."
     source = _VNET_FAQ
 
     def check(self, site: Site) -> Iterator[Problem]:
-        hub = site.definition.network.hub
-        seen: list[IPv4Network] = []
-        for index, text in enumerate(hub.address_spaces if hub else ()):
-            network = prefix(text)
-            if network is None:
-                continue
-            other = next((each for each in seen[:256] if each.overlaps(network)), None)
-            if other is not None:
-                yield self.problem(
-                    ("network", "hub", "address_spaces", index), f"the hub prefix {text} overlaps {other}"
-                )
-            seen.append(network)
+        for path, label in _OVERLAP_LISTS:
+            seen: list[IPv4Network] = []
+            for index, text in enumerate(_prefixes_at(site, path)):
+                network = prefix(text)
+                if network is None:
+                    continue
+                other = next((each for each in seen[:256] if each.overlaps(network)), None)
+                if other is not None:
+                    yield self.problem((*path, index), f"the {label} {text} overlaps {other}")
+                seen.append(network)
+
+
+def _prefixes_at(site: Site, path: tuple[str, ...]) -> list[str]:
+    """A list of prefixes by its path; empty where its section is not there."""
+    section: object = site.definition
+    for key in path:
+        section = getattr(section, key, None)
+    return section if isinstance(section, list) else []
 
 
 class OverlapsHub(DefinitionRule):

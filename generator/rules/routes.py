@@ -12,7 +12,7 @@ from .azure_names import ID_FORM
 from .base import DefinitionRule, Path, Site
 from .figures import figures
 from .places import given
-from .prefixes import prefix
+from .prefixes import prefix, private_ranges
 from .resource_ids import resource_id_fault
 from .wording import quoted
 
@@ -153,5 +153,4 @@ class ForwardedTraffic(DefinitionRule):
 
 def _is_private(text: str) -> bool:
     found = address(text)
-    ranges = figures()["address_ranges"]["private"]
-    return found is not None and any(found in IPv4Network(range_) for range_ in ranges)
+    return found is not None and any(found in range_ for range_ in private_ranges())

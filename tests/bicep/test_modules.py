@@ -217,51 +217,6 @@ def test_netapp_volumes_are_not_open_to_everybody() -> None:
     assert "0.0.0.0/0" not in text
 
 
-RULE = re.compile(
-    r"\{ name: '(?P<name>\w+)', protocol: '(?P<protocol>Tcp|Udp|\*)', from: (?P<source>.+?), "
-    r"(?:to: (?P<to>'\S+'), )?ports: (?P<ports>.+) \}"
-)
-
-
-def security_rules() -> dict[str, list[dict[str, str]]]:
-    """Inbound rules of network.bicep by subnet role, and those of `bastionOutbound`; every line must be one of them."""
-    text = module_text("network")
-    by_role: dict[str, list[dict[str, str]]] = {}
-    role = ""
-    for line in text[text.index("var inbound = {") : text.index("// The default rule AllowVnetInBound")].splitlines():
-        if found := re.fullmatch(r"(?:  |var )(\w+)(?::| =) \[", line):
-            role = found[1]
-            by_role[role] = []
-        elif found := RULE.fullmatch(line.strip()):
-            by_role[role].append(found.groupdict(default=""))
-        else:
-            assert re.fullmatch(r"var inbound = \{|\s*\]|\}|\s*|\s*//.*", line), line
-    return by_role
-
-
-def test_every_role_has_rules_and_the_network_is_shut_behind_them() -> None:
-    rules = security_rules()
-    roles = re.search(r"type subnetRole = (.+)", module_text("network"))
-    assert roles is not None
-    assert set(rules) - {"bastionOutbound"} == set(re.findall(r"'(\w+)'", roles[1]))
-    for role, table in rules.items():
-        names = [rule["name"] for rule in table]
-        assert names, role
-        assert len(set(names)) == len(names), role
-    text = module_text("network")
-    deny = text[text.index("var denyNetwork") : text.index("resource natAddress")]
-    assert re.findall(r"(?:access|direction|sourceAddressPrefix): '(\w+)'", deny) == [
-        "Inbound",
-        "Deny",
-        "VirtualNetwork",
-    ]
-    # Allowed rules are at 100, 110, …; the deny comes after the longest table and before Azure's own at 65000.
-    assert 100 + 10 * max(map(len, rules.values())) < 4000
-    assert "priority: 4000" in deny
-    group = text[text.index("resource securityGroups") : text.index("resource vnet ")]
-    assert re.search(r"^ {8}\[denyNetwork\],$", group, re.MULTILINE)
-
-
 PLURAL = re.compile(r"^ +(\w+)(?:Prefixes|Ranges): (.+)$", re.MULTILINE)
 
 
@@ -282,58 +237,6 @@ def test_one_entry_is_in_the_singular_property_and_only_several_in_the_plural(mo
             first = f"length({one[1]}) == 1 ? {one[1]}[0] : null"
             assert f"{name}Prefix: {first}" in body or f"{name}Range: {first}" in body
     assert module.stem not in ("network", "server") or PLURAL.search(text)
-
-
-def test_only_bastion_listens_to_the_internet() -> None:
-    rules = security_rules()
-    del rules["bastionOutbound"]
-    for role, table in rules.items():
-        sources = [rule["source"] for rule in table]
-        assert any("Internet" in source for source in sources) is (role == "bastion"), role
-        assert not [source for source in sources if "'*'" in source or "0.0.0.0" in source], role
-
-
-@pytest.mark.parametrize(
-    ("role", "ports"),
-    [
-        ("server", {"22", "443", "3389", "9443"}),
-        ("endpoints", {"443"}),
-        ("netapp", {"111", "635", "2049", "4045", "4046", "4049"}),
-        ("database", {"3306"}),
-    ],
-)
-def test_ports_that_are_open_to_other_subnets(role: str, ports: set[str]) -> None:
-    others = [rule for rule in security_rules()[role] if rule["name"] != "AllowOwnSubnet"]
-    assert {port for rule in others for port in re.findall(r"'([\d*-]+)'", rule["ports"])} == ports
-
-
-def test_nodes_reach_only_the_web_ports_of_the_server() -> None:
-    (nodes,) = [rule for rule in security_rules()["server"] if rule["source"] == "compute"]
-    assert nodes["ports"] == "['443', '9443']"
-
-
-def test_bastion_has_the_rules_that_azure_demands() -> None:
-    """https://learn.microsoft.com/azure/bastion/bastion-nsg"""
-    rules = security_rules()
-
-    def table(name: str) -> set[tuple[str, str, str, str]]:
-        return {
-            (rule["source"].strip("[]'"), rule["to"].strip("'"), rule["protocol"], rule["ports"])
-            for rule in rules[name]
-        }
-
-    assert table("bastion") == {
-        ("Internet", "*", "Tcp", "['443']"),
-        ("GatewayManager", "*", "Tcp", "['443']"),
-        ("AzureLoadBalancer", "*", "Tcp", "['443']"),
-        ("VirtualNetwork", "VirtualNetwork", "*", "['8080', '5701']"),
-    }
-    assert table("bastionOutbound") == {
-        ("*", "VirtualNetwork", "*", "['22', '443', '3389']"),
-        ("*", "AzureCloud", "Tcp", "['443']"),
-        ("VirtualNetwork", "VirtualNetwork", "*", "['8080', '5701']"),
-        ("*", "Internet", "*", "['80']"),
-    }
 
 
 def test_every_module_is_in_use() -> None:

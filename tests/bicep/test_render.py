@@ -192,12 +192,14 @@ def test_an_asked_hub_is_split_at_deployment_and_comes_first() -> None:
 
 def test_declared_prefixes_of_the_hub_reach_server_and_nodes() -> None:
     network = block(main_bicep(variants.asked_hub()), "module network ")
-    assert network.count("'10.0.0.0/16'") == network.count("'172.16.0.0/24'") == 2
+    rules = re.findall(r"name: 'Allow(\w+)', .*sources: \['10\.0\.0\.0/16', '172\.16\.0\.0/24'\]", network)
+    assert rules == ["UsersSshInbound", "UsersPortalInbound", "UsersLockerInbound", "UsersNodesInbound"]
 
 
 def test_a_hub_without_prefixes_or_gateway() -> None:
     text = main_bicep(variants.known_hub())
-    assert block(text, "module network ").count("'VirtualNetwork'") == 2
+    rules = re.findall(r"name: 'Allow(\w+)', .*sources: \['VirtualNetwork'\]", block(text, "module network "))
+    assert rules == ["UsersSshInbound", "UsersPortalInbound", "UsersLockerInbound", "UsersNodesInbound"]
     assert "resourceGroup('11111111-2222-3333-4444-555555555555', 'network-rg')" in block(text, "module hubPeering ")
     assert "useRemoteGateways: true" not in text
     assert "allowGatewayTransit: true" not in text
@@ -286,8 +288,8 @@ def test_public_access_names_its_sources_once() -> None:
     text = main_bicep(variants.public())
     assert "'203.0.113.0/24'" in parameters_block(text)
     assert text.count("203.0.113.0/24") == 1
-    assert "userSources: allowedSources" in text
-    assert "nodeUserSources: []" in text
+    assert text.count("sources: allowedSources") == 2
+    assert "userPorts: [\n      '22'\n      '443'\n    ]" in text
     assert "publicAccess: true" in text
     assert "natGateway: false" in text
     assert "usesNat: true" not in text
@@ -312,7 +314,7 @@ def test_an_existing_network_gets_nothing_but_roles_for_the_server() -> None:
 
 def test_an_existing_network_is_never_peered() -> None:
     plan = variants.existing_network()
-    hub = HubPlan(variants.HUB_ID, use_remote_gateway=True, address_spaces=())
+    hub = HubPlan(variants.HUB_ID, use_remote_gateway=True, address_spaces=(), reachable=())
     text = main_bicep(replace(plan, network=replace(plan.network, access="hub", hub=hub)))
     assert "peering" not in text
     assert "https://${server.outputs.privateIp}" in text

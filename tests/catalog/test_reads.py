@@ -25,6 +25,9 @@ The figures of VM sizes reach nodes and jobs with their sources; elsewhere a sou
 """
 TABLES = (
     "clouds.json/clouds",
+    "egress.json/recipe_hosts/rows",
+    "egress.json/rules",
+    "egress.json/rules/*/by_cloud",
     "file_systems.json/amlfs/tiers",
     "file_systems.json/amlfs_subnet_prefix/rows",
     "file_systems.json/netapp/service_levels",

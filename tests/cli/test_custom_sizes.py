@@ -14,9 +14,12 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from generator import pipeline
 from generator.cli import main
+from generator.definition.pages.custom_sizes import block_data, blocks_text
 from generator.definition.skus import read_skus
 from generator.definition.text.source import load
 from generator.errors import CannotRead
@@ -267,6 +270,34 @@ def test_a_wrong_call_is_a_clear_problem(
     path = saved(tmp_path, [item()])
     assert main(["list", *(word.replace("FILE", path) for word in words)]) == 2
     assert message.replace("FILE", path) in capsys.readouterr().err
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+KEYS = st.sampled_from([*item(), "value"])
+CHANGED = st.dictionaries(KEYS, JSON, max_size=4).map(lambda changes: item() | changes)
+CAPABILITY = st.fixed_dictionaries({"name": st.sampled_from([*CAPABILITIES, "vCPUsAvailable"]) | JSON, "value": JSON})
+
+
+@given(st.lists(CHANGED | st.lists(CAPABILITY).map(lambda some: item() | {"capabilities": some}) | JSON, max_size=3))
+@settings(max_examples=60, deadline=None)
+def test_whatever_a_file_holds_it_is_sizes_or_a_clear_problem(items: list[Any]) -> None:
+    problem = None
+    try:
+        skus = read_skus(json.dumps(items).encode(), "x")
+    except CannotRead as error:
+        problem = error
+    if problem is not None:
+        assert problem.hint
+        assert problem.message.startswith(("x", "item "))
+        assert problem.message.isprintable()
+        return
+    text = blocks_text(skus)
+    assert [block["name"] for block in yaml.safe_load(text)["custom_vm_sizes"]] == [sku.name for sku in skus]
+    json.dumps([block_data(sku) for sku in skus])
 
 
 def test_gpus_in_parts_are_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -123,6 +123,7 @@ def test_the_cluster_names_the_account_and_the_locker_of_the_existing_server() -
 def test_folders_hold_what_there_is() -> None:
     always = {
         ".gitignore",
+        "firewall-rules.json",
         "main.bicep",
         "main.bicepparam",
         "modules",

@@ -176,3 +176,10 @@ def test_the_rules_know_what_the_block_says(change: str, rule: str) -> None:
         definition = merged(definition, yaml.safe_load(text))
     found = pipeline.check(yaml.safe_dump(definition).encode(), "x.yaml", {}, Path()).problems
     assert rule in {problem.rule_id for problem in found}
+
+
+def test_nothing_is_said_of_a_name_that_a_repair_put_there() -> None:
+    """The example that stands in for a missing name is that of a GPU size."""
+    definition = yaml.safe_load(SMALL) | {"custom_vm_sizes": [{"vcpus": 4, "memory_gib": 16, "architecture": "x86_64"}]}
+    found = pipeline.check(yaml.safe_dump(definition).encode(), "x.yaml", {}, Path()).problems
+    assert [problem.rule_id for problem in found if problem.level != "info"] == ["E0102"]

@@ -118,6 +118,14 @@ class Hub(Section):
         unit="CIDR",
         example=["10.0.0.0/16"],
     )
+    reachable: list[str] = setting(
+        list,
+        text="Prefixes of the hub, or behind it, to which nodes may open any connection: licence servers, directories, "
+        "mirrors. Every other private address is shut to them, except what the definition itself names.",
+        unit="CIDR",
+        example=["10.0.8.0/24"],
+        active=False,
+    )
 
 
 class Network(Section):

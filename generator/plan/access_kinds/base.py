@@ -6,9 +6,11 @@ One module beside this one is one kind, and `registry` knows them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from ...records import record
+from ..flow import Flow
 from ..subnet_kinds import SubnetKind
 
 if TYPE_CHECKING:
@@ -91,6 +93,10 @@ class Access(ABC):
     """The subnet that it needs to itself in a new network."""
     is_public: ClassVar[bool] = False
     """Whether the server gets a public address, which the definition's sources may reach."""
+    jumpbox_through_server: ClassVar[bool] = False
+    """Whether Remote Desktop comes through SSH to the server, because only that has an address that users reach."""
+    remote_desktop_port: ClassVar[int] = 53389
+    """Port of the user's machine at which a tunnel to the jumpbox ends."""
     peers_with_hub: ClassVar[bool] = False
     """Whether a new network is peered with the definition's hub."""
 
@@ -99,6 +105,11 @@ class Access(ABC):
         """From where users reach the private addresses of server and nodes: prefixes, or a tag of Azure."""
         del hub_prefixes
         return ()
+
+    @classmethod
+    @abstractmethod
+    def flows(cls, *, has_jumpbox: bool) -> Iterator[Flow]:
+        """What users open to server, nodes and locker, whoever created them."""
 
     @property
     def slow_part(self) -> str | None:

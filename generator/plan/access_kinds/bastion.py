@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from shlex import quote
 from typing import ClassVar
 
 from ...records import record
+from ..flow import JUMPBOX, NODES, SERVER, Demand, Flow
 from ..subnet_kinds import SubnetKind
 from .base import Access, AccessKind, Ends, TunnelPorts
 
-_PORTS = TunnelPorts(ssh=50022, portal=8443, remote_desktop=53389)
+_PORTS = TunnelPorts(ssh=50022, portal=8443, remote_desktop=Access.remote_desktop_port)
+_PARTY = "bastion"
+_NET, _HOSTS = "VirtualNetwork", "Bastion hosts talk to each other"
+# Azure refuses a Bastion whose security group lacks one of them; 443 among the targets is the portal.
+# https://learn.microsoft.com/azure/bastion/bastion-nsg
+_DEMANDS = (
+    Demand("AllowHttpsInbound", "Inbound", "Tcp", "Internet", "*", ("443",), "clients of users"),
+    Demand("AllowGatewayManagerInbound", "Inbound", "Tcp", "GatewayManager", "*", ("443",), "control plane"),
+    Demand("AllowLoadBalancerInbound", "Inbound", "Tcp", "AzureLoadBalancer", "*", ("443",), "health probes"),
+    Demand("AllowBastionHostsInbound", "Inbound", "*", _NET, _NET, ("8080", "5701"), _HOSTS),
+    Demand("AllowTargetsOutbound", "Outbound", "*", "*", _NET, ("22", "443", "3389"), "SSH, portal, Remote Desktop"),
+    Demand("AllowAzureCloudOutbound", "Outbound", "Tcp", "*", "AzureCloud", ("443",), "logs and certificates"),
+    Demand("AllowBastionHostsOutbound", "Outbound", "*", _NET, _NET, ("8080", "5701"), _HOSTS),
+    Demand("AllowSessionInformationOutbound", "Outbound", "*", "*", "Internet", ("80",), "sessions, certificates"),
+)
 
 
 @record
@@ -26,6 +42,8 @@ class Bastion(Access):
         # https://learn.microsoft.com/azure/bastion/bastion-faq#udr
         may_be_routed=False,
         smallest="bastion_subnet_prefix",
+        manages=True,
+        demands=_DEMANDS,
     )
 
     @classmethod
@@ -53,3 +71,13 @@ class Bastion(Access):
     def slow_part(self) -> str | None:
         """The Bastion host, where this deployment creates it."""
         return "Azure Bastion" if self.creates_bastion else None
+
+    @classmethod
+    def flows(cls, *, has_jumpbox: bool) -> Iterator[Flow]:
+        """Tunnels come from the subnet of the Bastion, in an existing network from that of its own Bastion."""
+        yield Flow("bastion-ssh", _PARTY, SERVER, "Tcp", ("22",), "users log in to the server by SSH")
+        yield Flow("bastion-portal", _PARTY, SERVER, "Tcp", ("443",), "users open the portal")
+        if has_jumpbox:
+            purpose = "users reach the jumpbox by Remote Desktop"
+            yield Flow("bastion-jumpbox", _PARTY, JUMPBOX, "Tcp", ("3389",), purpose)
+        yield Flow("bastion-nodes", _PARTY, NODES, "Tcp", ("22",), "tunnels to nodes")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from ...records import record
+from ..flow import ENDPOINTS, JUMPBOX, NODES, SERVER, USERS, Flow
 from .base import Access, AccessKind, Ends
 
 
@@ -26,3 +28,13 @@ class Hub(Access):
     def user_sources(cls, hub_prefixes: tuple[str, ...]) -> tuple[str, ...]:
         """The declared prefixes of the hub; without any, the tag covers the peers and what is behind them."""
         return hub_prefixes or ("VirtualNetwork",)
+
+    @classmethod
+    def flows(cls, *, has_jumpbox: bool) -> Iterator[Flow]:
+        """Users are in the private network, so they reach what they work with by its own address."""
+        yield Flow("users-ssh", USERS, SERVER, "Tcp", ("22",), "users log in to the server by SSH")
+        yield Flow("users-portal", USERS, SERVER, "Tcp", ("443",), "users open the portal")
+        yield Flow("users-locker", USERS, ENDPOINTS, "Tcp", ("443",), "users upload projects to the locker")
+        if has_jumpbox:
+            yield Flow("users-jumpbox", USERS, JUMPBOX, "Tcp", ("3389",), "users reach the jumpbox by Remote Desktop")
+        yield Flow("users-nodes", USERS, NODES, "Tcp", ("22",), "users log in to login nodes and scheduler by SSH")

@@ -14,6 +14,7 @@ from ... import catalog
 from ...cctemplate.writing import Writable
 from ...records import named_record, record
 from ..bicep_modules import BicepModule
+from ..flow import Flow
 from ..subnet_kinds import SubnetKind
 
 if TYPE_CHECKING:
@@ -135,6 +136,11 @@ class FileSystem(ABC):
     def subnet_prefix_length(self) -> int | None:
         """Prefix length of the subnet that its capacity asks for; None: that of the kind of subnet."""
         return None
+
+    @property
+    def flows(self) -> tuple[Flow, ...]:
+        """Who talks to whom so that it works; what is the same for all file systems of a kind is equal."""
+        return ()
 
     @classmethod
     def shared_modules(cls, mounts: Sequence[Any]) -> tuple[BicepModule, ...]:

@@ -9,6 +9,7 @@ from ...cctemplate.writing import Verbatim, Writable
 from ...definition.model.storage import BlobMount
 from ...records import named_record
 from .. import names
+from ..flow import NODES, PEERS, Flow
 from .base import FileSystem, Grant, NodeSettings, Place
 
 _KEYS = "cycleforge.blobfuse"
@@ -62,6 +63,11 @@ class BlobContainer(FileSystem):
     def left_behind(self) -> str:
         """It belongs to someone else."""
         return f"the storage account `{self.storage_account}`"
+
+    @property
+    def flows(self) -> tuple[Flow, ...]:
+        """Over the internet, unless the account has a private endpoint that this network resolves."""
+        return (Flow("nodes-containers", NODES, PEERS, "Tcp", ("443",), "nodes mount blob containers"),)
 
     @property
     def grants(self) -> tuple[Grant, ...]:

@@ -6,8 +6,11 @@ from typing import Literal
 
 from ...definition.model.storage import Existing
 from ...records import named_record
+from ..flow import ANY, LUSTRE_PORTS, NFS_PORTS, NODES, PEERS, Flow, host_prefix
 from .base import FileSystem, Place, default_mount_options
 
+_SERVER_PORTS = (*NFS_PORTS, "20048")
+"""20048 is where Linux servers mount from. Source: IANA, Service Name and Port Number Registry, `mountd`."""
 _WORDS = {"nfs": "NFS", "lustre": "Lustre"}
 
 
@@ -46,6 +49,26 @@ class ExistingServer(FileSystem):
     def origin(self) -> str:
         """For `cycleforge plan`."""
         return f"{self.address}:{self.export_path}" if self.export_path else self.address
+
+    @property
+    def flows(self) -> tuple[Flow, ...]:
+        """From its address on all ports, because NFSv3 mounts and locks use ports that each server chooses.
+
+        A host name says no address, and only the management server's address is known of Lustre.
+        """
+        mount = "nodes mount from an existing NFS server"
+        if self.protocol == "lustre":
+            return (
+                Flow("nodes-existing-lustre", NODES, PEERS, "Tcp", LUSTRE_PORTS, "nodes mount existing Lustre"),
+                Flow("existing-lustre-nodes", PEERS, NODES, "Tcp", LUSTRE_PORTS, "Lustre servers connect to clients"),
+            )
+        address = host_prefix(self.address)
+        if address is None:
+            return (Flow("nodes-nfs", NODES, PEERS, "*", _SERVER_PORTS, mount),)
+        return (
+            Flow(f"nodes-nfs-{self.address}", NODES, address, "*", ANY, mount),
+            Flow(f"nfs-{self.address}-nodes", address, NODES, "*", ANY, "an NFS server calls nodes back about locks"),
+        )
 
     @property
     def left_behind(self) -> str:

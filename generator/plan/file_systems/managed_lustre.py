@@ -9,6 +9,7 @@ from ...definition.model.storage import LustreMount
 from ...records import named_record
 from .. import names
 from ..bicep_modules import BicepModule, Expression, given
+from ..flow import ANY, LUSTRE_PORTS, NODES, Flow
 from ..subnet_kinds import SubnetKind
 from .base import GIB_PER_TIB, FileSystem, Place, azure_resource_name, default_mount_options
 
@@ -85,6 +86,17 @@ class ManagedLustre(FileSystem):
     def sku(self) -> str:
         """Name of the SKU, a key of the catalogue's tiers."""
         return f"AMLFS-Durable-Premium-{self.tier_mb_per_s_per_tib}"
+
+    @property
+    def flows(self) -> tuple[Flow, ...]:
+        """https://learn.microsoft.com/azure/azure-managed-lustre/configure-network-security-group"""
+        role = self.subnet.role
+        return (
+            Flow("nodes-lustre", NODES, role, "Tcp", LUSTRE_PORTS, "nodes mount Managed Lustre"),
+            Flow("lustre-nodes", role, NODES, "Tcp", LUSTRE_PORTS, "Lustre servers connect to their clients"),
+            Flow("lustre-own", role, role, "*", ANY, "Managed Lustre itself"),
+            Flow("lustre-monitor", "AzureMonitor", role, "Tcp", ANY, "Azure watches Managed Lustre"),
+        )
 
     @property
     def subnet_prefix_length(self) -> int:

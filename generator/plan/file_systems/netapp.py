@@ -10,6 +10,7 @@ from ...definition.model.storage import NetApp
 from ...records import named_record
 from .. import names
 from ..bicep_modules import BicepModule, Expression, given
+from ..flow import ANY, NFS_PORTS, NODES, Flow
 from ..subnet_kinds import SubnetKind
 from .base import GIB_PER_TIB, MIB, FileSystem, Place, azure_resource_name, default_mount_options
 
@@ -96,6 +97,16 @@ class NetAppVolume(FileSystem):
     def pool_tib(self) -> int:
         """Size of its capacity pool, in TiB: pools come in whole ones."""
         return -(-self.size_gib // GIB_PER_TIB)
+
+    @property
+    def flows(self) -> tuple[Flow, ...]:
+        """Callbacks of NFSv3 locks go to ports that the client's port mapper assigns."""
+        role = self.subnet.role
+        return (
+            Flow("nodes-netapp", NODES, role, "*", NFS_PORTS, "nodes mount NetApp volumes"),
+            Flow("netapp-nodes", role, NODES, "*", ANY, "NetApp calls nodes back about locks"),
+            Flow("netapp-own", role, role, "*", ANY, "NetApp Files itself"),
+        )
 
     @classmethod
     def shared_modules(cls, mounts: Sequence[NetAppVolume]) -> tuple[BicepModule, ...]:

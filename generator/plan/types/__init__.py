@@ -7,9 +7,10 @@ Collections are tuples in the order in which they are printed.
 
 from .cleanup import CleanupPlan, ResourceId
 from .deployment import Plan
+from .egress import EgressPlan, EgressRule
 from .jobs import CheckpointPlan, JobPlan, StepPlan
 from .names import ResourceNames
-from .network import HubPlan, NetworkPlan, RoutePlan, SubnetPlan
+from .network import HubPlan, NetworkPlan, RoutePlan, SecurityRule, SubnetPlan
 from .nodes import LoginPlan, NodeArrayPlan, SchedulerPlan, SpecRef
 from .parameters import Asked, SecretPlan, Variable
 from .projects import BlobPlan, ProjectPlan
@@ -24,6 +25,8 @@ __all__ = [
     "BlobPlan",
     "CheckpointPlan",
     "CleanupPlan",
+    "EgressPlan",
+    "EgressRule",
     "ExistingServerPlan",
     "HubPlan",
     "JobPlan",
@@ -44,6 +47,7 @@ __all__ = [
     "RoutePlan",
     "SchedulerPlan",
     "SecretPlan",
+    "SecurityRule",
     "ServerPlan",
     "SlurmPlan",
     "SpecRef",

@@ -10,6 +10,7 @@ from ..access_kinds.base import Access
 from ..bicep_modules import BicepModule
 from ..file_systems.base import FileSystem, Grant, NodeSettings
 from .cleanup import CleanupPlan
+from .egress import EgressPlan
 from .jobs import JobPlan
 from .names import ResourceNames
 from .network import NetworkPlan
@@ -70,6 +71,8 @@ class Plan:
     slow_resources: tuple[str, ...]
     """What takes longer to create than everything else, in words."""
     cleanup: CleanupPlan
+    egress: EgressPlan
+    """Destinations outside of the network; `firewall-rules.json` prints them."""
     silenced: tuple[tuple[str, str], ...]
     """(rule id, reason), sorted."""
     resolved: dict[str, object] = field(default_factory=dict, compare=False)

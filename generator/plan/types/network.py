@@ -6,8 +6,29 @@ from typing import Literal
 
 from ...records import record
 from ..access_kinds.base import AccessKind
+from ..bicep_modules import Expression
+from ..flow import Direction, Flow, Protocol
 from ..subnet_kinds import SubnetRole
 from .parameters import Asked
+
+
+@record
+class SecurityRule:
+    """A rule of a subnet's network security group, which the Bicep module prints as it is."""
+
+    name: str
+    priority: int
+    """100 to 4096, unique among the rules of a direction; the lowest that matches decides."""
+    direction: Direction
+    access: Literal["Allow", "Deny"]
+    protocol: Protocol
+    sources: tuple[str, ...] | Expression
+    """CIDRs of which none contains another, or one service tag, or `*`; a parameter that the deployment asks for."""
+    destinations: tuple[str, ...]
+    ports: tuple[str, ...]
+    """Of the destination; `*` stands alone."""
+    description: str
+    """At most 140 characters."""
 
 
 @record
@@ -22,6 +43,8 @@ class SubnetPlan:
     uses_nat: bool
     is_routed: bool = False
     """Whether the network's route table is the subnet's."""
+    rules: tuple[SecurityRule, ...] = ()
+    """Of its security group, in the order in which Azure reads them, inbound first; none in an existing network."""
 
 
 @record
@@ -42,6 +65,8 @@ class HubPlan:
     use_remote_gateway: bool
     address_spaces: tuple[str, ...]
     """Prefixes from which users come; the firewall rules allow them. Empty: the VirtualNetwork tag covers the peer."""
+    reachable: tuple[str, ...]
+    """Prefixes to which nodes may open any connection."""
     allow_forwarded_traffic: bool = False
 
 
@@ -63,6 +88,8 @@ class NetworkPlan:
     hub: HubPlan | None
     user_sources: tuple[str, ...]
     """From where users reach server and nodes of a private deployment: prefixes, or the tag of the network."""
+    flows: tuple[Flow, ...]
+    """Who talks to whom. The rules of the subnets follow from it; the owner of an existing network has to allow it."""
     nat_gateway: bool
     blob_dns_zone: Literal["new", "none"] | str
     """`new`, `none` (someone else resolves the private endpoint) or the resource id of an existing zone."""
@@ -75,6 +102,17 @@ class NetworkPlan:
     dns_servers: tuple[str, ...] = ()
     """IPv4 addresses; empty: Azure's own."""
     route: RoutePlan | None = None
+
+    def flow(self, name: str) -> Flow:
+        """The flow of this id; KeyError says that the network does not allow what a text promises."""
+        found = next((flow for flow in self.flows if flow.id == name), None)
+        if found is None:
+            raise KeyError(f"the network has no flow {name!r}")
+        return found
+
+    def has_flow(self, name: str) -> bool:
+        """Whether a flow of this id is in the table."""
+        return any(flow.id == name for flow in self.flows)
 
     def subnet(self, role: SubnetRole) -> SubnetPlan | None:
         """The subnet of a role, if this network has it."""

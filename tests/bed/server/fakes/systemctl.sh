@@ -14,11 +14,7 @@ restart)
     setsid sh -c 'echo $$ >"$0.pid"; exec "$@"' "${FAKE_DIR}/unit" ${command} >>"${FAKE_DIR}/journal" 2>&1 </dev/null &
     ;;
 is-active)
-    if [ -f "${pid}" ]; then
-        # Without a second process: a deployment asks this again and again.
-        read -r main <"${pid}"
-        kill -0 "${main}" 2>/dev/null
-    fi
+    [ ! -f "${pid}" ] || kill -0 "$(cat "${pid}")" 2>/dev/null
     ;;
 stop)
     if [ -f "${pid}" ]; then kill "$(cat "${pid}")" 2>/dev/null || :; fi

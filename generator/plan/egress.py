@@ -1,0 +1,109 @@
+"""Which destinations on the internet a deployment uses: the rows of the catalogue that apply to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from .. import catalog
+from .file_systems.base import FileSystem
+from .types import EgressPlan, EgressRule, JobPlan, MonitoringPlan, NetworkPlan, ServerPlan, SlurmPlan
+
+_HOST = re.compile(r"(?:docker|https?)://([A-Za-z0-9.-]+\.[a-z]{2,})(?=[#/:]|$)")
+_SUBNETS = {"server": "server", "nodes": "compute", "lustre": "lustre", "jumpbox": "server"}
+"""Who connects → role of the subnet that it is in."""
+
+
+def egress_plan(
+    cloud: str,
+    network: NetworkPlan,
+    server: ServerPlan | None,
+    slurm: SlurmPlan | None,
+    mounts: Iterable[FileSystem],
+    monitoring: MonitoringPlan | None,
+    jobs: Iterable[JobPlan],
+) -> EgressPlan:
+    """The rules, by name. Hosts of jobs that the catalogue does not know get one of their own."""
+    rows: dict[str, Any] = catalog.egress()["rules"]
+    used = dict(_hosts(jobs))
+    uses = {*_uses(server, slurm, mounts, monitoring), *(f"host:{host}" for host in used)}
+    present = {"server"} if server else set()
+    present |= {"nodes"} if slurm else set()
+    present |= {"lustre"} if "lustre" in uses else set()
+    present |= {"jumpbox"} if server and server.jumpbox else set()
+    found = [
+        _rule(name, row, tuple(who for who in row["who"] if who in present), cloud, network)
+        for name, row in sorted(rows.items())
+        if row["when"] in uses and present & set(row["who"])
+    ]
+    known = {row["when"] for row in rows.values()}
+    own = sorted(host for host in used if f"host:{host}" not in known)
+    rules = (*found, *(_own_rule(host, used[host], network) for host in own))
+    return EgressPlan(rules, tuple(catalog.egress()["direct"]["addresses"]))
+
+
+def _rule(name: str, row: Any, who: tuple[str, ...], cloud: str, network: NetworkPlan) -> EgressRule:
+    return EgressRule(
+        name=name,
+        sources=who,
+        prefixes=_prefixes(who, network),
+        protocol=row["protocol"],
+        ports=tuple(row["ports"]),
+        fqdns=tuple(row.get("by_cloud", {}).get(cloud, row.get("fqdns", ()))),
+        service_tags=tuple(row.get("service_tags", ())),
+        addresses=tuple(row.get("addresses", ())),
+        reason=row["reason"],
+        optional=row["optional"],
+    )
+
+
+def _own_rule(host: str, job: str, network: NetworkPlan) -> EgressRule:
+    reason = f"a setting of the job {job} names it"
+    return EgressRule(
+        host, ("nodes",), _prefixes(("nodes",), network), "TCP", (443,), (host,), (), (), reason, optional=False
+    )
+
+
+def _prefixes(who: tuple[str, ...], network: NetworkPlan) -> tuple[str, ...]:
+    subnets = (network.subnet(_SUBNETS[each]) for each in who)
+    return tuple(dict.fromkeys(subnet.prefix for subnet in subnets if subnet is not None and subnet.prefix))
+
+
+def _uses(
+    server: ServerPlan | None, slurm: SlurmPlan | None, mounts: Iterable[FileSystem], monitoring: MonitoringPlan | None
+) -> Iterator[str]:
+    """What the catalogue's `when` may name."""
+    yield "any"
+    if server is not None:
+        yield "server"
+        if server.image is not None:
+            yield "marketplace-server"
+        if server.jumpbox is not None:
+            yield "jumpbox"
+    if any(mount.subnet is not None and mount.subnet.role == "lustre" for mount in mounts):
+        yield "lustre"
+    if slurm is None:
+        return
+    yield "cluster"
+    images = (slurm.scheduler.image, slurm.login.image, *(array.image for array in slurm.node_arrays))
+    for row in (row for image in images if (row := _image(image)) is not None):
+        yield f"os:{row['os'].split('-')[0]}"
+        yield "hpc-image"  # CycleCloud's own names stand for Microsoft's HPC images
+    if monitoring is not None:
+        yield "monitoring"
+        if any(array.hardware.gpu_count for array in slurm.node_arrays):
+            yield "monitoring-gpu"
+
+
+def _image(name: str) -> Any:
+    """The catalogue's row of a node image or of a marketplace image for HPC; None for one's own."""
+    return catalog.image(name) or catalog.images()["hpc_marketplace"].get(name)
+
+
+def _hosts(jobs: Iterable[JobPlan]) -> Iterator[tuple[str, str]]:
+    """(host, job) of every address in the settings of jobs, and what their recipes add."""
+    by_recipe: dict[str, Any] = catalog.egress()["recipe_hosts"]["rows"]
+    for job in jobs:
+        yield from ((host, job.name) for host in by_recipe.get(job.recipe, ()))
+        yield from ((host, job.name) for _, value in job.settings for host in _HOST.findall(str(value)))

@@ -1,0 +1,78 @@
+"""The one table of flows: who talks to whom in a deployment, on which ports, and what for.
+
+Kinds of access and of file systems declare their own flows. What follows from the table: the rules of the security
+groups (`security_rules`), the table that the owner of an existing network gets, and what the README may promise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from .access_kinds.base import Access
+from .file_systems.base import FileSystem
+from .flow import ANY, ENDPOINTS, EVERY_SUBNET, JUMPBOX, NODES, PEERS, REACHABLE, SERVER, Flow, host_prefix
+from .security_rules import security_rules
+from .types import AccountingPlan, ExistingServerPlan, MonitoringPlan, NetworkPlan, ServerPlan
+
+_DATABASE, _MYSQL = "database", ("3306",)
+
+
+def with_flows(
+    network: NetworkPlan,
+    access: type[Access],
+    server: ServerPlan | ExistingServerPlan | None,
+    mounts: Sequence[FileSystem],
+    accounting: AccountingPlan | None,
+    monitoring: MonitoringPlan | None,
+) -> NetworkPlan:
+    """The network with its table, and with the rules that follow from it where the network is new."""
+    if server is None:
+        raise ValueError("a deployment has a server, its own or an existing one")
+    found = (
+        *_of_cluster(server),
+        *access.flows(has_jumpbox=isinstance(server, ServerPlan) and server.jumpbox is not None),
+        *(flow for mount in mounts for flow in mount.flows),
+        *_of_accounting(accounting),
+        *_of_peers(network, monitoring),
+    )
+    # Two volumes of one kind need the same.
+    network = replace(network, flows=tuple(dict.fromkeys(found)))
+    if not network.is_new:
+        return network
+    rules = security_rules(network)
+    return replace(network, subnets=tuple(replace(each, rules=rules[each.role]) for each in network.subnets))
+
+
+def _of_cluster(server: ServerPlan | ExistingServerPlan) -> Iterator[Flow]:
+    """Between server, nodes and locker."""
+    web = (str(server.https_port), str(server.cluster_port))
+    yield Flow("nodes-server", NODES, SERVER, "Tcp", web, "nodes report to CycleCloud")
+    yield Flow("server-nodes", SERVER, NODES, "Tcp", ("22",), "SSH through the server to scheduler and nodes")
+    # MPI, NCCL, Slurm and the scheduler's NFS server use ports that are not fixed.
+    yield Flow("nodes-nodes", NODES, NODES, "*", ANY, "Slurm, MPI, NCCL and disks of the scheduler")
+    yield Flow("nodes-locker", NODES, ENDPOINTS, "Tcp", ("443",), "nodes load their projects from the locker")
+    yield Flow("server-locker", SERVER, ENDPOINTS, "Tcp", ("443",), "the server fills the locker")
+    if isinstance(server, ServerPlan) and server.jumpbox is not None:
+        yield Flow("jumpbox-server", JUMPBOX, SERVER, "Tcp", ("22", "443"), "the jumpbox opens portal and SSH")
+
+
+def _of_accounting(accounting: AccountingPlan | None) -> Iterator[Flow]:
+    if accounting is None:
+        return
+    purpose = "Slurm writes its job accounting"
+    if accounting.is_new:
+        yield Flow("nodes-database", NODES, _DATABASE, "Tcp", _MYSQL, purpose)
+        yield Flow("database-own", _DATABASE, _DATABASE, "*", ANY, "MySQL flexible server itself")
+    else:
+        yield Flow("nodes-database", NODES, host_prefix(accounting.host or "") or PEERS, "Tcp", _MYSQL, purpose)
+
+
+def _of_peers(network: NetworkPlan, monitoring: MonitoringPlan | None) -> Iterator[Flow]:
+    for server in network.dns_servers:
+        address = host_prefix(server) or PEERS
+        yield Flow(f"dns-{server}", EVERY_SUBNET, address, "*", ("53",), "names, from the DNS servers of the network")
+    if monitoring is not None:
+        yield Flow("nodes-metrics", NODES, PEERS, "Tcp", ("443",), "nodes send metrics")
+    if network.hub is not None and network.hub.reachable:
+        yield Flow("nodes-reachable", NODES, REACHABLE, "*", ANY, "nodes use services that network.hub.reachable names")
