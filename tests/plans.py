@@ -117,7 +117,7 @@ def settled(plan: Plan) -> Plan:
     if accounting is not None and accounting.sku is not None:
         accounting = replace(accounting, tier=mysql_tier(accounting.sku))
     slurm = replace(slurm, node_arrays=arrays, accounting=accounting, sched=shared.sched, home=shared.home)
-    kind = next(kind for kind in KINDS if kind.name == network.access)
+    kind = next(kind for kind in KINDS if kind.kind == network.access)
     network = replace(
         network,
         user_sources=kind.user_sources(network.hub.address_spaces if network.hub else ()),

@@ -9,7 +9,6 @@ from ..words.counts import listed
 
 if TYPE_CHECKING:
     from ..pipeline import Checked
-    from ..plan.types import Plan
     from ..problems.problem import Problem
 
 ID = "I1591"
@@ -25,6 +24,8 @@ def message(definitions: Sequence[Checked]) -> str | None:
 
     A definition that silences the rule does not count.
     """
+    from ..rules.blobs import consequences
+
     lacking = [each.plan for each in definitions if each.plan and any(found.rule_id == ID for found in each.problems)]
     if not lacking:
         return None
@@ -32,24 +33,8 @@ def message(definitions: Sequence[Checked]) -> str | None:
     return "\n".join(
         (
             f"info {ID}: third-party files are missing on this machine, so nodes start without them ({names})",
-            *(f"  {line}" for line in _consequences(lacking)),
+            *(f"  {line}" for line in consequences(lacking)),
             "  hint: `cycleforge blobs fetch`, then build again",
             f"  more: cycleforge explain {ID}",
         )
     )
-
-
-def _consequences(plans: Sequence[Plan]) -> list[str]:
-    """A line per project and consequence, with its files."""
-    from ..blobs import pinned
-
-    pins = pinned()
-    files: dict[tuple[str, str], list[str]] = {}
-    for plan in plans:
-        for project in plan.projects:
-            for blob in project.blobs:
-                if blob.is_needed and blob.state == "missing":
-                    found = files.setdefault((project.name, pins[blob.file].without), [])
-                    if blob.file not in found:
-                        found.append(blob.file)
-    return [f"{', '.join(names)} ({project}): {without}" for (project, without), names in files.items()]

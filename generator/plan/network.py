@@ -89,7 +89,7 @@ def network_plan(definition: Definition, layout: Layout | None) -> NetworkPlan:
         vnet_id=existing.vnet_id if existing else None,
         address_space=str(layout.address_space) if layout else None,
         subnets=_new_subnets(layout, definition) if layout else _existing_subnets(definition),
-        access=access.name,
+        access=access.kind,
         allowed_sources=without_overlaps(network.allowed_sources) if access.is_public and creates_server else (),
         hub=hub,
         user_sources=access.user_sources(hub.address_spaces if hub else ()),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..plan.types import BlobPlan, Plan
 from ..problems.problem import Problem
@@ -10,6 +10,22 @@ from ..words.counts import listed
 from .base import PlanRule
 
 _SOURCE = "https://learn.microsoft.com/azure/cyclecloud/how-to/storage-blobs"
+
+
+def consequences(plans: Iterable[Plan]) -> list[str]:
+    """What nodes do without the files that this machine lacks: a line per project and consequence, with its files."""
+    from ..blobs import pinned
+
+    pins = pinned()
+    files: dict[tuple[str, str], list[str]] = {}
+    for plan in plans:
+        for project in plan.projects:
+            for blob in project.blobs:
+                if blob.is_needed and blob.state == "missing":
+                    found = files.setdefault((project.name, pins[blob.file].without), [])
+                    if blob.file not in found:
+                        found.append(blob.file)
+    return [f"{', '.join(names)} ({project}): {without}" for (project, without), names in files.items()]
 
 
 def _in_state(plan: Plan, state: str) -> list[BlobPlan]:
@@ -28,9 +44,9 @@ class BlobMissing(PlanRule):
 
     def check(self, plan: Plan) -> Iterator[Problem]:
         """One problem for all of them: one command fetches all."""
-        missing = _in_state(plan, "missing")
+        missing = consequences((plan,))
         if missing:
-            text = f"not on this machine, so the nodes do without: {listed(blob.file for blob in missing)}"
+            text = f"not on this machine, so the nodes do without: {'; '.join(missing)}"
             yield self.problem(("slurm",), text, "`cycleforge blobs fetch`, then build again", on_key=True)
 
 

@@ -72,5 +72,5 @@ def test_json_has_it_for_every_definition(names: list[str], capsys: pytest.Captu
     out, err = capsys.readouterr()
     rows = json.loads(out)["problems"]
     assert [(row["file"], row["rule"], row["level"]) for row in rows] == [(name, "I1591", "info") for name in names]
-    assert all(NHC.file in row["message"] for row in rows)
+    assert all(NHC.file in row["message"] and NHC.without in row["message"] for row in rows)
     assert err == ""

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from ...records import record
+from ...records import named_record, record
 from ..flow import Flow
 from ..subnet_kinds import SubnetKind
 
@@ -51,11 +51,12 @@ class Ends:
         return f"{self.username}@{self.scheduler}" if self.scheduler else None
 
 
-@record
+@named_record
 class Access(ABC):
     """How users come in. The arguments are text for a shell, quoted; `${server}` is the variable with the address."""
 
     kind: AccessKind
+    """The value of `network.access`; each class has its own."""
     description: str
     tunnel: TunnelPorts | None
     """Set where commands of the user's machine go through a Bastion; else the server's address is reached."""
@@ -77,8 +78,6 @@ class Access(ABC):
 
     # ------------------------------------------------------------ from the definition
 
-    name: ClassVar[AccessKind]
-    """The value of `network.access`."""
     own_key: ClassVar[str | None] = None
     """The key of `network` that this kind alone reads."""
 
@@ -127,7 +126,7 @@ class Access(ABC):
     def _by_address(cls, ends: Ends, description: str, field: Literal["privateIps", "publicIps"]) -> Self:
         host = f'{ends.username}@"${{server}}"'
         return cls(
-            kind=cls.name,
+            kind=cls.kind,
             description=description,
             tunnel=None,
             creates_bastion=False,

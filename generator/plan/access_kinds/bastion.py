@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from shlex import quote
-from typing import ClassVar
+from typing import ClassVar, Literal
 
-from ...records import record
+from ...records import named_record
 from ..flow import JUMPBOX, NODES, SERVER, Demand, Flow
 from ..subnet_kinds import SubnetKind
-from .base import Access, AccessKind, Ends, TunnelPorts
+from .base import Access, Ends, TunnelPorts
 
 _PORTS = TunnelPorts(ssh=50022, portal=8443, remote_desktop=Access.remote_desktop_port)
 _PARTY = "bastion"
@@ -28,11 +28,11 @@ _DEMANDS = (
 )
 
 
-@record
+@named_record
 class Bastion(Access):
     """`bastion`: created with a new network; an existing network has its own."""
 
-    name: ClassVar[AccessKind] = "bastion"
+    kind: Literal["bastion"] = "bastion"
     subnet: ClassVar[SubnetKind | None] = SubnetKind(
         "bastion",
         "AzureBastionSubnet",
@@ -54,7 +54,6 @@ class Bastion(Access):
         key = f"-o HostKeyAlias={quote(ends.server)}"
         jump = f"-o ProxyJump={host}:{_PORTS.ssh}"
         return cls(
-            kind=cls.name,
             description="Azure Bastion with tunnels; no public address on the server",
             tunnel=_PORTS,
             creates_bastion=ends.network_is_new and ends.server_is_new,

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, Literal
 
-from ...records import record
+from ...records import named_record
 from ..flow import ENDPOINTS, JUMPBOX, NODES, SERVER, USERS, Flow
-from .base import Access, AccessKind, Ends
+from .base import Access, Ends
 
 
-@record
+@named_record
 class Hub(Access):
     """`hub`: a new network is peered with the hub; the peerings of an existing one are its owner's."""
 
-    name: ClassVar[AccessKind] = "hub"
+    kind: Literal["hub"] = "hub"
     own_key: ClassVar[str | None] = "hub"
     peers_with_hub: ClassVar[bool] = True
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, Literal
 
-from ...records import record
+from ...records import named_record
 from ..flow import JUMPBOX, SERVER, USERS, Flow
-from .base import Access, AccessKind, Ends
+from .base import Access, Ends
 
 
-@record
+@named_record
 class Public(Access):
     """`public`: the firewall lets the definition's sources in, and nobody else."""
 
-    name: ClassVar[AccessKind] = "public"
+    kind: Literal["public"] = "public"
     own_key: ClassVar[str | None] = "allowed_sources"
     is_public: ClassVar[bool] = True
     jumpbox_through_server: ClassVar[bool] = True

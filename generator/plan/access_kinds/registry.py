@@ -9,7 +9,7 @@ from .hub import Hub
 from .public import Public
 
 KINDS: tuple[type[Access], ...] = (Bastion, Hub, Public)
-_BY_NAME = {kind.name: kind for kind in KINDS}
+_BY_NAME = {kind.kind: kind for kind in KINDS}
 
 
 def kind_of(definition: Definition) -> type[Access]:
