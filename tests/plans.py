@@ -21,6 +21,7 @@ from generator.plan.file_systems.managed_lustre import ManagedLustre
 from generator.plan.file_systems.netapp import NetAppVolume
 from generator.plan.file_systems.registry import late_addresses, modules, node_settings
 from generator.plan.flows import with_flows
+from generator.plan.image_terms import image_terms, unknown_images
 from generator.plan.jobs import job_plan
 from generator.plan.parameters import secret_plans
 from generator.plan.quota import quota_plan
@@ -155,7 +156,9 @@ def settled(plan: Plan) -> Plan:
         modules=modules(plan.all_mounts),
         late_addresses=late_addresses(plan.all_mounts),
         node_settings=node_settings(plan.mounts),
-        providers=providers(plan.all_mounts, slurm.accounting, plan.monitoring),
+        providers=providers(plan.all_mounts, slurm.accounting, plan.monitoring, image_terms(server, slurm)),
+        image_terms=image_terms(server, slurm),
+        unknown_images=unknown_images(server, slurm),
         quota=quota_plan(server, slurm, vm_size),
         egress=egress_plan(plan.cloud, network, server, slurm, plan.all_mounts, plan.monitoring, plan.jobs),
         slow_resources=slow_resources(plan.all_mounts, slurm.accounting, access),

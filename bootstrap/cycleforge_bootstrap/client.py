@@ -55,7 +55,8 @@ def create_account(context: Context) -> None:
         "RMStorageContainer": context.fact("container"),
         "LockerAuthMode": "ManagedIdentity",
         "LockerIdentity": context.fact("lockerIdentityId"),
-        "AcceptMarketplaceTerms": bool(context.config["server"]["acceptMarketplaceTerms"]),
+        # The server's identity has no right to sign agreements for the subscription; people accept the terms.
+        "AcceptMarketplaceTerms": False,
     }
     path = context.paths.runtime / "azure_account.json"
     write_atomically(path, to_json(account))

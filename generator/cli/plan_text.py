@@ -19,6 +19,7 @@ def plan_text(plan: Plan) -> str:
         _mounts(plan),
         _projects(plan),
         ("resource providers", f"  {', '.join(plan.providers)}\n"),
+        _terms(plan),
         _jobs(plan),
         _asked(plan),
     )
@@ -126,6 +127,14 @@ def _quota(plan: Plan) -> tuple[str, str]:
     users = (plan.server and "the server", plan.slurm and "every partition at its limit")
     title = f"quota needed in {plan.location}, with {' and '.join(user for user in users if user)}"
     return title, columns(rows, indent="  ") if plan.quota.limits else ""
+
+
+def _terms(plan: Plan) -> tuple[str, str]:
+    """Plans of marketplace images, and images of which it is not known whether they have one."""
+    rows: list[tuple[object, ...]] = [("publisher", "offer", "plan", "used by")]
+    rows += [(each.publisher, each.product, each.name, ", ".join(each.used_by)) for each in plan.image_terms]
+    rows += [("not known", each.image, None, ", ".join(each.used_by)) for each in plan.unknown_images]
+    return "image terms to accept", columns(rows, indent="  ") if len(rows) > 1 else ""
 
 
 def _mounts(plan: Plan) -> tuple[str, str]:

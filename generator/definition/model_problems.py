@@ -25,6 +25,9 @@ Written = Callable[[Path], str | None]
 def unknown_key(section: type[Section], path: Path, meant: str | None, data: Any) -> Problem:
     """A key that the section does not have; `meant` is the one that it was probably meant to be."""
     parent, key = path[:-1], str(path[-1])
+    if key in section.removed_keys:
+        text = f"{subject(parent, data)} has no key '{key}' any more"
+        return UnknownKey.problem(path, text, hint=section.removed_keys[key], on_key=True)
     hint = f"did you mean '{meant}'?" if meant else None
     if hint is None and len(section.declared_keys) <= _FEW:
         hint = f"keys here: {', '.join(section.declared_keys)}"

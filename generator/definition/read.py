@@ -163,7 +163,7 @@ class _Reader:
 
     def _unknown_key(self, section: type[Section], path: Path) -> str | None:
         """The key that was probably meant."""
-        meant = did_you_mean(str(path[-1]), section.declared_keys)
+        meant = None if path[-1] in section.removed_keys else did_you_mean(str(path[-1]), section.declared_keys)
         self.problems.append(model_problems.unknown_key(section, path, meant, self._data))
         self.replaced.append(path)
         return meant

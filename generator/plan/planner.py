@@ -20,6 +20,7 @@ from .custom_sizes import size_of
 from .egress import egress_plan
 from .file_systems.registry import late_addresses, modules, node_settings, requirements
 from .flows import with_flows
+from .image_terms import image_terms, unknown_images
 from .jobs import job_plans
 from .network import layout_of, network_plan
 from .parameters import SSH_KEY, asked_or, asked_values, secret_plans, variables_read
@@ -83,6 +84,7 @@ def make_plan(
     access = kind_of(definition).planned(_ends(definition, network, server, existing_server, slurm))
     locker = locker_plan(definition)
     jobs = job_plans(definition, slurm, shared) if slurm and shared else ()
+    terms = image_terms(server, slurm)
     azure_names = resource_names(names.prefix(definition), definition.name, network.vnet_name, definition.azure.cloud)
     return Plan(
         name=definition.name,
@@ -113,7 +115,9 @@ def make_plan(
         modules=modules(all_mounts),
         late_addresses=late_addresses(all_mounts),
         node_settings=node_settings(shared.mounts) if shared else (),
-        providers=providers(all_mounts, accounting, monitoring),
+        providers=providers(all_mounts, accounting, monitoring, terms),
+        image_terms=terms,
+        unknown_images=unknown_images(server, slurm),
         quota=quota_plan(server, slurm, partial(size_of, definition)),
         requirements=requirements(all_mounts),
         slow_resources=slow_resources(all_mounts, accounting, access),
@@ -210,7 +214,6 @@ def _server(definition: Definition) -> ServerPlan | None:
         data_disk_gb=server.data_disk_gb,
         java_heap_mb=server.java_heap_mb,
         jumpbox=jumpbox,
-        accept_marketplace_terms=definition.azure.accept_marketplace_terms,
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from .. import catalog
 from .access_kinds.base import Access
 from .file_systems.base import FileSystem
-from .types import AccountingPlan, MonitoringPlan, ResourceId, ResourceNames
+from .types import AccountingPlan, ImageTerms, MonitoringPlan, ResourceId, ResourceNames
 
 _BASE_PROVIDERS = ("Microsoft.Compute", "Microsoft.ManagedIdentity", "Microsoft.Network", "Microsoft.Storage")
 _RESOURCE_ID = re.compile(
@@ -50,12 +50,17 @@ def _zone_name(label: str, end: str) -> str:
 
 
 def providers(
-    mounts: Iterable[FileSystem], accounting: AccountingPlan | None, monitoring: MonitoringPlan | None
+    mounts: Iterable[FileSystem],
+    accounting: AccountingPlan | None,
+    monitoring: MonitoringPlan | None,
+    terms: tuple[ImageTerms, ...],
 ) -> tuple[str, ...]:
     """Resource providers that must be registered in the subscription, sorted."""
     names = {*_BASE_PROVIDERS, *(mount.provider for mount in mounts if mount.provider)}
     if accounting is not None and accounting.is_new:
         names.add("Microsoft.DBforMySQL")
+    if terms:
+        names.add("Microsoft.MarketplaceOrdering")
     if monitoring is not None:
         names |= {"Microsoft.Insights", "Microsoft.Monitor"}
     return tuple(sorted(names))

@@ -86,7 +86,6 @@ def configuration(plan: Plan, late: Mapping[str, str]) -> dict[str, object]:
             "httpsPort": server.https_port,
             "clusterPort": server.cluster_port,
             "javaHeapMb": server.java_heap_mb,
-            "acceptMarketplaceTerms": server.accept_marketplace_terms,
         },
         "account": plan.locker.cyclecloud_account,
         "locker": plan.locker.locker_name,

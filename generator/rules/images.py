@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .. import catalog
+from ..catalog.node_images import image_row
 from ..records import record
 
 
@@ -33,8 +33,5 @@ def image_variant(urn: str) -> str:
 
 def image_facts(image: str) -> ImageFacts | None:
     """Facts of a CycleCloud image name or of a known HPC image; None for others, about which nothing can be said."""
-    row = catalog.image(image)
-    if row is None and is_urn(image):
-        latest = f"{image.rsplit(':', 1)[0]}:latest".lower()
-        row = catalog.images()["hpc_marketplace"].get(latest)
+    row = image_row(image)
     return ImageFacts(row["os"], tuple(row["arch"]), image_variant(image)) if row else None

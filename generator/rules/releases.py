@@ -376,25 +376,6 @@ def _is_image(text: str) -> bool:
     )
 
 
-class JumpboxOutOfSupport(DefinitionRule):
-    id = "W0717"
-    summary = "The Windows release of the jumpbox gets no security updates any more."
-    why = "Microsoft has ended its servicing; its image disappears from the marketplace afterwards."
-    fix = "Remove server.jumpbox.sku, or choose a release in support, for example win11-25h2-pro."
-    source = "https://learn.microsoft.com/lifecycle/products/windows-11-home-and-pro"
-
-    def check(self, site: Site) -> Iterator[Problem]:
-        jumpbox = site.definition.server.jumpbox
-        found = re.fullmatch(r"win11-(\w+)-(pro|ent|avd)[\w-]*", jumpbox.sku.lower()) if jumpbox is not None else None
-        if jumpbox is None or found is None:
-            return
-        edition = "pro" if found[2] == "pro" else "ent"
-        end = catalog.support()["windows_11"]["releases"].get(found[1], {}).get(edition)
-        if catalog.out_of_support(end):
-            text = f"the servicing of {quoted(jumpbox.sku)} ended on {end}"
-            yield self.problem(("server", "jumpbox", "sku"), text, "sku: win11-25h2-pro")
-
-
 class DataDiskWithoutImage(DefinitionRule):
     id = "E0710"
     summary = "A data disk is given for the marketplace image of the server."

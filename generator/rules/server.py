@@ -19,7 +19,6 @@ from .wording import quoted
 _EXISTING: Path = ("server", "existing")
 _OF_A_NEW_SERVER: tuple[Path, ...] = (
     ("admin", "ssh_public_key"),
-    ("azure", "accept_marketplace_terms"),
     ("network", "allowed_sources"),
     ("network", "subnets", "server"),
     ("network", "subnets", "endpoints"),

@@ -101,11 +101,11 @@ def test_web_server_gets_its_ports(server: Server) -> None:
     assert len(lines) == len({line.split("=")[0] for line in lines})
 
 
-def test_heap_terms_pinned_project_start_and_asked_key(make_server: Callable[..., Server]) -> None:
+def test_heap_pinned_project_start_and_asked_key(make_server: Callable[..., Server]) -> None:
     the_plan = plan(pin_project=True, start_cluster=True)
     the_plan = replace(
         the_plan,
-        server=replace(server_of(the_plan), java_heap_mb=8192, accept_marketplace_terms=True),
+        server=replace(server_of(the_plan), java_heap_mb=8192),
         admin=replace(the_plan.admin, ssh_public_key=Asked("KEY", "sshPublicKey", "Key.")),
     )
     server = make_server(the_plan)
@@ -118,7 +118,6 @@ def test_heap_terms_pinned_project_start_and_asked_key(make_server: Callable[...
          "Url": "https://github.com/Azure/cyclecloud-slurm/releases/4.0.9", "Name": "slurm"}
     ]  # fmt: skip
     assert site.account is not None
-    assert site.account["AcceptMarketplaceTerms"] is True
     assert site.account["Environment"] == "usgov"
     assert site.keys["ccadmin/public"] == "ssh-ed25519 FROM-THE-VM"
     assert site.clusters["minimal"]["started"] is True

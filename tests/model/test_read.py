@@ -196,6 +196,14 @@ CASES = [
         (5, 72),
     ),
     (
+        GOOD + "azure: {accept_marketplace_terms: true}\n",
+        "E0101 azure.accept_marketplace_terms",
+        "azure has no key 'accept_marketplace_terms' any more",
+        "remove it, and accept the terms yourself, once per subscription: the README of the deployment has the "
+        "commands under Prerequisites",
+        (6, 9),
+    ),
+    (
         GOOD.replace("2}", "2, spot_max_price_usd_per_hour: 0}"),
         "E0106 slurm.partitions.0.spot_max_price_usd_per_hour",
         "spot_max_price_usd_per_hour of partition 'htc' must be more than 0 (USD/h), not 0",

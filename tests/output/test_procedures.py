@@ -22,7 +22,6 @@ from tests.bed.plans import SMALL, plan_from
 from tests.bicep.variants import EVERYTHING
 
 ALL = """
-azure: {accept_marketplace_terms: true}
 server: {jumpbox: {vm_size: Standard_D2as_v5}}
 slurm: {accounting: {type: new}}
 """

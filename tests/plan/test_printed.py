@@ -127,7 +127,7 @@ def test_what_the_server_is_told_is_in_effective_yaml(name: str) -> None:
     assert strings(told) <= strings(values)
     server = values["server"]
     assert list(content["server"].values()) == [
-        server[key] for key in ("http_port", "https_port", "cluster_port", "java_heap_mb", "accept_marketplace_terms")
+        server[key] for key in ("http_port", "https_port", "cluster_port", "java_heap_mb")
     ]
     assert list(content["limits"].values()) == [server["boot_limit_s"], server["upload_limit_s"]]
 

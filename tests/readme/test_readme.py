@@ -208,7 +208,10 @@ def test_providers_follow_the_plan() -> None:
 
 def test_an_own_image_has_no_terms_to_accept() -> None:
     assert "az vm image terms accept" not in rendered(public_static_spot())
-    assert "az vm image terms accept --urn azurecyclecloud:" in rendered(plans.minimal())
+    assert (
+        "az vm image terms accept --publisher azurecyclecloud --offer azure-cyclecloud --plan cyclecloud8-gen2"
+        in rendered(plans.minimal())
+    )
 
 
 def test_a_static_pool_says_how_to_start_and_stop_nodes() -> None:

@@ -79,14 +79,16 @@ class Section:
     """One mapping of the definition. Its instances cannot be changed; two are equal when their values are.
 
     `read_model` makes them from what a user wrote. Where the code makes one itself, only the names are checked.
-    A section with `short="key"` may be written as a text alone, which is the value of that key.
+    A section with `short="key"` may be written as a text alone, which is the value of that key. `removed` says of keys
+    that earlier releases had what to do instead.
     """
 
     declared_keys: ClassVar[Mapping[str, Setting]] = {}
     required_keys: ClassVar[tuple[str, ...]] = ()
     short_form: ClassVar[str | None] = None
+    removed_keys: ClassVar[Mapping[str, str]] = {}
 
-    def __init_subclass__(cls, short: str | None = None) -> None:
+    def __init_subclass__(cls, short: str | None = None, removed: Mapping[str, str] | None = None) -> None:
         keys: dict[str, Setting] = {}
         for base in reversed(cls.__mro__[1:]):
             keys.update(getattr(base, "declared_keys", {}))
@@ -99,6 +101,7 @@ class Section:
         cls.declared_keys = keys
         cls.required_keys = tuple(name for name, declared in keys.items() if declared.is_required)
         cls.short_form = short
+        cls.removed_keys = removed or {}
 
     def __init__(self, **values: Any) -> None:
         own = self.__dict__

@@ -15,7 +15,13 @@ class ExistingGroup(Section):
     )
 
 
-class Azure(Section):
+_ACCEPT_TERMS = (
+    "remove it, and accept the terms yourself, once per subscription: the README of the deployment has the commands "
+    "under Prerequisites"
+)
+
+
+class Azure(Section, removed={"accept_marketplace_terms": _ACCEPT_TERMS}):
     """Subscription and resource group."""
 
     cloud: Literal["public", "usgov", "china"] = setting(
@@ -39,9 +45,6 @@ class Azure(Section):
         text="Resource group to create; default: <prefix>-rg. Or one that exists: {existing: NAME}.",
         change="recreate",
         example="reference-rg",
-    )
-    accept_marketplace_terms: bool = setting(
-        False, text="Let CycleCloud accept the marketplace terms of node images on your behalf.", example=False
     )
 
 
@@ -138,7 +141,14 @@ class Server(Section):
         example=f"{EXAMPLE_GROUPS}/images/providers/Microsoft.Compute/images/cyclecloud",
     )
     os_disk_gb: int | None = setting(
-        None, text="OS disk; default: size of the image.", change="recreate", unit="GB", ge=30, le=4095, example=64
+        None,
+        text="OS disk, not smaller than the image; default: size of the image.",
+        change="recreate",
+        unit="GB",
+        ge=30,
+        le=4095,
+        example=128,
+        active=False,
     )
     data_disk_gb: int | None = setting(
         None,

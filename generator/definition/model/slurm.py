@@ -34,7 +34,13 @@ class NodeProjects(Section):
         example="cycle.image.ubuntu24",
     )
     os_disk_gb: int | None = setting(
-        None, text="OS disk; default: size of the image.", change="node restart", unit="GB", ge=30, le=4095, example=64
+        None,
+        text="OS disk, not smaller than the image; default: size of the image.",
+        change="node restart",
+        unit="GB",
+        ge=30,
+        le=4095,
+        example=64,
     )
 
 

@@ -15,7 +15,16 @@ from .nodes import LoginPlan, NodeArrayPlan, SchedulerPlan, SpecRef
 from .parameters import Asked, SecretPlan, Variable
 from .projects import BlobPlan, ProjectPlan
 from .quota import QuotaLimit, QuotaPlan, QuotaUse
-from .server import AdminPlan, ExistingServerPlan, JumpboxPlan, LockerPlan, MarketplaceImage, ServerPlan
+from .server import (
+    AdminPlan,
+    ExistingServerPlan,
+    ImageTerms,
+    JumpboxPlan,
+    LockerPlan,
+    MarketplaceImage,
+    ServerPlan,
+    UnknownImage,
+)
 from .slurm import AccountingPlan, MonitoringPlan, SlurmPlan
 
 __all__ = [
@@ -29,6 +38,7 @@ __all__ = [
     "EgressRule",
     "ExistingServerPlan",
     "HubPlan",
+    "ImageTerms",
     "JobPlan",
     "JumpboxPlan",
     "LockerPlan",
@@ -53,5 +63,6 @@ __all__ = [
     "SpecRef",
     "StepPlan",
     "SubnetPlan",
+    "UnknownImage",
     "Variable",
 ]

@@ -17,7 +17,7 @@ from .network import NetworkPlan
 from .parameters import Asked, SecretPlan, Variable
 from .projects import BlobPlan, ProjectPlan
 from .quota import QuotaPlan
-from .server import AdminPlan, ExistingServerPlan, LockerPlan, ServerPlan
+from .server import AdminPlan, ExistingServerPlan, ImageTerms, LockerPlan, ServerPlan, UnknownImage
 from .slurm import MonitoringPlan, SlurmPlan
 
 
@@ -65,6 +65,10 @@ class Plan:
     """What every node needs to know for the mounts that our projects make."""
     providers: tuple[str, ...]
     """Resource providers that must be registered in the subscription, sorted."""
+    image_terms: tuple[ImageTerms, ...]
+    """Plans of marketplace images, whose terms must be accepted before."""
+    unknown_images: tuple[UnknownImage, ...]
+    """Images of which it is not known whether they have terms."""
     requirements: tuple[str, ...]
     """What else the subscription must have for the file systems; sentences for the README."""
     quota: QuotaPlan

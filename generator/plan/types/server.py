@@ -31,6 +31,30 @@ class MarketplaceImage:
 
 
 @record
+class ImageTerms:
+    """The plan of a marketplace image whose terms must be accepted once per subscription."""
+
+    publisher: str
+    product: str
+    name: str
+    used_by: tuple[str, ...]
+    """In words, for example `the scheduler`."""
+
+
+@record
+class UnknownImage:
+    """An image of which it is not known whether it has terms: a name, a URN or a resource id."""
+
+    image: str
+    used_by: tuple[str, ...]
+
+    @property
+    def is_urn(self) -> bool:
+        """Whether the Azure CLI can be asked for its plan."""
+        return self.image.count(":") == 3
+
+
+@record
 class JumpboxPlan:
     """A Windows VM whose browser reaches the portal; only on request."""
 
@@ -56,7 +80,6 @@ class ServerPlan:
     """Size of the data disk for a custom image; the marketplace image brings its own disk."""
     java_heap_mb: int | None
     jumpbox: JumpboxPlan | None
-    accept_marketplace_terms: bool
     http_port: int = 80
     https_port: int = 443
     cluster_port: int = 9443
