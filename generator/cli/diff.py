@@ -21,6 +21,7 @@ what, and what each change costs a running cluster.
 
   in place      deploy again; nothing stops
   node restart  running nodes keep the old value until they are started again
+  by hand       Azure refuses it until you have changed or deleted something; nothing else is lost
   recreate      the resource or the cluster must be deleted and created again
 
 Where building and deploying again is not all, the section of the folder's operations.md is named that says what is
@@ -50,7 +51,7 @@ def run(args: Namespace) -> int:
         return common.exit_code([definition])
     from .. import pipeline
     from ..definition.pages.schema import cost_of
-    from ..output import diff, procedures
+    from ..output import diff, procedures, refusals
     from ..output import folder as output
     from ..render.bootstrap import CLOUD_INIT
 
@@ -60,10 +61,11 @@ def run(args: Namespace) -> int:
     # Both sides go through the same YAML, so that the way of writing cannot look like a change.
     new = _plain(files[PurePosixPath("effective.yaml")].content, "effective.yaml")
     old = None if changes.is_new else _plain(_read(folder / "effective.yaml"), str(folder / "effective.yaml"))
-    values = diff.compare(old, new, partial(cost_of, effective=new, before=old)) if old is not None else ()
-    if plan.server is not None and old is not None:
-        values += diff.custom_data(changes, str(CLOUD_INIT))
-    needed = procedures.steps(values, new)
+    values: tuple[Change, ...] = ()
+    if old is not None:
+        values = refusals.refine(diff.compare(old, new, partial(cost_of, effective=new, before=old)), old, new)
+        values += diff.custom_data(changes, str(CLOUD_INIT)) if plan.server is not None else ()
+    needed = procedures.steps(values, new, old)
     if args.json:
         common.emit_json(
             {
@@ -72,7 +74,8 @@ def run(args: Namespace) -> int:
                 "is_new": changes.is_new,
                 "worst": diff.worst(values),
                 "changes": [
-                    each.as_json() | ({"procedure": title} if (title := procedures.procedure_of(each, new)) else {})
+                    each.as_json()
+                    | ({"procedure": title} if (title := procedures.procedure_of(each, new, old)) else {})
                     for each in values
                 ],
                 "files": {name: getattr(changes, name) for name in ("added", "changed", "removed")},
@@ -90,6 +93,10 @@ def run(args: Namespace) -> int:
         for step in needed:
             common.emit(f"see operations.md, '{step.title}': {', '.join(step.settings)}")
     return OK
+
+
+def _row(change: Change, title: str | None) -> dict[str, object]:
+    return change.as_json() | ({"procedure": title} if title else {})
 
 
 def _text(values: Sequence[Change]) -> str:

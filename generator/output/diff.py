@@ -12,7 +12,9 @@ from .changes import Changes
 from ..problems.problem import KeyPath
 from ..words.terminal import NOTHING, columns
 
-COSTS = ("recreate", "node restart", "in place")
+BY_HAND = "by hand"
+"""Azure refuses it as long as something is there that people have to change or delete first."""
+COSTS = ("recreate", BY_HAND, "node restart", "in place")
 """Worst first."""
 _VALUE_WIDTH = 40
 """Characters of a value in the table."""

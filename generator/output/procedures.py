@@ -7,9 +7,9 @@ from typing import Any
 
 from ..records import record
 from .diff import ABSENT, Change
+from .refusals import NEW_DATABASE, NO_LONGER, judge
 
 NEW_SERVER = "A new server"
-NO_LONGER = "What the definition no longer names"
 PROCEDURES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("admin", "ssh_public_key"), "Another SSH key"),
     (("admin",), NEW_SERVER),
@@ -21,7 +21,7 @@ PROCEDURES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("server",), NEW_SERVER),
     (("storage", "locker"), "A new locker"),
     (("storage",), "A new file system"),
-    (("slurm", "accounting"), "A new accounting database"),
+    (("slurm", "accounting"), NEW_DATABASE),
     (("slurm",), "A new cluster"),
     (("network",), "A second deployment"),
     (("azure",), "A second deployment"),
@@ -44,8 +44,16 @@ class Step:
     settings: tuple[str, ...]
 
 
-def procedure_of(change: Change, effective: Mapping[str, Any]) -> str | None:
-    """Title of the section that a change needs; None where building and deploying again is all."""
+def procedure_of(
+    change: Change, effective: Mapping[str, Any], before: Mapping[str, Any] | None = None
+) -> str | None:
+    """Title of the section that a change needs; None where building and deploying again is all.
+
+    `effective` is the new plan, `before` the one that was built.
+    """
+    judged = judge(change, before or {}, effective)
+    if judged is not None:
+        return judged.title
     names = tuple(step for step in change.path[1:] if isinstance(step, str))
     if change.path[:1] == ("files",):
         return NEW_SERVER
@@ -60,11 +68,13 @@ def procedure_of(change: Change, effective: Mapping[str, Any]) -> str | None:
     return title
 
 
-def steps(changes: Sequence[Change], effective: Mapping[str, Any]) -> tuple[Step, ...]:
+def steps(
+    changes: Sequence[Change], effective: Mapping[str, Any], before: Mapping[str, Any] | None = None
+) -> tuple[Step, ...]:
     """The sections that these changes need, each once, in the order of the changes."""
     found: dict[str, list[str]] = {}
     for change in changes:
-        title = procedure_of(change, effective)
+        title = procedure_of(change, effective, before)
         if title is not None:
             found.setdefault(title, []).append(change.where.split(".", 1)[-1] if change.path[0] != "files" else change.where)
     return tuple(Step(title, tuple(dict.fromkeys(settings))) for title, settings in found.items())

@@ -63,7 +63,8 @@ class Azure:
         """Records, by id."""
         self.locks: list[str] = []
         self.sent: dict[str, Any] = {}
-        """What main.bicep and its parameter file make of the server's VM: `vm`, `key`, `image` and `custom_data`."""
+        """What main.bicep and its parameter file make of the server's VM: `vm`, `key`, `image` and `custom_data`; and
+        `storage`, the GiB of the database server that the definition asks for."""
 
     def add(self, identifier: str, kind: str, by: str, **values: Any) -> str:
         """A resource."""
@@ -77,6 +78,11 @@ class Azure:
             for identifier, each in self.resources.items()
             if not each.get("is_part")
         ]
+
+    def of_kind(self, kind: str, group: str) -> list[dict[str, Any]]:
+        """Resources of one kind in a group, with their properties."""
+        scope = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{group}/"
+        return [each for path, each in self.resources.items() if each["type"] == kind and path.startswith(scope)]
 
     def delete(self, identifier: str) -> None:
         """One resource with its parts and what goes with it; RefusedError while it is used."""
@@ -219,6 +225,9 @@ def run(azure: Azure, words: list[str], environment: Mapping[str, str]) -> str: 
             return shown(vm, given.query, given.output)
         case ("vm", "delete"):
             azure.delete(found(azure, identifier_of("Microsoft.Compute/virtualMachines", group, name))["id"])
+        case ("mysql", "flexible-server", "list"):
+            servers = azure.of_kind("Microsoft.DBforMySQL/flexibleServers", group)
+            return shown(servers, given.query, given.output)
         case ("identity", "show"):
             kind = "Microsoft.ManagedIdentity/userAssignedIdentities"
             return shown(found(azure, identifier_of(kind, group, name)), given.query, given.output)
@@ -300,8 +309,13 @@ def delete_in_passes(azure: Azure, identifiers: list[str]) -> None:
 
 
 def redeploy(azure: Azure, environment: Mapping[str, str]) -> None:
-    """What the compute provider checks of the server's VM when main.bicep is deployed again."""
+    """What Azure checks of the server's VM and of a database server when main.bicep is deployed again."""
     sends = azure.sent
+    # Azure refuses to shrink it: https://github.com/hashicorp/terraform-provider-azurerm/issues/10360
+    storage = max(sends.get("storage", 0), int(environment.get("CYCLEFORGE_DATABASE_STORAGE") or 0))
+    for server in azure.resources.values():
+        if server["type"] == "Microsoft.DBforMySQL/flexibleServers" and storage < server["storage"]["storageSizeGb"]:
+            raise RefusedError("InvalidStorageSize", f"{storage} GiB is less than what the server has")
     key = environment.get("CYCLEFORGE_SERVER_KEY") or sends["key"]
     image = environment.get("CYCLEFORGE_SERVER_IMAGE") or sends["image"]
     vm = azure.resources.get(sends["vm"])

@@ -17,7 +17,7 @@ from tests.lifecycle import server
 from tests.lifecycle.azure import Azure
 
 _BLOCK = re.compile(r"```bash\n(.*?)```", re.DOTALL)
-_PASSED = ("CYCLEFORGE_SERVER_KEY", "CYCLEFORGE_SERVER_IMAGE")
+_PASSED = ("CYCLEFORGE_SERVER_KEY", "CYCLEFORGE_SERVER_IMAGE", "CYCLEFORGE_DATABASE_STORAGE")
 """Variables that commands of a README set and that others read."""
 
 # A command writes its name, the variables and its arguments into one pipe and reads its exit status from another:
@@ -25,7 +25,7 @@ _PASSED = ("CYCLEFORGE_SERVER_KEY", "CYCLEFORGE_SERVER_IMAGE")
 _CLIENT = """#!/usr/bin/env bash
 exec 9>'{folder}/lock'
 flock 9
-printf '%s\\0' "${{0##*/}}" "${{CYCLEFORGE_SERVER_KEY:-}}" "${{CYCLEFORGE_SERVER_IMAGE:-}}" "$@" >'{folder}/request'
+printf '%s\\0' "${{0##*/}}" {values} "$@" >'{folder}/request'
 read -r status <'{folder}/reply'
 cat '{folder}/out'
 cat '{folder}/err' >&2
@@ -69,7 +69,8 @@ def _commands(azure: Azure, folder: Path) -> Iterator[Path]:
         if not (path / name).exists():
             os.mkfifo(path / name)
     for name in ("az", "ssh"):
-        (path / name).write_text(_CLIENT.format(folder=path))
+        values = " ".join(f'"${{{variable}:-}}"' for variable in _PASSED)
+        (path / name).write_text(_CLIENT.format(folder=path, values=values))
         (path / name).chmod(0o755)
     thread = threading.Thread(target=_answer, args=(azure, path), daemon=True)
     thread.start()

@@ -26,17 +26,17 @@ def server_of(plan: Plan) -> ServerPlan:
     return plan.server
 
 
-def sends(plan: Plan, **changes: str) -> dict[str, Any]:
+def sends(plan: Plan, **changes: str | int) -> dict[str, Any]:
     """What main.bicep and the parameter file of a colleague say of the server's VM."""
     vm = identifier_of("Microsoft.Compute/virtualMachines", plan.resource_group, server_of(plan).vm_name)
     return {"vm": vm, "key": KEY, "image": IMAGE, "custom_data": custom_data()} | changes
 
 
-def deployed_again(azure: Azure, plan: Plan, folder: Path, **changes: str) -> str:
+def deployed_again(azure: Azure, plan: Plan, folder: Path, **changes: str | int) -> str:
     """Paste the section Update, without the lines of cycleforge; what `az` refuses."""
     azure.sent = sends(plan, **changes)
-    blocks = [block for block in section(plan, "Update") if block.startswith(("CYCLEFORGE_SERVER", "az deployment"))]
-    assert len(blocks) == 2
+    blocks = [block for block in section(plan, "Update") if block.startswith(("CYCLEFORGE_", "az deployment"))]
+    assert len(blocks) == (3 if plan.creates_database else 2)
     return paste(azure, folder, blocks).stderr
 
 
@@ -50,6 +50,18 @@ def test_another_key_and_another_release_are_no_obstacle(changes: dict[str, str]
     groups = {name: dict(values) for name, values in azure.groups.items()}
     assert deployed_again(azure, plan, tmp_path, **changes) == ""
     assert azure.groups == groups
+
+
+@pytest.mark.parametrize("grown", [32, 64])
+def test_a_database_that_has_grown_is_no_obstacle(grown: int, tmp_path: Path) -> None:
+    plan = plan_from("{network: {address_space: 10.50.0.0/20}, slurm: {accounting: {type: new}}}")
+    azure = build(plan)
+    (database,) = azure.of_kind("Microsoft.DBforMySQL/flexibleServers", plan.resource_group)
+    database["storage"]["storageSizeGb"] = grown
+    assert deployed_again(azure, plan, tmp_path, storage=32) == ""
+    azure.sent = sends(plan, storage=32)
+    deploy = next(block for block in section(plan, "Update") if block.startswith("az deployment sub what-if"))
+    assert ("InvalidStorageSize" in paste(azure, tmp_path, [deploy]).stderr) is (grown > 32)
 
 
 def test_the_stand_in_refuses_what_azure_refuses(tmp_path: Path) -> None:

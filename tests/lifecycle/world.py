@@ -147,7 +147,8 @@ class _Deployment:
         if plan.slurm and plan.slurm.accounting and plan.slurm.accounting.is_new:
             own = plan.network.mysql_dns_zone == "new"
             zone = self._zone(plan.names.database_zone) if own else plan.network.mysql_dns_zone
-            self.made("Microsoft.DBforMySQL/flexibleServers", "cf-db", self.vnet, zone)
+            storage = {"storageSizeGb": plan.slurm.accounting.storage_gib}
+            self.made("Microsoft.DBforMySQL/flexibleServers", "cf-db", self.vnet, zone, storage=storage)
 
     def _locker(self) -> None:
         plan = self.plan

@@ -88,7 +88,12 @@ class NewDatabase(Section):
     )
     sku: str = setting("Standard_B2ms", text="SKU of the server.", example="Standard_B2ms")
     storage_gib: int = setting(
-        32, text="Storage of the server; it grows by itself.", unit="GiB", ge=20, le=16384, example=32
+        32,
+        text="Storage of the server; it grows by itself, and never shrinks.",
+        unit="GiB",
+        ge=20,
+        le=16384,
+        example=32,
     )
     user: str = setting("slurmadmin", text="Administrator of the database.", change="recreate", example="slurmadmin")
     database: str | None = setting(

@@ -20,7 +20,7 @@ class Locker(Section):
     )
     container: str = setting("cyclecloud", text="Container.", change="recreate", example="cyclecloud")
     redundancy: Literal["Standard_LRS", "Standard_ZRS", "Standard_GRS"] = setting(
-        "Standard_LRS", text="Redundancy of the account.", change="recreate", example="Standard_LRS"
+        "Standard_LRS", text="Redundancy of the account.", example="Standard_LRS"
     )
 
 

@@ -153,6 +153,9 @@ class FileSystem(ABC):
         del index
         return None
 
+    can_shrink: ClassVar[bool] = False
+    """Whether Azure makes it smaller in place, though not by a deployment."""
+
     @property
     def own_names(self) -> tuple[str, ...]:
         """Names in Azure, as short as they are there, that nothing else of the deployment may have."""

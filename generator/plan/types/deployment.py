@@ -93,6 +93,11 @@ class Plan:
         return (*((self.slurm.sched, self.slurm.home) if self.slurm else ()), *self.mounts)
 
     @property
+    def creates_database(self) -> bool:
+        """Whether the deployment creates a database server for the accounting."""
+        return self.slurm is not None and self.slurm.accounting is not None and self.slurm.accounting.is_new
+
+    @property
     def definition_name(self) -> str:
         """What the commands take: the definition's file name without its ending."""
         return self.definition.rsplit(".", 1)[0]
