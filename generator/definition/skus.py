@@ -198,9 +198,12 @@ def _disks(together: int | None, each: int | None) -> int | None:
 
 
 def _offers(item: Mapping[str, Any]) -> Iterator[Offer]:
-    with_zones = {_word(each.get("location")): each for each in _list(item.get("locationInfo"))}
-    for region in dict.fromkeys([*_words(item.get("locations")), *with_zones]):
-        yield Offer(region, tuple(sorted(_words(with_zones.get(region, {}).get("zones")))))
+    """Regions by name; Azure writes some in two ways (`WestUS3`, `westus3`)."""
+    zones = {
+        _word(each.get("location")).casefold(): _words(each.get("zones")) for each in _list(item.get("locationInfo"))
+    }
+    for region in dict.fromkeys([*(word.casefold() for word in _words(item.get("locations"))), *zones]):
+        yield Offer(region, tuple(sorted(zones.get(region, ()))))
 
 
 def _restrictions(item: Mapping[str, Any]) -> Iterator[Restriction]:

@@ -208,6 +208,8 @@ def test_regions_that_agree_are_one_size(tmp_path: Path) -> None:
     east = item(locations=["eastus"], locationInfo=None)
     (sku,) = read_skus(json.dumps([item(), east]).encode(), "x")
     assert [offer.region for offer in sku.offers] == ["southcentralus", "eastus"]
+    (sku,) = read_skus(json.dumps([item(locations=["SouthCentralUS"])]).encode(), "x")
+    assert [(offer.region, offer.zones) for offer in sku.offers] == [("southcentralus", ("1", "2"))]
     east = item(locations=["eastus"], locationInfo=None, capabilities={"vCPUs": "48"})
     with pytest.raises(CannotRead, match=rf"different figures of {GPU} \(southcentralus and eastus\)"):
         read_skus(json.dumps([item(), east]).encode(), "x")
