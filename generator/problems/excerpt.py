@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate
 
 from ..words.terminal import is_control
@@ -43,7 +44,7 @@ class _Line:
 
     def __init__(self, text: str, secret: Place | None) -> None:
         self._secret = secret
-        self._cells = [_cell(character) for character in (text if secret is None else text[: secret.column - 1])]
+        self._cells = list(map(_cell, text if secret is None else text[: secret.column - 1]))
         if secret is not None:
             self._cells += [(character, 1) for character in _HIDDEN]
         self._columns = [0, *accumulate(width for _, width in self._cells)]
@@ -81,6 +82,7 @@ class _Line:
         return min(start, last), max(min(start, last), min(end, last))
 
 
+@lru_cache(maxsize=4096)  # a file has few different characters
 def _cell(character: str) -> tuple[str, int]:
     """A character as printed and the terminal columns that it takes."""
     if character == "\t":
