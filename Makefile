@@ -8,7 +8,7 @@ OUT    ?= output
 CORES  := $(shell nproc 2>/dev/null || echo 2)
 JOBS   ?= $(shell echo $$((1 + $(CORES))))
 # Tests on machines, against servers, and of scripts as processes.
-BEDS   := bootstrap cluster containers locker machines projects vm wheel
+BEDS   := bootstrap cluster containers lifecycle locker machines projects vm wheel
 
 .DEFAULT_GOAL := build
 .PHONY: build check test test-vm accept upload lint format bench clean tools
@@ -17,7 +17,7 @@ build: $(STAMP)  ## render every definition into output/
 	$(BIN)/cycleforge build --out $(OUT)
 
 check: $(STAMP) lint  ## linters and the tests that need no machine and no server, in under two minutes
-	$(BIN)/python -m pytest -q -n $(CORES) --dist loadgroup $(patsubst %,--ignore tests/%,$(BEDS)) --ignore-glob '*test_process.py' --ignore tests/test_contributing.py
+	$(BIN)/python -m pytest -q -n $(CORES) --dist loadgroup $(patsubst %,--ignore tests/%,$(BEDS)) --ignore-glob '*test_process.py' --ignore-glob '*test_scripts.py' --ignore tests/test_contributing.py
 
 test: $(STAMP) tools lint  ## everything that can be checked here
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
