@@ -22,6 +22,7 @@ readonly wait_s="${CYCLEFORGE_WAIT_SECONDS:-5040}" after_s="${CYCLEFORGE_AFTER_S
 started=$(date +%s)
 readonly started
 readonly api=2021-04-01
+token_until=0
 
 log() { printf '%s start.sh: %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$*"; }
 die() {
@@ -53,66 +54,95 @@ find_python() {
     die "this server has neither python3 nor /usr/libexec/platform-python"
 }
 
-# json KEY...: the value at that path of the JSON on standard input; empty if there is none.
-json() {
-    "${python}" -c '
+# lines PATH...: the values at these paths (`a.b`) of the JSON on standard input, one a line; empty if there is none. A list
+# is one line of words. Isolated and without packages: nothing but the standard library has a say, whatever the locale.
+lines() {
+    "${python}" -I -S -c '
 import json, sys
-value = json.load(sys.stdin)
-for key in sys.argv[1:]:
-    value = value.get(key) if isinstance(value, dict) else None
-if isinstance(value, list):
-    value = "\n".join(value)
-sys.stdout.write("" if value is None else str(value))' "$@"
+document = json.loads(sys.stdin.buffer.read().decode("utf-8"))
+for path in sys.argv[1:]:
+    value = document
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    words = value if isinstance(value, list) else [] if value is None else [value]
+    line = " ".join(" ".join(str(word).split()) for word in words) + "\n"
+    sys.stdout.buffer.write(line.encode("utf-8"))' "$@"
 }
 
-fact() { json "$1" <"${home}/facts.json"; }
-
-# Stores JSON that the deployment passed, completely or not at all.
+# store FILE TEXT PATH...: JSON that the deployment passed, stored completely or not at all; the values at these paths go
+# into the file FILE.lines.
 store() {
-    printf '%s' "$2" | base64 -d >"${home}/.$1.new" 2>/dev/null || die "$1 of the deployment is not base64"
-    json <"${home}/.$1.new" >/dev/null 2>&1 || die "$1 of the deployment is not JSON"
-    mv -f "${home}/.$1.new" "${home}/$1"
+    file=$1 text=$2
+    shift 2
+    printf '%s' "${text}" | base64 -d >"${home}/.${file}.new" 2>/dev/null || die "${file} of the deployment is not base64"
+    lines "$@" <"${home}/.${file}.new" >"${scratch}/${file}.lines" 2>/dev/null || die "${file} of the deployment is not JSON"
+    mv -f "${home}/.${file}.new" "${home}/${file}"
 }
 
 take_over() {
     install -d -m 0700 "${home}"
     [ -n "${CYCLEFORGE_FACTS:-}" ] || die "the deployment did not pass CYCLEFORGE_FACTS"
     [ -n "${CYCLEFORGE_SECRETS:-}" ] || die "the deployment did not pass CYCLEFORGE_SECRETS"
-    store facts.json "${CYCLEFORGE_FACTS}"
+    store facts.json "${CYCLEFORGE_FACTS}" \
+        armEndpoint subscriptionId resourceGroup payloadSha256 payloadDeployments fingerprintRecord
     store secrets.json "${CYCLEFORGE_SECRETS}"
     sync
-    arm=$(fact armEndpoint)
-    group="${arm%/}/subscriptions/$(fact subscriptionId)/resourceGroups/$(fact resourceGroup)"
-    sha=$(fact payloadSha256)
+    {
+        read -r arm
+        read -r subscription
+        read -r resource_group
+        read -r sha
+        read -r payloads
+        read -r record
+    } <"${scratch}/facts.json.lines"
+    group="${arm%/}/subscriptions/${subscription}/resourceGroups/${resource_group}"
     case "${sha}" in
     '' | *[!0-9a-f]*) die "payloadSha256 of the deployment is not a valid sha256" ;;
     esac
 }
 
-# The bearer token goes into a header file: every user can read command lines.
+# The bearer token goes into a header file: every user can read command lines. It is asked for again after five minutes,
+# as the program does, or when it was refused.
 fetch_token() {
+    [ "$(date +%s)" -ge "${token_until}" ] || return 0
     curl -sS --noproxy '*' --max-time 10 -H Metadata:true -G -o "${scratch}/token.json" \
         --data-urlencode "resource=${arm}" \
         "${imds}/metadata/identity/oauth2/token?api-version=2018-02-01" 2>"${scratch}/why" || return 1
-    token=$(json access_token <"${scratch}/token.json" 2>/dev/null) || return 1
+    token=$(lines access_token <"${scratch}/token.json" 2>/dev/null) || token=
     if [ -z "${token}" ]; then
         printf 'instance metadata gave no token\n' >"${scratch}/why"
         return 1
     fi
     printf 'Authorization: Bearer %s\n' "${token}" >"${scratch}/header"
+    token_until=$(($(date +%s) + 300))
 }
+
+# ask ARGUMENT...: one request to Resource Manager with these arguments of curl; its `code` and, in three lines of the
+# file `parsed`: message of an error, state, content.
+ask() {
+    fetch_token || return 1
+    code=$(curl -sS --max-time 60 -H "@${scratch}/header" -o "${scratch}/answer" -w '%{http_code}' "$@" \
+        2>"${scratch}/why") || return 1
+    [ "${code}" != 401 ] || token_until=0
+    # What is not JSON has neither.
+    lines error.message properties.provisioningState properties.outputs.content.value \
+        <"${scratch}/answer" >"${scratch}/parsed" 2>/dev/null || printf '\n\n\n' >"${scratch}/parsed"
+    {
+        read -r message
+        read -r state
+    } <"${scratch}/parsed"
+}
+
+# The reason of a request that was refused.
+refused() { printf 'HTTP %s: %s\n' "${code}" "$(printf '%s' "${message}" | cut -c 1-300)" >"${scratch}/why"; }
 
 # read_deployment NAME: its answer and its state; 1 = try again, 2 = permanent.
 read_deployment() {
-    fetch_token || return 1
-    code=$(curl -sS --max-time 60 -H "@${scratch}/header" -o "${scratch}/answer" -w '%{http_code}' \
-        "${group}/providers/Microsoft.Resources/deployments/$1?api-version=${api}" \
-        2>"${scratch}/why") || return 1
+    ask "${group}/providers/Microsoft.Resources/deployments/$1?api-version=${api}" || return 1
     if [ "${code}" != 200 ]; then
-        printf 'HTTP %s: %s\n' "${code}" "$(json error message <"${scratch}/answer" 2>/dev/null | cut -c 1-300)" >"${scratch}/why"
+        refused
         return 1
     fi
-    state=$(json properties provisioningState <"${scratch}/answer" 2>"${scratch}/why") || return 1
     case "${state}" in
     Succeeded) ;;
     Failed | Canceled)
@@ -129,7 +159,7 @@ read_deployment() {
 # fetch_chunk NAME: append the output `content` of one payload deployment; returns as read_deployment.
 fetch_chunk() {
     read_deployment "$1" || return $?
-    json properties outputs content value <"${scratch}/answer" | base64 -d >"${scratch}/chunk" 2>/dev/null || return 1
+    tail -n 1 "${scratch}/parsed" | base64 -d >"${scratch}/chunk" 2>/dev/null || return 1
     if [ ! -s "${scratch}/chunk" ]; then
         printf 'the deployment has no output named content yet\n' >"${scratch}/why"
         return 1
@@ -140,9 +170,8 @@ fetch_chunk() {
 fetch_payload() {
     deadline=$((started + fetch_s))
     : >"${scratch}/payload"
-    names=$(fact payloadDeployments)
-    [ -n "${names}" ] || die "the deployment names no payload deployments"
-    for name in ${names}; do
+    [ -n "${payloads}" ] || die "the deployment names no payload deployments"
+    for name in ${payloads}; do
         while :; do
             result=0
             fetch_chunk "${name}" || result=$?
@@ -188,11 +217,21 @@ start_unit() {
     systemctl restart --no-block "${unit}"
 }
 
+# The state of the bootstrap and the address of its site; both empty while there is no status file.
+read_status() {
+    state='' site=''
+    [ -f "${home}/status.json" ] || return 0
+    lines state site.address <"${home}/status.json" >"${scratch}/status"
+    {
+        read -r state
+        read -r site
+    } <"${scratch}/status"
+}
+
 show() { "${here}/cycleforge-bootstrap" status || :; }
 
 # The web server must not end with the unit that started it: the proof is an answer when nothing of the unit is left.
 see_that_it_lasts() {
-    site=$(json site address <"${home}/status.json")
     while systemctl is-active --quiet "${unit}"; do
         [ "$(date +%s)" -lt "${deadline}" ] || die "${unit} has succeeded but does not end"
         sleep "${pause_s}"
@@ -215,26 +254,22 @@ see_that_it_lasts() {
 
 # A deployment without resources whose outputs the template reads: the extension itself has no output.
 put_record() {
-    fetch_token || return 1
-    code=$(curl -sS --max-time 60 -X PUT -H "@${scratch}/header" -H 'Content-Type: application/json' \
-        --data "@${scratch}/record" -o "${scratch}/answer" -w '%{http_code}' \
-        "${group}/providers/Microsoft.Resources/deployments/${record}?api-version=${api}" \
-        2>"${scratch}/why") || return 1
+    ask -X PUT -H 'Content-Type: application/json' --data "@${scratch}/record" \
+        "${group}/providers/Microsoft.Resources/deployments/${record}?api-version=${api}" || return 1
     case "${code}" in
     200 | 201 | 202) ;;
     *)
-        printf 'HTTP %s: %s\n' "${code}" "$(json error message <"${scratch}/answer" 2>/dev/null | cut -c 1-300)" >"${scratch}/why"
+        refused
         return 1
         ;;
     esac
 }
 
 pass_fingerprints() {
-    record=$(fact fingerprintRecord)
     [ -n "${record}" ] || return 0
     until_s=$(($(date +%s) + after_s))
     # shellcheck disable=SC2016 # Python's text
-    "${python}" -c '
+    "${python}" -I -S -c '
 import json, sys
 site = json.load(sys.stdin).get("site") or {}
 keys = ["{type} {fingerprint}".format(**key) for key in site.get("sshHostKeys", [])]
@@ -248,8 +283,8 @@ json.dump({"properties": {"mode": "Incremental", "template": template}}, sys.std
         <"${home}/status.json" >"${scratch}/record"
     state=
     while [ "${state}" != Succeeded ]; do
-        state=
         if put_record; then
+            state=
             sleep "${pause_s}"
             read_deployment "${record}" || :
         fi
@@ -261,36 +296,37 @@ json.dump({"properties": {"mode": "Incremental", "template": template}}, sys.std
     log "fingerprints recorded as deployment ${record}"
 }
 
+# As long as the unit runs it is asked for its result only when the time is over: that costs an interpreter.
 wait_for_result() {
     deadline=$((started + wait_s))
-    gone=0
-    while :; do
-        state=
-        [ ! -f "${home}/status.json" ] || state=$(json state <"${home}/status.json")
-        case "${state}" in
-        succeeded)
-            see_that_it_lasts
-            pass_fingerprints
-            show
-            return
-            ;;
-        failed)
-            show >&2
-            die "the bootstrap failed; see /var/log/cycleforge/bootstrap.log; after the fix run: sudo cycleforge-bootstrap retry"
-            ;;
-        esac
+    gone=0 late=0
+    while [ "${late}" -eq 0 ]; do
         # Between two attempts of systemd the unit is down for ten seconds.
         if systemctl is-active --quiet "${unit}"; then gone=0; else gone=$((gone + 1)); fi
+        [ "$(date +%s)" -lt "${deadline}" ] || late=1
+        if [ "${gone}" -gt 0 ] || [ "${late}" -eq 1 ]; then
+            read_status
+            case "${state}" in
+            succeeded)
+                see_that_it_lasts
+                pass_fingerprints
+                show
+                return
+                ;;
+            failed)
+                show >&2
+                die "the bootstrap failed; see /var/log/cycleforge/bootstrap.log; after the fix run: sudo cycleforge-bootstrap retry"
+                ;;
+            esac
+        fi
         if [ "${gone}" -ge 6 ]; then
             show >&2
             die "${unit} ended without a result; see: journalctl -u ${unit}"
         fi
-        if [ "$(date +%s)" -ge "${deadline}" ]; then
-            show >&2
-            die "no result within ${wait_s} s; the bootstrap is still running, follow it with: sudo cycleforge-bootstrap status"
-        fi
-        sleep "${pause_s}"
+        [ "${late}" -eq 1 ] || sleep "${pause_s}"
     done
+    show >&2
+    die "no result within ${wait_s} s; the bootstrap is still running, follow it with: sudo cycleforge-bootstrap status"
 }
 
 main() {

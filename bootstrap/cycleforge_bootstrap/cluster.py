@@ -1,5 +1,6 @@
 """Steps that make the cluster: template, parameters with the late values, machine types, start."""
 
+import functools
 import hashlib
 import json
 import os
@@ -80,8 +81,9 @@ def _late_secrets(context: Context) -> str:
     return json.dumps([context.secrets[name] for name in names]) if all(n in context.secrets for n in names) else ""
 
 
+@functools.lru_cache(maxsize=1)
 def _stretched(text: str, salt: bytes) -> str:
-    """A fingerprint that changes with the password and reveals nothing about it."""
+    """A fingerprint that changes with the password and reveals nothing about it; slow, so the last one is kept."""
     return hashlib.pbkdf2_hmac("sha256", text.encode("utf-8"), salt, 100000).hex()
 
 

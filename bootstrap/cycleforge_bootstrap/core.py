@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional
 from urllib.parse import quote
 
+PAYLOAD = Path(__file__).resolve().parent.parent.parent
+"""The folder of this program, of its configuration and of what the cluster is made from."""
+
 
 class StepError(Exception):
     """A step did not reach its goal. `permanent`: trying again cannot help. `hint`: what the operator can do.
@@ -225,6 +228,12 @@ def tail(text: str, limit: int = 600) -> str:
     """The end of a program's output, for a message: the reason is usually there."""
     text = " ".join(text.split())
     return text if len(text) <= limit else "…" + text[-limit:]
+
+
+def portal_url(context: Context) -> str:
+    """The site as seen from the server itself, without a last slash."""
+    port = context.config["server"]["httpsPort"]
+    return context.environment.get("CYCLEFORGE_PORTAL", "https://localhost:{}".format(port))
 
 
 def optional(value: Optional[str], fallback: str) -> str:

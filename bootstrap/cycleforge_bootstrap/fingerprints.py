@@ -8,8 +8,8 @@ import ssl
 from typing import Dict, List
 from urllib.parse import urlsplit
 
-from .core import Context, StepError
-from .service import portal_port, portal_url
+from .core import Context, StepError, portal_url
+from .service import portal_port
 
 
 def collect(context: Context) -> bool:

@@ -13,9 +13,8 @@ import os
 from pathlib import Path
 
 from .cli import cyclecloud, must
-from .core import Context, StepError, shred, write_atomically
+from .core import Context, StepError, portal_url, shred, write_atomically
 from .programs import run
-from .service import portal_url
 from .web import portal_status
 
 PAUSE_S = 65

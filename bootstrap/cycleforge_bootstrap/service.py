@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Dict, List, Set
 from urllib.parse import urlsplit
 
-from .core import Context, StepError
+from .core import Context, StepError, portal_url
 from .programs import run
 
 SERVER_UNIT = "cycle_server.service"
@@ -29,12 +29,6 @@ def cycle_server(context: Context, *arguments: str, **options: float) -> str:
     if result.status != 0:
         raise StepError("`cycle_server {}` failed with {}: {}".format(arguments[0], result.status, result.said))
     return result.output
-
-
-def portal_url(context: Context) -> str:
-    """The site as seen from the server itself, without a last slash."""
-    port = context.config["server"]["httpsPort"]
-    return context.environment.get("CYCLEFORGE_PORTAL", "https://localhost:{}".format(port))
 
 
 def portal_port(context: Context) -> int:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Dict, List, Sequence
 
 from . import service
-from .core import Context, StepError, shred, to_json, write_atomically
-from .service import cycle_server, portal_url
+from .core import Context, StepError, portal_url, shred, to_json, write_atomically
+from .service import cycle_server
 from .web import Azure, portal_status
 
 OWNER = "cycle_server"

@@ -4,10 +4,10 @@ import time
 from typing import Any, Dict, List, Optional, Sequence
 
 from . import STATUS_SCHEMA
-from .core import Context, Paths, StepError, optional, read_json, to_json, write_atomically
-from .service import portal_url
+from .core import Context, Paths, StepError, optional, portal_url, read_json, to_json, write_atomically
 
-TERMINAL = ("succeeded", "failed")
+CODES = {"succeeded": 0, "failed": 1}
+"""Exit status of a run that has ended, by its state."""
 
 
 def utc_now() -> str:

@@ -1,5 +1,6 @@
 """HTTP with the standard library: instance metadata, Resource Manager, blobs, and the server's own portal."""
 
+import functools
 import json
 import ssl
 import time
@@ -21,19 +22,25 @@ def http_get(
     url: str, headers: Dict[str, str], limit: float = 30, proxy: bool = True, trust_all: bool = False
 ) -> Tuple[int, bytes]:
     """Status and body of one GET; StepError without an answer. `limit` in seconds."""
-    handlers: List[urllib.request.BaseHandler] = [] if proxy else [urllib.request.ProxyHandler({})]
-    if trust_all:
-        # For localhost only: the site's first certificate is self-signed.
-        handlers.append(urllib.request.HTTPSHandler(context=ssl._create_unverified_context()))  # noqa: S323
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 - our own addresses
     try:
-        with urllib.request.build_opener(*handlers).open(request, timeout=limit) as answer:
+        with _opener(proxy, trust_all).open(request, timeout=limit) as answer:
             return int(answer.status), bytes(answer.read())
     except urllib.error.HTTPError as error:
         return int(error.code), error.read()
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or error
         raise StepError("no answer from {}: {}".format(url.split("?")[0], reason)) from None
+
+
+@functools.lru_cache(maxsize=None)
+def _opener(proxy: bool, trust_all: bool) -> urllib.request.OpenerDirector:
+    """One for all requests of a kind: a new one may read every certificate authority of the system again."""
+    handlers: List[urllib.request.BaseHandler] = [] if proxy else [urllib.request.ProxyHandler({})]
+    if trust_all:
+        # For localhost only: the site's first certificate is self-signed.
+        handlers.append(urllib.request.HTTPSHandler(context=ssl._create_unverified_context()))  # noqa: S323
+    return urllib.request.build_opener(*handlers)
 
 
 class Azure:

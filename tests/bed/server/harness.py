@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import hashlib
+import importlib.util
 import json
 import os
 import platform
+import py_compile
 import shutil
 import signal
 import stat
 import subprocess
 import sys
 import tarfile
+import tempfile
 import zipfile
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
+from generator.files import assets
 from generator.files.file import File, text
 from generator.render import bootstrap
 from tests import plans
@@ -49,14 +54,16 @@ TEMPLATE = (
 LATE = {"configuration_slurm_accounting_password": "secret:databasePassword", "NFSAddress": "homeAddress"}
 
 
+@functools.cache
 def plan(**slurm: Any) -> Plan:
-    """The minimal plan with an accounting database and changes of its Slurm part."""
+    """The minimal plan with an accounting database and changes of its Slurm part; it is made once."""
     base = plans.minimal()
     projects = tuple(replace(each, version="1.0.0", digest="0" * 64) for each in base.projects)
     slurm_plan = replace(slurm_of(base), accounting=plans.new_accounting(), **slurm)
     return plans.settled(replace(base, slurm=slurm_plan, projects=projects))
 
 
+@functools.cache
 def carried() -> Files:
     """Template, parameters and two projects, as other renderers make them."""
     files: Files = {
@@ -78,6 +85,38 @@ def carried() -> Files:
     return files
 
 
+_rendered: dict[int, tuple[Plan, Files]] = {}
+"""By identity, because a plan has no hash."""
+
+
+def rendered(the_plan: Plan) -> Files:
+    """What travels to a server of that plan; it is made once."""
+    if id(the_plan) not in _rendered:
+        _rendered[id(the_plan)] = the_plan, bootstrap.render(the_plan, carried(), LATE)
+    return _rendered[id(the_plan)][1]
+
+
+@functools.cache
+def compiled() -> Files:
+    """The program as byte code that Python uses as long as it belongs to the source; the launcher itself writes none.
+
+    Most tests start the program several times, and no test is about compiling it.
+    """
+    if sys.executable != PYTHON:
+        return {}
+    files: Files = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        for path in (assets.folder("bootstrap") / "cycleforge_bootstrap").glob("*.py"):
+            cache = PurePosixPath(importlib.util.cache_from_source(f"{path.parent.name}/{path.name}"))
+            target = str(Path(scratch) / cache.name)
+            mode = py_compile.PycInvalidationMode.CHECKED_HASH
+            py_compile.compile(
+                str(path), target, f"{path.parent.name}/{path.name}", doraise=True, invalidation_mode=mode
+            )
+            files["bootstrap" / cache] = File(Path(target).read_bytes())
+    return files
+
+
 class Server:
     """One server VM. `site` is what it talks to; `deploy` is what the extension does; `run` is the unit alone."""
 
@@ -88,7 +127,7 @@ class Server:
         for each in (self.root, self.fake, self.bin, self.fake / "tmp"):
             each.mkdir(parents=True)
         self.plan = the_plan or plan()
-        self.files = bootstrap.render(self.plan, carried() if files is None else files, LATE)
+        self.files = rendered(self.plan) if files is None else bootstrap.render(self.plan, files, LATE)
         self.packed = (carried() if files is None else files) | self.files
         names = bootstrap.payload_chunks(self.files)
         chunks = {Path(name).stem: self.files[PurePosixPath(name)].content for name in names}
@@ -187,7 +226,7 @@ class Server:
             "CYCLEFORGE_IMDS": self.site.url, "CYCLEFORGE_BLOB": self.site.url, "CYCLEFORGE_PORTAL": self.site.portal,
             "FAKE_PYTHON": sys.executable,
             "CYCLEFORGE_TIME_SCALE": str(TIME_SCALE), "CYCLEFORGE_PATIENCE_S": str(PATIENCE_S),
-            "CYCLEFORGE_PAUSE_SECONDS": "0.1", "CYCLEFORGE_FETCH_SECONDS": "600", "CYCLEFORGE_WAIT_SECONDS": "600",
+            "CYCLEFORGE_PAUSE_SECONDS": "0.2", "CYCLEFORGE_FETCH_SECONDS": "600", "CYCLEFORGE_WAIT_SECONDS": "600",
             "CYCLEFORGE_AFTER_SECONDS": "600",
             "TMPDIR": str(self.fake / "tmp"),
         }  # fmt: skip
@@ -230,6 +269,9 @@ class Server:
             units = self.root / "etc/systemd/system"
             units.mkdir(parents=True)
             shutil.copy(target / "bootstrap/cycleforge-bootstrap.service", units)
+            for name, file in compiled().items():
+                (target / name).parent.mkdir(exist_ok=True)
+                (target / name).write_bytes(file.content)
         if limits:
             path = target / "bootstrap/bootstrap.json"
             config = json.loads(path.read_text())

@@ -25,7 +25,7 @@ def context(server: Server, **environment: str) -> Any:
     core = module("core")
     payload = server.root / "opt/cycleforge" / server.facts["payloadSha256"]
     made = core.Context(payload, core.Paths(server.root), server.environment | environment)
-    module("__main__")._prepare(made)
+    module("boot").prepare(made)
     return made
 
 

@@ -1,16 +1,13 @@
 # Body of every faked program (`cyclecloud`, `cycle_server`, `jetpack`): tells the fake site how it was called and
-# prints what that answers. Bash, because a run of the bootstrap calls it some twenty times.
+# prints what that answers. Nothing but Bash itself, because a run of the bootstrap calls it some twenty times; the site
+# reads our environment from /proc, as it was when we were started.
 set -eu
-call="${FAKE_DIR}/call.$$"
 terminal=no
 if [[ -t 0 ]]; then terminal=yes; fi
-printf '%s\0' "${0##*/}" "${PWD}" "${PPID}" "${terminal}" "$@" >"${call}"
-env -0 >"${call}.environment"
 exec 3<>"/dev/tcp/127.0.0.1/${FAKE_PORT}"
-printf '%s\n' "${call}" >&3
-read -r status <&3
+printf '%s\0' "$(($# + 5))" "${0##*/}" "${PWD}" "$$" "${PPID}" "${terminal}" "$@" >&3
+for answer in status output errors; do IFS= read -r -d '' "${answer?}" <&3; done
 if [[ "${status}" == hang ]]; then exec sleep 600; fi
-cat "${call}.errors" >&2
-cat "${call}.output"
-rm -f "${call}".*
+printf '%s' "${errors}" >&2
+printf '%s' "${output}"
 exit "${status}"

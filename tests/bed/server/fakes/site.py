@@ -8,7 +8,9 @@ import hashlib
 import json
 import os
 import re
+import selectors
 import signal
+import socket
 import ssl
 import threading
 import time
@@ -44,6 +46,7 @@ class Faults:
     list_refused: int = 0
     list_page: int = 5000
     checksums: bool = True
+    token_expired: int = 0
     arm_refused: int = 0
     arm_running: int = 0
     arm_no_output: int = 0
@@ -95,9 +98,12 @@ class Site:
         self.templates: dict[str, str] = {}
         self.clusters: dict[str, dict[str, Any]] = {}
         self.program: int | None = None
+        self._expired = False
         self._lock = threading.RLock()
         self._stop = threading.Event()
+        self._wake, self._asleep = socket.socketpair()
         self._servers: list[Any] = []
+        self._threads: list[threading.Thread] = []
 
     # ------------------------------------------------------------ network side
 
@@ -124,11 +130,19 @@ class Site:
 
         class Programs(StreamRequestHandler):
             def handle(self) -> None:
-                line = self.rfile.readline().decode().strip()
-                # A program that ended with its caller does not read the answer any more.
-                with contextlib.suppress(OSError):
-                    if line:
-                        self.wfile.write(f"{site.answer(Path(line))}\n".encode())
+                # A program that ended with its caller does not send all of it, or does not read the answer any more.
+                with contextlib.suppress(OSError, ValueError):
+                    words = [self.word() for _ in range(int(self.word()))]
+                    answer = site.answer(words)
+                    self.wfile.write("".join(f"{text}\0" for text in answer).encode())
+
+            def word(self) -> str:
+                word = bytearray()
+                while (byte := self.rfile.read(1)) != b"\0":
+                    if not byte:
+                        raise ValueError("ended early")
+                    word += byte
+                return word.decode()
 
         ThreadingTCPServer.daemon_threads = True
         web, programs, portal = (("127.0.0.1", port) for port in ports)
@@ -137,9 +151,9 @@ class Site:
         secure = ThreadingHTTPServer(portal, Web)
         secure.socket = tls.wrap_socket(secure.socket, server_side=True, do_handshake_on_connect=False)
         self._servers = [ThreadingHTTPServer(web, Web), ThreadingTCPServer(programs, Programs), secure]
-        threads = [threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True) for server in self._servers]
-        threads.append(threading.Thread(target=self._import_records, daemon=True))
-        for thread in threads:
+        for target in (self._accept, self._import_records):
+            thread = threading.Thread(target=target, daemon=True)
+            self._threads.append(thread)
             thread.start()
         self.url = f"http://127.0.0.1:{self._servers[0].server_address[1]}"
         self.port = self._servers[1].server_address[1]
@@ -148,9 +162,22 @@ class Site:
     def stop(self) -> None:
         """Close all ports."""
         self._stop.set()
+        self._wake.close()
+        for thread in self._threads:
+            thread.join()
         for server in self._servers:
-            server.shutdown()
             server.server_close()
+
+    def _accept(self) -> None:
+        """One thread waits for all ports, so that a server on which nothing happens costs nothing."""
+        with selectors.DefaultSelector() as ready, self._asleep:
+            ready.register(self._asleep, selectors.EVENT_READ)
+            for server in self._servers:
+                ready.register(server, selectors.EVENT_READ, server)
+            while not self._stop.is_set():
+                for key, _ in ready.select():
+                    if key.data:
+                        key.data.handle_request()
 
     def get(self, target: str, headers: dict[str, str]) -> tuple[int, bytes]:
         """One web request: instance metadata, Resource Manager, blobs, portal."""
@@ -176,7 +203,16 @@ class Site:
             return 200, json.dumps({"publicKeys": [{"keyData": "ssh-ed25519 FROM-THE-VM\n"}]}).encode()
         if self._fails("no_token"):
             return 400, b'{"error": {"code": "invalid_request", "message": "Identity not found"}}'
+        self._expired = False
         return 200, json.dumps({"access_token": TOKEN, "expires_in": "86399"}).encode()
+
+    def _refuses_token(self) -> bool:
+        """A token that has expired stays so: only a new one helps. The metadata service may give one that is hours old.
+
+        Source: https://learn.microsoft.com/entra/identity/managed-identities-azure-resources/how-to-use-vm-token
+        """
+        self._expired = self._expired or self._fails("token_expired")
+        return self._expired
 
     def put(self, target: str, headers: dict[str, str], body: bytes) -> tuple[int, bytes]:
         """A deployment that the server itself writes; with Contributor in its group it may.
@@ -201,6 +237,8 @@ class Site:
         if name in self.records:
             outputs = self.records[name]["outputs"]
             return 200, json.dumps({"properties": {"provisioningState": "Succeeded", "outputs": outputs}}).encode()
+        if self._refuses_token():
+            return 401, b'{"error": {"code": "ExpiredAuthenticationToken", "message": "The access token has expired."}}'
         if headers.get("Authorization") != f"Bearer {TOKEN}" or self._fails("arm_refused"):
             message = "The client does not have authorization to perform action 'Microsoft.Resources/deployments/read'"
             return 403, json.dumps({"error": {"code": "AuthorizationFailed", "message": message}}).encode()
@@ -248,16 +286,14 @@ class Site:
 
     # ------------------------------------------------------------ programs
 
-    def answer(self, path: Path) -> str:
-        """Read one call from the files of the faked program, leave output and errors there; its exit status."""
-        name, folder, parent, terminal, *argv = path.read_bytes().decode().split("\0")[:-1]
-        environment = path.with_name(path.name + ".environment").read_bytes().decode()
-        path.unlink()
+    def answer(self, words: list[str]) -> tuple[str, str, str]:
+        """What one call of a faked program ends with: its exit status, output and errors."""
+        name, folder, process, parent, terminal, *argv = words
+        environment = Path(f"/proc/{process}/environ").read_bytes().decode()
         answer = self.call({"name": name, "argv": argv, "folder": folder, "parent": int(parent),
                             "terminal": terminal == "yes", "environment": environment})  # fmt: skip
-        for stream in ("output", "errors"):
-            path.with_name(f"{path.name}.{stream}").write_text(answer.get(stream, ""))
-        return "hang" if answer.get("hang") else str(answer.get("status", 0))
+        status = "hang" if answer.get("hang") else str(answer.get("status", 0))
+        return status, answer.get("output", ""), answer.get("errors", "")
 
     def call(self, request: dict[str, Any]) -> dict[str, Any]:
         """What a faked program prints and how it ends."""
@@ -505,9 +541,11 @@ class Site:
         """The server's own thread: takes files of the import folder and renames them."""
         folder = self.root / "opt/cycle_server/config/data"
         while not self._stop.wait(0.01):
-            for path in [*folder.glob("*.json"), *folder.glob("*.txt")]:
-                with self._lock:
-                    if self._is_up() and not self._fails("no_import"):
+            # Whoever dropped a file may have taken it back, or the folder.
+            with contextlib.suppress(FileNotFoundError), self._lock:
+                for name in sorted(os.listdir(folder)):  # noqa: PTH208 - a hundred times a second, without a Path each
+                    path = folder / name
+                    if name.endswith((".json", ".txt")) and self._is_up() and not self._fails("no_import"):
                         self._import(path)
                         path.rename(path.with_name(path.name + ".imported"))
 

@@ -14,7 +14,11 @@ restart)
     setsid sh -c 'echo $$ >"$0.pid"; exec "$@"' "${FAKE_DIR}/unit" ${command} >>"${FAKE_DIR}/journal" 2>&1 </dev/null &
     ;;
 is-active)
-    [ ! -f "${pid}" ] || kill -0 "$(cat "${pid}")" 2>/dev/null
+    if [ -f "${pid}" ]; then
+        # Without a second process: a deployment asks this again and again.
+        read -r main <"${pid}"
+        kill -0 "${main}" 2>/dev/null
+    fi
     ;;
 stop)
     if [ -f "${pid}" ]; then kill "$(cat "${pid}")" 2>/dev/null || :; fi
