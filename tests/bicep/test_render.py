@@ -14,7 +14,7 @@ from generator.plan.types import HubPlan, ResourceId
 from generator.render import bicep
 from generator.render.bicep import bicep_literal
 from generator.render.cluster_template import late_parameters
-from tests import plans
+from tests.bed import parts
 from tests.bed.difference import shown
 from tests.bed.plans import plan_from, slurm_of
 from tests.bicep import variants
@@ -78,7 +78,7 @@ def test_parameters_and_outputs_are_described(name: str) -> None:
 
 @every_variant
 def test_the_parameter_file_gives_what_has_no_default(name: str) -> None:
-    plan = plans.settled(VARIANTS[name]())
+    plan = parts.settled(VARIANTS[name]())
     files = bicep.render(plan, PAYLOAD, HASH, DIGEST)
     required = {key for key, default in parameters(main_bicep(plan)).items() if not default}
     given = dict(
@@ -96,7 +96,7 @@ def test_the_parameter_file_gives_what_has_no_default(name: str) -> None:
 @every_variant
 def test_no_secret_leaves_the_deployment(name: str) -> None:
     text = main_bicep(VARIANTS[name]())
-    for secret in plans.settled(VARIANTS[name]()).secrets:
+    for secret in parts.settled(VARIANTS[name]()).secrets:
         assert (
             f"@secure()\n@minLength({12 if name == 'everything' and secret.parameter == 'adminPassword' else 8})"
             in text

@@ -11,9 +11,9 @@ from generator.files.file import File, Files
 from generator.plan.file_systems.netapp import NetAppVolume
 from generator.plan.types import Plan
 from generator.render import bicep, cluster_template
+from tests.bed.parts import settled
 from tests.bed.plans import plan_from
 from tests.plan.definitions import with_every_kind
-from tests.plans import settled
 
 PAYLOAD = ("bootstrap/payload/payload-00.bin", "bootstrap/payload/payload-01.bin")
 HASH = "0123456789abcdef" * 4

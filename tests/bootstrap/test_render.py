@@ -22,7 +22,7 @@ from generator.files import assets
 from generator.files.file import File
 from generator.render import bootstrap
 from generator.rules.figures import limit
-from tests import plans
+from tests.bed import parts
 from tests.bed.server.harness import LATE, carried, plan
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def test_configuration(snapshot: SnapshotAssertion) -> None:
 
 def test_user_data_is_the_same_for_every_definition() -> None:
     one = bootstrap.render(plan(), carried(), LATE)
-    other = bootstrap.render(replace(plans.minimal(), name="other", location="westeurope"), {}, {})
+    other = bootstrap.render(replace(parts.minimal(), name="other", location="westeurope"), {}, {})
     assert one[bootstrap.CLOUD_INIT] == other[bootstrap.CLOUD_INIT]
     assert one[bootstrap.START] == other[bootstrap.START]
 
@@ -117,7 +117,7 @@ def test_script_fits_the_extension() -> None:
 
 
 def test_no_secret_is_asked_without_a_database() -> None:
-    config = bootstrap.configuration(plans.minimal(), {})
+    config = bootstrap.configuration(parts.minimal(), {})
     assert config["secrets"] == {"adminPassword": "Password of the CycleCloud administrator 'ccadmin'"}
     assert json.dumps(config)
 

@@ -14,8 +14,8 @@ from generator.cctemplate.values import value_of
 from generator.plan.types import Plan
 from generator.problems.problem import Problem
 from generator.render.cluster_template import late_parameters, render
+from tests.bed.parts import settled
 from tests.bed.plans import slurm_of
-from tests.plans import settled
 
 
 @dataclass(frozen=True)

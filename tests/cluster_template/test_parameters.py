@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from generator.render.cluster_form import Parameter, choice, prefix
 from generator.render.cluster_parameters import parameters
+from tests.bed.parts import lustre, minimal, mount, node_array
 from tests.bed.plans import slurm_of
 from tests.cluster_template.plans import gpu
-from tests.plans import lustre, minimal, mount, node_array
 
 # Functional parameters of cyclecloud-slurm 4.0.9's template that this one keeps for the same purpose.
 UPSTREAM = """

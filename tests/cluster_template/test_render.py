@@ -17,10 +17,10 @@ from generator.plan.file_systems.blob_container import BlobContainer
 from generator.plan.types import Plan, SpecRef
 from generator.render.cluster_template import late_parameters, render
 from tests.bed.difference import shown
+from tests.bed.parts import lustre, minimal, mount, node_array
 from tests.bed.plans import slurm_of
 from tests.cluster_template.plans import ALL, ENDPOINT, containers, gpu, high_availability, spot
 from tests.cluster_template.rendered import Rendered, read
-from tests.plans import lustre, minimal, mount, node_array
 
 each_plan = pytest.mark.parametrize("make", ALL.values(), ids=ALL.keys())
 CREATED = ("scheduler", "scheduler-ha", "login")

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 from generator.plan.types import Plan
 from generator.render import readme
-from tests import plans
+from tests.bed import parts
 from tests.bed.bicep.deployment import resources_of
 from tests.bed.bicep.values import Resource
 from tests.bed.plans import plan_from
@@ -109,7 +109,7 @@ class World:
     @cached_property
     def page(self) -> str:
         """Its README."""
-        pages = readme.render(plans.settled(self.plan))
+        pages = readme.render(parts.settled(self.plan))
         return next(file.content.decode() for path, file in pages.items() if path.name == "README.md")
 
     @cached_property

@@ -10,7 +10,7 @@ from pathlib import Path
 from generator.definition.model.definition import Job
 from generator.plan.types import NodeArrayPlan, Plan
 from generator.render import jobs
-from tests import plans
+from tests.bed import parts
 from tests.bed.plans import slurm_of
 
 FAKES = Path(__file__).parent / "fakes"
@@ -18,10 +18,10 @@ FAKES = Path(__file__).parent / "fakes"
 
 def plan_with(job: Job, *arrays: NodeArrayPlan) -> Plan:
     """A plan with one job, on A100 nodes and CPU nodes unless arrays are given, and Lustre at /data."""
-    arrays = arrays or (plans.node_array("hpc", plans.A100, max_nodes=16), plans.node_array("htc"))
-    plan = plans.minimal()
+    arrays = arrays or (parts.node_array("hpc", parts.A100, max_nodes=16), parts.node_array("htc"))
+    plan = parts.minimal()
     slurm = dataclasses.replace(slurm_of(plan), node_arrays=arrays)
-    return plans.with_jobs(dataclasses.replace(plan, mounts=(plans.lustre(),), slurm=slurm), job)
+    return parts.with_jobs(dataclasses.replace(plan, mounts=(parts.lustre(),), slurm=slurm), job)
 
 
 def job(recipe: str, nodes: int = 2, /, **settings: str | int | bool) -> Job:

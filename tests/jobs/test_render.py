@@ -16,7 +16,7 @@ from generator.plan.job_figures import baseline, expectations
 from generator.plan.job_settings import known_settings
 from generator.recipes import Recipe, recipe, recipe_names
 from generator.render import jobs
-from tests import plans
+from tests.bed import parts
 from tests.jobs.running import job, plan_with, settings_of
 
 SHELLCHECK = Path(sys.executable).parent / "shellcheck"
@@ -152,7 +152,7 @@ def test_preparation_runs_on_nodes_without_gpus() -> None:
     text = files[PurePosixPath("jobs/gpt3-175b/20-download.sbatch")].content.decode()
     assert "#SBATCH --partition=htc" in text
     assert "gpus-per-node" not in text
-    only_gpus = plan_with(job("gpt3-175b", 16), plans.node_array("hpc", plans.A100, max_nodes=16))
+    only_gpus = plan_with(job("gpt3-175b", 16), parts.node_array("hpc", parts.A100, max_nodes=16))
     text = jobs.render(only_gpus)[PurePosixPath("jobs/gpt3-175b/20-download.sbatch")].content.decode()
     assert "#SBATCH --partition=hpc" in text
 
@@ -209,6 +209,6 @@ def test_every_size_has_a_complete_or_an_empty_baseline(size: str, nodes: int) -
 
 
 def test_expectations_are_empty_where_nobody_published_them() -> None:
-    row = expectations(plans.hardware("Standard_Unknown", vcpus=None))
+    row = expectations(parts.hardware("Standard_Unknown", vcpus=None))
     assert set(row.values()) == {""}
-    assert expectations(plans.A100)["EXPECT_GPUS"] == "8"
+    assert expectations(parts.A100)["EXPECT_GPUS"] == "8"

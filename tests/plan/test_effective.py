@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from generator.plan.effective import effective
+from tests.bed.parts import minimal
 from tests.bed.plans import slurm_of
-from tests.plans import minimal
 
 
 def test_pairs_are_mappings_also_when_there_are_none() -> None:

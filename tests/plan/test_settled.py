@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests import plans
+from tests.bed import parts
 from tests.definitions.build import NAMES, checked
 
 
@@ -12,4 +12,4 @@ from tests.definitions.build import NAMES, checked
 def test_what_is_settled_again_stays_as_it_is(name: str) -> None:
     plan = checked(name).plan
     assert plan is not None
-    assert plans.settled(plan) == plan
+    assert parts.settled(plan) == plan

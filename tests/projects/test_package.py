@@ -28,7 +28,7 @@ from generator.projects.manifest import manifest_bytes
 from generator.projects.package import Package, Payload, package_folder, package_shipped
 from generator.projects.payload import made
 from generator.render import projects as rendering
-from tests import plans
+from tests.bed import parts
 from tests.blobs.catalogue import SOURCE, TAR, blob, catalogue_of
 from tests.projects.folders import INI, SCRIPT, content, paths, project
 
@@ -120,7 +120,7 @@ def deployed(folder: Path, name: str, blobs: tuple[BlobPlan, ...] = ()) -> Path:
     """A project as a deployment folder on disk holds it."""
     source = PurePosixPath("projects") / name
     plan: Plan = replace(
-        plans.minimal(),
+        parts.minimal(),
         projects=(ProjectPlan(name, "1.0.0", source, False, ("default",), ("htc",), "0" * 64, blobs),),
     )
     output.write(folder, {**rendering.render(plan), MANIFEST: json_file({"generator": "cycleforge", "files": {}})})

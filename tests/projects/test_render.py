@@ -11,7 +11,7 @@ import pytest
 from generator.errors import CannotRead
 from generator.plan.types import Plan, ProjectPlan
 from generator.render import projects
-from tests import plans
+from tests.bed import parts
 
 NAMES = ("misc_ubuntu", "misc_ndv4", "pyxis_enroot", "slurm_nhc")
 
@@ -19,7 +19,7 @@ NAMES = ("misc_ubuntu", "misc_ndv4", "pyxis_enroot", "slurm_nhc")
 def shipped(*names: str) -> Plan:
     source = PurePosixPath("projects")
     return dataclasses.replace(
-        plans.minimal(),
+        parts.minimal(),
         projects=tuple(
             ProjectPlan(name, "1.0.0", source / name, False, ("default",), ("htc",), "0" * 64) for name in names
         ),
@@ -56,7 +56,7 @@ def test_a_local_project_is_read_beside_the_definition(tmp_path: Path) -> None:
     (tmp_path / "mine/project.ini").write_text("[project]\nname = mine\nversion = 0.1.0\n")
     (scripts / "10-x.sh").write_text("#!/bin/sh\n")
     local = ProjectPlan("mine", "0.1.0", PurePosixPath("mine"), True, ("default",), ("htc",), "0" * 64)
-    plan = dataclasses.replace(plans.minimal(), projects=(local,))
+    plan = dataclasses.replace(parts.minimal(), projects=(local,))
     assert [path.as_posix() for path in projects.render(plan, tmp_path)] == [
         "projects/mine/project.ini", "projects/mine/specs/default/cluster-init/scripts/10-x.sh",
     ]  # fmt: skip

@@ -19,7 +19,7 @@ from generator.plan.types import (
     SlurmPlan,
 )
 from generator.render import readme
-from tests import plans
+from tests.bed import parts
 from tests.bed.difference import shown
 from tests.bed.plans import plan_from, slurm_of
 from tests.bicep.variants import HUB_ID
@@ -101,7 +101,7 @@ PLANS: dict[str, Callable[[], Plan]] = {
 
 
 def rendered(plan: Plan, name: str = "README.md") -> str:
-    return readme.render(plans.settled(plan))[PurePosixPath(name)].content.decode()
+    return readme.render(parts.settled(plan))[PurePosixPath(name)].content.decode()
 
 
 def both(plan: Plan) -> str:
@@ -185,9 +185,9 @@ def test_an_existing_network_finds_its_own_bastion() -> None:
 
 
 def test_quota_counts_every_partition_at_its_limit() -> None:
-    plan = plans.settled(hub_training())
+    plan = parts.settled(hub_training())
     vcpus = {use.name: use.vcpus for use in plan.quota.uses}
-    assert vcpus["partition hpc"] == slurm_of(plan).node_arrays[0].max_nodes * (plans.A100.vcpus or 0)
+    assert vcpus["partition hpc"] == slurm_of(plan).node_arrays[0].max_nodes * (parts.A100.vcpus or 0)
     assert f"| standardNDAMSv4_A100Family | {vcpus['partition hpc']} |" in rendered(plan)
 
 
@@ -198,19 +198,19 @@ def test_spot_counts_against_the_spot_limit_only() -> None:
 
 
 def test_providers_follow_the_plan() -> None:
-    assert set(plans.settled(hub_training()).providers) >= {
+    assert set(parts.settled(hub_training()).providers) >= {
         "Microsoft.NetApp",
         "Microsoft.StorageCache",
         "Microsoft.DBforMySQL",
     }
-    assert "Microsoft.NetApp" not in plans.minimal().providers
+    assert "Microsoft.NetApp" not in parts.minimal().providers
 
 
 def test_an_own_image_has_no_terms_to_accept() -> None:
     assert "az vm image terms accept" not in rendered(public_static_spot())
     assert (
         "az vm image terms accept --publisher azurecyclecloud --offer azure-cyclecloud --plan cyclecloud8-gen2"
-        in rendered(plans.minimal())
+        in rendered(parts.minimal())
     )
 
 
@@ -218,7 +218,7 @@ def test_a_static_pool_says_how_to_start_and_stop_nodes() -> None:
     text = rendered(public_static_spot())
     assert "resume_program.sh 'minimal-htc-[1-2]'" in text
     assert "resume_program.sh minimal-one-1" in text
-    assert "resume_program.sh" not in rendered(plans.minimal())
+    assert "resume_program.sh" not in rendered(parts.minimal())
 
 
 def test_training_steps_are_chained_and_the_checkpoint_is_counted() -> None:
@@ -231,7 +231,7 @@ def test_training_steps_are_chained_and_the_checkpoint_is_counted() -> None:
 
 def test_only_a_hub_leaves_a_peering() -> None:
     assert 'hub="${HUB_VNET_ID:?}"' in rendered(hub_training())
-    assert "peering delete" not in rendered(plans.minimal())
+    assert "peering delete" not in rendered(parts.minimal())
 
 
 def test_other_clouds_are_set_before_the_login() -> None:
@@ -241,7 +241,7 @@ def test_other_clouds_are_set_before_the_login() -> None:
 
 
 def test_a_long_name_still_makes_a_deployment_name() -> None:
-    plan = dataclasses.replace(plans.minimal(), name="x" * 80)
+    plan = dataclasses.replace(parts.minimal(), name="x" * 80)
     names = set(re.findall(r"--name (x+-southcentralus)", rendered(plan)))
     assert len(names) == 1
     assert len(names.pop()) <= 64
@@ -261,25 +261,25 @@ def test_shellcheck_reads_the_blocks(name: str) -> None:
 
 
 def test_a_container_needs_a_role_that_the_deployment_does_not_give() -> None:
-    mount = plans.container("c4", "/c4", "mptdatasets", "c4-dataset")
-    text = rendered(dataclasses.replace(plans.minimal(), mounts=(mount,)))
+    mount = parts.container("c4", "/c4", "mptdatasets", "c4-dataset")
+    text = rendered(dataclasses.replace(parts.minimal(), mounts=(mount,)))
     assert "az storage account show --name mptdatasets --query id" in text
     assert '--scope "${account:?}/blobServices/default/containers/c4-dataset"' in text
     assert text.count("properties.outputs.nodePrincipalId.value") == 1
-    assert "nodePrincipalId" not in rendered(plans.minimal())
+    assert "nodePrincipalId" not in rendered(parts.minimal())
 
 
 def test_the_link_in_an_existing_zone_is_deleted_too() -> None:
     zone = "/subscriptions/s-1/resourceGroups/dns-rg/providers/Microsoft.Network/privateDnsZones/"
-    plan = change_network(plans.minimal(), blob_dns_zone=f"{zone}privatelink.blob.core.windows.net")
+    plan = change_network(parts.minimal(), blob_dns_zone=f"{zone}privatelink.blob.core.windows.net")
     here = "--subscription s-1 --resource-group dns-rg --zone-name privatelink.blob.core.windows.net"
     assert f"az network private-dns link vnet list {here} --query" in rendered(plan)
     assert f"az network private-dns link vnet delete {here} --yes --name" in rendered(plan)
-    assert "private-dns" not in rendered(plans.minimal())
+    assert "private-dns" not in rendered(parts.minimal())
 
 
 def test_whose_task_the_name_of_the_locker_is() -> None:
-    plan = change_network(plans.minimal(), blob_dns_zone="none")
+    plan = change_network(parts.minimal(), blob_dns_zone="none")
     assert "`blob_dns_zone: none`" in rendered(plan)
     assert "waits up to 30 minutes" in rendered(plan)
 
@@ -291,7 +291,7 @@ def test_a_hub_must_have_the_gateway_that_is_used() -> None:
         assert [part in text for text in texts] == [True, False]
     for text in texts:
         assert "Network Contributor on the hub" in text
-    assert "hub network" not in rendered(plans.minimal())
+    assert "hub network" not in rendered(parts.minimal())
 
 
 def test_a_hub_beside_an_existing_network_is_left_alone() -> None:
@@ -315,7 +315,7 @@ def test_blobs_that_travel_and_blobs_that_do_not() -> None:
     """Carried ones are listed with their place, needed ones that are missing with the way to get them."""
     blobs = tuple(BlobPlan(f"{state}.tgz", "1.0", "0" * 64, 1, state) for state in ("present", "missing", "damaged"))
     unneeded = BlobPlan("unneeded.tgz", "1.0", "0" * 64, 1, "missing", is_needed=False)
-    plan = plans.minimal()
+    plan = parts.minimal()
     project = dataclasses.replace(plan.projects[0], blobs=(*blobs, unneeded))
     text = rendered(dataclasses.replace(plan, projects=(project,)))
     assert "sha256: `projects/misc_ubuntu/blobs/present.tgz`. Left out, because" in text

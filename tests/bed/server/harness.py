@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from generator.files import assets
 from generator.files.file import File, text
 from generator.render import bootstrap
-from tests import plans
+from tests.bed import parts
 from tests.bed.plans import slurm_of
 from tests.bed.server.certificates import certificate
 from tests.bed.server.fakes.site import Site
@@ -57,10 +57,10 @@ LATE = {"configuration_slurm_accounting_password": "secret:databasePassword", "N
 @functools.cache
 def plan(**slurm: Any) -> Plan:
     """The minimal plan with an accounting database and changes of its Slurm part; it is made once."""
-    base = plans.minimal()
+    base = parts.minimal()
     projects = tuple(replace(each, version="1.0.0", digest="0" * 64) for each in base.projects)
-    slurm_plan = replace(slurm_of(base), accounting=plans.new_accounting(), **slurm)
-    return plans.settled(replace(base, slurm=slurm_plan, projects=projects))
+    slurm_plan = replace(slurm_of(base), accounting=parts.new_accounting(), **slurm)
+    return parts.settled(replace(base, slurm=slurm_plan, projects=projects))
 
 
 @functools.cache
