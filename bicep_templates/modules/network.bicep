@@ -128,7 +128,7 @@ resource vnet 'Microsoft.Network/virtualNetworks@2025-05-01' = {
         name: subnet.name
         properties: {
           addressPrefix: subnet.prefix
-          // Without effect where the subnet is delegated: what is in it leaves on ways of its service.
+          // Azure ignores it where the subnet is delegated: what is in it leaves on ways of its service.
           // https://learn.microsoft.com/azure/virtual-network/ip-services/default-outbound-access
           defaultOutboundAccess: false
           networkSecurityGroup: { id: securityGroups[index].id }

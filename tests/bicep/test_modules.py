@@ -148,7 +148,7 @@ def test_public_addresses_belong_to_bastion_egress_or_a_server_that_asks_for_one
         assert "sku: { name: 'Standard' }" in module_text(holder)
 
 
-def test_every_subnet_has_its_own_security_group_and_no_default_egress() -> None:
+def test_every_subnet_has_its_own_security_group_and_asks_for_no_default_outbound_access() -> None:
     text = module_text("network")
     subnet = text[text.index("for (subnet, index) in subnets") :]
     assert "networkSecurityGroup: { id: securityGroups[index].id }" in subnet
