@@ -154,29 +154,27 @@ def test_terminated_cluster_is_not_started_again(make_server: Callable[..., Serv
     assert server.site.clusters["minimal"]["started"] is False
 
 
-@pytest.mark.parametrize("what", ["template", "parameters", "fact", "secret"])
-def test_changed_cluster_is_imported_with_force(server: Server, what: str) -> None:
+def test_changed_cluster_is_imported_with_force(server: Server) -> None:
     server.unpack()
     assert server.run().returncode == 0
     folder = server.root / "opt/cycleforge" / server.facts["payloadSha256"] / "cluster"
-    if what == "template":
-        path = folder / "minimal.txt"
-        path.write_text(path.read_text() + "# changed\n")
-    elif what == "parameters":
-        path = folder / "minimal.params.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"New": 1}))
-    elif what == "fact":
-        server.facts["homeAddress"] = "10.50.0.10"
-    else:
-        server.secrets["databasePassword"] = DATABASE_PASSWORD + "2"
-    server.forget_result()
-    server.unpack()
-    assert server.run().returncode == 0
-    imports = server.called("cyclecloud import_cluster")
-    assert ["--force" in call for call in imports] == [False, True]
-    assert len(server.called("cyclecloud import_template")) == (2 if what == "template" else 1)
-    assert len(server.called("cyclecloud project upload")) == 2
-    assert len(server.called("cyclecloud account create")) == 1
+    template, parameters = folder / "minimal.txt", folder / "minimal.params.json"
+    changed: dict[str, Callable[[], object]] = {
+        "template": lambda: template.write_text(template.read_text() + "# changed\n"),
+        "parameters": lambda: parameters.write_text(json.dumps(json.loads(parameters.read_text()) | {"New": 1})),
+        "fact": lambda: server.facts.update(homeAddress="10.50.0.10"),
+        "secret": lambda: server.secrets.update(databasePassword=DATABASE_PASSWORD + "2"),
+    }
+    for number, (what, change) in enumerate(changed.items(), start=1):
+        change()
+        server.forget_result()
+        server.unpack()
+        assert server.run().returncode == 0
+        imports = server.called("cyclecloud import_cluster")
+        assert ["--force" in call for call in imports] == [False] + [True] * number, what
+        assert len(server.called("cyclecloud import_template")) == 2, "only the first change is its"
+        assert len(server.called("cyclecloud project upload")) == 2, what
+        assert len(server.called("cyclecloud account create")) == 1, what
 
 
 def test_deleted_cluster_comes_back(server: Server) -> None:
@@ -267,5 +265,6 @@ def test_two_runs_at_once(server: Server) -> None:
     with subprocess.Popen([str(program), "run"], env=server.environment, stdout=subprocess.DEVNULL) as process:
         while not (server.root / "var/lib/cycleforge/status.json").exists():
             assert process.poll() is None
+            time.sleep(0.01)
         assert server.run().returncode == 4
         process.kill()

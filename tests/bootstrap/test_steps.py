@@ -53,6 +53,17 @@ def test_everything_is_set_up(server: Server) -> None:
     assert "projects/pyxis_enroot/blobs/enroot.tar" in site.blobs
     assert not server.called("jetpack")
     assert not server.called("cyclecloud start_cluster")
+    # The web server has its ports.
+    lines = (server.root / "opt/cycle_server/config/cycle_server.properties").read_text().splitlines()
+    assert {
+        "webServerPort=80",
+        "webServerSslPort=443",
+        "webServerClusterPort=9443",
+        "webServerEnableHttps=true",
+    } <= set(lines)
+    assert "webServerJvmOptions=-Dx=y=z" in lines
+    assert "webServerMaxHeapSize=2048M" in lines, "the definition names no heap"
+    assert len(lines) == len({line.split("=")[0] for line in lines})
 
 
 def unregistered() -> Plan:
@@ -85,20 +96,6 @@ def test_a_locker_that_nobody_registers_is_named_with_its_address(make_server: C
     assert "does not resolve on this server" in document["message"]
     assert "blob_dns_zone: none" in document["hint"]
     assert server.site.account is None
-
-
-def test_web_server_gets_its_ports(server: Server) -> None:
-    run(server)
-    lines = (server.root / "opt/cycle_server/config/cycle_server.properties").read_text().splitlines()
-    assert {
-        "webServerPort=80",
-        "webServerSslPort=443",
-        "webServerClusterPort=9443",
-        "webServerEnableHttps=true",
-    } <= set(lines)
-    assert "webServerJvmOptions=-Dx=y=z" in lines
-    assert "webServerMaxHeapSize=2048M" in lines, "the definition names no heap"
-    assert len(lines) == len({line.split("=")[0] for line in lines})
 
 
 def test_heap_pinned_project_start_and_asked_key(make_server: Callable[..., Server]) -> None:
@@ -291,9 +288,11 @@ def test_retry_asks_for_what_was_removed(server: Server) -> None:
     server.site.faults.upload_fails = {}
     answer = server.run("retry", give=f"{ADMIN_PASSWORD}\n{DATABASE_PASSWORD}\n")
     assert answer.returncode == 0, answer.stderr
-    while server.run("status").returncode == 3:
-        time.sleep(0.1)
+    status = server.root / "var/lib/cycleforge/status.json"
+    while not status.exists() or server.status()["state"] == "running":
+        time.sleep(0.05)
     assert server.status()["state"] == "succeeded", server.status()
+    assert server.run("status").returncode == 0
     assert server.site.clusters["minimal"]["parameters"]["configuration_slurm_accounting_password"] == DATABASE_PASSWORD
 
 
