@@ -30,9 +30,10 @@ resource account 'Microsoft.Storage/storageAccounts@2025-06-01' = {
     minimumTlsVersion: 'TLS1_2'
     supportsHttpsTrafficOnly: true
     publicNetworkAccess: 'Disabled'
+    // Policies of landing zones refuse `None`. Nothing else gets in: there is no public access.
     networkAcls: {
       defaultAction: 'Deny'
-      bypass: 'None'
+      bypass: 'AzureServices'
     }
   }
 }
@@ -40,6 +41,17 @@ resource account 'Microsoft.Storage/storageAccounts@2025-06-01' = {
 resource blobService 'Microsoft.Storage/storageAccounts/blobServices@2025-06-01' = {
   parent: account
   name: 'default'
+  // What was deleted or overwritten by mistake can be brought back for a week, and is paid for as long.
+  properties: {
+    deleteRetentionPolicy: {
+      enabled: true
+      days: 7
+    }
+    containerDeleteRetentionPolicy: {
+      enabled: true
+      days: 7
+    }
+  }
 }
 
 resource container 'Microsoft.Storage/storageAccounts/blobServices/containers@2025-06-01' = {

@@ -134,9 +134,15 @@ def test_the_locker_is_closed() -> None:
     for line in (
         "isHnsEnabled: false", "allowSharedKeyAccess: false", "allowBlobPublicAccess: false",
         "publicNetworkAccess: 'Disabled'", "minimumTlsVersion: 'TLS1_2'", "supportsHttpsTrafficOnly: true",
-        "defaultAction: 'Deny'", "bypass: 'None'", "publicAccess: 'None'",
+        "defaultAction: 'Deny'", "bypass: 'AzureServices'", "publicAccess: 'None'",
     ):  # fmt: skip
         assert line in text
+
+
+def test_what_the_locker_loses_by_mistake_comes_back_for_a_week() -> None:
+    """Blobs and containers, each for as long as policies of landing zones ask for."""
+    kept = re.findall(r"(\w+RetentionPolicy): \{\s+enabled: true\s+days: (\d+)\s+\}", module_text("locker"))
+    assert kept == [("deleteRetentionPolicy", "7"), ("containerDeleteRetentionPolicy", "7")]
 
 
 def test_public_addresses_belong_to_bastion_egress_or_a_server_that_asks_for_one() -> None:
