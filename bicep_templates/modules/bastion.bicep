@@ -8,6 +8,8 @@ param tags object
 param name string
 @description('Resource id of the subnet AzureBastionSubnet.')
 param subnetId string
+@description('Resource id of the Log Analytics workspace that gets the logs; null for none.')
+param workspaceId string?
 
 resource address 'Microsoft.Network/publicIPAddresses@2025-05-01' = {
   name: '${name}-ip'
@@ -34,6 +36,26 @@ resource bastion 'Microsoft.Network/bastionHosts@2025-05-01' = {
           subnet: { id: subnetId }
           publicIPAddress: { id: address.id }
         }
+      }
+    ]
+  }
+}
+
+resource sessions 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = if (workspaceId != null) {
+  name: 'cycleforge'
+  scope: bastion
+  properties: {
+    workspaceId: workspaceId
+    logs: [
+      {
+        categoryGroup: 'allLogs'
+        enabled: true
+      }
+    ]
+    metrics: [
+      {
+        category: 'AllMetrics'
+        enabled: true
       }
     ]
   }

@@ -30,6 +30,10 @@ param adminUsername string
 param adminPassword string
 @description('Resource id of the server subnet.')
 param subnetId string
+@description('Whether the host encrypts temporary disks and caches, too.')
+param encryptionAtHost bool = false
+@description('Resource id of the disk encryption set for all disks; null for keys of the platform.')
+param diskEncryptionSetId string?
 
 resource nic 'Microsoft.Network/networkInterfaces@2025-05-01' = {
   name: '${name}-nic'
@@ -57,21 +61,27 @@ resource vm 'Microsoft.Compute/virtualMachines@2025-04-01' = {
     // Says that its users are licensed for Windows. Without it Azure bills, and shows, a VM without a licence.
     // Source: https://learn.microsoft.com/azure/virtual-machines/windows/windows-desktop-multitenant-hosting-deployment
     licenseType: 'Windows_Client'
-    // Windows 11 requires it.
-    securityProfile: {
-      securityType: 'TrustedLaunch'
-      uefiSettings: {
-        secureBootEnabled: true
-        vTpmEnabled: true
-      }
-    }
+    // Windows 11 requires Trusted Launch. Encryption at host is left out where it is off: `false` needs the feature, too.
+    securityProfile: union(
+      {
+        securityType: 'TrustedLaunch'
+        uefiSettings: {
+          secureBootEnabled: true
+          vTpmEnabled: true
+        }
+      },
+      encryptionAtHost ? { encryptionAtHost: true } : {}
+    )
     storageProfile: {
       imageReference: image
       osDisk: {
         createOption: 'FromImage'
         caching: 'ReadWrite'
         deleteOption: 'Delete'
-        managedDisk: { storageAccountType: 'StandardSSD_LRS' }
+        managedDisk: union(
+          { storageAccountType: 'StandardSSD_LRS' },
+          diskEncryptionSetId == null ? {} : { diskEncryptionSet: { id: diskEncryptionSetId } }
+        )
       }
     }
     osProfile: {

@@ -12,6 +12,10 @@ param accountName string
 param redundancy string
 @description('Name of the container that CycleCloud uses as its locker.')
 param containerName string
+@description('Whether the account encrypts twice; only a new account takes it.')
+param infrastructureEncryption bool = false
+@description('Resource id of the Log Analytics workspace that gets the logs; null for none.')
+param workspaceId string?
 
 resource account 'Microsoft.Storage/storageAccounts@2025-06-01' = {
   name: accountName
@@ -35,6 +39,13 @@ resource account 'Microsoft.Storage/storageAccounts@2025-06-01' = {
       defaultAction: 'Deny'
       bypass: 'AzureServices'
     }
+    encryption: infrastructureEncryption
+      ? {
+          keySource: 'Microsoft.Storage'
+          requireInfrastructureEncryption: true
+          services: { blob: { enabled: true } }
+        }
+      : null
   }
 }
 
@@ -59,6 +70,26 @@ resource container 'Microsoft.Storage/storageAccounts/blobServices/containers@20
   name: containerName
   properties: {
     publicAccess: 'None'
+  }
+}
+
+resource blobLogs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = if (workspaceId != null) {
+  name: 'cycleforge'
+  scope: blobService
+  properties: {
+    workspaceId: workspaceId
+    logs: [
+      {
+        categoryGroup: 'allLogs'
+        enabled: true
+      }
+    ]
+    metrics: [
+      {
+        category: 'AllMetrics'
+        enabled: true
+      }
+    ]
   }
 }
 

@@ -30,6 +30,8 @@ param databaseName string
 param subnetId string
 @description('Resource id of the private DNS zone, already linked to the network.')
 param dnsZoneId string
+@description('Resource id of the Log Analytics workspace that gets the logs; null for none.')
+param workspaceId string?
 
 resource server 'Microsoft.DBforMySQL/flexibleServers@2024-12-30' = {
   name: name
@@ -79,6 +81,26 @@ resource database 'Microsoft.DBforMySQL/flexibleServers/databases@2024-12-30' = 
   }
   // The server takes one change at a time.
   dependsOn: [lockWait]
+}
+
+resource serverLogs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = if (workspaceId != null) {
+  name: 'cycleforge'
+  scope: server
+  properties: {
+    workspaceId: workspaceId
+    logs: [
+      {
+        categoryGroup: 'allLogs'
+        enabled: true
+      }
+    ]
+    metrics: [
+      {
+        category: 'AllMetrics'
+        enabled: true
+      }
+    ]
+  }
 }
 
 @description('Host name of the server, resolved by the private DNS zone.')

@@ -46,6 +46,8 @@ param nextHop string?
 param routeTableId string?
 @description('Rules of the security groups, by role of the subnet; they are printed as they are.')
 param securityRules { *: securityRule[] }
+@description('Resource id of the Log Analytics workspace that gets the logs; null for none.')
+param workspaceId string?
 
 resource natAddress 'Microsoft.Network/publicIPAddresses@2025-05-01' = if (natGateway) {
   name: '${vnetName}-nat-ip'
@@ -112,6 +114,23 @@ resource securityGroups 'Microsoft.Network/networkSecurityGroups@2025-05-01' = [
           destinationPortRanges: length(rule.ports) == 1 ? null : rule.ports
         }
       })
+    }
+  }
+]
+
+// They have logs and no metrics.
+resource groupLogs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = [
+  for (subnet, index) in subnets: if (workspaceId != null) {
+    name: 'cycleforge'
+    scope: securityGroups[index]
+    properties: {
+      workspaceId: workspaceId
+      logs: [
+        {
+          categoryGroup: 'allLogs'
+          enabled: true
+        }
+      ]
     }
   }
 ]

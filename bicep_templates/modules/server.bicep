@@ -41,7 +41,13 @@ param publicAccess bool
 param allowedSources string[]
 @description('TCP ports of the server that they may reach.')
 param userPorts string[]
+@description('Whether the host encrypts temporary disks and caches, too.')
+param encryptionAtHost bool = false
+@description('Resource id of the disk encryption set for all disks; null for keys of the platform.')
+param diskEncryptionSetId string?
 
+// Keys of the platform are the default, and a disk says nothing of them.
+var ownKey = diskEncryptionSetId == null ? {} : { diskEncryptionSet: { id: diskEncryptionSetId } }
 // CycleCloud's datastore is on the data disk, which outlives the VM ("Detach"), while OS disk and network interface hold
 // nothing that a new VM does not bring. Without a name Azure gives a re-created VM a fresh disk beside the kept one.
 var imageDisks = [
@@ -50,7 +56,7 @@ var imageDisks = [
     createOption: 'FromImage'
     caching: 'None'
     deleteOption: 'Detach'
-    managedDisk: { storageAccountType: 'Premium_LRS' }
+    managedDisk: union({ storageAccountType: 'Premium_LRS' }, ownKey)
   }
 ]
 var emptyDisks = [
@@ -60,7 +66,7 @@ var emptyDisks = [
     diskSizeGB: dataDiskGb
     caching: 'None'
     deleteOption: 'Detach'
-    managedDisk: { storageAccountType: 'Premium_LRS' }
+    managedDisk: union({ storageAccountType: 'Premium_LRS' }, ownKey)
   }
 ]
 
@@ -119,8 +125,8 @@ resource nic 'Microsoft.Network/networkInterfaces@2025-05-01' = {
   }
 }
 
-// No securityProfile: the marketplace image does not say that it supports Trusted Launch, and Azure refuses a VM that
-// asks for it with an image that does not.
+// No Trusted Launch: the marketplace image does not say that it supports it, and Azure refuses a VM that asks for it
+// with an image that does not. Encryption at host is left out where it is off: `false` needs the feature, too.
 resource vm 'Microsoft.Compute/virtualMachines@2025-04-01' = {
   name: name
   location: location
@@ -135,6 +141,7 @@ resource vm 'Microsoft.Compute/virtualMachines@2025-04-01' = {
       }
   properties: {
     hardwareProfile: { vmSize: vmSize }
+    securityProfile: encryptionAtHost ? { encryptionAtHost: true } : null
     storageProfile: {
       // An upgraded server keeps the image that it was created from: Azure refuses to change it.
       imageReference: image == null
@@ -145,7 +152,7 @@ resource vm 'Microsoft.Compute/virtualMachines@2025-04-01' = {
         caching: 'ReadWrite'
         diskSizeGB: osDiskGb
         deleteOption: 'Delete'
-        managedDisk: { storageAccountType: 'StandardSSD_LRS' }
+        managedDisk: union({ storageAccountType: 'StandardSSD_LRS' }, ownKey)
       }
       dataDisks: image != null ? imageDisks : (dataDiskGb == null ? [] : emptyDisks)
     }

@@ -50,6 +50,8 @@ class VmSize:
     arch: Arch = "x86_64"
     premium_storage: bool | None = None
     """Whether premium disks can be attached."""
+    encryption_at_host: bool | None = None
+    """Azure publishes it only in the list of a subscription, so the catalogue has it of no size."""
     gpu_count: int = 0
     gpu_vendor: str | None = None
     gpu_model: str | None = None

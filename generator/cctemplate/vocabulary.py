@@ -60,7 +60,7 @@ _NODE = _words("""
 _VOLUME = _words("""
     Size VolumeId StorageAccountType SSD Mount Persistent Disabled Azure.Lun Azure.Caching DiskIOPSReadWrite
     DiskMBPSReadWrite SourceUri StorageAccountId SourceResourceId DiskEncryptionSetId ConfidentialDiskEncryptionSetId
-    SecurityEncryptionType
+    SecurityEncryptionType Azure.Encryption.Type Azure.Encryption.DiskEncryptionSetId
 """)
 _INTERFACE = _words("""
     AssociatePublicIpAddress StaticPublicIpAddress EnableIpForwarding PrivateIp NetworkInterfaceId SecurityGroup

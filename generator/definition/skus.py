@@ -65,6 +65,7 @@ class Figures:
     nvme_mib: int | None
     """Of all local NVMe disks together."""
     premium_storage: bool | None
+    encryption_at_host: bool | None
     family: str | None
     retirement: str | None
     """Date after which Azure stops the size."""
@@ -176,6 +177,7 @@ def _figures(item: Mapping[str, Any], place: str) -> Figures:
         nvme_disks=_disks(nvme_mib, whole("NvmeSizePerDiskInMiB")),
         nvme_mib=nvme_mib,
         premium_storage=_BOOLEANS.get(capabilities.get("premiumio", "").casefold()),
+        encryption_at_host=_BOOLEANS.get(capabilities.get("encryptionathostsupported", "").casefold()),
         family=family.strip() if isinstance(family, str) and family.strip() else None,
         retirement=_word(capabilities["retirementdateutc"]) if "retirementdateutc" in capabilities else None,
     )

@@ -19,6 +19,9 @@ PROCEDURES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("server", "vm_size"), "Another size of a VM"),
     (("server", "release"), "Upgrade CycleCloud"),
     (("server",), NEW_SERVER),
+    (("security", "encryption_at_host"), "Encryption at host"),
+    (("security", "infrastructure_encryption"), "A new locker"),
+    (("security", "disk_encryption_set_id"), NEW_SERVER),
     (("storage", "locker"), "A new locker"),
     (("storage",), "A new file system"),
     (("slurm", "accounting"), NEW_DATABASE),
@@ -30,7 +33,7 @@ PROCEDURES: tuple[tuple[tuple[str, ...], str], ...] = (
 )
 """Beginning of a key of the definition, or of a derived value → title of the section; the first that fits."""
 
-_ALWAYS = ("Another SSH key", "Another size of a VM", "Upgrade CycleCloud")
+_ALWAYS = ("Encryption at host", "Another SSH key", "Another size of a VM", "Upgrade CycleCloud")
 """Sections that a change needs whatever it costs; the others tell how to recreate."""
 _MAY_STAY = (("storage", "mounts"), ("storage", "home"), ("server", "jumpbox"), ("slurm", "accounting"), ("monitoring",))
 """What a deployment leaves in Azure when the definition does not name it any more."""

@@ -34,6 +34,7 @@ def described(block: CustomVmSize) -> VmSize:
         memory_gib=block.memory_gib,
         arch=block.architecture,
         premium_storage=block.premium_storage,
+        encryption_at_host=block.encryption_at_host,
         gpu_count=gpus.count if gpus else 0,
         gpu_vendor=gpus.vendor if gpus else None,
         gpu_model=gpus.model if gpus else None,

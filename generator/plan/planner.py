@@ -8,7 +8,7 @@ from shlex import quote
 
 from .. import catalog
 from ..definition.model.definition import Definition
-from ..definition.model.fields import plain_values
+from ..definition.model.fields import plain_values, values_of
 from ..projects.local import AvailableProject
 from . import names
 from .access_kinds.base import Ends
@@ -40,6 +40,7 @@ from .types import (
     Plan,
     ProjectPlan,
     SchedulerPlan,
+    SecurityPlan,
     ServerPlan,
     SlurmPlan,
 )
@@ -104,6 +105,7 @@ def make_plan(
         server=server,
         existing_server=existing_server,
         locker=locker,
+        security=SecurityPlan(**values_of(definition.security)),
         mounts=shared.mounts if shared else all_mounts,
         slurm=slurm,
         monitoring=monitoring,

@@ -10,7 +10,14 @@ from .access_kinds.base import Access
 from .file_systems.base import FileSystem
 from .types import AccountingPlan, ImageTerms, MonitoringPlan, ResourceId, ResourceNames
 
-_BASE_PROVIDERS = ("Microsoft.Compute", "Microsoft.ManagedIdentity", "Microsoft.Network", "Microsoft.Storage")
+_BASE_PROVIDERS = (
+    "Microsoft.Compute",
+    # Of diagnostic settings. Whether Azure asks for the provider of a resource that it leaves out is not documented.
+    "Microsoft.Insights",
+    "Microsoft.ManagedIdentity",
+    "Microsoft.Network",
+    "Microsoft.Storage",
+)
 _RESOURCE_ID = re.compile(
     r"/subscriptions/([^/]+)/resourceGroups/([^/]+)/providers/[^/]+/[^/]+/([^/]+)/?", re.IGNORECASE
 )
@@ -62,7 +69,7 @@ def providers(
     if terms:
         names.add("Microsoft.MarketplaceOrdering")
     if monitoring is not None:
-        names |= {"Microsoft.Insights", "Microsoft.Monitor"}
+        names.add("Microsoft.Monitor")
     return tuple(sorted(names))
 
 

@@ -39,6 +39,7 @@ SUBJECTS = {
     "22": "cluster template: parameters",
     "23": "cluster template: nodes",
     "24": "cluster template: Slurm",
+    "25": "hardening and landing zones",
 }
 """First two digits of a rule's id → its subject."""
 

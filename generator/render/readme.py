@@ -46,6 +46,7 @@ def _operations(plan: Plan) -> Iterator[str]:
     parts = {
         "server": plan.server,
         "size": plan.server,
+        "encryption": True,
         "jumpbox": plan.server and plan.server.jumpbox,
         "cluster": plan.slurm,
         "file_system": plan.all_mounts,

@@ -181,6 +181,11 @@ class ResourceId(DefinitionRule):
             ids.append(
                 (("network", "hub", "vnet_id"), definition.network.hub.vnet_id, "Microsoft.Network", "virtualNetworks")
             )
+        keys = definition.security
+        disks: Path = ("security", "disk_encryption_set_id")
+        ids.append((disks, keys.disk_encryption_set_id, "Microsoft.Compute", "diskEncryptionSets"))
+        logs: Path = ("security", "diagnostics_workspace_id")
+        ids.append((logs, keys.diagnostics_workspace_id, "Microsoft.OperationalInsights", "workspaces"))
         for path, value, provider, kind in ids:
             if isinstance(value, str) and not (kind == "images" and is_gallery_image(value)):
                 fault = resource_id_fault(value, provider, kind)

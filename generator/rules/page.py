@@ -11,9 +11,9 @@ from . import all_rules
 _HEAD = """\
 # Rules
 
-What `cycleforge validate` checks, and from number 2000 on what `cycleforge template check` does. `cycleforge explain
-ID` prints the same text offline. The letter of an id is its level: `E` an error, which stops the build; `W` a warning;
-`I` advice. The first two digits are the subject. An id is never reused.
+What `cycleforge validate` checks, and with the numbers 2000 to 2499 what `cycleforge template check` does. `cycleforge
+explain ID` prints the same text offline. The letter of an id is its level: `E` an error, which stops the build; `W` a
+warning; `I` advice. The first two digits are the subject. An id is never reused.
 
 A rule that does not apply is silenced in the definition, with the reason:
 

@@ -138,6 +138,19 @@ storage:
 slurm: {{accounting: {{type: new}}}}
 """
 ROUTE_TABLE_ID = f"{NETWORK_GROUP}/routeTables/spokes"
+SET_ID = f"{SUBSCRIPTION}/resourceGroups/security/providers/Microsoft.Compute/diskEncryptionSets/disks"
+LOGS_ID = f"{SUBSCRIPTION}/resourceGroups/security/providers/Microsoft.OperationalInsights/workspaces/logs"
+HARDENED = f"""
+network: {{address_space: 10.50.0.0/20}}
+server: {{jumpbox: {{vm_size: Standard_D2as_v5}}}}
+slurm: {{accounting: {{type: new}}}}
+security:
+  encryption_at_host: true
+  disk_encryption_set_id: {SET_ID}
+  infrastructure_encryption: true
+  trusted_launch: true
+  diagnostics_workspace_id: {LOGS_ID}
+"""
 minimal = plan_from
 infrastructure = partial(plan_from, INFRASTRUCTURE)
 existing_server = partial(plan_from, EXISTING_SERVER)
@@ -151,6 +164,7 @@ central_zones = partial(plan_from, CENTRAL_ZONES)
 behind_a_firewall = partial(plan_from, BEHIND_A_FIREWALL)
 shared_routes = partial(plan_from, f"network: {{route_table: {ROUTE_TABLE_ID}}}")
 foreign_zones = partial(plan_from, CENTRAL_ZONES, "network: {link_dns_zones: false}")
+hardened = partial(plan_from, HARDENED)
 existing_network = partial(plan_from, EXISTING_NETWORK)
 
 
@@ -182,6 +196,7 @@ VARIANTS: dict[str, Callable[[], Plan]] = {
     "existing_group": existing_group,
     "everything": everything,
     "own_image": own_image,
+    "hardened": hardened,
     "with_every_kind": with_every_kind,
     "infrastructure": infrastructure,
     "existing_server": existing_server,

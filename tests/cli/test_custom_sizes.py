@@ -32,6 +32,7 @@ CAPABILITIES = {
     "RdmaEnabled": "True",
     "CpuArchitectureType": "x64",
     "PremiumIO": "True",
+    "EncryptionAtHostSupported": "False",
     # Two sizes in whole MiB, of which the first is not a multiple of the second, as Azure lists Standard_L80s_v3.
     "NvmeDiskSizeInMiB": "18310546",
     "NvmeSizePerDiskInMiB": "1831054",
@@ -86,6 +87,7 @@ def test_the_block_has_what_azure_says_and_asks_for_the_rest(
         "      gbps_per_nic: # fill in: Gb/s of one port\n"
         "    nvme_disks: 10\n"
         "    premium_storage: true\n"
+        "    encryption_at_host: false\n"
         "    quota_family: standardNDEXAMPLEv9Family\n"
     )
 
@@ -122,6 +124,7 @@ def test_a_plain_size_needs_nothing_filled_in(tmp_path: Path, capsys: pytest.Cap
         "memory_gib": 1900,
         "architecture": "aarch64",
         "premium_storage": True,
+        "encryption_at_host": False,
         "quota_family": "standardNDEXAMPLEv9Family",
     }
 

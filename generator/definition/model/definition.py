@@ -4,6 +4,7 @@ from typing import Literal
 
 from .fields import EXAMPLE_GROUPS, Section, setting
 from .network import Network
+from .security import Security
 from .server import Admin, Azure, Server
 from .sizes import CustomVmSize
 from .slurm import Slurm, Value
@@ -108,6 +109,7 @@ class Definition(Section):
     admin: Admin = setting(Admin, text="The administrator.", change="recreate", example={})
     network: Network = setting(Network, text="Network and access.", change="recreate", example={})
     server: Server = setting(Server, text="The CycleCloud server.", change="recreate", example={})
+    security: Security = setting(Security, text="Hardening beyond the defaults.", example={})
     storage: Storage = setting(Storage, text="Locker and file systems.", change="recreate", example={})
     slurm: Slurm | None = setting(
         None, text="The Slurm cluster; none by default: then only server, network and storage are built.", example={}

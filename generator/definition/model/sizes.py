@@ -61,6 +61,9 @@ class CustomVmSize(Section):
     premium_storage: bool | None = setting(
         None, text="Whether premium disks can be attached; default: not known.", example=True
     )
+    encryption_at_host: bool | None = setting(
+        None, text="Whether it supports encryption at host; default: not known.", example=True
+    )
     quota_family: str | None = setting(
         None,
         text="Quota family, as `az vm list-usage` names it; default: not known.",

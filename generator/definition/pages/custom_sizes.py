@@ -46,6 +46,7 @@ def block_data(sku: Sku) -> dict[str, object]:
         "infiniband": {"nics": None, "gbps_per_nic": None} if figures.infiniband else None,
         "nvme_disks": figures.nvme_disks,
         "premium_storage": figures.premium_storage,
+        "encryption_at_host": figures.encryption_at_host,
         "quota_family": figures.family,
         "offered": [{"region": offer.region, "zones": list(offer.zones)} for offer in sku.offers],
         "restrictions": [
@@ -110,6 +111,8 @@ def _entry(sku: Sku) -> Iterator[str]:
         yield f"    # nvme_disks: how many; together they have {figures.nvme_mib} MiB"
     if figures.premium_storage is not None:
         yield f"    premium_storage: {'true' if figures.premium_storage else 'false'}"
+    if figures.encryption_at_host is not None:
+        yield f"    encryption_at_host: {'true' if figures.encryption_at_host else 'false'}"
     if figures.family is not None:
         yield f"    quota_family: {figures.family if _PLAIN.fullmatch(figures.family) else json.dumps(figures.family)}"
 

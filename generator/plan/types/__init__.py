@@ -15,6 +15,7 @@ from .nodes import LoginPlan, NodeArrayPlan, SchedulerPlan, SpecRef
 from .parameters import Asked, SecretPlan, Variable
 from .projects import BlobPlan, ProjectPlan
 from .quota import QuotaLimit, QuotaPlan, QuotaUse
+from .security import SecurityPlan
 from .server import (
     AdminPlan,
     ExistingServerPlan,
@@ -57,6 +58,7 @@ __all__ = [
     "RoutePlan",
     "SchedulerPlan",
     "SecretPlan",
+    "SecurityPlan",
     "SecurityRule",
     "ServerPlan",
     "SlurmPlan",

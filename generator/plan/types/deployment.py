@@ -17,6 +17,7 @@ from .network import NetworkPlan
 from .parameters import Asked, SecretPlan, Variable
 from .projects import BlobPlan, ProjectPlan
 from .quota import QuotaPlan
+from .security import SecurityPlan
 from .server import AdminPlan, ExistingServerPlan, ImageTerms, LockerPlan, ServerPlan, UnknownImage
 from .slurm import MonitoringPlan, SlurmPlan
 
@@ -47,6 +48,7 @@ class Plan:
     """The server that the deployment creates; None: `existing_server` is used."""
     existing_server: ExistingServerPlan | None
     locker: LockerPlan
+    security: SecurityPlan
     mounts: tuple[FileSystem, ...]
     """The definition's own mounts; without a cluster everything that it lets create."""
     slurm: SlurmPlan | None
