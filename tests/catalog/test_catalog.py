@@ -243,6 +243,8 @@ def test_hardware_of_a_general_size() -> None:
         ("Standard_L48as_v3", 48, 384, 6, "standardLASv3Family"),
         ("Standard_L96s_v4", 96, 768, 12, "standardLsv4Family"),
         ("Standard_L2aos_v4", 2, 16, 3, "standardLaosv4Family"),
+        ("Standard_L160ias_v5", 160, 1280, 8, None),
+        ("Standard_L96aos_v5", 96, 768, 9, None),
         ("Standard_M8ms", 8, 218.75, None, "standardMSFamily"),
         ("Standard_M416ms_v2", 416, 11400, None, None),
         ("Standard_M176s_4_v3", 176, 3892, 0, "standardMSMediumMemoryv3Family"),
