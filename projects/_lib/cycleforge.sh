@@ -163,25 +163,65 @@ cf_load_conf() {
 
 # ---------------------------------------------------------------- files
 
-# cf_write PATH MODE: standard input becomes the file, in one rename; CF_CHANGED tells whether anything changed.
-# Use a redirection, not a pipe: a pipe would run it in a subshell and lose CF_CHANGED.
+# cf_write PATH MODE: standard input, a text, becomes the file, in one rename; CF_CHANGED tells whether anything changed.
+# Use a redirection, not a pipe: a pipe would run it in a subshell and lose CF_CHANGED. A converge writes a hundred files,
+# so Bash itself reads and compares them; a program for each of these would take most of its time.
 cf_write() {
-    local -r path="$1" mode="$2"
-    local -r folder="${path%/*}" name="${path##*/}"
-    local temporary
-    mkdir -p "${folder}"
-    rm -f "${folder}/.${name}.cycleforge."*
-    temporary="$(mktemp "${folder}/.${name}.cycleforge.XXXXXX")"
-    cat >"${temporary}"
-    chmod "${mode}" "${temporary}"
-    if [[ -f "${path}" && ! -L "${path}" ]] && cmp -s "${temporary}" "${path}" &&
-        [[ "$(stat -c %a "${path}")" == "$(stat -c %a "${temporary}")" ]]; then
-        rm -f "${temporary}"
+    local -r path="$1" mode="$2" unread=$'\a'
+    local text="${unread}"
+    # 0 is a NUL byte in front of more; a read that fails leaves the variable as it was.
+    if IFS= read -r -d '' text || [[ "${text}" == "${unread}" ]]; then
+        cf_die "the new content of ${path} is not text or cannot be read" "the file stays as it is" "look at the lines above"
+    fi
+    cf_temporary "${path}" || return
+    if cf_holds "${path}" "${text}" && cf_has_mode "${path}" "${mode}"; then
         CF_CHANGED=0
         return
     fi
-    mv -fT "${temporary}" "${path}"
+    (umask 077 && set -o noclobber && printf '%s' "${text}" >"${CF_TEMPORARY}") || return
+    cf_take_place "${path}" "${mode}"
+}
+
+# cf_copy SOURCE PATH MODE: the same for a file that need not be text.
+cf_copy() {
+    local -r source="$1" path="$2" mode="$3"
+    cf_temporary "${path}" || return
+    if [[ -f "${path}" && ! -L "${path}" ]] && cmp -s "${source}" "${path}" && cf_has_mode "${path}" "${mode}"; then
+        CF_CHANGED=0
+        return
+    fi
+    (umask 077 && set -o noclobber && cat "${source}" >"${CF_TEMPORARY}") || return
+    cf_take_place "${path}" "${mode}"
+}
+
+# cf_temporary PATH: CF_TEMPORARY is a file beside it that does not exist; what a killed run left there is removed.
+CF_TEMPORARY=""
+cf_temporary() {
+    local -r folder="${1%/*}" name="${1##*/}"
+    local -r left=("${folder}/.${name}.cycleforge."*)
+    if [[ -e "${left[0]:-}" || -L "${left[0]:-}" ]]; then rm -f "${left[@]}" || return; fi
+    if [[ ! -d "${folder}" ]]; then mkdir -p "${folder}" || return; fi
+    CF_TEMPORARY="${folder}/.${name}.cycleforge.${BASHPID}"
+}
+
+# cf_take_place PATH MODE: CF_TEMPORARY becomes the file.
+cf_take_place() {
+    chmod "$2" "${CF_TEMPORARY}" || return
+    mv -fT "${CF_TEMPORARY}" "$1" || return
     CF_CHANGED=1
+}
+
+# cf_holds PATH TEXT: whether it is a file, no link, with exactly this text.
+cf_holds() {
+    local text=$'\a'
+    if [[ ! -f "$1" || -L "$1" ]] || IFS= read -r -d '' text <"$1"; then return 1; fi
+    [[ "${text}" == "$2" ]]
+}
+
+cf_has_mode() {
+    local have
+    have="$(stat -c %a "$1")" || return
+    ((8#${have} == 8#$2))
 }
 
 # cf_outcome_file TEXT: the outcome of a step that wrote one file.
@@ -291,8 +331,9 @@ cf_own_unit() {
     CF_CHANGED=0
     # Reloading and enabling cost more than all the rest of a converge that changes nothing.
     if cf_applied "unit-${unit}" "${files}" && systemctl --quiet is-enabled "${unit}"; then return; fi
+    # enable reloads too unless told not to; one reload serves the unit and its links.
+    systemctl --quiet --no-reload enable "${unit}"
     systemctl daemon-reload
-    systemctl --quiet enable "${unit}"
     if ! cf_apply "unit-${unit}" "${files}" systemctl restart "${unit}"; then
         journalctl --unit "${unit}" --boot --lines 20 --output cat --no-pager >&2 || true
         cf_die "${unit} did not start" "its last lines are above" \
@@ -304,7 +345,7 @@ cf_own_unit() {
 cf_drop_unit() {
     local -r unit="$1"
     local file changed=0
-    if [[ -e "${CF_ROOT}/etc/systemd/system/${unit}" ]]; then systemctl --quiet disable --now "${unit}" || true; fi
+    if [[ -e "${CF_ROOT}/etc/systemd/system/${unit}" ]]; then systemctl --quiet --no-reload disable --now "${unit}" || true; fi
     for file in "$@"; do
         cf_remove "${CF_ROOT}/etc/systemd/system/${file}"
         changed=$((changed + CF_CHANGED))

@@ -13,8 +13,15 @@ from tests.projects.conftest import MakeNode
 
 
 @pytest.fixture
-def node(make_node: MakeNode) -> Healthy:
+def plain(make_node: MakeNode) -> Healthy:
+    """A node on which no deep checks have run."""
     return healthy(make_node("slurm_nhc"))
+
+
+@pytest.fixture
+def node(make_node: MakeNode) -> Healthy:
+    """A node whose definition wants them; `tools` gives it what they call."""
+    return healthy(make_node("slurm_nhc"), deep_s=300)
 
 
 MATRIX = """Running the test.
@@ -38,7 +45,6 @@ while (($# > 0)); do
     shift
 done
 if [[ -z "$peer" ]]; then
-    mkdir -p "$CYCLEFORGE_ROOT/proc/net"
     printf '   0: 00000000:%04X 00000000:0000 0A 00000000:00000000\\n' "$port" >>"$CYCLEFORGE_ROOT/proc/net/tcp"
     echo $$ >>"$FAKE_STATE/servers"
     exec sleep 600
@@ -62,8 +68,7 @@ def tools(node: Healthy, copy: str = "26.10", bus: str = "231.5", wrong: str = "
     node.write("opt/nccl-tests/build/all_reduce_perf", "", 0o755)
     node.fake("ib_write_bw", IB_WRITE.replace("VALUE", ib).replace("ODD", slow_ib or ib))
     node.fake("dcgmi", f"printf '{DIAGNOSTIC.format(verdict=diagnostic)}'")
-    node.attribute("cycleforge.health.deep_s", "300")
-    node.ok("20-health.sh")
+    (node.root / "proc/net").mkdir(exist_ok=True)
     node.forget()
     for trace in (node.state / "mpirun.env", node.root / "proc/net/tcp"):
         trace.unlink(missing_ok=True)
@@ -205,7 +210,7 @@ def test_wrong_sums_are_a_fault_however_fast(node: Healthy) -> None:
 
 
 def test_all_reduce_runs_under_the_variables_of_its_floor(make_node: MakeNode) -> None:
-    node = healthy(make_node("slurm_nhc"), H100)
+    node = healthy(make_node("slurm_nhc"), H100, deep_s=300)
     tools(node)
     deep(node)
     variables = (node.state / "mpirun.env").read_text().splitlines()
@@ -214,16 +219,20 @@ def test_all_reduce_runs_under_the_variables_of_its_floor(make_node: MakeNode) -
     assert "-b 16G -e 16G" in node.calls("mpirun")[0]
 
 
-def test_missing_tools_are_not_measured(node: Healthy) -> None:
+def test_missing_tools_are_not_measured(plain: Healthy) -> None:
+    node = plain
     node.attribute("cycleforge.health.deep_s", "300")
     node.ok("20-health.sh")
-    assert deep(node)["verdict"] == "incomplete"
+    converged = node.result("deep")
+    again = deep(node)
+    assert converged["verdict"] == again["verdict"] == "incomplete", "the converge itself runs them"
+    assert converged["checks"] == again["checks"]
     assert {row["verdict"] for row in node.result("deep")["checks"]} == {"not_measured"}
     assert node.reason() == ""
 
 
 def test_a_size_without_floors_has_no_baseline(make_node: MakeNode) -> None:
-    node = healthy(make_node("slurm_nhc"), "Standard_ND128isr_GB300_v6")
+    node = healthy(make_node("slurm_nhc"), "Standard_ND128isr_GB300_v6", deep_s=300)
     tools(node)
     deep(node)
     assert node.verdict("nccl_all_reduce", "deep") == "no_baseline"
@@ -258,5 +267,5 @@ def test_the_verdict_of_an_earlier_boot_does_not_count(node: Healthy) -> None:
     assert node.quick()["verdict"] == "pass"
 
 
-def test_the_gate_is_open_without_deep_checks(node: Healthy) -> None:
-    assert node.health("gate") == (0, "")
+def test_the_gate_is_open_without_deep_checks(plain: Healthy) -> None:
+    assert plain.health("gate") == (0, "")

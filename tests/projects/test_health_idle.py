@@ -21,9 +21,7 @@ SESSION_FILE = "run/cycleforge/health-deep.session"
 @pytest.fixture
 def node(make_node: MakeNode) -> Iterator[Healthy]:
     """Its deep checks are due, and the first tool takes long."""
-    node = healthy(make_node("slurm_nhc"))
-    node.attribute("cycleforge.health.deep_s", "100")
-    node.ok("20-health.sh")
+    node = healthy(make_node("slurm_nhc"), deep_s=100)
     (node.root / "var/lib/cycleforge/health/deep.json").unlink(missing_ok=True)
     node.fake("nvbandwidth", SLOW.format(ignored="USR1"))
     yield node

@@ -112,6 +112,78 @@ def test_a_file_is_written_once_and_whole(node: Node) -> None:
     assert node.files()["etc/a/b.conf"][0] == 0o600
 
 
+def test_a_file_that_holds_the_text_is_not_touched_and_costs_one_program(node: Node) -> None:
+    node.write("etc/b.conf", "same\n\ntext")
+    for tool in ("cat", "chmod", "cmp", "mkdir", "mktemp", "mv", "rm"):
+        node.fake(tool, "exit 1")
+    (node.root / "new").write_text("same\n\ntext")
+    text = 'cf_write "$CYCLEFORGE_ROOT/etc/b.conf" 0644 <"$CYCLEFORGE_ROOT/new"'
+    assert lib(node, text) == (0, "")
+    assert node.calls() == []
+
+
+@pytest.mark.parametrize("held", ["one\n\0", "\0\0\0\0", "one", "one\n\n", "", "One\n"])
+def test_a_file_that_holds_anything_else_is_replaced(node: Node, held: str) -> None:
+    """A power cut may leave NUL bytes, which Bash does not read."""
+    node.write("etc/b.conf", held)
+    assert lib(node, 'cf_write "$CYCLEFORGE_ROOT/etc/b.conf" 0644 <<<"one"; echo $CF_CHANGED') == (0, "1\n")
+    assert node.read("etc/b.conf") == "one\n"
+
+
+@pytest.mark.parametrize("source", ["etc", "etc/binary"])
+def test_what_is_no_text_or_cannot_be_read_leaves_the_file(node: Node, source: str) -> None:
+    node.write("etc/b.conf", "old\n")
+    node.write("etc/binary", "a\0b")
+    before = node.files()
+    code, output = lib(node, f'cf_write "$CYCLEFORGE_ROOT/etc/b.conf" 0644 <"$CYCLEFORGE_ROOT/{source}"; echo no stop')
+    assert code == 1
+    assert "is not text or cannot be read" in output
+    assert "no stop" not in output
+    assert node.files() == before
+
+
+def test_a_link_is_replaced_and_never_followed(node: Node) -> None:
+    node.write("etc/other", "of someone else\n")
+    for name in ("b.conf", ".b.conf.cycleforge.1"):
+        (node.root / "etc" / name).symlink_to("other")
+    (node.root / "etc/.b.conf.cycleforge.2").symlink_to("missing")
+    assert lib(node, 'cf_write "$CYCLEFORGE_ROOT/etc/b.conf" 0644 <<<"new"')[0] == 0
+    assert {path: text for path, (_, _, text) in node.files().items() if path != "etc/os-release"} == {
+        "etc/other": "of someone else\n",
+        "etc/b.conf": "new\n",
+    }
+
+
+def test_a_secret_is_nobody_elses_from_the_start(node: Node) -> None:
+    node.fake("chmod", 'stat -c %a "$2" >>"$FAKE_STATE/modes"; exec /bin/chmod "$@"')
+    assert lib(node, 'umask 022\ncf_write "$CYCLEFORGE_ROOT/etc/b.conf" 0640 <<<"key"; umask') == (0, "0022\n")
+    assert (node.state / "modes").read_text() == "600\n"
+
+
+def test_a_disk_that_is_full_leaves_the_file_also_where_a_caller_asks_for_the_outcome(node: Node) -> None:
+    node.write("etc/b.conf", "old\n")
+    text = 'mkdir "$CYCLEFORGE_ROOT/a"; printf %2000000s x >"$CYCLEFORGE_ROOT/a/big"; ulimit -f 1; trap "" XFSZ\n'
+    for write in (
+        'cf_write "$CYCLEFORGE_ROOT/etc/b.conf" 0644 <"$CYCLEFORGE_ROOT/a/big"',
+        'cf_copy "$CYCLEFORGE_ROOT/a/big" "$CYCLEFORGE_ROOT/etc/b.conf" 0644',
+    ):
+        code, output = lib(node, f"{text}if {write}; then echo written; fi")
+        assert (code, "written" in output, "File too large" in output) == (0, False, True)
+        assert node.read("etc/b.conf") == "old\n"
+        text = "ulimit -f 1; trap '' XFSZ\n"
+
+
+def test_a_copy_need_not_be_text(node: Node) -> None:
+    (node.root / "lib").write_bytes(b"\x7fELF\0\xff")
+    text = 'cf_copy "$CYCLEFORGE_ROOT/lib" "$CYCLEFORGE_ROOT/a/b.so" 0755; echo $CF_CHANGED'
+    assert lib(node, text) == (0, "1\n")
+    assert (node.root / "a/b.so").read_bytes() == b"\x7fELF\0\xff"
+    inode = (node.root / "a/b.so").stat()
+    assert lib(node, text) == (0, "0\n")
+    assert (node.root / "a/b.so").stat() == inode
+    assert inode.st_mode & 0o7777 == 0o755
+
+
 def test_a_kill_before_the_rename_leaves_the_old_file_and_the_next_run_cleans_up(node: Node) -> None:
     node.write("etc/b.conf", "old\n")
     node.fake("mv", "kill -KILL $PPID; exit 1")

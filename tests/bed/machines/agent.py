@@ -126,7 +126,8 @@ class Agent:
         path = f"{SPECS}/{script.project}/{script.spec}/scripts/{script.name}"
         start = time.perf_counter()
         result = self.machine.run(
-            'umask 077; mkdir -p "${2%/*}"; cd "${1%/*}"; chmod u+x "$1"; exec "$1" >"$2" 2>&1',
+            'umask 077; [[ -d "${2%/*}" ]] || mkdir -p "${2%/*}"; cd "${1%/*}"; [[ -x "$1" ]] || chmod u+x "$1"; '
+            'exec "$1" >"$2" 2>&1',
             path, script.log, environment=self.environment(script) | extra, timeout_s=300,
         )  # fmt: skip
         seconds = time.perf_counter() - start

@@ -1,29 +1,47 @@
 """A small block layer for the NVMe tests: lsblk, blkid, wipefs, mdadm, mkfs.xfs and mount over one JSON file.
 
-Run as a program by the fakes of `node.py`; the first argument is the name of the tool. Devices are entries of
-`$FAKE_STATE/devices.json`: name → its kind, model, signature, label, members and so on. As on real disks, what an array
-holds is on its first member and is seen again by the next array that begins with that disk.
+`serving` answers the fakes of `node.py` in the test's own process: they are called some thousand times, and each would
+start Python for it. Devices are entries of `devices.json` in the node's state: name → its kind, model, signature,
+label, members and so on. As on real disks, what an array holds is on its first member and is seen again by the next
+array that begins with that disk.
 """
 
 # ruff: noqa: PTH103, PTH108, PTH110, PTH120, PTH123
-# This program starts some thousand times: json, pathlib and what is only for type checkers stay away, because their
-# import takes longer than all the rest.
 
 from __future__ import annotations
 
+import itertools
 import os
-import sys
+import socketserver
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedIOBase
+from typing import Any
 
-MYPY = False
-if MYPY:
-    from typing import Any
-
-    Devices = dict[str, dict[str, Any]]
-
-STATE = os.environ.get("FAKE_STATE", ".")
-FILE = f"{STATE}/devices.json"
+Devices = dict[str, dict[str, Any]]
 MODEL = "Microsoft NVMe Direct Disk v2"
 CONTENT = ("signature", "label", "uuid", "complete")
+TOOL = """
+exec {block}<>/dev/tcp/127.0.0.1/PORT
+printf '%s\\0' "$#" "$FAKE_STATE" "$CYCLEFORGE_ROOT" NAME "$@" >&"$block"
+for answer in code output errors; do IFS= read -r -d '' "$answer" <&"$block" || exit 1; done
+printf '%s' "$output"
+printf '%s' "$errors" >&2
+exit "$code"
+"""
+"""What a fake does: ask the test, which closes the connection without an answer where it has killed the script."""
+
+STATE = ROOT = ""
+"""Of the node that asks; one question at a time."""
+OUTPUT: list[str] = []
+ERRORS: list[str] = []
+NUMBERS = itertools.count()
+
+
+class KilledError(Exception):
+    """The script that asks was killed."""
 
 
 def read(name: str) -> str:
@@ -106,23 +124,23 @@ def lsblk(devices: Devices, arguments: list[str]) -> int:
     if "--inverse" in arguments:
         return lsblk_inverse(devices, name_of(arguments[-1], devices))
     assert "--nodeps" in arguments
-    print('NAME="sda" TYPE="disk" MOUNTPOINT="" MODEL="Virtual Disk"')
+    OUTPUT.append('NAME="sda" TYPE="disk" MOUNTPOINT="" MODEL="Virtual Disk"')
     for name, device in devices.items():
         if device["kind"] != "part":
             kind = "disk" if device["kind"] == "disk" else "raid0"
             model = device.get("model", MODEL) if kind == "disk" else ""
-            print(f'NAME="{name}" TYPE="{kind}" MOUNTPOINT="{device.get("mounted", "")}" MODEL="{model}"')
+            OUTPUT.append(f'NAME="{name}" TYPE="{kind}" MOUNTPOINT="{device.get("mounted", "")}" MODEL="{model}"')
     return 0
 
 
 def lsblk_inverse(devices: Devices, name: str) -> int:
     if name.startswith("sd"):
-        print(f"{name} part\nsda disk")
+        OUTPUT.append(f"{name} part\nsda disk")
         return 0
     if name not in devices:
-        print(f"lsblk: {name}: not a block device", file=sys.stderr)
+        ERRORS.append(f"lsblk: {name}: not a block device")
         return 32
-    print(name, devices[name]["kind"])
+    OUTPUT.append(f"{name} {devices[name]['kind']}")
     for parent in devices[name].get("parents", []):
         lsblk_inverse(devices, parent)
     return 0
@@ -135,16 +153,16 @@ def blkid(devices: Devices, arguments: list[str]) -> int:
     if device["signature"] == "ambivalent":
         return 8
     key = "PTTYPE" if device["signature"] in ("gpt", "dos") else "TYPE"
-    print(f"DEVNAME={arguments[-1]}\n{key}={device['signature']}")
+    OUTPUT.append(f"DEVNAME={arguments[-1]}\n{key}={device['signature']}")
     for field in ("label", "uuid"):
         if device.get(field):
-            print(f"{field.upper()}={device[field]}")
+            OUTPUT.append(f"{field.upper()}={device[field]}")
     return 0
 
 
 def wipefs(devices: Devices, arguments: list[str]) -> int:
     assert not {"-a", "--all", "-f", "--force"} & set(arguments), "wipefs must only list"
-    print(devices[name_of(arguments[-1], devices)].get("signature", ""))
+    OUTPUT.append(devices[name_of(arguments[-1], devices)].get("signature", ""))
     return 0
 
 
@@ -158,7 +176,7 @@ def mdadm(devices: Devices, arguments: list[str]) -> int:
         return 0
     holders = [key for key, value in devices.items() if set(disks) & set(value.get("parents", []))]
     if holders:
-        print(f"mdadm: Device or resource busy: {holders}", file=sys.stderr)
+        ERRORS.append(f"mdadm: Device or resource busy: {holders}")
         return 1
     if action == "--zero-superblock":
         for disk in disks:
@@ -187,8 +205,8 @@ def mdadm(devices: Devices, arguments: list[str]) -> int:
 def examine(device: dict[str, Any]) -> int:
     if device.get("signature") != "linux_raid_member":
         return 1
-    print(f"MD_LEVEL={device.get('level', 'raid0')}\nMD_DEVICES={device['members']}\nMD_NAME={device['md']}")
-    print(f"MD_UUID={device.get('array', 'ffffffff:0:0:0')}")
+    OUTPUT.append(f"MD_LEVEL={device.get('level', 'raid0')}\nMD_DEVICES={device['members']}\nMD_NAME={device['md']}")
+    OUTPUT.append(f"MD_UUID={device.get('array', 'ffffffff:0:0:0')}")
     return 0
 
 
@@ -196,9 +214,11 @@ def mkfs(devices: Devices, arguments: list[str]) -> int:
     name = name_of(arguments[-1], devices)
     device = devices[name]
     if device.get("signature") and "-f" not in arguments:
-        print(f"{name} appears to contain {device['signature']}", file=sys.stderr)
+        ERRORS.append(f"{name} appears to contain {device['signature']}")
         return 1
-    uuid = next((word.removeprefix("uuid=") for word in arguments if word.startswith("uuid=")), f"random-{os.getpid()}")
+    uuid = next(
+        (word.removeprefix("uuid=") for word in arguments if word.startswith("uuid=")), f"random-{next(NUMBERS)}"
+    )
     device |= {"signature": "xfs", "label": arguments[arguments.index("-L") + 1], "uuid": uuid, "complete": False}
     keep(devices, name)
     if taken("kill_mkfs"):
@@ -216,7 +236,7 @@ def keep(devices: Devices, name: str) -> None:
 
 def mount(devices: Devices, arguments: list[str]) -> int:
     source, target = arguments[-2:]
-    target = target.removeprefix(os.environ["CYCLEFORGE_ROOT"])
+    target = target.removeprefix(ROOT)
     if "--bind" not in arguments:
         device = devices[name_of(source, devices)]
         if device.get("signature") not in ("xfs", "ext4") or not device.get("complete", True):
@@ -227,27 +247,27 @@ def mount(devices: Devices, arguments: list[str]) -> int:
 
 
 def findmnt(devices: Devices, arguments: list[str]) -> int:
-    target = arguments[-1].removeprefix(os.environ["CYCLEFORGE_ROOT"])
+    target = arguments[-1].removeprefix(ROOT)
     known: dict[str, str] = parse(read("sources.json") or "{}")
     for name, device in devices.items():
         if device.get("mounted") == target:
             known.setdefault(target, f"/dev/{name}")
     if target not in known:
         return 1
-    print(known[target])
+    OUTPUT.append(known[target])
     return 0
 
 
 def store(devices: Devices) -> None:
-    with open(FILE, "w") as stream:
+    with open(f"{STATE}/devices.json", "w") as stream:
         stream.write(repr(devices))
-    publish(devices, os.environ["CYCLEFORGE_ROOT"])
+    publish(devices, ROOT)
 
 
 def kill_script() -> None:
     """As `kill -9` of the script and everything below it."""
     os.kill(int(read("pid")), 9)
-    os._exit(1)
+    raise KilledError
 
 
 def keep_moment(name: str) -> None:
@@ -255,15 +275,15 @@ def keep_moment(name: str) -> None:
     folder = read("keep")
     if folder:
         os.makedirs(f"{folder}/{name}")
-        copied = os.spawnv(os.P_WAIT, "/bin/cp", ["cp", "-a", os.environ["CYCLEFORGE_ROOT"], STATE, f"{folder}/{name}"])
+        copied = os.spawnv(os.P_WAIT, "/bin/cp", ["cp", "-a", ROOT, STATE, f"{folder}/{name}"])
         assert copied == 0
 
 
 CHANGES = {"--create", "--assemble", "--stop", "--zero-superblock"}
 
 
-def main() -> int:
-    tool, *arguments = sys.argv[1:]
+def run(tool: str, arguments: list[str]) -> int:
+    """One call of a tool: its exit code; what it prints is in OUTPUT and ERRORS."""
     devices: Devices = parse(read("devices.json"))
     before = repr(devices)
     tools = {
@@ -289,5 +309,41 @@ def main() -> int:
     return code
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+class _Question(socketserver.StreamRequestHandler):
+    """One call of a fake: number of words, state and root of the node, tool, words; each ends with a NUL."""
+
+    def handle(self) -> None:
+        global STATE, ROOT
+        count = int(_field(self.rfile))
+        STATE, ROOT, tool, *arguments = (_field(self.rfile) for _ in range(count + 3))
+        OUTPUT.clear()
+        ERRORS.clear()
+        try:
+            code = run(tool, arguments)
+        except KilledError:
+            return
+        except Exception:
+            code = 1
+            ERRORS.append(traceback.format_exc())
+        answer = (str(code), *("".join(f"{line}\n" for line in lines) for lines in (OUTPUT, ERRORS)))
+        self.wfile.write("".join(f"{part}\0" for part in answer).encode())
+
+
+def _field(stream: BufferedIOBase) -> str:
+    found = b""
+    while (byte := stream.read(1)) not in (b"", b"\0"):
+        found += byte
+    return found.decode()
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    """The body of a fake, for the tool NAME, that is answered here meanwhile."""
+    with socketserver.TCPServer(("127.0.0.1", 0), _Question) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield TOOL.replace("PORT", str(server.server_address[1]))
+        finally:
+            server.shutdown()
+            thread.join()

@@ -111,11 +111,11 @@ esac""",
 
 
 @cache
-def _template(size: str) -> tempfile.TemporaryDirectory[str]:
+def _template(size: str, deep_s: int) -> tempfile.TemporaryDirectory[str]:
     """A converged node of this size, made once and copied for each test: nothing in it names its own folder."""
     folder = tempfile.TemporaryDirectory(prefix="healthy-")
     atexit.register(folder.cleanup)
-    _install(_as_healthy(Node(Path(folder.name), "slurm_nhc")), size)
+    _install(_as_healthy(Node(Path(folder.name), "slurm_nhc")), size, deep_s)
     return folder
 
 
@@ -126,18 +126,18 @@ def _as_healthy(node: Node) -> Healthy:
     return made
 
 
-def healthy(node: Node, size: str = A100) -> Healthy:
-    """Turn a fresh node into a healthy one of this size."""
+def healthy(node: Node, size: str = A100, deep_s: int = 0) -> Healthy:
+    """Turn a fresh node into a healthy one of this size; with `deep_s` it has run deep checks, without tools."""
     shutil.rmtree(node.folder)
-    shutil.copytree(_template(size).name, node.folder, symlinks=True)
+    shutil.copytree(_template(size, deep_s).name, node.folder, symlinks=True)
     return _as_healthy(node)
 
 
-def _install(made: Healthy, size: str) -> None:
+def _install(made: Healthy, size: str, deep_s: int) -> None:
     """Everything as a healthy node shows it, and the project's converge."""
     made.vm_size(size)
     made.attribute("cycleforge.mounts", "/sched /shared")
-    made.attribute("cycleforge.health.deep_s", "0")
+    made.attribute("cycleforge.health.deep_s", str(deep_s))
     made.attribute("cycleforge.health.results", "off")
     made.fake("scontrol", SCONTROL)
     made.fake("df", "printf 'Use%%  IUse%%\\n 17%%  3%%\\n'")

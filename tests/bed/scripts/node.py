@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path, PurePosixPath
 
@@ -66,8 +65,8 @@ case "$verb" in
         fi ;;
 esac
 """
-# However busy the machine is, only what HANGS is cut; the limits that the scripts chose are written down. Our jetpack
-# answers at once, so it runs in this process: a script asks it a dozen times.
+# However busy the machine is, only what HANGS is cut; the limits that the scripts chose are written down. A light fake
+# answers at once, so it runs in this process: a script asks jetpack a dozen times.
 TIMEOUT = """
 flags=()
 while [[ "$1" == --* ]]; do
@@ -76,18 +75,9 @@ while [[ "$1" == --* ]]; do
 done
 printf '%s\\n' "$*" >>"$FAKE_STATE/limits"
 shift
-if [[ "$1" == jetpack && -e "$FAKE_STATE/jetpack.sh" ]]; then shift; . "$FAKE_STATE/jetpack.sh"; exit; fi
+light="$FAKE_STATE/$1.sh"
+if [[ "$1" != */* && -e "$light" ]]; then shift; . "$light"; exit; fi
 exec REAL "${flags[@]}" 3600 "$@"
-"""
-START = """
-import os
-import sys
-with open(os.environ["FAKE_STATE"] + "/calls", "a") as log:
-    log.write(" ".join(["{tool}", *sys.argv[1:]]) + "\\n")
-sys.path.insert(0, {folder!r})
-sys.argv.insert(1, "{tool}")
-import {module}
-sys.exit({module}.main())
 """
 MOUNTPOINT = """
 for path in "$@"; do :; done
@@ -114,7 +104,7 @@ class Node:
             made.mkdir(parents=True)
         for tool in TOOLS:
             self.link(tool)
-        self.fake("jetpack", JETPACK)
+        self.fake("jetpack", JETPACK, light=True)
         self.fake("systemctl", SYSTEMCTL)
         self.fake("mountpoint", MOUNTPOINT)
         self._program("timeout", f"#!{shutil.which('bash')}{TIMEOUT.replace('REAL', str(shutil.which('timeout')))}")
@@ -138,22 +128,13 @@ class Node:
         assert found is not None, f"the tests need {tool}"
         (self.bin / tool).symlink_to(found)
 
-    def fake(self, tool: str, body: str) -> None:
-        """A tool that logs its call and then runs the body."""
+    def fake(self, tool: str, body: str, *, light: bool = False) -> None:
+        """A tool that logs its call and then runs the body; a light one needs no process of its own below `timeout`."""
         log = f'printf "%s\\n" "{tool} $*" >>"$FAKE_STATE/calls"\n'
         self._program(tool, f"#!{shutil.which('bash')}\n{log}{body}\n")
-        if tool == "jetpack":
-            # Another one than ours goes the long way.
-            (self.state / "jetpack.sh").unlink(missing_ok=True)
-            if body == JETPACK:
-                (self.state / "jetpack.sh").write_text(log + body)
-
-    def fake_python(self, tool: str, module: Path) -> None:
-        """A tool that is `main` of a Python module; the tool's name is its first argument. Imported, the module is
-        compiled once.
-        """
-        folder, name = str(module.parent), module.stem
-        self._program(tool, f"#!{sys.executable} -IS\n{START.format(tool=tool, folder=folder, module=name)}")
+        (self.state / f"{tool}.sh").unlink(missing_ok=True)
+        if light:
+            (self.state / f"{tool}.sh").write_text(log + body)
 
     def _program(self, tool: str, text: str) -> None:
         path = self.bin / tool

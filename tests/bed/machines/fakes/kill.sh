@@ -4,11 +4,12 @@
 set -o functrace
 CF_KILL_SEEN=0
 CF_KILL_LAST=""
+if [[ -n "${KILL_COUNT:-}" ]]; then exec {CF_KILL_COUNT}>>"${KILL_COUNT}"; fi
 cf_kill_here() {
     if [[ -z "${CF_STEP:-}" || "${BASHPID}" != "$$" ]]; then return 0; fi
     if [[ "${CF_STEP}" != "${CF_KILL_LAST}" ]]; then CF_KILL_SEEN=0 CF_KILL_LAST="${CF_STEP}"; fi
     CF_KILL_SEEN=$((CF_KILL_SEEN + 1))
-    if [[ -n "${KILL_COUNT:-}" ]]; then printf '%s\t%s\n' "${CF_KILL_SEEN}" "${CF_STEP}" >>"${KILL_COUNT}"; fi
+    if [[ -n "${KILL_COUNT:-}" ]]; then printf '%s\t%s\n' "${CF_KILL_SEEN}" "${CF_STEP}" >&"${CF_KILL_COUNT}"; fi
     if [[ "${CF_STEP}" == "${KILL_STEP:-}" && "${CF_KILL_SEEN}" == "${KILL_AT:-}" ]]; then kill -KILL 0; fi
     return 0
 }

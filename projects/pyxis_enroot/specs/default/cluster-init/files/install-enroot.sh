@@ -149,7 +149,7 @@ place_enroot() {
             mkdir -p "${CF_ROOT}${file}"
         elif [[ -f "${made}${file}" && ! -e "${CF_ROOT}${file}" ]]; then
             mode="$(stat -c %a "${made}${file}")"
-            cf_write "${CF_ROOT}${file}" "${mode}" <"${made}${file}"
+            cf_copy "${made}${file}" "${CF_ROOT}${file}" "${mode}"
         fi
     done
     # As the package enroot+caps: ordinary users may convert images of a registry.

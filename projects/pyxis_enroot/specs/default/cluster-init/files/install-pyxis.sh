@@ -47,7 +47,7 @@ build_pyxis() {
         cf_warn "pyxis was not built: the compiler's last lines are above"
         return 1
     fi
-    cf_write "${CF_ROOT}${PYXIS_PLUGIN}" 0755 <"${folder}/source/spank_pyxis.so"
+    cf_copy "${folder}/source/spank_pyxis.so" "${CF_ROOT}${PYXIS_PLUGIN}" 0755
     rm -rf "${folder}"
 }
 

@@ -52,8 +52,8 @@ install_unit() {
 
 # Run here as a script, so that its lines stand in the converge's own log; slurmd pulls the unit in at every boot.
 prepare_now() {
+    systemctl --quiet --no-reload enable "${UNIT}"
     systemctl daemon-reload
-    systemctl --quiet enable "${UNIT}"
     bash "${TARGET}/enroot.sh"
 }
 
