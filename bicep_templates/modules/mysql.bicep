@@ -15,11 +15,11 @@ param skuName string
 param skuTier string
 @description('Storage in GiB; it grows automatically when it fills up.')
 param storageGib int
-@description('MySQL version, for example `8.0.21`.')
+@description('MySQL version, for example `8.4`.')
 param version string
 @description('Name of the administrator; slurmdbd logs in as this user.')
 param administratorLogin string
-@description('Password of the administrator: 8 to 128 characters.')
+@description('Password of the administrator: 8 to 128 characters of three of the four kinds lower case, upper case, digits and symbols, without any part of the name.')
 @secure()
 @minLength(8)
 @maxLength(128)

@@ -56,6 +56,7 @@ __all__ = [
     "limits",
     "models",
     "mount_options",
+    "mysql",
     "out_of_support",
     "regions",
     "release",
@@ -129,6 +130,11 @@ def rule_figures() -> Mapping[str, Any]:
 def support() -> Mapping[str, Any]:
     """Until when versions of MySQL and Windows are in support, as it was published on the day `as_of`."""
     return table("support")
+
+
+def mysql() -> Mapping[str, Any]:
+    """Compute sizes, storage and defaults of MySQL flexible servers."""
+    return table("mysql")
 
 
 def out_of_support(end: str | None) -> bool:

@@ -62,7 +62,10 @@ def _cluster(slurm: SlurmPlan | None) -> Iterator[tuple[object, ...]]:
 def _accounting(accounting: AccountingPlan | None) -> str:
     if accounting is None:
         return "none"
-    return f"new MySQL flexible server, {accounting.sku}" if accounting.is_new else f"MySQL at {accounting.host}"
+    if not accounting.is_new:
+        return f"MySQL at {accounting.host}"
+    iops = "" if accounting.max_iops is None else f", at most {accounting.max_iops:,} IOPS"
+    return f"new MySQL {accounting.version} flexible server, {accounting.sku}{iops}"
 
 
 def _network(plan: Plan) -> tuple[str, str]:

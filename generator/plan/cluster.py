@@ -8,19 +8,17 @@ from .. import catalog
 from ..catalog import Release
 from ..catalog.sizes import VmSize
 from ..definition.model.definition import Definition
-from ..definition.model.slurm import ExistingDatabase, NodeProjects, Partition, Slurm, Value
+from ..definition.model.slurm import NodeProjects, Partition, Slurm, Value
 from . import names
+from .accounting import accounting_plan
 from .assignment import specs_of
 from .attributes import node_attributes
 from .custom_sizes import size_of
 from .images import default_image
 from .storage import FileSystems
-from .types import AccountingPlan, LoginPlan, NodeArrayPlan, SchedulerPlan, SlurmPlan
+from .types import LoginPlan, NodeArrayPlan, SchedulerPlan, SlurmPlan
 
 PROJECT_RELEASES = "https://github.com/Azure/cyclecloud-slurm/releases"
-_MYSQL_TIERS = {"B": "Burstable", "D": "GeneralPurpose", "E": "MemoryOptimized"}
-MYSQL_VERSION = "8.0.21"
-"""What the workspace template's MySQL module asks for. Source: https://github.com/Azure/cyclecloud-slurm-workspace"""
 _BASE_LINES: dict[str, Value] = {
     # the template's default `none` makes every MPI job name its plugin
     "MpiDefault": "pmix",
@@ -55,7 +53,7 @@ def slurm_plan(definition: Definition, slurm: Slurm, versions: Mapping[str, str]
             _node_array(definition, slurm, cluster_name, partition, versions, shared, has_gpus=has_gpus)
             for partition in slurm.partitions
         ),
-        accounting=_accounting(slurm, cluster_name),
+        accounting=accounting_plan(slurm, cluster_name, has_gpus=has_gpus),
         launch_parameters=slurm.launch_parameters,
         additional_config=slurm_conf_lines(slurm),
         health_checks=slurm.health_checks,
@@ -186,34 +184,6 @@ def _node_array(
         specs=specs,
         attributes=node_attributes("execute", partition, hardware, specs, shared),
     )
-
-
-def _accounting(slurm: Slurm, cluster_name: str) -> AccountingPlan | None:
-    accounting = slurm.accounting
-    if accounting is None:
-        return None
-    database = accounting.database or names.database_name(cluster_name)
-    if isinstance(accounting, ExistingDatabase):
-        return AccountingPlan(False, None, None, None, None, None, accounting.host, accounting.user, database)
-    return AccountingPlan(
-        True,
-        accounting.server_name,
-        accounting.sku,
-        mysql_tier(accounting.sku),
-        accounting.storage_gib,
-        MYSQL_VERSION,
-        None,
-        accounting.user,
-        database,
-    )
-
-
-def mysql_tier(sku: str) -> str:
-    """Service tier of a flexible server's size.
-
-    Source: https://learn.microsoft.com/azure/mysql/flexible-server/concepts-service-tiers-storage
-    """
-    return _MYSQL_TIERS.get(sku.removeprefix("Standard_")[:1].upper(), "GeneralPurpose")
 
 
 def _bundled_project(release: Release | None) -> str:

@@ -18,6 +18,17 @@ _WINDOWS_MIN, _LINUX_MIN = 12, 8
 """Shortest passwords, in characters: Windows asks for 12, CycleCloud and MySQL flexible server for 8."""
 _PORTAL_MAX, _MYSQL_MAX = 123, 128
 """Longest passwords that the CycleCloud portal and MySQL flexible server take, in characters."""
+_THREE_OF_FOUR = "at least three of lower case, upper case, digits and symbols"
+"""Source: https://learn.microsoft.com/azure/mysql/flexible-server/how-to-manage-server-cli"""
+_NO_NAME = "no three characters in a row that the user's name has too"
+"""MySQL flexible server and Windows. Source: the portal's text, as in https://github.com/microsoft/azure-tools-for-java
+
+slurmdbd.conf, into which the database's password goes, reads `#` as the beginning of a comment. Source:
+https://slurm.schedmd.com/slurmdbd.conf.html
+"""
+RANDOM_TEXT = "printf '%sA-a-1\\n' \"$(openssl rand -hex 16 | sed 's/../&-/g')\""
+"""Prints a password that every service here takes: pairs of hexadecimal digits between hyphens have no three letters or
+digits in a row, so no part of a name, and the end brings what chance may leave out. Its length is 53 characters."""
 
 
 def asked_or(value: str | MissingVariable | None, asked: Asked) -> str | Asked:
@@ -35,7 +46,8 @@ def secret_plans(username: str, *, has_server: bool, has_jumpbox: bool, has_acco
     admin = SecretPlan(
         parameter="adminPassword",
         variable="CYCLECLOUD_ADMIN_PASSWORD",
-        description="Password of the CycleCloud administrator: lower case, upper case, digits and symbols.",
+        description="Password of the CycleCloud administrator: lower case, upper case, digits and symbols; "
+        f"{_NO_NAME}.",
         prompt=f"Password of the CycleCloud administrator '{username}'",
         min_length=_WINDOWS_MIN if has_jumpbox else _LINUX_MIN,
         max_length=_PORTAL_MAX,
@@ -43,7 +55,7 @@ def secret_plans(username: str, *, has_server: bool, has_jumpbox: bool, has_acco
     database = SecretPlan(
         parameter="databasePassword",
         variable="SLURM_DATABASE_PASSWORD",
-        description="Password of the accounting database's user.",
+        description=f"Password of the accounting database's user: {_THREE_OF_FOUR}; {_NO_NAME}; no blank, # or quote.",
         prompt="Password of the Slurm accounting database",
         min_length=_LINUX_MIN,
         max_length=_MYSQL_MAX,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..files.file import Files, text
 from ..plan.file_systems.registry import by_kind
 from ..plan.flow_rows import flow_rows
+from ..plan.parameters import RANDOM_TEXT
 from ..plan.types import Asked, Plan
 from .templates import environment
 
@@ -30,6 +31,7 @@ def render(plan: Plan) -> Files:
         "mount_troubles": [row for kind, _ in by_kind(plan.all_mounts) for row in kind.troubles],
         "validations": [job for job in plan.jobs if job.kind == "validation"],
         "operations": [f"operations/{part}.md.j2" for part in _operations(plan)],
+        "new_password": RANDOM_TEXT,
         "trainings": [job for job in plan.jobs if job.kind == "training"],
     }
     return {

@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .. import catalog
 from ..definition.model.slurm import ExistingDatabase, NewDatabase, Slurm
+from ..plan.accounting import mysql_sizes, mysql_sku, mysql_tier
 from ..problems.problem import Problem
 from .base import ClusterRule, Path, Site
 from .figures import figures
 from .network import host_fault
-from .wording import quoted
+from .wording import meant, quoted
 
 _MYSQL = "https://learn.microsoft.com/azure/mysql/flexible-server/quickstart-create-portal"
+_TIERS = "https://learn.microsoft.com/azure/mysql/flexible-server/concepts-service-tiers-storage"
+_VERSIONS = "https://learn.microsoft.com/azure/mysql/concepts-version-policy"
 _ACCOUNTING: Path = ("slurm", "accounting")
 
 
@@ -79,14 +83,87 @@ class DatabaseHost(ClusterRule):
 class DatabaseSku(ClusterRule):
     id = "E1004"
     summary = "The SKU of the database server is not one of MySQL flexible servers."
-    why = "Flexible servers come in the series B (burstable), D (general purpose) and E (memory optimized)."
-    fix = "Choose for example Standard_B2ms, Standard_D2ads_v5 or Standard_E2ads_v5."
-    source = "https://learn.microsoft.com/azure/mysql/flexible-server/concepts-service-tiers-storage"
+    why = "Azure refuses every size that is not in its list, also those of series that other sizes of the list are in."
+    fix = "Choose for example Standard_B2ms, Standard_D2ads_v5 or Standard_E2ads_v5; the page has the list."
+    source = _TIERS
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
         accounting = slurm.accounting
-        if isinstance(accounting, NewDatabase) and not re.fullmatch(
-            r"Standard_(?:B\d{1,2}ms|B[12]s|[DE]\d{1,3}[a-z]{1,4}_v\d)", accounting.sku
-        ):
+        if isinstance(accounting, NewDatabase) and accounting.sku is not None and accounting.sku not in mysql_sizes():
             text = f"the database SKU {quoted(accounting.sku)} is not one of MySQL flexible servers"
-            yield self.problem((*_ACCOUNTING, "sku"), text, "sku: Standard_B2ms")
+            near = meant(accounting.sku, tuple(mysql_sizes()))
+            default = mysql_sku(NewDatabase(type="new"), has_gpus=_has_gpus(site, slurm))
+            yield self.problem((*_ACCOUNTING, "sku"), text, near or f"sku: {default}")
+
+
+class BurstableDatabase(ClusterRule):
+    id = "W1017"
+    summary = "The accounting database of a cluster with GPUs is of a burstable size."
+    why = (
+        "A burstable server that has used up its credits is throttled, and Slurm waits for it with every job. "
+        "Microsoft calls these sizes unfit for production."
+    )
+    fix = "Remove sku, or choose a size of the series D or E, for example Standard_D2ads_v5."
+    source = _TIERS
+
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        accounting = slurm.accounting
+        if not isinstance(accounting, NewDatabase) or accounting.sku is None:
+            return
+        if mysql_tier(accounting.sku) == "Burstable" and _has_gpus(site, slurm):
+            text = f"the accounting database of a cluster with GPUs has the burstable size {accounting.sku}"
+            default = mysql_sku(NewDatabase(type="new"), has_gpus=True)
+            yield self.problem((*_ACCOUNTING, "sku"), text, f"sku: {default}")
+
+
+class DatabaseStorage(ClusterRule):
+    id = "E1016"
+    summary = "The database server cannot have as much storage."
+    why = "Burstable and general-purpose servers have at most 16 TiB, memory-optimized ones 32 TiB."
+    fix = "Choose less storage, or a size of the series E."
+    source = _TIERS
+
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        accounting = slurm.accounting
+        if not isinstance(accounting, NewDatabase):
+            return
+        sku = mysql_sku(accounting, has_gpus=_has_gpus(site, slurm))
+        most = catalog.mysql()["storage"]["max_by_tier"][mysql_tier(sku)]
+        if accounting.storage_gib > most:
+            text = f"the database size {sku} has {most} GiB of storage at most, not {accounting.storage_gib} GiB"
+            yield self.problem((*_ACCOUNTING, "storage_gib"), text, f"storage_gib: {most}")
+
+
+class DatabaseVersion(ClusterRule):
+    id = "E1006"
+    summary = "The MySQL version is not one that flexible servers come in."
+    why = "Azure takes a few versions by exactly these names; the last part of 8.0.21 stands for every later 8.0."
+    fix = "Remove version, or choose one that the message names."
+    source = _VERSIONS
+
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        accounting, known = slurm.accounting, tuple(catalog.support()["mysql"]["versions"])
+        if isinstance(accounting, NewDatabase) and accounting.version not in known:
+            text = f"{quoted(accounting.version)} is not a version of MySQL flexible servers"
+            yield self.problem((*_ACCOUNTING, "version"), text, f"allowed: {', '.join(known)}")
+
+
+class DatabaseOutOfSupport(ClusterRule):
+    id = "W1007"
+    summary = "The MySQL version is out of standard support."
+    why = "Azure bills extended support for it by the vCPU and hour, and creates no new servers of it in the end."
+    fix = "Remove version, or upgrade the server that has it, as operations.md of the deployment says."
+    source = _VERSIONS
+
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        accounting = slurm.accounting
+        if not isinstance(accounting, NewDatabase):
+            return
+        end = catalog.support()["mysql"]["versions"].get(accounting.version)
+        if catalog.out_of_support(end):
+            text = f"the standard support of MySQL {accounting.version} ended on {end}"
+            yield self.problem((*_ACCOUNTING, "version"), text, f'version: "{NewDatabase(type="new").version}"')
+
+
+def _has_gpus(site: Site, slurm: Slurm) -> bool:
+    return any(site.vm_size(partition.vm_size).gpu_count for partition in slurm.partitions)

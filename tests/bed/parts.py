@@ -12,8 +12,8 @@ from generator.definition.model.definition import Job
 from generator.plan import names
 from generator.plan.access_kinds.base import Ends
 from generator.plan.access_kinds.registry import KINDS
+from generator.plan.accounting import mysql_tier
 from generator.plan.cleanup import cleanup_plan
-from generator.plan.cluster import mysql_tier
 from generator.plan.egress import egress_plan
 from generator.plan.file_systems.blob_container import BlobContainer
 from generator.plan.file_systems.existing_server import ExistingServer

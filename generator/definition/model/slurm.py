@@ -82,17 +82,29 @@ class NewDatabase(Section):
     type: Literal["new"] = setting(text="Create the database server.", change="recreate", example="new")
     server_name: str | None = setting(
         None,
-        text="Name of the server; default: derived from subscription and resource group.",
+        text="Name of the server, which nobody else in Azure may have; default: derived from subscription and resource "
+        "group.",
         change="recreate",
         example="reference-slurmdb",
+        active=False,
     )
-    sku: str = setting("Standard_B2ms", text="SKU of the server.", example="Standard_B2ms")
+    sku: str | None = setting(
+        None,
+        text="Compute size of the server; default: Standard_D2ads_v5 for a cluster with GPUs, else Standard_B2ms.",
+        example="Standard_D2ads_v5",
+    )
+    version: str = setting(
+        "8.4",
+        text="MySQL version; an older one only for a server that has it already.",
+        change="recreate",
+        example="8.4",
+    )
     storage_gib: int = setting(
         32,
         text="Storage of the server; it grows by itself, and never shrinks.",
         unit="GiB",
         ge=20,
-        le=16384,
+        le=32768,
         example=32,
     )
     user: str = setting("slurmadmin", text="Administrator of the database.", change="recreate", example="slurmadmin")

@@ -45,7 +45,7 @@ slurm:
 
 # Names that two deployments must not share; a copy gets its own.
 _OWN_NAMES = re.compile(
-    r"(?m)^(?P<key> +(?:prefix|resource_group|cluster_name|server_name|database): (?:\$\{LAB_PREFIX:-)?)"
+    r"(?m)^(?P<key> +(?:prefix|resource_group|cluster_name|database): (?:\$\{LAB_PREFIX:-)?)"
     r"(?:reference|lab)(?P<rest>[-_}].*)?$"
 )
 

@@ -17,6 +17,8 @@ class AccountingPlan:
     sku: str | None
     tier: str | None
     """Service tier of the new server, which its size decides: `Burstable`, `GeneralPurpose` or `MemoryOptimized`."""
+    max_iops: int | None
+    """The most that the size supports; it rises with the storage up to that."""
     storage_gib: int | None
     version: str | None
     host: str | None

@@ -1,0 +1,49 @@
+"""slurmdbd's database: what a new MySQL flexible server is, or where the existing one is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import catalog
+from ..definition.model.slurm import ExistingDatabase, NewDatabase, Slurm
+from . import names
+from .types import AccountingPlan
+
+
+def accounting_plan(slurm: Slurm, cluster_name: str, *, has_gpus: bool) -> AccountingPlan | None:
+    """The accounting database of a cluster; None without accounting."""
+    accounting = slurm.accounting
+    if accounting is None:
+        return None
+    database = accounting.database or names.database_name(cluster_name)
+    if isinstance(accounting, ExistingDatabase):
+        return AccountingPlan(False, None, None, None, None, None, None, accounting.host, accounting.user, database)
+    sku = mysql_sku(accounting, has_gpus=has_gpus)
+    return AccountingPlan(
+        True,
+        accounting.server_name,
+        sku,
+        mysql_tier(sku),
+        mysql_sizes().get(sku, {}).get("max_iops"),
+        accounting.storage_gib,
+        accounting.version,
+        None,
+        accounting.user,
+        database,
+    )
+
+
+def mysql_sku(accounting: NewDatabase, *, has_gpus: bool) -> str:
+    """Compute size as the definition names it; a burstable one is no default for a cluster with GPUs."""
+    return accounting.sku or str(catalog.mysql()["defaults"]["sku_with_gpus" if has_gpus else "sku"])
+
+
+def mysql_tier(sku: str) -> str:
+    """Service tier of a compute size; total, also for one that the rules refuse."""
+    return str(mysql_sizes().get(sku, {}).get("tier", "GeneralPurpose"))
+
+
+def mysql_sizes() -> dict[str, dict[str, Any]]:
+    """The compute sizes that flexible servers come in: `tier`, `max_iops`."""
+    sizes: dict[str, dict[str, Any]] = catalog.mysql()["compute_sizes"]["sizes"]
+    return sizes
