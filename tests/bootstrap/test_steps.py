@@ -181,7 +181,7 @@ def test_cluster_import_that_is_refused_or_does_nothing(server: Server) -> None:
 
 
 def test_records_that_are_imported_late(server: Server) -> None:
-    server.site.faults.no_import = 130
+    server.site.faults.ignored_records = 1
     run(server)
     assert server.step("admin")["attempts"] == 2
     assert not list((server.root / "opt/cycle_server/config/data").iterdir())

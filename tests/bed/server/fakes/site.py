@@ -35,6 +35,8 @@ class Faults:
 
     slow_start: int = 0
     no_import: int = 0
+    ignored_records: int = 0
+    """So many files of records are never imported, however long they lie there."""
     no_token: int = 0
     account_refused: int = 0
     account_silent: int = 0
@@ -99,6 +101,7 @@ class Site:
         self.clusters: dict[str, dict[str, Any]] = {}
         self.program: int | None = None
         self._expired = False
+        self._ignored: set[tuple[int, int]] = set()
         self._lock = threading.RLock()
         self._stop = threading.Event()
         self._wake, self._asleep = socket.socketpair()
@@ -545,9 +548,16 @@ class Site:
             with contextlib.suppress(FileNotFoundError), self._lock:
                 for name in sorted(os.listdir(folder)):  # noqa: PTH208 - a hundred times a second, without a Path each
                     path = folder / name
-                    if name.endswith((".json", ".txt")) and self._is_up() and not self._fails("no_import"):
+                    if name.endswith((".json", ".txt")) and self._is_up() and not self._ignores(path):
                         self._import(path)
                         path.rename(path.with_name(path.name + ".imported"))
+
+    def _ignores(self, path: Path) -> bool:
+        info = path.stat()
+        file = (info.st_ino, info.st_mtime_ns)
+        if file not in self._ignored and self._fails("ignored_records"):
+            self._ignored.add(file)
+        return file in self._ignored or self._fails("no_import")
 
     def _import(self, path: Path) -> None:
         if path.suffix == ".txt":
