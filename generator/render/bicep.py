@@ -227,7 +227,8 @@ def _dns_zone(plan: Plan) -> dict[str, object]:
     wanted = plan.network.blob_dns_zone
     name = "'privatelink.blob.${environment().suffixes.storage}'"
     if wanted in ("new", "none"):
-        return {"kind": wanted, "name": name}
+        scope = "subscription().subscriptionId, resourceGroupName"
+        return {"kind": wanted, "name": name, "id": f"resourceId({scope}, 'Microsoft.Network/privateDnsZones', {name})"}
     parts = resource_id(wanted)
     scope = ", ".join((bicep_string(parts.subscription), bicep_string(parts.resource_group)))
     # The zone's name follows from the cloud, and a literal one would tie the deployment to it.

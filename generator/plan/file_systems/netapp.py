@@ -120,7 +120,7 @@ class NetAppVolume(FileSystem):
             f"volume{index}",
             "modules/netapp-volume.bicep",
             given(
-                accountName=Expression(f"{_ACCOUNT}.outputs.name"),
+                accountName=self.account_name,
                 name=self.resource_name,
                 serviceLevel=self.service_level,
                 poolSizeTib=self.pool_tib,

@@ -113,11 +113,13 @@ def _shared(kind: type[FileSystem], same: tuple[FileSystem, ...]) -> tuple[Bicep
 
 
 def _own(kind: type[FileSystem], same: tuple[FileSystem, ...]) -> Iterator[BicepModule]:
+    # The others name what they share by its name, not by an output: `what-if` could not tell what they create.
+    shared = tuple(module.symbol for module in _shared(kind, same))
     before: tuple[str, ...] = ()
     for index, each in enumerate(same):
         module = each.module(index)
         if module is not None:
-            yield replace(module, after=before)
+            yield replace(module, after=(*shared, *before))
             before = (module.symbol,) if kind.one_by_one else ()
 
 

@@ -211,10 +211,8 @@ def decided(value: Any) -> bool:
 
 
 def equal(left: Any, right: Any) -> bool:
-    """`==`: a late value is never null, and otherwise only equal to itself."""
+    """`==`: whether something late is equal to anything, null included, only the running deployment knows."""
     if is_late(left) or is_late(right):
-        if left is None or right is None:
-            return False
         raise UndecidedError(f"compares {left!r} with {right!r}")
     return type(left) is type(right) and bool(left == right)
 

@@ -37,11 +37,17 @@ def created(plan: Plan) -> dict[str, BicepModule]:
 def test_volumes_are_created_one_after_the_other() -> None:
     plan = plan_from(THREE)
     after = {symbol: module.after for symbol, module in created(plan).items()}
-    assert after == {"lustre0": (), "netapp": (), "volume0": (), "volume1": ("volume0",), "volume2": ("volume1",)}
+    assert after == {
+        "lustre0": (),
+        "netapp": (),
+        "volume0": ("netapp",),
+        "volume1": ("netapp", "volume0"),
+        "volume2": ("netapp", "volume1"),
+    }
     text = main_bicep(plan)
     for symbol, before in (("volume1", "volume0"), ("volume2", "volume1")):
         block = text[text.index(f"module {symbol} ") :]
-        assert block[: block.index("\n}\n")].endswith(f"\n  dependsOn: [{before}]")
+        assert block[: block.index("\n}\n")].endswith(f"\n  dependsOn: [netapp, {before}]")
 
 
 def test_a_volume_has_the_level_of_its_pool_and_nothing_is_null() -> None:
