@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 # program=Debian package
 readonly wanted=(
     cloud-init=cloud-init curl=curl flock=util-linux git=git perl=perl ps=procps
-    debootstrap=debootstrap zstd=zstd systemd-nspawn=systemd-container ip=iproute2
+    mmdebstrap=mmdebstrap zstd=zstd systemd-nspawn=systemd-container ip=iproute2
     slurmctld=slurmctld slurmd=slurmd srun=slurm-client munged=munge
     qemu-system-x86_64=qemu-system-x86 depmod=kmod mke2fs=e2fsprogs
     node=nodejs npm=npm
@@ -33,7 +33,7 @@ install_packages() {
         chmod 755 "${policy}"
     fi
     apt-get update -qq
-    apt-get install -y -qq --no-install-recommends "${missing[@]}" slurm-wlm-basic-plugins >/dev/null
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" slurm-wlm-basic-plugins debian-archive-keyring >/dev/null
 }
 
 # Azurite, Microsoft's imitation of Azure's blob server, with every dependency as the lock file has it. The folder appears

@@ -47,7 +47,7 @@ def node_root() -> Path:
     Skips the test where no root user or no apt is there to get it, and fails where something is merely missing.
     """
     global _problem
-    needs("chroot", "unshare", "mount", "debootstrap")
+    needs("chroot", "unshare", "mount", "mmdebstrap")
     if _problem:
         pytest.fail(_problem)
     recipe = "\0".join((BUILD.read_text(), SUITE, *PACKAGES))
@@ -65,7 +65,7 @@ def node_root() -> Path:
 
 
 PACKAGE_OF = {
-    "debootstrap": "debootstrap", "systemd-nspawn": "systemd-container", "chroot": "coreutils", "unshare": "util-linux",
+    "mmdebstrap": "mmdebstrap", "systemd-nspawn": "systemd-container", "chroot": "coreutils", "unshare": "util-linux",
     "nsenter": "util-linux", "mount": "mount", "dpkg-deb": "dpkg", "ip": "iproute2",
 }  # fmt: skip
 
@@ -110,7 +110,7 @@ def run_apart(arguments: list[str], making: Path, log: Path, lock: int, what: st
     if code:
         last = "\n".join(log.read_text(errors="replace").splitlines()[-8:])
         shutil.rmtree(making, ignore_errors=True)
-        raise RuntimeError(f"the {what} was not built (is debootstrap's mirror reachable?), see {log}:\n{last}")
+        raise RuntimeError(f"the {what} was not built (is the mirror of Debian reachable?), see {log}:\n{last}")
 
 
 @contextmanager
