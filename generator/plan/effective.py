@@ -46,8 +46,6 @@ def _plain(value: Any) -> Any:
         return _fields(value) | {"description": value.description}
     if isinstance(value, VmSize):
         return {"vm_size": value.name} | {name: getattr(value, name) for name in _HARDWARE}
-    if isinstance(value, SecurityRule):
-        return _rule(value)
     if is_dataclass(value) and not isinstance(value, type):
         return _fields(value)
     if isinstance(value, tuple):
@@ -58,11 +56,11 @@ def _plain(value: Any) -> Any:
 
 
 def _rule(rule: SecurityRule) -> str:
-    """A rule of a security group on one line."""
+    """A rule of a security group on one line; its priority is its place among the others."""
     sources = (rule.sources.text,) if isinstance(rule.sources, Expression) else rule.sources
     way = " to ".join(", ".join(side) for side in (sources, rule.destinations))
     ports = f"{rule.protocol} {', '.join(rule.ports)}"
-    return f"{rule.direction} {rule.priority} {rule.access} {rule.name}: {way}, {ports}"
+    return f"{rule.access} {way}, {ports}"
 
 
 def _fields(value: Any) -> dict[str, Any]:
@@ -74,6 +72,8 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 def _field(name: str, value: Any) -> Any:
+    if name == "rules":
+        return {rule.name: _rule(rule) for rule in value}
     if name in _MAPPINGS and isinstance(value, tuple):
         return {key: _plain(item) for key, item in value}
     return _plain(value)

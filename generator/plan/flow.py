@@ -38,7 +38,7 @@ Source: https://learn.microsoft.com/azure/azure-managed-lustre/configure-network
 class Flow:
     """Connections that the source opens. Answers need no flow of their own: security groups keep state."""
 
-    id: str
+    name: str
     """Unique in a plan: words with hyphens, from which rules have their names and on which the README relies."""
     source: Party
     destination: Party

@@ -148,7 +148,7 @@ def _demanded(subnet: SubnetPlan, direction: Direction) -> Iterator[SecurityRule
 
 
 def _rule_name(flow: Flow, direction: Direction) -> str:
-    return f"Allow{''.join(word[:1].upper() + word[1:] for word in flow.id.split('-'))}{direction}"
+    return f"Allow{''.join(word[:1].upper() + word[1:] for word in flow.name.split('-'))}{direction}"
 
 
 def _sources(network: NetworkPlan, party: Party) -> tuple[str, ...] | Expression:

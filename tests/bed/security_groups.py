@@ -85,12 +85,13 @@ class SecurityGroups:
         cards = (each.properties.get("networkSecurityGroup") for each in found if each.type == _CARD)
         self.cards = [card["id"] for card in cards if card]
         """The groups of network interfaces."""
+        self._found: dict[tuple[str, str, IPv4Address, IPv4Address], list[_Rule]] = {}
 
     def allow(self, source: Host, destination: Host, protocol: str, port: int) -> bool:
         """Whether the source can open a connection, or send a first datagram."""
         ways = (("Outbound", source), ("Inbound", destination))
         return all(
-            self._verdict(self._groups[group][direction], source, destination, protocol, port)
+            _verdict(self._between(group, direction, source, destination), protocol, port)
             for direction, host in ways
             for group in self._passed(host)
         )
@@ -99,16 +100,17 @@ class SecurityGroups:
         groups = [group for prefix, group in self._subnets.items() if host.address in prefix]
         return [*groups, *([host.card] if host.card else [])]
 
-    def _verdict(self, rules: tuple[_Rule, ...], source: Host, destination: Host, protocol: str, port: int) -> bool:
-        for rule in rules:
-            if (
-                rule.protocol in ("*", protocol)
-                and any(self._covers(text, source.address) for text in rule.sources)
+    def _between(self, group: str, direction: str, source: Host, destination: Host) -> list[_Rule]:
+        """The rules of a group that are about these two addresses."""
+        key = (group, direction, source.address, destination.address)
+        if key not in self._found:
+            self._found[key] = [
+                rule
+                for rule in self._groups[group][direction]
+                if any(self._covers(text, source.address) for text in rule.sources)
                 and any(self._covers(text, destination.address) for text in rule.destinations)
-                and any(_holds(text, port) for text in rule.ports)
-            ):
-                return rule.allow
-        raise AssertionError("the last default rule matches everything")
+            ]
+        return self._found[key]
 
     def _covers(self, text: str, address: IPv4Address) -> bool:
         if text[0].isdigit():
@@ -126,6 +128,15 @@ class SecurityGroups:
         if text not in known:
             raise AssertionError(f"no meaning is known for the service tag {text}")
         return known[text]
+
+
+def _verdict(rules: list[_Rule], protocol: str, port: int) -> bool:
+    """What the first rule decides that matches; the last one of Azure matches everything."""
+    return next(
+        rule.allow
+        for rule in rules
+        if rule.protocol in ("*", protocol) and any(_holds(text, port) for text in rule.ports)
+    )
 
 
 def _is_private(address: IPv4Address) -> bool:

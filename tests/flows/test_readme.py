@@ -56,8 +56,8 @@ def promised(here: World) -> dict[str, tuple[str, str, int]]:
 @pytest.mark.parametrize("name", WITH_NETWORK)
 def test_every_promise_is_kept(name: str) -> None:
     here = world(name)
-    groups, hosts = here.groups(), here.hosts
-    hosts["jumpbox"] = replace(hosts["server"], address=hosts["server"].address + 1, card=None)
+    groups, server = here.groups(), here.hosts["server"]
+    hosts = here.hosts | {"jumpbox": replace(server, address=server.address + 1, card=None)}
     second = replace(hosts["compute"], address=hosts["compute"].address + 1)
     found = promised(here)
     assert len(found) >= 12
@@ -126,7 +126,7 @@ def test_a_sentence_without_its_flow_stops_the_render(name: str) -> None:
         try:
             readme.render(replace(plan, network=left))
         except KeyError:
-            lost.append(flow.id)
+            lost.append(flow.name)
     ways = {"users": {"users-ssh", "users-portal"}, "bastion": {"bastion-ssh", "bastion-portal"}}
     wanted = ways["bastion" if plan.access.tunnel else "users"] | ({"server-nodes"} if plan.slurm else set())
     if plan.existing_server:
@@ -134,7 +134,7 @@ def test_a_sentence_without_its_flow_stops_the_render(name: str) -> None:
     if plan.projects and plan.server:
         wanted.add("server-locker")
     if name.endswith("-jumpbox"):
-        wanted |= {"jumpbox-server", next(each.id for each in plan.network.flows if each.ports == ("3389",))}
+        wanted |= {"jumpbox-server", next(each.name for each in plan.network.flows if each.ports == ("3389",))}
     assert set(lost) >= wanted
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from ipaddress import IPv4Address, IPv4Network
 from itertools import combinations
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from generator.definition.pages.schema import cost_of
+from generator.output.diff import compare
 from generator.plan.effective import effective
 from generator.plan.flow import Flow
 from generator.plan.security_rules import without_overlaps
@@ -78,9 +82,9 @@ def test_azure_accepts_every_rule(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NEW_NETWORKS)
-def test_ids_of_flows_are_unique(name: str) -> None:
+def test_names_of_flows_are_unique(name: str) -> None:
     flows = world(name).plan.network.flows
-    assert len({flow.id for flow in flows}) == len(flows)
+    assert len({flow.name for flow in flows}) == len(flows)
 
 
 def test_one_source_given_at_deployment_is_in_the_singular_property() -> None:
@@ -207,14 +211,26 @@ def test_existing_networks_have_flows_and_no_rules() -> None:
 def test_flows_and_rules_are_in_the_effective_plan() -> None:
     plan = world("hub").plan
     network = effective(plan)["derived"]["network"]
-    assert {"id": "users-locker", "source": "users", "destination": "endpoints"}.items() <= next(
-        each for each in network["flows"] if each["id"] == "users-locker"
+    assert {"name": "users-locker", "source": "users", "destination": "endpoints"}.items() <= next(
+        each for each in network["flows"] if each["name"] == "users-locker"
     ).items()
     server = next(each for each in network["subnets"] if each["role"] == "server")
-    assert (
-        "Inbound 120 Allow AllowUsersPortalInbound: 10.0.0.0/16, 192.168.4.0/24 to 10.50.8.0/27, Tcp 443"
-        in server["rules"]
-    )
+    assert server["rules"]["AllowUsersPortalInbound"] == "Allow 10.0.0.0/16, 192.168.4.0/24 to 10.50.8.0/27, Tcp 443"
+    assert list(server["rules"])[-1] == "DenyVirtualNetworkInbound"
+
+
+def test_a_diff_names_the_rules_and_flows_that_change_and_calls_it_in_place() -> None:
+    before, after = (yaml.safe_load(yaml.safe_dump(effective(world(name).plan))) for name in ("hub", "hub-jumpbox"))
+    changes = {
+        each.where: each.cost for each in compare(before, after, partial(cost_of, effective=after, before=before))
+    }
+    network = {where.removeprefix("derived.network."): cost for where, cost in changes.items() if ".network." in where}
+    assert network == {
+        "subnets[server].rules.AllowJumpboxServerInbound": "in place",
+        "subnets[server].rules.AllowUsersJumpboxInbound": "in place",
+        "flows[jumpbox-server]": "in place",
+        "flows[users-jumpbox]": "in place",
+    }
 
 
 def test_a_promise_without_a_flow_is_an_error() -> None:

@@ -104,15 +104,15 @@ class NetworkPlan:
     route: RoutePlan | None = None
 
     def flow(self, name: str) -> Flow:
-        """The flow of this id; KeyError says that the network does not allow what a text promises."""
-        found = next((flow for flow in self.flows if flow.id == name), None)
+        """The flow of this name; KeyError says that the network does not allow what a text promises."""
+        found = next((flow for flow in self.flows if flow.name == name), None)
         if found is None:
             raise KeyError(f"the network has no flow {name!r}")
         return found
 
     def has_flow(self, name: str) -> bool:
-        """Whether a flow of this id is in the table."""
-        return any(flow.id == name for flow in self.flows)
+        """Whether a flow of this name is in the table."""
+        return any(flow.name == name for flow in self.flows)
 
     def subnet(self, role: SubnetRole) -> SubnetPlan | None:
         """The subnet of a role, if this network has it."""
