@@ -17,6 +17,7 @@ def plan_text(plan: Plan) -> str:
         _nodes(plan),
         _quota(plan),
         _mounts(plan),
+        *_tiers(plan),
         _projects(plan),
         ("resource providers", f"  {', '.join(plan.providers)}\n"),
         _terms(plan),
@@ -148,6 +149,31 @@ def _mounts(plan: Plan) -> tuple[str, str]:
         size = None if each.size_gib is None else size_of_gib(each.size_gib)
         rows.append((each.path, each.label, size, each.origin))
     return "mounts", columns(rows, indent="  ")
+
+
+def _tiers(plan: Plan) -> Iterator[tuple[str, str]]:
+    """The tiers of a file system side by side, with the time that a checkpoint of each job there takes at least."""
+    for mount in plan.all_mounts:
+        writers = [
+            (job.name, job.checkpoint.checkpoint_bytes)
+            for job in plan.jobs
+            if job.checkpoint is not None and job.checkpoint.is_written and job.file_system == mount.path
+        ]
+        head = ("", "MB/s per TiB", "step", "size", "GB/s", *(f"one checkpoint of {name}" for name, _ in writers))
+        rows: list[tuple[object, ...]] = [head]
+        for tier in mount.tiers:
+            times = (_minutes(size, tier.gb_per_s) for _, size in writers)
+            size = None if tier.size_tib is None else f"{tier.size_tib:,} TiB"
+            rate = None if tier.gb_per_s is None else f"{tier.gb_per_s:.1f}"
+            mark = "chosen" if tier.is_chosen else ""
+            rows.append((mark, tier.mb_per_s_per_tib, f"{tier.step_tib} TiB", size, rate, *times))
+        if mount.tiers:
+            yield f"tiers of {mount.service} for {mount.path}", columns(rows, indent="  ")
+
+
+def _minutes(size: int, gb_per_s: float | None) -> str | None:
+    """How long so many bytes take at least."""
+    return None if gb_per_s is None else f"{size / gb_per_s / 1e9 / 60:.1f} min"
 
 
 def _projects(plan: Plan) -> tuple[str, str]:

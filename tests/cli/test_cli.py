@@ -456,6 +456,7 @@ def test_plan(good: Path, run: Run) -> None:
         "mounts",
         "projects",
         "resource providers",
+        "image terms to accept",
         *(["jobs"] if "\njobs\n" in out else []),
         "asked at deployment",
     ]

@@ -37,6 +37,19 @@ class Place:
 
 
 @record
+class Tier:
+    """One of the tiers in which the service sells a capacity; people compare them."""
+
+    mb_per_s_per_tib: int
+    step_tib: int
+    size_tib: int | None
+    """The smallest that holds what was asked for; None where the tier ends below it."""
+    gb_per_s: float | None
+    """Nominal bandwidth of that size in 10^9 bytes/s."""
+    is_chosen: bool
+
+
+@record
 class Grant:
     """A role that the nodes' identity needs on what someone else owns, so that the deployment does not assign it."""
 
@@ -183,6 +196,11 @@ class FileSystem(ABC):
         """What the project that mounts them reads on the nodes."""
         del mounts
         return None
+
+    @property
+    def tiers(self) -> tuple[Tier, ...]:
+        """The tiers of its service with the size and bandwidth that each would have, the slowest first."""
+        return ()
 
     # ------------------------------------------------------------ for jobs
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from ... import catalog
@@ -11,7 +12,7 @@ from .. import names
 from ..bicep_modules import BicepModule, Expression, given
 from ..flow import ANY, LUSTRE_PORTS, NODES, Flow
 from ..subnet_kinds import SubnetKind
-from .base import GIB_PER_TIB, FileSystem, Place, azure_resource_name, default_mount_options
+from .base import GIB_PER_TIB, FileSystem, Place, Tier, azure_resource_name, default_mount_options
 
 
 @named_record
@@ -103,6 +104,24 @@ class ManagedLustre(FileSystem):
         """As the documentation estimates it; one bit more beyond its table."""
         rows = catalog.file_systems()["amlfs_subnet_prefix"]["rows"]
         return int(next((row["prefix"] for row in rows if self.size_tib <= row["max_tib"]), rows[-1]["prefix"] - 1))
+
+    @property
+    def tiers(self) -> tuple[Tier, ...]:
+        """All tiers, each with its own step: the same capacity in a slower one may have to be larger."""
+        rows = catalog.file_systems()["amlfs"]["tiers"]
+        found = (self._as_tier(int(sku.rsplit("-", 1)[1]), row) for sku, row in rows.items())
+        return tuple(sorted(found, key=lambda tier: tier.mb_per_s_per_tib))
+
+    def _as_tier(self, rate: int, row: Mapping[str, int]) -> Tier:
+        size = max(-(-self.size_tib // row["step_tib"]) * row["step_tib"], row["min_tib"])
+        fits = size <= row["max_tib"]
+        return Tier(
+            mb_per_s_per_tib=rate,
+            step_tib=row["step_tib"],
+            size_tib=size if fits else None,
+            gb_per_s=rate * size / 1000 if fits else None,
+            is_chosen=rate == self.tier_mb_per_s_per_tib,
+        )
 
     def module(self, index: int) -> BicepModule:
         """The file system."""
