@@ -53,6 +53,7 @@ def _rule(name: str, row: Any, who: tuple[str, ...], cloud: str, network: Networ
         fqdns=tuple(row.get("by_cloud", {}).get(cloud, row.get("fqdns", ()))),
         service_tags=tuple(row.get("service_tags", ())),
         addresses=tuple(row.get("addresses", ())),
+        described=row.get("described", ""),
         reason=row["reason"],
         optional=row["optional"],
     )
@@ -61,7 +62,7 @@ def _rule(name: str, row: Any, who: tuple[str, ...], cloud: str, network: Networ
 def _own_rule(host: str, job: str, network: NetworkPlan) -> EgressRule:
     reason = f"a setting of the job {job} names it"
     return EgressRule(
-        host, ("nodes",), _prefixes(("nodes",), network), "TCP", (443,), (host,), (), (), reason, optional=False
+        host, ("nodes",), _prefixes(("nodes",), network), "TCP", (443,), (host,), (), (), "", reason, optional=False
     )
 
 

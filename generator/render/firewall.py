@@ -24,6 +24,7 @@ def _rule(rule: EgressRule) -> dict[str, Json]:
         "protocol": rule.protocol,
         "ports": list(rule.ports),
         **{name: list(values) for name, values in targets.items() if values},
+        **({"described": rule.described} if rule.described else {}),
         "reason": rule.reason,
         "optional": rule.optional,
     }

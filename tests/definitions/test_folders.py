@@ -63,6 +63,7 @@ def test_the_layout_of_the_folder(name: str) -> None:
         "manifest.json",
         "README.md",
         "operations.md",
+        "firewall-rules.json",
         ".envrc.template",
         ".gitignore",
     }

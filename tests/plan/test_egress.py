@@ -82,7 +82,9 @@ def test_each_rule_is_one_that_a_firewall_takes(name: str) -> None:
     """Names, service tags and addresses never in one rule: https://learn.microsoft.com/azure/firewall/rule-processing"""
     plan = variants.VARIANTS[name]()
     for rule in plan.egress.rules:
-        assert [bool(kind) for kind in (rule.fqdns, rule.service_tags, rule.addresses)].count(True) == 1, rule.name
+        assert [bool(kind) for kind in (rule.fqdns, rule.service_tags, rule.addresses, rule.described)].count(
+            True
+        ) == 1, rule.name
         assert rule.sources
         assert rule.protocol in ("TCP", "UDP")
         assert all(0 < port < 65536 for port in rule.ports)
@@ -99,7 +101,8 @@ def test_file_and_readme_have_every_rule(name: str) -> None:
     for rule, row in zip(plan.egress.rules, written, strict=True):
         targets = row.get("fqdns", []) + row.get("serviceTags", []) + row.get("addresses", [])
         assert targets == list(rule.targets)
-        assert ", ".join(f"`{target}`" for target in targets) in text
+        assert row.get("described", "") == rule.described
+        assert f"| {', '.join(f'`{target}`' for target in targets)}{rule.described}" in text
         assert f"{rule.reason}{' (may be closed)' if rule.optional else ''} |" in text
 
 

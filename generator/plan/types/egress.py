@@ -7,7 +7,7 @@ from ...records import record
 
 @record
 class EgressRule:
-    """One kind of destination; exactly one of `fqdns`, `service_tags` and `addresses` has entries."""
+    """One kind of destination; exactly one of `fqdns`, `service_tags`, `addresses` and `described` is given."""
 
     name: str
     sources: tuple[str, ...]
@@ -19,6 +19,8 @@ class EgressRule:
     fqdns: tuple[str, ...]
     service_tags: tuple[str, ...]
     addresses: tuple[str, ...]
+    described: str
+    """In words: which hosts these are depends on how the site has set up its tools."""
     reason: str
     optional: bool
     """Whether everything works without it."""
