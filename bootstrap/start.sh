@@ -79,12 +79,18 @@ store() {
     mv -f "${home}/.${file}.new" "${home}/${file}"
 }
 
+# For what this script asks of Resource Manager; the program reads the same facts.
+use_proxy() {
+    [ -n "${proxy}" ] || return 0
+    export http_proxy="${proxy}" https_proxy="${proxy}" no_proxy="${exceptions}"
+}
+
 take_over() {
     install -d -m 0700 "${home}"
     [ -n "${CYCLEFORGE_FACTS:-}" ] || die "the deployment did not pass CYCLEFORGE_FACTS"
     [ -n "${CYCLEFORGE_SECRETS:-}" ] || die "the deployment did not pass CYCLEFORGE_SECRETS"
     store facts.json "${CYCLEFORGE_FACTS}" \
-        armEndpoint subscriptionId resourceGroup payloadSha256 payloadDeployments fingerprintRecord
+        armEndpoint subscriptionId resourceGroup payloadSha256 payloadDeployments fingerprintRecord proxyUrl noProxy
     store secrets.json "${CYCLEFORGE_SECRETS}"
     sync
     {
@@ -94,7 +100,10 @@ take_over() {
         read -r sha
         read -r payloads
         read -r record
+        read -r proxy
+        read -r exceptions
     } <"${scratch}/facts.json.lines"
+    use_proxy
     group="${arm%/}/subscriptions/${subscription}/resourceGroups/${resource_group}"
     case "${sha}" in
     '' | *[!0-9a-f]*) die "payloadSha256 of the deployment is not a valid sha256" ;;

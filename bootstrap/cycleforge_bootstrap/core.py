@@ -157,6 +157,7 @@ class Context:
         self.secrets = read_json(paths.secrets) if paths.secrets.exists() else {}
         for secret in self.secrets.values():
             self.log.hide(str(secret))
+        self.environment.update(proxy_variables(self.facts))
         self.state = read_json(paths.state) if paths.state.exists() else {}
         self.warnings: List[str] = []
         # What people and `start.sh` read in the status file besides the steps; see `Status`.
@@ -203,6 +204,19 @@ class Context:
         """Keep a result across restarts."""
         self.state[key] = value
         write_atomically(self.paths.state, to_json(self.state))
+
+
+def proxy_variables(facts: Dict[str, Any]) -> Dict[str, str]:
+    """What programs read: the CLI's installer wants `HTTPS_PROXY`, others the names in small letters.
+
+    Source: azure-docs articles/cyclecloud/how-to/running-behind-proxy.md
+    """
+    url, exceptions = str(facts.get("proxyUrl") or ""), str(facts.get("noProxy") or "")
+    if not url:
+        return {}
+    variables = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), url)
+    variables.update({"no_proxy": exceptions, "NO_PROXY": exceptions})
+    return variables
 
 
 def read_json(path: Path) -> Dict[str, Any]:

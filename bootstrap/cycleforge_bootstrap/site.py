@@ -7,6 +7,7 @@ import re
 import shutil
 from pathlib import Path
 from typing import Any, Dict, List, Sequence
+from urllib.parse import urlsplit
 
 from . import service
 from .core import Context, StepError, portal_url, shred, to_json, write_atomically
@@ -62,6 +63,38 @@ def _wanted_settings(context: Context) -> Dict[str, str]:
     return wanted
 
 
+JVM_OPTIONS = "webServerJvmOptions"
+PROXY_OPTIONS = ("-Dhttp.proxyHost=", "-Dhttp.proxyPort=", "-Dhttps.proxyHost=", "-Dhttps.proxyPort=",
+                 "-Dhttp.nonProxyHosts=")  # fmt: skip
+"""Java's own settings; the last one is what CycleCloud's page names for storage.
+
+Sources: https://docs.oracle.com/javase/8/docs/technotes/guides/net/proxies.html,
+azure-docs articles/cyclecloud/how-to/running-behind-proxy.md
+"""
+
+
+def _proxy_options(context: Context) -> List[str]:
+    """How Java is told the proxy; empty without one. It knows no prefixes, and `*.a` for what others write as `.a`."""
+    url = urlsplit(str(context.facts.get("proxyUrl") or ""))
+    if not url.hostname:
+        return []
+    hosts = [name for name in str(context.facts.get("noProxy") or "").split(",") if name and "/" not in name]
+    direct = "|".join("*" + name if name.startswith(".") else name for name in hosts)
+    host, port = url.hostname, str(url.port or 80)
+    values = {"Host=": host, "Port=": port, "Hosts=": '"{}"'.format(direct)}
+    return [option + next(value for end, value in values.items() if option.endswith(end)) for option in PROXY_OPTIONS]
+
+
+def _with_proxy(context: Context, lines: List[str]) -> Dict[str, str]:
+    """The options of the web server with the proxy's instead of any others; nothing without a proxy."""
+    ours = _proxy_options(context)
+    if not ours:
+        return {}
+    values = [line.split("=", 1)[1] for line in lines if line.split("=", 1)[0].strip() == JVM_OPTIONS and "=" in line]
+    others = [word for word in (values[-1] if values else "").split() if not word.startswith(PROXY_OPTIONS)]
+    return {JVM_OPTIONS: " ".join(others + ours)}
+
+
 def _properties(context: Context) -> Path:
     return context.paths.server / "config/cycle_server.properties"
 
@@ -71,14 +104,15 @@ def has_settings(context: Context) -> bool:
     if context.state.get("restartNeeded"):
         return False
     lines = _properties(context).read_text(encoding="utf-8").splitlines()
-    return all("{}={}".format(key, value) in lines for key, value in _wanted_settings(context).items())
+    wanted = dict(_wanted_settings(context), **_with_proxy(context, lines))
+    return all("{}={}".format(key, value) in lines for key, value in wanted.items())
 
 
 def write_settings(context: Context) -> None:
     """Write the properties and restart; a kill in between is detected."""
     path = _properties(context)
     lines = path.read_text(encoding="utf-8").splitlines()
-    wanted = _wanted_settings(context)
+    wanted = dict(_wanted_settings(context), **_with_proxy(context, lines))
     # Everything after the first `=` belongs to the value; a key that we set is written once, at the end.
     kept = [line for line in lines if re.split(r"[=:]", line, maxsplit=1)[0].strip() not in wanted]
     text = "\n".join(kept + ["{}={}".format(key, value) for key, value in sorted(wanted.items())]) + "\n"

@@ -7,10 +7,13 @@ from ipaddress import IPv4Network
 
 from ..definition.model.definition import Definition
 from ..definition.model.fields import values_of
+from ..definition.model.network import ExistingSubnet
 from . import names
 from .access_kinds.registry import kind_of
+from .addresses import needed_addresses, smallest_subnet
 from .file_systems.registry import wanted_by
 from .parameters import HUB_VNET, asked_or
+from .proxy import proxy_plan
 from .security_rules import without_overlaps
 from .subnet_kinds import SubnetRole
 from .subnets import ROLES, SUBNETS, Layout, parse_network, place_subnets
@@ -101,6 +104,7 @@ def network_plan(definition: Definition, layout: Layout | None) -> NetworkPlan:
         mysql_dns_zone=network.mysql_dns_zone,
         dns_servers=() if existing is not None else tuple(network.dns_servers),
         route=route,
+        proxy=proxy_plan(definition),
         links_mysql_dns_zone=links_zones and network.mysql_dns_zone != "new" and _creates_database(definition),
     )
 
@@ -134,14 +138,27 @@ def _new_subnets(layout: Layout, definition: Definition) -> tuple[SubnetPlan, ..
     )
 
 
-def _existing_subnets(definition: Definition) -> tuple[SubnetPlan, ...]:
+def existing_subnets(definition: Definition) -> Mapping[SubnetRole, ExistingSubnet]:
+    """The subnets of an existing network that this definition needs and names; the endpoint may be with the server."""
     existing = definition.network.existing
     if existing is None:
-        return ()
-    names_by_role = values_of(existing.subnets)
-    names_by_role["endpoints"] = names_by_role["endpoints"] or names_by_role["server"]
+        return {}
+    named = values_of(existing.subnets)
+    named["endpoints"] = named["endpoints"] or named["server"]
+    return {role: named[role] for role in needed_roles(definition) if named.get(role)}
+
+
+def _existing_subnets(definition: Definition) -> tuple[SubnetPlan, ...]:
+    lengths, needed = prefix_lengths(definition), needed_addresses(definition)
     return tuple(
-        SubnetPlan(role, names_by_role[role], None, SUBNETS[role].delegation, uses_nat=False)
-        for role in needed_roles(definition)
-        if names_by_role.get(role)
+        SubnetPlan(
+            role,
+            subnet.name,
+            subnet.prefix,
+            SUBNETS[role].delegation,
+            uses_nat=False,
+            addresses=needed.get(role),
+            longest_prefix=smallest_subnet(definition, role, lengths.get(role)),
+        )
+        for role, subnet in existing_subnets(definition).items()
     )

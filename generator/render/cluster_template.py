@@ -64,6 +64,7 @@ def _template(plan: Plan, slurm: SlurmPlan) -> str:
         .render(
             plan=plan,
             slurm=slurm,
+            proxy=plan.network.proxy,
             mounts=printed,
             any_lustre=lustre,
             node_settings=plan.node_settings,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from itertools import combinations
 
+from ..plan.addresses import compute_addresses
 from ..plan.network import prefix_lengths
 from ..plan.subnet_kinds import SubnetRole
 from ..plan.subnets import SUBNETS, Layout, place_subnets
@@ -13,8 +14,7 @@ from ..problems.problem import Problem
 from ..words.counts import counted, listed
 from .base import DefinitionRule, Path, Site
 from .figures import limit
-from .places import first_given, given, partitions
-from .roles import login_maximum
+from .places import first_given, given
 
 _VNET_FAQ = "https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq"
 _SPACE: Path = ("network", "address_space")
@@ -34,11 +34,7 @@ def usable_addresses(subnet: IPv4Network) -> int:
 
 def needed_compute_addresses(site: Site) -> int:
     """Network cards that may be in the compute subnet: schedulers, login nodes and nodes of all partitions."""
-    slurm = site.definition.slurm
-    if slurm is None:
-        return 0
-    schedulers = 2 if slurm.scheduler.high_availability else 1
-    return schedulers + login_maximum(slurm) + sum(partition.max_nodes for _, partition in partitions(site))
+    return compute_addresses(site.definition.slurm)
 
 
 class SubnetsOverlap(DefinitionRule):

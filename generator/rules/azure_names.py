@@ -253,8 +253,9 @@ class SubnetName(DefinitionRule):
             return
         longest = catalog.limits()["names"]["subnet"]["value"]
         for role in existing.subnets.declared_keys:
-            name = getattr(existing.subnets, role)
-            if name is not None and not (
+            subnet = getattr(existing.subnets, role)
+            name = "" if subnet is None else subnet.name
+            if subnet is not None and not (
                 len(name) <= longest and re.fullmatch(r"[A-Za-z0-9](?:[\w.-]*\w)?", name, re.ASCII)
             ):
                 path = ("network", "existing", "subnets", role)

@@ -45,6 +45,15 @@ def foreign_prefixes(site: Site) -> Iterator[tuple[Path, str]]:
         yield ("network", "allowed_sources", index), text
 
 
+def existing_prefixes(site: Site) -> Iterator[tuple[Path, str]]:
+    """Prefixes that are said of the subnets of an existing network."""
+    existing = site.definition.network.existing
+    for role in existing.subnets.declared_keys if existing else ():
+        subnet = getattr(existing.subnets, role) if existing else None
+        if subnet is not None and subnet.prefix is not None:
+            yield ("network", "existing", "subnets", role, "prefix"), subnet.prefix
+
+
 class NotAPrefix(DefinitionRule):
     id = "E0301"
     summary = "A prefix is not valid."
@@ -53,7 +62,7 @@ class NotAPrefix(DefinitionRule):
     source = _VNET_FAQ
 
     def check(self, site: Site) -> Iterator[Problem]:
-        for path, text in (*own_prefixes(site), *foreign_prefixes(site)):
+        for path, text in (*own_prefixes(site), *foreign_prefixes(site), *existing_prefixes(site)):
             if prefix(text) is None:
                 fault, hint = self._fault(text)
                 yield self.problem(path, f"{quoted(text)} {fault}", hint)

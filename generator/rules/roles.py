@@ -106,9 +106,3 @@ def is_hpc(site: Site, partition: Partition) -> bool:
 def gpus(site: Site, vm_size: str) -> int:
     """GPUs of a size; 0 for an unknown one."""
     return site.vm_size(vm_size).gpu_count
-
-
-def login_maximum(slurm: Slurm) -> int:
-    """Most login nodes that may run."""
-    login = slurm.login
-    return login.max_count if login.max_count is not None else max(login.count, 1)

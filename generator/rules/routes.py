@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network
+from urllib.parse import urlsplit
 
 from ..plan.access_kinds.registry import kind_of
 from ..plan.network import route_plan
@@ -124,6 +125,8 @@ class Unreachable(DefinitionRule):
             return
         named: list[tuple[Path, str]] = [(("network", "next_hop"), network.next_hop)] if network.next_hop else []
         named += [(("network", "dns_servers", index), text) for index, text in enumerate(network.dns_servers)]
+        if network.proxy is not None:
+            named.append((("network", "proxy"), urlsplit(network.proxy.url).hostname or ""))
         for path, text in named:
             if _is_private(text) and address_fault(site, text) is None:
                 yield self.problem(path, f"nothing connects the new network with {text}: access is {network.access}")

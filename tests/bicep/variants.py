@@ -132,6 +132,7 @@ network:
   link_dns_zones: false
   dns_servers: [10.0.2.4, 10.0.2.5]
   next_hop: 10.0.1.4
+  proxy: {{url: "http://10.0.1.5:3128", no_proxy: [.example.com]}}
 storage:
   home: {{type: anf, size_tib: 4}}
   mounts: [{{path: /data, type: amlfs, tier: 125, size_tib: 16}}]

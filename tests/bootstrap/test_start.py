@@ -31,6 +31,20 @@ def is_unpacked_as_it_was_rendered(server: Server) -> None:
         assert bool(files[path].stat().st_mode & 0o100) == file.executable
 
 
+def test_resource_manager_is_asked_through_the_proxy_and_metadata_is_not(server: Server) -> None:
+    server.facts |= {"proxyUrl": "http://proxy.invalid:3128", "noProxy": "localhost,127.0.0.1"}
+    curl = server.bin / "curl"
+    record = 'printf "%s %s %s\\n" "${https_proxy}" "${no_proxy}" "$*" >>"${FAKE_DIR}/curl.log"'
+    curl.write_text(f'#!/bin/sh\n{record}\nPATH="${{FAKE_REAL_PATH}}" exec curl "$@"\n')
+    curl.chmod(0o755)
+    assert server.deploy().returncode == 0
+    asked = (server.fake / "curl.log").read_text().splitlines()
+    assert {line.split()[:2] == ["http://proxy.invalid:3128", "localhost,127.0.0.1"] for line in asked} == {True}
+    metadata = [line for line in asked if "/metadata/" in line]
+    assert metadata
+    assert all("--noproxy *" in line for line in metadata)
+
+
 def test_deployment_ends_well_and_a_second_one_changes_nothing(server: Server) -> None:
     assert len(server.facts["payloadDeployments"]) == 2
     result = server.deploy()

@@ -98,6 +98,26 @@ def test_a_locker_that_nobody_registers_is_named_with_its_address(make_server: C
     assert server.site.account is None
 
 
+def test_the_proxy_reaches_cyclecloud_and_its_cli(server: Server) -> None:
+    """As azure-docs articles/cyclecloud/how-to/running-behind-proxy.md says; options of others stay."""
+    server.facts["proxyUrl"] = "http://10.0.1.5:3128"
+    server.facts["noProxy"] = "localhost,127.0.0.1,169.254.169.254,.blob.core.windows.net,10.50.0.0/20"
+    run(server)
+    lines = (server.root / "opt/cycle_server/config/cycle_server.properties").read_text().splitlines()
+    (options,) = [line.split("=", 1)[1].split() for line in lines if line.startswith("webServerJvmOptions=")]
+    assert options == [
+        "-Dx=y=z",
+        *("-Dhttp.proxyHost=10.0.1.5", "-Dhttp.proxyPort=3128", "-Dhttps.proxyHost=10.0.1.5", "-Dhttps.proxyPort=3128"),
+        '-Dhttp.nonProxyHosts="localhost|127.0.0.1|169.254.169.254|*.blob.core.windows.net"',
+    ]
+    environments = [call["environment"] for call in server.site.calls if call["name"] == "cyclecloud"]
+    assert environments
+    for text in environments:
+        variables = dict(line.split("=", 1) for line in text.split("\0") if "=" in line)
+        assert variables["HTTPS_PROXY"] == variables["https_proxy"] == "http://10.0.1.5:3128"
+        assert variables["no_proxy"] == server.facts["noProxy"]
+
+
 def test_heap_pinned_project_start_and_asked_key(make_server: Callable[..., Server]) -> None:
     the_plan = plan(pin_project=True, start_cluster=True)
     the_plan = replace(

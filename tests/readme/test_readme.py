@@ -287,7 +287,7 @@ def test_whose_task_the_name_of_the_locker_is() -> None:
 def test_a_hub_must_have_the_gateway_that_is_used() -> None:
     """RemoteVnetHasNoGateways: https://github.com/Azure/bicep/issues/12191"""
     texts = [rendered(plan_from(HUB.replace("GATEWAY", gateway))) for gateway in ("true", "false")]
-    for part in ("RemoteVnetHasNoGateways", "`use_remote_gateway: true`", "GatewaySubnet"):
+    for part in ("| `RemoteVnetHasNoGateways` |", "`use_remote_gateway: true`", "GatewaySubnet"):
         assert [part in text for text in texts] == [True, False]
     for text in texts:
         assert "Network Contributor on the hub" in text

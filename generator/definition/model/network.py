@@ -52,38 +52,62 @@ class SubnetPrefixes(Section):
     )
 
 
-class ExistingSubnets(Section):
-    """Names of the subnets to use in an existing network."""
+class ExistingSubnet(Section, short="name"):
+    """A subnet of an existing network; what is said of it beside its name is compared with what it must be."""
 
-    server: str | None = setting(
+    name: str = setting(text="Its name.", change="recreate", example="compute")
+    prefix: str | None = setting(
+        None, text="Its prefix, to check its size before Azure does.", unit="CIDR", example="10.20.0.0/22"
+    )
+    addresses_in_use: int = setting(
+        0, text="Its addresses that others use; with prefix.", unit="addresses", ge=0, example=12
+    )
+    delegation: str | None = setting(
+        None,
+        text="Resource provider that it is delegated to, or none, to check it before Azure does.",
+        example="none",
+    )
+
+
+class ExistingSubnets(Section):
+    """The subnets to use in an existing network: the name of each, or a mapping with what is known of it."""
+
+    server: ExistingSubnet | None = setting(
         None,
         text="Subnet of the CycleCloud server; required unless the server exists already.",
         change="recreate",
         example="server",
     )
-    compute: str = setting(text="Subnet of scheduler, login and execute nodes.", change="recreate", example="compute")
-    endpoints: str | None = setting(
+    compute: ExistingSubnet = setting(
+        text="Subnet of scheduler, login and execute nodes.", change="recreate", example={"name": "compute"}
+    )
+    endpoints: ExistingSubnet | None = setting(
         None,
         text="Subnet of the locker's private endpoint; default: the server's subnet.",
         change="recreate",
         example="endpoints",
     )
-    netapp: str | None = setting(
+    netapp: ExistingSubnet | None = setting(
         None, text="Subnet delegated to Microsoft.Netapp/volumes.", change="recreate", example="netapp"
     )
-    lustre: str | None = setting(None, text="Subnet for Managed Lustre.", change="recreate", example="lustre")
-    database: str | None = setting(
+    lustre: ExistingSubnet | None = setting(
+        None, text="Subnet for Managed Lustre.", change="recreate", example="lustre"
+    )
+    database: ExistingSubnet | None = setting(
         None, text="Subnet delegated to Microsoft.DBforMySQL/flexibleServers.", change="recreate", example="database"
     )
 
 
 class ExistingNetwork(Section):
-    """A network that already exists; only the private endpoint and network cards are created in it."""
+    """A network that already exists: the deployment creates what is in its subnets, and changes nothing else of it."""
 
     vnet_id: str = setting(
         text="Resource id of the virtual network.",
         change="recreate",
         example=f"{EXAMPLE_GROUPS}/network/providers/Microsoft.Network/virtualNetworks/vnet",
+    )
+    location: str | None = setting(
+        None, text="Its region, to check it before Azure does.", change="recreate", example="southcentralus"
     )
     subnets: ExistingSubnets = setting(
         text="Names of its subnets.", change="recreate", example={"server": "server", "compute": "compute"}
@@ -128,6 +152,23 @@ class Hub(Section):
     )
 
 
+class Proxy(Section, short="url"):
+    """A proxy for what server and nodes fetch from the internet."""
+
+    url: str = setting(
+        text="Address of the proxy, without a user: http://HOST:PORT.",
+        change="node restart",
+        example="http://10.0.1.5:3128",
+    )
+    no_proxy: list[str] = setting(
+        list,
+        text="Hosts and domains (.example.com) that are reached without it, beside Azure's own addresses, the locker "
+        "and the new network.",
+        change="node restart",
+        example=[".example.com"],
+    )
+
+
 class Network(Section):
     """Network of the deployment."""
 
@@ -169,6 +210,7 @@ class Network(Section):
         example=f"{EXAMPLE_GROUPS}/network/providers/Microsoft.Network/routeTables/spokes",
         active=False,
     )
+    proxy: Proxy | None = setting(None, text="The proxy of server and nodes; its URL alone will do.", active=False)
     dns_servers: list[str] = setting(
         list,
         text="DNS servers of the new network, two or more; default: Azure's own. VMs read a change when they restart.",

@@ -10,7 +10,7 @@ from .deployment import Plan
 from .egress import EgressPlan, EgressRule
 from .jobs import CheckpointPlan, JobPlan, StepPlan
 from .names import ResourceNames
-from .network import HubPlan, NetworkPlan, RoutePlan, SecurityRule, SubnetPlan
+from .network import HubPlan, NetworkPlan, ProxyPlan, RoutePlan, SecurityRule, SubnetPlan
 from .nodes import LoginPlan, NodeArrayPlan, SchedulerPlan, SpecRef
 from .parameters import Asked, SecretPlan, Variable
 from .projects import BlobPlan, ProjectPlan
@@ -50,6 +50,7 @@ __all__ = [
     "NodeArrayPlan",
     "Plan",
     "ProjectPlan",
+    "ProxyPlan",
     "QuotaLimit",
     "QuotaPlan",
     "QuotaUse",

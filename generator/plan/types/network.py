@@ -33,7 +33,7 @@ class SecurityRule:
 
 @record
 class SubnetPlan:
-    """One subnet. `prefix` is a CIDR; None in an existing network, whose prefixes the deployment does not know."""
+    """One subnet. `prefix` is a CIDR; None in an existing network of which the definition does not say it."""
 
     role: SubnetRole
     name: str
@@ -41,6 +41,10 @@ class SubnetPlan:
     delegation: str | None
     """Resource provider that the subnet is delegated to, for example `Microsoft.Netapp/volumes`."""
     uses_nat: bool
+    addresses: int | None = None
+    """How many it must have free, in an existing network; None where the service says how large it must be."""
+    longest_prefix: int | None = None
+    """Prefix length of the smallest one that will do, in an existing network and with nothing else in it."""
     is_routed: bool = False
     """Whether the network's route table is the subnet's."""
     rules: tuple[SecurityRule, ...] = ()
@@ -68,6 +72,17 @@ class HubPlan:
     reachable: tuple[str, ...]
     """Prefixes to which nodes may open any connection."""
     allow_forwarded_traffic: bool = False
+
+
+@record
+class ProxyPlan:
+    """The proxy of server and nodes."""
+
+    url: str
+    host: str
+    port: int
+    no_proxy: tuple[str, ...]
+    """Hosts, domains (`.example.com`) and prefixes that are reached without it."""
 
 
 @record
@@ -102,6 +117,7 @@ class NetworkPlan:
     dns_servers: tuple[str, ...] = ()
     """IPv4 addresses; empty: Azure's own."""
     route: RoutePlan | None = None
+    proxy: ProxyPlan | None = None
 
     def flow(self, name: str) -> Flow:
         """The flow of this name; KeyError says that the network does not allow what a text promises."""

@@ -80,7 +80,7 @@ def carried() -> Files:
         files[scripts / "10-configure.sh"] = text("#!/bin/bash\ntrue\n", executable=True)
         files[scripts / "20-more & more.sh"] = text("#!/bin/bash\nfalse\n", executable=True)
     # Random enough not to be compressed away: the archive must need more than one chunk.
-    noise = b"".join(hashlib.sha256(bytes([i % 256, i // 256])).digest() for i in range(3000))
+    noise = b"".join(hashlib.sha256(bytes([i % 256, i // 256])).digest() for i in range(2500))
     files[PurePosixPath("projects/pyxis_enroot/blobs/enroot.tar")] = File(noise)
     return files
 

@@ -1,0 +1,47 @@
+"""How many addresses of its subnet each part of a deployment takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .. import catalog
+from ..definition.model.definition import Definition
+from ..definition.model.slurm import Slurm
+from .subnet_kinds import SubnetRole
+from .subnets import SUBNETS
+
+
+def login_maximum(slurm: Slurm) -> int:
+    """Most login nodes that may run."""
+    login = slurm.login
+    return login.max_count if login.max_count is not None else max(login.count, 1)
+
+
+def compute_addresses(slurm: Slurm | None) -> int:
+    """Network cards that may be in the compute subnet: schedulers, login nodes and nodes of all partitions."""
+    if slurm is None:
+        return 0
+    schedulers = 2 if slurm.scheduler.high_availability else 1
+    return schedulers + login_maximum(slurm) + sum(partition.max_nodes for partition in slurm.partitions)
+
+
+def needed_addresses(definition: Definition) -> Mapping[SubnetRole, int]:
+    """Addresses by role, where their number follows from the definition and not from a service's own rule."""
+    jumpbox = 1 if definition.server.jumpbox is not None else 0
+    return {"server": 1 + jumpbox, "endpoints": 1, "compute": compute_addresses(definition.slurm)}
+
+
+def longest_prefix_for(addresses: int) -> int:
+    """Prefix length of the smallest subnet with this many addresses, beside those that Azure keeps."""
+    limits = catalog.limits()
+    reserved: int = limits["reserved_addresses_per_subnet"]["value"]
+    bits = (addresses + reserved - 1).bit_length()
+    smallest: int = limits["smallest_subnet_prefix"]["value"]
+    return min(32 - bits, smallest)
+
+
+def smallest_subnet(definition: Definition, role: SubnetRole, length: int | None) -> int:
+    """Prefix length of the smallest subnet that will do; `length` is what a file system in it asks for."""
+    needed = needed_addresses(definition).get(role)
+    own = int(catalog.limits()[SUBNETS[role].smallest]["value"])
+    return min(own, length or own, longest_prefix_for(needed) if needed is not None else own)
