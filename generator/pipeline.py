@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,31 @@ def check(text: bytes, filename: str, env: Mapping[str, str], folder: Path) -> C
         found, plan = _judge(site, source, folder, problems, reading.replaced)
         problems += found
     return Checked(source, sort_problems(problems, source), plan)
+
+
+def check_together(found: Sequence[Checked]) -> list[Checked]:
+    """Definitions of one run, with what rules say of two of them beside each other.
+
+    A rule that either of the two silences says nothing of them.
+    """
+    if sum(each.plan is not None for each in found) < 2:
+        return list(found)
+    from . import rules
+    from .rules.base import Together
+
+    beside = [None if each.plan is None else Together(each.source.filename, each.plan) for each in found]
+    judged = []
+    for checked, this in zip(found, beside, strict=True):
+        problems: list[Problem] = []
+        for other in beside:
+            if this is not None and other is not None and other is not this:
+                silenced = (*this.plan.silenced, *other.plan.silenced)
+                problems += silence(rules.check_together(this, other), silenced)
+        if problems:
+            kept = sort_problems([*checked.problems, *problems], checked.source)
+            checked = replace(checked, problems=kept, plan=None if fails(problems) else checked.plan)
+        judged.append(checked)
+    return judged
 
 
 def _judge(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import OK, CannotRead, CannotWrite, ProblemsFound
+from ..errors import OK, CannotWrite, ProblemsFound
 from ..problems.problem import fails
 from . import common
 
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Render the deployment folder of each definition into DIR/<name>.
 
-All definitions are checked first and all their problems reported. Each is independent: those without errors are built
-even when another one has errors; the exit code is then not 0.
+All definitions are checked first and all their problems reported, also those that two of them have with each other,
+such as one resource group for both. Those without errors are built even when another one has errors; the exit code is
+then not 0.
 
 A folder is replaced as a whole: if the build is interrupted, either the old or the new folder is there. A folder that
 is up to date is not touched. A folder that CycleForge did not create is refused. Files that you added to a folder
@@ -44,7 +45,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Build."""
     definitions = common.read_definitions(args.names)
-    _no_name_twice(definitions)
     if not args.json:
         common.print_problems(definitions, args)
     code = common.exit_code(definitions, strict=args.strict)
@@ -85,21 +85,6 @@ def _build(definition: common.Definition, folder: Path, *, check: bool) -> Chang
     assert definition.checked.plan is not None
     files = pipeline.render(definition.checked.plan, definition.folder)
     return output.check(folder, files) if check else output.write(folder, files)
-
-
-def _no_name_twice(definitions: Sequence[common.Definition]) -> None:
-    """Two definitions of one name would overwrite each other's folder."""
-    seen: dict[str, str] = {}
-    for each in definitions:
-        if each.checked.plan is None:
-            continue
-        name = each.checked.plan.name
-        if name in seen:
-            raise CannotRead(
-                f"{seen[name]} and {each.filename} both define '{name}'; nothing was built",
-                "rename one of them",
-            )
-        seen[name] = each.filename
 
 
 def _lines(folder: Path, changes: Changes, *, check: bool) -> Iterator[str]:

@@ -7,6 +7,7 @@ import os
 import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -97,7 +98,7 @@ def add_out(parser: ArgumentParser) -> None:
 
 def read_definitions(names: Sequence[str]) -> list[Definition]:
     """Read and check the named definitions, or all of them."""
-    from ..pipeline import check
+    from ..pipeline import check, check_together
 
     paths = [find_definition(name) for name in names] if names else all_definitions()
     found = []
@@ -107,7 +108,8 @@ def read_definitions(names: Sequence[str]) -> list[Definition]:
         else:
             filename, folder, text = str(path), path.parent, _read(path)
         found.append(Definition(filename, folder, check(text, filename, os.environ, folder)))
-    return found
+    together = check_together([each.checked for each in found])
+    return [replace(each, checked=checked) for each, checked in zip(found, together, strict=True)]
 
 
 def all_definitions() -> list[Path | None]:

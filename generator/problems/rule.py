@@ -7,11 +7,11 @@ from typing import ClassVar, Literal, TypeVar, get_args
 
 from .problem import KeyPath, Level, Place, Problem, Related
 
-Stage = Literal["text", "model", "definition", "plan", "files", "findings", "template"]
+Stage = Literal["text", "model", "definition", "plan", "files", "findings", "run", "template"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 """When a rule looks: at the text of a definition, its keys and types, the read definition, the finished plan, the
-rendered files, what all others found; and, apart from definitions, at a cluster template. A stage runs when nothing of
-those before it stopped the build."""
+rendered files, what all others found, the other definitions of the run; and, apart from definitions, at a cluster
+template. A stage runs when nothing of those before it stopped the build."""
 
 SUBJECTS = {
     "00": "the file",

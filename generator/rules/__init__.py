@@ -13,7 +13,7 @@ from ..problems.rule import Rule, instances, registered
 
 if TYPE_CHECKING:
     from ..plan.types import Plan
-    from .base import Rendered, Site
+    from .base import Rendered, Site, Together
 
 _ELSEWHERE = ("..definition.text.rules", "..definition.model_rules", "..cctemplate.rules")
 """Modules of the rules whose problems the readers of definitions and of cluster templates find."""
@@ -71,6 +71,14 @@ def check_files(rendered: Rendered) -> Iterator[Problem]:
 
     for rule in rules(FilesRule):
         yield from rule.check(rendered)
+
+
+def check_together(this: Together, other: Together) -> Iterator[Problem]:
+    """Problems of one definition beside another one of the same run."""
+    from .base import RunRule
+
+    for rule in rules(RunRule):
+        yield from rule.check(this, other)
 
 
 def check_findings(site: Site, problems: Iterable[Problem]) -> Iterator[Problem]:

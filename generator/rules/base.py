@@ -55,6 +55,14 @@ class Findings:
     problems: Sequence[Problem]
 
 
+@record
+class Together:
+    """One of several definitions of a run that have no errors of their own."""
+
+    filename: str
+    plan: Plan
+
+
 class DefinitionRule(Rule):
     """A rule about a definition; values may be anything that the model lets through."""
 
@@ -105,4 +113,14 @@ class FindingsRule(Rule):
 
     def check(self, found: Findings) -> Iterator[Problem]:
         """The problems, at places of the definition."""
+        raise NotImplementedError
+
+
+class RunRule(Rule):
+    """A rule about two definitions of one run; it is asked once for each of them."""
+
+    stage = "run"
+
+    def check(self, this: Together, other: Together) -> Iterator[Problem]:
+        """The problems at places of `this`."""
         raise NotImplementedError

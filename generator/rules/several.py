@@ -1,0 +1,129 @@
+"""Definitions of one run that cannot be deployed beside each other. Both are told, each at its own line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_network
+
+from ..plan.types import Plan
+from ..problems.problem import Problem
+from .base import Path, RunRule, Together
+from .wording import quoted
+
+_MANAGE = "https://learn.microsoft.com/azure/azure-resource-manager/management/manage-resource-groups-portal"
+
+
+def _azure(plan: Plan, key: str) -> object:
+    """A value of the section `azure` of the definition."""
+    section = plan.resolved.get("azure")
+    return section.get(key) if isinstance(section, dict) else None
+
+
+def _prefix(plan: Plan) -> str:
+    return str(_azure(plan, "prefix") or plan.name)
+
+
+def _same_group(one: Plan, other: Plan) -> bool:
+    """Whether both go into one resource group; where only one names its subscription, that is not known."""
+    same = one.subscription_id == other.subscription_id and one.cloud == other.cloud
+    return same and one.resource_group.lower() == other.resource_group.lower()
+
+
+class NameTwice(RunRule):
+    id = "E0234"
+    summary = "Two definitions have the same name."
+    why = "Both would be built into one folder, and what belongs to a deployment is found and deleted by its name."
+    fix = "Rename one of them."
+
+    def check(self, this: Together, other: Together) -> Iterator[Problem]:
+        if this.plan.name == other.plan.name:
+            text = f"{other.filename} defines {quoted(this.plan.name)} too"
+            yield self.problem(("name",), text, "rename one of them; nothing of the two is built")
+
+
+class SameGroup(RunRule):
+    id = "E0225"
+    summary = "Two definitions create the same resource group, or resources of the same names in one group."
+    why = "The second deployment would take over what the first one has made, and deleting one would delete the other."
+    fix = (
+        "Give each its own azure.prefix or azure.resource_group; to share a group on purpose, create it in one "
+        "definition and name it as {existing: NAME} in the other."
+    )
+    source = _MANAGE
+
+    def check(self, this: Together, other: Together) -> Iterator[Problem]:
+        mine, theirs = this.plan, other.plan
+        if mine.name == theirs.name or not _same_group(mine, theirs):
+            return
+        prefix: Path = ("azure", "prefix") if _azure(mine, "prefix") else ("name",)
+        if mine.creates_resource_group and theirs.creates_resource_group:
+            path: Path = ("azure", "resource_group") if _azure(mine, "resource_group") else prefix
+            text = f"the resource group {quoted(mine.resource_group)} is created by {other.filename} too"
+            yield self.problem(path, text)
+        elif _prefix(mine).lower() == _prefix(theirs).lower():
+            text = f"names begin with {quoted(_prefix(mine))} as those of {other.filename}, in the same resource group"
+            yield self.problem(prefix, text)
+
+
+class SpacesOverlapBehindHub(RunRule):
+    id = "E0325"
+    summary = "The networks of two definitions overlap, and one hub connects them."
+    why = "Azure refuses to peer a network with one whose addresses overlap those of a network that is peered already."
+    fix = "Choose address spaces that do not overlap."
+    source = "https://learn.microsoft.com/azure/virtual-network/virtual-network-peering-overview"
+
+    def check(self, this: Together, other: Together) -> Iterator[Problem]:
+        mine, theirs = this.plan.network.address_space, other.plan.network.address_space
+        if mine is None or theirs is None or not ip_network(mine).overlaps(ip_network(theirs)):
+            return
+        if _connected(this.plan, other.plan) or _connected(other.plan, this.plan) or _same_hub(this.plan, other.plan):
+            text = f"the address space {mine} overlaps {theirs} of {other.filename}, and a hub connects both networks"
+            yield self.problem(("network", "address_space"), text)
+
+
+def _hub(plan: Plan) -> str | None:
+    """Resource id of the hub that a new network is peered with; None for one that only the deployment asks for."""
+    hub = plan.network.hub
+    return hub.vnet_id.lower() if hub is not None and isinstance(hub.vnet_id, str) else None
+
+
+def _same_hub(one: Plan, other: Plan) -> bool:
+    return _hub(one) is not None and _hub(one) == _hub(other)
+
+
+def _connected(hub: Plan, spoke: Plan) -> bool:
+    """Whether the new network of one deployment is the hub of the other's."""
+    end = f"/resourcegroups/{hub.resource_group}/providers/microsoft.network/virtualnetworks/{hub.network.vnet_name}"
+    return hub.network.is_new and (_hub(spoke) or "").endswith(end.lower())
+
+
+class ClusterTwice(RunRule):
+    id = "E1914"
+    summary = "Two definitions import clusters of the same name into one server."
+    why = "A server has one cluster of a name: the second import replaces the first cluster."
+    fix = "Set another slurm.cluster_name in one of them."
+    source = "https://learn.microsoft.com/azure/cyclecloud/cli#cyclecloud-import_cluster"
+
+    def check(self, this: Together, other: Together) -> Iterator[Problem]:
+        mine, theirs = this.plan.slurm, other.plan.slurm
+        if mine is None or theirs is None or mine.cluster_name.lower() != theirs.cluster_name.lower():
+            return
+        servers = {_server(this.plan), _server(other.plan)}
+        if len(servers) == 1 and this.plan.name != other.plan.name:
+            path: Path = ("slurm", "cluster_name") if _given_cluster_name(this.plan) else ("name",)
+            yield self.problem(
+                path, f"{other.filename} imports a cluster {quoted(mine.cluster_name)} into the same server"
+            )
+
+
+def _server(plan: Plan) -> tuple[str, str]:
+    """(resource group, name) of the VM of the server, new or existing."""
+    if plan.existing_server is not None:
+        parts = plan.existing_server.vm_id.lower().rstrip("/").split("/")
+        return parts[4], parts[-1]
+    return plan.resource_group.lower(), plan.server.vm_name.lower() if plan.server else ""
+
+
+def _given_cluster_name(plan: Plan) -> bool:
+    section = plan.resolved.get("slurm")
+    return isinstance(section, dict) and section.get("cluster_name") is not None
