@@ -9,7 +9,9 @@ import pytest
 from generator.rules import all_rules
 from tests.rules.annotations import CASES, annotate, annotated_findings, findings_of, without_annotations
 
-FILES = sorted(CASES.glob("*.yaml"))
+LANDING_ZONES = sorted((CASES.parent / "landing_zones").glob("*.yaml"))
+"""The same, each with the policy that would refuse it; tests/rules/test_landing_zones.py says more."""
+FILES = [*sorted(CASES.glob("*.yaml")), *(path for path in LANDING_ZONES if "preflight" not in path.name)]
 OF_DEFINITIONS = ("definition", "plan", "files", "findings")
 """Stages whose rules have case files here; tests/source, tests/model and tests/cluster_template show the rest."""
 WITHOUT_CASE = {

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from .fields import EXAMPLE_GROUPS, Section, setting
+from .landing_zone import LandingZone
 from .network import Network
 from .security import Security
 from .server import Admin, Azure, Server
@@ -126,5 +127,8 @@ class Definition(Section):
         change="node restart",
         example=[{"gpus": {"count": 8}}],
         active=False,
+    )
+    landing_zone: LandingZone | None = setting(
+        None, text="What the policies of the subscription demand; nothing by default.", example={}
     )
     silence: list[Silence] = setting(list, text="Rules that do not apply, each with a reason.", example=[])

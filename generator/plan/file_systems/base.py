@@ -136,6 +136,8 @@ class FileSystem(ABC):
     """Whether the service refuses to create one while it creates another."""
     provider: ClassVar[str | None] = None
     """Resource provider that the subscription must have registered."""
+    resource_types: ClassVar[tuple[str, ...]] = ()
+    """Types of the resources that the deployment creates for it."""
     subnet: ClassVar[SubnetKind | None] = None
     """The subnet that it needs to itself."""
 

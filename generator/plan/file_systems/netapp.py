@@ -43,6 +43,11 @@ class NetAppVolume(FileSystem):
     # of a subscription one by one. Source: https://github.com/NetApp/trident/issues/279
     one_by_one: ClassVar[bool] = True
     provider: ClassVar[str] = "Microsoft.NetApp"
+    resource_types: ClassVar[tuple[str, ...]] = (
+        "Microsoft.NetApp/netAppAccounts",
+        "Microsoft.NetApp/netAppAccounts/capacityPools",
+        "Microsoft.NetApp/netAppAccounts/capacityPools/volumes",
+    )
     can_shrink: ClassVar[bool] = True
     subnet: ClassVar[SubnetKind] = SubnetKind(
         role="netapp",
