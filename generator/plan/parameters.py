@@ -55,7 +55,7 @@ def secret_plans(username: str, *, has_server: bool, has_jumpbox: bool, has_acco
     database = SecretPlan(
         parameter="databasePassword",
         variable="SLURM_DATABASE_PASSWORD",
-        description=f"Password of the accounting database's user: {_THREE_OF_FOUR}; {_NO_NAME}; no blank, # or quote.",
+        description=f"Password of the accounting database's user: {_THREE_OF_FOUR}; {_NO_NAME}; no space, # or quote.",
         prompt="Password of the Slurm accounting database",
         min_length=_LINUX_MIN,
         max_length=_MYSQL_MAX,
