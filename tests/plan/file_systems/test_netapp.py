@@ -5,10 +5,10 @@ from __future__ import annotations
 from generator.plan.bicep_modules import BicepModule
 from generator.plan.file_systems.netapp import NetAppVolume
 from generator.plan.types import Plan
+from tests.bed.bicep.deployment import resources_of
 from tests.bed.plans import plan_from, slurm_of
-from tests.bicep.compilers import MODULES
-from tests.bicep.test_modules import module_text, resources
-from tests.bicep.variants import main_bicep
+from tests.bicep.test_modules import module_text
+from tests.bicep.variants import main_bicep, rendered_files
 
 THREE = """
 network: {address_space: 10.50.0.0/20}
@@ -19,6 +19,8 @@ storage:
     - {path: /data, type: amlfs, tier: 125, size_tib: 16}
     - {path: /fast, type: anf, size_tib: 4, service_level: Flexible, throughput_mibps: 256, zone: "2"}
 """
+POOL = "Microsoft.NetApp/netAppAccounts/capacityPools"
+VOLUME = f"{POOL}/volumes"
 LARGE = """
 storage: {home: {type: anf, size_tib: 100, large_volume: true, service_level: Ultra}}
 """
@@ -50,18 +52,27 @@ def test_volumes_are_created_one_after_the_other() -> None:
         assert block[: block.index("\n}\n")].endswith(f"\n  dependsOn: [netapp, {before}]")
 
 
-def test_a_volume_has_the_level_of_its_pool_and_nothing_is_null() -> None:
-    """A null in a property that has no value is sent as null, and refused. Source: `throughputMibps` of the API is for
-    manual QoS only, https://learn.microsoft.com/azure/azure-netapp-files/manage-manual-qos-capacity-pool"""
-    (module,) = (each for each in MODULES if each.stem == "netapp-volume")
-    bodies = dict(resources(module))
-    volume = bodies["Microsoft.NetApp/netAppAccounts/capacityPools/volumes"]
-    pool = bodies["Microsoft.NetApp/netAppAccounts/capacityPools"]
-    for body in (volume, pool):
-        assert "    serviceLevel: serviceLevel\n" in body
-        assert "...(throughputMibps == null ? {} : {" in body
-        assert "hroughputMibps: throughputMibps\n" not in body
-    assert "...(largeVolume ? { isLargeVolume: true } : {})" in volume
+def test_azure_receives_the_level_of_the_pool_and_no_null() -> None:
+    """Azure takes throughputMibps in pools with manual QoS only, and refuses it elsewhere, null too.
+
+    Source: https://learn.microsoft.com/azure/azure-netapp-files/manage-manual-qos-capacity-pool
+    """
+    found = resources_of(rendered_files(plan_from(THREE)))
+    pools = {each.name: each.properties for each in found if each.type == POOL}
+    volumes = {each.name: each.properties for each in found if each.type == VOLUME}
+    assert pools.keys() == volumes.keys() == {"home", "sched", "fast"}
+    for name, volume in volumes.items():
+        pool = pools[name]
+        assert None not in (*volume.values(), *pool.values()), name
+        assert volume["serviceLevel"] == pool["serviceLevel"]
+        assert "isLargeVolume" not in volume
+        own = name == "fast"
+        assert pool["qosType"] == ("Manual" if own else "Auto")
+        assert (pool.get("customThroughputMibps"), volume.get("throughputMibps")) == (
+            (256, 256) if own else (None, None)
+        )
+    (large,) = (each for each in resources_of(rendered_files(plan_from(LARGE))) if each.type == VOLUME)
+    assert large.properties["isLargeVolume"] is True
 
 
 def test_large_volumes_are_asked_for_and_reach_more() -> None:
