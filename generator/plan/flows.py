@@ -72,6 +72,11 @@ def _of_peers(network: NetworkPlan, monitoring: MonitoringPlan | None) -> Iterat
     for server in network.dns_servers:
         address = host_prefix(server) or PEERS
         yield Flow(f"dns-{server}", EVERY_SUBNET, address, "*", ("53",), "names, from the DNS servers of the network")
+    if network.proxy is not None:
+        address, port = host_prefix(network.proxy.host) or PEERS, (str(network.proxy.port),)
+        yield Flow("nodes-proxy", NODES, address, "Tcp", port, "nodes fetch by the proxy")
+        if network.subnet(SERVER) is not None:
+            yield Flow("server-proxy", SERVER, address, "Tcp", port, "the server fetches by the proxy")
     if monitoring is not None:
         yield Flow("nodes-metrics", NODES, PEERS, "Tcp", ("443",), "nodes send metrics")
     if network.hub is not None and network.hub.reachable:

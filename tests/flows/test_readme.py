@@ -100,6 +100,12 @@ def test_the_table_names_the_subnets_of_an_existing_network() -> None:
     assert ("nodes (`nodes`)", "nodes (`nodes`)", "any") in table
 
 
+def test_the_owner_of_an_existing_network_is_told_of_the_proxy() -> None:
+    table = rows(world("existing-proxy"))
+    assert ("nodes (`nodes`)", "`10.0.1.5/32`", "TCP 3128") in table
+    assert ("the server (`servers`)", "`10.0.1.5/32`", "TCP 3128") in table
+
+
 @pytest.mark.parametrize("name", ["server-exists", "server-exists-in-network", "server-exists-behind-hub"])
 def test_beside_an_existing_server_its_ports_are_named(name: str) -> None:
     text = world(name).page

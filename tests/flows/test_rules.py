@@ -24,7 +24,7 @@ from tests.bed.security_groups import Host
 from tests.bicep.variants import rendered_files
 from tests.flows.worlds import BASE, DEFINITIONS, PUBLIC, WITH_NETWORK, World, world
 
-NEW_NETWORKS = [*WITH_NETWORK, "infrastructure", "services-elsewhere", "dns-servers", "server-exists"]
+NEW_NETWORKS = [*WITH_NETWORK, "infrastructure", "services-elsewhere", "proxy", "dns-servers", "server-exists"]
 
 
 def printed(here: World) -> dict[str, list[dict[str, Any]]]:
@@ -189,6 +189,16 @@ def test_every_subnet_asks_the_dns_servers_that_the_definition_names() -> None:
             assert groups.allow(here.hosts[role], Host(IPv4Address("10.0.2.5")), protocol, 53), role
     assert not groups.allow(here.hosts["compute"], Host(IPv4Address("10.0.2.5")), "Tcp", 54)
     assert not groups.allow(here.hosts["compute"], Host(IPv4Address("10.0.2.6")), "Udp", 53)
+
+
+@pytest.mark.parametrize(("name", "address"), [("proxy", "10.0.1.5"), ("named-proxy", "10.0.77.7")])
+def test_the_proxy_is_reached_by_its_address_or_wherever_its_name_leads(name: str, address: str) -> None:
+    here = world(name)
+    groups, proxy = here.groups(), Host(IPv4Address(address))
+    for role in ("compute", "server"):
+        assert groups.allow(here.hosts[role], proxy, "Tcp", 3128), role
+    assert not groups.allow(here.hosts["compute"], proxy, "Tcp", 3129)
+    assert groups.allow(here.hosts["compute"], Host(IPv4Address("10.0.1.6")), "Tcp", 3128) is (name == "named-proxy")
 
 
 def test_beside_an_existing_server_nodes_reach_it_through_the_hub() -> None:
