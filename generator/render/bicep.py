@@ -102,6 +102,7 @@ def _values(
         "subnet_names": {subnet.role: subnet.name for subnet in network.subnets},
         "security_rule": _security_rule,
         "user_ports": list(_user_ports(plan)),
+        "no_proxy": _no_proxy(plan),
         "vnet": resource_id(network.vnet_id) if network.vnet_id else None,
         "hub": _hub(plan),
         # Azure refuses a subnet of a network that is being changed, and a peering changes both networks.
@@ -132,6 +133,14 @@ def _depends_on(always: tuple[str, ...], also: tuple[str, ...] = ()) -> str:
     """The line of a module that waits for others by their symbols; empty where it waits for none."""
     symbols = (*always, *also)
     return f"  dependsOn: [{', '.join(symbols)}]\n" if symbols else ""
+
+
+def _no_proxy(plan: Plan) -> str | None:
+    """What is reached without a proxy, as an expression: the deployment knows the domain of its cloud itself."""
+    proxy = plan.network.proxy
+    if proxy is None:
+        return None
+    return bicep_string(",".join(proxy.no_proxy)).removesuffix("'") + ",.blob.${environment().suffixes.storage}'"
 
 
 def _cluster_parameters(plan: Plan, late: Mapping[str, str]) -> list[tuple[str, str]]:

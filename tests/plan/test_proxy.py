@@ -60,7 +60,10 @@ def test_it_is_what_cloud_init_accepts(tmp_path: Path) -> None:
 def test_the_first_boot_gets_it_as_facts() -> None:
     text = main_bicep(behind_a_firewall())
     assert f"proxyUrl: '{URL}'" in text
-    assert "noProxy: 'localhost,127.0.0.1,168.63.129.16,169.254.169.254,.blob.core.windows.net" in text
+    assert (
+        "noProxy: 'localhost,127.0.0.1,168.63.129.16,169.254.169.254,10.50.0.0/20,.example.com,"
+        ".blob.${environment().suffixes.storage}'"
+    ) in text
 
 
 def test_without_a_proxy_there_is_none() -> None:

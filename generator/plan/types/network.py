@@ -82,7 +82,14 @@ class ProxyPlan:
     host: str
     port: int
     no_proxy: tuple[str, ...]
-    """Hosts, domains (`.example.com`) and prefixes that are reached without it."""
+    """Hosts, domains (`.example.com`) and prefixes that are reached without it, beside the locker."""
+    locker_domain: str
+    """Of all storage accounts in the cloud; the locker is reached through its private endpoint."""
+
+    @property
+    def exceptions(self) -> tuple[str, ...]:
+        """Everything that is reached without it."""
+        return (*self.no_proxy, self.locker_domain)
 
 
 @record
