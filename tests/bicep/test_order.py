@@ -29,7 +29,7 @@ def needs(symbol: str, declared: dict[str, str]) -> set[str]:
         body = re.sub(r"'[^'$]*'|//.*", "", declared[ahead.pop()].split("\n", 1)[1])
         used = set(re.findall(r"(?<![\w.])(\w+)(?=\.(?:outputs|name|id)\b)", body))
         waits = re.search(r"dependsOn: \[([^\]]*)\]", body)
-        named = (used | set(waits[1].split() if waits else ())) & set(declared) - found
+        named = (used | set(re.findall(r"\w+", waits[1]) if waits else ())) & set(declared) - found
         found |= named
         ahead += named
     return found
