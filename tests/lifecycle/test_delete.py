@@ -40,6 +40,7 @@ KEEPING = "Delete, and keep the data"
 PLANS: dict[str, Callable[[], Plan]] = {
     "new group": plan_from,
     "new group, hub, zone of others": partial(plan_from, HUB, SHARED_ZONE),
+    "existing group, firewall": partial(plan_from, EXISTING_GROUP, HUB, "network: {next_hop: 10.0.1.4}"),
     "new group, everything": partial(plan_from, EVERYTHING),
     "new group, public": partial(plan_from, PUBLIC),
     "existing group": partial(plan_from, EXISTING_GROUP),

@@ -130,6 +130,8 @@ class _Deployment:
         if network.nat_gateway:
             address = self.made("Microsoft.Network/publicIPAddresses", f"{network.vnet_name}-nat-ip")
             uses.append(self.made("Microsoft.Network/natGateways", f"{network.vnet_name}-nat", address))
+        if network.route and network.route.next_hop:
+            uses.append(self.made("Microsoft.Network/routeTables", f"{network.vnet_name}-routes"))
         self.made("Microsoft.Network/virtualNetworks", network.vnet_name, *uses)
         if network.hub:
             remote = {"remoteVirtualNetwork": {"id": self.vnet.replace("resourceGroups", "resourcegroups")}}
