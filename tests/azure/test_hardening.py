@@ -70,10 +70,8 @@ def test_the_locker_encrypts_twice_on_request(variant: str, twice: object) -> No
 def test_the_workspace_gets_the_logs_of_everything_that_has_some() -> None:
     settings = of_type("hardened", "Microsoft.Insights/diagnosticSettings")
     assert {each.properties["workspaceId"] for each in settings} == {LOGS_ID}
-    logged = {kind: of_type("hardened", kind) for kind in LOGGED}
-    assert len(settings) == sum(map(len, logged.values()))
-    starts = tuple(f"{each.id}/" for found in logged.values() for each in found)
-    assert all(each.id.startswith(starts) for each in settings)
+    logged = {each.id for kind in LOGGED for each in of_type("hardened", kind)}
+    assert sorted(each.id.partition("/providers/Microsoft.Insights/")[0] for each in settings) == sorted(logged)
     assert not [each for each in resources("everything") if each.type == settings[0].type]
 
 
