@@ -15,8 +15,7 @@ printf "path-exclude=/usr/share/%s/*\n" doc man locale info >"$1/etc/dpkg/dpkg.c
 
 LC_ALL=C.UTF-8 mmdebstrap --mode=root --variant=minbase --format=directory --include="usr-is-merged,${packages}" \
     --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr --essential-hook="${settings}" \
-    --aptopt='Apt::Install-Recommends "false"' "${suite}" "${root}" \
-    "deb [signed-by=${keys}] ${mirror} ${suite} main"
+    --aptopt='Apt::Install-Recommends "false"' --keyring="${keys}" "${suite}" "${root}"
 # No daemon starts because a package is installed, neither then nor in a machine made of this root.
 printf '#!/bin/sh\nexit 101\n' >"${root}/usr/sbin/policy-rc.d"
 chmod 755 "${root}/usr/sbin/policy-rc.d"
