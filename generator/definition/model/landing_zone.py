@@ -52,4 +52,4 @@ class LandingZone(Section):
     no_marketplace_plans: bool = setting(False, text="No images with a plan of the marketplace.", example=False)
     only_own_images: bool = setting(False, text="VMs are made from images of your own galleries only.", example=False)
     existing_resource_group: bool = setting(False, text="Resource groups are made by the platform team.", example=False)
-    no_role_assignments: bool = setting(False, text="Deployments may not assign roles.", example=False)
+    no_role_assignments: bool = setting(False, text="Deployments are not allowed to assign roles.", example=False)
