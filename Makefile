@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 OUT    ?= output
 # Many tests wait for machines and time limits, so more tests than cores run at once.
 CORES  := $(shell nproc 2>/dev/null || echo 2)
-JOBS   ?= $(shell echo $$((1 + $(CORES))))
+JOBS   ?= $(shell echo $$((2 + $(CORES))))
 # Tests on machines, against servers, and of scripts as processes.
 BEDS   := bootstrap cluster containers lifecycle locker machines projects vm wheel
 
@@ -31,7 +31,7 @@ upload: $(STAMP)  ## the projects of every shipped definition, into the locker t
 lint: $(STAMP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers $(CORES)
 	$(BIN)/lint-imports
 
 format: $(STAMP)

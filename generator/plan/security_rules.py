@@ -18,8 +18,8 @@ from .subnet_kinds import SubnetRole
 from .subnets import SUBNETS, parse_network
 from .types import NetworkPlan, SecurityRule, SubnetPlan
 
-ALLOWED_SOURCES = Expression("allowedSources")
-"""The parameter of `main.bicep` that holds the sources of access `public`, also other ones than the definition's."""
+ALLOWED_SOURCES = Expression("userSources")
+"""The variable of `main.bicep` that holds the sources of access `public`, also other ones than the definition's."""
 _NETWORK_TAG = "VirtualNetwork"
 _FIRST, _STEP, _BEFORE_LAST, _LAST = 100, 10, 3990, 4000
 """Priorities: flows from the first on; Azure's own rules, which allow all private traffic, begin at 65000."""

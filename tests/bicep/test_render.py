@@ -288,7 +288,7 @@ def test_public_access_names_its_sources_once() -> None:
     text = main_bicep(variants.public())
     assert "'203.0.113.0/24'" in parameters_block(text)
     assert text.count("203.0.113.0/24") == 1
-    assert text.count("sources: allowedSources") == 2
+    assert text.count("sources: userSources") == 2
     assert "userPorts: [\n      '22'\n      '443'\n    ]" in text
     assert "publicAccess: true" in text
     assert "natGateway: false" in text

@@ -234,7 +234,7 @@ def test_a_public_server_is_open_for_the_listed_sources_only(folder: Path) -> No
     one = built("public", folder)
     assert "publicAccess: true" in one.bicep
     assert "param allowedSources string[] = [\n  '203.0.113.0/24'\n  '198.51.100.7/32'\n]" in one.bicep
-    assert one.bicep.count("allowedSources: allowedSources") == 1
+    assert one.bicep.count("allowedSources: userSources") == 1
     assert "--query publicIps" in one.readme
     assert one.cluster.values["UsePublicNetwork"] is False
 

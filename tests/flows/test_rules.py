@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from functools import partial
+from functools import cache, partial
 from ipaddress import IPv4Address, IPv4Network
 from itertools import combinations
 from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from generator.definition.pages.schema import cost_of
+from generator.files.file import Files
 from generator.output.diff import compare
 from generator.plan.effective import effective
 from generator.plan.flow import Flow
@@ -105,6 +106,41 @@ def test_one_source_given_at_deployment_is_in_the_singular_property() -> None:
                 assert (rule["sourceAddressPrefix"], rule["sourceAddressPrefixes"]) == (given_sources[0], None)
             else:
                 assert (rule["sourceAddressPrefix"], rule["sourceAddressPrefixes"]) == (None, given_sources)
+
+
+SOURCE = st.builds(
+    lambda start, length: str(IPv4Network((start, length), strict=False)),
+    st.sampled_from([0xC6336400, 0xC6336407, 0xC6336480, 0xCB007100, 0xFFFFFFFF]),
+    st.integers(1, 32),
+)
+
+
+@cache
+def public_files() -> Files:
+    """A deployment with public access."""
+    return rendered_files(plan_from(BASE, PUBLIC))
+
+
+def sources_in_azure(given_sources: list[str]) -> list[list[str]]:
+    """Of each rule that lets users in, what Azure receives."""
+    return [
+        rule["properties"]["sourceAddressPrefixes"] or [rule["properties"]["sourceAddressPrefix"]]
+        for group in resources_of(public_files(), {"allowedSources": given_sources})
+        if group.type.endswith("/networkSecurityGroups")
+        for rule in group.properties["securityRules"]
+        if rule["name"].startswith("AllowUsers")
+    ]
+
+
+@given(st.lists(SOURCE, min_size=1, max_size=6))
+@example(["198.51.100.7", "198.51.100.7/32"])
+@settings(max_examples=15, deadline=None)
+def test_sources_given_at_deployment_lose_those_within_another(given_sources: list[str]) -> None:
+    """As the plan does it with those of the definition; an address without a prefix length is one address."""
+    blocks = [IPv4Network(text) for text in given_sources]
+    first = dict(reversed(list(zip(blocks, given_sources, strict=True))))
+    expected = [first[IPv4Network(text)] for text in without_overlaps(str(block) for block in blocks)]
+    assert sources_in_azure(given_sources) == [expected] * 3
 
 
 def test_sources_that_overlap_are_one() -> None:

@@ -11,6 +11,8 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable
+from functools import reduce
+from ipaddress import IPv4Network
 from itertools import zip_longest
 from typing import Any
 
@@ -164,6 +166,27 @@ def _filter(values: list[Any], function: Callable[..., Any]) -> list[Any]:
     return [value for index, value in enumerate(values) if decided(function(value, index))]
 
 
+def _reduce(values: list[Any], initial: Any, function: Callable[..., Any]) -> Any:
+    return reduce(lambda held, item: function(held, item), values, initial)
+
+
+def _parse_cidr(text: str) -> dict[str, Any]:
+    """Host bits are cut off: https://learn.microsoft.com/azure/azure-resource-manager/bicep/bicep-functions-cidr"""
+    try:
+        block = IPv4Network(text, strict=False)
+    except ValueError as error:
+        raise EvaluationError(f"parseCidr: {error}") from None
+    usable = (block[0], block[-1]) if block.prefixlen >= 31 else (block[1], block[-2])
+    return {
+        "network": str(block.network_address),
+        "netmask": str(block.netmask),
+        "broadcast": str(block.broadcast_address),
+        "firstUsable": str(usable[0]),
+        "lastUsable": str(usable[1]),
+        "cidr": block.prefixlen,
+    }
+
+
 def _map_values(value: Any, function: Callable[..., Any]) -> Any:
     if isinstance(value, Late):
         return value.part(".mapValues()")
@@ -271,7 +294,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "null": lambda: None,
     "objectKeys": lambda value: sorted(value),
     "padLeft": _of_text(lambda text, width, fill=" ": text.rjust(width, fill)),
+    "parseCidr": _parse_cidr,
     "range": lambda start, count: list(range(start, start + count)),
+    "reduce": _reduce,
     "replace": _of_text(lambda text, old, new: text.replace(old, new)),
     "skip": _skip,
     "split": _split,
