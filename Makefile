@@ -16,7 +16,7 @@ BEDS   := bootstrap cluster containers lifecycle locker machines projects vm whe
 build: $(STAMP)  ## render every definition into output/
 	$(BIN)/cycleforge build --out $(OUT)
 
-check: $(STAMP) lint  ## linters and the tests that need no machine and no server, in under two minutes
+check: $(STAMP) lint  ## linters and the tests that need no machine and no server, in about two minutes
 	$(BIN)/python -m pytest -q -n $(CORES) --dist loadgroup $(patsubst %,--ignore tests/%,$(BEDS)) --ignore-glob '*test_process.py' --ignore-glob '*test_scripts.py' --ignore tests/test_contributing.py
 
 test: $(STAMP) tools lint  ## everything that can be checked here

@@ -18,6 +18,8 @@ from .network import route_plan, uses_nat_gateway
 Path = tuple[str | int, ...]
 _NETWORK = "Microsoft.Network"
 PUBLIC_ADDRESS = f"{_NETWORK}/publicIPAddresses"
+PUBLIC_SERVER = "the public server"
+"""The purpose of what a server gets that has a public address on its network interface."""
 _LINK = f"{_NETWORK}/privateDnsZones/virtualNetworkLinks"
 _ROLES = "Microsoft.Authorization/roleAssignments"
 
@@ -82,7 +84,7 @@ def _way_in(definition: Definition) -> Iterator[Created]:
     access, path = kind_of(definition), ("network", "access")
     if access.is_public:
         types = (PUBLIC_ADDRESS, f"{_NETWORK}/networkSecurityGroups")
-        yield from _of("the public server", path, *types)
+        yield from _of(PUBLIC_SERVER, path, *types)
     elif access.subnet is not None and definition.network.existing is None:
         yield from _of("the Bastion", path, f"{_NETWORK}/bastionHosts", PUBLIC_ADDRESS)
 

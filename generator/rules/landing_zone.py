@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from ..catalog.node_images import ImagePlan, image_plan
 from ..definition.model.landing_zone import LandingZone
-from ..plan.created_types import PUBLIC_ADDRESS, created_types
+from ..plan.created_types import PUBLIC_ADDRESS, PUBLIC_SERVER, created_types
 from ..plan.names import creates_resource_group
 from ..plan.network import route_plan
 from ..plan.tags import tags_of
@@ -127,7 +127,7 @@ class PublicAddressOnVm(_Demand):
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
         del zone
         for each in created_types(site.definition):
-            if each.type == PUBLIC_ADDRESS and each.purpose == "the public server":
+            if each.type == PUBLIC_ADDRESS and each.purpose == PUBLIC_SERVER:
                 yield self.breach(site, each.path, "the server gets a public address on its network interface")
 
 
