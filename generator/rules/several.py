@@ -108,20 +108,27 @@ class ClusterTwice(RunRule):
         mine, theirs = this.plan.slurm, other.plan.slurm
         if mine is None or theirs is None or mine.cluster_name.lower() != theirs.cluster_name.lower():
             return
-        servers = {_server(this.plan), _server(other.plan)}
-        if len(servers) == 1 and this.plan.name != other.plan.name:
+        if _same_server(this.plan, other.plan) and this.plan.name != other.plan.name:
             path: Path = ("slurm", "cluster_name") if _given_cluster_name(this.plan) else ("name",)
             yield self.problem(
                 path, f"{other.filename} imports a cluster {quoted(mine.cluster_name)} into the same server"
             )
 
 
-def _server(plan: Plan) -> tuple[str, str]:
-    """(resource group, name) of the VM of the server, new or existing."""
+def _same_server(one: Plan, other: Plan) -> bool:
+    """Whether both import into one VM; a subscription that is not written may be the other's."""
+    (one_subscription, *one_vm), (other_subscription, *other_vm) = _server(one), _server(other)
+    may_be_same = one_subscription is None or other_subscription is None or one_subscription == other_subscription
+    return one_vm == other_vm and may_be_same
+
+
+def _server(plan: Plan) -> tuple[str | None, str, str]:
+    """(subscription, resource group, name) of the VM of the server, new or existing; None: not written."""
     if plan.existing_server is not None:
         parts = plan.existing_server.vm_id.lower().rstrip("/").split("/")
-        return parts[4], parts[-1]
-    return plan.resource_group.lower(), plan.server.vm_name.lower() if plan.server else ""
+        return parts[2], parts[4], parts[-1]
+    subscription = plan.subscription_id.lower() if plan.subscription_id else None
+    return subscription, plan.resource_group.lower(), plan.server.vm_name.lower() if plan.server else ""
 
 
 def _given_cluster_name(plan: Plan) -> bool:

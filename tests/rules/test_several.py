@@ -39,6 +39,7 @@ network:
     use_remote_gateway: false
 """
 SHARED = "azure: {resource_group: shared}"
+IN_ONE = "azure: {subscription_id: 11111111-2222-3333-4444-555555555555, prefix: lab}"
 IN_A = "azure: {prefix: aaa, resource_group: a-rg}"
 
 
@@ -98,11 +99,16 @@ def test_both_are_told_and_neither_is_built(one: str, other: str, rule: str) -> 
             text_of("aaa", "azure: {subscription_id: 11111111-2222-3333-4444-555555555555, prefix: lab}"),
             text_of("bbb", "azure: {subscription_id: 11111111-2222-3333-4444-555555555556, prefix: lab}"),
         ),
+        (
+            text_of("aaa", IN_ONE, "slurm: {cluster_name: lab}"),
+            text_of("bbb", IN_ONE.replace("5,", "6,"), "slurm: {cluster_name: lab}"),
+        ),
         (text_of("aaa", HUB % "10.50.0.0/20"), text_of("bbb", HUB % "10.51.0.0/20")),
         (text_of("aaa", HUB % "10.50.0.0/20"), text_of("bbb", OTHER_HUB % "10.50.0.0/20")),
         (text_of("aaa", IN_A), text_of("bbb", EXISTING)),
     ],
-    ids=["apart", "a shared group", "subscriptions", "spaces", "hubs", "the other's server and group"],
+    ids=["apart", "a shared group", "subscriptions", "servers in subscriptions", "spaces", "hubs",
+         "the other's server and group"],
 )  # fmt: skip
 def test_what_is_apart_or_shared_on_purpose(one: str, other: str) -> None:
     found = together(one, other)
