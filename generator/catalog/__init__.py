@@ -64,6 +64,7 @@ __all__ = [
     "releases",
     "rule_figures",
     "server_image",
+    "slurm_conf",
     "slurm_project",
     "slurm_projects",
     "sources",
@@ -115,6 +116,11 @@ def cloud(name: str) -> Mapping[str, str]:
 def egress() -> Mapping[str, Any]:
     """Destinations on the internet by name (`rules`), what a recipe adds (`recipe_hosts`), what is never filtered."""
     return table("egress")
+
+
+def slurm_conf() -> Mapping[str, Any]:
+    """Keys of slurm.conf: which are lists that others add to, which values break something, which Slurm knows a key."""
+    return table("slurm_conf")
 
 
 def limits() -> Mapping[str, Any]:

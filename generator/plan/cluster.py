@@ -8,25 +8,18 @@ from .. import catalog
 from ..catalog import Release
 from ..catalog.sizes import VmSize
 from ..definition.model.definition import Definition
-from ..definition.model.slurm import NodeProjects, Partition, Slurm, Value
+from ..definition.model.slurm import NodeProjects, Partition, Slurm
 from . import names
 from .accounting import accounting_plan
 from .assignment import specs_of
 from .attributes import node_attributes
 from .custom_sizes import size_of
 from .images import default_image
+from .slurm_conf import slurm_conf_lines
 from .storage import FileSystems
 from .types import LoginPlan, NodeArrayPlan, SchedulerPlan, SlurmPlan
 
 PROJECT_RELEASES = "https://github.com/Azure/cyclecloud-slurm/releases"
-_BASE_LINES: dict[str, Value] = {
-    # the template's default `none` makes every MPI job name its plugin
-    "MpiDefault": "pmix",
-    # the template's default `none` leaves MaxRSS empty in sacct
-    "JobAcctGatherType": "jobacct_gather/cgroup",
-    # the template's own value, and a job whose prolog meets a sick node goes to another one instead of being held
-    "SchedulerParameters": "max_switch_wait=24:00:00,nohold_on_prolog_fail",
-}
 
 
 def slurm_plan(definition: Definition, slurm: Slurm, versions: Mapping[str, str], shared: FileSystems) -> SlurmPlan:
@@ -67,23 +60,6 @@ def server_release(definition: Definition) -> str:
         return server.existing.release
     of_build = catalog.release_of_build(server.image_version) if server.image_version else None
     return server.release or of_build or catalog.default_versions().cyclecloud
-
-
-def slurm_conf_lines(slurm: Slurm) -> tuple[str, ...]:
-    """Lines for the end of slurm.conf, where a later setting wins over cyclecloud-slurm's own.
-
-    A static pool is `SuspendTime=-1`; azslurm reads it from slurm.conf itself, not from included files.
-    """
-    lines: dict[str, Value] = dict(_BASE_LINES)
-    if not slurm.autoscale:
-        lines["SuspendTime"] = -1
-    elif slurm.idle_timeout_s is not None:
-        lines["SuspendTime"] = slurm.idle_timeout_s
-    own = {key.lower() for key in slurm.settings}
-    merged = {key: value for key, value in lines.items() if key.lower() not in own} | dict(
-        sorted(slurm.settings.items())
-    )
-    return tuple(f"{key}={_slurm_value(value)}" for key, value in merged.items())
 
 
 def image_of(slurm: Slurm, node: NodeProjects, hardware: VmSize) -> str:
@@ -192,9 +168,3 @@ def _bundled_project(release: Release | None) -> str:
 
 def _default_slurm(project_version: str) -> str:
     return (catalog.slurm_project(project_version) or catalog.default_slurm_project()).slurm
-
-
-def _slurm_value(value: Value) -> str:
-    if isinstance(value, bool):
-        return "YES" if value else "NO"
-    return str(value)
