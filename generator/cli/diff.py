@@ -24,6 +24,13 @@ what, and what each change costs a running cluster.
   by hand       Azure refuses it until you have changed or deleted something; nothing else is lost
   recreate      the resource or the cluster must be deleted and created again
 
+The column "reaches" says where a change arrives on a cluster that runs, once the new template is imported:
+
+  running nodes                nothing has to start again; a change of partitions needs `azslurm scale`
+  new nodes of PARTITION       nodes that start from now on; nodes.sh on the scheduler replaces the old ones when idle
+  scheduler restart            lines of slurm.conf, which is written when a scheduler is installed; jobs go on
+  cluster restart              scheduler and login nodes have it too: no job may run
+
 Where building and deploying again is not all, the section of the folder's operations.md is named that says what is
 lost, what to copy first and what to type.
 
@@ -51,7 +58,7 @@ def run(args: Namespace) -> int:
         return common.exit_code([definition])
     from .. import pipeline
     from ..definition.pages.schema import cost_of
-    from ..output import diff, procedures, refusals
+    from ..output import diff, procedures, reach, refusals
     from ..output import folder as output
     from ..render.bootstrap import CLOUD_INIT
 
@@ -63,7 +70,8 @@ def run(args: Namespace) -> int:
     old = None if changes.is_new else _plain(_read(folder / "effective.yaml"), str(folder / "effective.yaml"))
     values: tuple[Change, ...] = ()
     if old is not None:
-        values = refusals.refine(diff.compare(old, new, partial(cost_of, effective=new, before=old)), old, new)
+        found = diff.compare(old, new, partial(cost_of, effective=new, before=old))
+        values = reach.with_reach(refusals.refine(found, old, new), old, new)
         values += diff.custom_data(changes, str(CLOUD_INIT)) if plan.server is not None else ()
     needed = procedures.steps(values, new, old)
     if args.json:

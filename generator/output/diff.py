@@ -44,11 +44,14 @@ class Change:
     cost: str
     where: str
     """The path for people: `slurm.partitions[hpc].max_nodes`."""
+    reaches: str | None = None
+    """Where it arrives on a cluster that runs; None: nowhere, or not said."""
 
     def as_json(self) -> dict[str, object]:
         """Plain data; a value that is absent has no key."""
         row: dict[str, object] = {"path": list(self.path), "where": self.where, "cost": self.cost}
         row |= {name: value for name, value in (("old", self.old), ("new", self.new)) if value is not ABSENT}
+        row |= {"reaches": self.reaches} if self.reaches else {}
         return row
 
 
@@ -119,9 +122,13 @@ def _same(old: Any, new: Any) -> bool:
 
 
 def table(changes: Sequence[Change], title: str = "setting") -> str:
-    """Aligned columns: where, old, new, cost; `title` heads the first one."""
-    rows = [(title, "old", "new", "cost")]
-    rows += [(each.where, *_both_texts(each.old, each.new), each.cost) for each in changes]
+    """Aligned columns: where, old, new, cost, and what some of them reach; `title` heads the first one."""
+    reached = any(each.reaches for each in changes)
+    rows = [(title, "old", "new", "cost", *(["reaches"] if reached else []))]
+    rows += [
+        (each.where, *_both_texts(each.old, each.new), each.cost, *([each.reaches or ""] if reached else []))
+        for each in changes
+    ]
     return columns(rows)
 
 

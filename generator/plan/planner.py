@@ -20,6 +20,7 @@ from .custom_sizes import size_of
 from .egress import egress_plan
 from .file_systems.registry import late_addresses, modules, node_settings, requirements
 from .flows import with_flows
+from .generations import with_generations
 from .image_terms import image_terms, unknown_images
 from .jobs import job_plans
 from .network import layout_of, network_plan
@@ -81,6 +82,9 @@ def make_plan(
         accounting,
         monitoring,
     )
+    security = SecurityPlan(**values_of(definition.security))
+    if slurm is not None and shared is not None:
+        slurm = with_generations(slurm, shared.mounts, security, network, monitoring)
     asked = asked_values(admin, network)
     access = kind_of(definition).planned(_ends(definition, network, server, existing_server, slurm))
     locker = locker_plan(definition)
@@ -105,7 +109,7 @@ def make_plan(
         server=server,
         existing_server=existing_server,
         locker=locker,
-        security=SecurityPlan(**values_of(definition.security)),
+        security=security,
         mounts=shared.mounts if shared else all_mounts,
         slurm=slurm,
         monitoring=monitoring,

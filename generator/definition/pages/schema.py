@@ -32,6 +32,7 @@ _DERIVED_COSTS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("projects",), "node restart"),
     # Attributes reach a node when it starts.
     (("slurm", "node_arrays", "attributes"), "node restart"),
+    (("slurm", "node_arrays", "generation"), "node restart"),
     (("slurm", "version"), "recreate"),
     (("slurm", "project_version"), "recreate"),
     # An existing server keeps its image: the deployment sends what the VM was created from.

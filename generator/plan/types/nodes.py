@@ -49,6 +49,8 @@ class NodeArrayPlan:
     specs: tuple[SpecRef, ...]
     attributes: tuple[tuple[str, str | int | bool], ...]
     """`[[[configuration]]]` keys beyond the Slurm ones, sorted: what our projects read, then the user's own."""
+    generation: str = ""
+    """`<node array>.<digest>`: names everything that a node keeps from its start to its end."""
 
     @property
     def vm_size(self) -> str:
