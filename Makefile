@@ -8,7 +8,7 @@ OUT    ?= output
 CORES  := $(shell nproc 2>/dev/null || echo 2)
 JOBS   ?= $(shell echo $$((2 + $(CORES))))
 # Tests on machines, against servers, and of scripts as processes.
-BEDS   := bootstrap cluster containers lifecycle locker machines projects vm wheel
+BEDS   := bootstrap cloud cluster containers lifecycle locker machines projects vm wheel
 
 .DEFAULT_GOAL := build
 .PHONY: build check test test-vm accept upload lint format bench clean tools

@@ -33,6 +33,8 @@ together, because its tests share fixtures and what the process remembers."""
 FIRST = (
     "tests/cluster/",
     "tests/vm/",
+    # They wait, and compute nothing meanwhile.
+    "tests/cloud/",
     # They need no root, which the two above are building meanwhile.
     "tests/bed/test_guard.py",
     "tests/rules/test_robust.py",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bed.slurm.cluster import Cluster, NodeState
+from tests.bed.slurm.client import NodeState
+from tests.bed.slurm.cluster import Cluster
 
 HEALTHAGENT = "Healthcheck failures. Run 'health -s' view health report."
 OURS = "CycleForge health: gpu_count 7 GPUs, expected 8 GPUs"

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.bed.slurm import hardware
-from tests.bed.slurm.cluster import Cluster, NodeState
+from tests.bed.slurm.client import NodeState
+from tests.bed.slurm.cluster import Cluster
 from tests.bed.slurm.members import GpuNode
 
 INTERVAL_S = 3

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.bed.slurm.cluster import Cluster, NodeState
+from tests.bed.slurm.client import NodeState
+from tests.bed.slurm.cluster import Cluster
 from tests.bed.slurm.members import RESULTS
 
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from tests.bed.machines.booted import booted_machine
 from tests.bed.machines.overlay import Bind, Machine
 from tests.bed.machines.roots import needs, node_root
 from tests.bed.slurm import configuration, hardware
+from tests.bed.slurm.client import Client
 from tests.bed.slurm.members import GpuNode, Member
 from tests.bed.slurm.network import network
 from tests.size_attributes import size_attributes
@@ -37,85 +36,29 @@ STRICT_NODE = "node3"
 """The node on which the definition wants a drain when something could not be measured."""
 
 
-@dataclass(frozen=True)
-class NodeState:
-    """What Slurm says about a node: state words in lower case (`idle`, `drained`, `draining`…) and the reason."""
-
-    state: str
-    reason: str
-
-
-class Cluster:
+class Cluster(Client):
     """Scheduler and nodes, with Slurm's client commands."""
 
     def __init__(self, folder: Path, scheduler: Member, nodes: Mapping[str, GpuNode]) -> None:
         self.folder, self.scheduler, self.nodes = folder, scheduler, dict(nodes)
+        self.shared = folder / "shared"
 
     def __getitem__(self, name: str) -> GpuNode:
         return self.nodes[name]
 
-    def slurm(self, *command: str) -> str:
-        """Output of a Slurm command that must succeed."""
-        return self.scheduler.ok('"$@"', *command)
-
-    def states(self) -> dict[str, NodeState]:
-        """State and reason of every node."""
-        rows = (line.split("|", 2) for line in self.slurm("sinfo", "-h", "-N", "-o", "%N|%T|%E").splitlines())
-        return {name: NodeState(state, "" if reason == "none" else reason) for name, state, reason in rows}
-
-    def wait(self, what: str, condition: Callable[[], bool], limit_s: float = 600) -> float:
-        """Poll until the condition holds; seconds it took."""
-        start = time.monotonic()
-        while not condition():
-            if time.monotonic() - start > limit_s:
-                raise AssertionError(f"not within {limit_s} s: {what}\n{self.report()}")
-            time.sleep(0.1)
-        return time.monotonic() - start
-
-    def wait_state(self, node: str, *wanted: str, limit_s: float = 600) -> NodeState:
-        """Wait until Slurm shows one of the states for a node."""
-        self.wait(f"{node} is {' or '.join(wanted)}", lambda: self.states()[node].state in wanted, limit_s)
-        return self.states()[node]
+    def ok(self, script: str, *arguments: str, timeout_s: float = 60) -> str:
+        """Run Bash text on the scheduler that must succeed; its output."""
+        return self.scheduler.ok(script, *arguments, timeout_s=timeout_s)
 
     def all_idle(self, limit_s: float = 600) -> None:
         """Wait until every node can take a job."""
         self.wait("all nodes idle", lambda: {row.state for row in self.states().values()} == {"idle"}, limit_s)
-
-    def submit(self, script: str, *options: str) -> str:
-        """Submit Bash text; the job's number."""
-        words = ["sbatch", "--parsable", "--chdir=/shared", "--output=/shared/%j.out", *options]
-        return self.scheduler.ok('printf "#!/bin/bash\\n%s\\n" "$1" | "${@:2}"', script, *words).strip()
-
-    def output(self, name: str) -> str:
-        """What a job has written so far, by its number; empty when it has not begun."""
-        path = self.folder / "shared" / f"{name}.out"
-        return path.read_text() if path.exists() else ""
-
-    def job(self, number: str) -> dict[str, str]:
-        """Fields of `scontrol show job`."""
-        words = self.slurm("scontrol", "--oneliner", "show", "job", number).split()
-        return dict(word.split("=", 1) for word in words if "=" in word)
-
-    def finish(self, number: str, limit_s: float = 600) -> dict[str, str]:
-        """Wait until a job has ended and its epilogs have run; its fields."""
-        running = ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING")
-        self.wait(f"job {number} ends", lambda: self.job(number)["JobState"] not in running, limit_s)
-        self.wait(f"epilogs of job {number}", lambda: self.slurm("squeue", "-h", "-j", number) == "", limit_s)
-        return self.job(number)
 
     def converge(self) -> None:
         """Run the project's scripts everywhere, the scheduler's first."""
         self.scheduler.converge()
         with ThreadPoolExecutor() as pool:
             list(pool.map(Member.converge, self.nodes.values()))
-
-    def drain(self, node: str, reason: str) -> None:
-        """Drain as an administrator does."""
-        self.slurm("scontrol", "update", f"NodeName={node}", "State=DRAIN", f"Reason={reason}")
-
-    def resume(self, node: str) -> None:
-        """Resume as an administrator does."""
-        self.slurm("scontrol", "update", f"NodeName={node}", "State=RESUME")
 
     def restore(self) -> None:
         """No jobs, no faults, no drains, no check that saw something else: what every test begins with."""

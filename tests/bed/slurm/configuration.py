@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.bed.slurm.template import INCLUDED, slurm_conf
+
 CLUSTER = "emu"
 CONTROLLER = "scheduler"
 NODES = ("node1", "node2", "node3")
@@ -11,7 +13,6 @@ ADDRESSES = {CONTROLLER: CONTROLLER_ADDRESS} | {name: f"{NETWORK}.{place}" for p
 HOOKS = ("prolog", "epilog")
 HEALTHAGENT_INTERVAL_S = 3
 """Of Slurm's own HealthCheckProgram; 60 s in production, which a test cannot wait for."""
-INCLUDED = ("azure.conf", "accounting.conf", "keep_alive.conf", "site_specific.conf")
 LINKED = (
     "slurm.conf",
     "gres.conf",
@@ -23,46 +24,27 @@ LINKED = (
     "epilog.d",
 )
 
-# Left out of the template of 4.x, because a container cannot or has not: cgroup plugins (hybrid cgroups), accounting,
-# JWT, power saving (static nodes), PrologSlurmctld (writes VM data for the cost report).
-SLURM_CONF = f"""\
-ClusterName={CLUSTER}
-MpiDefault=none
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-ReturnToService=2
-PropagateResourceLimits=ALL
-SlurmctldPidFile=/run/slurmctld.pid
-SlurmdPidFile=/run/slurmd.pid
-SlurmdSpoolDir=/var/spool/slurmd
-SlurmUser=slurm
-StateSaveLocation=/sched/{CLUSTER}/spool/slurmctld
-SwitchType=switch/none
-SchedulerType=sched/backfill
-SelectType=select/cons_tres
-GresTypes=gpu
-SelectTypeParameters=CR_Core_Memory
-JobAcctGatherType=jobacct_gather/none
-SlurmctldDebug=debug
-SlurmctldLogFile=/var/log/slurmctld.log
-SlurmctldParameters=idle_on_node_suspend
-SlurmdParameters=config_overrides
-SlurmdDebug=debug
-SlurmdLogFile=/var/log/slurmd.log
-DisableRootJobs=No
-PrivateData=cloud
-Prolog=/etc/slurm/prolog.d/*
-Epilog=/etc/slurm/epilog.d/*
-PrologFlags=alloc
-TreeWidth=16
-SlurmctldTimeout=30
-SchedulerParameters=max_switch_wait=24:00:00,batch_sched_delay=0,sched_interval=2,bf_interval=2
-HealthCheckInterval={HEALTHAGENT_INTERVAL_S}
-HealthCheckNodeState=ANY
-HealthCheckProgram=/sched/{CLUSTER}/health.sh
-{"".join(f"Include {name}" + chr(10) for name in INCLUDED)}
-SlurmCtldHost={CONTROLLER}({CONTROLLER_ADDRESS})
-"""
+# What a container cannot or has not: cgroup plugins (hybrid cgroups), accounting, JWT, power saving (static nodes),
+# PrologSlurmctld (writes VM data for the cost report).
+SLURM_CONF = slurm_conf(
+    {
+        "ClusterName": CLUSTER,
+        "StateSaveLocation": f"/sched/{CLUSTER}/spool/slurmctld",
+        "ProctrackType": "proctrack/linuxproc",
+        "TaskPlugin": "task/none",
+        "SlurmctldLogFile": "/var/log/slurmctld.log",
+        "SlurmdLogFile": "/var/log/slurmd.log",
+        "SlurmdParameters": "config_overrides",
+        **dict.fromkeys(("PrologSlurmctld", "ReconfigFlags", "MaxNodeCount"), None),
+        **dict.fromkeys(("ResumeTimeout", "SuspendTimeout", "SuspendTime"), None),
+        **dict.fromkeys(("ResumeProgram", "ResumeFailProgram", "SuspendProgram"), None),
+        "SchedulerParameters": "max_switch_wait=24:00:00,batch_sched_delay=0,sched_interval=2,bf_interval=2",
+        "HealthCheckInterval": str(HEALTHAGENT_INTERVAL_S),
+        "HealthCheckNodeState": "ANY",
+        "HealthCheckProgram": f"/sched/{CLUSTER}/health.sh",
+    },
+    f"{CONTROLLER}({CONTROLLER_ADDRESS})",
+)
 AZURE_CONF = (
     "".join(
         f"NodeName={name} NodeHostname={name} NodeAddr={ADDRESSES[name]} CPUs=96 Boards=1 SocketsPerBoard=2 "

@@ -1,0 +1,26 @@
+"""A living cluster: real Slurm whose nodes are State=CLOUD and come and go through the programs of power saving.
+
+    with running_cloud(lines=plan.additional_config, pools=pools_of(plan)) as cloud:
+        cloud.ok("srun --nodes=1 hostname")        # the ResumeProgram has started a node for it
+        cloud.wait("it is deleted", lambda: cloud.vms() == set())
+
+`cloud` is a `tests.bed.slurm.client.Client`: submit, finish, wait_job, states, flags, wait… `pools` are partitions
+with their nodes (`Pool`), `lines` come last in slurm.conf, as additional_slurm_config does, `files` replaces or adds
+files of /etc/slurm (azure.conf, gres.conf, site_specific.conf…). One cluster per module of tests: it starts in half a
+second and costs nothing while it waits.
+
+It needs root and Debian's packages of Slurm, and no machine: daemons of the host in namespaces of their own, so that
+paths, ports, addresses and host names are those of a CycleCloud cluster however many run at once. The first process of
+the namespaces lives as long as the test's process; when that is killed, the kernel ends everything below it. A node is
+a process too, below which slurmd and its jobs run: `kill` ends it like an eviction, the SuspendProgram like Azure.
+
+A batch job waits up to 30 s for a node that has just joined (slurmctld 22.05 looks that often), `srun` a second. The
+clock of power saving runs 30 times as fast: `idle_timeout_s: 60` is two seconds.
+
+Debian 12 has Slurm 22.05. It lacks what CycleCloud's 25.x has: SuspendExcNodes that change at run time (23.02).
+"""
+
+from tests.bed.cloud.cluster import Cloud, running_cloud
+from tests.bed.cloud.files import Pool, on_this_host, pools_of
+
+__all__ = ["Cloud", "Pool", "on_this_host", "pools_of", "running_cloud"]

@@ -1,0 +1,247 @@
+"""The cluster itself: its folder, its first process, its daemons, and what a test can do to the VMs of its nodes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.bed.cloud.files import Pool, config_files, hosts
+from tests.bed.machines.overlay import PATH, Result
+from tests.bed.slurm.client import Client
+
+MACHINE = Path(__file__).with_name("machine")
+PROGRAMS = "opt/azurehpc/slurm"
+FOLDERS = ("azure/vms", "azure/options", "azure/refuse", "azure/hang", "azure/keep_alive", "dev", "etc/prolog.d",
+           "etc/epilog.d", "log/scheduler/slurmctld", "nodes", PROGRAMS, "shared", "spool/slurmctld")  # fmt: skip
+ENVIRONMENT = {"PATH": PATH, "LANG": "C.UTF-8", "HOME": "/root"}
+AZURE = "source /mnt/machine/azure.sh; "
+NAMESPACES = {"net": "net", "mount": "mnt", "uts": "uts", "pid": "pid_for_children"}
+"""By option of nsenter: the file of a process that has made them, which itself stays among the host's processes."""
+DYNAMIC = ("-b", "-Z", "--conf")
+
+
+class Cloud(Client):
+    """Scheduler, nodes that come and go, and the Azure below them. Paths inside begin with /mnt."""
+
+    shared_inside = "/mnt/shared"
+
+    def __init__(self, folder: Path, holder: int, pools: Sequence[Pool]) -> None:
+        self.folder, self.pools = folder, {pool.name: pool for pool in pools}
+        self.shared = folder / "shared"
+        spaces = (f"--{kind}=/proc/{holder}/ns/{file}" for kind, file in NAMESPACES.items())
+        self._inside = ["nsenter", *spaces, "--wd=/", "--"]
+
+    # What a test asks of the scheduler
+
+    def run(self, script: str, *arguments: str, timeout_s: float = 60, user: int = 0) -> Result:
+        """Run Bash text on the scheduler, as root or as another user id. Code 124: it did not end in time."""
+        done = self._done(script, arguments, timeout_s, user)
+        return Result(done.returncode, done.stdout + done.stderr)
+
+    def _done(
+        self, script: str, arguments: Sequence[str], timeout_s: float, user: int = 0
+    ) -> subprocess.CompletedProcess[str]:
+        limit = ["timeout", "--kill-after=5", str(timeout_s)]
+        identity = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"] if user else []
+        return subprocess.run(
+            [*self._inside, *limit, *identity, "bash", "-c", f"set -o pipefail; {script}", "bash", *arguments],
+            env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    def ok(self, script: str, *arguments: str, timeout_s: float = 60) -> str:
+        """Run Bash text on the scheduler as root; it must succeed. What it wrote to standard output."""
+        done = self._done(script, arguments, timeout_s)
+        if done.returncode:
+            said = f"{script} {arguments} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+            raise AssertionError(f"{said}\n{self.report()}")
+        return done.stdout
+
+    def report(self) -> str:
+        """What a failed test shows: Slurm's view, what power saving asked for, and the ends of all logs."""
+        show = "scontrol show nodes --oneliner 2>&1; squeue -a 2>&1"
+        lines = ["--- Slurm", self.run(show, timeout_s=20).output, "--- calls", *self.calls()]
+        for path in sorted((self.folder / "log").rglob("*")):
+            if path.is_file():
+                end = path.read_text(errors="replace").splitlines()[-40:]
+                lines += [f"--- {path.relative_to(self.folder)}", *end]
+        return "\n".join(lines)
+
+    # The daemons of the scheduler
+
+    def start_controller(self) -> None:
+        """Start slurmctld and wait until it answers."""
+        self.ok("slurmctld")
+        self.wait("slurmctld answers", lambda: "UP" in self.run("scontrol ping", timeout_s=20).output)
+
+    def stop_controller(self) -> None:
+        """End slurmctld, as `systemctl stop` does."""
+        self.ok('pid=$(</run/slurmctld.pid); kill "$pid"; while [[ -e /run/slurmctld.pid ]]; do sleep 0.05; done')
+        self.wait("slurmctld has ended", lambda: self.run("pgrep -x slurmctld").code == 1)
+
+    def configure(self, **files: str) -> None:
+        """Replace files of /etc/slurm, named without their `.conf`, and let the daemons read them again."""
+        for name, text in files.items():
+            (self.folder / "etc" / f"{name}.conf").write_text(text)
+        self.slurm("scontrol", "reconfigure")
+
+    @contextmanager
+    def with_settings(self, *lines: str) -> Iterator[None]:
+        """Other lines at the end of slurm.conf for a while."""
+        path = self.folder / "etc/slurm.conf"
+        before = path.read_text()
+        self.configure(slurm=before + "\n".join([*lines, ""]))
+        try:
+            yield
+        finally:
+            self.configure(slurm=before)
+
+    # Azure
+
+    def vms(self) -> set[str]:
+        """Nodes whose VM exists."""
+        return set(self.ok(AZURE + "vm_list").split())
+
+    def calls(self) -> list[str]:
+        """What power saving has asked for, in order: `resume`, `suspend` or `resume_fail` and a host list."""
+        path = self.folder / "azure/calls"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def start(self, name: str) -> None:
+        """Create a node's VM, as someone does in the portal of CycleCloud."""
+        self.ok(AZURE + 'vm_start "$1"', name)
+
+    def kill(self, name: str) -> None:
+        """Take a node's VM away without a word to Slurm: an eviction, or someone in the portal."""
+        self.ok(AZURE + 'vm_stop "$1"', name)
+
+    @contextmanager
+    def mark(self, kind: str, *names: str) -> Iterator[None]:
+        """For a while, for these nodes. `refuse`: Azure has no capacity; `hang`: the VM starts, slurmd never does;
+        `keep_alive`: the box in the portal."""
+        for name in names:
+            (self.folder / "azure" / kind / name).touch()
+        try:
+            yield
+        finally:
+            for name in names:
+                (self.folder / "azure" / kind / name).unlink()
+
+    def options(self, name: str, *words: str) -> None:
+        """Options of a node's slurmd from its next start on, before its name."""
+        (self.folder / "azure/options" / name).write_text("".join(f"{word}\n" for word in words))
+
+    # States
+
+    def add_dynamic(self, pool: str, *features: str) -> tuple[str, ...]:
+        """Create the nodes of a dynamic pool as an administrator does, with more features; their names.
+
+        Their slurmd has the options that cyclecloud-slurm gives it (install.py, setup_slurmd).
+        """
+        row = self.pools[pool]
+        words = ",".join((row.feature, *features))
+        for name in row.node_names:
+            self.options(name, *DYNAMIC, f"Feature={words}")
+            size = [f"CPUs={row.cpus}", f"RealMemory={row.memory_mib}"]
+            self.slurm("scontrol", "create", f"NodeName={name}", "State=CLOUD", f"Feature={words}", *size)
+        return row.node_names
+
+    def restore(self) -> None:
+        """No jobs, no VMs, every node powered down and free again: what a test may begin with."""
+        self.run("scancel --quiet --user=root; scancel --quiet --state=PENDING")
+        self.wait("no jobs", lambda: self.slurm("squeue", "-h", "-a") == "")
+        for name in self.states():
+            if not {"IDLE", "POWERED_DOWN"} <= self.flags(name):
+                self.slurm("scontrol", "update", f"NodeName={name}", "State=POWER_DOWN_FORCE")
+        self.wait("all nodes are powered down", self._all_off)
+        assert self.vms() == set(), self.report()
+
+    def _all_off(self) -> bool:
+        off = True
+        for name in self.states():
+            flags = self.flags(name)
+            if "POWERED_DOWN" in flags and not flags & {"IDLE"}:
+                self.resume(name)
+            off = off and {"IDLE", "POWERED_DOWN"} <= flags and "POWERING_DOWN" not in flags
+        return off
+
+
+@contextmanager
+def running_cloud(
+    pools: Sequence[Pool] = (Pool("hpc", 2, default=True),),
+    lines: Sequence[str] = (),
+    files: Mapping[str, str] | None = None,
+    *,
+    start: bool = True,
+) -> Iterator[Cloud]:
+    """Start a cluster and end everything that belongs to it. Without `start` slurmctld is left to the test.
+
+    A daemon that does not start fails the test with all logs.
+    """
+    _needs("unshare", "nsenter", "ip", "setpriv", "pkill", "munged", "slurmctld", "slurmd")
+    # Short: the path of a socket ends at 107 characters. Others than root must be able to enter.
+    folder = Path(tempfile.mkdtemp(prefix="cf", dir="/tmp"))
+    folder.chmod(0o755)
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder)
+        _write(folder, config_files(pools, lines) | dict(files or {}), pools)
+        cloud = Cloud(folder, stack.enter_context(_holder(folder)), pools)
+        if start:
+            cloud.start_controller()
+        yield cloud
+
+
+def _write(folder: Path, files: Mapping[str, str], pools: Sequence[Pool]) -> None:
+    for name in FOLDERS:
+        (folder / name).mkdir(parents=True)
+    (folder / "shared").chmod(0o1777)
+    shutil.copytree(MACHINE, folder / "machine")
+    (folder / "hosts").write_text(hosts(name for pool in pools for name in pool.node_names))
+    for name, text in files.items():
+        path = folder / "etc" / name
+        path.write_text(text)
+        path.chmod(0o755 if ".d/" in name else 0o644)
+    programs = folder / PROGRAMS
+    for name in ("resume", "suspend"):
+        shutil.copy(MACHINE / f"{name}_program.sh", programs)
+    shutil.copy(MACHINE / "suspend_program.sh", programs / "resume_fail_program.sh")
+    (programs / "prolog.sh").write_text("#!/usr/bin/env bash\nexit 0\n")
+    (programs / "prolog.sh").chmod(0o755)
+
+
+@contextmanager
+def _holder(folder: Path) -> Iterator[int]:
+    """The process that the namespaces belong to; its child is their first process."""
+    kinds = ["--net", "--mount", "--uts", "--pid", "--mount-proc", "--propagation=private"]
+    with subprocess.Popen(
+        ["unshare", *kinds, "--fork", "--kill-child", "bash", str(MACHINE / "cluster.sh"), str(folder)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            if process.stdout.readline() != b"ready\n":
+                process.stdin.close()
+                raise RuntimeError(f"no namespaces for a cluster: {process.stderr.read().decode(errors='replace')}")
+            yield process.pid
+        finally:
+            if not process.stdin.closed:
+                process.stdin.close()
+
+
+def _needs(*programs: str) -> None:
+    """Skip without root; a missing program fails the test where apt could have installed it, and skips it elsewhere."""
+    if os.geteuid() != 0:
+        pytest.skip("a cluster of its own needs root (mounts and namespaces)")
+    missing = [program for program in programs if shutil.which(program, path=PATH) is None]
+    if missing and shutil.which("apt-get"):
+        pytest.fail(f"{', '.join(missing)} not found: run tests/install-tools.sh")
+    if missing:
+        pytest.skip(f"{', '.join(missing)} not found, and no apt to install them")

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# usage: node.sh NAME SLURMD-OPTION…   The first process of a node's VM, in its own host name, processes and mounts.
+set -euo pipefail
+# shellcheck source=tests/bed/cloud/machine/munge.sh
+source /mnt/machine/munge.sh
+readonly name="$1"
+readonly own="/mnt/nodes/${name}"
+
+hostname "${name}"
+# A new VM has an empty disk; only what it logged stays.
+rm -rf "${own}"
+mkdir -p "${own}/spool" "/mnt/log/${name}/slurmd"
+mount --bind "/mnt/log/${name}" /var/log
+mount --bind "${own}/spool" /var/spool
+mount -t tmpfs -o mode=1777 tmpfs /tmp
+cd /
+if [[ -e "/mnt/azure/hang/${name}" ]]; then exec sleep infinity; fi
+start_munge
+slurmd -D "${@:2}" -N "${name}" &
+wait "$!"

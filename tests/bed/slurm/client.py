@@ -1,0 +1,108 @@
+"""Slurm's client commands, as a test asks them of any cluster."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+LIMIT_S = 600.0
+"""A net against hanging, for a busy machine; nothing that is waited for takes a tenth of it."""
+
+
+@dataclass(frozen=True)
+class NodeState:
+    """What Slurm says about a node: state words in lower case (`idle`, `drained`, `draining`…) and the reason."""
+
+    state: str
+    reason: str
+
+
+class Client(ABC):
+    """A cluster, seen from its scheduler."""
+
+    shared: Path
+    """The folder that all nodes share, on the host."""
+    shared_inside = "/shared"
+    """The same folder as nodes see it."""
+
+    @abstractmethod
+    def ok(self, script: str, *arguments: str, timeout_s: float = 60) -> str:
+        """Run Bash text on the scheduler, as root; it must succeed. Its output."""
+
+    @abstractmethod
+    def report(self) -> str:
+        """What a failed test shows: Slurm's view and the ends of logs."""
+
+    def slurm(self, *command: str) -> str:
+        """Output of a Slurm command that must succeed."""
+        return self.ok('"$@"', *command)
+
+    def states(self) -> dict[str, NodeState]:
+        """State and reason of every node."""
+        rows = (line.split("|", 2) for line in self.slurm("sinfo", "-h", "-N", "-o", "%N|%T|%E").splitlines())
+        return {name: NodeState(state, "" if reason == "none" else reason) for name, state, reason in rows}
+
+    def node(self, name: str) -> dict[str, str]:
+        """Fields of `scontrol show node`; `State` is words with `+` between them."""
+        return fields(self.slurm("scontrol", "--oneliner", "show", "node", name))
+
+    def flags(self, name: str) -> set[str]:
+        """The words of a node's state, as `scontrol` and azslurm have them: `IDLE`, `CLOUD`, `POWERED_DOWN`…"""
+        return set(self.node(name)["State"].rstrip("*").split("+"))
+
+    def wait(self, what: str, condition: Callable[[], bool], limit_s: float = LIMIT_S) -> float:
+        """Poll until the condition holds; seconds it took."""
+        start = time.monotonic()
+        while not condition():
+            if time.monotonic() - start > limit_s:
+                raise AssertionError(f"not within {limit_s} s: {what}\n{self.report()}")
+            time.sleep(0.1)
+        return time.monotonic() - start
+
+    def wait_state(self, node: str, *wanted: str, limit_s: float = LIMIT_S) -> NodeState:
+        """Wait until Slurm shows one of the states for a node."""
+        self.wait(f"{node} is {' or '.join(wanted)}", lambda: self.states()[node].state in wanted, limit_s)
+        return self.states()[node]
+
+    def submit(self, script: str, *options: str) -> str:
+        """Submit Bash text; the job's number."""
+        output = f"--output={self.shared_inside}/%j.out"
+        words = ["sbatch", "--parsable", f"--chdir={self.shared_inside}", output, *options]
+        return self.ok('printf "#!/bin/bash\\n%s\\n" "$1" | "${@:2}"', script, *words).strip()
+
+    def output(self, name: str) -> str:
+        """What a job has written so far, by its number; empty when it has not begun."""
+        path = self.shared / f"{name}.out"
+        return path.read_text() if path.exists() else ""
+
+    def job(self, number: str) -> dict[str, str]:
+        """Fields of `scontrol show job`."""
+        return fields(self.slurm("scontrol", "--oneliner", "show", "job", number))
+
+    def wait_job(self, number: str, *wanted: str, limit_s: float = LIMIT_S) -> dict[str, str]:
+        """Wait until a job has one of the states (`RUNNING`, `PENDING`…); its fields."""
+        self.wait(f"job {number} is {' or '.join(wanted)}", lambda: self.job(number)["JobState"] in wanted, limit_s)
+        return self.job(number)
+
+    def finish(self, number: str, limit_s: float = LIMIT_S) -> dict[str, str]:
+        """Wait until a job has ended and its epilogs have run; its fields."""
+        running = ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING")
+        self.wait(f"job {number} ends", lambda: self.job(number)["JobState"] not in running, limit_s)
+        self.wait(f"epilogs of job {number}", lambda: self.slurm("squeue", "-h", "-j", number) == "", limit_s)
+        return self.job(number)
+
+    def drain(self, node: str, reason: str) -> None:
+        """Drain as an administrator does."""
+        self.slurm("scontrol", "update", f"NodeName={node}", "State=DRAIN", f"Reason={reason}")
+
+    def resume(self, node: str) -> None:
+        """Resume as an administrator does."""
+        self.slurm("scontrol", "update", f"NodeName={node}", "State=RESUME")
+
+
+def fields(text: str) -> dict[str, str]:
+    """The `name=value` words of a line of `scontrol --oneliner`."""
+    return dict(word.split("=", 1) for word in text.split() if "=" in word)
