@@ -57,6 +57,7 @@ __all__ = [
     "models",
     "mount_options",
     "mysql",
+    "node_attributes",
     "out_of_support",
     "regions",
     "release",
@@ -99,6 +100,12 @@ def image(name: str) -> Mapping[str, Any] | None:
     """One node image by the name that the cluster template uses, for example `cycle.image.ubuntu24`."""
     row: Mapping[str, Any] | None = images()["node_images"].get(name)
     return row
+
+
+def node_attributes() -> Mapping[str, Any]:
+    """What CycleCloud takes of a node and of its volumes: `attributes` and `volume_attributes` with what each accepts,
+    those that the cluster template sets with the key that decides them, and the volumes of each role (`volumes`)."""
+    return table("node_attributes")
 
 
 def regions() -> Mapping[str, Any]:

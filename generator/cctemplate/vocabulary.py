@@ -10,6 +10,7 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 from functools import cache
 
+from ..catalog import node_attributes
 from ..words.suggestions import did_you_mean
 
 NODE_KINDS = ("node", "nodearray")
@@ -41,27 +42,17 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def _documented(start: str) -> frozenset[str]:
+    """Attributes of nodes, or of volumes, that the catalogue has from the reference pages."""
+    rows = node_attributes()
+    return frozenset((*rows[f"{start}attributes"], *rows[f"{start}set_by_template"]["keys"]))
+
+
 _CLUSTER = _words("""
     Abstract Autoscale Category CategoryOrder FormLayout IconUrl MaxCount MaxCoreCount ParentName UseLowPrio
 """)
-_NODE = _words("""
-    Abstract Extends MachineType SubnetId Credentials ImageName ImageId Azure.Publisher Azure.Offer Azure.Sku
-    Azure.ImageVersion ImagePlan.Name ImagePlan.Publisher ImagePlan.Product ImagePlan.Plan Region Locker
-    KeyPairLocation Zone Tags Azure.Identities PredefinedScaleSetId NetworkSecurityGroupId ComputerName
-    ComputerNamePrefix ProximityPlacementGroupId PlacementGroupId FlexScaleSetId BootDiagnosticsUri HybridBenefit
-    HybridBenefitLicense KeepAlive UsePublicNetwork IsReturnProxy ReturnPath.Hostname ReturnPath.WebserverPort
-    ReturnPath.BrokerPort Interruptible MaxPrice InitialCount InitialCoreCount MaxCount MaxCoreCount
-    Azure.AllocationMethod Azure.SingleScaleset Azure.SinglePlacementGroup Azure.Overprovision Azure.MaxScalesetSize
-    ScaleSetUpgradePolicyMode ThrottleCapacity ThrottleCapacityTime ShutdownPolicy EnableTerminateNotification
-    TerminateNotificationTimeout EnableNodeHealthChecks DownloadJetpack InstallJetpack AwaitInstallation
-    EncryptionAtHost SecurityType EnableSecureBoot EnableVTPM EphemeralOSDisk EnableAcceleratedNetworking
-    AdditionalClusterInitSpecs CloudInit StageResources ImageOS JetpackPlatform Priority Fixed Password
-""")
-_VOLUME = _words("""
-    Size VolumeId StorageAccountType SSD Mount Persistent Disabled Azure.Lun Azure.Caching DiskIOPSReadWrite
-    DiskMBPSReadWrite SourceUri StorageAccountId SourceResourceId DiskEncryptionSetId ConfidentialDiskEncryptionSetId
-    SecurityEncryptionType Azure.Encryption.Type Azure.Encryption.DiskEncryptionSetId
-""")
+_NODE = _documented("")
+_VOLUME = _documented("volume_")
 _INTERFACE = _words("""
     AssociatePublicIpAddress StaticPublicIpAddress EnableIpForwarding PrivateIp NetworkInterfaceId SecurityGroup
     ApplicationSecurityGroups SubnetId

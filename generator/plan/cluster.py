@@ -17,7 +17,9 @@ from .custom_sizes import size_of
 from .images import default_image
 from .slurm_conf import slurm_conf_lines
 from .storage import FileSystems
+from .tags import tags_of
 from .types import LoginPlan, NodeArrayPlan, SchedulerPlan, SlurmPlan
+from .vm_attributes import vm_attributes
 
 PROJECT_RELEASES = "https://github.com/Azure/cyclecloud-slurm/releases"
 
@@ -107,6 +109,7 @@ def _scheduler(
         os_disk_gb=scheduler.os_disk_gb,
         specs=specs,
         attributes=node_attributes("scheduler", scheduler, hardware, specs, shared),
+        vm_attributes=vm_attributes(scheduler, tags_of(definition)),
     )
 
 
@@ -124,6 +127,7 @@ def _login(
         os_disk_gb=login.os_disk_gb,
         specs=specs,
         attributes=node_attributes("login", login, hardware, specs, shared),
+        vm_attributes=vm_attributes(login, tags_of(definition)),
     )
 
 
@@ -159,6 +163,7 @@ def _node_array(
         node_health_checks=partition.node_health_checks,
         specs=specs,
         attributes=node_attributes("execute", partition, hardware, specs, shared),
+        vm_attributes=vm_attributes(partition, tags_of(definition)),
     )
 
 

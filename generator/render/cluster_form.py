@@ -6,6 +6,7 @@ from dataclasses import field
 
 from ..cctemplate.writing import Raw, Writable, assignment, classad
 from ..files.file import Json
+from ..plan.types import VmAttributes
 from ..records import record
 
 Form = tuple[tuple[str, Writable], ...]
@@ -120,6 +121,14 @@ def extra_specs(name: str, role: str) -> Parameter:
     """Specs that an operator adds in the portal; empty in our own deployments."""
     text = f"Further cluster-init specs of {role}; they run after those of the template"
     return Parameter(name, "Extra cluster-init", None, text, "Cloud.ClusterInitSpecs")
+
+
+def role_tags(start: str, own: VmAttributes) -> tuple[Parameter, ...]:
+    """The tags of a role that has its own beside those of the deployment; nothing for any other."""
+    if not own.tags:
+        return ()
+    text = "All tags of these VMs, in place of those of the cluster"
+    return (Parameter(f"{start}NodeTags", "Tags", dict(own.tags), text, "Record", (("Config.MultiSelect", False),)),)
 
 
 def disk(name: str, size_gb: int) -> Parameter:

@@ -27,6 +27,7 @@ from .cluster_form import (
     number,
     only_if,
     prefix,
+    role_tags,
     shown_if,
     switch,
 )
@@ -130,6 +131,7 @@ def _partition(slurm: SlurmPlan, array: NodeArrayPlan) -> Group:
                 form=shown_if("DefineNodesAvailabilityZone"),
             ),
             *optional,
+            *role_tags(start, array.vm_attributes),
             extra_specs(f"{start}ClusterInitSpecs", f"partition {array.partition}"),
         ),
         f"Partition {array.partition} of cluster {slurm.cluster_name}",
@@ -254,6 +256,8 @@ def _azure(plan: Plan, slurm: SlurmPlan) -> Group:
             disk("BootDiskSize", 0),
             *_role_disks(slurm),
             Parameter("NodeTags", "Tags", tags, "Tags of all VMs", "Record", (("Config.MultiSelect", False),)),
+            *role_tags("Scheduler", slurm.scheduler.vm_attributes),
+            *role_tags("Login", slurm.login.vm_attributes),
             switch(
                 "EnableTerminateNotification", "Termination notice", value=False,
                 text="Announce the end of a VM to its node; always on where Lustre is mounted",

@@ -10,10 +10,12 @@ from collections.abc import Iterator, Sequence
 
 from ..catalog.node_images import ImagePlan, image_plan
 from ..definition.model.landing_zone import LandingZone
+from ..definition.model.slurm import Value
 from ..plan.created_types import PUBLIC_ADDRESS, PUBLIC_SERVER, created_types
 from ..plan.names import creates_resource_group
 from ..plan.network import route_plan
 from ..plan.tags import tags_of
+from ..plan.vm_attributes import own_key
 from ..problems.problem import Problem
 from .base import DefinitionRule, Path, Site
 from .places import first_given
@@ -46,6 +48,13 @@ class _Demand(DefinitionRule):
     def breach(self, site: Site, path: Path, text: str, hint: str | None = None) -> Problem:
         """What is wrong at a key, or at the demand where nobody wrote the key; the text says which demand it is."""
         return self.problem(first_given(site, path, (_ZONE, self.key)), f"{text} ({_ZONE}.{self.key})", hint)
+
+    def undone(self, site: Site, attribute: str, demanded: Value, text: str) -> Iterator[Problem]:
+        """The roles whose own `node_attributes` say something else than what is demanded of all VMs."""
+        for node in roles(site):
+            key = own_key(node.settings, attribute)
+            if key is not None and node.settings.node_attributes[key] != demanded:
+                yield self.breach(site, (*node.path, "node_attributes", key), text.format(node.label))
 
 
 def _has(word: str, allowed: Sequence[str]) -> bool:
@@ -271,6 +280,7 @@ class HostEncryptionMissing(_Demand):
             yield self.breach(
                 site, path, "the hosts of server and nodes would not encrypt", "security: {encryption_at_host: true}"
             )
+        yield from self.undone(site, "EncryptionAtHost", True, "the hosts of {} would not encrypt")
 
 
 class OwnKeyMissing(_Demand):
@@ -324,6 +334,7 @@ class TrustedLaunchMissing(_Demand):
         if definition.slurm is not None and not definition.security.trusted_launch:
             path: Path = ("security", "trusted_launch")
             yield self.breach(site, path, "the nodes would not have Trusted Launch", "security: {trusted_launch: true}")
+        yield from self.undone(site, "SecurityType", "TrustedLaunch", "{} would not have Trusted Launch")
 
 
 class DiagnosticsMissing(_Demand):

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..definition.model.slurm import NodeProjects
 from ..plan.file_systems.registry import wanted_by
+from ..plan.vm_attributes import effective, own_key
 from ..problems.problem import Problem
 from .azure_names import ID_FORM
 from .base import DefinitionRule, Path, Site
 from .figures import figures
 from .resource_ids import GUID
-from .roles import machines, roles
+from .roles import RoleNode, machines, roles
 
 _HOST_ENCRYPTION = "https://learn.microsoft.com/azure/virtual-machines/disk-encryption"
 _SECURE_BOOT: Path = ("security", "secure_boot")
@@ -25,12 +27,12 @@ class NoTrustedLaunch(DefinitionRule):
     source = "https://learn.microsoft.com/azure/virtual-machines/trusted-launch#virtual-machines-sizes"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        if not site.definition.security.trusted_launch:
-            return
         without = re.compile("|".join(figures()["trusted_launch"]["sizes_without"]), re.IGNORECASE)
         for node in roles(site):
-            if without.fullmatch(node.vm_size):
-                text = f"{node.vm_size} of {node.label} does not support Trusted Launch, which security asks for"
+            asked = effective(site.definition.security, node.settings, "SecurityType") == "TrustedLaunch"
+            if asked and without.fullmatch(node.vm_size):
+                who = "security" if site.definition.security.trusted_launch else "node_attributes"
+                text = f"{node.vm_size} of {node.label} does not support Trusted Launch, which {who} asks for"
                 yield self.problem(node.size_path, text)
 
 
@@ -42,9 +44,11 @@ class NoHostEncryption(DefinitionRule):
     source = _HOST_ENCRYPTION
 
     def check(self, site: Site) -> Iterator[Problem]:
-        if not site.definition.security.encryption_at_host:
-            return
+        security = site.definition.security
         for machine in machines(site):
+            settings = machine.settings if isinstance(machine, RoleNode) else NodeProjects()
+            if not effective(security, settings, "EncryptionAtHost"):
+                continue
             if site.vm_size(machine.vm_size).encryption_at_host is False:
                 text = f"{machine.vm_size} of {machine.label} does not support encryption at host, says custom_vm_sizes"
                 yield self.problem(machine.size_path, text)
@@ -61,17 +65,28 @@ class SecureBootAndDrivers(DefinitionRule):
     source = "https://github.com/Azure/azhpc-images/issues/298"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        if not site.definition.security.secure_boot:
-            return
+        asked, reported = site.definition.security.secure_boot, False
         for node in roles(site):
-            size = site.vm_size(node.vm_size)
-            if size.gpu_count or size.infiniband:
-                what = "GPUs" if size.gpu_count else "InfiniBand"
-                text = f"{node.label} has {what}, whose drivers do not load under Secure Boot"
-                yield self.problem(_SECURE_BOOT, text)
-                return
+            size, own = site.vm_size(node.vm_size), own_key(node.settings, "EnableSecureBoot")
+            on = asked if own is None else node.settings.node_attributes[own] is True
+            if not on or not (size.gpu_count or size.infiniband) or (own is None and reported):
+                continue
+            what = "GPUs" if size.gpu_count else "InfiniBand"
+            text = f"{node.label} has {what}, whose drivers do not load under Secure Boot"
+            yield self.problem(_SECURE_BOOT if own is None else (*node.path, "node_attributes", own), text)
+            reported = reported or own is None
         if any(each.file_system.protocol == "lustre" for each in wanted_by(site.definition)):
-            yield self.problem(_SECURE_BOOT, "the nodes mount Lustre, whose client does not load under Secure Boot")
+            yield from self._with_lustre(site, is_reported=reported)
+
+    def _with_lustre(self, site: Site, *, is_reported: bool) -> Iterator[Problem]:
+        text = "mount Lustre, whose client does not load under Secure Boot"
+        if site.definition.security.secure_boot and not is_reported:
+            yield self.problem(_SECURE_BOOT, f"the nodes {text}")
+        for node in roles(site):
+            own, size = own_key(node.settings, "EnableSecureBoot"), site.vm_size(node.vm_size)
+            has_drivers = size.gpu_count or size.infiniband
+            if own is not None and node.settings.node_attributes[own] is True and not has_drivers:
+                yield self.problem((*node.path, "node_attributes", own), f"{node.label}: the nodes {text}")
 
 
 class SecureBootAlone(DefinitionRule):

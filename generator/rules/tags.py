@@ -24,11 +24,11 @@ class Tags(DefinitionRule):
     source = "https://learn.microsoft.com/azure/azure-resource-manager/management/tag-resources"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        tags, names = site.definition.tags, catalog.limits()["names"]
+        tags = site.definition.tags
         yield from self._too_many(site)
         seen: dict[str, str] = {}
         for name, value in tags.items():
-            fault = self._fault(name, value, names["tag_name"]["value"], names["tag_value"]["value"])
+            fault = tag_fault(name, value)
             if fault is None and name.lower() in seen:
                 fault = f"differs from {quoted(seen[name.lower()])} only in case, which Azure does not tell apart"
             if fault:
@@ -45,21 +45,24 @@ class Tags(DefinitionRule):
             why = f": a private DNS zone or its link, which this deployment creates, takes {most + own}"
             yield self.problem(("tags",), text + why * with_zone, on_key=True)
 
-    def _fault(self, name: str, value: str, longest_name: int, longest_value: int) -> str | None:
-        rule = figures()["tag_names"]
-        if name.lower() == OWNER_TAG:
-            return "is the one by which CycleForge finds what belongs to a deployment"
-        forbidden = [sign for sign in rule["forbidden_characters"] if sign in name]
-        if not name.strip():
-            return "has no name"
-        if len(name) > longest_name:
-            return f"has a name of {len(name)} characters; at most {longest_name} are allowed"
-        if forbidden:
-            return f"has the character {forbidden[0]}, which is not allowed in tag names"
-        if name.lower().startswith(tuple(rule["reserved_prefixes"])):
-            return "begins with a word that Azure reserves: azure, microsoft or windows"
-        if len(value) > longest_value:
-            return f"has a value of {len(value)} characters; at most {longest_value} are allowed"
-        if not all(sign.isprintable() for sign in name + value):
-            return "has a control character"
-        return None
+
+def tag_fault(name: str, value: str) -> str | None:
+    """Why Azure or CycleForge refuses a tag; None for one that is fine."""
+    rule, names = figures()["tag_names"], catalog.limits()["names"]
+    longest_name, longest_value = names["tag_name"]["value"], names["tag_value"]["value"]
+    if name.lower() == OWNER_TAG:
+        return "is the one by which CycleForge finds what belongs to a deployment"
+    forbidden = [sign for sign in rule["forbidden_characters"] if sign in name]
+    if not name.strip():
+        return "has no name"
+    if len(name) > longest_name:
+        return f"has a name of {len(name)} characters; at most {longest_name} are allowed"
+    if forbidden:
+        return f"has the character {forbidden[0]}, which is not allowed in tag names"
+    if name.lower().startswith(tuple(rule["reserved_prefixes"])):
+        return "begins with a word that Azure reserves: azure, microsoft or windows"
+    if len(value) > longest_value:
+        return f"has a value of {len(value)} characters; at most {longest_value} are allowed"
+    if not all(sign.isprintable() for sign in name + value):
+        return "has a control character"
+    return None

@@ -27,6 +27,13 @@ class NodeProjects(Section):
         change="node restart",
         example={"site.owner": "research"},
     )
+    node_attributes: dict[str, Value] = setting(
+        dict,
+        text="What CycleCloud takes of the VMs beyond the other keys, by its names: EncryptionAtHost, SecurityType, "
+        "EphemeralOSDisk; tags.NAME for a tag, volume.boot.StorageAccountType for a disk.",
+        change="node restart",
+        example={"tags.team": "research"},
+    )
     image: str | None = setting(
         None,
         text="Image: CycleCloud name, marketplace URN or resource id; default: slurm.image.",

@@ -11,7 +11,7 @@ from .egress import EgressPlan, EgressRule
 from .jobs import CheckpointPlan, JobPlan, StepPlan
 from .names import ResourceNames
 from .network import HubPlan, NetworkPlan, ProxyPlan, RoutePlan, SecurityRule, SubnetPlan
-from .nodes import LoginPlan, NodeArrayPlan, SchedulerPlan, SpecRef
+from .nodes import LoginPlan, NodeArrayPlan, SchedulerPlan, SpecRef, VmAttributes
 from .parameters import Asked, SecretPlan, Variable
 from .projects import BlobPlan, ProjectPlan
 from .quota import QuotaLimit, QuotaPlan, QuotaUse
@@ -68,4 +68,5 @@ __all__ = [
     "SubnetPlan",
     "UnknownImage",
     "Variable",
+    "VmAttributes",
 ]

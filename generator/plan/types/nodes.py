@@ -23,6 +23,24 @@ class SpecRef:
 
 
 @record
+class VmAttributes:
+    """What a definition says of the VMs of a role to CycleCloud, in the spelling of its reference, sorted by name.
+
+    They are attributes of the role's own section, where they win over those of `[[node defaults]]`.
+    """
+
+    values: tuple[tuple[str, str | int | bool], ...]
+    volumes: tuple[tuple[str, tuple[tuple[str, str | int | bool], ...]], ...]
+    """Volume → its attributes."""
+    tags: tuple[tuple[str, str], ...]
+    """All tags of the VMs, those of the deployment included; empty: only those."""
+
+    def volume(self, name: str) -> tuple[tuple[str, str | int | bool], ...]:
+        """The attributes of one volume; empty where the definition says nothing of it."""
+        return dict(self.volumes).get(name, ())
+
+
+@record
 class NodeArrayPlan:
     """One Slurm partition: one CycleCloud node array of one VM size."""
 
@@ -49,6 +67,7 @@ class NodeArrayPlan:
     specs: tuple[SpecRef, ...]
     attributes: tuple[tuple[str, str | int | bool], ...]
     """`[[[configuration]]]` keys beyond the Slurm ones, sorted: what our projects read, then the user's own."""
+    vm_attributes: VmAttributes
     generation: str = ""
     """`<node array>.<digest>`: names everything that a node keeps from its start to its end."""
 
@@ -71,6 +90,7 @@ class SchedulerPlan:
     os_disk_gb: int | None
     specs: tuple[SpecRef, ...]
     attributes: tuple[tuple[str, str | int | bool], ...]
+    vm_attributes: VmAttributes
 
 
 @record
@@ -84,3 +104,4 @@ class LoginPlan:
     os_disk_gb: int | None
     specs: tuple[SpecRef, ...]
     attributes: tuple[tuple[str, str | int | bool], ...]
+    vm_attributes: VmAttributes

@@ -72,6 +72,10 @@ class SlurmPlan:
         """All roles: scheduler, login nodes, node arrays."""
         return (self.scheduler, self.login, *self.node_arrays)
 
+    def has_vm_attribute(self, name: str, value: str | bool) -> bool:
+        """Whether the definition gives the VMs of some role this attribute with this value."""
+        return any((name, value) in node.vm_attributes.values for node in self.nodes)
+
     @property
     def has_zones(self) -> bool:
         """Whether the nodes of some partition are placed in availability zones."""
