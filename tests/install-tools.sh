@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 readonly wanted=(
     cloud-init=cloud-init curl=curl flock=util-linux git=git perl=perl ps=procps
     mmdebstrap=mmdebstrap zstd=zstd systemd-nspawn=systemd-container ip=iproute2
-    slurmctld=slurmctld slurmd=slurmd srun=slurm-client munged=munge
+    slurmctld=slurmctld slurmd=slurmd srun=slurm-client munged=munge slurmdbd=slurmdbd mariadbd=mariadb-server
     qemu-system-x86_64=qemu-system-x86 depmod=kmod mke2fs=e2fsprogs
     node=nodejs npm=npm
 )

@@ -6,8 +6,8 @@
 
 `cloud` is a `tests.bed.slurm.client.Client`: submit, finish, wait_job, states, flags, wait… `pools` are partitions
 with their nodes (`Pool`), `lines` come last in slurm.conf, as additional_slurm_config does, `files` replaces or adds
-files of /etc/slurm (azure.conf, gres.conf, site_specific.conf…). One cluster per module of tests: it starts in half a
-second and costs nothing while it waits.
+files of /etc/slurm (azure.conf, gres.conf, site_specific.conf…), `accounting=True` adds slurmdbd and a MariaDB. One
+cluster per module of tests: it starts in half a second, five with accounting, and costs nothing while it waits.
 
 It needs root and Debian's packages of Slurm, and no machine: daemons of the host in namespaces of their own, so that
 paths, ports, addresses and host names are those of a CycleCloud cluster however many run at once. The first process of

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bed.cloud.files import Pool, config_files, hosts
+from tests.bed.cloud.files import ACCOUNTING, CLUSTER, Pool, config_files, hosts
 from tests.bed.machines.overlay import PATH, Result
 from tests.bed.slurm.client import Client
 
@@ -24,6 +24,8 @@ ENVIRONMENT = {"PATH": PATH, "LANG": "C.UTF-8", "HOME": "/root"}
 AZURE = "source /mnt/machine/azure.sh; "
 NAMESPACES = {"net": "net", "mount": "mnt", "uts": "uts", "pid": "pid_for_children"}
 """By option of nsenter: the file of a process that has made them, which itself stays among the host's processes."""
+MODES = {"slurmdbd.conf": 0o600}
+"""slurmdbd refuses a file that others can read."""
 DYNAMIC = ("-b", "-Z", "--conf")
 
 
@@ -79,6 +81,10 @@ class Cloud(Client):
         """Start slurmctld and wait until it answers."""
         self.ok("slurmctld")
         self.wait("slurmctld answers", lambda: "UP" in self.run("scontrol ping", timeout_s=20).output)
+
+    def start_accounting(self) -> None:
+        """Start MariaDB and slurmdbd, and make the cluster known; before slurmctld, which registers there."""
+        self.ok('/mnt/machine/accounting.sh "$1" >/dev/null', CLUSTER, timeout_s=180)
 
     def stop_controller(self) -> None:
         """End slurmctld, as `systemctl stop` does."""
@@ -178,20 +184,28 @@ def running_cloud(
     lines: Sequence[str] = (),
     files: Mapping[str, str] | None = None,
     *,
+    accounting: bool = False,
     start: bool = True,
 ) -> Iterator[Cloud]:
     """Start a cluster and end everything that belongs to it. Without `start` slurmctld is left to the test.
 
+    With `accounting`, slurmdbd and a MariaDB begin before slurmctld, 2 s; skips where they are not and cannot be had.
+
     A daemon that does not start fails the test with all logs.
     """
     _needs("unshare", "nsenter", "ip", "setpriv", "pkill", "munged", "slurmctld", "slurmd")
+    if accounting:
+        _needs("slurmdbd", "mariadbd", "mariadb-install-db")
     # Short: the path of a socket ends at 107 characters. Others than root must be able to enter.
     folder = Path(tempfile.mkdtemp(prefix="cf", dir="/tmp"))
     folder.chmod(0o755)
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, folder)
-        _write(folder, config_files(pools, lines) | dict(files or {}), pools)
+        own = (ACCOUNTING if accounting else {}) | dict(files or {})
+        _write(folder, config_files(pools, lines) | own, pools)
         cloud = Cloud(folder, stack.enter_context(_holder(folder)), pools)
+        if accounting:
+            cloud.start_accounting()
         if start:
             cloud.start_controller()
         yield cloud
@@ -206,7 +220,7 @@ def _write(folder: Path, files: Mapping[str, str], pools: Sequence[Pool]) -> Non
     for name, text in files.items():
         path = folder / "etc" / name
         path.write_text(text)
-        path.chmod(0o755 if ".d/" in name else 0o644)
+        path.chmod(MODES.get(name, 0o755 if ".d/" in name else 0o644))
     programs = folder / PROGRAMS
     for name in ("resume", "suspend"):
         shutil.copy(MACHINE / f"{name}_program.sh", programs)

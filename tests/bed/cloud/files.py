@@ -9,6 +9,26 @@ from generator.plan.types import SlurmPlan
 from tests.bed.slurm.template import slurm_conf
 
 CLUSTER, CONTROLLER = "emu", "scheduler"
+ACCOUNTING = {
+    "accounting.conf": f"""\
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost={CONTROLLER}
+AccountingStorageTRES=gres/gpu
+""",
+    "slurmdbd.conf": f"""\
+AuthType=auth/munge
+DbdHost={CONTROLLER}
+SlurmUser=root
+DebugLevel=verbose
+LogFile=/var/log/slurmctld/slurmdbd.log
+PidFile=/run/slurmdbd.pid
+StorageType=accounting_storage/mysql
+StorageHost=localhost
+StorageLoc={CLUSTER}_acct_db
+StorageUser=root
+""",
+}
+"""With accounting, as install.py of cyclecloud-slurm 4.0.9 writes it; the database has no password here."""
 CONTROLLER_ADDRESS = "10.77.0.254"
 HOOK = "#!/usr/bin/env bash\nexit 0\n"
 INSTEAD = {

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# usage: accounting.sh CLUSTER   A MariaDB and slurmdbd below /mnt; returns when sacctmgr answers and knows the cluster.
+set -euo pipefail
+readonly cluster="$1" folder=/mnt/db limit_s=120
+
+# wait_for COMMAND…: a daemon that ends instead of answering is not waited for
+wait_for() {
+    local pid="$1"
+    shift
+    until "$@" >/dev/null 2>&1; do
+        if ! kill -0 "${pid}" 2>/dev/null || ((SECONDS > limit_s)); then
+            printf 'does not work: %s\n' "$*" >&2
+            return 1
+        fi
+        sleep 0.1
+    done
+}
+
+install -d -o mysql "${folder}" /run/mysqld
+mariadb-install-db --no-defaults --user=mysql --datadir="${folder}" --auth-root-authentication-method=normal \
+    --skip-test-db >/var/log/mariadb-install.log 2>&1
+mariadbd --no-defaults --user=mysql --datadir="${folder}" --socket=/run/mysqld/mysqld.sock --skip-networking \
+    --pid-file=/run/mysqld/mysqld.pid --innodb-buffer-pool-size=64M --innodb-flush-log-at-trx-commit=0 \
+    >/var/log/mariadb.log 2>&1 </dev/null &
+wait_for "$!" mariadb --no-defaults --socket=/run/mysqld/mysqld.sock --user=root --execute='select 1'
+setsid slurmdbd -D >/var/log/slurmctld/slurmdbd.out 2>&1 </dev/null &
+wait_for "$!" sacctmgr --noheader show cluster
+sacctmgr --immediate add cluster "${cluster}"
