@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 from ..problems.problem import Place, Problem
 from ..words.suggestions import did_you_mean
-from .evaluate import Value
 from .expressions import Constant, Scalar
 from .resolve import (
     LONGEST_INHERITANCE,
@@ -15,7 +14,7 @@ from .resolve import (
     SpecReference,
     configuration_items,
     extends,
-    resolve,
+    lower_bases,
     spec_reference,
 )
 from .rules import (
@@ -52,13 +51,14 @@ _NEEDED = ("MachineType", "SubnetId", "Credentials")
 _IMAGES = (("imagename",), ("imageid",), ("azure.publisher", "azure.offer", "azure.sku", "azure.imageversion"))
 
 
-def check_nodes(cluster: Section, variables: Mapping[str, Value], specs: Specs | None) -> Iterator[Problem]:
-    """Problems of nodes; `variables` are parameter values, `specs` what the folder contains (None: not known)."""
+def check_nodes(cluster: Section, nodes: Iterable[ResolvedNode], specs: Specs | None) -> Iterator[Problem]:
+    """Problems of the nodes of a cluster, which are resolved already; `specs` is what the folder contains (None: not
+    known)."""
     yield from _bases(cluster)
     yield from _references(cluster, specs)
     for section in cluster.walk():
         yield from _plain_values(section)
-    for node in resolve(cluster).values():
+    for node in nodes:
         yield from _mounts(node)
         if not node.is_abstract:
             yield from _attributes(node)
@@ -66,6 +66,7 @@ def check_nodes(cluster: Section, variables: Mapping[str, Value], specs: Specs |
 
 def _bases(cluster: Section) -> Iterator[Problem]:
     nodes = {section.name.lower(): section for section in cluster.of_kind("node", "nodearray")}
+    bases = {name: lower_bases(section) for name, section in nodes.items()}
     for name, section in nodes.items():
         for base in extends(section):
             if base.lower() not in nodes:
@@ -73,7 +74,7 @@ def _bases(cluster: Section) -> Iterator[Problem]:
                 text = f"{section.name!r} extends {base!r}, which is missing"
                 yield UnknownBase.problem((), text, hint, place=_place(section, "Extends"))
                 continue
-            above = _ancestors(base.lower(), nodes)
+            above = _ancestors(base.lower(), bases)
             if above is None:
                 text = f"{section.name!r} inherits through more than {LONGEST_INHERITANCE} nodes"
                 yield CircularBase.problem((), text, place=_place(section, "Extends"))
@@ -82,15 +83,15 @@ def _bases(cluster: Section) -> Iterator[Problem]:
                 yield CircularBase.problem((), text, place=_place(section, "Extends"))
 
 
-def _ancestors(name: str, nodes: Mapping[str, Section]) -> frozenset[str] | None:
+def _ancestors(name: str, bases: Mapping[str, Sequence[str]]) -> frozenset[str] | None:
     """The node and all it inherits from; None when there are too many to follow."""
     seen: set[str] = set()
     waiting = [name]
     while waiting:
         current = waiting.pop()
-        if current in nodes and current not in seen:
+        if current in bases and current not in seen:
             seen.add(current)
-            waiting += [base.lower() for base in extends(nodes[current])]
+            waiting += bases[current]
         if len(seen) > LONGEST_INHERITANCE:
             return None
     return frozenset(seen)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ..problems.problem import Problem
 from .errors import EvaluationError
 from .evaluate import Value
-from .resolve import ResolvedNode, resolve
+from .resolve import ResolvedNode
 from .rules import (
     ContradictingHpc,
     DefaultPartition,
@@ -18,16 +18,16 @@ from .rules import (
     ScaleSetSize,
     SharedPartition,
 )
-from .syntax import Attribute, Section
+from .syntax import Attribute
 from .values import value_of
 from .vocabulary import BUILTIN_LOCKER
 
 _DEFAULT_SCALE_SET_SIZE = 40  # node-nodearray-reference, Azure.MaxScaleSetSize
 
 
-def check_slurm(cluster: Section, variables: Mapping[str, Value]) -> Iterator[Problem]:
+def check_slurm(nodes: Iterable[ResolvedNode], variables: Mapping[str, Value]) -> Iterator[Problem]:
     """Problems of a cluster whose nodes have Slurm roles; nothing for others. `variables` are parameter values."""
-    concrete = [node for node in resolve(cluster).values() if not node.is_abstract]
+    concrete = [node for node in nodes if not node.is_abstract]
     if not any("slurm.role" in node.configuration for node in concrete):
         return
     execute: list[ResolvedNode] = []

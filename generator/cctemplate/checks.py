@@ -11,6 +11,7 @@ from .check_slurm import check_slurm
 from .check_structure import check_structure
 from .errors import EvaluationError
 from .evaluate import Value
+from .resolve import resolve
 from .syntax import Template
 from .values import constant
 
@@ -45,8 +46,9 @@ def check(
     found = [*check_structure(template), *check_parameters(template, values, late)]
     known = variables(template, values)
     for cluster in template.clusters:
-        found += check_nodes(cluster, known, specs)
-        found += check_slurm(cluster, known)
+        nodes = resolve(cluster).values()
+        found += check_nodes(cluster, nodes, specs)
+        found += check_slurm(nodes, known)
     return tuple(sorted(found, key=_order))
 
 

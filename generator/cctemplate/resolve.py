@@ -7,7 +7,7 @@ Source: https://learn.microsoft.com/azure/cyclecloud/cluster-references/node-nod
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from ..records import record
 from .errors import EvaluationError
@@ -18,6 +18,7 @@ from .values import constant
 DEFAULTS = "defaults"
 LONGEST_INHERITANCE = 64
 """Nodes through which attributes are followed."""
+_UNDEFINED = Constant(None)
 
 
 @record
@@ -105,46 +106,68 @@ def spec_reference(section: Section) -> SpecReference:
 def resolve(cluster: Section) -> dict[str, ResolvedNode]:
     """Every node and node array of a cluster by lower-case name. Unknown or circular `Extends` are skipped here."""
     sections = {section.name.lower(): section for section in cluster.of_kind("node", "nodearray")}
-    return {name: _merged(_lineage(name, sections)) for name in sections}
+    # Once for each section: along a chain of nodes, every node passes everything on.
+    bases = {name: lower_bases(section) for name, section in sections.items()}
+    own = {name: _own(section) for name, section in sections.items()}
+    return {name: _merged(sections[name], [own[part] for part in _lineage(name, bases)]) for name in sections}
 
 
-def _lineage(name: str, sections: dict[str, Section]) -> tuple[Section, ...]:
+def lower_bases(section: Section) -> tuple[str, ...]:
+    """The names of `extends` in lower case, as nodes are found by."""
+    return tuple(name.lower() for name in extends(section))
+
+
+@record
+class _Own:
+    """What one section says itself; keys in lower case."""
+
+    attributes: tuple[tuple[str, Attribute], ...]
+    configuration: tuple[tuple[str, Attribute], ...]
+    specs: tuple[SpecReference, ...]
+
+
+def _own(section: Section) -> _Own:
+    return _Own(
+        tuple((attribute.name.lower(), attribute) for attribute in section.attributes),
+        tuple((key.lower(), attribute) for key, attribute in configuration_items(section)),
+        tuple(spec_reference(part) for part in section.of_kind("cluster-init")),
+    )
+
+
+def _lineage(name: str, bases: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """The node after everything it inherits from; each base once, `defaults` first."""
-    ordered: dict[str, Section] = {}
-    if DEFAULTS in sections:
-        ordered[DEFAULTS] = sections[DEFAULTS]
+    ordered = dict.fromkeys([DEFAULTS] if DEFAULTS in bases else [])
 
     def add(current: str, below: frozenset[str]) -> None:
         if len(below) > LONGEST_INHERITANCE:
             return
-        for base in (base.lower() for base in extends(sections[current])):
-            if base in sections and base not in below and base not in ordered:
+        for base in bases[current]:
+            if base in bases and base not in below and base not in ordered:
                 add(base, below | {base})
-        ordered.setdefault(current, sections[current])
+        ordered.setdefault(current)
 
     add(name, frozenset({name}))
-    return tuple(ordered.values())
+    return tuple(ordered)
 
 
-def _merged(lineage: tuple[Section, ...]) -> ResolvedNode:
+def _merged(section: Section, lineage: Sequence[_Own]) -> ResolvedNode:
     attributes: dict[str, Attribute] = {}
     configuration: dict[str, Attribute] = {}
     specs: dict[tuple[str, str, str], SpecReference] = {}
-    own = lineage[-1]
-    for section in lineage:
-        for attribute in section.attributes:
-            if section is own or attribute.name.lower() != "abstract":
-                _set(attributes, attribute.name, attribute)
-        for key, attribute in configuration_items(section):
-            _set(configuration, key, attribute)
-        for part in section.of_kind("cluster-init"):
-            spec = spec_reference(part)
+    for part in lineage:
+        for name, attribute in part.attributes:
+            if part is lineage[-1] or name != "abstract":
+                _set(attributes, name, attribute)
+        for name, attribute in part.configuration:
+            _set(configuration, name, attribute)
+        for spec in part.specs:
             specs.setdefault((spec.source, spec.project, spec.spec), spec)
-    return ResolvedNode(own, attributes, configuration, tuple(specs.values()))
+    return ResolvedNode(section, attributes, configuration, tuple(specs.values()))
 
 
 def _set(target: dict[str, Attribute], name: str, attribute: Attribute) -> None:
-    if attribute.value == Constant(None):
-        target.pop(name.lower(), None)
+    """The name is in lower case."""
+    if attribute.value == _UNDEFINED:
+        target.pop(name, None)
     else:
-        target[name.lower()] = attribute
+        target[name] = attribute
