@@ -12,8 +12,6 @@ import pytest
 CHAINS = (
     "tests/bootstrap/test_booted.py",
     "tests/cluster/",
-    "tests/vm/test_life.py",
-    "tests/vm/test_disks.py",
     "tests/wheel/",
 )
 """One process for all of it: it shares what takes longest to set up, booted machines or a wheel."""
@@ -26,16 +24,14 @@ APART = (
     "tests/machines/",
     "tests/projects/",
     "tests/test_contributing.py",
-    "tests/vm/test_scratch.py",
 )
 """Each test by itself: they share nothing, and one file would keep a process busy for minutes. Any other file stays
 together, because its tests share fixtures and what the process remembers."""
 FIRST = (
     "tests/cluster/",
-    "tests/vm/",
     # They wait, and compute nothing meanwhile.
     "tests/cloud/",
-    # They need no root, which the two above are building meanwhile.
+    # They need no root, which the one above is building meanwhile.
     "tests/bed/test_guard.py",
     "tests/rules/test_robust.py",
     "tests/machines/",

@@ -1,7 +1,6 @@
-"""Virtual machines run under emulation. The short test is part of `make test`, the minutes are `make test-vm`.
+"""Virtual machines run under emulation, in `make test-vm`, which CI calls too.
 
-CI runs both. Together they would not fit: an emulated machine that shares two cores with other tests takes several
-times as long as alone.
+An emulated machine that shares two cores with other tests takes several times as long as alone, and delays them.
 """
 
 from __future__ import annotations
@@ -11,14 +10,12 @@ from pathlib import Path
 
 import pytest
 
-SHORT = "test_scratch.py"
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say where the long ones run instead."""
+    """Say where they run instead."""
     here = Path(__file__).parent
     if os.environ.get("CYCLEFORGE_TEST_VM"):
         return
     for item in items:
-        if item.path.is_relative_to(here) and item.path.name != SHORT:
+        if item.path.is_relative_to(here):
             item.add_marker(pytest.mark.skip(reason="takes minutes under emulation; `make test-vm` runs it, CI too"))

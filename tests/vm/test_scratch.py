@@ -18,7 +18,7 @@ sync
 """
 
 
-# Up to two and a half minutes beside other tests.
+# About a minute.
 @pytest.mark.guard(3600)
 def test_scratch_survives_a_reboot_and_a_foreign_disk_is_refused() -> None:
     attributes = {"slurm.role": "execute", "cycleforge.nvme.disks": "3", "cycleforge.nvme.wait_s": "20"}
