@@ -11,6 +11,7 @@ from ..problems.problem import Problem
 from .base import ClusterRule, Path, Site
 from .figures import figures
 from .places import given
+from .releases import project_row
 from .wording import meant, quoted
 
 _CONF = "https://slurm.schedmd.com/slurm.conf.html"
@@ -64,8 +65,10 @@ class MisspeltKey(ClusterRule):
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
         owned, own = catalog.limits()["owned_slurm_keys"]["keys"], figures()["slurm_keys_with_own_setting"]["keys"]
-        known = (*figures()["slurm_keys"]["values"], *owned, *own)
-        lower = {name.lower() for name in known}
+        facts = catalog.slurm_conf()
+        known = (*figures()["slurm_keys"]["values"], *owned, *own, *facts["lists"]["keys"])
+        # E0923 says what is wrong with a key of another release.
+        lower = {name.lower() for name in (*known, *facts["keys_by_version"]["until"])}
         for key in slurm.settings:
             if key.lower() not in lower and _KEY.fullmatch(key):
                 hint = meant(key, known)
@@ -73,6 +76,51 @@ class MisspeltKey(ClusterRule):
                     yield self.problem(
                         (*_SETTINGS, key), f"slurm.conf has no key {quoted(key)} that is known here", hint, on_key=True
                     )
+
+
+class KeyOfAnotherRelease(ClusterRule):
+    id = "E0923"
+    summary = "This Slurm does not know a key of slurm.conf."
+    why = "slurmctld does not start with a key that it does not know."
+    fix = "Remove the key, or choose a Slurm version that knows it with slurm.version."
+    source = "https://slurm.schedmd.com/release_notes.html"
+
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        version = slurm.version or (project_row(site) or catalog.default_slurm_project()).slurm
+        release = _release(version)
+        table = catalog.slurm_conf()["keys_by_version"]
+        since = {name.lower(): (name, bound) for name, bound in table["since"].items()}
+        until = {name.lower(): (name, bound) for name, bound in table["until"].items()}
+        for key in slurm.settings:
+            name, bound = since.get(key.lower(), ("", ""))
+            if name and release < _release(bound):
+                text = f"Slurm {version} does not know {name}, which is a key since Slurm {bound}"
+                yield self.problem((*_SETTINGS, key), text, on_key=True)
+            name, bound = until.get(key.lower(), ("", ""))
+            if name and release > _release(bound):
+                text = f"Slurm {version} does not know {name}, which was last a key of Slurm {bound}"
+                yield self.problem((*_SETTINGS, key), text, on_key=True)
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """The release of a version, (25, 11) for `25.11.5`; one that is no version counts as older than any."""
+    found = re.match(r"(\d{1,4})\.(\d{1,4})", version)
+    return tuple(map(int, found.groups())) if found else ()
+
+
+class KeyTwice(ClusterRule):
+    id = "E0932"
+    summary = "Two settings are the same key of slurm.conf."
+    why = "Slurm ignores the case of keys and uses only the last of the two."
+    fix = "Remove one of them."
+    source = _CONF
+
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        first: dict[str, str] = {}
+        for key in slurm.settings:
+            other = first.setdefault(key.lower(), key)
+            if other != key:
+                yield self.problem((*_SETTINGS, key), f"{key} and {other} are the same key of slurm.conf", on_key=True)
 
 
 class BadLine(ClusterRule):

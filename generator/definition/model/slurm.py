@@ -253,7 +253,7 @@ class Slurm(Section):
     )
     settings: dict[str, Value] = setting(
         dict,
-        text="Further lines of slurm.conf; keys that CycleCloud sets are refused.",
+        text="Further lines of slurm.conf; lists are added to, keys that CycleCloud sets are refused.",
         example={"SchedulerTimeSlice": 60},
     )
     health_checks: bool = setting(
