@@ -19,7 +19,8 @@ def vm_size(name: str) -> VmSize:
     if name in _names_of_files():
         return size_of_file(name, files.read(f"vm_sizes/{name}.json"))
     if name in _series_of():
-        return size_of_table(name, _series()[_series_of()[name]])
+        guest = files.table("other_vm_sizes")["guest_memory"].get(name, {})
+        return size_of_table(name, _series()[_series_of()[name]], guest)
     return VmSize(name)
 
 
@@ -72,6 +73,7 @@ def size_of_file(name: str, content: Figures) -> VmSize:
         known=True,
         vcpus=cpu["vcpus"],
         memory_gib=_memory_gib(group("memory"), health),
+        guest_memory_mib=group("guest_memory").get("mib"),
         arch=cpu["arch"],
         gpu_count=gpu.get("count", 0),
         gpu_vendor=gpu.get("vendor"),
@@ -110,14 +112,15 @@ def _pair(line: str) -> tuple[str, str]:
     return key, value
 
 
-def size_of_table(name: str, series: Figures) -> VmSize:
-    """A size without GPU and InfiniBand, from its row and the figures of its series."""
+def size_of_table(name: str, series: Figures, guest: Figures) -> VmSize:
+    """A size without GPU and InfiniBand, from its row, the figures of its series and those of its guests."""
     row = series["sizes"][name]
     return VmSize(
         name=name,
         known=True,
         vcpus=row["vcpus"],
         memory_gib=float(row["memory_gib"]),
+        guest_memory_mib=guest.get("mib"),
         arch=series["arch"],
         premium_storage=series["premium_storage"],
         nvme_count=row["nvme_disks"],

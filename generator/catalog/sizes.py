@@ -47,6 +47,8 @@ class VmSize:
     vcpus: int | None = None
     memory_gib: float | None = None
     """As documented, or as the guest sees it where no page states it."""
+    guest_memory_mib: int | None = None
+    """Lowest published `MemTotal` of a guest beyond that of the health checks; what `slurmd -C` calls RealMemory."""
     arch: Arch = "x86_64"
     premium_storage: bool | None = None
     """Whether premium disks can be attached."""
@@ -97,6 +99,13 @@ class VmSize:
     def aznhc(self) -> bool:
         """Whether Azure's node health checks have a configuration for the size."""
         return str(self.health.get("cpu", {}).get("source")).startswith(_AZNHC)
+
+    @property
+    def lowest_guest_memory_mib(self) -> int | None:
+        """Lowest published memory of a guest; None = nobody published one."""
+        healthy = self.guest_memory_kib
+        figures = (self.guest_memory_mib, healthy // 1024 if healthy is not None else None)
+        return min((mib for mib in figures if mib is not None), default=None)
 
     @property
     def guest_memory_kib(self) -> int | None:

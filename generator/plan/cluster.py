@@ -15,6 +15,7 @@ from .assignment import specs_of
 from .attributes import node_attributes
 from .custom_sizes import size_of
 from .images import default_image
+from .real_memory import withheld_percent
 from .slurm_conf import slurm_conf_lines
 from .storage import FileSystems
 from .tags import tags_of
@@ -159,7 +160,9 @@ def _node_array(
         spot_max_price_usd_per_hour=partition.spot_max_price_usd_per_hour,
         zones=tuple(zone.strip() for zone in (partition.zone or "").split(",") if zone.strip()),
         os_disk_gb=partition.os_disk_gb,
-        dampen_memory_percent=partition.dampen_memory_percent,
+        dampen_memory_percent=(
+            withheld_percent(hardware) if partition.dampen_memory_percent is None else partition.dampen_memory_percent
+        ),
         node_health_checks=partition.node_health_checks,
         specs=specs,
         attributes=node_attributes("execute", partition, hardware, specs, shared),

@@ -32,6 +32,7 @@ def described(block: CustomVmSize) -> VmSize:
         custom=True,
         vcpus=block.vcpus,
         memory_gib=block.memory_gib,
+        guest_memory_mib=block.guest_memory_mib,
         arch=block.architecture,
         premium_storage=block.premium_storage,
         encryption_at_host=block.encryption_at_host,

@@ -78,7 +78,7 @@ slurm:
   accounting: {type: existing, host: 10.1.2.3, user: slurm}
   image: microsoft-dsvm:ubuntu-hpc:2204:22.04.2026070101
   partitions:
-    - {name: htc, vm_size: Standard_D4ads_v5, max_nodes: 2}
+    - {name: htc, vm_size: Standard_D4ads_v5, max_nodes: 2, dampen_memory_percent: 10}
 """
 
 EXISTING = f"""\

@@ -40,6 +40,15 @@ class CustomVmSize(Section):
     memory_gib: float = setting(
         text="Memory of one VM.", change="node restart", unit="GiB", gt=0, le=1000000, example=1900
     )
+    guest_memory_mib: int | None = setting(
+        None,
+        text="Memory that `slurmd -C` prints on such a VM as RealMemory; default: not known.",
+        change="node restart",
+        unit="MiB",
+        ge=512,
+        le=1000000000,
+        example=1913651,
+    )
     architecture: Literal["x86_64", "aarch64"] = setting(
         text="Architecture of its processors; aarch64 is what Azure calls Arm64.",
         change="node restart",

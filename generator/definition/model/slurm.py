@@ -177,11 +177,11 @@ class _NodeArray(Section):
     )
     dampen_memory_percent: int | None = setting(
         None,
-        text="Memory withheld from jobs; default: cyclecloud-slurm's max(1 GiB, 5 %).",
+        text="Memory withheld from jobs; default: what guests of the VM size need, at least max(1 GiB, 5 %).",
         unit="%",
         ge=1,
         le=50,
-        example=5,
+        example=8,
     )
     node_health_checks: bool = setting(
         False, text="The image's own health suite runs once when a node starts.", change="node restart", example=False

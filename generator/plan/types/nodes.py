@@ -63,6 +63,7 @@ class NodeArrayPlan:
     """Availability zones that nodes may be in; empty = Azure chooses."""
     os_disk_gb: int | None
     dampen_memory_percent: int | None
+    """Of the nominal memory, withheld from jobs; None = azslurm's own max(1 GiB, 5 %)."""
     node_health_checks: bool
     specs: tuple[SpecRef, ...]
     attributes: tuple[tuple[str, str | int | bool], ...]

@@ -1,0 +1,47 @@
+"""RealMemory: what azslurm tells Slurm about the memory of a node, and how much of it must be withheld.
+
+azslurm computes it from the nominal memory of the VM size, as Azure lists it, because no node runs yet. The guest has
+less than that: firmware, hypervisor and kernel keep a part. Slurm refuses a node that registers with less than
+RealMemory ("Low RealMemory (reported:… < 100.00% of configured:…)"): all of it is demanded of an ordinary node, 90 % of
+one with State=CLOUD. A job that asks for all of RealMemory fails in the second case, too.
+"""
+
+from __future__ import annotations
+
+from .. import catalog
+from ..catalog.sizes import VmSize
+
+_MIB_PER_GIB = 1024
+
+
+def real_memory_mib(nominal_gib: float, withheld_percent: int | None) -> int:
+    """RealMemory of a node (MiB), as azslurm 4.0.9 computes it: of `slurm.dampen_memory` or, with None, of its default.
+
+    Source: Azure/cyclecloud-slurm 4.0.9, azure-slurm/slurmcc/partition.py (Partition, fetch_partitions) and cli.py
+    (_partitions). It takes the size's memory in GiB of 1024 MiB, withholds the percentage but at least 1 GiB, cuts
+    off the fraction and never writes less than 1 GiB.
+    """
+    least = _limit("memory_withheld_mib")
+    nominal = nominal_gib * _MIB_PER_GIB
+    share = (withheld_percent if withheld_percent is not None else _limit("memory_withheld_percent")) / 100.0
+    return max(int(least), int(nominal - max(least, nominal * share)))
+
+
+def withheld_percent(size: VmSize) -> int | None:
+    """The `slurm.dampen_memory` that the guest of a size needs; None where azslurm's default does, or is all there is.
+
+    A little of the guest's memory stays free, because the lowest published figure is that of one node and one kernel.
+    """
+    guest, nominal = size.lowest_guest_memory_mib, size.memory_gib
+    default = int(_limit("memory_withheld_percent"))
+    if guest is None or nominal is None:
+        return None
+    wanted = guest * (1 - _limit("guest_memory_spare_percent") / 100)
+    fitting = (percent for percent in range(default, 100) if real_memory_mib(nominal, percent) <= wanted)
+    found = next(fitting, None)
+    return None if found == default else found
+
+
+def _limit(name: str) -> float:
+    value: float = catalog.limits()[name]["value"]
+    return value
