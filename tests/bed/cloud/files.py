@@ -38,6 +38,8 @@ INSTEAD = {
     "TaskPlugin": "task/none",
 }
 """What a container cannot have, and what it has instead: cgroups belong to the host, and libpmix is not there."""
+NEWER = ("maxbatchrequeue",)
+"""Keys that came after Slurm 22.05, whose slurmctld does not start with them: MaxBatchRequeue with 23.02."""
 SOON = {"sched_interval": "1", "bf_interval": "1", "batch_sched_delay": "0"}
 """Slurm's own: 60 s, 30 s and 3 s until it looks at a job again, which only a test cannot wait for."""
 
@@ -80,8 +82,11 @@ def pools_of(plan: SlurmPlan, most: int = 2) -> tuple[Pool, ...]:
 
 
 def on_this_host(lines: Iterable[str]) -> tuple[str, ...]:
-    """Lines of slurm.conf as a container takes them: what it cannot have is replaced, what takes long is shorter."""
-    return tuple(_on_this_host(line) for line in lines)
+    """Lines of slurm.conf as a container takes them: what it cannot have is replaced, what takes long is shorter.
+
+    What Debian's Slurm does not know yet is left out.
+    """
+    return tuple(_on_this_host(line) for line in lines if line.partition("=")[0].lower() not in NEWER)
 
 
 def _on_this_host(line: str) -> str:
