@@ -119,11 +119,13 @@ def _size_problems(site: Site, plan: Plan, folder: Path) -> Iterable[Problem]:
 
 def site_of(definition: Definition, source: Source, folder: Path, secrets: tuple[str, ...] = ()) -> Site:
     """What the rules look at; `secrets` are values that must not be in the definition."""
+    from .definition.certificate import certificate_of
     from .plan.network import layout_of
     from .projects.local import local_projects
     from .rules.base import Site
 
-    return Site(definition, source.data, layout_of(definition), local_projects(definition, folder), secrets)
+    local, certificate = local_projects(definition, folder), certificate_of(definition, folder)
+    return Site(definition, source.data, layout_of(definition), local, secrets, certificate)
 
 
 def secret_values(env: Mapping[str, str]) -> tuple[str, ...]:
@@ -133,13 +135,16 @@ def secret_values(env: Mapping[str, str]) -> tuple[str, ...]:
 
 def plan_of(definition: Definition, source: Source, folder: Path) -> Plan:
     """The plan of a definition without errors."""
+    from .definition.certificate import certificate_of
     from .plan.planner import make_plan
     from .projects.local import available_projects
 
     variables = [(variable.name, variable.default) for variable in source.variables]
     # What came by a pipe has no name that a user could go back to.
     filename = f"{definition.name}.yaml" if source.filename == "<stdin>" else Path(source.filename).name
-    return make_plan(definition, filename, variables, available_projects(definition, folder))
+    certificate = certificate_of(definition, folder)
+    text = certificate.text if certificate else None
+    return make_plan(definition, filename, variables, available_projects(definition, folder), text)
 
 
 def effective(plan: Plan) -> dict[str, Any]:

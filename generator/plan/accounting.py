@@ -10,14 +10,18 @@ from . import names
 from .types import AccountingPlan
 
 
-def accounting_plan(slurm: Slurm, cluster_name: str, *, has_gpus: bool) -> AccountingPlan | None:
+def accounting_plan(
+    slurm: Slurm, cluster_name: str, *, has_gpus: bool, certificate: str | None = None
+) -> AccountingPlan | None:
     """The accounting database of a cluster; None without accounting."""
     accounting = slurm.accounting
     if accounting is None:
         return None
     database = accounting.database or names.database_name(cluster_name)
     if isinstance(accounting, ExistingDatabase):
-        return AccountingPlan(False, None, None, None, None, None, None, accounting.host, accounting.user, database)
+        return AccountingPlan(
+            False, None, None, None, None, None, None, accounting.host, accounting.user, database, certificate
+        )
     sku = mysql_sku(accounting, has_gpus=has_gpus)
     return AccountingPlan(
         True,

@@ -25,8 +25,17 @@ from .vm_attributes import vm_attributes
 PROJECT_RELEASES = "https://github.com/Azure/cyclecloud-slurm/releases"
 
 
-def slurm_plan(definition: Definition, slurm: Slurm, versions: Mapping[str, str], shared: FileSystems) -> SlurmPlan:
-    """The cluster; `versions` maps every project that roles may name to its version."""
+def slurm_plan(
+    definition: Definition,
+    slurm: Slurm,
+    versions: Mapping[str, str],
+    shared: FileSystems,
+    certificate: str | None = None,
+) -> SlurmPlan:
+    """The cluster; `versions` maps every project that roles may name to its version.
+
+    `certificate`: of the accounting database's authority, in PEM, which the definition names.
+    """
     cluster_name = slurm.cluster_name or definition.name
     release = catalog.release(server_release(definition))
     project_version = slurm.project_version or _bundled_project(release)
@@ -49,9 +58,13 @@ def slurm_plan(definition: Definition, slurm: Slurm, versions: Mapping[str, str]
             _node_array(definition, slurm, cluster_name, partition, versions, shared, has_gpus=has_gpus)
             for partition in slurm.partitions
         ),
-        accounting=accounting_plan(slurm, cluster_name, has_gpus=has_gpus),
+        accounting=accounting_plan(slurm, cluster_name, has_gpus=has_gpus, certificate=certificate),
         launch_parameters=slurm.launch_parameters,
         additional_config=slurm_conf_lines(slurm),
+        node_prefix=slurm.host_names.node_prefix,
+        node_name_is_host_name=slurm.host_names.node_name_is_host_name,
+        public_addresses=slurm.public_addresses,
+        terminate_notification=slurm.terminate_notification,
         health_checks=slurm.health_checks,
     )
 
@@ -103,7 +116,7 @@ def _scheduler(
     return SchedulerPlan(
         hardware=hardware,
         image=image_of(slurm, scheduler, hardware),
-        host_name=f"{names.slurm_config_name(cluster_name)}-scheduler",
+        host_name=slurm.host_names.scheduler or names.scheduler_name(cluster_name),
         high_availability=scheduler.high_availability,
         zone=scheduler.zone,
         backup_zone=scheduler.backup_zone,
@@ -151,7 +164,9 @@ def _node_array(
         hardware=hardware,
         image=image_of(slurm, partition, hardware),
         max_nodes=partition.max_nodes,
-        host_list=names.host_list(cluster_name, partition.name, partition.max_nodes),
+        host_list=names.host_list(
+            names.node_stem(cluster_name, slurm.host_names.node_prefix, partition.name), partition.max_nodes
+        ),
         is_default=is_default(slurm, partition),
         is_hpc=hpc,
         max_scale_set_size=scale_set_size(partition, hardware),

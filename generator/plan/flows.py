@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from .access_kinds.base import Access
 from .file_systems.base import FileSystem
-from .flow import ANY, ENDPOINTS, EVERY_SUBNET, JUMPBOX, NODES, PEERS, REACHABLE, SERVER, Flow, host_prefix
+from .flow import ANY, ENDPOINTS, EVERY_SUBNET, JUMPBOX, NODES, PEERS, REACHABLE, SERVER, USERS, Flow, host_prefix
 from .security_rules import security_rules
 from .types import AccountingPlan, ExistingServerPlan, MonitoringPlan, NetworkPlan, ServerPlan
 
@@ -25,8 +25,13 @@ def with_flows(
     mounts: Sequence[FileSystem],
     accounting: AccountingPlan | None,
     monitoring: MonitoringPlan | None,
+    *,
+    public_nodes: bool = False,
 ) -> NetworkPlan:
-    """The network with its table, and with the rules that follow from it where the network is new."""
+    """The network with its table, and with the rules that follow from it where the network is new.
+
+    `public_nodes`: users reach nodes by public addresses of their own.
+    """
     if server is None:
         raise ValueError("a deployment has a server, its own or an existing one")
     found = (
@@ -35,6 +40,7 @@ def with_flows(
         *(flow for mount in mounts for flow in mount.flows),
         *_of_accounting(accounting),
         *_of_peers(network, monitoring),
+        *_of_public_nodes(public_nodes),
     )
     # Two volumes of one kind need the same.
     network = replace(network, flows=tuple(dict.fromkeys(found)))
@@ -66,6 +72,11 @@ def _of_accounting(accounting: AccountingPlan | None) -> Iterator[Flow]:
         yield Flow("database-own", _DATABASE, _DATABASE, "*", ANY, "MySQL flexible server itself")
     else:
         yield Flow("nodes-database", NODES, host_prefix(accounting.host or "") or PEERS, "Tcp", _MYSQL, purpose)
+
+
+def _of_public_nodes(there_are: bool) -> Iterator[Flow]:
+    if there_are:
+        yield Flow("users-nodes", USERS, NODES, "Tcp", ("22",), "users log in to nodes with public addresses by SSH")
 
 
 def _of_peers(network: NetworkPlan, monitoring: MonitoringPlan | None) -> Iterator[Flow]:

@@ -14,7 +14,7 @@ from typing import Any
 from ..catalog.sizes import VmSize
 from .file_systems.base import FileSystem
 from .file_systems.registry import node_settings
-from .types import MonitoringPlan, NetworkPlan, NodeArrayPlan, SecurityPlan, SlurmPlan
+from .types import MonitoringPlan, NetworkPlan, NodeArrayPlan, SecurityPlan, SlurmPlan, VmAttributes
 
 SCHEDULING = frozenset(
     {
@@ -30,7 +30,17 @@ SCHEDULING = frozenset(
     }
 )
 """Fields of a node array that azslurm or CycleCloud reads, and no node; every other one counts."""
-ON_NODES = ("version", "project_version", "sched", "home", "health_checks")
+ON_NODES = (
+    "version",
+    "project_version",
+    "sched",
+    "home",
+    "health_checks",
+    "node_prefix",
+    "node_name_is_host_name",
+    "public_addresses",
+    "terminate_notification",
+)
 """Fields of the cluster that reach every node."""
 _MOUNTED = ("path", "protocol", "address", "address_fact", "export_path", "mount_options", "mount_order")
 """What a node is told about a file system; how large it is and what it costs, it is not."""
@@ -85,6 +95,8 @@ def _given(value: Any) -> Any:
         return value.name  # its figures reach nodes as attributes
     if isinstance(value, FileSystem):
         return _given({name: getattr(value, name) for name in _MOUNTED})
+    if isinstance(value, VmAttributes):
+        return _given({"values": value.values, "volumes": value.volumes})
     if is_dataclass(value) and not isinstance(value, type):
         value = {each.name: getattr(value, each.name) for each in fields(value)}
     if isinstance(value, Mapping):

@@ -57,9 +57,18 @@ def slurm_config_name(cluster_name: str) -> str:
     return re.sub(r"[^a-z0-9-]", "-", cluster_name.lower())
 
 
-def host_list(cluster_name: str, array: str, max_nodes: int) -> str:
-    """All nodes of an array as Slurm writes them: the template prefixes node names with the cluster's name."""
-    stem = f"{slurm_config_name(cluster_name)}-{array}"
+def node_stem(cluster_name: str, node_prefix: str | None, array: str) -> str:
+    """What an array's nodes are called before `-<number>`; the prefix None is the cluster's name and a hyphen."""
+    return f"{f'{slurm_config_name(cluster_name)}-' if node_prefix is None else node_prefix}{array}"
+
+
+def scheduler_name(cluster_name: str) -> str:
+    """Host name of the scheduler where the definition gives none."""
+    return f"{slurm_config_name(cluster_name)}-scheduler"
+
+
+def host_list(stem: str, max_nodes: int) -> str:
+    """All nodes of an array as Slurm writes them; `stem` as `node_stem` makes it."""
     return f"{stem}-1" if max_nodes == 1 else f"{stem}-[1-{max_nodes}]"
 
 

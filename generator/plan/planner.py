@@ -52,16 +52,19 @@ def make_plan(
     definition_file: str,
     variables: Sequence[tuple[str, str | None]],
     projects: Mapping[str, AvailableProject],
+    certificate: str | None = None,
 ) -> Plan:
     """The plan of a definition without errors.
 
     `variables` are the environment variables that the file names, with their defaults; `projects` are the shipped and
-    local projects by name.
+    local projects by name; `certificate` is that of the accounting database's authority, in PEM.
     """
     versions = {name: project.version for name, project in projects.items()} | _staged_versions(definition)
     shared = file_systems(definition) if definition.slurm else None
     all_mounts = shared.all if shared else requested(definition)
-    slurm = slurm_plan(definition, definition.slurm, versions, shared) if definition.slurm and shared else None
+    slurm = (
+        slurm_plan(definition, definition.slurm, versions, shared, certificate) if definition.slurm and shared else None
+    )
     accounting = slurm.accounting if slurm else None
     server, existing_server = _server(definition), _existing_server(definition)
     admin = _admin(definition)
@@ -81,6 +84,7 @@ def make_plan(
         all_mounts,
         accounting,
         monitoring,
+        public_nodes=slurm is not None and slurm.public_addresses != "none",
     )
     security = SecurityPlan(**values_of(definition.security))
     if slurm is not None and shared is not None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from ..cctemplate.writing import Raw
 from ..files.file import Json
 from ..plan.file_systems.base import FileSystem
+from ..plan.names import scheduler_name
 from ..plan.types import NodeArrayPlan, Plan, SlurmPlan
 from ..records import record
 from .cluster_form import (
@@ -45,7 +46,7 @@ def tabs(plan: Plan, slurm: SlurmPlan) -> tuple[Tab, ...]:
         Tab(
             "Advanced Settings",
             20,
-            (_azure(plan, slurm), _slurm(slurm), _accounting(slurm), _software(slurm), _networking()),
+            (_azure(plan, slurm), _slurm(slurm), _accounting(slurm), _software(slurm), _networking(slurm)),
         ),
         Tab("Monitoring", 25, (_monitoring(plan),)),
     )
@@ -259,7 +260,7 @@ def _azure(plan: Plan, slurm: SlurmPlan) -> Group:
             *role_tags("Scheduler", slurm.scheduler.vm_attributes),
             *role_tags("Login", slurm.login.vm_attributes),
             switch(
-                "EnableTerminateNotification", "Termination notice", value=False,
+                "EnableTerminateNotification", "Termination notice", value=slurm.terminate_notification,
                 text="Announce the end of a VM to its node; always on where Lustre is mounted",
             ),
             *([suite] if slurm.has_start_up_checks else []),
@@ -308,7 +309,7 @@ def _accounting(slurm: SlurmPlan) -> Group:
             Parameter(f"{start}user", "User", user, form=form),
             Parameter(f"{start}password", "Password", None, kind="Password", form=form, late=password),
             Parameter(
-                f"{start}custom_certificate", "Certificate", None,
+                f"{start}custom_certificate", "Certificate", accounting.certificate if accounting else None,
                 "PEM text; without it the certificates of Azure Database for MySQL are used", "Text", form,
             ),
         ),
@@ -316,15 +317,16 @@ def _accounting(slurm: SlurmPlan) -> Group:
 
 
 def _software(slurm: SlurmPlan) -> Group:
-    follows = slurm.scheduler.host_name == f"{slurm.config_name}-scheduler"
+    follows = slurm.scheduler.host_name == scheduler_name(slurm.cluster_name)
     host_name = "Cluster Prefix" if follows else slurm.scheduler.host_name
     form = shown_if("NodeNameIsHostname is true")
     return Group(
         "Software",
         (
-            Parameter("NodeNameIsHostname", "Name is host name", True, kind="Boolean"),
+            Parameter("NodeNameIsHostname", "Name is host name", slurm.node_name_is_host_name, kind="Boolean"),
             Parameter(
-                "NodeNamePrefix", "Node prefix", "Cluster Prefix", "'Cluster Prefix' puts the cluster's name in front",
+                "NodeNamePrefix", "Node prefix", "Cluster Prefix" if slurm.node_prefix is None else slurm.node_prefix,
+                "'Cluster Prefix' puts the cluster's name in front",
                 "StringList", (*choice("", "Cluster Prefix"), *form),
             ),
             Parameter(
@@ -347,15 +349,19 @@ def _zone(name: str, label: str, zone: str | None) -> Parameter:
     return Parameter(name, label, zone, form=(("Config.Plugin", "pico.form.Dropdown"), ("Config.Entries", entries)))
 
 
-def _networking() -> Group:
+def _networking(slurm: SlurmPlan) -> Group:
     public = (("Conditions.Excluded", Raw("UsePublicNetwork isnt true")),)
     return Group(
         "Advanced Networking",
         (
             Parameter("ReturnProxy", "Return proxy", False, "Nodes reach CycleCloud through the scheduler", "Boolean"),
-            Parameter("UsePublicNetwork", "Public scheduler", False, "The scheduler gets a public address", "Boolean"),
             Parameter(
-                "ExecuteNodesPublic", "Public nodes", False, "Execute nodes get public addresses", "Boolean", public
+                "UsePublicNetwork", "Public scheduler", slurm.public_addresses != "none",
+                "The scheduler gets a public address", "Boolean",
+            ),
+            Parameter(
+                "ExecuteNodesPublic", "Public nodes", slurm.public_addresses == "all",
+                "Execute nodes get public addresses", "Boolean", public,
             ),
         ),
     )  # fmt: skip

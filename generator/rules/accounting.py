@@ -44,6 +44,22 @@ class DatabaseUser(ClusterRule):
             yield self.problem(path, f"the database user {quoted(user)} has characters that slurmdbd.conf cannot hold")
 
 
+class DatabaseCertificate(ClusterRule):
+    id = "E1014"
+    summary = "The certificate of the accounting database's authority cannot be used."
+    why = "slurmdbd connects to the database only if this certificate proves that it is the right one."
+    fix = (
+        "Write the certificate in PEM (-----BEGIN CERTIFICATE-----), or the path of such a file beside the definition."
+    )
+    source = "https://github.com/Azure/cyclecloud-slurm/blob/4.0.9/azure-slurm-install/install.py"
+
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        if site.certificate is not None and site.certificate.fault is not None:
+            given = getattr(slurm.accounting, "certificate", None) or ""
+            shown = "the certificate" if "-----" in given else f"the certificate {quoted(given)}"
+            yield self.problem((*_ACCOUNTING, "certificate"), f"{shown} {site.certificate.fault}")
+
+
 class DatabaseName(ClusterRule):
     id = "E1002"
     summary = "The database name is not one that MySQL accepts without quotes."

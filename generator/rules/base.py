@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..catalog.sizes import VmSize
+from ..definition.certificate import Certificate
 from ..definition.model.definition import Definition
 from ..definition.model.slurm import Slurm
 from ..plan.custom_sizes import size_of
@@ -33,6 +34,8 @@ class Site:
     """Subnets of a new network; None for an existing one and where the address space is not a CIDR."""
     local_projects: Mapping[str, LocalProject]
     secret_values: tuple[str, ...] = ()
+    certificate: Certificate | None = None
+    """Of the accounting database's authority, where the definition names one."""
 
     def vm_size(self, name: str) -> VmSize:
         """A VM size that the definition names; `known` is false where neither it nor the catalogue describes it."""

@@ -49,6 +49,12 @@ class _Demand(DefinitionRule):
         """What is wrong at a key, or at the demand where nobody wrote the key; the text says which demand it is."""
         return self.problem(first_given(site, path, (_ZONE, self.key)), f"{text} ({_ZONE}.{self.key})", hint)
 
+    def public_nodes(self, site: Site) -> Iterator[Problem]:
+        """The nodes to which CycleCloud gives public addresses."""
+        slurm = site.definition.slurm
+        if slurm is not None and slurm.public_addresses != "none":
+            yield self.breach(site, ("slurm", "public_addresses"), "nodes get public addresses")
+
     def undone(self, site: Site, attribute: str, demanded: Value, text: str) -> Iterator[Problem]:
         """The roles whose own `node_attributes` say something else than what is demanded of all VMs."""
         for node in roles(site):
@@ -123,6 +129,7 @@ class PublicAddress(_Demand):
         for each in created_types(site.definition):
             if each.type == PUBLIC_ADDRESS:
                 yield self.breach(site, each.path, f"{each.purpose} gets a public address")
+        yield from self.public_nodes(site)
 
 
 class PublicAddressOnVm(_Demand):
@@ -138,6 +145,7 @@ class PublicAddressOnVm(_Demand):
         for each in created_types(site.definition):
             if each.type == PUBLIC_ADDRESS and each.purpose == PUBLIC_SERVER:
                 yield self.breach(site, each.path, "the server gets a public address on its network interface")
+        yield from self.public_nodes(site)
 
 
 class TypeDenied(_Demand):

@@ -9,9 +9,10 @@ from typing import Any
 
 from .. import catalog
 from ..definition.model.slurm import Slurm
+from ..plan.names import node_stem
 from ..problems.problem import Problem, Related
 from ..words.counts import counted
-from .base import ClusterRule, DefinitionRule, Site
+from .base import ClusterRule, DefinitionRule, Path, Site
 from .figures import figures
 from .places import partitions
 from .wording import quoted
@@ -196,17 +197,80 @@ class HostNameTooLong(ClusterRule):
     id = "E0207"
     summary = "Cluster name, partition name and node number together are too long for a host name."
     why = "Nodes are called <cluster>-<partition>-<number>; a label of a host name has at most 63 characters."
-    fix = "Shorten the partition's name or slurm.cluster_name."
+    fix = "Shorten the partition's name, slurm.cluster_name or slurm.host_names.node_prefix."
     source = "https://man7.org/linux/man-pages/man7/hostname.7.html"
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
         cluster = slurm.cluster_name or site.definition.name
         longest = _name_limit("host_name_label")
         for path, partition in partitions(site):
-            host = f"{cluster}-{partition.name}-{partition.max_nodes}"
+            stem = node_stem(cluster, slurm.host_names.node_prefix, partition.name)
+            host = f"{stem}-{partition.max_nodes}"
             if len(host) > longest:
                 text = (
                     f"partition {quoted(partition.name)}: its host name {quoted(host)} has {len(host)} characters, at "
                     f"most {longest} are possible"
                 )
                 yield self.problem((*path, "name"), text, f"shorten the names by {len(host) - longest} characters")
+
+
+_HOST_NAMES: Path = ("slurm", "host_names")
+_INSTALLER = "https://github.com/Azure/cyclecloud-slurm/blob/4.0.9/azure-slurm-install/installlib.py"
+
+
+class BadHostName(ClusterRule):
+    id = "E0235"
+    summary = "A host name option is not valid in host names."
+    why = (
+        "cyclecloud-slurm replaces other characters and compares in lower case, so a node would wait for a name that "
+        "it never gets."
+    )
+    fix = "Use a-z, 0-9 and hyphens; a letter first, and in the scheduler's name no hyphen at the end."
+    source = _INSTALLER
+
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        prefix, name = slurm.host_names.node_prefix, slurm.host_names.scheduler
+        longest = _name_limit("host_name_label")
+        if prefix and not re.fullmatch(r"[a-z][a-z0-9-]*", prefix):
+            text = f"the node prefix {quoted(prefix)} is not of a-z, 0-9 and hyphens, a letter first"
+            yield self.problem((*_HOST_NAMES, "node_prefix"), text, "for example node_prefix: lab-")
+        if name is not None and not (len(name) <= longest and re.fullmatch(r"[a-z]([a-z0-9-]*[a-z0-9])?", name)):
+            text = f"the scheduler's name {quoted(name)} is not 1 to {longest} of a-z, 0-9 and hyphens, a letter first"
+            yield self.problem((*_HOST_NAMES, "scheduler"), text, "for example scheduler: lab-head")
+
+
+class SameHostName(ClusterRule):
+    id = "E0245"
+    summary = "The scheduler has the name of a node or of the machine itself."
+    why = "A name leads to one address: nodes would look for slurmctld on the wrong machine."
+    fix = "Choose another name in slurm.host_names."
+    source = "https://slurm.schedmd.com/slurm.conf.html#OPT_SlurmctldHost"
+
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        cluster = slurm.cluster_name or site.definition.name
+        name = slurm.host_names.scheduler
+        if name is None:
+            return
+        stems = [node_stem(cluster, slurm.host_names.node_prefix, each.name) for _, each in partitions(site)]
+        stems += [node_stem(cluster, slurm.host_names.node_prefix, each) for each in ("login", "scheduler-ha")]
+        is_node = any(name.startswith(f"{stem}-") and name[len(stem) + 1 :].isdecimal() for stem in stems)
+        if is_node or name == "localhost":
+            what = "is one of the nodes" if is_node else "is every machine's own name"
+            yield self.problem((*_HOST_NAMES, "scheduler"), f"the scheduler's name {quoted(name)} {what}")
+
+
+class NoNodePrefix(ClusterRule):
+    id = "W0244"
+    summary = "Names of nodes do not say which cluster they belong to, in a network that may have another one."
+    why = "Two clusters with a partition of the same name would have two nodes of one name in the network's DNS."
+    fix = "Leave slurm.host_names.node_prefix out, or silence this rule if no other cluster is in the network."
+    source = (
+        "https://learn.microsoft.com/azure/virtual-network/virtual-networks-name-resolution-for-vms-and-role-instances"
+    )
+
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        shared = site.definition.network.existing is not None
+        if slurm.host_names.node_prefix == "" and shared:
+            name = site.definition.slurm.partitions[0].name if site.definition.slurm else ""
+            text = f"nodes are called {name}-1 and so on, also those of another cluster in this network"
+            yield self.problem((*_HOST_NAMES, "node_prefix"), text)

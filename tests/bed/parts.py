@@ -27,7 +27,7 @@ from generator.plan.parameters import secret_plans
 from generator.plan.quota import quota_plan
 from generator.plan.resources import providers, resource_names, slow_resources
 from generator.plan.storage import FileSystems, in_mount_order
-from generator.plan.types import AccountingPlan, NodeArrayPlan, Plan
+from generator.plan.types import AccountingPlan, NodeArrayPlan, Plan, SlurmPlan
 from tests.bed.plans import plan_from, slurm_of
 
 GPU = """
@@ -101,6 +101,11 @@ def new_accounting() -> AccountingPlan:
     return found
 
 
+def _host_list(slurm: SlurmPlan, array: NodeArrayPlan) -> str:
+    """The names of an array's nodes."""
+    return names.host_list(names.node_stem(slurm.cluster_name, slurm.node_prefix, array.name), array.max_nodes)
+
+
 def settled(plan: Plan) -> Plan:
     """The plan with what follows from its parts, as the planner computes it.
 
@@ -109,10 +114,7 @@ def settled(plan: Plan) -> Plan:
     if plan.slurm is None or plan.server is None:
         return plan
     slurm, network, server = plan.slurm, plan.network, plan.server
-    arrays = tuple(
-        replace(array, host_list=names.host_list(slurm.cluster_name, array.name, array.max_nodes))
-        for array in slurm.node_arrays
-    )
+    arrays = tuple(replace(array, host_list=_host_list(slurm, array)) for array in slurm.node_arrays)
     shared = in_mount_order(FileSystems(slurm.sched, slurm.home, plan.mounts))
     accounting = slurm.accounting
     if accounting is not None and accounting.sku is not None:

@@ -38,6 +38,8 @@ def htc(change: str) -> str:
         "extra_projects: [misc_ndv4]",
         "configuration: {site.owner: me}",
         "os_disk_gb: 256",
+        "node_attributes: {EncryptionAtHost: true}",
+        "node_attributes: {volume.boot.StorageAccountType: Premium_LRS}",
         "spot: true",
     ],
 )
@@ -70,6 +72,7 @@ def test_what_all_nodes_get_is_another_generation_of_every_partition(change: str
     "change",
     [
         htc("dampen_memory_percent: 7"),
+        htc("node_attributes: {tags.owner: me}"),
         TWO.replace("max_nodes: 2", "max_nodes: 9"),
         "slurm: {settings: {SchedulerTimeSlice: 60}, idle_timeout_s: 900}",
         "slurm: {login: {count: 2}}",

@@ -22,6 +22,7 @@ from typing import Any
 import yaml
 
 from generator import pipeline
+from generator.definition.certificate import certificate_of
 from generator.definition.read import read_model
 from generator.definition.text.source import Source, load
 from generator.plan.network import layout_of
@@ -64,7 +65,8 @@ def site_of(source: Source, given: dict[str, Any]) -> Site | None:
         for name, project in given.get("local_projects", {}).items()
     }
     definition = reading.definition
-    return Site(definition, source.data, layout_of(definition), local, tuple(given.get("secret_values", ())))
+    secrets, certificate = tuple(given.get("secret_values", ())), certificate_of(definition, CASES)
+    return Site(definition, source.data, layout_of(definition), local, secrets, certificate)
 
 
 def problems_of(text: str, filename: str = "case.yaml") -> tuple[Source, tuple[Problem, ...]]:

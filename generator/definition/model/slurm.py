@@ -125,6 +125,13 @@ class ExistingDatabase(Section):
 
     type: Literal["existing"] = setting(text="Use an existing server.", change="recreate", example="existing")
     host: str = setting(text="Host name or IP address.", change="recreate", example="mysql.example.com")
+    certificate: str | None = setting(
+        None,
+        text="Certificate of the authority that has signed the server's, in PEM: the text itself, or a path relative "
+        "to this file; default: those of Azure Database for MySQL.",
+        example="mysql-ca.pem",
+        active=False,
+    )
     user: str = setting(text="Database user.", change="recreate", example="slurm")
     database: str | None = setting(
         None, text="Database name; default: from the cluster name.", change="recreate", example="slurm_acct_db"
@@ -192,6 +199,32 @@ class Partition(NodeProjects, _NodeArray):
     """One Slurm partition, backed by one CycleCloud node array of one VM size."""
 
 
+class HostNames(Section):
+    """What the nodes are called, in Slurm and in the network."""
+
+    node_prefix: str | None = setting(
+        None,
+        text="What stands before <partition>-<number>; an empty text for nothing; default: the cluster's name and a "
+        "hyphen.",
+        change="recreate",
+        example="lab-",
+        active=False,
+    )
+    scheduler: str | None = setting(
+        None,
+        text="Host name of the scheduler; default: <cluster>-scheduler.",
+        change="recreate",
+        example="lab-head",
+        active=False,
+    )
+    node_name_is_host_name: bool = setting(
+        True,
+        text="Hosts are called as Slurm calls them; false: CycleCloud makes host names of the addresses.",
+        change="recreate",
+        example=True,
+    )
+
+
 class Slurm(Section):
     """The Slurm cluster."""
 
@@ -255,6 +288,20 @@ class Slurm(Section):
         dict,
         text="Further lines of slurm.conf; lists are added to, keys that CycleCloud sets are refused.",
         example={"SchedulerTimeSlice": 60},
+    )
+    host_names: HostNames = setting(HostNames, text="Names of nodes and scheduler.", change="recreate", example={})
+    public_addresses: Literal["none", "scheduler", "all"] = setting(
+        "none",
+        text="Which nodes get public addresses, which only allowed_sources reach, by SSH: none, the scheduler and the "
+        "login nodes, or all; only with access public and a new network.",
+        change="recreate",
+        example="none",
+    )
+    terminate_notification: bool = setting(
+        False,
+        text="Azure announces the end of a VM to its node ten minutes before; always on where Lustre is mounted.",
+        change="node restart",
+        example=False,
     )
     health_checks: bool = setting(
         True, text="healthagent watches GPUs and links and drains nodes.", change="node restart", example=True

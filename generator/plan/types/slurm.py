@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from ...records import record
 from ..file_systems.base import FileSystem
 from .nodes import LoginPlan, NodeArrayPlan, SchedulerPlan
@@ -25,6 +27,8 @@ class AccountingPlan:
     """Host name or address of an existing server; for a new one the fact `databaseHost` holds it."""
     user: str
     database: str
+    certificate: str | None = None
+    """Of the authority that has signed an existing server's certificate, in PEM; None: those of Azure."""
 
 
 @record
@@ -64,6 +68,11 @@ class SlurmPlan:
     launch_parameters: str
     additional_config: tuple[str, ...]
     """Lines for slurm.conf (`additional_slurm_config`), in order."""
+    node_prefix: str | None
+    """What names of nodes begin with; None: the cluster's name and a hyphen, which the server puts there."""
+    node_name_is_host_name: bool
+    public_addresses: Literal["none", "scheduler", "all"]
+    terminate_notification: bool
     health_checks: bool
     """cyclecloud-slurm's healthagent hooks."""
 
