@@ -15,6 +15,8 @@ FIRST_ORDER, ORDER_STEP = 10000, 100
 Source: https://github.com/Azure/cyclecloud-slurm-workspace (create_cc_param.py at 2026.07.02)
 """
 BASE, GPU_NODE, CONTAINERS, HEALTH = "misc_ubuntu", "misc_ndv4", "pyxis_enroot", "slurm_nhc"
+POLICY = "slurm_policy"
+"""On the scheduler of every definition with a policy: it is not a choice, the policy would not hold without it."""
 DEFAULT_SPEC = "default"
 
 
@@ -39,15 +41,22 @@ def chosen_projects(role: str, hardware: VmSize, *, cluster_has_gpus: bool) -> t
 
 
 def specs_of(
-    role: str, node: NodeProjects, hardware: VmSize, versions: Mapping[str, str], *, cluster_has_gpus: bool
+    role: str,
+    node: NodeProjects,
+    hardware: VmSize,
+    versions: Mapping[str, str],
+    *,
+    cluster_has_gpus: bool,
+    needed: tuple[str, ...] = (),
 ) -> tuple[SpecRef, ...]:
-    """The role's specs in order; a project named twice runs once, at its first place."""
+    """The role's specs in order, those that it cannot do without last; a project named twice runs once, at its first
+    place."""
     chosen = (
         node.projects
         if node.projects is not None
         else chosen_projects(role, hardware, cluster_has_gpus=cluster_has_gpus)
     )
-    wanted = dict.fromkeys(_split(text) for text in (*chosen, *node.extra_projects))
+    wanted = dict.fromkeys(_split(text) for text in (*chosen, *node.extra_projects, *needed))
     return tuple(
         SpecRef(project, spec, versions.get(project, ""), FIRST_ORDER + ORDER_STEP * place)
         for place, (project, spec) in enumerate(wanted)

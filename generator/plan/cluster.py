@@ -11,10 +11,11 @@ from ..definition.model.definition import Definition
 from ..definition.model.slurm import NodeProjects, Partition, Slurm
 from . import names
 from .accounting import accounting_plan
-from .assignment import specs_of
+from .assignment import POLICY, specs_of
 from .attributes import node_attributes
 from .custom_sizes import size_of
 from .images import default_image
+from .policy import policy_attributes, policy_plan
 from .real_memory import withheld_percent
 from .slurm_conf import slurm_conf_lines
 from .storage import FileSystems
@@ -59,6 +60,7 @@ def slurm_plan(
             for partition in slurm.partitions
         ),
         accounting=accounting_plan(slurm, cluster_name, has_gpus=has_gpus, certificate=certificate),
+        policy=policy_plan(slurm),
         launch_parameters=slurm.launch_parameters,
         additional_config=slurm_conf_lines(slurm),
         node_prefix=slurm.host_names.node_prefix,
@@ -112,7 +114,10 @@ def _scheduler(
 ) -> SchedulerPlan:
     scheduler = slurm.scheduler
     hardware = size_of(definition, scheduler.vm_size)
-    specs = specs_of("scheduler", scheduler, hardware, versions, cluster_has_gpus=has_gpus)
+    policy = policy_plan(slurm)
+    needed = (POLICY,) if policy else ()
+    specs = specs_of("scheduler", scheduler, hardware, versions, cluster_has_gpus=has_gpus, needed=needed)
+    attributes = dict(node_attributes("scheduler", scheduler, hardware, specs, shared))
     return SchedulerPlan(
         hardware=hardware,
         image=image_of(slurm, scheduler, hardware),
@@ -122,7 +127,7 @@ def _scheduler(
         backup_zone=scheduler.backup_zone,
         os_disk_gb=scheduler.os_disk_gb,
         specs=specs,
-        attributes=node_attributes("scheduler", scheduler, hardware, specs, shared),
+        attributes=tuple(sorted((policy_attributes(policy) | attributes).items())),
         vm_attributes=vm_attributes(scheduler, tags_of(definition)),
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from .. import catalog
 from ..definition.model.slurm import Slurm, Value
+from .policy import conf_lines
 
 
 def slurm_conf_lines(slurm: Slurm) -> tuple[str, ...]:
@@ -27,6 +28,7 @@ def slurm_conf_lines(slurm: Slurm) -> tuple[str, ...]:
         lines["SuspendTime"] = -1
     elif slurm.idle_timeout_s is not None:
         lines["SuspendTime"] = slurm.idle_timeout_s
+    lines |= conf_lines(slurm.policy)
     own = {key.lower() for key in slurm.settings}
     kept = {key: value for key, value in lines.items() if key.lower() not in own}
     return tuple(f"{key}={value}" for key, value in (*kept.items(), *_settings(slurm)))

@@ -40,6 +40,7 @@ SUBJECTS = {
     "23": "cluster template: nodes",
     "24": "cluster template: Slurm",
     "25": "hardening and landing zones",
+    "30": "scheduling policy",
 }
 """First two digits of a rule's id → its subject."""
 

@@ -9,7 +9,7 @@ from ..files import assets
 from ..records import record
 from ..words.suggestions import suggestion
 
-SHIPPED = ("misc_ndv4", "misc_ubuntu", "pyxis_enroot", "slurm_nhc")
+SHIPPED = ("misc_ndv4", "misc_ubuntu", "pyxis_enroot", "slurm_nhc", "slurm_policy")
 """The projects that CycleForge brings."""
 HERE = Path("projects")
 """Where `cycleforge project new` puts projects, and where names are looked for."""

@@ -27,16 +27,19 @@ if TYPE_CHECKING:
 
 
 def render(plan: Plan) -> Files:
-    """The template and its parameter file; values that only the deployment knows are null in the latter.
+    """The template, its parameter file, and the rows of the policy for a cluster that runs.
 
-    Nothing without a cluster.
+    Parameters that only the deployment knows are null. Nothing without a cluster.
     """
     slurm = plan.slurm
     if slurm is None:
         return {}
     folder, name = PurePosixPath("cluster"), slurm.cluster_name
     values = {parameter.name: parameter.value for parameter in parameters(plan, slurm)}
-    return {folder / f"{name}.txt": text(_template(plan, slurm)), folder / f"{name}.params.json": json_file(values)}
+    files = {folder / f"{name}.txt": text(_template(plan, slurm)), folder / f"{name}.params.json": json_file(values)}
+    if slurm.policy is not None:
+        files[folder / "policy.rows"] = text("".join(f"{row.text}\n" for row in slurm.policy.rows))
+    return files
 
 
 def late_parameters(plan: Plan) -> dict[str, str]:

@@ -9,7 +9,7 @@ from functools import cache
 
 from ..definition.model.slurm import Slurm
 from ..files import assets
-from ..plan.assignment import BASE
+from ..plan.assignment import BASE, POLICY
 from ..plan.file_systems.registry import wanted_by
 from ..plan.types import Plan
 from ..problems.problem import Problem, Related
@@ -219,9 +219,9 @@ class DefaultsReplaced(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for node in roles(site):
-            chosen = node.settings.projects
-            if chosen is not None and not any(reference.split(":")[0] in shipped_projects() for reference in chosen):
-                text = f"{node.label}: none of the shipped projects runs ({listed(shipped_projects())})"
+            chosen, choice = node.settings.projects, [name for name in shipped_projects() if name != POLICY]
+            if chosen is not None and not any(reference.split(":")[0] in choice for reference in chosen):
+                text = f"{node.label}: none of the shipped projects runs ({listed(choice)})"
                 yield self.problem((*node.path, "projects"), text, on_key=True)
 
 

@@ -17,6 +17,7 @@ slurm: {partitions: [{name: htc, vm_size: Standard_D64ds_v5, max_nodes: 2, defau
 NOT_ON_NODES = {
     "cluster_name", "template_name", "config_name", "project_url", "pin_project", "autoscale", "start_cluster",
     "scheduler", "login", "node_arrays", "accounting", "launch_parameters", "additional_config",
+    "policy",
 }  # fmt: skip
 """Fields of the cluster that no execute node keeps: the scheduler's, or Slurm's own files on the shared /sched."""
 
@@ -72,6 +73,8 @@ def test_what_all_nodes_get_is_another_generation_of_every_partition(change: str
     "change",
     [
         htc("dampen_memory_percent: 7"),
+        htc("max_time: 1-0, priority_tier: 2"),
+        "slurm: {policy: {max_array_size: 5001}}",
         htc("node_attributes: {tags.owner: me}"),
         TWO.replace("max_nodes: 2", "max_nodes: 9"),
         "slurm: {settings: {SchedulerTimeSlice: 60}, idle_timeout_s: 900}",

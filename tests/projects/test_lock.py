@@ -25,7 +25,7 @@ from generator.projects import (
 )
 from generator.projects import lock as lock_module
 
-NAMES = ("misc_ndv4", "misc_ubuntu", "pyxis_enroot", "slurm_nhc")
+NAMES = ("misc_ndv4", "misc_ubuntu", "pyxis_enroot", "slurm_nhc", "slurm_policy")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from generator.plan.types import Plan, ProjectPlan
 from generator.render import projects
 from tests.bed import parts
 
-NAMES = ("misc_ubuntu", "misc_ndv4", "pyxis_enroot", "slurm_nhc")
+NAMES = ("misc_ubuntu", "misc_ndv4", "pyxis_enroot", "slurm_nhc", "slurm_policy")
 
 
 def shipped(*names: str) -> Plan:
@@ -44,7 +44,7 @@ def test_rendering_twice_gives_the_same_bytes_whatever_the_definition() -> None:
     assert list(projects.render(other)) == list(one)
 
 
-def test_all_four_fit_the_deployment_with_room_to_spare() -> None:
+def test_all_five_fit_the_deployment_with_room_to_spare() -> None:
     """The channel carries 1.25 MiB compressed; the projects without blobs stay below a tenth of it."""
     content = b"".join(file.content for file in projects.render(shipped(*NAMES)).values())
     assert len(gzip.compress(content)) < 128 * 1024

@@ -16,7 +16,7 @@ from generator.projects import contents, read_project
 from tests.bed.scripts.node import Node
 from tests.projects.conftest import MakeNode
 
-PROJECTS = ("misc_ndv4", "misc_ubuntu", "pyxis_enroot", "slurm_nhc")
+PROJECTS = ("misc_ndv4", "misc_ubuntu", "pyxis_enroot", "slurm_nhc", "slurm_policy")
 SOURCES = sorted(assets.folder("projects").rglob("*.sh"))
 SHELLCHECK = Path(sys.executable).parent / "shellcheck"
 

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from .fields import Section, setting
+from .policy import PartitionPolicy, Policy
 from .storage import Zone
 
 Value = str | int | bool
@@ -195,7 +196,7 @@ class _NodeArray(Section):
     )
 
 
-class Partition(NodeProjects, _NodeArray):
+class Partition(PartitionPolicy, NodeProjects, _NodeArray):
     """One Slurm partition, backed by one CycleCloud node array of one VM size."""
 
 
@@ -302,6 +303,9 @@ class Slurm(Section):
         text="Azure announces the end of a VM to its node ten minutes before; always on where Lustre is mounted.",
         change="node restart",
         example=False,
+    )
+    policy: Policy = setting(
+        Policy, text="Who may use how much, and which job goes first.", example={"preemption": "partition"}
     )
     health_checks: bool = setting(
         True, text="healthagent watches GPUs and links and drains nodes.", change="node restart", example=True

@@ -13,6 +13,7 @@ from .names import ResourceNames
 from .network import HubPlan, NetworkPlan, ProxyPlan, RoutePlan, SecurityRule, SubnetPlan
 from .nodes import LoginPlan, NodeArrayPlan, SchedulerPlan, SpecRef, VmAttributes
 from .parameters import Asked, SecretPlan, Variable
+from .policy import PolicyPlan, PolicyRow
 from .projects import BlobPlan, ProjectPlan
 from .quota import QuotaLimit, QuotaPlan, QuotaUse
 from .security import SecurityPlan
@@ -49,6 +50,8 @@ __all__ = [
     "NetworkPlan",
     "NodeArrayPlan",
     "Plan",
+    "PolicyPlan",
+    "PolicyRow",
     "ProjectPlan",
     "ProxyPlan",
     "QuotaLimit",

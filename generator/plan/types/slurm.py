@@ -7,6 +7,7 @@ from typing import Literal
 from ...records import record
 from ..file_systems.base import FileSystem
 from .nodes import LoginPlan, NodeArrayPlan, SchedulerPlan
+from .policy import PolicyPlan
 
 
 @record
@@ -65,6 +66,8 @@ class SlurmPlan:
     login: LoginPlan
     node_arrays: tuple[NodeArrayPlan, ...]
     accounting: AccountingPlan | None
+    policy: PolicyPlan | None
+    """What of the scheduling policy the scheduler itself applies; None = nothing."""
     launch_parameters: str
     additional_config: tuple[str, ...]
     """Lines for slurm.conf (`additional_slurm_config`), in order."""
