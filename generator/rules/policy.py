@@ -305,7 +305,7 @@ class PreemptionWithoutEffect(ClusterRule):
         if policy.preemption is None:
             for path, partition in _partitions(slurm):
                 if partition.preempt_mode is not None:
-                    text = "preempt_mode has no effect, because policy.preemption is not set"
+                    text = "preempt_mode is given, but policy.preemption is not set"
                     yield self.problem((*path, "preempt_mode"), text, "policy: {preemption: partition}", on_key=True)
 
 
