@@ -16,6 +16,8 @@ def documents() -> Mapping[str, Callable[[], str]]:
     """Path in the checkout → the text that belongs there."""
     from .blobs.pins import pinned, table
     from .definition.pages.keys import page
+    from .definition.pages.parameters import PAGE
+    from .definition.pages.parameters import page as cluster_page
     from .definition.pages.reference import reference
     from .definition.pages.schema import schema_text
     from .plan.common_checks import common_table
@@ -24,6 +26,7 @@ def documents() -> Mapping[str, Callable[[], str]]:
     return {
         "cluster_defs/reference.yaml": reference,
         "cluster_defs/definition.schema.json": schema_text,
+        PAGE: cluster_page,
         "docs/definition.md": page,
         "docs/rules.md": render,
         "projects/slurm_nhc/specs/default/cluster-init/files/common_checks.tsv": common_table,

@@ -70,6 +70,7 @@ __all__ = [
     "slurm_projects",
     "sources",
     "support",
+    "template_parameters",
     "vm_size",
     "vm_size_names",
 ]
@@ -143,6 +144,17 @@ def rule_figures() -> Mapping[str, Any]:
 def support() -> Mapping[str, Any]:
     """Until when versions of MySQL and Windows are in support, as it was published on the day `as_of`."""
     return table("support")
+
+
+def template_parameters() -> Sequence[Mapping[str, str]]:
+    """The parameters of cyclecloud-slurm's own template, in its order: `name`, and `key` or `reason`.
+
+    `key` is the key of a definition that decides the value, `own` what the parameter is called here where that is not
+    its name (`{Partition}` and `{Path}` stand for what a partition or mount is called), `in: template` says that the
+    template has the value, `reason` why there is no key.
+    """
+    rows: Sequence[Mapping[str, str]] = table("template_parameters")["parameters"]
+    return rows
 
 
 def mysql() -> Mapping[str, Any]:

@@ -7,7 +7,9 @@ from typing import Any
 
 from tests.catalog.reads import is_leaf
 
-TABLES = frozenset({"node_attributes.json", "other_vm_sizes.json", "regions.json", "sources.json"})
+TABLES = frozenset(
+    {"node_attributes.json", "other_vm_sizes.json", "regions.json", "sources.json", "template_parameters.json"}
+)
 """Files of rows: a row is one line."""
 
 

@@ -11,19 +11,7 @@ from generator.definition.certificate import checked
 from tests.bed.plans import KEY, plan_from, slurm_of
 from tests.cluster_template.rendered import read
 
-AUTHORITY = """\
------BEGIN CERTIFICATE-----
-MIIBnjCCAUWgAwIBAgIUaJFInvPOSGRvvx6OR4V7+ZbHGMkwCgYIKoZIzj0EAwIw
-JDEiMCAGA1UEAwwZQ3ljbGVGb3JnZSB0ZXN0IGF1dGhvcml0eTAgFw0yNjExMjIy
-MTM5MzlaGA8yMTI2MTAyOTIxMzkzOVowJDEiMCAGA1UEAwwZQ3ljbGVGb3JnZSB0
-ZXN0IGF1dGhvcml0eTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABE3VtXcsbnAH
-/LcEOA9WUAFBupkDxVpisk+aX3qBpWVJI451hx2A7TFbFvavNN9vxH+AH4rqAVw1
-QsnJy4QZ5pKjUzBRMB0GA1UdDgQWBBTMsjRncq4RC9Ns3yQpUabixFckfzAfBgNV
-HSMEGDAWgBTMsjRncq4RC9Ns3yQpUabixFckfzAPBgNVHRMBAf8EBTADAQH/MAoG
-CCqGSM49BAMCA0cAMEQCIFUSOLUoixYZP/akgSsUZIOFovJ5uYgLGjEKQ3vEhtul
-AiBb6CNEcSTPvTsvtR/ngCzzwjUhYtri8HqFjRSMF9QXXA==
------END CERTIFICATE-----
-"""
+AUTHORITY = (Path(__file__).parent / "authority.pem").read_text(encoding="utf-8")
 """A certificate whose key was never stored."""
 PUBLIC = "network: {access: public, allowed_sources: [203.0.113.0/24]}"
 
