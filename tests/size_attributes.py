@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import unquote
 
 from generator import catalog
-from generator.plan.size_facts import base_attribute, check_attributes
+from generator.plan.size_facts import base_attributes, check_attributes
 
 KEYS = ("cycleforge.vm_size.base", "cycleforge.vm_size.quick", "cycleforge.vm_size.deep")
 
@@ -13,7 +13,7 @@ KEYS = ("cycleforge.vm_size.base", "cycleforge.vm_size.quick", "cycleforge.vm_si
 def size_attributes(vm_size: str) -> dict[str, str]:
     """Attributes of a node that runs jobs, by key; none for a size that the catalogue does not know."""
     size = catalog.vm_size(vm_size)
-    return base_attribute(size) | check_attributes(size)
+    return base_attributes((size,)) | check_attributes((size,))
 
 
 def records(text: str) -> tuple[str, list[tuple[str, str]]]:

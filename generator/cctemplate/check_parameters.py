@@ -118,9 +118,19 @@ def _expected(section: Section, kind: str, value: Value) -> str | None:
         return "a number"
     if kind in ("Record", "Cloud.ClusterInitSpecs"):
         return None if isinstance(value, dict) else "a record"
-    if kind.startswith(("Azure.", "Cloud.M", "Cloud.I", "Cloud.R", "Cloud.Cr")) and not isinstance(value, str):
-        return "text"
+    if kind.startswith(("Azure.", "Cloud.M", "Cloud.I", "Cloud.R", "Cloud.Cr")):
+        return _expected_choice(value, may_be_several=text_of(section, "Config.MultiSelect").lower() == "true")
     return None
+
+
+def _expected_choice(value: Value, *, may_be_several: bool) -> str | None:
+    """What a choice should be and is not; a form for several of them gives a list, for one a text."""
+    if isinstance(value, str):
+        return None
+    if not may_be_several:
+        return "text"
+    fits = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return None if fits else "text or a list of texts"
 
 
 def _shown(value: Value) -> str:

@@ -98,9 +98,10 @@ def _nodes(plan: Plan) -> tuple[str, str]:
             ("login", login.hardware.name, counts, _times(login.hardware.vcpus, login.max_count), 0, login.image, "")
         )
     for array in slurm.node_arrays:
-        size = array.hardware
-        rows.append((array.partition, array.vm_size, f"≤ {array.max_nodes}", _times(size.vcpus, array.max_nodes),
-                     size.gpu_count * array.max_nodes, array.image, ", ".join(_traits(array))))  # fmt: skip
+        for each in array.of_each_size:
+            size = each.hardware
+            rows.append((array.partition, each.vm_size, f"≤ {each.max_nodes}", _times(size.vcpus, each.max_nodes),
+                         size.gpu_count * each.max_nodes, array.image, ", ".join(_traits(each))))  # fmt: skip
     return "nodes", columns(rows, indent="  ")
 
 

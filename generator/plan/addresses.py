@@ -22,7 +22,7 @@ def compute_addresses(slurm: Slurm | None) -> int:
     if slurm is None:
         return 0
     schedulers = 2 if slurm.scheduler.high_availability else 1
-    return schedulers + login_maximum(slurm) + sum(partition.max_nodes for partition in slurm.partitions)
+    return schedulers + login_maximum(slurm) + sum(partition.most_nodes for partition in slurm.partitions)
 
 
 def needed_addresses(definition: Definition) -> Mapping[SubnetRole, int]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ..catalog.sizes import VmSize
 from ..definition.model.slurm import NodeProjects, Value
 from .assignment import GPU_NODE
-from .size_facts import base_attribute, check_attributes
+from .size_facts import base_attributes, check_attributes
 from .storage import FileSystems
 from .types import SpecRef
 
@@ -16,7 +16,7 @@ NVME_MOUNT_POINT = "/nvme"
 
 
 def node_attributes(
-    role: str, node: NodeProjects, hardware: VmSize, specs: Iterable[SpecRef], shared: FileSystems
+    role: str, node: NodeProjects, sizes: tuple[VmSize, ...], specs: Iterable[SpecRef], shared: FileSystems
 ) -> tuple[tuple[str, Value], ...]:
     """The `[[[configuration]]]` keys of a role, sorted: ours, then the definition's own, which win.
 
@@ -25,10 +25,10 @@ def node_attributes(
     """
     values: dict[str, Value] = {}
     if role == "execute" or any(spec.project == GPU_NODE for spec in specs):
-        values |= base_attribute(hardware)
+        values |= base_attributes(sizes)
     if role == "execute":
-        values |= check_attributes(hardware)
+        values |= check_attributes(sizes)
         values["cycleforge.mounts"] = " ".join(shared.checked_mount_points)
-        if hardware.gpu_count or hardware.nvme_count:
+        if any(size.gpu_count or size.nvme_count for size in sizes):
             values["cycleforge.nvme.mount_point"] = NVME_MOUNT_POINT
     return tuple(sorted((values | node.configuration).items()))

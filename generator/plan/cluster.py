@@ -16,11 +16,11 @@ from .attributes import node_attributes
 from .custom_sizes import size_of
 from .images import default_image
 from .policy import policy_attributes, policy_plan
-from .real_memory import withheld_percent
+from .real_memory import real_memory_mib, withheld_percent
 from .slurm_conf import slurm_conf_lines
 from .storage import FileSystems
 from .tags import tags_of
-from .types import LoginPlan, NodeArrayPlan, SchedulerPlan, SlurmPlan
+from .types import LoginPlan, NodeArrayPlan, SchedulerPlan, SizeNodes, SlurmPlan
 from .vm_attributes import vm_attributes
 
 PROJECT_RELEASES = "https://github.com/Azure/cyclecloud-slurm/releases"
@@ -40,7 +40,7 @@ def slurm_plan(
     cluster_name = slurm.cluster_name or definition.name
     release = catalog.release(server_release(definition))
     project_version = slurm.project_version or _bundled_project(release)
-    has_gpus = any(size_of(definition, partition.vm_size).gpu_count for partition in slurm.partitions)
+    has_gpus = any(size.gpu_count for partition in slurm.partitions for size in sizes_of(definition, partition))
     return SlurmPlan(
         cluster_name=cluster_name,
         template_name=f"{cluster_name}-template",
@@ -90,17 +90,33 @@ def is_default(slurm: Slurm, partition: Partition) -> bool:
     return partition.default or len(slurm.partitions) == 1
 
 
-def is_hpc(partition: Partition, hardware: VmSize) -> bool:
-    """One placement group: as the definition says, else where the size has InfiniBand."""
-    return partition.hpc if partition.hpc is not None else hardware.infiniband
+def sizes_of(definition: Definition, partition: Partition) -> tuple[VmSize, ...]:
+    """The VM sizes of a partition, the preferred one first."""
+    return tuple(size_of(definition, name) for name in partition.sizes)
 
 
-def scale_set_size(partition: Partition, hardware: VmSize) -> int:
+def deciding_size(sizes: tuple[VmSize, ...]) -> VmSize:
+    """Of several VM sizes the one whose image and projects fit all: the first with GPUs, else the first."""
+    return next((size for size in sizes if size.gpu_count), sizes[0] if sizes else VmSize(""))
+
+
+def is_hpc(partition: Partition, sizes: tuple[VmSize, ...]) -> bool:
+    """One placement group: as the definition says, else where the size has InfiniBand; never with several sizes.
+
+    azslurm finds the bucket of a dynamic node only outside of placement groups.
+    Source: https://github.com/Azure/cyclecloud-slurm/blob/4.0.9/azure-slurm/slurmcc/partition.py
+    """
+    if partition.hpc is not None:
+        return partition.hpc
+    return len(sizes) == 1 and sizes[0].infiniband
+
+
+def scale_set_size(partition: Partition, sizes: tuple[VmSize, ...]) -> int:
     """VMs per scale set: tightly coupled nodes are in one, so it must hold all of them."""
     if partition.max_scale_set_size is not None:
         return partition.max_scale_set_size
     default = int(catalog.limits()["scale_set_with_infiniband"]["value"])
-    return max(default, partition.max_nodes) if is_hpc(partition, hardware) else default
+    return max(default, partition.max_nodes) if is_hpc(partition, sizes) else default
 
 
 def _scheduler(
@@ -117,7 +133,7 @@ def _scheduler(
     policy = policy_plan(slurm)
     needed = (POLICY,) if policy else ()
     specs = specs_of("scheduler", scheduler, hardware, versions, cluster_has_gpus=has_gpus, needed=needed)
-    attributes = dict(node_attributes("scheduler", scheduler, hardware, specs, shared))
+    attributes = dict(node_attributes("scheduler", scheduler, (hardware,), specs, shared))
     return SchedulerPlan(
         hardware=hardware,
         image=image_of(slurm, scheduler, hardware),
@@ -145,7 +161,7 @@ def _login(
         max_count=login.max_count if login.max_count is not None else max(login.count, 1),
         os_disk_gb=login.os_disk_gb,
         specs=specs,
-        attributes=node_attributes("login", login, hardware, specs, shared),
+        attributes=node_attributes("login", login, (hardware,), specs, shared),
         vm_attributes=vm_attributes(login, tags_of(definition)),
     )
 
@@ -160,33 +176,62 @@ def _node_array(
     *,
     has_gpus: bool,
 ) -> NodeArrayPlan:
-    hardware = size_of(definition, partition.vm_size)
+    sizes = sizes_of(definition, partition)
+    hardware = deciding_size(sizes)
     specs = specs_of("execute", partition, hardware, versions, cluster_has_gpus=has_gpus)
-    hpc = is_hpc(partition, hardware)
+    hpc = is_hpc(partition, sizes)
+    stem = names.node_stem(cluster_name, slurm.host_names.node_prefix, partition.name)
+    of_sizes = _of_sizes(stem, partition, sizes)
     return NodeArrayPlan(
         name=partition.name,
         partition=partition.name,
-        hardware=hardware,
+        hardware=sizes[0],
+        sizes=of_sizes,
+        dynamic_feature=names.dynamic_feature(partition.name) if of_sizes else None,
+        constraint=None,
         image=image_of(slurm, partition, hardware),
-        max_nodes=partition.max_nodes,
-        host_list=names.host_list(
-            names.node_stem(cluster_name, slurm.host_names.node_prefix, partition.name), partition.max_nodes
-        ),
+        max_nodes=partition.most_nodes,
+        host_list=",".join(size.host_list for size in of_sizes) or names.host_list(stem, partition.max_nodes),
         is_default=is_default(slurm, partition),
         is_hpc=hpc,
-        max_scale_set_size=scale_set_size(partition, hardware),
+        max_scale_set_size=scale_set_size(partition, sizes),
         use_physical_cpus=partition.use_physical_cpus if partition.use_physical_cpus is not None else hpc,
         spot=partition.spot,
         spot_max_price_usd_per_hour=partition.spot_max_price_usd_per_hour,
         zones=tuple(zone.strip() for zone in (partition.zone or "").split(",") if zone.strip()),
         os_disk_gb=partition.os_disk_gb,
         dampen_memory_percent=(
-            withheld_percent(hardware) if partition.dampen_memory_percent is None else partition.dampen_memory_percent
+            withheld_percent(hardware)
+            if partition.dampen_memory_percent is None and not of_sizes
+            else partition.dampen_memory_percent
         ),
         node_health_checks=partition.node_health_checks,
         specs=specs,
-        attributes=node_attributes("execute", partition, hardware, specs, shared),
+        attributes=node_attributes("execute", partition, sizes, specs, shared),
         vm_attributes=vm_attributes(partition, tags_of(definition)),
+    )
+
+
+def _memory_mib(size: VmSize, withheld: int | None) -> int | None:
+    """What Slurm is told of the memory of a node that is created by hand; None where nobody has stated any."""
+    if size.memory_gib is None:
+        return None
+    return real_memory_mib(size.memory_gib, withheld_percent(size) if withheld is None else withheld)
+
+
+def _of_sizes(stem: str, partition: Partition, sizes: tuple[VmSize, ...]) -> tuple[SizeNodes, ...]:
+    """The nodes of each size; empty for a partition of one size, whose nodes azslurm names."""
+    if partition.vm_sizes is None:
+        return ()
+    return tuple(
+        SizeNodes(
+            hardware=size,
+            host_list=names.host_list(f"{stem}-{names.size_part(size.name)}", partition.max_nodes),
+            max_nodes=partition.max_nodes,
+            memory_mib=_memory_mib(size, partition.dampen_memory_percent),
+            weight=weight,
+        )
+        for weight, size in enumerate(sizes, start=1)
     )
 
 

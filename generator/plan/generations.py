@@ -22,6 +22,7 @@ SCHEDULING = frozenset(
         "partition",
         "max_nodes",
         "host_list",
+        "sizes",
         "is_default",
         "max_scale_set_size",
         "dampen_memory_percent",

@@ -21,6 +21,7 @@ def step_plan(job: str, step: Step, place: Place, arrays: tuple[NodeArrayPlan, .
     options: dict[str, str | int | bool | None] = {
         "job-name": job if step.script == _JOB else f"{job}-{stem}",
         "partition": array.partition,
+        "constraint": array.constraint,
         "nodes": nodes,
         "ntasks-per-node": tasks,
         "cpus-per-task": cpus if step.exclusive else None,
@@ -57,7 +58,8 @@ def submission(job: str, kind: str, steps: tuple[StepPlan, ...], stage_path: str
 def _array_of(step: Step, place: Place, arrays: tuple[NodeArrayPlan, ...]) -> NodeArrayPlan:
     """The job's own node array, or the first without GPUs for work that needs none."""
     if step.partition == "cpu":
-        return next((other for other in arrays if other.hardware.gpu_count == 0), place.array)
+        sizes = (each for array in arrays for each in array.of_each_size)
+        return next((other for other in sizes if other.hardware.gpu_count == 0), place.array)
     return place.array
 
 

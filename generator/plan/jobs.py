@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..definition.model.definition import Definition, Job
 from ..recipes import Recipe, recipe, recipe_names
 from ..recipes.checkpoints import checkpoint
 from ..recipes.models import Model
+from . import names
 from .file_systems.base import FileSystem
 from .job_figures import judged_nodes
 from .job_settings import given_settings, job_settings, model_of, nccl_variables, place_of, whole
@@ -58,17 +61,30 @@ def job_plan(job: Job, slurm: SlurmPlan, shared: FileSystems) -> JobPlan | None:
 
 
 def partition_for(job: Job, wanted: Recipe, slurm: SlurmPlan) -> NodeArrayPlan | None:
-    """The named partition; else the first that fits: GPUs where the recipe needs them, else the cheapest size."""
+    """What the job names; else the first that fits: with GPUs where the recipe needs them, else the cheapest size."""
+    places = _places(job, slurm)
     if job.partition is not None:
-        return next((array for array in slurm.node_arrays if array.partition == job.partition), None)
+        gpus = [array for array in places if array.hardware.gpu_count and _vendor_fits(wanted, array)]
+        return next(iter(gpus if gpus and wanted.needs_gpu else places), None)
     if wanted.needs_gpu:
-        gpus = [array for array in slurm.node_arrays if array.hardware.gpu_count]
+        gpus = [array for array in places if array.hardware.gpu_count]
         return next((array for array in gpus if array.max_nodes >= wanted.min_nodes), gpus[0] if gpus else None)
-    return min(slurm.node_arrays, key=lambda array: (array.hardware.gpu_count, array.hardware.vcpus or 0), default=None)
+    return min(places, key=lambda array: (array.hardware.gpu_count, array.hardware.vcpus or 0), default=None)
+
+
+def _places(job: Job, slurm: SlurmPlan) -> tuple[NodeArrayPlan, ...]:
+    """Where the definition lets a job run: each VM size of each partition is a place."""
+    return tuple(
+        each
+        for array in slurm.node_arrays
+        if job.partition in (None, array.partition)
+        for each in array.of_each_size
+        if job.vm_size in (None, each.vm_size)
+    )
 
 
 def _fitting_validation(slurm: SlurmPlan) -> list[Job]:
-    """Every validation recipe on the partitions that it is for: those with GPUs, the smoke test on the cheapest one."""
+    """Every validation recipe where it belongs: on all sizes with GPUs, the smoke test on the cheapest partition."""
     jobs = []
     for name in recipe_names("validation"):
         candidate = recipe(name)
@@ -78,14 +94,23 @@ def _fitting_validation(slurm: SlurmPlan) -> list[Job]:
                 Job(
                     recipe=name,
                     partition=array.partition,
-                    name=f"{name}-{array.partition}" if len(arrays) > 1 else name,
+                    vm_size=array.constraint,
+                    name="-".join((name, *_told_apart(array, arrays))) if len(arrays) > 1 else name,
                 )
             )
     return jobs
 
 
+def _told_apart(array: NodeArrayPlan, arrays: list[NodeArrayPlan]) -> Iterator[str]:
+    """What tells a job from those of the same recipe on other places: partition, and size where it has several."""
+    yield array.partition
+    if array.constraint and sum(other.partition == array.partition for other in arrays) > 1:
+        yield names.size_part(array.constraint)
+
+
 def _arrays_to_validate(wanted: Recipe, slurm: SlurmPlan) -> list[NodeArrayPlan]:
-    gpus = [array for array in slurm.node_arrays if array.hardware.gpu_count and _vendor_fits(wanted, array)]
+    every = (each for array in slurm.node_arrays for each in array.of_each_size)
+    gpus = [array for array in every if array.hardware.gpu_count and _vendor_fits(wanted, array)]
     if wanted.needs_gpu:
         return [array for array in gpus if array.max_nodes >= wanted.min_nodes]
     cheapest = partition_for(Job(recipe=wanted.name), wanted, slurm)

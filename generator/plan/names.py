@@ -72,6 +72,19 @@ def host_list(stem: str, max_nodes: int) -> str:
     return f"{stem}-1" if max_nodes == 1 else f"{stem}-[1-{max_nodes}]"
 
 
+def size_part(vm_size: str) -> str:
+    """`Standard_ND96isr_H100_v5` → `nd96isr-h100-v5`: the VM size in names of nodes of a partition with several."""
+    return re.sub(r"[^a-z0-9]+", "-", vm_size.lower().removeprefix("standard_")).strip("-")
+
+
+def dynamic_feature(partition: str) -> str:
+    """The Slurm feature that makes a node one of a partition with several VM sizes.
+
+    Not the partition's own name: azslurm gives every other node the feature `cloud`, which may be one, too.
+    """
+    return f"dyn-{partition}"
+
+
 def mount_name(path: str) -> str:
     """`/data/sets` → `data-sets`: the mount's name in template, facts and resource names."""
     return re.sub(r"[^a-z0-9]+", "-", path.lower()).strip("-") or "root"

@@ -29,7 +29,8 @@ def _uses(server: ServerPlan | None, slurm: SlurmPlan | None, size_of: SizeOf) -
         yield _use("scheduler", slurm.scheduler.hardware, 2 if slurm.scheduler.high_availability else 1)
         yield _use("login", slurm.login.hardware, max(slurm.login.count, slurm.login.max_count))
         for array in slurm.node_arrays:
-            yield _use(f"partition {array.partition}", array.hardware, array.max_nodes, spot=array.spot)
+            for each in array.of_each_size:
+                yield _use(f"partition {array.partition}", each.hardware, each.max_nodes, spot=array.spot)
     if server is not None and server.jumpbox is not None:
         yield _use("jumpbox", size_of(server.jumpbox.vm_size), 1)
 

@@ -8,6 +8,9 @@ line of plain text (`docs/projects.md` says why):
 The number of the format, the VM size in lower case, then records. `from SOURCE` names where the records after it come
 from (`null`: the figure is not published), `use SET` stands for the checks that a project itself has for such nodes.
 `%XX` is a byte that the format, a template or a shell would take for something else.
+
+A node array of several sizes has the attributes of each, with the size in their names:
+`cycleforge.vm_size.standard_d64ds_v5.base`. A node reads those of the size that it has.
 """
 
 from __future__ import annotations
@@ -46,19 +49,25 @@ InfiniBand away from every other MPI program, NCCL_MIN_NCHANNELS cores from ever
 """
 
 
-def base_attribute(size: VmSize) -> dict[str, str]:
+def base_attributes(sizes: tuple[VmSize, ...]) -> dict[str, str]:
     """What `misc_ndv4` reads: disks, GPUs, NCCL files and variables; nothing for an unknown size."""
-    return {f"{PREFIX}.base": written(size, _base(size))} if size.known else {}
+    return {f"{start}.base": written(size, _base(size)) for start, size in _starts(sizes)}
 
 
-def check_attributes(size: VmSize) -> dict[str, str]:
+def check_attributes(sizes: tuple[VmSize, ...]) -> dict[str, str]:
     """What `slurm_nhc` reads: the lines of its two configurations; nothing for an unknown size."""
-    if not size.known:
-        return {}
-    return {
-        f"{PREFIX}.quick": written(size, health_checks.quick(size)),
-        f"{PREFIX}.deep": written(size, health_checks.deep(size)),
-    }
+    values: dict[str, str] = {}
+    for start, size in _starts(sizes):
+        values[f"{start}.quick"] = written(size, health_checks.quick(size))
+        values[f"{start}.deep"] = written(size, health_checks.deep(size))
+    return values
+
+
+def _starts(sizes: tuple[VmSize, ...]) -> Iterator[tuple[str, VmSize]]:
+    """What the attributes of each known size begin with: its name is a part only where a node array has several."""
+    for size in sizes:
+        if size.known:
+            yield (PREFIX if len(sizes) == 1 else f"{PREFIX}.{size.name.lower()}"), size
 
 
 def written(size: VmSize, records: Iterable[Sourced]) -> str:

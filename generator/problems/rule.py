@@ -41,6 +41,7 @@ SUBJECTS = {
     "24": "cluster template: Slurm",
     "25": "hardening and landing zones",
     "30": "scheduling policy",
+    "31": "several VM sizes in one partition",
 }
 """First two digits of a rule's id → its subject."""
 

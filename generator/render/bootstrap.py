@@ -119,9 +119,12 @@ def _cluster(slurm: SlurmPlan, late: Mapping[str, str]) -> dict[str, object]:
 
 
 def _machine_types(slurm: SlurmPlan) -> dict[str, str]:
-    """Node or node array of the template → VM size."""
+    """Node or node array of the template → VM size.
+
+    The server asks CycleCloud for the record of one size; node arrays of several have none of that form.
+    """
     sizes = {"scheduler": slurm.scheduler.hardware.name, "login": slurm.login.hardware.name}
-    return sizes | {array.name: array.vm_size for array in slurm.node_arrays}
+    return sizes | {array.name: array.vm_size for array in slurm.node_arrays if not array.sizes}
 
 
 def _sources() -> tuple[PurePosixPath, ...]:

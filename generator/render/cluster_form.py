@@ -112,6 +112,11 @@ def machine(name: str, label: str, vm_size: str) -> Parameter:
     return Parameter(name, label, vm_size, kind="Cloud.MachineType")
 
 
+def machines(name: str, label: str, vm_sizes: tuple[str, ...]) -> Parameter:
+    """Several VM sizes."""
+    return Parameter(name, label, list(vm_sizes), kind="Cloud.MachineType", form=(("Config.MultiSelect", True),))
+
+
 def image(name: str, label: str, image: str) -> Parameter:
     """An image: a name of CycleCloud, a marketplace URN or a resource id."""
     return Parameter(name, label, image, kind="Cloud.Image", form=(("Config.OS", "linux"),))

@@ -25,6 +25,7 @@ from .cluster_form import (
     extra_specs,
     image,
     machine,
+    machines,
     number,
     only_if,
     prefix,
@@ -111,7 +112,9 @@ def _partition(slurm: SlurmPlan, array: NodeArrayPlan) -> Group:
     return Group(
         f"Partition {array.name}",
         (
-            machine(f"{start}MachineType", "VM size", array.vm_size),
+            machines(f"{start}MachineType", "VM sizes", array.vm_sizes)
+            if array.sizes
+            else machine(f"{start}MachineType", "VM size", array.vm_size),
             image(f"{start}ImageName", "Image", array.image),
             Parameter(f"Max{start}ExecuteNodeCount", "Most nodes", array.max_nodes, form=number(0)),
             Parameter(

@@ -182,4 +182,4 @@ class DatabaseOutOfSupport(ClusterRule):
 
 
 def _has_gpus(site: Site, slurm: Slurm) -> bool:
-    return any(site.vm_size(partition.vm_size).gpu_count for partition in slurm.partitions)
+    return any(site.vm_size(size).gpu_count for partition in slurm.partitions for size in partition.sizes)

@@ -40,7 +40,7 @@ class BusyBuiltinNfs(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         total, many = (
-            sum(partition.max_nodes for _, partition in partitions(site)),
+            sum(partition.most_nodes for _, partition in partitions(site)),
             figures()["builtin_nfs_nodes"]["value"],
         )
         home = [disk for _, disk in of_kind(site.definition, BuiltinNfs) if disk.name == "home"]

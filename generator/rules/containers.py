@@ -71,7 +71,8 @@ class NoContainers(DefinitionRule):
         from .roles import gpus
 
         for node in roles(site):
-            if node.partition is not None and gpus(site, node.vm_size) and has_containers(site, node) is False:
+            sizes = node.partition.sizes if node.partition is not None else ()
+            if any(gpus(site, size) for size in sizes) and has_containers(site, node) is False:
                 yield self.problem(
                     node.image_path,
                     f"{node.label} has GPUs, but containers do not run on the image {quoted(node.image)}",

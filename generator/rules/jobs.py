@@ -43,18 +43,25 @@ def _key(site: Site, path: Path, key: str) -> Path:
     return (*path, key) if given(site, (*path, key)) else path
 
 
-def misfit(site: Site, needs: Recipe, partition: Partition) -> str | None:
-    """Why a recipe cannot run on a partition; None when it can, or when nothing is known of its VM size."""
-    size = site.vm_size(partition.vm_size)
+def misfit(site: Site, needs: Recipe, partition: Partition, wanted: str | None = None) -> str | None:
+    """Why a recipe cannot run on a partition; None when it can on one of its VM sizes, or on the wanted one."""
+    sizes = (wanted,) if wanted in partition.sizes else partition.sizes
+    faults = [_misfit_of_size(site, needs, partition, size) for size in sizes]
+    return faults[0] if faults and all(faults) else None
+
+
+def _misfit_of_size(site: Site, needs: Recipe, partition: Partition, name: str) -> str | None:
+    """Why a recipe cannot run on nodes of a size; None when it can, or when nothing is known of the size."""
+    size = site.vm_size(name)
     if not size.known:
         return None
     if needs.needs_gpu and not size.gpu_count:
-        return f"it needs GPUs, and {partition.vm_size} has none"
+        return f"it needs GPUs, and {name} has none"
     if needs.needs_gpu and needs.gpu_vendors and size.gpu_vendor not in needs.gpu_vendors:
-        return f"it needs GPUs of {listed(needs.gpu_vendors)}, and {partition.vm_size} has {size.gpu_vendor} ones"
+        return f"it needs GPUs of {listed(needs.gpu_vendors)}, and {name} has {size.gpu_vendor} ones"
     arch = needs.architectures
     if arch and size.arch not in arch:
-        return f"it runs on {listed(arch)}, and {partition.vm_size} is {size.arch}"
+        return f"it runs on {listed(arch)}, and {name} is {size.arch}"
     if partition.max_nodes < needs.min_nodes:
         return f"it needs {counted(needs.min_nodes, 'node')}, and the partition has {partition.max_nodes}"
     return None
@@ -136,7 +143,7 @@ class JobDoesNotFit(DefinitionRule):
                 continue
             name, chosen = quoted(job.name or job.recipe), _partition(site, job.partition)
             if chosen is not None:
-                fault = misfit(site, needs, chosen)
+                fault = misfit(site, needs, chosen, job.vm_size)
                 if fault:
                     fitting = [partition.name for partition in every if misfit(site, needs, partition) is None]
                     hint = f"partition: {fitting[0]}" if fitting else None

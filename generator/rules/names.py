@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import catalog
 from ..definition.model.slurm import Slurm
-from ..plan.names import node_stem
+from ..plan.names import node_stem, size_part
 from ..problems.problem import Problem, Related
 from ..words.counts import counted
 from .base import ClusterRule, DefinitionRule, Path, Site
@@ -196,7 +196,10 @@ class PartitionReserved(DefinitionRule):
 class HostNameTooLong(ClusterRule):
     id = "E0207"
     summary = "Cluster name, partition name and node number together are too long for a host name."
-    why = "Nodes are called <cluster>-<partition>-<number>; a label of a host name has at most 63 characters."
+    why = (
+        "Nodes are called <cluster>-<partition>-<number>, with vm_sizes <cluster>-<partition>-<size>-<number>; a label "
+        "of a host name has at most 63 characters."
+    )
     fix = "Shorten the partition's name, slurm.cluster_name or slurm.host_names.node_prefix."
     source = "https://man7.org/linux/man-pages/man7/hostname.7.html"
 
@@ -205,7 +208,8 @@ class HostNameTooLong(ClusterRule):
         longest = _name_limit("host_name_label")
         for path, partition in partitions(site):
             stem = node_stem(cluster, slurm.host_names.node_prefix, partition.name)
-            host = f"{stem}-{partition.max_nodes}"
+            parts = [f"-{size_part(size)}" for size in partition.vm_sizes or ()]
+            host = f"{stem}{max(parts, key=len, default='')}-{partition.max_nodes}"
             if len(host) > longest:
                 text = (
                     f"partition {quoted(partition.name)}: its host name {quoted(host)} has {len(host)} characters, at "

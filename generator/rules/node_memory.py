@@ -10,8 +10,8 @@ from ..plan.real_memory import real_memory_mib, withheld_percent
 from ..problems.problem import Problem
 from .base import ClusterRule, Site
 from .figures import limit
-from .places import first_given, partitions
-from .roles import partition_label
+from .places import first_given
+from .roles import RoleNode, partition_label, role_sizes
 
 _MEMORY = "https://slurm.schedmd.com/slurm.conf.html#OPT_node_reg_mem_percent=#"
 _MIB_PER_GIB = 1024
@@ -28,17 +28,17 @@ class LessThanConfigured(ClusterRule):
     source = _MEMORY
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        for path, partition in partitions(site):
-            size = site.vm_size(partition.vm_size)
+        for node, partition in _of_partitions(site):
+            size = site.vm_size(node.vm_size)
             told, guest = _told_mib(partition, size), _most_mib(size)
             if told is None or guest is None or told <= guest:
                 continue
             then = "refuses them" if _refused(slurm, told, guest) else "gives jobs more than there is"
             has = f"{guest:,}" if size.lowest_guest_memory_mib is not None else f"less than {guest + 1:,}"
             yield self.problem(
-                first_given(site, (*path, "dampen_memory_percent"), (*path, "vm_size")),
+                first_given(site, (*node.path, "dampen_memory_percent"), node.size_path),
                 f"{partition_label(partition)}: Slurm is told that a node has {told:,} MiB, but guests of "
-                f"{partition.vm_size} have {has} MiB, and Slurm {then}",
+                f"{node.vm_size} have {has} MiB, and Slurm {then}",
                 _hint(size),
             )
 
@@ -60,17 +60,24 @@ class UnknownGuestMemory(ClusterRule):
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
         if slurm.autoscale:
             return
-        for path, partition in partitions(site):
-            size = site.vm_size(partition.vm_size)
+        for node, partition in _of_partitions(site):
+            size = site.vm_size(node.vm_size)
             told = _told_mib(partition, size)
             if told is None or partition.dampen_memory_percent is not None or _most_mib(size) is not None:
                 continue
             yield self.problem(
-                (*path, "vm_size"),
-                f"{partition_label(partition)} is a static pool, and no memory of a guest of {partition.vm_size} is "
+                node.size_path,
+                f"{partition_label(partition)} is a static pool, and no memory of a guest of {node.vm_size} is "
                 f"published: Slurm refuses its nodes if they have less than {told:,} MiB",
                 "dampen_memory_percent, as `slurmd -C` on a node shows",
             )
+
+
+def _of_partitions(site: Site) -> Iterator[tuple[RoleNode, Partition]]:
+    """The partitions, each as often as it has VM sizes."""
+    for node in role_sizes(site):
+        if node.partition is not None:
+            yield node, node.partition
 
 
 def _told_mib(partition: Partition, size: VmSize) -> int | None:

@@ -57,9 +57,9 @@ class CostlyDefault(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         every = list(partitions(site))
-        cheap = [partition.name for _, partition in every if not gpus(site, partition.vm_size)]
+        cheap = [partition.name for _, partition in every if not gpus(site, partition.first_size)]
         for path, partition in every:
-            count = gpus(site, partition.vm_size)
+            count = gpus(site, partition.first_size)
             if partition.default and count and cheap:
                 text = (
                     f"{partition_label(partition)} is the default, so a job without --partition starts a node with "
@@ -76,7 +76,7 @@ class TooManyNodes(DefinitionRule):
     source = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        total, most = sum(partition.max_nodes for _, partition in partitions(site)), limit("slurm_max_node_count")
+        total, most = sum(partition.most_nodes for _, partition in partitions(site)), limit("slurm_max_node_count")
         if total > most:
             yield self.problem(
                 PARTITIONS, f"the partitions together may have {total} nodes, Slurm is set up for {most}", on_key=True
@@ -108,9 +108,10 @@ class IdleGpus(ClusterRule):
         if slurm.autoscale:
             return
         pools = [
-            f"{partition.max_nodes} × {partition.vm_size} in {partition_label(partition)}"
+            f"{partition.max_nodes} × {size} in {partition_label(partition)}"
             for _, partition in partitions(site)
-            if gpus(site, partition.vm_size)
+            for size in partition.sizes
+            if gpus(site, size)
         ]
         if pools:
             more = f" and {len(pools) - 5} more" if len(pools) > 5 else ""

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ..catalog.sizes import VmSize
 from ..definition.model.slurm import NodeProjects, Partition, Slurm
-from ..plan.cluster import image_of
+from ..plan import cluster
+from ..plan.cluster import deciding_size, image_of
 from ..records import computed_once, record
 from .base import Path, Site
 from .places import LOGIN, SCHEDULER, first_given, partitions
 from .wording import quoted
+
+VM_SIZE: Path = ("vm_size",)
 
 
 @record
@@ -19,13 +23,15 @@ class Machine:
 
     label: str
     path: Path
-    """Path of the section that holds `vm_size`."""
+    """Path of the section that holds the VM size."""
     vm_size: str
+    size_key: Path
+    """Where in that section the size is."""
 
     @property
     def size_path(self) -> Path:
         """Path of the VM size."""
-        return (*self.path, "vm_size")
+        return (*self.path, *self.size_key)
 
 
 @record
@@ -50,30 +56,51 @@ def partition_label(partition: Partition) -> str:
 
 @computed_once
 def roles(site: Site) -> tuple[RoleNode, ...]:
-    """Scheduler, login nodes and partitions; none without a cluster."""
+    """Scheduler, login nodes and partitions, each with its (first) VM size; none without a cluster."""
     slurm = site.definition.slurm
     if slurm is None:
         return ()
     return (
-        _role(site, slurm, "the scheduler", SCHEDULER, slurm.scheduler, slurm.scheduler.vm_size),
-        _role(site, slurm, "the login nodes", LOGIN, slurm.login, slurm.login.vm_size),
+        _role(site, slurm, "the scheduler", SCHEDULER, slurm.scheduler, (slurm.scheduler.vm_size,)),
+        _role(site, slurm, "the login nodes", LOGIN, slurm.login, (slurm.login.vm_size,)),
         *(
-            _role(site, slurm, partition_label(partition), path, partition, partition.vm_size)
+            _role(site, slurm, partition_label(partition), path, partition, partition.sizes)
             for path, partition in partitions(site)
         ),
     )
 
 
-def _role(site: Site, slurm: Slurm, label: str, path: Path, settings: NodeProjects, vm_size: str) -> RoleNode:
-    image = image_of(slurm, settings, site.vm_size(vm_size))
+def _role(site: Site, slurm: Slurm, label: str, path: Path, settings: NodeProjects, sizes: tuple[str, ...]) -> RoleNode:
+    several = isinstance(settings, Partition) and settings.vm_sizes is not None
+    size_key: Path = ("vm_sizes", 0) if several and sizes else VM_SIZE
     return RoleNode(
         label,
         path,
-        vm_size,
+        next(iter(sizes), ""),
+        size_key,
         settings,
-        image,
-        first_given(site, (*path, "image"), ("slurm", "image"), (*path, "vm_size")),
+        image_of(slurm, settings, deciding_size(tuple(site.vm_size(size) for size in sizes))),
+        first_given(site, (*path, "image"), ("slurm", "image"), (*path, *size_key[:1])),
     )
+
+
+@computed_once
+def role_sizes(site: Site) -> tuple[RoleNode, ...]:
+    """The roles, each as often as it has VM sizes: for what a single size may be wrong for."""
+    found: list[RoleNode] = []
+    for node in roles(site):
+        if node.partition is None or node.partition.vm_sizes is None:
+            found += [node] if node.vm_size else []
+        else:
+            sizes = enumerate(node.partition.vm_sizes)
+            found += [replace(node, vm_size=size, size_key=("vm_sizes", index)) for index, size in sizes]
+    return tuple(found)
+
+
+def known_sizes(site: Site, node: RoleNode) -> tuple[VmSize, ...]:
+    """What is known of all VM sizes of a role."""
+    names = node.partition.sizes if node.partition is not None else (node.vm_size,)
+    return tuple(site.vm_size(name) for name in names)
 
 
 def image_users(site: Site) -> Iterator[RoleNode]:
@@ -87,20 +114,18 @@ def image_users(site: Site) -> Iterator[RoleNode]:
 
 
 def machines(site: Site) -> Iterator[Machine]:
-    """Everything that has a VM size: server, jumpbox, roles."""
+    """Everything that has a VM size: server, jumpbox, roles; a partition of several once for each."""
     server = site.definition.server
     if server.existing is None:
-        yield Machine("the CycleCloud server", ("server",), server.vm_size)
+        yield Machine("the CycleCloud server", ("server",), server.vm_size, VM_SIZE)
     if server.jumpbox is not None:
-        yield Machine("the jumpbox", ("server", "jumpbox"), server.jumpbox.vm_size)
-    yield from roles(site)
+        yield Machine("the jumpbox", ("server", "jumpbox"), server.jumpbox.vm_size, VM_SIZE)
+    yield from role_sizes(site)
 
 
 def is_hpc(site: Site, partition: Partition) -> bool:
     """Whether the partition's nodes share one placement group: as written, else where the size has InfiniBand."""
-    if partition.hpc is not None:
-        return partition.hpc
-    return site.vm_size(partition.vm_size).infiniband
+    return cluster.is_hpc(partition, tuple(site.vm_size(size) for size in partition.sizes))
 
 
 def gpus(site: Site, vm_size: str) -> int:

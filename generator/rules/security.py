@@ -13,7 +13,7 @@ from .azure_names import ID_FORM
 from .base import DefinitionRule, Path, Site
 from .figures import figures
 from .resource_ids import GUID
-from .roles import RoleNode, machines, roles
+from .roles import RoleNode, known_sizes, machines, role_sizes, roles
 
 _HOST_ENCRYPTION = "https://learn.microsoft.com/azure/virtual-machines/disk-encryption"
 _SECURE_BOOT: Path = ("security", "secure_boot")
@@ -28,7 +28,7 @@ class NoTrustedLaunch(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         without = re.compile("|".join(figures()["trusted_launch"]["sizes_without"]), re.IGNORECASE)
-        for node in roles(site):
+        for node in role_sizes(site):
             asked = effective(site.definition.security, node.settings, "SecurityType") == "TrustedLaunch"
             if asked and without.fullmatch(node.vm_size):
                 who = "security" if site.definition.security.trusted_launch else "node_attributes"
@@ -67,11 +67,11 @@ class SecureBootAndDrivers(DefinitionRule):
     def check(self, site: Site) -> Iterator[Problem]:
         asked, reported = site.definition.security.secure_boot, False
         for node in roles(site):
-            size, own = site.vm_size(node.vm_size), own_key(node.settings, "EnableSecureBoot")
+            sizes, own = known_sizes(site, node), own_key(node.settings, "EnableSecureBoot")
             on = asked if own is None else node.settings.node_attributes[own] is True
-            if not on or not (size.gpu_count or size.infiniband) or (own is None and reported):
+            if not on or not any(size.gpu_count or size.infiniband for size in sizes) or (own is None and reported):
                 continue
-            what = "GPUs" if size.gpu_count else "InfiniBand"
+            what = "GPUs" if any(size.gpu_count for size in sizes) else "InfiniBand"
             text = f"{node.label} has {what}, whose drivers do not load under Secure Boot"
             yield self.problem(_SECURE_BOOT if own is None else (*node.path, "node_attributes", own), text)
             reported = reported or own is None
@@ -83,8 +83,8 @@ class SecureBootAndDrivers(DefinitionRule):
         if site.definition.security.secure_boot and not is_reported:
             yield self.problem(_SECURE_BOOT, f"the nodes {text}")
         for node in roles(site):
-            own, size = own_key(node.settings, "EnableSecureBoot"), site.vm_size(node.vm_size)
-            has_drivers = size.gpu_count or size.infiniband
+            own = own_key(node.settings, "EnableSecureBoot")
+            has_drivers = any(size.gpu_count or size.infiniband for size in known_sizes(site, node))
             if own is not None and node.settings.node_attributes[own] is True and not has_drivers:
                 yield self.problem((*node.path, "node_attributes", own), f"{node.label}: the nodes {text}")
 

@@ -32,7 +32,7 @@ def brings_pmix(site: Site, node: RoleNode) -> bool:
     slurm = site.definition.slurm
     assert slurm is not None
     role = {SCHEDULER: "scheduler", LOGIN: "login"}.get(node.path, "execute")
-    has_gpus = any(gpus(site, partition.vm_size) for partition in slurm.partitions)
+    has_gpus = any(gpus(site, size) for partition in slurm.partitions for size in partition.sizes)
     specs = specs_of(role, node.settings, site.vm_size(node.vm_size), {}, cluster_has_gpus=has_gpus)
     return any(spec.project == GPU_NODE for spec in specs)
 

@@ -102,7 +102,13 @@ def setting_path(plan: Plan, job: Path, *names: str) -> Path:
 
 def _gpus(plan: Plan, job: JobPlan) -> models.Gpus:
     arrays = plan.slurm.node_arrays if plan.slurm else ()
-    size = next(array.hardware for array in arrays if array.name == job.node_array)
+    size = next(
+        each.hardware
+        for array in arrays
+        if array.name == job.node_array
+        for each in array.of_each_size
+        if each.vm_size == job.vm_size
+    )
     per_node = whole(dict(job.settings).get("GPUS_PER_NODE")) or size.gpu_count
     return models.Gpus(job.nodes, per_node, size.gpu_memory_gb)
 

@@ -13,7 +13,7 @@ from .base import ClusterRule, DefinitionRule, Path, Site
 from .figures import figures
 from .images import image_facts, image_variant
 from .places import partitions
-from .roles import Machine, RoleNode, machines, partition_label, roles
+from .roles import VM_SIZE, Machine, RoleNode, machines, partition_label, role_sizes
 from .wording import quoted, size_meant
 
 _SIZES = "https://learn.microsoft.com/azure/virtual-machines/sizes/overview"
@@ -51,7 +51,7 @@ class InfiniBandUnused(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for path, partition in partitions(site):
-            if partition.hpc is False and site.vm_size(partition.vm_size).infiniband:
+            if partition.hpc is False and partition.vm_size and site.vm_size(partition.vm_size).infiniband:
                 text = (
                     f"{partition_label(partition)} has hpc: false, but {partition.vm_size} has InfiniBand, which "
                     "works only within one placement group"
@@ -68,8 +68,8 @@ class HpcWithoutInfiniBand(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for path, partition in partitions(site):
-            size = site.vm_size(partition.vm_size)
-            if partition.hpc and size.known and not size.infiniband:
+            size = site.vm_size(partition.first_size)
+            if partition.hpc and partition.vm_size and size.known and not size.infiniband:
                 yield self.problem(
                     (*path, "hpc"),
                     f"{partition_label(partition)} has hpc: true, but {partition.vm_size} has no InfiniBand",
@@ -117,7 +117,7 @@ class ImageVariant(DefinitionRule):
     source = "https://github.com/Azure/azhpc-images"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        for node in roles(site):
+        for node in role_sizes(site):
             urns = site.vm_size(node.vm_size).images
             variants = {image_variant(urn) for urn in urns}
             facts = image_facts(node.image)
@@ -258,6 +258,6 @@ class NoPremiumDisk(ClusterRule):
         mounts = (each.file_system for each in wanted_by(site.definition))
         builtin = [mount.path for mount in mounts if mount.is_scheduler_disk]
         if site.vm_size(size).premium_storage is False and builtin:
-            machine = Machine("the scheduler", ("slurm", "scheduler"), size)
+            machine = Machine("the scheduler", ("slurm", "scheduler"), size, VM_SIZE)
             text = f"the scheduler's {size} has no premium storage, which the built-in {' and '.join(builtin)} needs"
             yield self.problem(machine.size_path, text)

@@ -292,8 +292,8 @@ def test_what_is_no_mapping_is_no_definition() -> None:
 
 def test_a_stray_type_hides_nothing() -> None:
     """`type` chooses a section only where there are several."""
-    _, found = reading(GOOD.replace("vm_size: Standard_D2as_v5", "type: hpc"))
-    assert sorted(found) == ["E0101 slurm.partitions.0.type", "E0102 slurm.partitions.0.vm_size"]
+    _, found = reading(GOOD.replace("max_nodes: 2", "type: hpc"))
+    assert sorted(found) == ["E0101 slurm.partitions.0.type", "E0102 slurm.partitions.0.max_nodes"]
 
 
 @pytest.mark.parametrize("zone", ["1", "'1'"])

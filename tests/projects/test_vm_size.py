@@ -219,8 +219,8 @@ def test_a_new_and_an_altered_size_change_no_file_of_any_project(tmp_path: Path)
         target.write_text(json.dumps(entry))
     tell = (
         "from generator import references; references.main(); from generator import catalog;"
-        "from generator.plan.size_facts import base_attribute;"
-        f"[print(base_attribute(catalog.vm_size(name))) for name in ('{H100}', 'Standard_ND1024_v9')]"
+        "from generator.plan.size_facts import base_attributes;"
+        f"[print(base_attributes((catalog.vm_size(name),))) for name in ('{H100}', 'Standard_ND1024_v9')]"
     )
     result = subprocess.run([sys.executable, "-c", tell], cwd=tmp_path, capture_output=True, text=True, check=True)
     altered, new = result.stdout.splitlines()[-2:]

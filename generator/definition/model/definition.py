@@ -57,6 +57,11 @@ class Job(Section, short="recipe"):
     recipe: str = setting(text="Recipe, see `cycleforge list recipes`.", example="mpt")
     name: str | None = setting(None, text="Folder name; default: the recipe's.", example="mpt-30b")
     partition: str | None = setting(None, text="Partition; default: the first that fits.", example="hpc")
+    vm_size: str | None = setting(
+        None,
+        text="VM size, where the partition has several; default: the first that fits.",
+        example="Standard_ND96amsr_A100_v4",
+    )
     nodes: int | None = setting(
         None,
         text="Nodes; default: what the recipe needs, at most the partition's.",

@@ -144,8 +144,22 @@ Accounting = NewDatabase | ExistingDatabase
 
 class _NodeArray(Section):
     name: str = setting(text="Name of partition and node array.", change="recreate", example="hpc")
-    vm_size: str = setting(text="VM size of every node.", change="node restart", example="Standard_ND96amsr_A100_v4")
-    max_nodes: int = setting(text="Upper limit of autoscaling.", unit="nodes", ge=1, le=10000, example=2)
+    vm_size: str | None = setting(
+        None,
+        text="VM size of every node; this or vm_sizes is needed.",
+        change="node restart",
+        example="Standard_ND96amsr_A100_v4",
+    )
+    vm_sizes: list[str] | None = setting(
+        None,
+        text="Several VM sizes instead of one; jobs choose with --constraint, all others get the first that is free.",
+        change="node restart",
+        example=["Standard_D32ds_v5", "Standard_D64ds_v5"],
+        active=False,
+    )
+    max_nodes: int = setting(
+        text="Upper limit of autoscaling; with vm_sizes, of each size.", unit="nodes", ge=1, le=10000, example=2
+    )
     default: bool = setting(
         False, text="Jobs without a partition go here; exactly one, or the only partition.", example=True
     )
@@ -197,7 +211,24 @@ class _NodeArray(Section):
 
 
 class Partition(PartitionPolicy, NodeProjects, _NodeArray):
-    """One Slurm partition, backed by one CycleCloud node array of one VM size."""
+    """One Slurm partition, backed by one CycleCloud node array of one VM size or of several."""
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The VM sizes as written, the preferred one first; empty where there is none, which E3101 reports."""
+        if self.vm_sizes is not None:
+            return tuple(self.vm_sizes)
+        return (self.vm_size,) if self.vm_size is not None else ()
+
+    @property
+    def first_size(self) -> str:
+        """The VM size of a job that asks for none."""
+        return next(iter(self.sizes), "")
+
+    @property
+    def most_nodes(self) -> int:
+        """Nodes of all sizes together that may run at once."""
+        return self.max_nodes * max(1, len(self.sizes))
 
 
 class HostNames(Section):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...catalog.sizes import VmSize
 from ...records import record
 
@@ -41,14 +43,70 @@ class VmAttributes:
 
 
 @record
+class SizeNodes:
+    """The nodes of one VM size in a partition that has several; they are created in Slurm by hand."""
+
+    hardware: VmSize
+    host_list: str
+    """As Slurm writes them, for example `lab-mixed-d64ds-v5-[1-4]`: a name says for good which size its node has."""
+    max_nodes: int
+    memory_mib: int | None
+    """What Slurm offers to jobs; None = the memory of the size is not known."""
+    weight: int
+    """Slurm starts nodes of a lower weight first, for jobs that do not name a size."""
+
+    def node_line(self, feature: str) -> str:
+        """What `scontrol create` needs: azslurm finds the VM size of a node among its features.
+
+        Sources: https://github.com/Azure/cyclecloud-slurm/tree/4.0.9#dynamic-partitions, and its partition.py
+        """
+        size = self.hardware
+        given = {
+            "NodeName": self.host_list,
+            "Feature": f"{feature},{size.name}",
+            "State": "CLOUD",
+            "CPUs": size.vcpus,
+            "RealMemory": self.memory_mib,
+            "Gres": f"gpu:{size.gpu_count}" if size.gpu_count else None,
+            "Weight": self.weight,
+        }
+        return " ".join(f"{name}={value}" for name, value in given.items() if value is not None)
+
+    @property
+    def gres_row(self) -> str:
+        """The row of gres.conf, letter for letter what azslurm writes once the nodes exist."""
+        return f"Nodename={self.host_list} Name=gpu Count={self.hardware.gpu_count} File={self.gpu_devices}"
+
+    @property
+    def gpu_devices(self) -> str:
+        """Device files of a node's GPUs as azslurm writes them into gres.conf.
+
+        Source: https://github.com/Azure/cyclecloud-slurm/blob/4.0.9/azure-slurm/slurmcc/cli.py (_generate_gpu_devices)
+        """
+        count = self.hardware.gpu_count
+        if self.hardware.gpu_vendor == "AMD":
+            numbers = ",".join(str(128 + 8 * index) for index in range(count))
+            return f"/dev/dri/renderD{numbers}" if count == 1 else f"/dev/dri/renderD[{numbers}]"
+        return "/dev/nvidia0" if count == 1 else f"/dev/nvidia[0-{count - 1}]"
+
+
+@record
 class NodeArrayPlan:
-    """One Slurm partition: one CycleCloud node array of one VM size."""
+    """One Slurm partition: one CycleCloud node array."""
 
     name: str
     partition: str
     hardware: VmSize
+    """The VM size; the preferred one where there are several."""
+    sizes: tuple[SizeNodes, ...]
+    """The nodes of each VM size of a partition that has several, the preferred one first; empty for a single size."""
+    dynamic_feature: str | None
+    """The Slurm feature of the nodes of a partition with several sizes."""
+    constraint: str | None
+    """What a job must ask for to get `hardware`, in what `of_each_size` gives; None = nothing."""
     image: str
     max_nodes: int
+    """Of all sizes together."""
     host_list: str
     """All its nodes as Slurm writes them, for example `lab-hpc-[1-4]`."""
     is_default: bool
@@ -74,8 +132,30 @@ class NodeArrayPlan:
 
     @property
     def vm_size(self) -> str:
-        """VM size of every node."""
+        """VM size of every node; the preferred one where there are several."""
         return self.hardware.name
+
+    @property
+    def vm_sizes(self) -> tuple[str, ...]:
+        """All VM sizes, the preferred one first."""
+        return tuple(size.hardware.name for size in self.of_each_size)
+
+    @property
+    def of_each_size(self) -> tuple[NodeArrayPlan, ...]:
+        """The array as a job sees it that asks for one of its sizes; itself where there is only one."""
+        if not self.sizes:
+            return (self,)
+        return tuple(
+            replace(
+                self,
+                hardware=size.hardware,
+                sizes=(),
+                constraint=size.hardware.name,
+                max_nodes=size.max_nodes,
+                host_list=size.host_list,
+            )
+            for size in self.sizes
+        )
 
 
 @record
