@@ -27,14 +27,14 @@ def settings_of(slurm: Slurm, name: str) -> Iterator[tuple[Path, str]]:
             yield (*SETTINGS, key), slurm_value(value).strip()
 
 
-def brings_pmix(site: Site, node: RoleNode) -> bool:
-    """Whether a role runs the project that finds or installs the library of Slurm's PMIx plug-in."""
-    slurm = site.definition.slurm
-    assert slurm is not None
-    role = {SCHEDULER: "scheduler", LOGIN: "login"}.get(node.path, "execute")
+def without_pmix(site: Site, slurm: Slurm) -> Iterator[RoleNode]:
+    """The roles that do not run the project which finds or installs the library of Slurm's PMIx plug-in."""
     has_gpus = any(gpus(site, size) for partition in slurm.partitions for size in partition.sizes)
-    specs = specs_of(role, node.settings, site.vm_size(node.vm_size), {}, cluster_has_gpus=has_gpus)
-    return any(spec.project == GPU_NODE for spec in specs)
+    for node in roles(site):
+        role = {SCHEDULER: "scheduler", LOGIN: "login"}.get(node.path, "execute")
+        specs = specs_of(role, node.settings, site.vm_size(node.vm_size), {}, cluster_has_gpus=has_gpus)
+        if not any(spec.project == GPU_NODE for spec in specs):
+            yield node
 
 
 class PmixByDefault(ClusterRule):
@@ -52,8 +52,8 @@ class PmixByDefault(ClusterRule):
     source = "https://slurm.schedmd.com/mpi_guide.html"
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        without = [node.label for node in roles(site) if not brings_pmix(site, node)]
         for path, value in settings_of(slurm, "MpiDefault"):
+            without = [node.label for node in without_pmix(site, slurm)]
             if without and value.lower().startswith("pmix"):
                 text = f"MpiDefault is {quoted(value)}, but nothing provides libpmix on {listed(without)}"
                 yield self.problem(path, text, "start MPI programs with `srun --mpi=pmix`")
