@@ -8,6 +8,7 @@ readonly wanted=(
     cloud-init=cloud-init curl=curl flock=util-linux git=git perl=perl ps=procps
     mmdebstrap=mmdebstrap zstd=zstd systemd-nspawn=systemd-container ip=iproute2
     slurmctld=slurmctld slurmd=slurmd srun=slurm-client munged=munge slurmdbd=slurmdbd mariadbd=mariadb-server
+    mpirun=openmpi-bin
     qemu-system-x86_64=qemu-system-x86 depmod=kmod mke2fs=e2fsprogs
     node=nodejs npm=npm
 )

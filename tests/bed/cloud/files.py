@@ -33,11 +33,10 @@ CONTROLLER_ADDRESS = "10.77.0.254"
 HOOK = "#!/usr/bin/env bash\nexit 0\n"
 INSTEAD = {
     "JobAcctGatherType": "jobacct_gather/none",
-    "MpiDefault": "none",
     "ProctrackType": "proctrack/linuxproc",
     "TaskPlugin": "task/none",
 }
-"""What a container cannot have, and what it has instead: cgroups belong to the host, and libpmix is not there."""
+"""What a container cannot have, and what it has instead: cgroups belong to the host."""
 NEWER = ("maxbatchrequeue",)
 """Keys that came after Slurm 22.05, whose slurmctld does not start with them: MaxBatchRequeue with 23.02."""
 SOON = {"sched_interval": "1", "bf_interval": "1", "batch_sched_delay": "0"}

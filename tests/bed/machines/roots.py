@@ -66,7 +66,7 @@ def node_root() -> Path:
 
 PACKAGE_OF = {
     "mmdebstrap": "mmdebstrap", "systemd-nspawn": "systemd-container", "chroot": "coreutils", "unshare": "util-linux",
-    "nsenter": "util-linux", "mount": "mount", "dpkg-deb": "dpkg", "ip": "iproute2",
+    "nsenter": "util-linux", "mount": "mount", "dpkg-deb": "dpkg", "ip": "iproute2", "mpirun": "openmpi-bin",
 }  # fmt: skip
 
 
