@@ -54,6 +54,7 @@ __all__ = [
     "images",
     "is_newer_than_table",
     "limits",
+    "mig_profiles",
     "models",
     "mount_options",
     "mysql",
@@ -134,6 +135,19 @@ def slurm_conf() -> Mapping[str, Any]:
 def limits() -> Mapping[str, Any]:
     """Limits of Azure, CycleCloud and Slurm: `value`, `unit`, `source`, or a list with its reasons."""
     return table("limits")
+
+
+def mig_profiles(model: str | None, memory_gb: int | None) -> Mapping[str, int]:
+    """MIG profiles of a GPU model with that memory (GB), each with the instances that fit; none where it has no MIG.
+
+    Only the first words of the model count, so that `A100` and `A100 SXM4` are the same.
+    """
+    for name, gpu in table("mig")["gpus"].items():
+        words, _, size = name.removesuffix(" GB").rpartition(" ")
+        if model and f"{model} ".upper().startswith(f"{words} ".upper()) and memory_gb == int(size):
+            found: Mapping[str, int] = gpu["profiles"]
+            return found
+    return {}
 
 
 def rule_figures() -> Mapping[str, Any]:

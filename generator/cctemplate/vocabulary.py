@@ -90,7 +90,7 @@ CONFIGURATION = _words("""
     slurm.ensure_waagent_monitor_hostname slurm.ubuntu22_waagent_fix slurm.max_node_count slurm.dynamic_feature
     slurm.dynamic_config slurm.jwt_key_path slurm.imex.enabled slurm.autoscale slurm.hpc slurm.partition
     slurm.default_partition slurm.use_pcpu slurm.dampen_memory slurm.gpu_device_config slurm.overallocation
-    autoscale.enabled autoscale.is_hpc autoscale.resources
+    autoscale.enabled autoscale.is_hpc autoscale.resources autoscale.resources.slurm_gpus
     cluster_init.fail_on_error cluster.identities.default cshared.server.legacy_links_disabled
     cyclecloud.converge_on_boot cyclecloud.hosts.standalone_dns.enabled cyclecloud.hosts.standalone_dns.alt_suffix
     cyclecloud.hosts.standalone_dns.subnets cyclecloud.hosts.simple_vpc_dns.enabled

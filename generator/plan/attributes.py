@@ -7,16 +7,22 @@ from collections.abc import Iterable
 from ..catalog.sizes import VmSize
 from ..definition.model.slurm import NodeProjects, Value
 from .assignment import GPU_NODE
+from .mig import mig_attributes
 from .size_facts import base_attributes, check_attributes
 from .storage import FileSystems
-from .types import SpecRef
+from .types import MigPlan, SpecRef
 
 NVME_MOUNT_POINT = "/nvme"
 """Where CycleCloud 8.8 and later mount NVMe disks and where cyclecloud-slurm looks for enroot's scratch space."""
 
 
 def node_attributes(
-    role: str, node: NodeProjects, sizes: tuple[VmSize, ...], specs: Iterable[SpecRef], shared: FileSystems
+    role: str,
+    node: NodeProjects,
+    sizes: tuple[VmSize, ...],
+    specs: Iterable[SpecRef],
+    shared: FileSystems,
+    mig: MigPlan | None = None,
 ) -> tuple[tuple[str, Value], ...]:
     """The `[[[configuration]]]` keys of a role, sorted: ours, then the definition's own, which win.
 
@@ -27,7 +33,7 @@ def node_attributes(
     if role == "execute" or any(spec.project == GPU_NODE for spec in specs):
         values |= base_attributes(sizes)
     if role == "execute":
-        values |= check_attributes(sizes)
+        values |= check_attributes(sizes, mig) | mig_attributes(mig)
         values["cycleforge.mounts"] = " ".join(shared.checked_mount_points)
         if any(size.gpu_count or size.nvme_count for size in sizes):
             values["cycleforge.nvme.mount_point"] = NVME_MOUNT_POINT

@@ -15,6 +15,7 @@ from .assignment import POLICY, specs_of
 from .attributes import node_attributes
 from .custom_sizes import size_of
 from .images import default_image
+from .mig import mig_plan
 from .policy import policy_attributes, policy_plan
 from .real_memory import real_memory_mib, withheld_percent
 from .slurm_conf import slurm_conf_lines
@@ -182,6 +183,7 @@ def _node_array(
     hpc = is_hpc(partition, sizes)
     stem = names.node_stem(cluster_name, slurm.host_names.node_prefix, partition.name)
     of_sizes = _of_sizes(stem, partition, sizes)
+    mig = mig_plan(partition, hardware) if partition.vm_sizes is None else None
     return NodeArrayPlan(
         name=partition.name,
         partition=partition.name,
@@ -205,9 +207,10 @@ def _node_array(
             if partition.dampen_memory_percent is None and not of_sizes
             else partition.dampen_memory_percent
         ),
+        mig=mig,
         node_health_checks=partition.node_health_checks,
         specs=specs,
-        attributes=node_attributes("execute", partition, sizes, specs, shared),
+        attributes=node_attributes("execute", partition, sizes, specs, shared, mig),
         vm_attributes=vm_attributes(partition, tags_of(definition)),
     )
 

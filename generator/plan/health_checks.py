@@ -12,13 +12,15 @@ from collections.abc import Iterator
 from .. import catalog
 from ..catalog.sizes import Figures, VmSize
 from .sourced import Sourced, check_line, sourced
+from .types import MigPlan
 
 _MPI_SOURCE = "Azure/azurehpc:experimental/cc_slurm_nhc (module mpi/hpcx; NC sizes mpi/openmpi)"
+_MIG_SOURCE = ["nvidia-mig"]
 _NOT_FOR_CHECKS = ("NCCL_DEBUG", "NCCL_TOPO_FILE", "LD_LIBRARY_PATH_PREPEND")
 """Variables that a node takes from its custom image: `misc_ndv4` knows where the files are."""
 
 
-def quick(size: VmSize) -> Iterator[Sourced]:
+def quick(size: VmSize, mig: MigPlan | None = None) -> Iterator[Sourced]:
     """Checks that read counters: processors, memory, disks, links, GPUs."""
     yield from _machine(size)
     if size.infiniband and (size.health or size.custom):
@@ -26,13 +28,16 @@ def quick(size: VmSize) -> Iterator[Sourced]:
         yield sourced(line, _asked_by(size, "ib_ports", "infiniband"))
     if size.gpu_vendor == "NVIDIA":
         yield sourced("use nvidia", None)
-        yield from _nvidia_quick(size)
+        yield from _nvidia_quick(size, mig)
     elif size.gpu_vendor == "AMD":
         yield sourced(check_line("amd_gpu_count", count=size.gpu_count), _asked_by(size, "gpu_count", "gpu"))
 
 
-def deep(size: VmSize) -> Iterator[Sourced]:
+def deep(size: VmSize, mig: MigPlan | None = None) -> Iterator[Sourced]:
     """Checks that measure: copies, NCCL, diagnostics, InfiniBand."""
+    if mig:
+        yield from _of_slices(size)
+        return
     if size.gpu_vendor == "NVIDIA":
         yield from _nvidia_deep(size)
     elif size.gpu_vendor == "AMD":
@@ -40,6 +45,17 @@ def deep(size: VmSize) -> Iterator[Sourced]:
         yield sourced(check_line("not_supported", checks=missing), "ROCm's tools are not read by this version")
     if size.infiniband and size.health:
         yield _ib_write(size)
+
+
+def _of_slices(size: VmSize) -> Iterator[Sourced]:
+    """What needs whole GPUs: a program sees one slice, and neither copies nor NCCL nor diagnostics go beyond it."""
+    checks = ["gpu_copy_to_device", "gpu_copy_from_device"]
+    if size.gpu_count > 1:
+        checks += ["gpu_copy_peer", "nccl_all_reduce"]
+    if size.health:
+        checks += ["gpu_diagnostic", *(["ib_write"] if size.infiniband else [])]
+    why = "the GPUs are divided into MIG slices"
+    yield sourced(check_line("not_supported", checks=" ".join(checks), why=why), _MIG_SOURCE)
 
 
 def source_of(size: VmSize, group: str) -> object:
@@ -76,10 +92,12 @@ def _machine(size: VmSize) -> Iterator[Sourced]:
         yield sourced(check_line("nvme_disks", documented=size.nvme_count), source_of(size, "local_storage"))
 
 
-def _nvidia_quick(size: VmSize) -> Iterator[Sourced]:
+def _nvidia_quick(size: VmSize, mig: MigPlan | None) -> Iterator[Sourced]:
     yield sourced(check_line("gpu_count", count=size.gpu_count), _asked_by(size, "gpu_count", "gpu"))
     yield from _memory_errors(size)
-    if "gpu_nvlink" in size.health:
+    if mig:
+        yield sourced(check_line("mig_slices", profile=mig.profile, count=mig.slices), _MIG_SOURCE)
+    elif "gpu_nvlink" in size.health:  # a GPU in MIG mode has no links to others
         yield sourced(check_line("gpu_nvlink", inactive_max=0), size.health["gpu_nvlink"]["source"])
 
 

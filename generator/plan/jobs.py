@@ -67,7 +67,7 @@ def partition_for(job: Job, wanted: Recipe, slurm: SlurmPlan) -> NodeArrayPlan |
         gpus = [array for array in places if array.hardware.gpu_count and _vendor_fits(wanted, array)]
         return next(iter(gpus if gpus and wanted.needs_gpu else places), None)
     if wanted.needs_gpu:
-        gpus = [array for array in places if array.hardware.gpu_count]
+        gpus = [array for array in places if array.has_whole_gpus]
         return next((array for array in gpus if array.max_nodes >= wanted.min_nodes), gpus[0] if gpus else None)
     return min(places, key=lambda array: (array.hardware.gpu_count, array.hardware.vcpus or 0), default=None)
 
@@ -110,7 +110,7 @@ def _told_apart(array: NodeArrayPlan, arrays: list[NodeArrayPlan]) -> Iterator[s
 
 def _arrays_to_validate(wanted: Recipe, slurm: SlurmPlan) -> list[NodeArrayPlan]:
     every = (each for array in slurm.node_arrays for each in array.of_each_size)
-    gpus = [array for array in every if array.hardware.gpu_count and _vendor_fits(wanted, array)]
+    gpus = [array for array in every if array.has_whole_gpus and _vendor_fits(wanted, array)]
     if wanted.needs_gpu:
         return [array for array in gpus if array.max_nodes >= wanted.min_nodes]
     cheapest = partition_for(Job(recipe=wanted.name), wanted, slurm)

@@ -21,6 +21,7 @@ from ..catalog.sizes import VmSize
 from . import health_checks
 from .health_checks import source_of
 from .sourced import Sourced, sourced
+from .types import MigPlan
 
 FORMAT = 1
 PREFIX = "cycleforge.vm_size"
@@ -54,12 +55,12 @@ def base_attributes(sizes: tuple[VmSize, ...]) -> dict[str, str]:
     return {f"{start}.base": written(size, _base(size)) for start, size in _starts(sizes)}
 
 
-def check_attributes(sizes: tuple[VmSize, ...]) -> dict[str, str]:
+def check_attributes(sizes: tuple[VmSize, ...], mig: MigPlan | None = None) -> dict[str, str]:
     """What `slurm_nhc` reads: the lines of its two configurations; nothing for an unknown size."""
     values: dict[str, str] = {}
     for start, size in _starts(sizes):
-        values[f"{start}.quick"] = written(size, health_checks.quick(size))
-        values[f"{start}.deep"] = written(size, health_checks.deep(size))
+        values[f"{start}.quick"] = written(size, health_checks.quick(size, mig))
+        values[f"{start}.deep"] = written(size, health_checks.deep(size, mig))
     return values
 
 

@@ -59,6 +59,8 @@ def _misfit_of_size(site: Site, needs: Recipe, partition: Partition, name: str) 
         return f"it needs GPUs, and {name} has none"
     if needs.needs_gpu and needs.gpu_vendors and size.gpu_vendor not in needs.gpu_vendors:
         return f"it needs GPUs of {listed(needs.gpu_vendors)}, and {name} has {size.gpu_vendor} ones"
+    if needs.needs_gpu and partition.mig_profile is not None:
+        return f"it needs whole GPUs, and those of the partition are divided into slices of {partition.mig_profile}"
     arch = needs.architectures
     if arch and size.arch not in arch:
         return f"it runs on {listed(arch)}, and {name} is {size.arch}"

@@ -17,6 +17,8 @@ from generator.plan import health_checks
 from generator.plan.common_checks import common_table
 from generator.plan.size_facts import MAX_CHARACTERS, written
 from generator.plan.sourced import Sourced
+from generator.plan.types import MigPlan
+from tests.bed.scripts.node import A100
 from tests.size_attributes import KEYS, records, size_attributes
 
 NAMES = catalog.vm_size_names()
@@ -121,6 +123,10 @@ def test_every_check_exists_on_the_node() -> None:
     text = "".join(file.read_text() for file in FILES.glob("checks-*.sh"))
     defined = set(re.findall(r"^check_([a-z0-9_]+)\(\)", text, re.MULTILINE))
     rows = [row for name in NAMES for kind in ("quick", "deep") for row in lines(name, kind)]
+    slices = MigPlan(profile="1g.10gb", per_gpu=7, slices=56, devices="/dev/cycleforge/mig[0-55]")
+    rows += [(each.text, str(each.source)) for each in health_checks.deep(catalog.vm_size(A100), slices)]
+    told = health_checks.quick(catalog.vm_size(A100), slices)
+    rows += [(each.text, str(each.source)) for each in told if each.text != "use nvidia"]
     used = {line.split()[0] for line, _ in [*rows, *common("every"), *common("unknown")]}
     assert used <= defined
     assert defined - used <= {"mounts", "site", "image_nhc", "one_mount", "array"}, "written by 20-health.sh or helpers"

@@ -205,6 +205,13 @@ class _NodeArray(Section):
         le=50,
         example=8,
     )
+    mig_profile: str | None = setting(
+        None,
+        text="Every GPU is divided into slices of this MIG profile, which Slurm gives to jobs; none by default.",
+        change="recreate",
+        example="1g.10gb",
+        active=False,
+    )
     node_health_checks: bool = setting(
         False, text="The image's own health suite runs once when a node starts.", change="node restart", example=False
     )

@@ -11,7 +11,7 @@ from .egress import EgressPlan, EgressRule
 from .jobs import CheckpointPlan, JobPlan, StepPlan
 from .names import ResourceNames
 from .network import HubPlan, NetworkPlan, ProxyPlan, RoutePlan, SecurityRule, SubnetPlan
-from .nodes import LoginPlan, NodeArrayPlan, SchedulerPlan, SizeNodes, SpecRef, VmAttributes
+from .nodes import LoginPlan, MigPlan, NodeArrayPlan, SchedulerPlan, SizeNodes, SpecRef, VmAttributes
 from .parameters import Asked, SecretPlan, Variable
 from .policy import PolicyPlan, PolicyRow
 from .projects import BlobPlan, ProjectPlan
@@ -46,6 +46,7 @@ __all__ = [
     "LockerPlan",
     "LoginPlan",
     "MarketplaceImage",
+    "MigPlan",
     "MonitoringPlan",
     "NetworkPlan",
     "NodeArrayPlan",

@@ -43,6 +43,19 @@ class VmAttributes:
 
 
 @record
+class MigPlan:
+    """GPUs divided into slices (MIG instances), all of one profile."""
+
+    profile: str
+    per_gpu: int
+    """Slices of one GPU."""
+    slices: int
+    """Slices of one node, which Slurm counts as its GPUs."""
+    devices: str
+    """Their device files, as `slurm.gpu_device_config` has them."""
+
+
+@record
 class SizeNodes:
     """The nodes of one VM size in a partition that has several; they are created in Slurm by hand."""
 
@@ -122,6 +135,7 @@ class NodeArrayPlan:
     os_disk_gb: int | None
     dampen_memory_percent: int | None
     """Of the nominal memory, withheld from jobs; None = azslurm's own max(1 GiB, 5 %)."""
+    mig: MigPlan | None
     node_health_checks: bool
     specs: tuple[SpecRef, ...]
     attributes: tuple[tuple[str, str | int | bool], ...]
@@ -129,6 +143,11 @@ class NodeArrayPlan:
     vm_attributes: VmAttributes
     generation: str = ""
     """`<node array>.<digest>`: names everything that a node keeps from its start to its end."""
+
+    @property
+    def has_whole_gpus(self) -> bool:
+        """Whether jobs get whole GPUs here, as NCCL and training need them."""
+        return self.hardware.gpu_count > 0 and self.mig is None
 
     @property
     def vm_size(self) -> str:

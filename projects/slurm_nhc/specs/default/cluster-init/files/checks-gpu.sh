@@ -324,8 +324,27 @@ check_amd_gpu_count() {
     judge gpu_count "${count}" eq "${GIVEN[count]:-}" GPUs
 }
 
-# checks="A B": what this version cannot measure on this VM size, named, so that nobody takes it for measured.
+# profile=P count=N: MIG slices of all GPUs together; a slice of another profile counts for none.
+check_mig_slices() {
+    local line code=0 fitting=0 others=0
+    run_smi -L || code=$?
+    if ((code != 0)); then
+        why_not "${code}" nvidia-smi
+        not_measured mig_slices "${REPLY}"
+        return
+    fi
+    while IFS= read -r line; do
+        if [[ "${line}" =~ ^[[:space:]]+MIG[[:space:]]+([^[:space:]]+) ]]; then
+            if [[ "${BASH_REMATCH[1]}" == "${GIVEN[profile]:-}" ]]; then fitting=$((fitting + 1)); else others=$((others + 1)); fi
+        fi
+    done <<<"${OUTPUT}"
+    judge mig_slices "${fitting}" eq "${GIVEN[count]:-}" "slices of ${GIVEN[profile]:-}" fail "${others} of other profiles"
+}
+
+# checks="A B" why="…": what cannot be measured on this node, named, so that nobody takes it for measured.
 check_not_supported() {
     local name
-    for name in ${GIVEN[checks]:-}; do not_measured "${name}" "not part of this version for this VM size"; done
+    for name in ${GIVEN[checks]:-}; do
+        not_measured "${name}" "${GIVEN[why]:-not part of this version for this VM size}"
+    done
 }

@@ -1,0 +1,70 @@
+"""Health checks of a node whose GPUs are divided into MIG slices."""
+
+from __future__ import annotations
+
+import pytest
+
+from generator import catalog
+from generator.plan.size_facts import check_attributes
+from generator.plan.types import MigPlan
+from tests.bed.scripts.healthy import Healthy, healthy
+from tests.bed.scripts.node import A100
+from tests.projects.conftest import MakeNode
+
+SLICES = MigPlan(profile="1g.10gb", per_gpu=7, slices=56, devices="/dev/cycleforge/mig[0-55]")
+
+
+@pytest.fixture
+def node(make_node: MakeNode) -> Healthy:
+    made = healthy(make_node("slurm_nhc"))
+    for key, value in check_attributes((catalog.vm_size(A100),), SLICES).items():
+        made.attribute(key, value)
+    made.ok("20-health.sh")
+    return made
+
+
+def divided(node: Healthy, *profiles: str, code: int = 0) -> None:
+    """nvidia-smi lists these slices on every GPU."""
+    lines = "\\n".join(
+        f"GPU {gpu}: NVIDIA A100-SXM4-80GB (UUID: GPU-{gpu})\\n"
+        + "\\n".join(
+            f"  MIG {name}     Device  {place}: (UUID: MIG-{gpu}{place})" for place, name in enumerate(profiles)
+        )
+        for gpu in range(8)
+    )
+    program = (node.bin / "nvidia-smi").read_text()
+    listed = f"if [[ \"$*\" == -L ]]; then printf '{lines}\\n'; exit {code}; fi\n"
+    first, rest = program.split("\n", 1)
+    (node.bin / "nvidia-smi").write_text(f"{first}\n{listed}{rest}")
+
+
+@pytest.mark.parametrize(
+    ("profiles", "code", "verdict"),
+    [
+        (["1g.10gb"] * 7, 0, "pass"),
+        (["1g.10gb"] * 6, 0, "fail"),
+        (["1g.10gb"] * 5 + ["2g.20gb"], 0, "fail"),
+        ([], 0, "fail"),
+        (["1g.10gb"] * 7, 9, "not_measured"),
+    ],
+)
+def test_every_slice_is_expected(node: Healthy, profiles: list[str], code: int, verdict: str) -> None:
+    divided(node, *profiles, code=code)
+    node.quick()
+    assert node.verdict("mig_slices") == verdict
+    assert ("mig_slices" in node.reason()) == (verdict == "fail")
+
+
+def test_whole_gpus_are_counted_as_before(node: Healthy) -> None:
+    divided(node, *["1g.10gb"] * 7)
+    node.set_gpus(node.rows[:7])
+    node.quick()
+    assert node.verdict("gpu_count") == "fail"
+
+
+def test_what_needs_whole_gpus_is_named_as_not_measured(node: Healthy) -> None:
+    divided(node, *["1g.10gb"] * 7)
+    text = node.read("etc/cycleforge/nhc/deep.conf")
+    assert "gpu_diagnostic" in text
+    assert "the GPUs are divided into MIG slices" in text
+    assert "cycleforge nccl_all_reduce" not in text
