@@ -14,7 +14,12 @@ def slurm_conf_lines(slurm: Slurm) -> tuple[str, ...]:
 
     A key whose value is a list keeps those parameters on which cyclecloud-slurm or we rely (`slurm_conf.json`), because
     the later line replaces the whole list.
-    A static pool is `SuspendTime=-1`; azslurm reads it from slurm.conf itself, not from included files.
+
+    A static pool is a SuspendTime of ten years, not `-1`: with that azslurm 4.0.9 (`is_autoscale_enabled`, which reads
+    slurm.conf itself, not the files that it includes) writes nodes as State=FUTURE instead of CLOUD. No job starts such
+    a node, sinfo does not show it, a restart of slurmctld forgets the ones that run, azslurmd sets the others down with
+    `cyclecloud_no_node` every 15 s, `return_to_idle` does nothing, and slurmctld refuses a guest with less than all of
+    RealMemory, where a node of State=CLOUD may lack a tenth. All of it was tried with azslurm and Slurm 22.05.
     """
     facts = catalog.slurm_conf()
     lines: dict[str, Value] = {
@@ -25,7 +30,7 @@ def slurm_conf_lines(slurm: Slurm) -> tuple[str, ...]:
         # The template's default `none` leaves MaxRSS empty in sacct; without sacct nobody reads what is gathered.
         lines["JobAcctGatherType"] = "jobacct_gather/cgroup"
     if not slurm.autoscale:
-        lines["SuspendTime"] = -1
+        lines["SuspendTime"] = facts["static_suspend_time_s"]["value"]
     elif slurm.idle_timeout_s is not None:
         lines["SuspendTime"] = slurm.idle_timeout_s
     lines |= conf_lines(slurm.policy)

@@ -21,8 +21,8 @@ class LessThanConfigured(ClusterRule):
     id = "W0431"
     summary = "A node has less memory than Slurm is told."
     why = (
-        "Slurm refuses a node that registers with less than RealMemory: in a static pool with anything less, else with "
-        "less than 90 %. A node that it takes nevertheless runs out of memory when jobs use what they were given."
+        "Slurm refuses a node that registers with less than 90 % of RealMemory. A node that it takes nevertheless runs "
+        "out of memory when jobs use what they were given."
     )
     fix = "Remove dampen_memory_percent, or set the percentage of the message."
     source = _MEMORY
@@ -33,7 +33,7 @@ class LessThanConfigured(ClusterRule):
             told, guest = _told_mib(partition, size), _most_mib(size)
             if told is None or guest is None or told <= guest:
                 continue
-            then = "refuses them" if _refused(slurm, told, guest) else "gives jobs more than there is"
+            then = "refuses them" if _refused(told, guest) else "gives jobs more than there is"
             has = f"{guest:,}" if size.lowest_guest_memory_mib is not None else f"less than {guest + 1:,}"
             yield self.problem(
                 first_given(site, (*node.path, "dampen_memory_percent"), node.size_path),
@@ -47,13 +47,14 @@ class UnknownGuestMemory(ClusterRule):
     id = "W0441"
     summary = "Nobody has published how much memory a node of a static pool has."
     why = (
-        "Slurm refuses a node of a static pool that has less memory than RealMemory, and azslurm takes that from the "
-        "nominal memory of the VM size. Most guests have 98 % of it, some 93 %; the default withholds 5 %."
+        "azslurm takes RealMemory from the nominal memory of the VM size. Most guests have 98 % of it, some 93 %; the "
+        "default withholds 5 %. Slurm takes a node that lacks up to a tenth, and gives its jobs memory that is not "
+        "there; a node of a static pool runs on like that for weeks."
     )
     fix = (
         "Start one node, read RealMemory from `slurmd -C` on it, and set dampen_memory_percent so that at least as "
         "much is withheld as the guest lacks; for a custom VM size name guest_memory_mib. Silence this rule if the "
-        "nodes are known to join."
+        "nodes are known to have as much."
     )
     source = _MEMORY
 
@@ -68,7 +69,7 @@ class UnknownGuestMemory(ClusterRule):
             yield self.problem(
                 node.size_path,
                 f"{partition_label(partition)} is a static pool, and no memory of a guest of {node.vm_size} is "
-                f"published: Slurm refuses its nodes if they have less than {told:,} MiB",
+                f"published: Slurm gives jobs {told:,} MiB, also of nodes that have less",
                 "dampen_memory_percent, as `slurmd -C` on a node shows",
             )
 
@@ -94,9 +95,9 @@ def _most_mib(size: VmSize) -> int | None:
     return nominal - 1 if real_memory_mib(size.memory_gib, None) >= nominal else None
 
 
-def _refused(slurm: Slurm, told: int, guest: int) -> bool:
-    """Whether Slurm takes a node with that much memory."""
-    return guest < told * (limit("cloud_node_memory_percent") / 100 if slurm.autoscale else 1)
+def _refused(told: int, guest: int) -> bool:
+    """Whether Slurm refuses a node with that much memory; those of a static pool are State=CLOUD too."""
+    return guest < told * limit("cloud_node_memory_percent") / 100
 
 
 def _hint(size: VmSize) -> str | None:

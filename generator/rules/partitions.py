@@ -99,8 +99,11 @@ class LoginCount(ClusterRule):
 
 class IdleGpus(ClusterRule):
     id = "W0506"
-    summary = "GPU nodes run all the time."
-    why = "Without autoscaling every node of every partition starts and is paid for until someone stops it."
+    summary = "GPU nodes run until someone stops them."
+    why = (
+        "Without autoscaling, a node that a job or an administrator has started is not stopped when it is idle: it is "
+        "paid for until someone stops it."
+    )
     fix = "Set slurm.autoscale: true, or silence this rule if the capacity is reserved and paid for anyway."
     source = "https://azure.microsoft.com/pricing/details/virtual-machines/linux/"
 
@@ -117,7 +120,8 @@ class IdleGpus(ClusterRule):
             more = f" and {len(pools) - 5} more" if len(pools) > 5 else ""
             yield self.problem(
                 ("slurm", "autoscale"),
-                f"autoscale is off, so these run and cost all the time: {', '.join(pools[:5])}{more}",
+                f"autoscale is off, so these run and cost from their first job until someone stops them: "
+                f"{', '.join(pools[:5])}{more}",
             )
 
 

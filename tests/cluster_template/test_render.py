@@ -257,7 +257,7 @@ def test_high_availability() -> None:
 def test_a_static_pool_keeps_its_partitions() -> None:
     rendered = read(containers())
     assert rendered.values["Autoscale"] is False
-    assert str(rendered.values["additional_slurm_config"]).split("\n")[-1] == "SuspendTime=-1"
+    assert str(rendered.values["additional_slurm_config"]).split("\n")[-1] == "SuspendTime=315360000"
     assert rendered.configuration("htc", "slurm.autoscale") is True
     assert rendered.configuration("htc", "autoscale.enabled") is None
 

@@ -290,10 +290,12 @@ def test_spot_nodes_and_what_they_may_cost(folder: Path) -> None:
 def test_a_static_pool(folder: Path) -> None:
     one = built("static", folder)
     assert one.cluster.values["Autoscale"] is False
-    assert "SuspendTime=-1" in str(one.cluster.configuration("scheduler", "slurm.additional.config")).splitlines()
+    assert (
+        "SuspendTime=315360000" in str(one.cluster.configuration("scheduler", "slurm.additional.config")).splitlines()
+    )
     assert one.cluster.attribute("login", "InitialCount") == 0
     assert one.bootstrap["cluster"]["start"] is True  # type: ignore[index]
-    assert "resume_program.sh 'lab-static-htc-[1-4]'" in one.readme
+    assert "sudo scontrol update 'nodename=lab-static-htc-[1-4]' state=power_up\n" in one.readme
 
 
 def test_an_own_image_has_no_plan_and_no_terms(folder: Path) -> None:

@@ -216,9 +216,10 @@ def test_an_own_image_has_no_terms_to_accept() -> None:
 
 def test_a_static_pool_says_how_to_start_and_stop_nodes() -> None:
     text = rendered(public_static_spot())
-    assert "resume_program.sh 'minimal-htc-[1-2]'" in text
-    assert "resume_program.sh minimal-one-1" in text
-    assert "resume_program.sh" not in rendered(parts.minimal())
+    assert "sudo scontrol update 'nodename=minimal-htc-[1-2]' state=power_up\n" in text
+    assert "sudo scontrol update nodename=minimal-one-1 state=power_up\n" in text
+    assert "state=power_down_asap" in text
+    assert "power_up" not in rendered(parts.minimal())
 
 
 def test_training_steps_are_chained_and_the_checkpoint_is_counted() -> None:

@@ -289,7 +289,8 @@ class Slurm(Section):
     )
     autoscale: bool = setting(
         True,
-        text="Nodes start with jobs and stop when idle; false: a static pool that runs until it is stopped.",
+        text="Nodes start with jobs and stop when idle; false: a static pool, whose nodes run, once started, until "
+        "someone stops them.",
         example=True,
     )
     idle_timeout_s: int | None = setting(
