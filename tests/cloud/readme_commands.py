@@ -17,6 +17,6 @@ def readme_text(plan: Plan) -> str:
 def remedy(text: str, reason: str, node: str) -> str:
     """The command on the scheduler that the troubleshooting row for a reason names, for a node; the bed is root."""
     row = next(line for line in text.splitlines() if line.startswith("|") and f"`{reason}`" in line)
-    commands = [command for command in re.findall(r"`sudo ([^`]+)`", row) if "NODE" in command]
+    commands: list[str] = [command for command in re.findall(r"`sudo ([^`]+)`", row) if "NODE" in command]
     assert len(commands) == 1, row
     return commands[0].replace("NODE", node)

@@ -33,3 +33,24 @@ def test_a_job_starts_its_node_and_an_idle_node_is_deleted(cloud: Cloud) -> None
     cloud.wait("the idle node is deleted", lambda: cloud.vms() == set())
     cloud.wait("its name is free again", lambda: {"IDLE", "CLOUD", "POWERED_DOWN"} == cloud.flags(NODES[0]))
     assert cloud.calls()[before:] == [f"resume {NODES[0]}", f"suspend {NODES[0]}"]
+
+
+def test_a_node_that_azure_refuses_is_down_and_its_job_is_queued_again(cloud: Cloud) -> None:
+    with cloud.with_settings("ResumeTimeout=3"), cloud.mark("refuse", NODES[0]):
+        before = len(cloud.calls())
+        job = cloud.submit("hostname", "--nodes=1", "--requeue")
+        cloud.wait("the ResumeFailProgram has run", lambda: f"resume_fail {NODES[0]}" in cloud.calls()[before:])
+        cloud.wait("the node is down", lambda: {"DOWN", "POWERED_DOWN"} <= cloud.flags(NODES[0]))
+        cloud.wait("the job is queued again", lambda: cloud.job(job)["Restarts"] == "1")
+    # Slurm lets it wait for two minutes.
+    assert cloud.job(job)["JobState"] == "PENDING"
+    cloud.slurm("scancel", job)
+    # What cron does every five minutes for nodes that are DOWN and POWERED_DOWN, and of which CycleCloud has no VM:
+    # slurmcc/cli.py of cyclecloud-slurm 4.0.9, _return_to_idle.
+    cloud.ok(f"scontrol update nodename={NODES[0]} state=idle")
+    assert cloud.ok(f"srun --nodelist={NODES[0]} hostname").split() == [NODES[0]]
+
+
+def test_a_node_with_a_job_is_not_idle(cloud: Cloud) -> None:
+    # Longer than SuspendTime and the interval of power saving together: a node that stopped would end the job.
+    assert cloud.ok("srun --nodes=1 bash -c 'sleep 6; hostname'").split() == [NODES[0]]

@@ -145,18 +145,16 @@ class Cloud(Client):
 
     # States
 
-    def add_dynamic(self, pool: str, *features: str) -> tuple[str, ...]:
-        """Create the nodes of a dynamic pool as an administrator does, with more features; their names.
+    def add_dynamic(self, name: str, *features: str) -> None:
+        """Create a node of a dynamic pool as an administrator does; the first feature is the pool's.
 
-        Their slurmd has the options that cyclecloud-slurm gives it (install.py, setup_slurmd).
+        Its slurmd has the options that cyclecloud-slurm gives it (install.py, setup_slurmd).
         """
-        row = self.pools[pool]
-        words = ",".join((row.feature, *features))
-        for name in row.node_names:
-            self.options(name, *DYNAMIC, f"Feature={words}")
-            size = [f"CPUs={row.cpus}", f"RealMemory={row.memory_mib}"]
-            self.slurm("scontrol", "create", f"NodeName={name}", "State=CLOUD", f"Feature={words}", *size)
-        return row.node_names
+        pool = next(pool for pool in self.pools.values() if name in pool.node_names)
+        words = f"Feature={','.join(features)}"
+        self.options(name, *DYNAMIC, words)
+        size = [f"CPUs={pool.cpus}", f"RealMemory={pool.memory_mib}"]
+        self.slurm("scontrol", "create", f"NodeName={name}", "State=CLOUD", words, *size)
 
     def restore(self) -> None:
         """No jobs, no VMs, every node powered down and free again: what a test may begin with."""
