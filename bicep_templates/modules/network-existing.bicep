@@ -4,6 +4,8 @@ metadata description = 'Looks up an existing virtual network and its subnets; cr
 param vnetName string
 @description('Names of the subnets, by role; `compute` is required.')
 param subnetNames { compute: string, *: string }
+@description('CIDRs of further subnets of nodes, each behind a comma.')
+param morePrefixes string = ''
 
 resource vnet 'Microsoft.Network/virtualNetworks@2025-05-01' existing = {
   name: vnetName
@@ -13,10 +15,12 @@ resource vnet 'Microsoft.Network/virtualNetworks@2025-05-01' existing = {
   }
 }
 
+// Reading the subnet makes a misspelt network or subnet fail here, before anything costly is created.
+var own = join(vnet::compute.properties.?addressPrefixes ?? [vnet::compute.properties.addressPrefix], ',')
+
 @description('Resource id of the virtual network.')
 output vnetId string = vnet.id
 @description('Resource ids of the subnets, by role.')
 output subnetIds { *: string } = mapValues(subnetNames, name => '${vnet.id}/subnets/${name}')
-// Reading the subnet makes a misspelt network or subnet fail here, before anything costly is created.
-@description('Comma-separated CIDRs of the compute subnet.')
-output computePrefixes string = join(vnet::compute.properties.?addressPrefixes ?? [vnet::compute.properties.addressPrefix], ',')
+@description('Comma-separated CIDRs of the subnets of nodes.')
+output computePrefixes string = '${own}${morePrefixes}'

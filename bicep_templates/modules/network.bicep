@@ -3,9 +3,10 @@ metadata description = 'New virtual network: subnets by role, each with its own 
 @description('What a subnet is for.')
 type subnetRole = 'server' | 'compute' | 'endpoints' | 'bastion' | 'netapp' | 'lustre' | 'database'
 
-@description('One subnet: role, name, CIDR, resource provider it is delegated to, whether its egress goes through the NAT gateway, whether it has the route table.')
+@description('One subnet: role, what makes it differ from others of its role, name, CIDR, resource provider it is delegated to, whether its egress goes through the NAT gateway, whether it has the route table.')
 type subnetType = {
   role: subnetRole
+  suffix: string?
   name: string
   prefix: string
   delegation: string?
@@ -34,7 +35,7 @@ param tags object
 param vnetName string
 @description('Address space of the virtual network (CIDR).')
 param addressSpace string
-@description('Subnets; roles are unique, `compute` is required.')
+@description('Subnets; role and suffix together are unique, `compute` without one is required.')
 param subnets subnetType[]
 @description('Whether to create a NAT gateway for outbound internet access of the subnets that use it.')
 param natGateway bool
@@ -44,7 +45,7 @@ param dnsServers string[] = []
 param nextHop string?
 @description('Resource id of an existing route table; null for none, or where `nextHop` is given.')
 param routeTableId string?
-@description('Rules of the security groups, by role of the subnet; they are printed as they are.')
+@description('Rules of the security groups, by role and suffix of the subnet; they are printed as they are.')
 param securityRules { *: securityRule[] }
 @description('Resource id of the Log Analytics workspace that gets the logs; null for none.')
 param workspaceId string?
@@ -92,11 +93,11 @@ resource routes 'Microsoft.Network/routeTables@2025-05-01' = if (nextHop != null
 
 resource securityGroups 'Microsoft.Network/networkSecurityGroups@2025-05-01' = [
   for subnet in subnets: {
-    name: '${vnetName}-${subnet.role}-nsg'
+    name: '${vnetName}-${subnet.role}${subnet.?suffix ?? ''}-nsg'
     location: location
     tags: tags
     properties: {
-      securityRules: map(securityRules[subnet.role], rule => {
+      securityRules: map(securityRules['${subnet.role}${subnet.?suffix ?? ''}'], rule => {
         name: rule.name
         properties: {
           description: rule.description
@@ -169,7 +170,7 @@ resource vnet 'Microsoft.Network/virtualNetworks@2025-05-01' = {
 
 @description('Resource id of the virtual network.')
 output vnetId string = vnet.id
-@description('Resource ids of the subnets, by role.')
-output subnetIds { *: string } = toObject(subnets, subnet => subnet.role, subnet => '${vnet.id}/subnets/${subnet.name}')
-@description('Comma-separated CIDRs of the compute subnet.')
-output computePrefixes string = filter(subnets, subnet => subnet.role == 'compute')[0].prefix
+@description('Resource ids of the subnets, by role and suffix.')
+output subnetIds { *: string } = toObject(subnets, subnet => '${subnet.role}${subnet.?suffix ?? ''}', subnet => '${vnet.id}/subnets/${subnet.name}')
+@description('Comma-separated CIDRs of the subnets of nodes.')
+output computePrefixes string = join(map(filter(subnets, subnet => subnet.role == 'compute'), subnet => subnet.prefix), ',')

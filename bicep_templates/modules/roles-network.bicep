@@ -6,6 +6,8 @@ param serverPrincipalId string
 param vnetName string
 @description('Name of the subnet of the nodes.')
 param computeSubnetName string
+@description('Whether the server reads the network, too; the other calls for the same network leave it out.')
+param readsNetwork bool = true
 
 @description('Built-in role "Reader".')
 var reader = 'acdd72a7-3385-48ef-bd42-f606fba81ae7'
@@ -22,7 +24,7 @@ resource vnet 'Microsoft.Network/virtualNetworks@2025-05-01' existing = {
   }
 }
 
-resource serverReads 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+resource serverReads 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (readsNetwork) {
   name: guid(vnet.id, serverPrincipalId, reader)
   scope: vnet
   properties: {
@@ -43,4 +45,4 @@ resource serverJoins 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
 }
 
 @description('Names of the role assignments; they remain when the deployment\'s resource group is deleted.')
-output assignments string[] = [serverReads.name, serverJoins.name]
+output assignments string[] = readsNetwork ? [serverReads.name, serverJoins.name] : [serverJoins.name]

@@ -16,6 +16,7 @@ from .attributes import node_attributes
 from .custom_sizes import size_of
 from .images import default_image
 from .mig import mig_plan
+from .network import node_subnet
 from .policy import policy_attributes, policy_plan
 from .real_memory import real_memory_mib, withheld_percent
 from .slurm_conf import slurm_conf_lines
@@ -146,6 +147,7 @@ def _scheduler(
         specs=specs,
         attributes=tuple(sorted((policy_attributes(policy) | attributes).items())),
         vm_attributes=vm_attributes(scheduler, tags_of(definition)),
+        subnet=node_subnet(definition, scheduler),
     )
 
 
@@ -164,6 +166,7 @@ def _login(
         specs=specs,
         attributes=node_attributes("login", login, (hardware,), specs, shared),
         vm_attributes=vm_attributes(login, tags_of(definition)),
+        subnet=node_subnet(definition, login),
     )
 
 
@@ -212,6 +215,7 @@ def _node_array(
         specs=specs,
         attributes=node_attributes("execute", partition, sizes, specs, shared, mig),
         vm_attributes=vm_attributes(partition, tags_of(definition)),
+        subnet=node_subnet(definition, partition),
     )
 
 

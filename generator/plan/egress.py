@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import catalog
 from .file_systems.base import FileSystem
+from .subnets import compute_name
 from .types import EgressPlan, EgressRule, JobPlan, MonitoringPlan, NetworkPlan, ServerPlan, SlurmPlan
 
 _HOST = re.compile(r"(?:docker|https?)://([A-Za-z0-9.-]+\.[a-z]{2,})(?=[#/:]|$)")
@@ -67,8 +68,13 @@ def _own_rule(host: str, job: str, network: NetworkPlan) -> EgressRule:
 
 
 def _prefixes(who: tuple[str, ...], network: NetworkPlan) -> tuple[str, ...]:
-    subnets = (network.subnet(_SUBNETS[each]) for each in who)
-    return tuple(dict.fromkeys(subnet.prefix for subnet in subnets if subnet is not None and subnet.prefix))
+    roles = [_SUBNETS[each] for each in who]
+    subnets = (
+        each
+        for each in network.subnets
+        if each.role in roles or ("compute" in roles and compute_name(each.role) is not None)
+    )
+    return tuple(dict.fromkeys(subnet.prefix for subnet in subnets if subnet.prefix))
 
 
 def _uses(

@@ -8,6 +8,7 @@ from ipaddress import IPv4Network
 from ..definition.model.definition import Definition
 from ..definition.model.fields import values_of
 from ..definition.model.network import ExistingSubnet
+from ..definition.model.slurm import NodeProjects
 from . import names
 from .access_kinds.registry import kind_of
 from .addresses import needed_addresses, smallest_subnet
@@ -16,7 +17,7 @@ from .parameters import HUB_VNET, asked_or
 from .proxy import proxy_plan
 from .security_rules import without_overlaps
 from .subnet_kinds import SubnetRole
-from .subnets import ROLES, SUBNETS, Layout, parse_network, place_subnets
+from .subnets import ROLES, Layout, compute_role, in_order, kind_of_role, parse_network, place_subnets
 from .types import HubPlan, NetworkPlan, RoutePlan, SubnetPlan
 
 
@@ -31,7 +32,37 @@ def needed_roles(definition: Definition) -> tuple[SubnetRole, ...]:
         wanted.add(access.subnet.role)
     if _creates_database(definition):
         wanted.add("database")
-    return tuple(role for role in ROLES if role in wanted)
+    # One of a new network is nowhere without a prefix, which a rule reports.
+    more = (
+        role
+        for role, prefix in more_compute_subnets(definition).items()
+        if network.existing is not None or parse_network(prefix or "") is not None
+    )
+    return in_order((*wanted, *more))
+
+
+def more_compute_subnets(definition: Definition) -> Mapping[SubnetRole, str | None]:
+    """The further compute subnets by role, with their prefixes as they are written."""
+    existing = definition.network.existing
+    given = existing.compute_subnets if existing is not None else definition.network.compute_subnets
+    return {compute_role(each.name): each.prefix for each in given}
+
+
+def node_subnet(definition: Definition, node: NodeProjects) -> str | None:
+    """The subnet of a role's nodes as CycleCloud names it; None where it is that of the cluster."""
+    if node.subnet is None:
+        return None
+    group, vnet = _vnet(definition)
+    existing = definition.network.existing is not None
+    return "/".join((group, vnet, node.subnet if existing else kind_of_role(compute_role(node.subnet)).name))
+
+
+def _vnet(definition: Definition) -> tuple[str, str]:
+    """Resource group and name of the network."""
+    existing = definition.network.existing
+    if existing is not None:
+        return names.vnet_parts(existing.vnet_id)
+    return names.resource_group(definition), f"{names.prefix(definition)}-vnet"
 
 
 def _creates_database(definition: Definition) -> bool:
@@ -61,7 +92,11 @@ def layout_of(definition: Definition) -> Layout | None:
 def given_prefixes(definition: Definition) -> Mapping[SubnetRole, IPv4Network]:
     """The prefixes that the definition sets and that are CIDRs."""
     texts = {role: getattr(definition.network.subnets, role) for role in ROLES}
-    parsed = {role: parse_network(text) for role, text in texts.items() if text is not None}
+    parsed = {
+        role: parse_network(text)
+        for role, text in (*texts.items(), *more_compute_subnets(definition).items())
+        if text is not None
+    }
     return {role: prefix for role, prefix in parsed.items() if prefix is not None}
 
 
@@ -70,10 +105,7 @@ def network_plan(definition: Definition, layout: Layout | None) -> NetworkPlan:
     network, access, zone = definition.network, kind_of(definition), definition.network.blob_dns_zone
     existing, creates_server = network.existing, definition.server.existing is None
     links_zones = existing is None and network.link_dns_zones
-    if existing is not None:
-        vnet_group, vnet_name = names.vnet_parts(existing.vnet_id)
-    else:
-        vnet_group, vnet_name = names.resource_group(definition), f"{names.prefix(definition)}-vnet"
+    vnet_group, vnet_name = _vnet(definition)
     hub, route = None, route_plan(definition)
     # An existing network is left as it is, its peerings included.
     if existing is None and access.peers_with_hub and network.hub is not None:
@@ -134,7 +166,7 @@ def _new_subnets(layout: Layout, definition: Definition) -> tuple[SubnetPlan, ..
             uses_nat=has_nat and kind.uses_nat,
             is_routed=has_route and kind.may_be_routed,
         )
-        for kind, prefix in ((SUBNETS[role], prefix) for role, prefix in layout.subnets.items())
+        for kind, prefix in ((kind_of_role(role), prefix) for role, prefix in layout.subnets.items())
     )
 
 
@@ -145,6 +177,7 @@ def existing_subnets(definition: Definition) -> Mapping[SubnetRole, ExistingSubn
         return {}
     named = values_of(existing.subnets)
     named["endpoints"] = named["endpoints"] or named["server"]
+    named |= {compute_role(subnet.name): subnet for subnet in existing.compute_subnets}
     return {role: named[role] for role in needed_roles(definition) if named.get(role)}
 
 
@@ -155,7 +188,7 @@ def _existing_subnets(definition: Definition) -> tuple[SubnetPlan, ...]:
             role,
             subnet.name,
             subnet.prefix,
-            SUBNETS[role].delegation,
+            kind_of_role(role).delegation,
             uses_nat=False,
             addresses=needed.get(role),
             longest_prefix=smallest_subnet(definition, role, lengths.get(role)),

@@ -15,7 +15,7 @@ from .. import catalog
 from .bicep_modules import Expression
 from .flow import ANY, ENDPOINTS, EVERY_SUBNET, JUMPBOX, NODES, PEERS, REACHABLE, SERVER, USERS, Direction, Flow, Party
 from .subnet_kinds import SubnetRole
-from .subnets import SUBNETS, parse_network
+from .subnets import compute_name, kind_of_role, parse_network
 from .types import NetworkPlan, SecurityRule, SubnetPlan
 
 ALLOWED_SOURCES = Expression("userSources")
@@ -49,13 +49,28 @@ def _is_within_another(text: str, parsed: dict[str, IPv4Network]) -> bool:
 
 def subnet_role(network: NetworkPlan, party: Party) -> SubnetRole | None:
     """The subnet of this network in which a side of a flow is; None for what is outside."""
+    return next(iter(subnet_roles(network, party)), None)
+
+
+def subnet_roles(network: NetworkPlan, party: Party) -> tuple[SubnetRole, ...]:
+    """All subnets of this network in which a side of a flow may be: nodes may be in several."""
     role = _SUBNET_OF.get(party, party)
-    return role if network.subnet(role) is not None else None
+    return tuple(
+        each.role
+        for each in network.subnets
+        if each.role == role or (party == NODES and compute_name(each.role) is not None)
+    )
+
+
+def _prefixes(network: NetworkPlan, party: Party) -> tuple[str, ...]:
+    """Of the subnets of a side; empty for what is outside."""
+    found = (network.subnet(role) for role in subnet_roles(network, party))
+    return tuple(subnet.prefix or "" for subnet in found if subnet is not None)
 
 
 def _inbound(network: NetworkPlan, subnet: SubnetPlan) -> Iterator[SecurityRule]:
     own = (subnet.prefix or "",)
-    flows = (flow for flow in network.flows if subnet_role(network, flow.destination) == subnet.role)
+    flows = (flow for flow in network.flows if subnet.role in subnet_roles(network, flow.destination))
     yield from _numbered(
         *_demanded(subnet, "Inbound"),
         *(_allowed(flow, "Inbound", sources, own) for flow in flows if (sources := _sources(network, flow.source))),
@@ -88,14 +103,14 @@ def _inbound(network: NetworkPlan, subnet: SubnetPlan) -> Iterator[SecurityRule]
 
 def _outbound(network: NetworkPlan, subnet: SubnetPlan) -> Iterator[SecurityRule]:
     demanded = tuple(_demanded(subnet, "Outbound"))
-    if SUBNETS[subnet.role].manages:
+    if kind_of_role(subnet.role).manages:
         yield from _numbered(*demanded)
         return
     own = (subnet.prefix or "",)
     flows = (
         flow
         for flow in network.flows
-        if flow.source == EVERY_SUBNET or subnet_role(network, flow.source) == subnet.role
+        if flow.source == EVERY_SUBNET or subnet.role in subnet_roles(network, flow.source)
     )
     yield from _numbered(
         *demanded,
@@ -139,7 +154,7 @@ def _allowed(
 
 
 def _demanded(subnet: SubnetPlan, direction: Direction) -> Iterator[SecurityRule]:
-    for each in SUBNETS[subnet.role].demands:
+    for each in kind_of_role(subnet.role).demands:
         if each.direction == direction:
             yield SecurityRule(
                 each.name, 0, direction, "Allow", each.protocol, (each.source,), (each.destination,), each.ports,
@@ -153,9 +168,8 @@ def _rule_name(flow: Flow, direction: Direction) -> str:
 
 def _sources(network: NetworkPlan, party: Party) -> tuple[str, ...] | Expression:
     """From which addresses a side of a flow opens connections; none where the deployment has no such side."""
-    subnet = network.subnet(subnet_role(network, party) or "")
-    if subnet is not None:
-        return (subnet.prefix or "",)
+    if own := _prefixes(network, party):
+        return own
     if party == USERS:
         return ALLOWED_SOURCES if network.allowed_sources else network.user_sources
     if party in (SERVER, ENDPOINTS, PEERS):
@@ -165,9 +179,8 @@ def _sources(network: NetworkPlan, party: Party) -> tuple[str, ...] | Expression
 
 def _destinations(network: NetworkPlan, party: Party) -> tuple[str, ...]:
     """At which addresses a side of a flow is reached; none where no rule stands in the way."""
-    subnet = network.subnet(subnet_role(network, party) or "")
-    if subnet is not None:
-        return (subnet.prefix or "",)
+    if own := _prefixes(network, party):
+        return own
     if party in (SERVER, ENDPOINTS, PEERS):
         return _private_side(network)
     if party == REACHABLE:

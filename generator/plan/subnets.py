@@ -10,7 +10,8 @@ that is in use.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from ipaddress import AddressValueError, IPv4Network, NetmaskValueError
 
 from ..records import record
@@ -39,6 +40,31 @@ SUBNETS: dict[SubnetRole, SubnetKind] = {
 }
 """What is known of the subnets of each role, in the order in which they are placed."""
 ROLES: tuple[SubnetRole, ...] = tuple(SUBNETS)
+
+_MORE = "compute-"
+"""What the role of a further compute subnet begins with; the rest is its name in the definition."""
+
+
+def compute_role(name: str | None) -> SubnetRole:
+    """The role of the subnet that nodes are in; None: the one that every network has."""
+    return "compute" if name is None else f"{_MORE}{name}"
+
+
+def compute_name(role: SubnetRole) -> str | None:
+    """The definition's name of a further compute subnet; None for any other role."""
+    return role.removeprefix(_MORE) if role.startswith(_MORE) else None
+
+
+def kind_of_role(role: SubnetRole) -> SubnetKind:
+    """What is known of a role; a further compute subnet is like the first one, and its role is its name in Azure."""
+    found = SUBNETS.get(role)
+    return replace(SUBNETS["compute"], role=role, name=role) if found is None and compute_name(role) else SUBNETS[role]
+
+
+def in_order(roles: Iterable[SubnetRole]) -> tuple[SubnetRole, ...]:
+    """Roles in the order in which they are placed: the fixed ones, then the further compute subnets as they come."""
+    wanted = tuple(dict.fromkeys(roles))
+    return (*(role for role in ROLES if role in wanted), *(role for role in wanted if role not in SUBNETS))
 
 
 @record
@@ -72,7 +98,7 @@ def place_subnets(
     """
     subnets: dict[SubnetRole, IPv4Network] = {}
     without_room: list[SubnetRole] = []
-    for role in (role for role in ROLES if role in roles):
+    for role in in_order(roles):
         placed = given.get(role) or _place(address_space, role, lengths.get(role))
         if placed is None or (role not in given and any(placed.overlaps(other) for other in subnets.values())):
             without_room.append(role)
@@ -87,6 +113,8 @@ def _place(space: IPv4Network, role: SubnetRole, length: int | None) -> IPv4Netw
     lower, upper = space.subnets(prefixlen_diff=1)
     if role == "compute":
         return lower
+    if role not in SUBNETS:
+        return None
     kind = SUBNETS[role]
     length = kind.prefix_length or length
     if length is None:

@@ -100,6 +100,9 @@ def _values(
         "compute_subnet": _compute_subnet(plan),
         "subnets": _subnets(plan),
         "subnet_names": {subnet.role: subnet.name for subnet in network.subnets},
+        "more_subnets": [subnet.name for subnet in network.compute_subnets[1:]],
+        "more_prefixes": "".join(f",{subnet.prefix}" for subnet in network.compute_subnets[1:]),
+        "property": _key,
         "security_rule": _security_rule,
         "user_ports": list(_user_ports(plan)),
         "no_proxy": _no_proxy(plan),
@@ -172,7 +175,10 @@ def _subnets(plan: Plan) -> list[Json]:
     network = plan.network
     subnets: list[Json] = []
     for subnet in network.subnets:
-        value: dict[str, Json] = {"role": subnet.role, "name": subnet.name, "prefix": subnet.prefix}
+        role, dash, name = subnet.role.partition("-")
+        value: dict[str, Json] = {"role": role, "name": subnet.name, "prefix": subnet.prefix}
+        if name:
+            value["suffix"] = dash + name
         if subnet.delegation:
             value["delegation"] = subnet.delegation
         subnets.append(value | {"usesNat": subnet.uses_nat} | ({"isRouted": True} if subnet.is_routed else {}))

@@ -128,6 +128,14 @@ def extra_specs(name: str, role: str) -> Parameter:
     return Parameter(name, "Extra cluster-init", None, text, "Cloud.ClusterInitSpecs")
 
 
+def role_subnet(start: str, subnet: str | None) -> tuple[Parameter, ...]:
+    """The subnet of a role whose nodes are in another one than the cluster; nothing for any other."""
+    if subnet is None:
+        return ()
+    text = "resource group/network/subnet of these nodes, in place of that of the cluster"
+    return (Parameter(f"{start}SubnetId", "Subnet", subnet, text, "Azure.Subnet", (("Required", True),)),)
+
+
 def role_tags(start: str, own: VmAttributes) -> tuple[Parameter, ...]:
     """The tags of a role that has its own beside those of the deployment; nothing for any other."""
     if not own.tags:

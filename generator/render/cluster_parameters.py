@@ -29,6 +29,7 @@ from .cluster_form import (
     number,
     only_if,
     prefix,
+    role_subnet,
     role_tags,
     shown_if,
     switch,
@@ -41,7 +42,7 @@ _NO_PRICE_LIMIT = -1
 def tabs(plan: Plan, slurm: SlurmPlan) -> tuple[Tab, ...]:
     """All parameters in the order of the form."""
     return (
-        Tab("Required Settings", 10, (_machines(plan, slurm), _scaling(slurm), _network(), _availability(slurm))),
+        Tab("Required Settings", 10, (_machines(plan, slurm), _scaling(slurm), _network(slurm), _availability(slurm))),
         Tab("Partitions", 12, tuple(_partition(slurm, array) for array in slurm.node_arrays)),
         Tab("Network Attached Storage", 15, tuple(_storage(plan, slurm))),
         Tab(
@@ -84,12 +85,13 @@ def _scaling(slurm: SlurmPlan) -> Group:
     )
 
 
-def _network() -> Group:
+def _network(slurm: SlurmPlan) -> Group:
     subnet = Parameter(
         "SubnetId", "Subnet", None, "resource group/network/subnet of all nodes", "Azure.Subnet",
         (("Required", True),), late="subnetId",
     )  # fmt: skip
-    return Group("Networking", (subnet,))
+    own = (*role_subnet("Scheduler", slurm.scheduler.subnet), *role_subnet("Login", slurm.login.subnet))
+    return Group("Networking", (subnet, *own))
 
 
 def _availability(slurm: SlurmPlan) -> Group:
@@ -135,6 +137,7 @@ def _partition(slurm: SlurmPlan, array: NodeArrayPlan) -> Group:
                 form=shown_if("DefineNodesAvailabilityZone"),
             ),
             *optional,
+            *role_subnet(start, array.subnet),
             *role_tags(start, array.vm_attributes),
             extra_specs(f"{start}ClusterInitSpecs", f"partition {array.partition}"),
         ),

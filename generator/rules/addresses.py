@@ -9,7 +9,7 @@ from itertools import combinations
 from ..plan.addresses import compute_addresses
 from ..plan.network import prefix_lengths
 from ..plan.subnet_kinds import SubnetRole
-from ..plan.subnets import SUBNETS, Layout, place_subnets
+from ..plan.subnets import Layout, compute_name, kind_of_role, place_subnets
 from ..problems.problem import Problem
 from ..words.counts import counted, listed
 from .base import DefinitionRule, Path, Site
@@ -20,8 +20,12 @@ _VNET_FAQ = "https://learn.microsoft.com/azure/virtual-network/virtual-networks-
 _SPACE: Path = ("network", "address_space")
 
 
-def _subnet_path(role: str) -> Path:
-    return ("network", "subnets", role)
+def _subnet_path(site: Site, role: SubnetRole) -> Path:
+    name = compute_name(role)
+    names = [each.name for each in site.definition.network.compute_subnets]
+    if name is None or name not in names:
+        return ("network", "subnets", role)
+    return ("network", "compute_subnets", names.index(name), "prefix")
 
 
 def usable_addresses(subnet: IPv4Network) -> int:
@@ -32,9 +36,9 @@ def usable_addresses(subnet: IPv4Network) -> int:
     return max(0, subnet.num_addresses - limit("reserved_addresses_per_subnet"))
 
 
-def needed_compute_addresses(site: Site) -> int:
-    """Network cards that may be in the compute subnet: schedulers, login nodes and nodes of all partitions."""
-    return compute_addresses(site.definition.slurm)
+def needed_compute_addresses(site: Site, role: SubnetRole = "compute") -> int:
+    """Network cards that may be in a compute subnet: of schedulers, login nodes and nodes of all partitions in it."""
+    return compute_addresses(site.definition.slurm, compute_name(role))
 
 
 class SubnetsOverlap(DefinitionRule):
@@ -49,17 +53,21 @@ class SubnetsOverlap(DefinitionRule):
             return
         for (one, first), (two, second) in combinations(site.layout.subnets.items(), 2):
             if first.overlaps(second):
-                path = first_given(site, _subnet_path(two), _subnet_path(one), _SPACE)
-                yield self.problem(path, f"the {two} subnet {second} overlaps the {one} subnet {first}")
+                path = first_given(site, _subnet_path(site, two), _subnet_path(site, one), _SPACE)
+                planned = (
+                    compute_name(two) is not None and one == "compute" and not given(site, _subnet_path(site, one))
+                )
+                hint = "give network.subnets.compute a prefix of its own" if planned else None
+                yield self.problem(path, f"the {two} subnet {second} overlaps the {one} subnet {first}", hint)
         for role in site.layout.without_room:
             place, others = _planned_place(site, role), site.layout.subnets.items()
             if place is None:
                 continue
             for one, first in others:
-                if first.overlaps(place) and given(site, _subnet_path(one)):
+                if first.overlaps(place) and given(site, _subnet_path(site, one)):
                     text = f"the {one} subnet {first} covers the place {place} of the {role} subnet"
                     hint = f"give network.subnets.{role} too, or move the {one} subnet"
-                    yield self.problem(_subnet_path(one), text, hint)
+                    yield self.problem(_subnet_path(site, one), text, hint)
 
 
 def _planned_place(site: Site, role: SubnetRole) -> IPv4Network | None:
@@ -80,15 +88,15 @@ class SubnetTooSmall(DefinitionRule):
     def check(self, site: Site) -> Iterator[Problem]:
         for role, network in (site.layout.subnets if site.layout else {}).items():
             longest = longest_prefix(role)
-            if network.prefixlen > longest and given(site, _subnet_path(role)):
+            if network.prefixlen > longest and given(site, _subnet_path(site, role)):
                 yield self.problem(
-                    _subnet_path(role), f"the {role} subnet {network} is smaller than /{longest}, its minimum"
+                    _subnet_path(site, role), f"the {role} subnet {network} is smaller than /{longest}, its minimum"
                 )
 
 
 def longest_prefix(role: SubnetRole) -> int:
     """Prefix length of the smallest subnet that the role's service accepts."""
-    return limit(SUBNETS[role].smallest)
+    return limit(kind_of_role(role).smallest)
 
 
 class NoRoom(DefinitionRule):
@@ -116,7 +124,7 @@ class NoRoom(DefinitionRule):
         place = _planned_place(site, role)
         subnets = site.layout.subnets.items() if site.layout else ()
         return place is not None and any(
-            place.overlaps(each) and given(site, _subnet_path(one)) for one, each in subnets
+            place.overlaps(each) and given(site, _subnet_path(site, one)) for one, each in subnets
         )
 
     def _hint(self, layout: Layout) -> str | None:
@@ -137,20 +145,22 @@ class TooFewAddresses(DefinitionRule):
     source = _VNET_FAQ
 
     def check(self, site: Site) -> Iterator[Problem]:
-        compute = site.layout.subnets.get("compute") if site.layout else None
-        if compute is None:
-            return
-        free, need = usable_addresses(compute), needed_compute_addresses(site)
+        for role, subnet in (site.layout.subnets if site.layout else {}).items():
+            if role == "compute" or compute_name(role) is not None:
+                yield from self._of(site, role, subnet)
+
+    def _of(self, site: Site, role: SubnetRole, compute: IPv4Network) -> Iterator[Problem]:
+        free, need = usable_addresses(compute), needed_compute_addresses(site, role)
         if need <= free:
             return
         bits = (need + limit("reserved_addresses_per_subnet") - 1).bit_length()
-        if given(site, _subnet_path("compute")):
-            path, hint = _subnet_path("compute"), f"a prefix of /{32 - bits} or shorter"
+        if given(site, _subnet_path(site, role)):
+            path, hint = _subnet_path(site, role), f"a prefix of /{32 - bits} or shorter"
         else:
             path = first_given(site, _SPACE, ("slurm", "partitions"))
             start = int(compute.network_address)
             hint = f"address_space: {IPv4Network((start, max(8, 31 - bits)), strict=False)}"
-        text = f"the compute subnet {compute} has {counted(free, 'address')} for nodes, the cluster may use {need}"
+        text = f"the {role} subnet {compute} has {counted(free, 'address')} for nodes, the cluster may use {need}"
         yield self.problem(path, text, hint)
 
 
@@ -166,5 +176,5 @@ class UnusedPrefix(DefinitionRule):
             return
         for role in site.definition.network.subnets.declared_keys:
             wanted = role in site.layout.subnets or role in site.layout.without_room
-            if not wanted and given(site, _subnet_path(role)):
-                yield self.problem(_subnet_path(role), f"nothing in this deployment needs the {role} subnet")
+            if not wanted and given(site, _subnet_path(site, role)):
+                yield self.problem(_subnet_path(site, role), f"nothing in this deployment needs the {role} subnet")

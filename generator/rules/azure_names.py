@@ -252,15 +252,16 @@ class SubnetName(DefinitionRule):
         if existing is None:
             return
         longest = catalog.limits()["names"]["subnet"]["value"]
-        for role in existing.subnets.declared_keys:
-            subnet = getattr(existing.subnets, role)
+        named = {("subnets", role): getattr(existing.subnets, role) for role in existing.subnets.declared_keys}
+        more = {("compute_subnets", index): each for index, each in enumerate(existing.compute_subnets)}
+        for place, subnet in (named | more).items():
+            role = "compute" if place in more else place[1]
             name = "" if subnet is None else subnet.name
             if subnet is not None and not (
                 len(name) <= longest and re.fullmatch(r"[A-Za-z0-9](?:[\w.-]*\w)?", name, re.ASCII)
             ):
-                path = ("network", "existing", "subnets", role)
                 yield self.problem(
-                    path,
+                    ("network", "existing", *place),
                     f"the {role} subnet cannot have the name {quoted(name)}",
                     "write its name, not its id or prefix",
                 )

@@ -7,7 +7,8 @@ from itertools import combinations
 
 from ..plan.addresses import needed_addresses, smallest_subnet
 from ..plan.network import existing_subnets, prefix_lengths
-from ..plan.subnets import SUBNETS
+from ..plan.subnet_kinds import SubnetRole
+from ..plan.subnets import compute_name, kind_of_role
 from ..problems.problem import Problem
 from ..words.counts import counted
 from .addresses import usable_addresses
@@ -19,6 +20,14 @@ from .wording import quoted
 _EXISTING: Path = ("network", "existing")
 _SUBNETS: Path = (*_EXISTING, "subnets")
 NO_DELEGATION = "none"
+
+
+def _path(site: Site, role: SubnetRole) -> Path:
+    """Where the subnet of a role is named."""
+    existing, name = site.definition.network.existing, compute_name(role)
+    if existing is None or name is None:
+        return (*_SUBNETS, role)
+    return (*_EXISTING, "compute_subnets", [each.name for each in existing.compute_subnets].index(name))
 
 
 class NetworkElsewhere(DefinitionRule):
@@ -49,7 +58,9 @@ class _AboutSubnets(DefinitionRule):
     def _is_named(self, site: Site, role: str) -> bool:
         """False for the endpoint in the server's subnet, which is reported as the server's."""
         existing = site.definition.network.existing
-        return existing is not None and getattr(existing.subnets, role) is not None
+        if existing is None or compute_name(role) is not None:
+            return existing is not None
+        return getattr(existing.subnets, role) is not None
 
 
 class Delegation(_AboutSubnets):
@@ -62,19 +73,19 @@ class Delegation(_AboutSubnets):
     def check(self, site: Site) -> Iterator[Problem]:
         subnets = existing_subnets(site.definition)
         for role, subnet in subnets.items():
-            wanted, said = SUBNETS[role].delegation, subnet.delegation
+            wanted, said = kind_of_role(role).delegation, subnet.delegation
             if said is not None and said.lower() != (wanted or NO_DELEGATION).lower() and self._is_named(site, role):
                 need = f"must be delegated to {wanted}" if wanted else "must not be delegated"
                 text = f"the {role} subnet {quoted(subnet.name)} {need}; the definition says {quoted(said)}"
-                yield self.problem((*_SUBNETS, role, "delegation"), text)
+                yield self.problem((*_path(site, role), "delegation"), text)
         for (one, first), (two, second) in combinations(subnets.items(), 2):
-            own = next((role for role in (two, one) if SUBNETS[role].delegation), None)
+            own = next((role for role in (two, one) if kind_of_role(role).delegation), None)
             if first.name.lower() == second.name.lower() and own is not None and one != two:
                 other = one if own == two else two
                 text = (
                     f"{quoted(first.name)} cannot be the {own} and the {other} subnet: it is delegated to one service"
                 )
-                yield self.problem((*_SUBNETS, own), text, on_key=True)
+                yield self.problem(_path(site, own), text, on_key=True)
 
 
 class ExistingTooSmall(DefinitionRule):
@@ -92,7 +103,7 @@ class ExistingTooSmall(DefinitionRule):
             known = prefix(subnet.prefix) if subnet.prefix is not None else None
             if known is None or (role == "endpoints" and shares):
                 continue
-            path: Path = (*_SUBNETS, role, "prefix")
+            path: Path = (*_path(site, role), "prefix")
             need = needs.get(role)
             if need is None:
                 longest = smallest_subnet(site.definition, role, lengths.get(role))
@@ -126,4 +137,4 @@ class ExistingOverlap(_AboutSubnets):
         for (one, (first_name, first)), (two, (name, place)) in combinations(known.items(), 2):
             if first_name != name and first.overlaps(place) and self._is_named(site, one):
                 text = f"the {two} subnet {place} overlaps the {one} subnet {first}"
-                yield self.problem((*_SUBNETS, two, "prefix"), text)
+                yield self.problem((*_path(site, two), "prefix"), text)

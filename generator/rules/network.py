@@ -144,7 +144,7 @@ class ExistingAndNew(DefinitionRule):
             return
         new_only = (
             *("address_space", "subnets", "nat_gateway", "hub"),
-            *("next_hop", "route_table", "dns_servers", "link_dns_zones"),
+            *("next_hop", "route_table", "dns_servers", "link_dns_zones", "compute_subnets"),
         )
         for path in (("network", name) for name in new_only):
             if given(site, path):

@@ -32,6 +32,8 @@ def own_prefixes(site: Site) -> Iterator[tuple[Path, str]]:
         text = getattr(network.subnets, role)
         if text is not None:
             yield ("network", "subnets", role), text
+    for index, subnet in enumerate(network.compute_subnets):
+        yield ("network", "compute_subnets", index, "prefix"), subnet.prefix
 
 
 def foreign_prefixes(site: Site) -> Iterator[tuple[Path, str]]:
@@ -52,6 +54,9 @@ def existing_prefixes(site: Site) -> Iterator[tuple[Path, str]]:
         subnet = getattr(existing.subnets, role) if existing else None
         if subnet is not None and subnet.prefix is not None:
             yield ("network", "existing", "subnets", role, "prefix"), subnet.prefix
+    for index, more in enumerate(existing.compute_subnets if existing else ()):
+        if more.prefix is not None:
+            yield ("network", "existing", "compute_subnets", index, "prefix"), more.prefix
 
 
 class NotAPrefix(DefinitionRule):

@@ -152,6 +152,16 @@ security:
   trusted_launch: true
   diagnostics_workspace_id: {LOGS_ID}
 """
+MORE_SUBNETS = """
+network:
+  subnets: {compute: 10.50.0.0/24}
+  compute_subnets: [{name: gpu, prefix: 10.50.1.0/26}]
+slurm: {partitions: [{name: htc, vm_size: Standard_D64ds_v5, max_nodes: 2, subnet: gpu}]}
+"""
+MORE_EXISTING_SUBNETS = """
+network: {existing: {compute_subnets: [{name: gpu, prefix: 10.20.8.0/24}]}}
+slurm: {partitions: [{name: htc, vm_size: Standard_D64ds_v5, max_nodes: 2, subnet: gpu}]}
+"""
 minimal = plan_from
 infrastructure = partial(plan_from, INFRASTRUCTURE)
 existing_server = partial(plan_from, EXISTING_SERVER)
@@ -167,6 +177,8 @@ shared_routes = partial(plan_from, f"network: {{route_table: {ROUTE_TABLE_ID}}}"
 foreign_zones = partial(plan_from, CENTRAL_ZONES, "network: {link_dns_zones: false}")
 hardened = partial(plan_from, HARDENED)
 existing_network = partial(plan_from, EXISTING_NETWORK)
+more_subnets = partial(plan_from, MORE_SUBNETS)
+more_existing_subnets = partial(plan_from, EXISTING_NETWORK, MORE_EXISTING_SUBNETS)
 
 
 def everything() -> Plan:
@@ -194,6 +206,8 @@ VARIANTS: dict[str, Callable[[], Plan]] = {
     "behind_a_firewall": behind_a_firewall,
     "shared_routes": shared_routes,
     "existing_network": existing_network,
+    "more_subnets": more_subnets,
+    "more_existing_subnets": more_existing_subnets,
     "existing_group": existing_group,
     "everything": everything,
     "own_image": own_image,

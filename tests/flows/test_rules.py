@@ -25,7 +25,15 @@ from tests.bed.security_groups import Host
 from tests.bicep.variants import rendered_files
 from tests.flows.worlds import BASE, DEFINITIONS, PUBLIC, WITH_NETWORK, World, world
 
-NEW_NETWORKS = [*WITH_NETWORK, "infrastructure", "services-elsewhere", "proxy", "dns-servers", "server-exists"]
+NEW_NETWORKS = [
+    *WITH_NETWORK,
+    "infrastructure",
+    "services-elsewhere",
+    "subnets",
+    "proxy",
+    "dns-servers",
+    "server-exists",
+]
 
 
 def printed(here: World) -> dict[str, list[dict[str, Any]]]:

@@ -61,6 +61,13 @@ slurm: {accounting: {type: existing, host: 10.0.4.7, user: slurm}}
 DNS_SERVERS = f"""
 network: {{dns_servers: [10.0.2.4, 10.0.2.5], blob_dns_zone: none, mysql_dns_zone: {ZONE}}}
 """
+SUBNETS = """
+network: {subnets: {compute: 10.50.0.0/22}, compute_subnets: [{name: gpu, prefix: 10.50.4.0/24}]}
+slurm:
+  partitions:
+    - {name: htc, vm_size: Standard_D64ds_v5, max_nodes: 2, default: true}
+    - {name: big, vm_size: Standard_D64ds_v5, max_nodes: 9, subnet: gpu}
+"""
 NEW = {
     "bastion": (BASE, BASTION),
     "hub": (BASE, KNOWN_HUB),
@@ -85,6 +92,7 @@ DEFINITIONS: dict[str, tuple[str, ...]] = {
     "proxy": (BASE, KNOWN_HUB, "network: {proxy: 'http://10.0.1.5:3128'}"),
     "named-proxy": (BASE, KNOWN_HUB, "network: {proxy: 'http://proxy.example.org:3128'}"),
     "existing-proxy": (BASE, BASTION, EXISTING, "network: {proxy: 'http://10.0.1.5:3128'}"),
+    "subnets": (BASE, KNOWN_HUB, SUBNETS),
     "dns-servers": (BASE, KNOWN_HUB, DNS_SERVERS),
     "server-exists": (BASE, KNOWN_HUB, SERVER_EXISTS),
     "server-exists-in-network": (BASE, BASTION, EXISTING_OF_SERVER, SERVER_EXISTS),

@@ -52,6 +52,13 @@ class SubnetPrefixes(Section):
     )
 
 
+class ComputeSubnet(Section):
+    """A further subnet of a new network, for the nodes of the roles that name it."""
+
+    name: str = setting(text="Its name, which the roles write in `subnet`.", change="recreate", example="gpu")
+    prefix: str = setting(text="Its prefix.", change="recreate", unit="CIDR", example="10.50.9.0/24")
+
+
 class ExistingSubnet(Section, short="name"):
     """A subnet of an existing network; what is said of it beside its name is compared with what it must be."""
 
@@ -111,6 +118,13 @@ class ExistingNetwork(Section):
     )
     subnets: ExistingSubnets = setting(
         text="Names of its subnets.", change="recreate", example={"server": "server", "compute": "compute"}
+    )
+    compute_subnets: list[ExistingSubnet] = setting(
+        list,
+        text="Further subnets for nodes, each with its prefix; a role names the one that its nodes are in.",
+        change="recreate",
+        example=[{"name": "gpu", "prefix": "10.20.8.0/22"}],
+        active=False,
     )
 
 
@@ -220,6 +234,13 @@ class Network(Section):
         active=False,
     )
     subnets: SubnetPrefixes = setting(SubnetPrefixes, text="Prefixes of single subnets.", change="recreate", example={})
+    compute_subnets: list[ComputeSubnet] = setting(
+        list,
+        text="Further subnets for nodes in the new network; a role names the one that its nodes are in.",
+        change="recreate",
+        example=[{"name": "gpu", "prefix": "10.50.14.0/24"}],
+        active=False,
+    )
     existing: ExistingNetwork | None = setting(
         None, text="Use this network instead of creating one.", change="recreate", active=False
     )

@@ -41,6 +41,13 @@ class NodeProjects(Section):
         change="node restart",
         example="cycle.image.ubuntu24",
     )
+    subnet: str | None = setting(
+        None,
+        text="Name of the entry of compute_subnets that the nodes are in; default: the compute subnet.",
+        change="node restart",
+        example="gpu",
+        active=False,
+    )
     os_disk_gb: int | None = setting(
         None,
         text="OS disk, not smaller than the image; default: size of the image.",

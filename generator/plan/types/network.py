@@ -137,6 +137,12 @@ class NetworkPlan:
         """Whether a flow of this name is in the table."""
         return any(flow.name == name for flow in self.flows)
 
+    @property
+    def compute_subnets(self) -> tuple[SubnetPlan, ...]:
+        """The subnets that nodes may be in, the cluster's first."""
+        found = [subnet for subnet in self.subnets if subnet.role.split("-")[0] == "compute"]
+        return tuple(sorted(found, key=lambda subnet: subnet.role != "compute"))
+
     def subnet(self, role: SubnetRole) -> SubnetPlan | None:
         """The subnet of a role, if this network has it."""
         return next((subnet for subnet in self.subnets if subnet.role == role), None)

@@ -141,6 +141,8 @@ class NodeArrayPlan:
     attributes: tuple[tuple[str, str | int | bool], ...]
     """`[[[configuration]]]` keys beyond the Slurm ones, sorted: what our projects read, then the user's own."""
     vm_attributes: VmAttributes
+    subnet: str | None
+    """`resource group/network/subnet` of its nodes; None: the subnet of the cluster."""
     generation: str = ""
     """`<node array>.<digest>`: names everything that a node keeps from its start to its end."""
 
@@ -191,6 +193,7 @@ class SchedulerPlan:
     specs: tuple[SpecRef, ...]
     attributes: tuple[tuple[str, str | int | bool], ...]
     vm_attributes: VmAttributes
+    subnet: str | None
 
 
 @record
@@ -205,3 +208,4 @@ class LoginPlan:
     specs: tuple[SpecRef, ...]
     attributes: tuple[tuple[str, str | int | bool], ...]
     vm_attributes: VmAttributes
+    subnet: str | None
