@@ -1,9 +1,9 @@
 """RealMemory: what azslurm tells Slurm about the memory of a node, and how much of it must be withheld.
 
 azslurm computes it from the nominal memory of the VM size, as Azure lists it, because no node runs yet. The guest has
-less than that: firmware, hypervisor and kernel keep a part. Slurm refuses a node that registers with less than
-RealMemory ("Low RealMemory (reported:… < 100.00% of configured:…)"): all of it is demanded of an ordinary node, 90 % of
-one with State=CLOUD. A job that asks for all of RealMemory fails in the second case, too.
+less than that: firmware, hypervisor and kernel keep a part. Slurm refuses a node that registers with too little ("Low
+RealMemory (reported:… < 90.00% of configured:…)"): 90 % of RealMemory is demanded of a node with State=CLOUD, all of it
+of any other. A job that asks for all of RealMemory fails on a node that has less, also on one that was taken.
 """
 
 from __future__ import annotations
