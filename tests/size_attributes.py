@@ -16,6 +16,12 @@ def size_attributes(vm_size: str) -> dict[str, str]:
     return base_attributes((size,)) | check_attributes((size,))
 
 
+def several_attributes(*vm_sizes: str) -> dict[str, str]:
+    """Those of a node array that has several sizes."""
+    sizes = tuple(catalog.vm_size(name) for name in vm_sizes)
+    return base_attributes(sizes) | check_attributes(sizes)
+
+
 def records(text: str) -> tuple[str, list[tuple[str, str]]]:
     """Format and size as they stand, and the records of an attribute with their sources."""
     start, *parts = text.split(" | ")

@@ -22,6 +22,7 @@ cf_vm_size() {
 # cf_size_records KEY VM_SIZE: the records of an attribute in CF_RECORDS, their sources in CF_SOURCES. CF_SIZE_KNOWN is
 # false, and there are none, where the attribute is missing, cannot be read or describes another size than this node has:
 # an operator can change the VM size of a node array in the portal, and figures of another size prove nothing here.
+# A node array of several sizes has the attributes of each, with the size in their names: cycleforge.vm_size.SIZE.base.
 declare -ga CF_RECORDS=() CF_SOURCES=()
 CF_SIZE_KNOWN=false
 cf_size_records() {
@@ -30,6 +31,7 @@ cf_size_records() {
     local part source=null
     CF_RECORDS=() CF_SOURCES=() CF_SIZE_KNOWN=false
     cf_attribute "${key}" ""
+    if [[ -z "${REPLY}" ]]; then cf_attribute "${key%.*}.${wanted}.${key##*.}" ""; fi
     if [[ -z "${REPLY}" ]]; then return; fi
     IFS='|' read -r -a parts <<<"${REPLY}"
     if ! cf_describes "${key}" "${parts[0]% }" "${wanted}"; then return; fi

@@ -19,7 +19,7 @@ from tests.bed.scripts.healthy import healthy
 from tests.bed.scripts.node import A100, H100, Node
 from tests.cluster_template.rendered import read
 from tests.projects.conftest import MakeNode
-from tests.size_attributes import KEYS, records, size_attributes
+from tests.size_attributes import KEYS, records, several_attributes, size_attributes
 
 BASE, QUICK, DEEP = KEYS
 SHOW = (
@@ -103,6 +103,17 @@ def test_what_does_not_describe_this_size_is_not_used(node: Node, text: str, war
     assert output.startswith("0 0 false\n")
     assert warning in output
     assert ("WARNING" in output) is bool(warning)
+
+
+def test_a_node_of_several_sizes_reads_the_attribute_of_its_own(node: Node) -> None:
+    """As the template has it for a node array of both; a size that is not among them is unknown, without a warning."""
+    for name in (A100, H100):
+        for key, text in several_attributes(A100, H100).items():
+            node.attribute(key, text)
+        known, figure = size_attributes(name)[BASE], 'echo "$CF_SIZE_KNOWN ${#CF_RECORDS[@]}"'
+        code, output = lib(node, f"cf_size_records {BASE} {name.lower()}; {figure}")
+        assert (code, output) == (0, f"true {len(records(known)[1])}\n")
+    assert lib(node, f'cf_size_records {BASE} standard_d64ds_v5; echo "$CF_SIZE_KNOWN"') == (0, "false\n")
 
 
 def test_a_size_without_a_record_is_known_all_the_same(node: Node) -> None:
