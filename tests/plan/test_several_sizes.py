@@ -82,15 +82,21 @@ def test_a_job_may_name_another_size() -> None:
 def test_the_readme_has_the_rows_and_the_nodes() -> None:
     """Letter for letter what azslurm 4.0.9 writes into gres.conf, and what it looks for in a node's features."""
     readme = pipeline.render(mixed_plan(), Path())[PurePosixPath("README.md")].content.decode()
-    row = "Nodename=minimal-mixed-nc24ads-a100-v4-[1-2] Name=gpu Count=1 File=/dev/nvidia0"
-    assert f"row='{row}'\n" in readme
-    assert "/sched/minimal/gres.conf" in readme
-    assert (
-        "sudo scontrol create NodeName=minimal-mixed-d64ds-v5-[1-2] "
-        f"Feature=dyn-mixed,{CPU} State=CLOUD CPUs=64 RealMemory=249036 Weight=1\n"
-    ) in readme
-    assert f"Feature=dyn-mixed,{A100} State=CLOUD CPUs=24 RealMemory=214016 Gres=gpu:1 Weight=2\n" in readme
-    assert readme.index(row) < readme.index("sudo scontrol create")
+    row = "'Nodename=minimal-mixed-nc24ads-a100-v4-[1-2] Name=gpu Count=1 File=/dev/nvidia0'"
+    assert f"row minimal-mixed-nc24ads-a100-v4- {row}\n" in readme
+    assert "gres=/sched/minimal/gres.conf\n" in readme
+    cpu = f"Feature=dyn-mixed,{CPU} State=CLOUD CPUs=64 RealMemory=249036 Weight=1"
+    assert f"create 'minimal-mixed-d64ds-v5-[1-2]' {cpu}\n" in readme
+    gpu = f"Feature=dyn-mixed,{A100} State=CLOUD CPUs=24 RealMemory=214016 Gres=gpu:1 Weight=2"
+    assert f"create 'minimal-mixed-nc24ads-a100-v4-[1-2]' {gpu}\n" in readme
+    assert readme.index(row) < readme.index("create 'minimal")
+    assert "sudo scontrol delete NodeName" in readme
+
+
+def test_the_readme_of_other_clusters_says_nothing_of_it() -> None:
+    readme = pipeline.render(plan_from(), Path())[PurePosixPath("README.md")].content.decode()
+    assert "scontrol create" not in readme
+    assert "scontrol delete" not in readme
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from ...catalog.sizes import VmSize
@@ -68,14 +69,13 @@ class SizeNodes:
     weight: int
     """Slurm starts nodes of a lower weight first, for jobs that do not name a size."""
 
-    def node_line(self, feature: str) -> str:
-        """What `scontrol create` needs: azslurm finds the VM size of a node among its features.
+    def created_with(self, feature: str) -> str:
+        """What `scontrol create` needs beside a name: azslurm finds the VM size of a node among its features.
 
         Sources: https://github.com/Azure/cyclecloud-slurm/tree/4.0.9#dynamic-partitions, and its partition.py
         """
         size = self.hardware
         given = {
-            "NodeName": self.host_list,
             "Feature": f"{feature},{size.name}",
             "State": "CLOUD",
             "CPUs": size.vcpus,
@@ -89,6 +89,11 @@ class SizeNodes:
     def gres_row(self) -> str:
         """The row of gres.conf, letter for letter what azslurm writes once the nodes exist."""
         return f"Nodename={self.host_list} Name=gpu Count={self.hardware.gpu_count} File={self.gpu_devices}"
+
+    @property
+    def name_start(self) -> str:
+        """What all names of these nodes begin with, and no others do."""
+        return re.sub(r"(\[1-[0-9]+\]|1)$", "", self.host_list)
 
     @property
     def gpu_devices(self) -> str:
