@@ -214,15 +214,18 @@ below() {
     [[ -n "${REPLY}" ]]
 }
 
-# used KIND NAME: whether slurmdbd knows a job of it, waiting, running or ended: its record would lose what it refers to.
+# used KIND NAME: whether a job of it waits, runs or is on record, which would lose what it refers to. sacct leaves out
+# jobs that are held, squeue those that have ended.
 used() {
     local jobs
-    local -a which=()
+    local -a which=() waiting=()
     case "$1" in
-        qos) which=("--qos=$2") ;;
-        account) which=("--accounts=$2") ;;
-        *) which=("--accounts=${2%%/*}" "--uid=${2#*/}") ;;
+        qos) which=("--qos=$2") waiting=("${which[@]}") ;;
+        account) which=("--accounts=$2") waiting=("--account=$2") ;;
+        *) which=("--accounts=${2%%/*}" "--uid=${2#*/}") waiting=("--account=${2%%/*}" "--user=${2#*/}") ;;
     esac
+    jobs="$(timeout 60 squeue --noheader --all --format=%A "${waiting[@]}" 2>/dev/null)" || return 0
+    if [[ -n "${jobs}" ]]; then return 0; fi
     jobs="$(timeout 300 sacct --noheader --allocations --parsable2 --allusers --clusters="${CLUSTER}" --starttime=2000-01-01 \
         --format=JobIDRaw "${which[@]}" 2>/dev/null)" || {
         # A user whom the system does not know is refused; such a user has no jobs here, or we cannot tell: keep.
