@@ -124,6 +124,10 @@ SAMPLES: Mapping[str, tuple[dict[str, Any], dict[str, Any]]] = {
         partitions(spot=True, spot_max_price_usd_per_hour=2.5),
     ),
     "slurm.partitions[].vm_size": (partitions(), partitions(vm_size="Standard_D32ds_v5")),
+    "slurm.partitions[].vm_sizes": (
+        partitions(),
+        partitions(vm_size=None, vm_sizes=["Standard_D64ds_v5", "Standard_D32ds_v5"]),
+    ),
     "slurm.partitions[].zone": (partitions(), partitions(zone="1")),
     "slurm.public_addresses": (
         {"network": {"access": "public", "allowed_sources": ["203.0.113.0/24"]}},
