@@ -117,6 +117,8 @@ def _traits(array: NodeArrayPlan) -> Iterator[str]:
     if array.spot:
         price = array.spot_max_price_usd_per_hour
         yield "spot" if price is None else f"spot up to {price:g} USD/h"
+    if array.mig:
+        yield f"{array.mig.slices} × MIG {array.mig.profile} per node"
     if array.hardware.custom:
         yield "figures of the definition"
     if array.zones:

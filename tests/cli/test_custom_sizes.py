@@ -76,6 +76,7 @@ def test_the_block_has_what_azure_says_and_asks_for_the_rest(
         f"  - name: {GPU}\n"
         "    vcpus: 96\n"
         "    memory_gib: 1900\n"
+        "    # guest_memory_mib: RealMemory of `slurmd -C` on such a VM, which Azure's list does not say\n"
         "    architecture: x86_64\n"
         "    gpus:\n"
         "      count: 8\n"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 import pytest
 
+from generator.cli.plan_text import plan_text
 from generator.plan.types import Plan
+from generator.render import readme
 from tests.bed.plans import plan_from, slurm_of
 from tests.cluster_template.rendered import Rendered, read
 
@@ -73,6 +76,14 @@ def test_health_checks_expect_slices() -> None:
 def test_jobs_that_need_whole_gpus_are_made_for_the_partition_that_has_them() -> None:
     partitions = {job.partition for job in plan().jobs if job.recipe != "smoke"}
     assert partitions == {"whole"}
+
+
+def test_people_read_what_a_gpu_is_divided_into() -> None:
+    text = readme.render(plan())[PurePosixPath("README.md")].content.decode()
+    partitions = [line for line in text.splitlines() if line.startswith("| Partition")]
+    assert partitions[0].endswith("8 × H100 each, each GPU in 7 × MIG 1g.10gb |")
+    assert ["MIG" in line for line in partitions] == [True, True, False, False]
+    assert "56 × MIG 1g.10gb per node" in plan_text(plan())
 
 
 def test_quota_counts_vms_as_before() -> None:

@@ -191,6 +191,13 @@ def test_without_every_slice_no_job_runs_there(node: Node, state: dict[str, str]
     assert not may_start(node)
 
 
+def test_links_of_an_earlier_run_do_not_stand_for_slices(node: Node) -> None:
+    node.ok("25-mig.sh")
+    gpu(node, gpus="1")
+    assert node.command(str(node.root / "opt/cycleforge/misc_ndv4/mig.sh")).returncode != 0
+    assert not may_start(node)
+
+
 def test_slices_that_others_could_open_are_not_made(node: Node) -> None:
     node.write("etc/slurm/cgroup.conf", "ConstrainDevices=no\n")
     node.fails("25-mig.sh")

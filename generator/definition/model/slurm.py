@@ -215,7 +215,7 @@ class _NodeArray(Section):
     mig_profile: str | None = setting(
         None,
         text="Every GPU is divided into slices of this MIG profile, which Slurm gives to jobs; none by default.",
-        change="recreate",
+        change="node restart",
         example="1g.10gb",
         active=False,
     )

@@ -93,6 +93,7 @@ def _entry(sku: Sku) -> Iterator[str]:
     yield f"  - name: {sku.name}"
     yield f"    vcpus: {_or_open(figures.vcpus)}{of_machine}"
     yield f"    memory_gib: {_or_open(None if figures.memory_gib is None else f'{figures.memory_gib:g}')}"
+    yield "    # guest_memory_mib: RealMemory of `slurmd -C` on such a VM, which Azure's list does not say"
     yield f"    architecture: {_or_open(figures.architecture, 'x86_64 or aarch64')}"
     if figures.gpus or figures.gpus_text:
         written = f"whole GPUs; the file says {figures.gpus_text}"
