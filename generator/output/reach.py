@@ -20,6 +20,8 @@ _SLURM_CONF = ("settings", "launch_parameters", "idle_timeout_s", "autoscale", "
 
 Source: https://github.com/Azure/cyclecloud-slurm/blob/4.0.9/azure-slurm-install/install.py
 """
+_POLICY_CONF = ("enforce", "fair_share", "preemption", "preempt_mode", "max_array_size", "max_job_count")
+"""Keys of `slurm.policy` that are lines of slurm.conf, too; the others are applied on the running scheduler."""
 _EVERYWHERE = ("storage", "mounts")
 """Beginnings of what scheduler and login nodes mount too: the cluster has to stop for it."""
 
@@ -58,7 +60,7 @@ def _in_cluster(
         return "new login nodes" if restarts else RUNNING
     if key in ("sched", "home"):
         return CLUSTER
-    if key in _SLURM_CONF:
+    if key in _SLURM_CONF or (key == "policy" and names[1:2] and names[1] in _POLICY_CONF):
         return SCHEDULER
     if key == "health_checks":
         return f"{_new_nodes(_changed(old, new))}, {SCHEDULER}"

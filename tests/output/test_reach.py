@@ -49,6 +49,12 @@ def htc(change: str) -> str:
         ("security: {encryption_at_host: true}", "definition.security.encryption_at_host", "new nodes of htc, big"),
         ("slurm: {settings: {SchedulerTimeSlice: 60}}", "definition.slurm.settings.SchedulerTimeSlice", "scheduler restart"),
         ("slurm: {idle_timeout_s: 900}", "definition.slurm.idle_timeout_s", "scheduler restart"),
+        ("slurm: {policy: {max_array_size: 99}}", "definition.slurm.policy.max_array_size", "scheduler restart"),
+        (
+            "slurm: {policy: {reservations: [{name: x, start: '2030-01-07T08:00:00', duration: '60'}]}}",
+            "definition.slurm.policy.reservations[x]",
+            "running nodes",
+        ),
         ("slurm: {login: {count: 2}}", "definition.slurm.login.count", "running nodes"),
         ("slurm: {login: {image: cycle.image.ubuntu22}}", "definition.slurm.login.image", "new login nodes"),
         ("slurm: {scheduler: {image: cycle.image.ubuntu22}}", "definition.slurm.scheduler.image", "scheduler restart"),
