@@ -14,7 +14,7 @@ paths, ports, addresses and host names are those of a CycleCloud cluster however
 the namespaces lives as long as the test's process; when that is killed, the kernel ends everything below it. A node is
 a process too, below which slurmd and its jobs run: `kill` ends it like an eviction, the SuspendProgram like Azure.
 
-A batch job waits up to 30 s for a node that has just joined (slurmctld 22.05 looks that often), `srun` a second. The
+A batch job waits up to 30 s for a node that has just joined (slurmctld 22.05 looks that often), `srun` four. The
 clock of power saving runs 30 times as fast: `idle_timeout_s: 60` is two seconds.
 
 Debian 12 has Slurm 22.05. It lacks what CycleCloud's 25.x has: SuspendExcNodes that change at run time (23.02).

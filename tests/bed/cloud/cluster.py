@@ -67,7 +67,7 @@ class Cloud(Client):
 
     def report(self) -> str:
         """What a failed test shows: Slurm's view, what power saving asked for, and the ends of all logs."""
-        show = "scontrol show nodes --oneliner 2>&1; squeue -a 2>&1"
+        show = "pgrep -x slurmctld >/dev/null && { scontrol show nodes --oneliner; squeue -a; }"
         lines = ["--- Slurm", self.run(show, timeout_s=20).output, "--- calls", *self.calls()]
         for path in sorted((self.folder / "log").rglob("*")):
             if path.is_file():
@@ -78,9 +78,15 @@ class Cloud(Client):
     # The daemons of the scheduler
 
     def start_controller(self) -> None:
-        """Start slurmctld and wait until it answers."""
+        """Start slurmctld and wait until it answers; one that ends instead fails the test with its log."""
         self.ok("slurmctld")
-        self.wait("slurmctld answers", lambda: "UP" in self.run("scontrol ping", timeout_s=20).output)
+        self.wait("slurmctld answers", self._answers)
+
+    def _answers(self) -> bool:
+        # It forks before it has read everything, so its end is not seen by who has started it.
+        if self.run("pgrep -x slurmctld").code:
+            raise AssertionError(f"slurmctld has ended\n{self.report()}")
+        return "UP" in self.run("scontrol ping", timeout_s=20).output
 
     def start_accounting(self) -> None:
         """Start MariaDB and slurmdbd, and make the cluster known; before slurmctld, which registers there."""

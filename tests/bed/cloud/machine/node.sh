@@ -16,5 +16,7 @@ mount -t tmpfs -o mode=1777 tmpfs /tmp
 cd /
 if [[ -e "/mnt/azure/hang/${name}" ]]; then exec sleep infinity; fi
 start_munge
+# slurmctld compares seconds: it takes a boot in the second of its request for the one before, and waits for another.
+sleep 2.2
 slurmd -D "${@:2}" -N "${name}" &
 wait "$!"
