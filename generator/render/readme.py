@@ -12,7 +12,7 @@ from ..files.file import Files, text
 from ..plan.file_systems.registry import by_kind
 from ..plan.flow_rows import flow_rows
 from ..plan.parameters import RANDOM_TEXT
-from ..plan.types import Asked, Plan
+from ..plan.types import Asked, NodeArrayPlan, Plan, SchedulerPlan
 from .templates import environment
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def render(plan: Plan) -> Files:
         "mount_troubles": [row for kind, _ in by_kind(plan.all_mounts) for row in kind.troubles],
         "validations": [job for job in plan.jobs if job.kind == "validation"],
         "operations": [f"operations/{part}.md.j2" for part in _operations(plan)],
+        "generations": " ".join(array.generation for array in plan.slurm.node_arrays) if plan.slurm else "",
         "new_password": RANDOM_TEXT,
         "trainings": [job for job in plan.jobs if job.kind == "training"],
     }
@@ -51,6 +52,7 @@ def _operations(plan: Plan) -> Iterator[str]:
         "encryption": True,
         "jumpbox": plan.server and plan.server.jumpbox,
         "cluster": plan.slurm,
+        "replace_nodes": plan.slurm and all(map(_has_records, (plan.slurm.scheduler, *plan.slurm.node_arrays))),
         "file_system": plan.all_mounts,
         "database": accounting and accounting.is_new,
         "locker": plan.locker.is_new and plan.server,
@@ -70,6 +72,11 @@ def _operations(plan: Plan) -> Iterator[str]:
         "stack": True,
     }
     return (part for part, applies in parts.items() if applies)
+
+
+def _has_records(role: SchedulerPlan | NodeArrayPlan) -> bool:
+    """Whether a node tells the scheduler how old it is, or the scheduler has the program that asks."""
+    return any(spec.project == "misc_ubuntu" for spec in role.specs)
 
 
 def _relies_on(plan: Plan, *flows: str) -> str:
