@@ -16,14 +16,14 @@ def node(make_node: MakeNode) -> Node:
     """An execute node whose Slurm is installed and not started."""
     node = make_node("misc_ubuntu")
     node.attribute("cycleforge.generation", OLD)
-    node.write("sched/lab/slurm.conf", "")
+    (node.root / "sched/lab/prolog.d").mkdir(parents=True)
     (node.root / "etc/slurm").mkdir(parents=True)
-    (node.root / "etc/slurm/slurm.conf").symlink_to(node.root / "sched/lab/slurm.conf")
+    (node.root / "etc/slurm/prolog.d").symlink_to(node.root / "sched/lab/prolog.d")
     node.write("etc/default/slurmd", "SLURMD_OPTIONS='-b -N lab-hpc-3'\n")
     return node
 
 
-def test_a_node_leaves_generation_and_start_beside_slurm_conf(node: Node) -> None:
+def test_a_node_leaves_generation_and_start_in_the_folder_of_the_cluster(node: Node) -> None:
     node.ok("70-generation.sh")
     generation, since = node.read(RECORD).split()
     assert generation == OLD
@@ -48,8 +48,8 @@ def test_a_node_is_as_old_as_its_disk(node: Node) -> None:
 def test_a_node_works_where_it_cannot_leave_its_record(node: Node) -> None:
     (node.root / "sched/lab/cycleforge").write_text("not a folder")
     assert "cannot be written" in node.ok("70-generation.sh")
-    (node.root / "etc/slurm/slurm.conf").unlink()
-    assert "slurm.conf is missing" in node.ok("70-generation.sh")
+    (node.root / "etc/slurm/prolog.d").unlink()
+    assert "prolog.d is missing" in node.ok("70-generation.sh")
 
 
 def test_an_older_template_names_no_generation(node: Node) -> None:

@@ -8,7 +8,8 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR/../../../../../_lib source=cycleforge.sh disable=SC1091
 . "${BASH_SOURCE[0]%/*}/cycleforge.sh"
 
-readonly SLURM_LINK="${CF_ROOT}/etc/slurm/slurm.conf"
+# A link to the folder of this cluster on /sched.
+readonly SLURM_LINK="${CF_ROOT}/etc/slurm/prolog.d"
 readonly PREFIX="CycleForge replace:"
 readonly POLL_S="${CYCLEFORGE_POLL_S:-30}"
 # A command of Slurm waits for slurmctld no longer than this.
@@ -92,7 +93,7 @@ read_arguments() {
 find_folders() {
     local folder
     folder="$(readlink -f "${SLURM_LINK}" || true)"
-    if [[ -z "${folder}" || ! -f "${folder}" ]]; then
+    if [[ -z "${folder}" || ! -d "${folder}" ]]; then
         cf_die "${SLURM_LINK} is missing" "this is not the scheduler of a cluster" "run it on the scheduler"
     fi
     RECORDS="${folder%/*}/cycleforge/nodes"
@@ -438,15 +439,15 @@ report_left() {
 replace() {
     local -r deadline=$((SECONDS + HOURS * 3600))
     trap 'cf_log "interrupted: drained nodes stay drained; run the same command to go on, or: nodes.sh release" >&2; exit 130' INT TERM
-    while true; do
-        pass
-        if "${DRY_RUN}" || "${ONCE}" || ((WAITING == 0)); then break; fi
+    pass
+    until "${DRY_RUN}" || "${ONCE}" || ((WAITING == 0)); do
         if ((CHANGED)); then cf_log "${WAITING} nodes wait for the end of their jobs, for their turn or for their start"; fi
         if ((SECONDS >= deadline)); then
             cf_warn "stopped after ${HOURS} hours; drained nodes stay drained: run the same command to go on, or: nodes.sh release"
             break
         fi
         sleep "${POLL_S}"
+        pass
     done
     report_left
     if "${DRY_RUN}"; then return; fi

@@ -20,12 +20,12 @@ stamp_generation() {
     cf_outcome "$(<"${STAMP}")"
 }
 
-# Beside slurm.conf on /sched, which belongs to this cluster alone. A node works without its record, so nothing here fails.
+# In the folder of this cluster on /sched, to which the links in /etc/slurm lead. A node works without its record, so nothing here fails.
 leave_record() {
     local folder
-    folder="$(readlink -f "${CF_ROOT}/etc/slurm/slurm.conf" || true)"
-    if [[ -z "${folder}" || ! -f "${folder}" ]]; then
-        cf_warn "/etc/slurm/slurm.conf is missing: nodes.sh will not know how old this node is"
+    folder="$(readlink -f "${CF_ROOT}/etc/slurm/prolog.d" || true)"
+    if [[ -z "${folder}" || ! -d "${folder}" ]]; then
+        cf_warn "/etc/slurm/prolog.d is missing: nodes.sh will not know how old this node is"
         cf_outcome "not written"
         return
     fi
