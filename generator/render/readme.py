@@ -32,6 +32,7 @@ def render(plan: Plan) -> Files:
         "validations": [job for job in plan.jobs if job.kind == "validation"],
         "operations": [f"operations/{part}.md.j2" for part in _operations(plan)],
         "generations": " ".join(array.generation for array in plan.slurm.node_arrays) if plan.slurm else "",
+        "racks": _racks(plan),
         "new_password": RANDOM_TEXT,
         "trainings": [job for job in plan.jobs if job.kind == "training"],
     }
@@ -52,7 +53,12 @@ def _operations(plan: Plan) -> Iterator[str]:
         "encryption": True,
         "jumpbox": plan.server and plan.server.jumpbox,
         "cluster": plan.slurm,
-        "replace_nodes": plan.slurm and all(map(_has_records, (plan.slurm.scheduler, *plan.slurm.node_arrays))),
+        "replace_nodes": plan.slurm
+        and _has_records(plan.slurm.scheduler)
+        and all(_has_records(array) for array in plan.slurm.node_arrays),
+        "topology": plan.slurm
+        and _has_records(plan.slurm.scheduler)
+        and any(array.is_hpc or array in _racks(plan) for array in plan.slurm.node_arrays),
         "file_system": plan.all_mounts,
         "database": accounting and accounting.is_new,
         "locker": plan.locker.is_new and plan.server,
@@ -74,8 +80,17 @@ def _operations(plan: Plan) -> Iterator[str]:
     return (part for part, applies in parts.items() if applies)
 
 
+def _racks(plan: Plan) -> list[NodeArrayPlan]:
+    """Node arrays whose nodes share NVLink across a rack, by the names that cyclecloud-slurm's IMEX hooks look for.
+
+    Source: https://github.com/Azure/cyclecloud-slurm/blob/4.0.9/azure-slurm-install/imex_prolog.sh
+    """
+    arrays = plan.slurm.node_arrays if plan.slurm else ()
+    return [array for array in arrays if any(name in array.vm_size for name in ("GB200", "GB300"))]
+
+
 def _has_records(role: SchedulerPlan | NodeArrayPlan) -> bool:
-    """Whether a node tells the scheduler how old it is, or the scheduler has the program that asks."""
+    """Whether a node tells the scheduler how old it is, or the scheduler has the programs of an administrator."""
     return any(spec.project == "misc_ubuntu" for spec in role.specs)
 
 

@@ -159,7 +159,7 @@ class BlockTopology(ClusterRule):
         "slurmctld does not start with topology/block while topology.conf is empty, and it is filled only by azslurm "
         "on a running cluster."
     )
-    fix = "Remove it; run `azslurm topology` on the cluster and switch it on in site_specific.conf."
+    fix = "Remove it; on the running cluster, `topology.sh update block` fills the file and switches it on."
     source = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # What `nodes.sh` on the scheduler needs to tell old nodes from new ones: each node leaves a record of the generation with
-# which it started, in a folder that the scheduler sees. The scheduler gets the programs for it.
+# which it started, in a folder that the scheduler sees. The scheduler gets the programs of an administrator.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR/../files source-path=SCRIPTDIR/../../../../../_lib source=cycleforge.sh disable=SC1091
 . "${CYCLECLOUD_SPEC_PATH}/files/cycleforge.sh"
 
-readonly PROGRAMS=(cycleforge.sh nodes.sh)
+readonly PROGRAMS=(cycleforge.sh nodes.sh topology.sh)
 # On the OS disk: it is as old as what is installed there, however often the scripts run and the node boots.
 readonly STAMP="${CF_STATE_DIR}/generation"
 
