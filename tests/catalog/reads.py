@@ -34,6 +34,14 @@ slurm:
 jobs:
   training: [opt-175b]
 """,
+    "mig.yaml": b"""
+name: mig
+location: southcentralus
+slurm:
+  health_checks: false
+  partitions:
+    - {name: slices, vm_size: Standard_NC24ads_A100_v4, max_nodes: 2, mig_profile: 1g.10gb}
+""",
     "usgov.yaml": b"""
 name: usgov
 location: usgovvirginia
@@ -46,7 +54,7 @@ slurm:
     - {name: htc, vm_size: Standard_D4ads_v5, max_nodes: 2}
 """,
 }
-"""What no shipped definition has: training on NetApp Files, a cloud of its own."""
+"""What no shipped definition has: training on NetApp Files, MIG slices, a cloud of its own."""
 CLASSES = (
     catalog.VmSize,
     catalog.NcclFigure,
