@@ -93,7 +93,10 @@ def test_what_is_switched_off_leaves_nothing_that_acts(node: Healthy, key: str) 
     node.attribute(key, off[key])
     node.ok("20-health.sh")
     units = [path for path in node.files() if path.startswith("etc/systemd/system")]
-    assert not [path for path in units if "deep" in path or "idle" in path or "slurmd" in path]
+    assert not [path for path in units if "deep" in path or "idle" in path]
+    # Whether a prolog can run at all is asked without deep checks, too.
+    joining = ["etc/systemd/system/slurmd.service.d/25-cycleforge-join.conf"] if key.endswith("deep_s") else []
+    assert [path for path in units if "slurmd" in path] == joining
     if key == "cycleforge.health.enabled":
         assert units == []
         assert not (node.root / "opt/cycleforge/slurm_nhc/health.sh").exists()

@@ -14,9 +14,9 @@ readonly CONF="${CF_CONF_DIR}/nhc"
 readonly UNITS="${CF_ROOT}/etc/systemd/system"
 readonly DEEP=cycleforge-health-deep.service
 readonly TIMER=cycleforge-health.timer IDLE=cycleforge-health-idle.timer
-readonly DROP_IN=slurmd.service.d/20-cycleforge-slurm_nhc.conf
+readonly DROP_IN=slurmd.service.d/20-cycleforge-slurm_nhc.conf JOIN=slurmd.service.d/25-cycleforge-join.conf
 readonly SCRIPTS=(cycleforge.sh health.sh engine.sh runner.sh results.sh verdicts.sh drain.sh idle.sh checks.sh
-    checks-node.sh checks-infiniband.sh checks-gpu.sh checks-deep.sh checks-fabric.sh)
+    checks-node.sh checks-infiniband.sh checks-gpu.sh checks-deep.sh checks-fabric.sh join.sh)
 # A check with its figures. The engine evaluates these lines, so nothing else may come out of a node attribute.
 readonly CHECK_LINE="^[a-z][a-z0-9_]*( [A-Za-z0-9_]+=([A-Za-z0-9_.,:/+@=-]*|'[^'[:cntrl:]]*'))*$"
 SIZE="" SIZE_KNOWN=true QUICK_CHECKS="" DEEP_CHECKS="" DEEP_S=0
@@ -167,6 +167,8 @@ install_units() {
     changed="${CF_CHANGED}"
     cf_unit cycleforge-health.service <"${FILES}/cycleforge-health.service"
     changed=$((changed + CF_CHANGED))
+    cf_unit "${JOIN}" <"${FILES}/slurmd-join.conf"
+    changed=$((changed + CF_CHANGED))
     cf_unit "${TIMER}" <<CONF
 # CycleForge (slurm_nhc): quick health checks every ${interval} s, on nodes of one cluster not at the same moment.
 [Unit]
@@ -217,7 +219,7 @@ drop_deep() {
 
 drop_all() {
     local changed
-    cf_drop_unit "${TIMER}" "${TIMER}" cycleforge-health.service
+    cf_drop_unit "${TIMER}" "${TIMER}" cycleforge-health.service "${JOIN}"
     changed="${CF_CHANGED}"
     drop_deep
     changed=$((changed + CF_CHANGED))
