@@ -17,7 +17,8 @@ a process too, below which slurmd and its jobs run: `kill` ends it like an evict
 A batch job waits up to 30 s for a node that has just joined (slurmctld 22.05 looks that often), `srun` four. The
 clock of power saving runs 30 times as fast: `idle_timeout_s: 60` is two seconds.
 
-Debian 12 has Slurm 22.05. It lacks what CycleCloud's 25.x has: SuspendExcNodes that change at run time (23.02).
+Debian 12 has Slurm 22.05. It lacks what CycleCloud's 25.x has: SuspendExcNodes that change at run time (23.02),
+and MaxBatchRequeue (23.02), for which `tests.bed.slurm.newer` runs Debian 13's Slurm with static nodes.
 """
 
 from tests.bed.cloud.cluster import Cloud, running_cloud
