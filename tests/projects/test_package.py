@@ -160,7 +160,9 @@ def test_a_shipped_project_with_its_blob(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_the_shipped_projects_are_those_of_the_planner() -> None:
-    planned = (assignment.BASE, assignment.GPU_NODE, assignment.CONTAINERS, assignment.HEALTH)
+    planned = (
+        assignment.BASE, assignment.GPU_NODE, assignment.CONTAINERS, assignment.HEALTH, assignment.POLICY,
+    )  # fmt: skip
     assert sorted(SHIPPED) == sorted(planned)
 
 

@@ -58,7 +58,7 @@ def test_build_without_a_name_takes_the_project_of_this_folder(run: Run) -> None
 
 def test_build_without_a_name_elsewhere_takes_all_that_cycleforge_brings(run: Run) -> None:
     code, out, err = run("build", "--out", "there")
-    assert (code, err, len(out.splitlines())) == (0, "", 4)
+    assert (code, err, len(out.splitlines())) == (0, "", len(SHIPPED))
     assert sorted(path.name for path in Path("there").iterdir()) == sorted(SHIPPED)
     assert Path("there/slurm_nhc/default/cluster-init/files/cycleforge.sh").is_file()
     assert os.access("there/slurm_nhc/default/cluster-init/scripts/20-health.sh", os.X_OK)
@@ -144,7 +144,7 @@ def test_list_shows_what_is_brought_and_what_lies_here(run: Run) -> None:
     assert (code, err) == (0, "")
     rows = [line.split("  ") for line in out.splitlines()]
     assert [row[0] for row in rows] == ["PROJECT", *SHIPPED, "site"]
-    assert [row["state"] for row in run.json("list")[1]["projects"]] == ["released"] * 4 + ["not recorded"]
+    assert [row["state"] for row in run.json("list")[1]["projects"]] == ["released"] * len(SHIPPED) + ["not recorded"]
     run("bump", "site")
     assert run.json("list")[1]["projects"][-1] == {
         "name": "site", "version": "1.0.0", "type": "application", "specs": ["default"], "files": 1, "bytes": 10,
@@ -164,11 +164,11 @@ def test_a_project_that_cannot_be_read_hides_no_other(run: Run) -> None:
     (Path("projects") / "projects.lock.json").write_text("{}")
     code, out, err = run("list")
     assert code == 2
-    assert len(out.splitlines()) == 5
+    assert len(out.splitlines()) == 1 + len(SHIPPED)
     assert "projects/bad/project.ini:5: 'junk' is not a setting" in err
     assert "projects.lock.json: not a lock of format 1" in err
     code, found = run.json("list")
-    assert (code, found["ok"], len(found["projects"]), len(found["errors"])) == (2, False, 4, 2)
+    assert (code, found["ok"], len(found["projects"]), len(found["errors"])) == (2, False, len(SHIPPED), 2)
 
 
 # ---------------------------------------------------------------- info
