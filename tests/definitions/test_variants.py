@@ -19,6 +19,7 @@ from tests.definitions.build import write
 
 IDS = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups"
 HTC = "{name: htc, vm_size: Standard_D4ads_v5, max_nodes: 4, default: true}"
+MEASURED = "{name: htc, vm_size: Standard_D4ads_v5, max_nodes: 4, default: true, dampen_memory_percent: 5}"
 VARIANTS = {
     "existing-network": f"""
 network:
@@ -78,7 +79,7 @@ slurm:
   autoscale: false
   start_cluster: true
   login: {{count: 0}}
-  partitions: [{HTC}]
+  partitions: [{MEASURED}]
 """,
     "own-image": f"""
 server: {{image_id: {IDS}/images/providers/Microsoft.Compute/images/cyclecloud, data_disk_gb: 128}}
