@@ -52,6 +52,7 @@ TABLES = (
     "rule_figures.json/owned_attributes/keys",
     "rule_figures.json/reserved_partition_names/values",
     "rule_figures.json/slurm_keys_with_own_setting/keys",
+    "slurm_conf.json/lists/keys",
     "mysql.json/compute_sizes/sizes",
     "mysql.json/storage/max_by_tier",
     "support.json/mysql/versions",
