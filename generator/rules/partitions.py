@@ -179,7 +179,7 @@ class MisspeltAttribute(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         known = figures()["project_attributes"]["keys"]
-        patterns = [re.escape(key).replace("<name>", "[a-z0-9-]+") for key in known]
+        patterns = [re.escape(key).replace("<name>", "[a-z0-9-]+").replace("<n>", "[0-9]+") for key in known]
         for node in roles(site):
             for key in node.settings.configuration:
                 if key.startswith("cycleforge.") and not any(re.fullmatch(pattern, key) for pattern in patterns):

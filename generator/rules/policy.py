@@ -358,6 +358,7 @@ class PolicyRowTooLong(ClusterRule):
     summary = "A list in the scheduling policy is too long for a node attribute."
     why = "The scheduler reads its policy from node attributes, which hold 2,000 characters each; a row is never cut."
     fix = "Shorten the list, for example by naming an account above instead of all below it."
+    source = "https://github.com/Azure/cyclecloud-slurm/blob/4.0.9/templates/slurm.txt"
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
         for row in policy_rows(slurm):

@@ -104,7 +104,7 @@ class RefusedParameter(ClusterRule):
 
 
 class RiskyValue(ClusterRule):
-    id = "W0922"
+    id = "W0933"
     summary = "With this value of slurm.conf something that the cluster relies on is lost."
     why = "Nodes, GPUs and jobs are set up for the value that cyclecloud-slurm chooses; the message says what is lost."
     fix = "Remove the key, or silence this rule if you want exactly this."

@@ -15,20 +15,25 @@ from tests.cluster_template.rendered import read
 from tests.definitions.build import NAMES, checked
 
 PER_CONTAINER = "cycleforge.blobfuse.<name>"
+POLICY = "cycleforge.policy.<n>"
 
 
 def keys_read() -> set[str]:
-    """Attributes that scripts ask for; `<name>` stands for the name of a blob mount."""
+    """Attributes that scripts ask for; `<name>` stands for the name of a blob mount, `<n>` for 1, 2 and so on."""
     text = "\n".join(path.read_text() for path in sorted(assets.folder("projects").rglob("*.sh")))
     keys = set(
         re.findall(r"\b(?:cf_attribute(?:_[a-z]+)?|cf_size_[a-z]+|checks_of_size|one_of) (cycleforge\.[a-z_.]+)", text)
     )
-    return keys | {f"{PER_CONTAINER}.{key}" for key in re.findall(r'attribute_of "\$\{name\}" ([a-z_]+) ', text)}
+    counted = {f"{key}.<n>" for key in re.findall(r'cf_attribute "(cycleforge\.[a-z]+)\.\$\{place\}"', text)}
+    return (
+        keys | counted | {f"{PER_CONTAINER}.{key}" for key in re.findall(r'attribute_of "\$\{name\}" ([a-z_]+) ', text)}
+    )
 
 
 def keys_written(plan: Plan) -> set[str]:
     """Attributes of ours that some node of the rendered cluster has."""
     keys = {key for node in read(plan).nodes.values() for key in node.configuration if key.startswith("cycleforge.")}
+    keys = {re.sub(r"^cycleforge\.policy\.[0-9]+$", POLICY, key) for key in keys}
     return {re.sub(r"^cycleforge\.blobfuse\.[^.]+\.", f"{PER_CONTAINER}.", key) for key in keys}
 
 
