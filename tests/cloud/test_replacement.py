@@ -35,7 +35,9 @@ def running() -> Iterator[Cloud]:
         for source in ("projects/misc_ubuntu/specs/default/cluster-init/files/nodes.sh", "projects/_lib/cycleforge.sh"):
             shutil.copy(assets.root() / source, cloud.shared)
         node = cloud.folder / "machine/node.sh"
-        node.write_text(node.read_text().replace("start_munge\nslurmd", f"{BOOT}start_munge\nslurmd"))
+        text = node.read_text()
+        assert text.count("\nstart_munge\n") == 1
+        node.write_text(text.replace("\nstart_munge\n", f"\n{BOOT}start_munge\n"))
         yield cloud
 
 
