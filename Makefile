@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 OUT    ?= output
 # Many tests wait for machines and time limits, so more tests than cores run at once.
 CORES  := $(shell nproc 2>/dev/null || echo 2)
-JOBS   ?= $(shell echo $$((2 + $(CORES))))
+JOBS   ?= $(shell echo $$((3 + $(CORES))))
 # Tests on machines, against servers, and of scripts as processes.
 BEDS   := bootstrap cloud cluster containers lifecycle locker machines projects vm wheel
 # And what is not for the inner loop: bad input at random, and the whole catalogue changed field by field.

@@ -186,7 +186,7 @@ def test_the_library_lies_beside_the_scripts_that_source_it(tmp_path: Path, line
     assert placed == wanted | ({"specs/default/cluster-init/files/blobs.sh"} if is_placed else set())
 
 
-@pytest.mark.parametrize("name", ["misc_ndv4", "misc_ubuntu", "pyxis_enroot", "slurm_nhc"])
+@pytest.mark.parametrize("name", ["misc_ndv4", "misc_ubuntu", "pyxis_enroot", "slurm_nhc", "slurm_policy"])
 def test_shipped_projects_are_complete(name: str) -> None:
     found = read_project(assets.folder("projects") / name)
     files = contents(found, shipped=True)

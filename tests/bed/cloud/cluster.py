@@ -166,16 +166,15 @@ class Cloud(Client):
         """No jobs, no VMs, every node powered down and free again: what a test may begin with."""
         self.run("scancel --quiet --user=root; scancel --quiet --state=PENDING")
         self.wait("no jobs", lambda: self.slurm("squeue", "-h", "-a") == "")
-        for name in self.states():
-            if not {"IDLE", "POWERED_DOWN"} <= self.flags(name):
+        for name, flags in self.all_flags().items():
+            if not {"IDLE", "POWERED_DOWN"} <= flags:
                 self.slurm("scontrol", "update", f"NodeName={name}", "State=POWER_DOWN_FORCE")
         self.wait("all nodes are powered down", self._all_off)
         assert self.vms() == set(), self.report()
 
     def _all_off(self) -> bool:
         off = True
-        for name in self.states():
-            flags = self.flags(name)
+        for name, flags in self.all_flags().items():
             if "POWERED_DOWN" in flags and not flags & {"IDLE"}:
                 self.resume(name)
             off = off and {"IDLE", "POWERED_DOWN"} <= flags and "POWERING_DOWN" not in flags

@@ -49,6 +49,11 @@ class Client(ABC):
         """Fields of `scontrol show node`; `State` is words with `+` between them."""
         return fields(self.slurm("scontrol", "--oneliner", "show", "node", name))
 
+    def all_flags(self) -> dict[str, set[str]]:
+        """`flags` of every node, asked at once."""
+        nodes = [fields(line) for line in self.slurm("scontrol", "--oneliner", "show", "nodes").splitlines()]
+        return {node["NodeName"]: set(node["State"].rstrip("*").split("+")) for node in nodes if "State" in node}
+
     def flags(self, name: str) -> set[str]:
         """The words of a node's state, as `scontrol` and azslurm have them: `IDLE`, `CLOUD`, `POWERED_DOWN`…"""
         return set(self.node(name)["State"].rstrip("*").split("+"))
@@ -56,10 +61,13 @@ class Client(ABC):
     def wait(self, what: str, condition: Callable[[], bool], limit_s: float = LIMIT_S) -> float:
         """Poll until the condition holds; seconds it took."""
         start = time.monotonic()
+        pause = 0.1
         while not condition():
             if time.monotonic() - start > limit_s:
                 raise AssertionError(f"not within {limit_s} s: {what}\n{self.report()}")
-            time.sleep(0.1)
+            time.sleep(pause)
+            # Each look is a handful of processes, which delay what is waited for.
+            pause = min(pause * 1.25, 0.6)
         return time.monotonic() - start
 
     def wait_state(self, node: str, *wanted: str, limit_s: float = LIMIT_S) -> NodeState:

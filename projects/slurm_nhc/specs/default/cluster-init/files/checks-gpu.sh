@@ -341,7 +341,7 @@ check_mig_slices() {
     judge mig_slices "${fitting}" eq "${GIVEN[count]:-}" "slices of ${GIVEN[profile]:-}" fail "${others} of other profiles"
 }
 
-# checks="A B" why="…": what cannot be measured on this node, named, so that nobody takes it for measured.
+# checks="A B" why="...": what cannot be measured on this node, named, so that nobody takes it for measured.
 check_not_supported() {
     local name
     for name in ${GIVEN[checks]:-}; do

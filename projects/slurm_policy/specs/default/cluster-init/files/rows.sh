@@ -12,7 +12,7 @@ declare -ga ORDER=() RECORDED=() OF_DATABASE=()
 CLUSTER="" RECORD="" AZURE_CONF=""
 DONE=0 LEFT=0 DRY_MARK=""
 
-# read_wanted FILE: `KIND NAME KEY` → value in WANTED, in their order in ORDER.
+# read_wanted FILE: `KIND NAME KEY` to its value in WANTED, in their order in ORDER.
 read_wanted() {
     local line id number=0
     WANTED=() ORDER=() OF_DATABASE=()
