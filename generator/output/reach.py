@@ -22,6 +22,8 @@ Source: https://github.com/Azure/cyclecloud-slurm/blob/4.0.9/azure-slurm-install
 """
 _POLICY_CONF = ("enforce", "fair_share", "preemption", "preempt_mode", "max_array_size", "max_job_count")
 """Keys of `slurm.policy` that are lines of slurm.conf, too; the others are applied on the running scheduler."""
+_SLURMDBD = ("accounting", "certificate")
+"""A file beside slurmdbd.conf, which is written then, too."""
 _EVERYWHERE = ("storage", "mounts")
 """Beginnings of what scheduler and login nodes mount too: the cluster has to stop for it."""
 
@@ -60,11 +62,22 @@ def _in_cluster(
         return "new login nodes" if restarts else RUNNING
     if key in ("sched", "home"):
         return CLUSTER
-    if key in _SLURM_CONF or (key == "policy" and names[1:2] and names[1] in _POLICY_CONF):
+    if _is_installed(names):
         return SCHEDULER
     if key == "health_checks":
         return f"{_new_nodes(_changed(old, new))}, {SCHEDULER}"
     return _nodes(old, new) if restarts else RUNNING
+
+
+def _is_installed(names: tuple[str, ...]) -> bool:
+    """Whether the installer of the scheduler writes it."""
+    match names:
+        case ("policy", key, *_):
+            return key in _POLICY_CONF
+        case (key, *_):
+            return key in _SLURM_CONF or names[:2] == _SLURMDBD
+        case _:
+            return False
 
 
 def _nodes(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:

@@ -35,6 +35,11 @@ class Tree:
             place = self.folder / below
             return sorted(os.listdir(place)) if place.is_dir() else []  # noqa: PTH208 - names are enough
 
+    def _entries(self, below: PurePosixPath) -> list[os.DirEntry[str]]:
+        """What is in a folder that is there, sorted by name."""
+        with _readable(self.folder / below), os.scandir(self.folder / below) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+
     def files(self, below: PurePosixPath, without: PurePosixPath | None = None) -> dict[PurePosixPath, Path]:
         """Every file below a folder by its path in the project, and the real file; `without` is passed over."""
         found: dict[PurePosixPath, Path] = {}
@@ -44,14 +49,15 @@ class Tree:
         pending: list[tuple[PurePosixPath, tuple[Path, ...]]] = [(below, (self.real(below),))]
         while pending:
             place, chain = pending.pop()
-            for name in self.names(place):
-                path = place / name
+            for entry in self._entries(place):
+                path = place / entry.name
                 if path == without:
                     continue
-                if is_dropping(name):
+                if is_dropping(entry.name):
                     self.left_out.append(path)
                     continue
-                real = self.real(path)
+                # Only a link leads elsewhere; resolving every path costs more than reading the files.
+                real = self.real(path) if entry.is_symlink() else chain[-1] / entry.name
                 if real.is_dir():
                     self._demand_end(path, real, chain)
                     pending.append((path, (*chain, real)))

@@ -150,8 +150,8 @@ class StaticPoolOfSeveral(ClusterRule):
     id = "E3107"
     summary = "A static pool has a partition of several VM sizes."
     why = (
-        "Nodes of several sizes exist so that jobs choose among them. In a pool that is switched on by hand every size "
-        "would run and cost money all the time."
+        "Nodes of several sizes exist so that jobs choose among them. A static pool stops no node, so each size that a "
+        "job got once runs and costs money until someone stops it."
     )
     fix = "Set slurm.autoscale: true, or write a partition for each size of the pool."
     source = _DYNAMIC

@@ -71,6 +71,12 @@ def test_a_mount_needs_the_cluster_to_stop() -> None:
     assert changes(MOUNT)["definition.storage.mounts[/data]"].reaches == "cluster restart"
 
 
+def test_a_certificate_of_the_accounting_is_read_when_the_scheduler_starts() -> None:
+    change = Change(("definition", "slurm", "accounting", "certificate"), None, "x", "in place", "certificate")
+    plan = effective(plan_from(TWO))
+    assert reach.reach(change, plan, plan) == "scheduler restart"
+
+
 def test_a_partition_that_comes_or_goes_concerns_no_node_that_runs() -> None:
     one = "slurm: {partitions: [{name: htc, vm_size: Standard_D64ds_v5, max_nodes: 2, default: true}]}"
     assert changes(one)["definition.slurm.partitions[big]"].reaches == "running nodes"
