@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ..definition.model.slurm import Slurm
@@ -136,11 +136,15 @@ class OwnedAttribute(DefinitionRule):
         owned = figures()["owned_attributes"]["keys"]
         for node in roles(site):
             for key in node.settings.configuration:
-                lower = key.lower()
-                prefix = next((name for name in owned if lower == name or lower.startswith(f"{name}.")), None)
-                if prefix:
+                if prefix := _owner(key, owned):
                     text = f"{node.label}: the attribute {quoted(key)} belongs to the cluster template"
                     yield self.problem((*node.path, "configuration", key), text, owned[prefix], on_key=True)
+
+
+def _owner(key: str, owned: Iterable[str]) -> str | None:
+    """The attribute of the cluster template that a key is, or stands below."""
+    lower = key.lower()
+    return next((name for name in owned if lower == name or lower.startswith(f"{name}.")), None)
 
 
 _ATTRIBUTE = re.compile(r"[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*", re.ASCII)
@@ -178,11 +182,13 @@ class MisspeltAttribute(DefinitionRule):
     source = "https://learn.microsoft.com/azure/cyclecloud/cluster-references/configuration-reference"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        known = figures()["project_attributes"]["keys"]
+        known, owned = figures()["project_attributes"]["keys"], figures()["owned_attributes"]["keys"]
         patterns = [re.escape(key).replace("<name>", "[a-z0-9-]+").replace("<n>", "[0-9]+") for key in known]
         for node in roles(site):
             for key in node.settings.configuration:
-                if key.startswith("cycleforge.") and not any(re.fullmatch(pattern, key) for pattern in patterns):
+                if not key.startswith("cycleforge.") or _owner(key, owned):
+                    continue
+                if not any(re.fullmatch(pattern, key) for pattern in patterns):
                     text = f"{node.label}: no shipped project reads the attribute {quoted(key)}"
                     path = (*node.path, "configuration", key)
                     yield self.problem(path, text, meant(key, known), on_key=True)
