@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # The verdict of a run over its records, and the result file. Sourced by health.sh.
 
-declare -a RECORDS=() FAILURES=()
-declare -A COUNTS=()
-RUN_VERDICT="" RUN_REASON="" KIND="" STARTED_MS=0 DURATION_MS=0
+declare -a RECORDS=()
+# FAILED: what failed, in words, by its cure.
+declare -A COUNTS=() FAILED=()
+RUN_VERDICT="" RUN_REASON="" RUN_CURE="" KIND="" STARTED_MS=0 DURATION_MS=0
 
 start_results() {
-    KIND="$1" RECORDS=() FAILURES=() RUN_VERDICT="" RUN_REASON=""
+    KIND="$1" RECORDS=() FAILED=() RUN_VERDICT="" RUN_REASON="" RUN_CURE=""
     COUNTS=([pass]=0 [warn]=0 [fail]=0 [not_measured]=0 [no_baseline]=0)
     cf_now_ms
     STARTED_MS="${REPLY}"
@@ -22,12 +23,13 @@ json_text() {
 
 # add_record ROW: count it, keep it as JSON, log it when somebody should know.
 add_record() {
-    local verdict check value relation limit unit detail line key
-    IFS="${FIELD}" read -r verdict check value relation limit unit detail <<<"$1" || true
+    local verdict check value relation limit unit detail cure line key
+    IFS="${FIELD}" read -r verdict check value relation limit unit detail cure <<<"$1" || true
     if [[ -z "${COUNTS[${verdict:-none}]:-}" ]]; then return 0; fi
     COUNTS["${verdict}"]=$((COUNTS[${verdict}] + 1))
     describe "${check}" "${value}" "${relation}" "${limit}" "${unit}" "${detail}"
-    if [[ "${verdict}" == fail ]]; then FAILURES+=("${REPLY}"); fi
+    cure="${cure:-heal}"
+    if [[ "${verdict}" == fail ]]; then FAILED["${cure}"]+="${FAILED[${cure}]:+; }${REPLY}"; fi
     if [[ "${verdict}" == @(fail|warn|not_measured) ]]; then cf_log "${verdict}: ${REPLY}"; fi
     line="{\"check\": \"${check}\", \"verdict\": \"${verdict}\""
     for key in value relation limit unit detail; do
@@ -37,14 +39,18 @@ add_record() {
     RECORDS+=("${line}}")
 }
 
-# conclude: the verdict of the run and, when it failed, the reason for a drain.
+# conclude: the verdict of the run and, when it failed, the reason for a drain and the worst cure.
 conclude() {
-    local item
+    local cure
     cf_now_ms
     DURATION_MS=$((REPLY - STARTED_MS))
-    if ((${#FAILURES[@]} > 0)); then
+    if ((${#FAILED[@]} > 0)); then
         RUN_VERDICT=fail
-        for item in "${FAILURES[@]}"; do RUN_REASON+="${RUN_REASON:+; }${item}"; done
+        # The worst first: Slurm's reason may be cut.
+        for cure in service reboot reset heal; do
+            if [[ -z "${FAILED[${cure}]:-}" ]]; then continue; fi
+            RUN_CURE="${RUN_CURE:-${cure}}" RUN_REASON+="${RUN_REASON:+; }${FAILED[${cure}]}"
+        done
         # Slurm shows the reason in one line; the file has the rest.
         if ((${#RUN_REASON} > 300)); then RUN_REASON="${RUN_REASON:0:297}..."; fi
     elif [[ "${COUNTS[not_measured]}" != 0 || "${COUNTS[pass]}" == 0 || "${CF_CONF[size_known]}" == false ]]; then

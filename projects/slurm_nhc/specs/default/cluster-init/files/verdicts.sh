@@ -4,6 +4,10 @@
 # Verdicts: pass, warn, fail, not_measured (the tool is missing, hangs or prints no number) and no_baseline (nobody has
 # published a limit for this VM size). The last two are never a pass.
 #
+# What takes a fault away, from the lightest to the worst: heal (its check passes again), reset (the GPUs are reset, which
+# on these nodes is a reboot), reboot, service (another VM, or a person who says so). A fail is written with it, in the
+# place of the verdict: "record reset gpu_xid …" fails and needs a reset. "record fail …" heals.
+#
 # Each record is one line of CYCLEFORGE_ROWS, fields separated by the ASCII unit separator, written at once: what was
 # measured before a run is killed stays measured.
 # shellcheck disable=SC2034 # OUTPUT is a result for the file that sources this
@@ -32,18 +36,25 @@ describe() {
     REPLY="${text}"
 }
 
-# record VERDICT CHECK VALUE RELATION LIMIT UNIT DETAIL
+# record VERDICT|CURE CHECK VALUE RELATION LIMIT UNIT DETAIL: the row has the cure of a fail in its last field.
 record() {
-    local word row=""
-    for word in "$@"; do row+="${row:+${FIELD}}${word//[[:cntrl:]]/ }"; done
+    local verdict="$1" cure="" word row
+    shift
+    case "${verdict}" in
+        fail) cure=heal ;;
+        reset | reboot | service) cure="${verdict}" verdict=fail ;;
+    esac
+    row="${verdict}"
+    for word in "$@" "${cure}"; do row+="${FIELD}${word//[[:cntrl:]]/ }"; done
     printf '%s\n' "${row}" >>"${CYCLEFORGE_ROWS}"
-    if [[ "$1" == fail ]]; then
-        describe "${@:2}"
+    if [[ "${verdict}" == fail ]]; then
+        describe "$@"
         FAILED_TEXT+="${FAILED_TEXT:+; }${REPLY}"
     fi
 }
 
-# judge CHECK VALUE RELATION LIMIT UNIT [SEVERITY [DETAIL]]: compare as numbers and record; severity of a miss is fail.
+# judge CHECK VALUE RELATION LIMIT UNIT [SEVERITY [DETAIL]]: compare as numbers and record. SEVERITY is that of a miss: warn,
+# fail (the default), or the cure that a fail needs.
 judge() {
     local -r check="$1" value="$2" relation="$3" limit="$4" unit="$5" severity="${6:-fail}" detail="${7:-}"
     local code=0
