@@ -38,9 +38,11 @@ def test_two_converges_with_real_units(kind: NodeKind) -> None:
             unit: started for unit, started in runs(machine).items() if unit in before
         }
         ours = machine.ok("cd /etc/systemd/system; ls -d cycleforge-*").split()
-        assert ours or kind.role != "execute"
-        if ours:
-            assert machine.run('systemd-analyze verify "$@" 2>&1 | grep cycleforge', *ours).output == ""
+        assert ours
+        if kind.role == "scheduler":
+            assert machine.ok("systemctl is-active cycleforge-policy.timer") == "active\n"
+            assert "qos urgent" in machine.ok("cat /etc/cycleforge/policy.rows")
+        assert machine.run('systemd-analyze verify "$@" 2>&1 | grep cycleforge', *ours).output == ""
         failed = machine.ok("systemctl list-units --failed --plain --no-legend | cut -d ' ' -f 1").split()
         assert set(failed) <= KNOWN_FAILED
         # Slurm's daemons start after all cluster-init, by someone else.

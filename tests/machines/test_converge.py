@@ -1,4 +1,4 @@
-"""All four projects from start to end on a disposable node, as CycleCloud's agent runs them, twice, and after kills.
+"""All projects from start to end on a disposable node, as CycleCloud's agent runs them, twice, and after kills.
 
 systemd does not run here, an imitation answers for it; `test_booted.py` has the real one.
 """
@@ -99,8 +99,9 @@ def check_kills(agent: Agent, kind: NodeKind, scripts: list[Script]) -> int:
 @pytest.mark.parametrize(
     ("kind", "project"),
     [
-        *((GPU_NODE, project) for project in ORDER),
+        *((GPU_NODE, project) for project in ORDER if project != "slurm_policy"),
         (SCHEDULER, "slurm_nhc"),
+        (SCHEDULER, "slurm_policy"),
         (KINDS["cpu-alma9"], "misc_ubuntu"),
     ],
     ids=lambda value: value if isinstance(value, str) else f"{value.role}-{value.system}",

@@ -26,6 +26,8 @@ NAMESPACES = {"net": "net", "mount": "mnt", "uts": "uts", "pid": "pid_for_childr
 """By option of nsenter: the file of a process that has made them, which itself stays among the host's processes."""
 MODES = {"slurmdbd.conf": 0o600}
 """slurmdbd refuses a file that others can read."""
+IDLE_LINE = "sched: Running job scheduler for full queue"
+"""What slurmctld logs every second whatever happens."""
 DYNAMIC = ("-b", "-Z", "--conf")
 
 
@@ -71,8 +73,8 @@ class Cloud(Client):
         lines = ["--- Slurm", self.run(show, timeout_s=20).output, "--- calls", *self.calls()]
         for path in sorted((self.folder / "log").rglob("*")):
             if path.is_file():
-                end = path.read_text(errors="replace").splitlines()[-40:]
-                lines += [f"--- {path.relative_to(self.folder)}", *end]
+                said = [line for line in path.read_text(errors="replace").splitlines() if IDLE_LINE not in line]
+                lines += [f"--- {path.relative_to(self.folder)}", *said[-60:]]
         return "\n".join(lines)
 
     # The daemons of the scheduler

@@ -23,7 +23,7 @@ from tests.bed.machines.overlay import PATH, Machine
 
 HOME = "/opt/cycle/jetpack"
 SPECS = "/mnt/cluster-init"
-ORDER = ("misc_ubuntu", "misc_ndv4", "pyxis_enroot", "slurm_nhc")
+ORDER = ("misc_ubuntu", "misc_ndv4", "pyxis_enroot", "slurm_nhc", "slurm_policy")
 """Our projects as the cluster template names them: projects/README.md."""
 
 FAKES = Path(__file__).with_name("fakes")

@@ -11,15 +11,25 @@ import stat
 from dataclasses import dataclass
 from typing import Literal
 
+from generator.plan.policy import policy_attributes
 from tests.bed.fakes import NVIDIA_SMI
 from tests.bed.machines.agent import FAKES
 from tests.bed.machines.overlay import Machine
+from tests.bed.plans import plan_from, slurm_of
 from tests.size_attributes import size_attributes
 
 Role = Literal["scheduler", "login", "execute"]
 CLUSTER = "/sched/llm-a100"
 A100 = "Standard_ND96amsr_A100_v4"
 CPU = "Standard_D64ds_v5"
+POLICY = """
+slurm:
+  accounting: {type: new}
+  policy:
+    qos: [{name: urgent, priority: 10}]
+    accounts: [{name: team}]
+    users: [{name: ada, accounts: [team]}]
+"""
 NOT_DURING_CONVERGE = ("slurmd", "slurmctld", "munged", "service", "scontrol")
 """Programs that no script of ours may call during a converge; each call is written down."""
 
@@ -87,6 +97,7 @@ class NodeKind:
             "slurm.role": self.role, "azure.metadata.compute.vmSize": self.vm_size,
             "cyclecloud.cluster.name": "llm-a100", "cycleforge.nvme.wait_s": 0,
             **(size_attributes(self.vm_size) if self.role == "execute" else {}),
+            **(policy_attributes(slurm_of(plan_from(POLICY)).policy) if self.role == "scheduler" else {}),
         }  # fmt: skip
 
 
