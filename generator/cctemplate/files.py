@@ -10,9 +10,10 @@ from ..problems.problem import KeyPath, Place, Problem
 from ..problems.sorting import sort_problems
 from ..records import record
 from .checks import check
+from .evaluate import Value
 from .parameter_file import ParameterFile, read_parameters
 from .rules import ControlCharacter, NothingInIt, NotText, TemplateTooLarge
-from .syntax import lines_of, read
+from .syntax import Template, lines_of, read
 
 MAX_BYTES = 4 * 1024 * 1024
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -71,7 +72,8 @@ def _template(name: str, content: bytes, given: ParameterFile | None) -> tuple[C
     tree, unreadable = read(text)
     found: list[Problem] = []
     if tree.sections:
-        found += check(tree, values=None if given is None else given.values)
+        values = None if given is None else given.values
+        found += check(tree, values=values, late=_left_open(tree, values or {}))
     elif not unreadable:
         hint = "begin with [cluster NAME]"
         found.append(NothingInIt.problem((), "the file holds no section", hint, place=Place(1, 1, 1)))
@@ -80,6 +82,14 @@ def _template(name: str, content: bytes, given: ParameterFile | None) -> tuple[C
     is_understood = bool(tree.sections) and not unreadable
     checked = CheckedFile(source, sort_problems(problems, source), is_understood)
     return checked, [problem for problem in found if problem.place is None]
+
+
+def _left_open(template: Template, values: Mapping[str, Value]) -> frozenset[str]:
+    """Parameters that the file says nothing about on purpose: null, because the import or the form gives their value.
+
+    Source: https://learn.microsoft.com/azure/cyclecloud/cli#cyclecloud-import_cluster (-P)
+    """
+    return frozenset(section.name for section in template.parameters if values.get(section.name, "") is None)
 
 
 def _decode(content: bytes) -> tuple[str | None, list[Problem]]:

@@ -241,7 +241,7 @@ class MissingValue(TemplateRule):
     id = "E2205"
     summary = "A required parameter has no value."
     why = "The cluster cannot be started before someone fills it in."
-    fix = "Give it a value in the parameter file, or a DefaultValue."
+    fix = "Give it a value in the parameter file, or a DefaultValue; write null for what is given at the import."
     source = _PARAMETER
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 from hypothesis import example, given, settings
@@ -10,8 +11,12 @@ from hypothesis import strategies as st
 
 from generator.cctemplate.files import MAX_BYTES, CheckedFile, check_files
 from generator.cctemplate.parameter_file import read_parameters
+from generator.plan.types import Plan
 from generator.problems.text import as_json, render
+from generator.render.cluster_template import render as cluster_files
+from tests.bed.parts import settled
 from tests.cluster_template.own import FILER, PBS
+from tests.cluster_template.plans import ALL
 from tests.cluster_template.test_fuzz import PIECES, SIGNS
 
 VALUES = {
@@ -98,6 +103,21 @@ def test_a_required_value_that_is_missing_is_reported_at_its_declaration() -> No
 
     assert parameters.problems == ()
     assert [problem.message for problem in template.problems] == ["required parameter 'SubnetId' has no value"]
+
+
+def test_a_required_value_that_is_null_comes_with_the_import() -> None:
+    values = json.dumps(VALUES | {"SubnetId": None}).encode()
+
+    assert [each.problems for each in check_files(("t.txt", PBS.encode()), ("p.json", values))] == [(), ()]
+
+
+@pytest.mark.parametrize("make", ALL.values(), ids=ALL.keys())
+def test_what_is_rendered_is_clean_as_a_user_checks_it(make: Callable[[], Plan]) -> None:
+    written = {path.suffix: file.content for path, file in cluster_files(settled(make())).items()}
+
+    checked = check_files(("c.txt", written[".txt"]), ("c.params.json", written[".json"]))
+
+    assert [each.problems for each in checked] == [(), ()]
 
 
 @pytest.mark.parametrize(
