@@ -20,24 +20,24 @@ POLICY = "slurm_policy"
 DEFAULT_SPEC = "default"
 
 
-def chosen_projects(role: str, hardware: VmSize, *, cluster_has_gpus: bool) -> tuple[str, ...]:
+def is_checked(hardware: VmSize) -> bool:
+    """Whether nodes of the size run health checks: a sick GPU or link spoils jobs that span nodes."""
+    return hardware.gpu_count > 0 or hardware.infiniband
+
+
+def chosen_projects(role: str, hardware: VmSize, *, nodes_are_checked: bool) -> tuple[str, ...]:
     """The projects of a role unless the definition says otherwise.
 
     The base comes first, because it stops upgrades that would hold the package lock; the disks come before the
-    containers and health checks that use them.
+    containers and health checks that use them. `nodes_are_checked`: some partition's size is (`is_checked`), and the
+    scheduler has the job hooks of the checks.
     """
     if role == "scheduler":
-        return (BASE, CONTAINERS, HEALTH) if cluster_has_gpus else (BASE, CONTAINERS)
+        return (BASE, CONTAINERS, HEALTH) if nodes_are_checked else (BASE, CONTAINERS)
     if role == "login":
         return (BASE, CONTAINERS)
-    local = hardware.gpu_count > 0 or bool(hardware.nvme_count)
-    return (
-        (BASE, GPU_NODE, CONTAINERS, HEALTH)
-        if hardware.gpu_count
-        else (BASE, GPU_NODE, CONTAINERS)
-        if local
-        else (BASE, CONTAINERS)
-    )
+    base = (BASE, GPU_NODE) if hardware.gpu_count or hardware.nvme_count else (BASE,)
+    return (*base, CONTAINERS, HEALTH) if is_checked(hardware) else (*base, CONTAINERS)
 
 
 def specs_of(
@@ -46,7 +46,7 @@ def specs_of(
     hardware: VmSize,
     versions: Mapping[str, str],
     *,
-    cluster_has_gpus: bool,
+    nodes_are_checked: bool,
     needed: tuple[str, ...] = (),
 ) -> tuple[SpecRef, ...]:
     """The role's specs in order, those that it cannot do without last; a project named twice runs once, at its first
@@ -54,7 +54,7 @@ def specs_of(
     chosen = (
         node.projects
         if node.projects is not None
-        else chosen_projects(role, hardware, cluster_has_gpus=cluster_has_gpus)
+        else chosen_projects(role, hardware, nodes_are_checked=nodes_are_checked)
     )
     wanted = dict.fromkeys(_split(text) for text in (*chosen, *node.extra_projects, *needed))
     return tuple(

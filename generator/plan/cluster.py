@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 
 from .. import catalog
 from ..catalog import Release
@@ -11,7 +12,7 @@ from ..definition.model.definition import Definition
 from ..definition.model.slurm import NodeProjects, Partition, Slurm
 from . import names
 from .accounting import accounting_plan
-from .assignment import POLICY, specs_of
+from .assignment import POLICY, is_checked, specs_of
 from .attributes import node_attributes
 from .custom_sizes import size_of
 from .images import default_image
@@ -42,7 +43,8 @@ def slurm_plan(
     cluster_name = slurm.cluster_name or definition.name
     release = catalog.release(server_release(definition))
     project_version = slurm.project_version or _bundled_project(release)
-    has_gpus = any(size.gpu_count for partition in slurm.partitions for size in sizes_of(definition, partition))
+    sizes = [size for partition in slurm.partitions for size in sizes_of(definition, partition)]
+    has_gpus, checked = any(size.gpu_count for size in sizes), any(is_checked(size) for size in sizes)
     return SlurmPlan(
         cluster_name=cluster_name,
         template_name=f"{cluster_name}-template",
@@ -55,10 +57,10 @@ def slurm_plan(
         pin_project=slurm.pin_project,
         autoscale=slurm.autoscale,
         start_cluster=slurm.start_cluster,
-        scheduler=_scheduler(definition, slurm, cluster_name, versions, shared, has_gpus=has_gpus),
-        login=_login(definition, slurm, versions, shared, has_gpus=has_gpus),
+        scheduler=_scheduler(definition, slurm, cluster_name, versions, shared, checked=checked),
+        login=_login(definition, slurm, versions, shared, checked=checked),
         node_arrays=tuple(
-            _node_array(definition, slurm, cluster_name, partition, versions, shared, has_gpus=has_gpus)
+            _node_array(definition, slurm, cluster_name, partition, versions, shared, checked=checked)
             for partition in slurm.partitions
         ),
         accounting=accounting_plan(slurm, cluster_name, has_gpus=has_gpus, certificate=certificate),
@@ -98,8 +100,10 @@ def sizes_of(definition: Definition, partition: Partition) -> tuple[VmSize, ...]
 
 
 def deciding_size(sizes: tuple[VmSize, ...]) -> VmSize:
-    """Of several VM sizes the one whose image and projects fit all: the first with GPUs, else the first."""
-    return next((size for size in sizes if size.gpu_count), sizes[0] if sizes else VmSize(""))
+    """Of several VM sizes the one whose image and projects fit all: the first with GPUs, else with InfiniBand."""
+    with_gpus = (size for size in sizes if size.gpu_count)
+    with_infiniband = (size for size in sizes if size.infiniband)
+    return next(chain(with_gpus, with_infiniband, sizes), VmSize(""))
 
 
 def is_hpc(partition: Partition, sizes: tuple[VmSize, ...]) -> bool:
@@ -128,13 +132,13 @@ def _scheduler(
     versions: Mapping[str, str],
     shared: FileSystems,
     *,
-    has_gpus: bool,
+    checked: bool,
 ) -> SchedulerPlan:
     scheduler = slurm.scheduler
     hardware = size_of(definition, scheduler.vm_size)
     policy = policy_plan(slurm)
     needed = (POLICY,) if policy else ()
-    specs = specs_of("scheduler", scheduler, hardware, versions, cluster_has_gpus=has_gpus, needed=needed)
+    specs = specs_of("scheduler", scheduler, hardware, versions, nodes_are_checked=checked, needed=needed)
     attributes = dict(node_attributes("scheduler", scheduler, (hardware,), specs, shared))
     return SchedulerPlan(
         hardware=hardware,
@@ -152,11 +156,11 @@ def _scheduler(
 
 
 def _login(
-    definition: Definition, slurm: Slurm, versions: Mapping[str, str], shared: FileSystems, *, has_gpus: bool
+    definition: Definition, slurm: Slurm, versions: Mapping[str, str], shared: FileSystems, *, checked: bool
 ) -> LoginPlan:
     login = slurm.login
     hardware = size_of(definition, login.vm_size)
-    specs = specs_of("login", login, hardware, versions, cluster_has_gpus=has_gpus)
+    specs = specs_of("login", login, hardware, versions, nodes_are_checked=checked)
     return LoginPlan(
         hardware=hardware,
         image=image_of(slurm, login, hardware),
@@ -178,11 +182,11 @@ def _node_array(
     versions: Mapping[str, str],
     shared: FileSystems,
     *,
-    has_gpus: bool,
+    checked: bool,
 ) -> NodeArrayPlan:
     sizes = sizes_of(definition, partition)
     hardware = deciding_size(sizes)
-    specs = specs_of("execute", partition, hardware, versions, cluster_has_gpus=has_gpus)
+    specs = specs_of("execute", partition, hardware, versions, nodes_are_checked=checked)
     hpc = is_hpc(partition, sizes)
     stem = names.node_stem(cluster_name, slurm.host_names.node_prefix, partition.name)
     of_sizes = _of_sizes(stem, partition, sizes)

@@ -26,6 +26,8 @@ def quick(size: VmSize, mig: MigPlan | None = None) -> Iterator[Sourced]:
     if size.infiniband and (size.health or size.custom):
         line = check_line("ib_ports", count=size.infiniband_nics, rate_gbit_per_s=size.infiniband_gbps_per_nic)
         yield sourced(line, _asked_by(size, "ib_ports", "infiniband"))
+    elif size.infiniband:
+        yield sourced(check_line("ib_ports", documented=size.infiniband_nics), source_of(size, "infiniband"))
     if size.gpu_vendor == "NVIDIA":
         yield sourced("use nvidia", None)
         yield from _nvidia_quick(size, mig)

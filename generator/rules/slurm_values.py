@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 
 from .. import catalog
 from ..definition.model.slurm import Slurm
-from ..plan.assignment import GPU_NODE, specs_of
+from ..plan.assignment import GPU_NODE, is_checked, specs_of
 from ..plan.slurm_conf import list_key, parameters, slurm_value
 from ..problems.problem import Problem
 from ..words.counts import listed
 from .base import ClusterRule, Path, Site
 from .places import LOGIN, SCHEDULER
-from .roles import RoleNode, gpus, roles
+from .roles import RoleNode, roles
 from .wording import meant, quoted
 
 _CONF = "https://slurm.schedmd.com/slurm.conf.html"
@@ -29,10 +29,10 @@ def settings_of(slurm: Slurm, name: str) -> Iterator[tuple[Path, str]]:
 
 def without_pmix(site: Site, slurm: Slurm) -> Iterator[RoleNode]:
     """The roles that do not run the project which finds or installs the library of Slurm's PMIx plug-in."""
-    has_gpus = any(gpus(site, size) for partition in slurm.partitions for size in partition.sizes)
+    checked = any(is_checked(site.vm_size(size)) for partition in slurm.partitions for size in partition.sizes)
     for node in roles(site):
         role = {SCHEDULER: "scheduler", LOGIN: "login"}.get(node.path, "execute")
-        specs = specs_of(role, node.settings, site.vm_size(node.vm_size), {}, cluster_has_gpus=has_gpus)
+        specs = specs_of(role, node.settings, site.vm_size(node.vm_size), {}, nodes_are_checked=checked)
         if not any(spec.project == GPU_NODE for spec in specs):
             yield node
 

@@ -115,11 +115,12 @@ def _template(size: str, deep_s: int) -> tempfile.TemporaryDirectory[str]:
     """A converged node of this size, made once and copied for each test: nothing in it names its own folder."""
     folder = tempfile.TemporaryDirectory(prefix="healthy-")
     atexit.register(folder.cleanup)
-    _install(_as_healthy(Node(Path(folder.name), "slurm_nhc")), size, deep_s)
+    _install(as_healthy(Node(Path(folder.name), "slurm_nhc")), size, deep_s)
     return folder
 
 
-def _as_healthy(node: Node) -> Healthy:
+def as_healthy(node: Node) -> Healthy:
+    """The same node with the words of the health tests."""
     made = Healthy.__new__(Healthy)
     made.__dict__ = node.__dict__
     made.rows = [GOOD_GPU.format(i=place) for place in range(8)]
@@ -130,7 +131,7 @@ def healthy(node: Node, size: str = A100, deep_s: int = 0) -> Healthy:
     """Turn a fresh node into a healthy one of this size; with `deep_s` it has run deep checks, without tools."""
     shutil.rmtree(node.folder)
     shutil.copytree(_template(size, deep_s).name, node.folder, symlinks=True)
-    return _as_healthy(node)
+    return as_healthy(node)
 
 
 def _install(made: Healthy, size: str, deep_s: int) -> None:
