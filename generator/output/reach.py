@@ -22,6 +22,8 @@ Source: https://github.com/Azure/cyclecloud-slurm/blob/4.0.9/azure-slurm-install
 """
 _POLICY_CONF = ("enforce", "fair_share", "preemption", "preempt_mode", "max_array_size", "max_job_count")
 """Keys of `slurm.policy` that are lines of slurm.conf, too; the others are applied on the running scheduler."""
+_ON_SCHEDULER = ("scheduler", "hand_back_after_h", "hand_back_h")
+"""Keys of `slurm` that only the scheduler's own scripts read."""
 _SLURMDBD = ("accounting", "certificate")
 """A file beside slurmdbd.conf, which is written then, too."""
 _EVERYWHERE = ("storage", "mounts")
@@ -56,7 +58,7 @@ def _in_cluster(
         if key == "node_arrays" and len(names) > 2:
             restarts = names[2] not in SCHEDULING - {"generation"}
         return _new_nodes([names[1]]) if restarts and len(names) > 2 else RUNNING
-    if key == "scheduler":
+    if key in _ON_SCHEDULER:
         return SCHEDULER
     if key == "login":
         return "new login nodes" if restarts else RUNNING

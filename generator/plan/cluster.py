@@ -12,9 +12,10 @@ from ..definition.model.definition import Definition
 from ..definition.model.slurm import NodeProjects, Partition, Slurm
 from . import names
 from .accounting import accounting_plan
-from .assignment import POLICY, is_checked, specs_of
+from .assignment import HEALTH, POLICY, is_checked, specs_of
 from .attributes import node_attributes
 from .custom_sizes import size_of
+from .drained import HAND_BACK, hand_back_h
 from .images import default_image
 from .mig import mig_plan
 from .network import node_subnet
@@ -45,28 +46,33 @@ def slurm_plan(
     project_version = slurm.project_version or _bundled_project(release)
     sizes = [size for partition in slurm.partitions for size in sizes_of(definition, partition)]
     has_gpus, checked = any(size.gpu_count for size in sizes), any(is_checked(size) for size in sizes)
+    version = slurm.version or _default_slurm(project_version)
+    node_arrays = tuple(
+        _node_array(definition, slurm, cluster_name, partition, versions, shared, checked=checked)
+        for partition in slurm.partitions
+    )
+    scheduler = _scheduler(definition, slurm, cluster_name, versions, shared, checked=checked)
+    drains = any(spec.project == HEALTH for array in node_arrays for spec in array.specs)
     return SlurmPlan(
         cluster_name=cluster_name,
         template_name=f"{cluster_name}-template",
         config_name=names.slurm_config_name(cluster_name),
         sched=shared.sched,
         home=shared.home,
-        version=slurm.version or _default_slurm(project_version),
+        version=version,
         project_version=project_version,
         project_url=f"{PROJECT_RELEASES}/{project_version}",
         pin_project=slurm.pin_project,
         autoscale=slurm.autoscale,
         start_cluster=slurm.start_cluster,
-        scheduler=_scheduler(definition, slurm, cluster_name, versions, shared, checked=checked),
+        scheduler=scheduler,
         login=_login(definition, slurm, versions, shared, checked=checked),
-        node_arrays=tuple(
-            _node_array(definition, slurm, cluster_name, partition, versions, shared, checked=checked)
-            for partition in slurm.partitions
-        ),
+        node_arrays=node_arrays,
         accounting=accounting_plan(slurm, cluster_name, has_gpus=has_gpus, certificate=certificate),
         policy=policy_plan(slurm),
         launch_parameters=slurm.launch_parameters,
-        additional_config=slurm_conf_lines(slurm),
+        hand_back_h=hand_back_h(slurm, scheduler.specs) if drains else None,
+        additional_config=slurm_conf_lines(slurm, version, keeps_drained=drains),
         node_prefix=slurm.host_names.node_prefix,
         node_name_is_host_name=slurm.host_names.node_name_is_host_name,
         public_addresses=slurm.public_addresses,
@@ -140,6 +146,9 @@ def _scheduler(
     needed = (POLICY,) if policy else ()
     specs = specs_of("scheduler", scheduler, hardware, versions, nodes_are_checked=checked, needed=needed)
     attributes = dict(node_attributes("scheduler", scheduler, (hardware,), specs, shared))
+    hours = hand_back_h(slurm, specs)
+    if hours is not None:
+        attributes.setdefault(HAND_BACK, hours)
     return SchedulerPlan(
         hardware=hardware,
         image=image_of(slurm, scheduler, hardware),

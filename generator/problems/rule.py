@@ -42,6 +42,7 @@ SUBJECTS = {
     "25": "hardening and landing zones",
     "30": "scheduling policy",
     "31": "several VM sizes in one partition",
+    "32": "drained nodes",
     "33": "IMEX",
 }
 """First two digits of a rule's id → its subject."""

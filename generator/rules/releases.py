@@ -45,6 +45,11 @@ def project_row(site: Site) -> SlurmProject | None:
     return catalog.slurm_project(row.slurm_projects[0]) if row and row.slurm_projects else None
 
 
+def slurm_version(site: Site, slurm: Slurm) -> str:
+    """The version of Slurm that nodes get: as the definition names it, else the first of cyclecloud-slurm's."""
+    return slurm.version or (project_row(site) or catalog.default_slurm_project()).slurm
+
+
 def operating_systems(site: Site) -> Sequence[OperatingSystem]:
     """Operating systems of the cyclecloud-slurm version; the server release's where the project publishes none."""
     project, release = project_row(site), release_row(site)

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 from .. import catalog
 from ..definition.model.slurm import Slurm
+from ..plan.slurm_conf import slurm_release
 from ..problems.problem import Problem
 from .base import ClusterRule, Path, Site
 from .figures import figures
 from .places import given
-from .releases import project_row
+from .releases import slurm_version
 from .wording import meant, quoted
 
 _CONF = "https://slurm.schedmd.com/slurm.conf.html"
@@ -86,26 +87,37 @@ class KeyOfAnotherRelease(ClusterRule):
     source = "https://slurm.schedmd.com/release_notes.html"
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        version = slurm.version or (project_row(site) or catalog.default_slurm_project()).slurm
-        release = _release(version)
+        version = slurm_version(site, slurm)
+        release = slurm_release(version)
         table = catalog.slurm_conf()["keys_by_version"]
         since = {name.lower(): (name, bound) for name, bound in table["since"].items()}
         until = {name.lower(): (name, bound) for name, bound in table["until"].items()}
         for key in slurm.settings:
             name, bound = since.get(key.lower(), ("", ""))
-            if name and release < _release(bound):
+            if name and release < slurm_release(bound):
                 text = f"Slurm {version} does not know {name}, which is a key since Slurm {bound}"
                 yield self.problem((*_SETTINGS, key), text, on_key=True)
             name, bound = until.get(key.lower(), ("", ""))
-            if name and release > _release(bound):
+            if name and release > slurm_release(bound):
                 text = f"Slurm {version} does not know {name}, which was last a key of Slurm {bound}"
                 yield self.problem((*_SETTINGS, key), text, on_key=True)
 
 
-def _release(version: str) -> tuple[int, ...]:
-    """The release of a version, (25, 11) for `25.11.5`; one that is no version counts as older than any."""
-    found = re.match(r"(\d{1,4})\.(\d{1,4})", version)
-    return tuple(map(int, found.groups())) if found else ()
+class DefunctKey(ClusterRule):
+    id = "W0934"
+    summary = "Slurm does nothing with a key of slurm.conf any more."
+    why = "slurmctld and slurmd read it, log an error at every start, and do nothing with it: what it was for has gone."
+    fix = "Remove the key; the release notes of the version in the message say what has taken its place."
+    source = "https://github.com/SchedMD/slurm/blob/slurm-25.11/src/common/read_config.c"
+
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        version = slurm_version(site, slurm)
+        since = {name.lower(): (name, bound) for name, bound in catalog.slurm_conf()["defunct_keys"]["since"].items()}
+        for key in slurm.settings:
+            name, bound = since.get(key.lower(), ("", ""))
+            if name and slurm_release(version) >= slurm_release(bound):
+                text = f"Slurm {version} ignores {name}, which has had no effect since {bound}"
+                yield self.problem((*_SETTINGS, key), text, on_key=True)
 
 
 class KeyTwice(ClusterRule):

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from generator import catalog
+from generator.definition.model.slurm import Partition, Slurm
+from generator.plan.slurm_conf import slurm_conf_lines
 from tests.bed.plans import plan_from, slurm_of
 from tests.rules.annotations import findings_of
 
@@ -59,6 +61,40 @@ def test_a_list_keeps_what_others_rely_on() -> None:
 def test_every_list_of_the_template_keeps_its_parameters(key: str, given: str, expected: str) -> None:
     assert key.lower() not in lines()
     assert lines(settings(**{key: given}))[key.lower()] == expected
+
+
+HEALTH = "slurm: {partitions: [{name: gpu, vm_size: Standard_ND96isr_H100_v5, max_nodes: 2}]}"
+
+
+def test_power_saving_keeps_drained_nodes_where_health_checks_drain() -> None:
+    assert "suspendexcstates" not in lines()
+    assert lines(HEALTH)["suspendexcstates"] == "DRAIN"
+
+
+def test_what_the_definition_keeps_is_added_to_the_drained_nodes() -> None:
+    own = settings(suspendexcstates="PLANNED, drain")
+    assert lines(HEALTH, own)["suspendexcstates"] == "drain,PLANNED"
+    # Nobody drains here but administrators: the list is theirs.
+    assert lines(settings(SuspendExcStates="PLANNED"))["suspendexcstates"] == "PLANNED"
+
+
+def test_a_list_of_power_saving_keeps_what_clears_a_deleted_node() -> None:
+    """Both are needed: the one keeps a drained VM, the other makes its name free once it is handed back."""
+    found = lines(HEALTH, settings(SlurmctldParameters="idle_on_node_suspend"))
+    assert found["slurmctldparameters"] == "idle_on_node_suspend"
+    assert found["suspendexcstates"] == "DRAIN"
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [("22.05.8", False), ("23.02.0", True), ("25.11.5", True), ("24.05.4-2", True), ("of-our-own", True)],
+)
+def test_keys_that_a_slurm_does_not_know_yet_are_left_out(version: str, expected: bool) -> None:
+    """slurmctld does not start with them: tests/cloud/test_slurm_keys.py asks it."""
+    slurm = Slurm(partitions=[Partition(name="gpu", max_nodes=1)])
+    found = {line.partition("=")[0] for line in slurm_conf_lines(slurm, version, keeps_drained=True)}
+    assert ({"MaxBatchRequeue", "SuspendExcStates"} <= found) is expected
+    assert ({"MaxBatchRequeue", "SuspendExcStates"}.isdisjoint(found)) is not expected
 
 
 def test_the_page_names_what_stays_in_which_list() -> None:

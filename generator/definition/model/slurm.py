@@ -356,3 +356,12 @@ class Slurm(Section):
     health_checks: bool = setting(
         True, text="healthagent watches GPUs and links and drains nodes.", change="node restart", example=True
     )
+    hand_back_after_h: int = setting(
+        24,
+        text="A VM that slurm_nhc has drained is deleted after this time, and another takes its place; 0: only a "
+        "person does it. Faults that Azure has to hear of first always wait for a person, and so does a static pool.",
+        unit="h",
+        ge=0,
+        le=8760,
+        example=24,
+    )

@@ -78,6 +78,9 @@ class SlurmPlan:
     terminate_notification: bool
     health_checks: bool
     """cyclecloud-slurm's healthagent hooks."""
+    hand_back_h: int | None
+    """Hours after which the scheduler hands back the VM of a node that slurm_nhc has drained; 0: only a person does;
+    None: slurm_nhc does not run on the scheduler or on no node."""
 
     @property
     def nodes(self) -> tuple[SchedulerPlan | LoginPlan | NodeArrayPlan, ...]:
