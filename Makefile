@@ -8,7 +8,7 @@ OUT    ?= output
 CORES  := $(shell nproc 2>/dev/null || echo 2)
 JOBS   ?= $(shell echo $$((3 + $(CORES))))
 # Tests on machines, against servers, and of scripts as processes.
-BEDS   := bootstrap cloud cluster containers lifecycle locker machines projects vm wheel
+BEDS   := bootstrap cloud cluster containers lifecycle locker machines projects sick vm wheel
 # And what is not for the inner loop: bad input at random, and the whole catalogue changed field by field.
 LONG   := '*test_process.py' '*test_scripts.py' '*test_robust.py' '*test_fuzz.py' '*test_reads.py' '*test_contributing.py'
 

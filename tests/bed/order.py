@@ -31,6 +31,7 @@ FIRST = (
     "tests/cluster/",
     # They wait, and compute nothing meanwhile.
     "tests/cloud/",
+    "tests/sick/",
     # They need no root, which the one above is building meanwhile.
     "tests/bed/test_guard.py",
     "tests/rules/test_robust.py",

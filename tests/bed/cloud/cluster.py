@@ -191,6 +191,7 @@ def running_cloud(
     *,
     accounting: bool = False,
     start: bool = True,
+    kind: type[Cloud] = Cloud,
 ) -> Iterator[Cloud]:
     """Start a cluster and end everything that belongs to it. Without `start` slurmctld is left to the test.
 
@@ -208,7 +209,7 @@ def running_cloud(
         stack.callback(shutil.rmtree, folder)
         own = (ACCOUNTING if accounting else {}) | dict(files or {})
         _write(folder, config_files(pools, lines) | own, pools)
-        cloud = Cloud(folder, stack.enter_context(_holder(folder)), pools)
+        cloud = kind(folder, stack.enter_context(_holder(folder)), pools)
         if accounting:
             cloud.start_accounting()
         if start:

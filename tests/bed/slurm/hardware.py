@@ -7,6 +7,7 @@ over the real ones at every boot of the machine, before anything of ours reads t
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -56,27 +57,37 @@ mount --bind /fake/sys/block /sys/block
 
 def build(folder: Path) -> None:
     """Everything below the folder that the machine sees as /fake."""
-    _write(
-        folder / "proc/cpuinfo",
-        "".join(f"processor\t: {number}\nphysical id\t: {number * SOCKETS // CPUS}\n\n" for number in range(CPUS)),
-    )
-    _write(folder / "proc/meminfo", f"MemTotal:       {MEMORY_KIB} kB\nMemFree:        1900000000 kB\n"
-                                    "MemAvailable:   1900000000 kB\nBuffers: 0 kB\nCached: 0 kB\nSwapTotal: 0 kB\n"
-                                    "SwapFree: 0 kB\n")  # fmt: skip
-    for number in range(PORTS):
-        heal_port(folder, number)
+    heal(folder)
     ethernet = port(folder, "mlx5_an0")
     for name, text in (HEALTHY_PORT | {"link_layer": "Ethernet", "rate": "100 Gb/sec (2X HDR)"}).items():
         _write(ethernet / name, text + "\n")
-    for number in range(DISKS):
-        _write(folder / f"sys/block/nvme{number}n1/device/model", "Microsoft NVMe Direct Disk v2           \n")
-        _write(folder / f"sys/block/nvme{number}n1/size", "1875385008\n")
     _write(folder / "state/kernel.log", "")
     _write(folder / "hardware.sh", SCRIPT)
     _write(folder / "units/fake-hardware.service", UNIT)
     (folder / "dev").mkdir()
     for number in range(GPUS):
         os.mknod(folder / f"dev/nvidia{number}", 0o666 | stat.S_IFCHR, NULL_DEVICE)
+
+
+def heal(folder: Path) -> None:
+    """Processors, memory, disks and ports as the VM size has them, in the files that may be mounted already."""
+    _write(
+        folder / "proc/cpuinfo",
+        "".join(f"processor\t: {number}\nphysical id\t: {number * SOCKETS // CPUS}\n\n" for number in range(CPUS)),
+    )
+    memory(folder, MEMORY_KIB)
+    for number in range(DISKS):
+        _write(folder / f"sys/block/nvme{number}n1/device/model", "Microsoft NVMe Direct Disk v2           \n")
+        _write(folder / f"sys/block/nvme{number}n1/size", "1875385008\n")
+    for number in range(PORTS):
+        heal_port(folder, number)
+
+
+def memory(folder: Path, total_kib: int) -> None:
+    """Let the kernel show this much memory."""
+    _write(folder / "proc/meminfo", f"MemTotal:       {total_kib} kB\nMemFree:        1900000000 kB\n"
+                                    "MemAvailable:   1900000000 kB\nBuffers: 0 kB\nCached: 0 kB\nSwapTotal: 0 kB\n"
+                                    "SwapFree: 0 kB\n")  # fmt: skip
 
 
 def port(folder: Path, device: str) -> Path:
@@ -98,3 +109,75 @@ def heal_port(folder: Path, number: int) -> None:
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
+
+
+class Hardware:
+    """Hardware and tools of a node that a test breaks while it runs. `files` is what `build` has made."""
+
+    files: Path
+    kept = frozenset({"calls", "kernel.log", "healthagent.log"})
+    """What `heal` leaves in the folder of the fake tools."""
+
+    def state(self, name: str, text: str | int | float = "") -> None:
+        """Write a file that the fake tools read."""
+        _write(self.files / "state" / name, f"{text}\n")
+
+    def forget(self, name: str) -> None:
+        """Take a file of the fake tools away again."""
+        (self.files / "state" / name).unlink(missing_ok=True)
+
+    def calls(self, start: str = "") -> list[str]:
+        """Calls of the fake tools that begin with the words, in order."""
+        path = self.files / "state/calls"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [line for line in lines if line.startswith(start)]
+
+    def gpus(self, count: int) -> None:
+        """Only the first GPUs answer."""
+        self.state("gpus", " ".join(map(str, range(count))))
+
+    def field(self, gpu: int, name: str, value: str) -> None:
+        """Another answer of nvidia-smi for one field of one GPU."""
+        self.state(f"gpu/{gpu}.{name}", value)
+
+    def kernel(self, *lines: str) -> None:
+        """Lines at the end of the kernel log."""
+        with (self.files / "state/kernel.log").open("a") as stream:
+            stream.writelines(f"{line}\n" for line in lines)
+
+    def xid(self, code: int, rest: str = "pid=0, GPU has fallen off the bus.", gpu: int = 2) -> None:
+        """The driver reports this XID of one GPU."""
+        self.kernel(f"NVRM: Xid (PCI:{gpu + 1:04x}:00:00): {code}, {rest}")
+
+    def port_down(self, number: int) -> None:
+        """An InfiniBand port without a link."""
+        self.port_shows(number, state="1: DOWN", phys_state="3: Disabled")
+
+    def port_shows(self, number: int, **texts: str) -> None:
+        """Another text in files of an InfiniBand port: `rate`, `state`, `phys_state`."""
+        for name, text in texts.items():
+            _write(port(self.files, f"mlx5_ib{number}") / name, f"{text}\n")
+
+    def port_counts(self, number: int, name: str, value: int) -> None:
+        """Another value of a counter of an InfiniBand port: `link_downed`, `symbol_error`…"""
+        _write(port(self.files, f"mlx5_ib{number}") / "counters" / name, f"{value}\n")
+
+    def memory_kib(self, total: int) -> None:
+        """The VM shows this much memory."""
+        memory(self.files, total)
+
+    def disk_gone(self, number: int) -> None:
+        """A local NVMe disk has left the bus."""
+        shutil.rmtree(self.files / f"sys/block/nvme{number}n1")
+
+    def heal(self) -> None:
+        """End every fault."""
+        for path in (self.files / "state").iterdir():
+            if path.name in self.kept:
+                continue
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        (self.files / "state/kernel.log").write_text("")
+        heal(self.files)

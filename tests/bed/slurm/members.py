@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
@@ -70,44 +69,8 @@ class Member:
             assert ran.code == 0, f"{self.name}: {script} ended with {ran.code}\n{ran.output}"
 
 
-class GpuNode(Member):
+class GpuNode(Member, hardware.Hardware):
     """A node whose hardware and tools a test can break while it runs."""
-
-    def state(self, name: str, text: str | int | float = "") -> None:
-        """Write a file that the fake tools read."""
-        path = self.files / "state" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(f"{text}\n")
-
-    def forget(self, name: str) -> None:
-        """Take a file of the fake tools away again."""
-        (self.files / "state" / name).unlink(missing_ok=True)
-
-    def calls(self, start: str = "") -> list[str]:
-        """Calls of the fake tools that begin with the words, in order."""
-        path = self.files / "state/calls"
-        lines = path.read_text().splitlines() if path.exists() else []
-        return [line for line in lines if line.startswith(start)]
-
-    def gpus(self, count: int) -> None:
-        """Only the first GPUs answer."""
-        self.state("gpus", " ".join(map(str, range(count))))
-
-    def field(self, gpu: int, name: str, value: str) -> None:
-        """Another answer of nvidia-smi for one field of one GPU."""
-        self.state(f"gpu/{gpu}.{name}", value)
-
-    def heal(self) -> None:
-        """End every fault."""
-        keep = {"calls", "kernel.log", "healthagent.log"}
-        for path in (self.files / "state").iterdir():
-            if path.is_dir():
-                shutil.rmtree(path)
-            elif path.name not in keep:
-                path.unlink()
-        (self.files / "state/kernel.log").write_text("")
-        for number in range(hardware.PORTS):
-            hardware.heal_port(self.files, number)
 
     def quick(self) -> dict[str, Any]:
         """One quick run through its unit, as the timer starts it; the result."""

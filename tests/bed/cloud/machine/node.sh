@@ -5,6 +5,8 @@ set -euo pipefail
 source /mnt/machine/munge.sh
 readonly name="$1"
 readonly own="/mnt/nodes/${name}"
+# slurmctld compares seconds: it takes a boot in the second of its request for the one before, and waits for another.
+settle_s=2.2
 
 hostname "${name}"
 # A new VM has an empty disk; only what it logged stays.
@@ -16,7 +18,9 @@ mount -t tmpfs -o mode=1777 tmpfs /tmp
 cd /
 if [[ -e "/mnt/azure/hang/${name}" ]]; then exec sleep infinity; fi
 start_munge
-# slurmctld compares seconds: it takes a boot in the second of its request for the one before, and waits for another.
-sleep 2.2
+# What another bed lets its nodes do before slurmd starts.
+# shellcheck disable=SC1091
+if [[ -r /mnt/machine/boot.sh ]]; then source /mnt/machine/boot.sh; fi
+sleep "${settle_s}"
 slurmd -D "${@:2}" -N "${name}" &
 wait "$!"

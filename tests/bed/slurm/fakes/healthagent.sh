@@ -8,7 +8,7 @@ errors=$(($(sed -E 's/.*"gpu": \{"errors": ([0-9]+)\}.*/\1/' <<<"${answer}") + $
 shown="$(scontrol show node "${node}")"
 state="$(sed -n -E 's/.*State=([^ ]+).*/\1/p' <<<"${shown}")"
 reason="$(sed -n -E 's/.*Reason=(.*)/\1/p' <<<"${shown}")"
-printf 'errors=%s state=%s reason=%s\n' "${errors}" "${state}" "${reason}" >>/fake/state/healthagent.log
+printf 'errors=%s state=%s reason=%s\n' "${errors}" "${state}" "${reason}" >>"${FAKE_STATE:-/fake/state}/healthagent.log"
 if ((errors > 0)) && [[ "${state}" != *DOWN* && "${state}" != *DRAIN* ]]; then
     scontrol update NodeName="${node}" State=drain Reason="Healthcheck failures. Run 'health -s' view health report."
 elif ((errors == 0)) && [[ "${reason}" == "Healthcheck failures"* ]]; then

@@ -1,0 +1,58 @@
+"""The bed itself: nodes are healthy, faults stay on their node, boots and new VMs are what they say."""
+
+from __future__ import annotations
+
+from tests.bed.sick import SickCluster
+from tests.bed.slurm.client import NodeState
+
+
+def test_healthy_nodes_pass_everything_and_take_jobs(sick: SickCluster) -> None:
+    results = sick.quick("n1", "n2", "n3")
+    assert {name: (result["verdict"], result["node"]) for name, result in results.items()} == {
+        name: ("pass", name) for name in ("n1", "n2", "n3")
+    }
+    job = sick.submit("srun --nodes=2 sh -c 'echo $SLURMD_NODENAME; nvidia-smi -L | wc -l'", "--nodelist=n1,n2",
+                      "--gpus-per-node=8", "--ntasks-per-node=1")  # fmt: skip
+    assert sick.finish(job)["ExitCode"] == "0:0"
+    assert sorted(sick.output(job).split()) == ["8", "8", "n1", "n2"]
+
+
+def test_slurm_runs_the_real_hooks(sick: SickCluster) -> None:
+    """The epilog of a job finds the fault that came while the job ran, and drains."""
+    node = sick["n4"]
+    job = sick.submit("sleep 1", "--nodelist=n4")
+    sick.wait_job(job, "RUNNING")
+    node.gpus(7)
+    assert sick.finish(job)["ExitCode"] == "0:0"
+    assert node.result("quick")["verdict"] == "fail"
+    assert sick.states()["n4"] == NodeState("drained", "CycleForge health: gpu_count 7 GPUs, expected 8 GPUs")
+
+
+def test_a_reboot_keeps_the_disk_and_a_new_vm_does_not(sick: SickCluster) -> None:
+    node = sick["n5"]
+    first = node.quick()
+    node.xid(79)
+    node.reboot()
+    assert node.read("state/kernel.log") == ""
+    assert node.result("quick")["boot_id"] == first["boot_id"], "the file of the boot before is still there"
+    second = node.quick()
+    assert second["boot_id"] != first["boot_id"]
+    assert second["physical_host"] == first["physical_host"] != ""
+    vm = node.read("sys/class/dmi/id/product_uuid")
+    node.new_vm()
+    assert node.run('ls "${CYCLEFORGE_ROOT}/var/lib/cycleforge/health/quick.json"').code != 0
+    assert node.quick()["physical_host"] != first["physical_host"]
+    assert node.read("sys/class/dmi/id/product_uuid") != vm
+    assert sick.states()["n5"] == NodeState("idle", "")
+
+
+def test_a_full_disk_is_a_file_system_of_its_own(sick: SickCluster) -> None:
+    node, other = sick["n6"], sick["n7"]
+    node.quick()
+    node.fill_disk()
+    assert "No space left" in node.run('echo x >"${CYCLEFORGE_ROOT}/var/lib/cycleforge/x"').output
+    assert other.run('echo x >"${CYCLEFORGE_ROOT}/var/lib/cycleforge/x"').code == 0
+    assert node.result("quick")["verdict"] == "pass"
+    node.heal()
+    assert node.run('echo x >"${CYCLEFORGE_ROOT}/var/lib/cycleforge/x"').code == 0
+    assert node.result("quick")["verdict"] == "pass"
