@@ -21,6 +21,8 @@ def documents() -> Mapping[str, Callable[[], str]]:
     from .definition.pages.reference import reference
     from .definition.pages.schema import schema_text
     from .plan.common_checks import common_table
+    from .plan.health_floors import PAGE as FLOORS
+    from .plan.health_floors import page as floors_page
     from .rules.page import render
 
     return {
@@ -28,6 +30,7 @@ def documents() -> Mapping[str, Callable[[], str]]:
         "cluster_defs/definition.schema.json": schema_text,
         PAGE: cluster_page,
         "docs/definition.md": page,
+        FLOORS: floors_page,
         "docs/rules.md": render,
         "projects/slurm_nhc/specs/default/cluster-init/files/common_checks.tsv": common_table,
         **{

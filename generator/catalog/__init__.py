@@ -50,6 +50,7 @@ __all__ = [
     "egress",
     "file_systems",
     "health",
+    "health_tests",
     "image",
     "images",
     "is_newer_than_table",
@@ -184,6 +185,12 @@ def out_of_support(end: str | None) -> bool:
 def health() -> Mapping[str, Any]:
     """Node-health checks and floors per VM size (`vm_sizes`), tools, common checks."""
     return table("health")
+
+
+def health_tests() -> Mapping[str, Any]:
+    """How bandwidth is measured: `environments` of NCCL's floors, the `tools` that images bring and the `checks` that
+    need them, and what is run where no floor is published (`relative`)."""
+    return table("health_tests")
 
 
 def blobs() -> Sequence[Mapping[str, Any]]:

@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .. import catalog
-from ..catalog.sizes import Figures, VmSize
+from ..catalog.sizes import VmSize
+from .measured_checks import figures_of, ib_write, measured
 from .sourced import Sourced, check_line, sourced
 from .types import MigPlan
 
-_MPI_SOURCE = "Azure/azurehpc:experimental/cc_slurm_nhc (module mpi/hpcx; NC sizes mpi/openmpi)"
 _MIG_SOURCE = ["nvidia-mig"]
-_NOT_FOR_CHECKS = ("NCCL_DEBUG", "NCCL_TOPO_FILE", "LD_LIBRARY_PATH_PREPEND")
-"""Variables that a node takes from its custom image: `misc_ndv4` knows where the files are."""
 
 
 def quick(size: VmSize, mig: MigPlan | None = None) -> Iterator[Sourced]:
@@ -46,7 +44,7 @@ def deep(size: VmSize, mig: MigPlan | None = None) -> Iterator[Sourced]:
         missing = "gpu_copy_to_device gpu_copy_from_device gpu_copy_peer rccl_all_reduce"
         yield sourced(check_line("not_supported", checks=missing), "ROCm's tools are not read by this version")
     if size.infiniband and size.health:
-        yield _ib_write(size)
+        yield ib_write(size)
 
 
 def _of_slices(size: VmSize) -> Iterator[Sourced]:
@@ -70,13 +68,8 @@ def _asked_by(size: VmSize, check: str, group: str) -> object:
     return size.health[check]["source"] if check in size.health else source_of(size, group)
 
 
-def _figures(size: VmSize, check: str) -> Figures:
-    """What a check of the size needs; nothing if it is not published."""
-    return size.health.get(check, {})
-
-
 def _machine(size: VmSize) -> Iterator[Sourced]:
-    cpu, memory, swap, load = (_figures(size, check) for check in ("cpu", "memory", "swap", "load"))
+    cpu, memory, swap, load = (figures_of(size, check) for check in ("cpu", "memory", "swap", "load"))
     sockets = {"sockets": cpu["sockets"]} if cpu else {}
     yield sourced(check_line("cpu", threads=size.vcpus, **sockets), _asked_by(size, "cpu", "cpu"))
     if size.health:
@@ -108,7 +101,7 @@ def _memory_errors(size: VmSize) -> Iterator[Sourced]:
         pages = size.health["gpu_pages"]
         yield sourced(check_line("gpu_pages", retired_max=pages["retired_max"]), pages["source"])
         return
-    limits = _figures(size, "gpu_memory_errors")
+    limits = figures_of(size, "gpu_memory_errors")
     line = check_line(
         "gpu_ecc",
         sram_uncorrectable_max=limits.get("sram_uncorrectable_max"),
@@ -126,55 +119,7 @@ def _memory_errors(size: VmSize) -> Iterator[Sourced]:
 
 
 def _nvidia_deep(size: VmSize) -> Iterator[Sourced]:
-    for check in ("gpu_copy_to_device", "gpu_copy_from_device"):
-        yield _copies(check, _figures(size, "gpu_copy"))
-    if size.gpu_count > 1:
-        yield _copies("gpu_copy_peer", _figures(size, "gpu_copy_peer"))
-        yield from _nccl(size)
+    yield from measured(size)
     if size.health:
         diagnostic = catalog.health()["common_checks"]["gpu_diagnostic"]
         yield sourced(check_line("gpu_diagnostic", level=diagnostic["level"]), diagnostic["source"])
-
-
-def _copies(check: str, figures: Figures) -> Sourced:
-    floor, warn = figures.get("floor_gb_per_s"), figures.get("warn_below_gb_per_s")
-    return sourced(check_line(check, floor_gb_per_s=floor, warn_below_gb_per_s=warn), figures.get("source"))
-
-
-def _nccl(size: VmSize) -> Iterator[Sourced]:
-    module = "mpi/openmpi" if size.name.startswith("Standard_NC") else "mpi/hpcx"
-    variables = {key: value for key, value in size.nccl_env if key not in _NOT_FOR_CHECKS}
-    sources = [*size.sources.get("nccl_env", ()), _MPI_SOURCE]
-    yield sourced(check_line("nccl_environment", module=module, **variables), sources)
-    if not size.health:
-        return
-    of_node = next((figure for figure in size.nccl if figure.nodes == 1), None)
-    message, floor = (of_node.message_size, of_node.fail) if of_node else (None, None)
-    line = check_line("nccl_all_reduce", ranks=size.gpu_count, message=message, floor_gb_per_s=floor, attempts=2)
-    yield sourced(line, _figures(size, "nccl_all_reduce").get("source"))
-    if size.infiniband and size.arch == "x86_64":  # no source runs it on Grace
-        loopback = _figures(size, "nccl_loopback")
-        line = check_line(
-            "nccl_loopback",
-            ranks=size.gpu_count,
-            message=loopback.get("message"),
-            floor_gb_per_s=loopback.get("floor_gb_per_s"),
-            attempts=2,
-        )
-        yield sourced(line, loopback.get("source"))
-
-
-def _ib_write(size: VmSize) -> Sourced:
-    """GPU memory where a floor is published for it, host memory otherwise; the tool's arguments are the source's."""
-    write = _figures(size, "ib_write")
-    if not write:
-        return sourced(check_line("ib_write", floor_gbit_per_s=None), None)
-    of_host = {} if write["gpu_memory"] else {"queue_pairs": 2, "seconds": 10}
-    line = check_line(
-        "ib_write",
-        floor_gbit_per_s=write["floor_gbit_per_s"],
-        message_bytes=write["message_bytes"],
-        gpu_memory="yes" if write["gpu_memory"] else "no",
-        **of_host,
-    )
-    return sourced(line, write["source"])

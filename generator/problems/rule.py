@@ -44,6 +44,7 @@ SUBJECTS = {
     "31": "several VM sizes in one partition",
     "32": "drained nodes",
     "33": "IMEX",
+    "35": "tools of deep health checks",
 }
 """First two digits of a rule's id → its subject."""
 

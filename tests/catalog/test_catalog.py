@@ -142,6 +142,12 @@ def test_a_size_agrees_with_itself(size: catalog.VmSize) -> None:
         assert size.infiniband_gbps_per_nic
     if "nccl_all_reduce" in size.health:
         assert [figure.nodes for figure in size.nccl].count(1) == 1
+        for check in ("nccl_all_reduce", "nccl_loopback"):
+            figures = size.health.get(check, {"environment": "aznhc", "attempts": 1})
+            assert figures["environment"] in catalog.health_tests()["environments"]
+            assert figures["attempts"] >= 1
+    if "clock_lock" in size.health:
+        assert "gpu_copy" in size.health
 
 
 @pytest.mark.parametrize(("name", "numa"), json.loads(NUMA.read_text(encoding="utf-8")).items())

@@ -31,6 +31,8 @@ TABLES = (
     "file_systems.json/amlfs/tiers",
     "file_systems.json/amlfs_subnet_prefix/rows",
     "file_systems.json/netapp/service_levels",
+    "health_tests.json/environments",
+    "health_tests.json/environments/*/variables",
     "images.json/hpc_marketplace",
     "images.json/node_images",
     "limits.json/owned_slurm_keys/keys",

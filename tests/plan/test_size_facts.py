@@ -155,9 +155,17 @@ def test_the_lines_are_those_of_the_catalogue_with_their_sources() -> None:
     ("size", "kind", "check", "arguments"),
     [
         ("Standard_ND96amsr_A100_v4", "deep", "nccl_all_reduce",
-         {"ranks": "8", "message": "16G", "floor_gb_per_s": "228", "attempts": "2"}),
+         {"ranks": "8", "message": "1G", "message_end": "2G", "floor_gb_per_s": "228", "attempts": "10"}),
         ("Standard_ND96asr_v4", "deep", "nccl_loopback",
-         {"ranks": "8", "message": "8G", "floor_gb_per_s": "18", "attempts": "2"}),
+         {"ranks": "8", "message": "500M", "message_end": "1G", "floor_gb_per_s": "18", "attempts": "10"}),
+        ("Standard_ND96isr_H100_v5", "deep", "nccl_all_reduce",
+         {"ranks": "8", "message": "16G", "floor_gb_per_s": "460", "attempts": "10"}),
+        ("Standard_ND96isr_H100_v5", "deep", "nccl_loopback",
+         {"ranks": "8", "message": "500M", "message_end": "1G", "floor_gb_per_s": "40", "attempts": "10"}),
+        ("Standard_ND96isr_H200_v5", "deep", "nccl_all_reduce",
+         {"ranks": "8", "message": "16G", "floor_gb_per_s": "431", "attempts": "1"}),
+        ("Standard_ND96isr_H200_v5", "deep", "nccl_loopback",
+         {"ranks": "8", "message": "500M", "message_end": "1G", "floor_gb_per_s": "null", "attempts": "1"}),
         ("Standard_ND96isr_H200_v5", "deep", "ib_write",
          {"floor_gbit_per_s": "360", "message_bytes": "8388608", "gpu_memory": "yes"}),
         ("Standard_ND40rs_v2", "deep", "ib_write",
@@ -173,10 +181,60 @@ def test_the_lines_are_those_of_the_catalogue_with_their_sources() -> None:
         ("Standard_ND96isr_H100_v5", "quick", "gpu_throttling", {"error_mask": str(0xE8)}),
         ("Standard_NC96ads_A100_v4", "deep", "gpu_copy_peer",
          {"floor_gb_per_s": "238", "warn_below_gb_per_s": "249.9"}),
+        ("Standard_ND128isr_GB300_v6", "deep", "ib_write",
+         {"floor_gbit_per_s": "null", "message_bytes": "8388608", "gpu_memory": "yes"}),
     ],
 )  # fmt: skip
 def test_lines_have_the_figures_of_the_catalogue(size: str, kind: str, check: str, arguments: dict[str, str]) -> None:
     assert checks_of(size, kind)[check] == arguments
+
+
+_A = {
+    "CUDA_DEVICE_ORDER": "PCI_BUS_ID", "NCCL_IB_PCI_RELAXED_ORDERING": "1", "NCCL_SOCKET_IFNAME": "eth0",
+    "NCCL_TOPO_FILE": "", "UCX_IB_PCI_RELAXED_ORDERING": "on", "UCX_NET_DEVICES": "eth0", "UCX_TLS": "tcp",
+}  # fmt: skip
+_PLUGIN = "/usr/local/nccl-rdma-sharp-plugins/lib"
+
+
+@pytest.mark.parametrize(
+    ("size", "environment"),
+    [
+        # Azure/azurehpc-health-checks: customTests/azure_nccl_allreduce.nhc
+        ("Standard_ND96isr_H200_v5", {
+            "name": "aznhc", "place": "container", "bind_to": "numa", "hcoll": "off", "module": "mpi/hpcx", **_A}),
+        # Azure/azurehpc: experimental/cc_slurm_nhc, azure_nccl_allreduce.nhc, the branch of each size
+        ("Standard_ND96isr_H100_v5", {
+            "name": "azhpc-ndv5", "place": "host", "bind_to": "none", "hcoll": "off", "module": "mpi/hpcx",
+            "library_path": _PLUGIN, "CUDA_DEVICE_ORDER": "PCI_BUS_ID", "NCCL_IB_PCI_RELAXED_ORDERING": "1",
+            "NCCL_MIN_NCHANNELS": "32", "NCCL_SOCKET_IFNAME": "eth0",
+            "NCCL_TOPO_FILE": "/opt/microsoft/ndv5-topo.xml"}),
+        ("Standard_ND96asr_v4", {
+            "name": "azhpc-ndv4", "place": "host", "bind_to": "numa", "hcoll": "off", "module": "mpi/hpcx",
+            "library_path": _PLUGIN, **_A, "NCCL_TOPO_FILE": "/opt/microsoft/ndv4-topo.xml"}),
+        ("Standard_NC96ads_A100_v4", {
+            "name": "azhpc-ncv4", "place": "host", "bind_to": "numa", "hcoll": "default", "module": "mpi/openmpi",
+            "NCCL_GRAPH_FILE": "/opt/microsoft/ncv4/graph.xml", "NCCL_IB_DISABLE": "1",
+            "NCCL_TOPO_FILE": "/opt/microsoft/ncv4/topo.xml"}),
+    ],
+)  # fmt: skip
+def test_a_floor_comes_with_the_environment_of_its_own_row(size: str, environment: dict[str, str]) -> None:
+    """Variables of multi-node runs (CollNet, SHARP, PXN) beside a floor of one node made it another test."""
+    assert checks_of(size, "deep")["nccl_environment"] == environment
+
+
+def test_no_test_of_one_node_has_variables_of_several_nodes() -> None:
+    for name in NAMES:
+        variables = checks_of(name, "deep").get("nccl_environment", {})
+        assert not {key for key in variables if re.search("COLLNET|SHARP|PXN|OMPI", key)}, name
+        assert variables.get("UCX_TLS") in (None, "tcp"), "MPI_Init fails when one port is down"
+
+
+def test_clocks_are_held_as_the_source_of_the_floor_held_them() -> None:
+    held = {name: checks_of(name, "deep")["ib_write"].get("lock_mhz") for name in NAMES if "_ND96isr_H" in name}
+    assert held == {
+        "Standard_ND96isr_H100_v5": "2619", "Standard_ND96isr_H200_v5": None,
+    }  # fmt: skip
+    assert checks_of("Standard_ND96asr_v4", "deep")["gpu_copy_peer"]["lock_mhz"] == "1400"
 
 
 def test_a_single_gpu_has_nothing_to_talk_to() -> None:

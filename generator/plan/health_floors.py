@@ -1,0 +1,103 @@
+"""docs/health-floors.md: every floor of a deep check with the environment it was measured in, out of the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .. import catalog
+from ..catalog.sizes import Figures, VmSize
+from .measured_checks import all_reduce_figures, figures_of, loopback_figures, tests
+
+PAGE = "docs/health-floors.md"
+_START = """# Floors of the deep health checks
+
+Generated from the catalogue by `make accept`. Do not edit.
+
+A deep check compares what it measures with a published floor. A floor holds for the environment, the
+message and the number of tries of its own row, so a node runs each test in exactly that environment. Where the
+environment cannot be had on a node, the test runs in another one under another name (`nccl_all_reduce_host`,
+`ib_write_host`) and is judged by no floor. A value without a floor is compared with the median of comparable nodes
+by `cycleforge health report`, which warns at most.
+
+"""
+_ENVIRONMENTS = """## Environments of NCCL's tests
+
+`container` is the image of Azure's node health checks, `host` the nccl-tests of the HPC image with its HPC-X (NC sizes:
+Open MPI). NCCL gets these variables and no others, beside `/etc/nccl.conf`, which it reads itself. The test of
+InfiniBand alone (`nccl_loopback`) adds `NCCL_SHM_DISABLE=1` and `NCCL_P2P_DISABLE=1`. `jobs` stands for the NCCL
+variables that jobs of the size get, where nobody has published a test of one node.
+
+"""
+_TOOLS = """## Which image has which tool
+
+| tool | Azure HPC images for NVIDIA's GPUs | checks |
+|---|---|---|
+"""
+_HEADER = """| VM size | check | floor | warns below | tries | how | environment | source |
+|---|---|---|---|---|---|---|---|
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    rows = "".join(row for name in catalog.vm_size_names() for row in _rows(catalog.vm_size(name)))
+    return _START + _HEADER + rows + "\n" + _ENVIRONMENTS + _environments() + "\n" + _TOOLS + _tools()
+
+
+def _rows(size: VmSize) -> Iterator[str]:
+    if size.gpu_vendor != "NVIDIA" or not size.health:
+        return
+    lock = figures_of(size, "clock_lock")
+    held = f", GPU clock held at {lock['mhz']} MHz" if lock else ""
+    for group, check in (("gpu_copy", "gpu_copy_to_device, gpu_copy_from_device"), ("gpu_copy_peer", "gpu_copy_peer")):
+        copy = figures_of(size, group)
+        if copy:
+            how = f"nvbandwidth -i 10, every GPU{held}"
+            yield _row(size, check, copy["floor_gb_per_s"], "GB/s", copy, how, warn=copy["warn_below_gb_per_s"])
+    if size.gpu_count > 1:
+        reduce, loopback = all_reduce_figures(size), loopback_figures(size)
+        for check, figures in (("nccl_all_reduce", reduce), ("nccl_loopback", loopback)):
+            if figures:
+                end = f" to {figures['message_end']}" if "message_end" in figures else ""
+                how = f"{size.gpu_count} ranks, {figures['message']}{end}, average bus bandwidth"
+                yield _row(size, check, figures["floor_gb_per_s"], "GB/s", figures, how)
+    write = figures_of(size, "ib_write")
+    if write:
+        memory = f"GPU memory{held}" if write["gpu_memory"] else "host memory"
+        how = f"{write['message_bytes']} bytes, {memory}, every device to itself, all at once"
+        yield _row(size, "ib_write", write["floor_gbit_per_s"], "Gb/s", write, how)
+
+
+def _row(
+    size: VmSize, check: str, floor: float | None, unit: str, figures: Figures, how: str, warn: object = ""
+) -> str:
+    shown = "none" if floor is None else f"{floor} {unit}"
+    cells = (
+        size.name,
+        check,
+        shown,
+        f"{warn} {unit}" if warn else "",
+        figures.get("attempts", 1),
+        how,
+        figures.get("environment", ""),
+        figures["source"].replace(" ", "<br>") if floor is not None else "",
+    )
+    return "| " + " | ".join(str(cell) for cell in cells) + " |\n"
+
+
+def _environments() -> str:
+    text = "| environment | place | ranks bound to | plug-in path | variables | source |\n|---|---|---|---|---|---|\n"
+    for name, row in sorted(tests()["environments"].items()):
+        variables = "<br>".join(f"`{key}={value}`" for key, value in sorted(row["variables"].items()))
+        text += f"| {name} | {row['place']} | {row['bind_to']} | {row['library_path'] or ''} | {variables} | "
+        text += f"{row['source']} |\n"
+    return text
+
+
+def _tools() -> str:
+    checks = tests()["checks"]
+    text = ""
+    for name, row in sorted(tests()["tools"].items()):
+        used = ", ".join(check for check, wanted in sorted(checks.items()) if name in wanted)
+        text += f"| {row['title']} | {', '.join(row['arch'])} | {used} |\n"
+    return text

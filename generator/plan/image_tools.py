@@ -1,0 +1,68 @@
+"""Which deep checks of a VM size an image can do: each needs a tool, and images bring different ones."""
+
+from __future__ import annotations
+
+from ..catalog.node_images import image_row
+from ..catalog.sizes import VmSize
+from ..records import record
+from .measured_checks import all_reduce_figures, loopback_figures, tests
+
+
+@record
+class MissingTool:
+    """A deep check that an image cannot do."""
+
+    check: str
+    tools: tuple[str, ...]
+    """Any of them would do, as `health_tests.json` calls them."""
+
+
+def missing_tools(size: VmSize, image: str) -> tuple[MissingTool, ...] | None:
+    """The deep checks of a size that an image has no tool for; None for an image of which nobody says what it brings,
+    and for one that does not run on the size at all.
+
+    Sources: the `tools` of each image and of each check in the catalogue.
+    """
+    brought = _tools_of(size, image)
+    if brought is None or size.gpu_vendor != "NVIDIA" or not size.health:
+        return None if brought is None else ()
+    rows, tools = tests()["checks"], tests()["tools"]
+    here = {name for name in brought if size.arch in tools[name]["arch"]}
+    missing = []
+    for check in _checks(size):
+        wanted = _needed(size, check, tuple(rows[check]))
+        if not here & set(wanted):
+            missing.append(MissingTool(check, wanted))
+    return tuple(missing)
+
+
+def _tools_of(size: VmSize, image: str) -> tuple[str, ...] | None:
+    row = image_row(image)
+    if row is not None:
+        return tuple(row["tools"]) if "tools" in row and size.arch in row["arch"] else None
+    publisher, *rest = image.lower().split(":")
+    return () if len(rest) == 3 and publisher in tests()["plain_publishers"]["values"] else None
+
+
+def _checks(size: VmSize) -> tuple[str, ...]:
+    several = ("gpu_copy_peer", "nccl_all_reduce") if size.gpu_count > 1 else ()
+    loopback = ("nccl_loopback",) if several and loopback_figures(size) else ()
+    network = ("ib_write",) if size.infiniband else ()
+    return ("gpu_copy_to_device", "gpu_copy_from_device", *several, *loopback, "gpu_diagnostic", *network)
+
+
+def _needed(size: VmSize, check: str, tools: tuple[str, ...]) -> tuple[str, ...]:
+    """NCCL's tests run on the host or in the container, as their floor was measured; the other one is a fallback that
+    is judged by no floor."""
+    figures = {"nccl_all_reduce": all_reduce_figures, "nccl_loopback": loopback_figures}.get(check)
+    found = figures(size) if figures else None
+    if found is None or found["floor_gb_per_s"] is None:
+        return tools
+    place = tests()["environments"][found["environment"]]["place"]
+    return ("aznhc",) if place == "container" else ("nccl-tests",)
+
+
+def tool_titles(names: tuple[str, ...]) -> str:
+    """The tools in words, for messages."""
+    rows = tests()["tools"]
+    return ", ".join(str(rows[name]["title"]) for name in names)
