@@ -30,7 +30,7 @@ least_of_matrix() {
 # measure_copies CHECK TEST: floor_gb_per_s=N warn_below_gb_per_s=N
 measure_copies() {
     local -r check="$1" test="$2" floor="${GIVEN[floor_gb_per_s]:-}"
-    local tool="" candidate code=0
+    local tool="" candidate
     if [[ -z "${floor}" ]]; then
         no_baseline "${check}" GB/s
         return
@@ -42,10 +42,8 @@ measure_copies() {
         not_measured "${check}" "nvbandwidth is not installed"
         return
     fi
-    run_tool 300 "${tool}" -t "${test}" -i 10 || code=$?
-    if ((code != 0)); then
-        why_not "${code}" nvbandwidth
-        not_measured "${check}" "${REPLY}"
+    if ! run_for_result nvbandwidth 300 '[[:space:]][0-9]+\.[0-9]+[[:space:]]' "${tool}" -t "${test}" -i 10; then
+        record_outcome "${check}"
         return
     fi
     least_of_matrix
@@ -58,17 +56,15 @@ check_gpu_copy_peer() { measure_copies gpu_copy_peer device_to_device_memcpy_rea
 
 # level=N: NVIDIA's own diagnostics. Without its service nothing was measured.
 check_gpu_diagnostic() {
-    local code=0 finding
-    run_tool 300 dcgmi diag -r "${GIVEN[level]:-1}" || code=$?
-    finding="$(grep -m 1 -i -E '\|[^|]*\|[[:space:]]*Fail' <<<"${OUTPUT}" || true)"
+    local finding
+    run_for_result dcgmi 300 [Pp]ass dcgmi diag -r "${GIVEN[level]:-1}" || true
+    finding="$(grep -m 1 -i -E "${DCGMI_FAILED_ROW}" <<<"${OUTPUT}" || true)"
     if [[ -n "${finding}" ]]; then
-        record fail gpu_diagnostic "" "" "" "" "dcgmi: $(tr -s ' |' ' ' <<<"${finding}")"
-    elif ((code == 0)) && grep -q -i 'Pass' <<<"${OUTPUT}"; then
+        record reboot gpu_diagnostic "" "" "" "" "dcgmi: $(tr -s ' |' ' ' <<<"${finding}")"
+    elif [[ "${OUTCOME}" == ran ]]; then
         record pass gpu_diagnostic "" "" "" "" "level ${GIVEN[level]:-1}"
     else
-        why_not "${code}" dcgmi
-        if ((code == 0)); then REPLY="dcgmi printed no result"; fi
-        not_measured gpu_diagnostic "${REPLY}"
+        record_outcome gpu_diagnostic
     fi
 }
 

@@ -31,10 +31,11 @@ run_all_reduce() {
         all_reduce "${ranks}" "${message}" "${CF_ROOT}${ALL_REDUCE}" "${CF_ROOT}" "${MPI_MODULE}" "$@"
 }
 
-# measure_all_reduce CHECK VARIABLE...: ranks=N message=SIZE floor_gb_per_s=N attempts=N; any attempt may reach the floor.
+# measure_all_reduce CHECK VARIABLE...: ranks=N message=SIZE floor_gb_per_s=N attempts=N; any attempt may reach the floor, and
+# a failure of the tool itself is no failure before the last one.
 measure_all_reduce() {
     local -r check="$1" floor="${GIVEN[floor_gb_per_s]:-}" message="${GIVEN[message]:-}" attempts="${GIVEN[attempts]:-2}"
-    local code=0 attempt=1 value="" wrong line
+    local code=0 attempt=1 value="" wrong line words="" cure=""
     shift
     if [[ -z "${floor}" || -z "${message}" ]]; then
         no_baseline "${check}" GB/s
@@ -56,12 +57,14 @@ measure_all_reduce() {
             record fail "${check}_wrong_values" "${wrong}" le 0 values ""
             return
         fi
-        if ((code == 0)) && cf_compare "${value}" ge "${floor}"; then break; fi
+        outcome all_reduce_perf "${code}" 'Avg bus bandwidth[[:space:]]*:[[:space:]]*[0-9]'
+        if [[ "${OUTCOME}" == failed ]]; then words="${REPLY}" cure="${OUTCOME_CURE}"; fi
+        if [[ "${OUTCOME}" == not_measured ]] || { [[ "${OUTCOME}" == ran ]] && cf_compare "${value}" ge "${floor}"; }; then break; fi
         if ! seconds_left 20; then break; fi
     done
-    if ((code != 0)); then
-        why_not "${code}" all_reduce_perf
-        not_measured "${check}" "${REPLY}"
+    if [[ "${OUTCOME}" != ran && -n "${words}" ]]; then OUTCOME=failed OUTCOME_CURE="${cure}" REPLY="${words}"; fi
+    if [[ "${OUTCOME}" != ran ]]; then
+        record_outcome "${check}"
         return
     fi
     judge "${check}" "${value}" ge "${floor}" GB/s fail "message ${message}, attempt $((attempt > attempts ? attempts : attempt))"
@@ -87,35 +90,62 @@ wait_until_listening() {
 }
 
 # ib_write_pair INDEX DEVICE FOLDER WORD...: server and client on one device, pinned to its NUMA node; the client's output
-# and exit code as files. Runs beside the pairs of the other devices.
+# and exit code as files, the server's where it never listened. Runs beside the pairs of the other devices.
+readonly IB_WRITE_S=60
 ib_write_pair() {
     local -r index="$1" device="$2" folder="$3" port=$((IB_WRITE_FIRST_PORT + $1))
     local server code=0
     local -a pin=()
     shift 3
+    printf '%s\n' "${OUT_OF_TIME}" >"${folder}/${index}.code"
     read_line "${CF_ROOT}/sys/class/infiniband/${device}/device/numa_node"
     if [[ "${REPLY}" =~ ^[0-9]+$ ]] && command -v numactl >/dev/null; then pin=(numactl -N "${REPLY}" -m "${REPLY}"); fi
-    seconds_left 60 || return 0
+    seconds_left "${IB_WRITE_S}" || return 0
     local -r limit_s="${REPLY}"
     timeout --kill-after=2 "${limit_s}" "${pin[@]}" ib_write_bw "$@" -d "${device}" -p "${port}" >"${folder}/${index}.server" 2>&1 &
     server=$!
     if wait_until_listening "${port}" "${server}"; then
         timeout --kill-after=2 "${limit_s}" "${pin[@]}" ib_write_bw "$@" -d "${device}" -p "${port}" localhost >"${folder}/${index}.client" 2>&1 || code=$?
+        kill "${server}" 2>/dev/null || true
+        wait "${server}" 2>/dev/null || true
+    elif kill "${server}" 2>/dev/null; then
+        code=124
+        wait "${server}" 2>/dev/null || true
     else
-        code=125
-        cp "${folder}/${index}.server" "${folder}/${index}.client"
+        wait "${server}" 2>/dev/null || code=$?
     fi
-    kill "${server}" 2>/dev/null || true
-    wait "${server}" 2>/dev/null || true
+    if [[ ! -e "${folder}/${index}.client" ]]; then cp "${folder}/${index}.server" "${folder}/${index}.client"; fi
+    if ((code == 137)); then code=124; fi
+    if ((code == 124 && limit_s < IB_WRITE_S)); then code="${OUT_OF_TIME}"; fi
     printf '%s\n' "${code}" >"${folder}/${index}.code"
+}
+
+# ib_write_result INDEX FOLDER: OUTCOME of a pair, and its average in VALUE. The last line of numbers has bytes, iterations,
+# peak, average, message rate.
+readonly IB_WRITE_ROW='^[0-9]+ [0-9]+ [0-9.]+ [0-9.]+ [0-9.]+$'
+VALUE=""
+ib_write_result() {
+    local line code
+    local -a field=()
+    VALUE="" OUTPUT=""
+    read_line "$2/$1.code"
+    code="${REPLY}"
+    while IFS= read -r line; do
+        read -r -a field <<<"${line}"
+        if [[ "${field[*]}" =~ ${IB_WRITE_ROW} ]]; then VALUE="${field[3]}"; fi
+        # What surrounds a message is lines of stars and dashes.
+        if [[ -n "${line//[[:space:]*-]/}" ]]; then OUTPUT+="${line}"$'\n'; fi
+    done < <(cat "$2/$1.client" 2>/dev/null)
+    outcome ib_write_bw "${code}"
+    if [[ "${OUTCOME}" == ran && -z "${VALUE}" ]]; then OUTCOME=failed; fi
 }
 
 # floor_gbit_per_s=N message_bytes=N gpu_memory=yes|no queue_pairs=N seconds=N: every device to itself, all at once. With GPU
 # memory, device and GPU of the same number, which hang at the same switch.
 check_ib_write() {
     local -r floor="${GIVEN[floor_gbit_per_s]:-}" check=ib_write
-    local folder index device words code value least="" least_device="" line
-    local -a devices=() field=()
+    local folder index words least="" least_device="" line
+    local -a devices=() again=()
     find_ib_ports
     if [[ -z "${floor}" ]]; then
         no_baseline "${check}" Gb/s
@@ -135,29 +165,30 @@ check_ib_write() {
     done
     # Beside the records, where the next run removes what a killed one has left.
     folder="$(mktemp -d "${CYCLEFORGE_ROWS}.ib_write.XXXXXX")"
-    for index in "${!devices[@]}"; do
-        words=(-s "${GIVEN[message_bytes]}" -x 0 -F --report_gbits)
-        if [[ "${GIVEN[gpu_memory]:-no}" == yes ]]; then words+=("--use_cuda=${index}"); fi
-        if [[ -n "${GIVEN[seconds]:-}" ]]; then words+=(-D "${GIVEN[seconds]}"); fi
-        if [[ -n "${GIVEN[queue_pairs]:-}" ]]; then words+=(-q "${GIVEN[queue_pairs]}"); fi
-        ib_write_pair "${index}" "${devices[index]}" "${folder}" "${words[@]}" &
+    again=("${!devices[@]}")
+    for _ in first second; do
+        for index in "${again[@]}"; do
+            words=(-s "${GIVEN[message_bytes]}" -x 0 -F --report_gbits)
+            if [[ "${GIVEN[gpu_memory]:-no}" == yes ]]; then words+=("--use_cuda=${index}"); fi
+            if [[ -n "${GIVEN[seconds]:-}" ]]; then words+=(-D "${GIVEN[seconds]}"); fi
+            if [[ -n "${GIVEN[queue_pairs]:-}" ]]; then words+=(-q "${GIVEN[queue_pairs]}"); fi
+            rm -f "${folder}/${index}."*
+            ib_write_pair "${index}" "${devices[index]}" "${folder}" "${words[@]}" &
+        done
+        wait
+        again=()
+        for index in "${!devices[@]}"; do
+            ib_write_result "${index}" "${folder}"
+            if [[ "${OUTCOME}" == failed ]]; then again+=("${index}"); fi
+        done
+        if ((${#again[@]} == 0)) || ! seconds_left "${IB_WRITE_S}" || ((REPLY < IB_WRITE_S)); then break; fi
     done
-    wait
     for index in "${!devices[@]}"; do
-        device="${devices[index]}" value=""
-        read_line "${folder}/${index}.code"
-        code="${REPLY:-124}"
-        # The last line of numbers: bytes, iterations, peak, average, message rate.
-        while IFS= read -r line; do
-            read -r -a field <<<"${line}"
-            if [[ "${field[*]}" =~ ^[0-9]+\ [0-9]+\ [0-9.]+\ [0-9.]+\ [0-9.]+$ ]]; then value="${field[3]}"; fi
-        done < <(cat "${folder}/${index}.client" 2>/dev/null)
-        if [[ "${code}" != 0 || -z "${value}" ]]; then
-            OUTPUT="$(grep -v -E '^[[:space:]]*(\*|-|$)' "${folder}/${index}.client" 2>/dev/null | tail -n 1 || true)"
-            if [[ "${code}" == 0 ]]; then REPLY="ib_write_bw printed no bandwidth"; else why_not "${code}" ib_write_bw; fi
-            not_measured "${check}" "${device}: ${REPLY}"
-        elif [[ -z "${least}" ]] || cf_compare "${value}" lt "${least}"; then
-            least="${value}" least_device="${device}"
+        ib_write_result "${index}" "${folder}"
+        if [[ "${OUTCOME}" != ran ]]; then
+            record_outcome "${check}" "${devices[index]}"
+        elif [[ -z "${least}" ]] || cf_compare "${VALUE}" lt "${least}"; then
+            least="${VALUE}" least_device="${devices[index]}"
         fi
     done
     rm -rf "${folder}"

@@ -11,6 +11,8 @@ PATH="${CYCLEFORGE_PATH:-${PATH}}"
 . "${BASH_SOURCE[0]%/*}/cycleforge.sh"
 # shellcheck source=verdicts.sh
 . "${BASH_SOURCE[0]%/*}/verdicts.sh"
+# shellcheck source=tools.sh
+. "${BASH_SOURCE[0]%/*}/tools.sh"
 # shellcheck source=checks-node.sh
 . "${BASH_SOURCE[0]%/*}/checks-node.sh"
 # shellcheck source=checks-infiniband.sh

@@ -95,47 +95,6 @@ worst() {
 not_measured() { record not_measured "$1" "" "" "" "" "$2"; }
 no_baseline() { record no_baseline "$1" "" "" "" "$2" "nobody has published a limit for this VM size"; }
 
-# ---------------------------------------------------------------- tools
-
-# seconds_left LIMIT: the smaller of the limit and what is left of the run, in REPLY; 1 when nothing is left.
-seconds_left() {
-    REPLY=$((CYCLEFORGE_BUDGET_S - SECONDS))
-    if ((REPLY > $1)); then REPLY="$1"; fi
-    ((REPLY > 0))
-}
-
-# run_tool SECONDS COMMAND...: output in OUTPUT, exit code returned; 127 missing, 124 hung, OUT_OF_TIME when the run has no
-# time left for it, which says nothing about the tool. What a broken tool prints without end is cut at 4 MB.
-readonly OUT_OF_TIME=75
-OUTPUT=""
-run_tool() {
-    local -r limit_s="$1"
-    local granted_s code=0
-    shift
-    OUTPUT=""
-    command -v "$1" >/dev/null || return 127
-    seconds_left "${limit_s}" || return "${OUT_OF_TIME}"
-    granted_s="${REPLY}"
-    { OUTPUT="$(
-        set +o pipefail
-        timeout --kill-after=2 "${granted_s}" "$@" 2>&1 | head --bytes=4000000
-        exit "${PIPESTATUS[0]}"
-    )"; } 2>/dev/null || code=$?
-    if ((code == 137)); then code=124; fi
-    if ((code == 124 && granted_s < limit_s)); then code="${OUT_OF_TIME}"; fi
-    return "${code}"
-}
-
-# why_not CODE TOOL: words for an exit code of run_tool, in REPLY.
-why_not() {
-    case "$1" in
-        124 | 137) REPLY="$2 did not answer in time" ;;
-        126 | 127) REPLY="$2 is not installed" ;;
-        "${OUT_OF_TIME}") REPLY="no time left for $2, the run has ${CYCLEFORGE_BUDGET_S} s" ;;
-        *) REPLY="$2 ended with exit code $1: ${OUTPUT:0:80}" ;;
-    esac
-}
-
 # read_line FILE: its first line in REPLY without a process of its own; empty when it cannot be read.
 read_line() {
     REPLY=""
