@@ -150,7 +150,8 @@ def test_a_device_that_hangs_leaves_no_server_behind(node: Healthy) -> None:
     node.fake("ib_write_bw", IB_WRITE.replace("value=VALUE", HANGS).replace("ODD", "1"))
     deep(node)
     rows = [row for row in node.result("deep")["checks"] if row["check"] == "ib_write"]
-    assert [row["detail"] for row in rows] == [f"mlx5_ib{place}: ib_write_bw did not answer in time" for place in range(8)]
+    late = [f"mlx5_ib{place}: ib_write_bw did not answer in time" for place in range(8)]
+    assert [row["detail"] for row in rows] == late
     assert {row["verdict"] for row in rows} == {"fail"}
     servers = (node.state / "servers").read_text().split()
     assert len(servers) >= 8
