@@ -23,6 +23,7 @@ def documents() -> Mapping[str, Callable[[], str]]:
     from .plan.common_checks import common_table
     from .plan.health_floors import PAGE as FLOORS
     from .plan.health_floors import page as floors_page
+    from .plan.xid_table import xid_table
     from .rules.page import render
 
     return {
@@ -33,6 +34,7 @@ def documents() -> Mapping[str, Callable[[], str]]:
         FLOORS: floors_page,
         "docs/rules.md": render,
         "projects/slurm_nhc/specs/default/cluster-init/files/common_checks.tsv": common_table,
+        "projects/slurm_nhc/specs/default/cluster-init/files/xids.tsv": xid_table,
         **{
             f"projects/{project}/specs/default/cluster-init/files/blobs.tsv": partial(table, project)
             for project in {blob.project: None for blob in pinned().values()}

@@ -49,6 +49,7 @@ __all__ = [
     "default_versions",
     "egress",
     "file_systems",
+    "gpu_generation",
     "health",
     "health_tests",
     "image",
@@ -75,6 +76,7 @@ __all__ = [
     "template_parameters",
     "vm_size",
     "vm_size_names",
+    "xids",
 ]
 
 
@@ -149,6 +151,18 @@ def mig_profiles(model: str | None, memory_gb: int | None) -> Mapping[str, int]:
             found: Mapping[str, int] = gpu["profiles"]
             return found
     return {}
+
+
+def xids() -> Mapping[str, Any]:
+    """What the driver's fault codes (XID) and those of NVSwitch (SXid) ask for, per GPU generation; names of recovery
+    actions; windows in seconds (`_s`) and hours (`_h`)."""
+    return table("xids")
+
+
+def gpu_generation(model: str | None) -> str | None:
+    """The generation by which XIDs of a GPU model are judged, for example `h100`; None where no table has the model."""
+    known: Mapping[str, str] = xids()["generations"]["models"]
+    return next((known[word] for word in (model or "").upper().split() if word in known), None)
 
 
 def rule_figures() -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from ..catalog.sizes import VmSize
 from .measured_checks import figures_of, ib_write, measured
 from .sourced import Sourced, check_line, sourced
 from .types import MigPlan
+from .xid_table import gpu_xid
 
 _MIG_SOURCE = ["nvidia-mig"]
 
@@ -90,6 +91,7 @@ def _machine(size: VmSize) -> Iterator[Sourced]:
 def _nvidia_quick(size: VmSize, mig: MigPlan | None) -> Iterator[Sourced]:
     yield sourced(check_line("gpu_count", count=size.gpu_count), _asked_by(size, "gpu_count", "gpu"))
     yield from _memory_errors(size)
+    yield gpu_xid(size.gpu_model)
     if mig:
         yield sourced(check_line("mig_slices", profile=mig.profile, count=mig.slices), _MIG_SOURCE)
     elif "gpu_nvlink" in size.health:  # a GPU in MIG mode has no links to others

@@ -8,7 +8,14 @@ from typing import Any
 from tests.catalog.reads import is_leaf
 
 TABLES = frozenset(
-    {"node_attributes.json", "other_vm_sizes.json", "regions.json", "sources.json", "template_parameters.json"}
+    {
+        "node_attributes.json",
+        "other_vm_sizes.json",
+        "regions.json",
+        "sources.json",
+        "template_parameters.json",
+        "xids.json",
+    }
 )
 """Files of rows: a row is one line."""
 

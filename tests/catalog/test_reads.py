@@ -62,6 +62,9 @@ TABLES = (
     "vm_sizes",
     "vm_sizes/*/nccl",
     "vm_sizes/*/nccl_env/vars",
+    "xids.json/generations/models",
+    "xids.json/recovery_actions",
+    "xids.json/xids",
 )
 """Mappings of rows that are looked up by name: a column counts as read when it is read of one row."""
 

@@ -48,7 +48,7 @@ def _writable(node: GpuNode) -> None:
 
 
 def _xid(node: GpuNode) -> None:
-    (node.files / "state/kernel.log").write_text("NVRM: Xid (PCI:0003:00:00): 79, pid=0, GPU has fallen off the bus.\n")
+    node.xid(79)
 
 
 FAULTS: dict[str, tuple[Callable[[GpuNode], None], str]] = {
@@ -120,12 +120,14 @@ def test_a_fatal_xid_is_resumed_by_a_person_only(cluster: Cluster) -> None:
     sick = cluster["node2"]
     _xid(sick)
     sick.quick()
-    wanted = "CycleForge health: gpu_xid 1 fatal XIDs in 2 h, at most 0 fatal XIDs in 2 h (XID 79 at PCI:0003:00:00)"
-    assert cluster.states()["node2"] == NodeState("drained", wanted)
+    wanted = cluster.states()["node2"]
+    assert wanted.state == "drained"
+    begin = "CycleForge health: gpu_xid XID 79 ROBUST_CHANNEL_GPU_HAS_FALLEN_OFF_THE_BUS on GPU 2 (PCI 0003:00:00)"
+    assert wanted.reason.startswith(begin)
     sick.heal()
     for _ in range(3):
         assert sick.quick()["verdict"] == "pass"
-    assert cluster.states()["node2"] == NodeState("drained", wanted)
+    assert cluster.states()["node2"] == wanted
 
 
 def test_a_fault_while_a_job_runs_lets_the_job_finish(cluster: Cluster) -> None:

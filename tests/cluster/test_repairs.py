@@ -11,9 +11,9 @@ def test_a_fatal_xid_on_a_node_that_we_drained_already_is_not_resumed(cluster: C
     sick = cluster["node2"]
     sick.gpus(7)
     sick.quick()
-    (sick.files / "state/kernel.log").write_text("NVRM: Xid (PCI:0003:00:00): 79, pid=0, GPU has fallen off the bus.\n")
+    sick.xid(79)
     sick.quick()
-    assert "gpu_xid 1 fatal XIDs" in cluster.states()["node2"].reason
+    assert "gpu_xid XID 79 " in cluster.states()["node2"].reason
     sick.heal()
     for _ in range(3):
         sick.quick()

@@ -102,7 +102,7 @@ BROKEN = [
     (
         lambda node: node.xid(79),
         "gpu_xid",
-        "1 fatal XIDs in 2 h, at most 0 fatal XIDs in 2 h (XID 79 at PCI:0001:00:00)",
+        "gpu_xid XID 79 ROBUST_CHANNEL_GPU_HAS_FALLEN_OFF_THE_BUS on GPU 0 (PCI 0001:00:00) (first at 20",
     ),
     (lambda node: node.xid(120), "gpu_xid", "XID 120"),
     (
@@ -206,6 +206,7 @@ UNMEASURED = [
     (lambda node: node.set_gpus(node.rows, remap=""), "gpu_remap"),
     (lambda node: (node.fake("journalctl", "exit 1"), node.fake("dmesg", "exit 1")), "gpu_xid"),
     (lambda node: (node.remove("journalctl"), None), "gpu_xid"),
+    (lambda node: (node.fake("journalctl", "exit 0"), node.fake("dmesg", "exit 0")), "gpu_xid"),
     (lambda node: node.write("sys/class/infiniband/mlx5_ib0/ports/1/counters/link_downed", "\n"), "ib_link_flaps"),
     (lambda node: node.write("proc/meminfo", "MemFree: 5 kB\n"), "memory_total"),
 ]  # fmt: skip

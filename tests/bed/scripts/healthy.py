@@ -6,6 +6,7 @@ import atexit
 import json
 import shutil
 import tempfile
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,7 @@ class Healthy(Node):
     ) -> None:  # fmt: skip
         remapped = "\\n".join(remap.format(i=place) for place in range(len(rows)))
         listing = "\\n".join(rows)
+        addresses = "\\n".join(f"{place}, 0000000{place + 1}:00:00.0" for place in range(len(rows)))
         reasons = [row.split(", ")[11] for row in rows] if second is None else second
         sample = "\\n".join(f"{place}, {reason}" for place, reason in enumerate(reasons))
         self.fake(
@@ -50,6 +52,7 @@ class Healthy(Node):
     *query-gpu=index,clocks_*) printf '{sample}\\n' ;;
     *clocks_event_reasons*) printf '{listing}\\n'; exit {code} ;;
     *clocks_throttle_reasons*) printf '{listing}\\n' ;;
+    *query-gpu=index,pci.bus_id*) printf '{addresses}\\n' ;;
     *remapped_rows*) printf '{remapped}\\n' ;;
     *nvlink*) printf 'GPU 0: A100\\n\\t {nvlink}\\n' ;;
 esac""",
@@ -84,8 +87,21 @@ esac""",
 
     def xid(self, code: int) -> None:
         """The kernel log shows this XID, a harmless one and another line."""
-        lines = ("eth0: up", f"NVRM: Xid (PCI:0001:00:00): {code}, pid=7", "NVRM: Xid (PCI:0001:00:00): 43, x")
-        self.fake("journalctl", "\n".join(f"echo '{line}'" for line in lines))
+        self.kernel_log(
+            "eth0: up",
+            f"NVRM: Xid (PCI:0001:00:00): {code}, pid=7, name=python3, x",
+            "NVRM: Xid (PCI:0001:00:00): 43, pid=7, name=python3, Ch 00000008",
+        )
+
+    def kernel_log(self, *lines: str, at: int | None = None) -> None:
+        """What the kernel has printed in this boot, at this time (epoch seconds), after its first line.
+
+        As `journalctl --dmesg --output=short-unix` shows it: time, host, identifier; systemd's journalctl(1).
+        """
+        moment = int(time.time()) if at is None else at
+        shown = ["Linux version 6.8.0-1015-azure", *lines]
+        text = "".join(f"{moment}.{place:06} node-1 kernel: {line}\n" for place, line in enumerate(shown))
+        (self.state / "kernel.log").write_text(text)
 
     def health(self, *words: str, **extra: str) -> tuple[int, str]:
         result = self.command(str(self.root / "opt/cycleforge/slurm_nhc/health.sh"), *words,
@@ -159,5 +175,7 @@ def _install(made: Healthy, size: str, deep_s: int) -> None:
         if not (made.bin / tool).exists():
             made.link(tool)
     made.set_gpus(made.rows)
+    made.fake("journalctl", 'cat "$FAKE_STATE/kernel.log"')
+    made.kernel_log()
     made.ok("20-health.sh")
     made.forget()

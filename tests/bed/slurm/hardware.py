@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import time
 from pathlib import Path
 
 VM_SIZE = "Standard_ND96isr_H100_v5"
@@ -141,9 +142,9 @@ class Hardware:
         self.state(f"gpu/{gpu}.{name}", value)
 
     def kernel(self, *lines: str) -> None:
-        """Lines at the end of the kernel log."""
+        """Lines at the end of the kernel log, of this moment."""
         with (self.files / "state/kernel.log").open("a") as stream:
-            stream.writelines(f"{line}\n" for line in lines)
+            stream.writelines(f"@{int(time.time())} {line}\n" for line in lines)
 
     def xid(self, code: int, rest: str = "pid=0, GPU has fallen off the bus.", gpu: int = 2) -> None:
         """The driver reports this XID of one GPU."""

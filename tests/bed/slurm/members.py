@@ -72,6 +72,11 @@ class Member:
 class GpuNode(Member, hardware.Hardware):
     """A node whose hardware and tools a test can break while it runs."""
 
+    def heal(self) -> None:
+        """End every fault; the driver's too, which otherwise last until the next boot."""
+        super().heal()
+        self.ok("rm -f /var/lib/cycleforge/health/xids")
+
     def quick(self) -> dict[str, Any]:
         """One quick run through its unit, as the timer starts it; the result."""
         self.start_unit("cycleforge-health.service")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# GPU count, memory errors, XIDs, NVLink, temperature, clocks, throttling: counters only, a job does not notice. Sourced
+# GPU count, memory errors, NVLink, temperature, clocks, throttling: counters only, a job does not notice. Sourced
 # by checks.sh. All checks of GPU fields share one call of nvidia-smi for all GPUs together.
 
 readonly SMI_LIMIT_S=20
@@ -282,31 +282,6 @@ check_gpu_nvlink() {
         return
     fi
     judge gpu_nvlink_inactive "${inactive}" le "${GIVEN[inactive_max]:-}" "of ${links} links"
-}
-
-# codes="N N" look_back_h=N: every code of the list is looked for in every line of the kernel log since the look-back.
-check_gpu_xid() {
-    local -r fatal=" ${GIVEN[codes]:-} " hours="${GIVEN[look_back_h]:-2}"
-    local line code=0 found="" count=0
-    run_tool 10 journalctl --dmesg --since "-${hours}h" --grep 'Xid \(' --output cat --no-pager || code=$?
-    # Exit code 1 also means that no line matched; a journal that is missing or cannot be searched says so in words.
-    if ((code == 1)) && [[ "${OUTPUT}" == "-- No entries --" ]]; then code=0; fi
-    if ((code != 0)); then
-        code=0
-        run_tool 10 dmesg || code=$?
-    fi
-    if ((code != 0)); then
-        why_not "${code}" "the kernel log"
-        not_measured gpu_xid "${REPLY}"
-        return
-    fi
-    while IFS= read -r line; do
-        if [[ "${line}" =~ Xid\ \(([^\)]*)\):\ ([0-9]+) && "${fatal}" == *" ${BASH_REMATCH[2]} "* ]]; then
-            count=$((count + 1))
-            found="XID ${BASH_REMATCH[2]} at ${BASH_REMATCH[1]}"
-        fi
-    done <<<"${OUTPUT}"
-    judge gpu_xid "${count}" le 0 "fatal XIDs in ${hours} h" fail "${found}"
 }
 
 # count=N: AMD GPUs, as rocm-smi lists them.

@@ -19,6 +19,8 @@ PATH="${CYCLEFORGE_PATH:-${PATH}}"
 . "${BASH_SOURCE[0]%/*}/checks-infiniband.sh"
 # shellcheck source=checks-gpu.sh
 . "${BASH_SOURCE[0]%/*}/checks-gpu.sh"
+# shellcheck source=checks-xid.sh
+. "${BASH_SOURCE[0]%/*}/checks-xid.sh"
 # shellcheck source=checks-deep.sh
 . "${BASH_SOURCE[0]%/*}/checks-deep.sh"
 # shellcheck source=checks-fabric.sh
