@@ -21,6 +21,7 @@ def documents() -> Mapping[str, Callable[[], str]]:
     from .definition.pages.reference import reference
     from .definition.pages.schema import schema_text
     from .plan.common_checks import common_table
+    from .plan.guard_table import guard_table
     from .plan.health_floors import PAGE as FLOORS
     from .plan.health_floors import page as floors_page
     from .plan.xid_table import xid_table
@@ -35,6 +36,7 @@ def documents() -> Mapping[str, Callable[[], str]]:
         "docs/rules.md": render,
         "projects/slurm_nhc/specs/default/cluster-init/files/common_checks.tsv": common_table,
         "projects/slurm_nhc/specs/default/cluster-init/files/xids.tsv": xid_table,
+        "projects/slurm_nhc/specs/default/cluster-init/files/guard.tsv": guard_table,
         **{
             f"projects/{project}/specs/default/cluster-init/files/blobs.tsv": partial(table, project)
             for project in {blob.project: None for blob in pinned().values()}

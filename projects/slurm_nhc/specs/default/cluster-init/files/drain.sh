@@ -95,6 +95,7 @@ resume_after_repair() {
 # resumes. 3 when the node ought to be drained and is not.
 act_on_results() {
     local -r verdict="$1" reason="$2" unmeasured="$3"
+    if guard_holds; then return 0; fi
     case "${verdict}" in
         fail) drain_node "${reason}" || return 3 ;;
         incomplete)

@@ -25,6 +25,8 @@ readonly HERE="${BASH_SOURCE[0]%/*}"
 . "${HERE}/drain.sh"
 # shellcheck source=idle.sh
 . "${HERE}/idle.sh"
+# shellcheck source=guard.sh
+. "${HERE}/guard.sh"
 
 CF_PROJECT=slurm_nhc
 readonly RESULTS="${CF_STATE_DIR}/health"

@@ -2,12 +2,12 @@
 # The verdict of a run over its records, and the result file. Sourced by health.sh.
 
 declare -a RECORDS=()
-# FAILED: what failed, in words, by its cure.
-declare -A COUNTS=() FAILED=()
+# FAILED: what failed, in words, by its cure. VERDICTS: by check its verdict, or the cure of what failed.
+declare -A COUNTS=() FAILED=() VERDICTS=()
 RUN_VERDICT="" RUN_REASON="" RUN_CURE="" KIND="" STARTED_MS=0 DURATION_MS=0
 
 start_results() {
-    KIND="$1" RECORDS=() FAILED=() RUN_VERDICT="" RUN_REASON="" RUN_CURE=""
+    KIND="$1" RECORDS=() FAILED=() VERDICTS=() RUN_VERDICT="" RUN_REASON="" RUN_CURE=""
     COUNTS=([pass]=0 [warn]=0 [fail]=0 [not_measured]=0 [no_baseline]=0)
     cf_now_ms
     STARTED_MS="${REPLY}"
@@ -29,7 +29,9 @@ add_record() {
     COUNTS["${verdict}"]=$((COUNTS[${verdict}] + 1))
     describe "${check}" "${value}" "${relation}" "${limit}" "${unit}" "${detail}"
     cure="${cure:-heal}"
-    if [[ "${verdict}" == fail ]]; then FAILED["${cure}"]+="${FAILED[${cure}]:+; }${REPLY}"; fi
+    # Of a check with several records the failed one counts.
+    if [[ "${VERDICTS[${check}]:-}" != @(heal|reset|reboot|service) ]]; then VERDICTS["${check}"]="${verdict}"; fi
+    if [[ "${verdict}" == fail ]]; then FAILED["${cure}"]+="${FAILED[${cure}]:+; }${REPLY}" VERDICTS["${check}"]="${cure}"; fi
     if [[ "${verdict}" == @(fail|warn|not_measured) ]]; then cf_log "${verdict}: ${REPLY}"; fi
     line="{\"check\": \"${check}\", \"verdict\": \"${verdict}\""
     for key in value relation limit unit detail; do

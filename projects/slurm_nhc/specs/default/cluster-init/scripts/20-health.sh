@@ -12,6 +12,7 @@ readonly FILES="${CYCLECLOUD_SPEC_PATH}/files"
 readonly TARGET="${CF_ROOT}/opt/cycleforge/slurm_nhc"
 readonly CONF="${CF_CONF_DIR}/nhc"
 readonly UNITS="${CF_ROOT}/etc/systemd/system"
+readonly GUARD=(guard.sh guard-rule.sh guard.tsv)
 readonly DEEP=cycleforge-health-deep.service
 readonly TIMER=cycleforge-health.timer IDLE=cycleforge-health-idle.timer
 readonly DROP_IN=slurmd.service.d/20-cycleforge-slurm_nhc.conf JOIN=slurmd.service.d/25-cycleforge-join.conf
@@ -102,7 +103,7 @@ read_figures() {
 }
 
 write_settings() {
-    local resume unmeasured idle_deep_h results
+    local resume unmeasured idle_deep_h results guard
     cf_attribute_bool cycleforge.health.resume true
     resume="${REPLY}"
     one_of cycleforge.health.unmeasured report report drain
@@ -113,6 +114,8 @@ write_settings() {
     idle_deep_h="${REPLY}"
     results_folder
     results="${REPLY}"
+    cf_attribute_bool cycleforge.health.guard true
+    guard="${REPLY}"
     cf_write "${CF_CONF_DIR}/health.conf" 0644 <<CONF
 vm_size=${SIZE}
 size_known=${SIZE_KNOWN}
@@ -121,6 +124,7 @@ unmeasured=${unmeasured}
 deep_s=${DEEP_S}
 idle_deep_h=${idle_deep_h}
 results=${results}
+guard=${guard}
 CONF
     cf_outcome_file "${SIZE}"
 }
@@ -164,7 +168,7 @@ install_units() {
     local changed interval
     cf_attribute_int cycleforge.health.interval_s 300 60 86400
     interval="${REPLY}"
-    cf_install_files "${FILES}" "${TARGET}" "${SCRIPTS[@]}"
+    cf_install_files "${FILES}" "${TARGET}" "${SCRIPTS[@]}" "${GUARD[@]}"
     changed="${CF_CHANGED}"
     cf_unit cycleforge-health.service <"${FILES}/cycleforge-health.service"
     changed=$((changed + CF_CHANGED))

@@ -1,0 +1,190 @@
+#!/usr/bin/env bash
+# On the scheduler, each minute: one alarm when many nodes of a partition fail the same check at once, and no new jobs there
+# until it is over. Nodes hold their drains back meanwhile (guard.sh).
+#
+#   guard-watch.sh look               look once
+#   guard-watch.sh forget PARTITION   for a person: leave the partition as it is now; it is yours again
+#
+# Two sources: what nodes claim in the folder of results, and the reasons of our own drains in Slurm. The second works too
+# when the share with that folder is what is gone. A partition of Slurm has no field for a reason (no version to 26.05), so
+# the reason is in the file ALARM among the results and in the journal.
+# shellcheck source-path=SCRIPTDIR source-path=SCRIPTDIR/../../../../../_lib disable=SC1091
+set -euo pipefail
+readonly HERE="${BASH_SOURCE[0]%/*}"
+# shellcheck source=cycleforge.sh
+. "${HERE}/cycleforge.sh"
+# shellcheck source=guard-rule.sh
+. "${HERE}/guard-rule.sh"
+# shellcheck source=guard-slurm.sh
+. "${HERE}/guard-slurm.sh"
+# shellcheck source=guard-record.sh
+. "${HERE}/guard-record.sh"
+
+CF_PROJECT=slurm_nhc
+readonly FOLDER_S=10
+# By "PARTITION CHECK NODE": since when, in seconds. By "PARTITION CHECK": the nodes.
+declare -A FAILS=() FAILING=() CLAIMING=()
+FOLDER_ANSWERS=false
+
+load() {
+    cf_load_conf "${CF_CONF_DIR}/guard.conf"
+    guard_figures "${HERE}/guard.tsv" || cf_die "${HERE}/guard.tsv is not whole" "it comes with the project" "converge again"
+    mkdir -p "${GUARD_STATE}"
+    guard_folder || GUARD_FOLDER=""
+}
+
+# add_failure PARTITION CHECK NODE SECONDS: a claim is added before a reason and stays, because it knows when it began.
+add_failure() {
+    if [[ -n "${FAILS["$1 $2 $3"]:-}" ]]; then return; fi
+    FAILS["$1 $2 $3"]="$4"
+    FAILING["$1 $2"]+="${FAILING["$1 $2"]:+ }$3"
+}
+
+# print_folder: every claim as `claim SECONDS CHECK@PARTITION/NODE`, and the record there, line by line.
+print_folder() {
+    local line
+    shopt -s nullglob
+    cd "${GUARD_FOLDER}" || return
+    local -r claims=(claims/*@*/*)
+    if [[ -r record ]]; then
+        while IFS= read -r line; do printf 'record %s\n' "${line}"; done <record
+    fi
+    if ((${#claims[@]} > 0)); then stat -c 'claim %Y %n' -- "${claims[@]}" || true; fi
+}
+
+# read_folder: the claims of nodes that count; those of nodes without a VM are removed.
+read_folder() {
+    local kind time path partition check node
+    local -a dead=()
+    SHARED_RECORD="" FOLDER_ANSWERS=false
+    if [[ -z "${GUARD_FOLDER}" ]]; then return; fi
+    if ! guard_ask "${FOLDER_S}" print_folder; then
+        cf_warn "${GUARD_FOLDER#"${CF_ROOT}"} does not answer: only Slurm's reasons are counted"
+        return
+    fi
+    FOLDER_ANSWERS=true
+    while read -r kind time path; do
+        if [[ "${kind}" == record ]]; then
+            SHARED_RECORD+="${time}${path:+ ${path}}"$'\n'
+        elif [[ "${kind}" == claim && "${path}" =~ ^claims/([^@/]+)@([^/]+)/([^/]+)$ ]]; then
+            check="${BASH_REMATCH[1]}" partition="${BASH_REMATCH[2]}" node="${BASH_REMATCH[3]}"
+            if [[ -z "${HAS_VM[${node}]:-}" ]]; then
+                dead+=("${GUARD_FOLDER}/${path}")
+            elif [[ -n "${MEMBER["${partition} ${node}"]:-}" ]] && guard_covers "${check}"; then
+                add_failure "${partition}" "${check}" "${node}" "${time}"
+                CLAIMING["${partition} ${check} ${node}"]=yes
+            fi
+        fi
+    done <<<"${REPLY}"
+    if ((${#dead[@]} > 0)); then guard_ask "${FOLDER_S}" rm -f "${dead[@]}" || true; fi
+}
+
+# new_alarms: what fails on too many nodes since too short a time, and has no alarm yet.
+new_alarms() {
+    local pair partition check node now source
+    local -a times=()
+    printf -v now '%(%s)T' -1
+    for pair in "${!FAILING[@]}"; do
+        if [[ -n "${ALARMS[${pair}]:-}" ]]; then continue; fi
+        partition="${pair% *}" check="${pair##* }" times=() source=reasons
+        for node in ${FAILING[${pair}]}; do
+            # Claims lie in one window of each other, whenever this looks; older ones had their chance.
+            if ((now - FAILS["${pair} ${node}"] <= 2 * GUARD[window_s])); then times+=("${FAILS["${pair} ${node}"]}"); fi
+            if [[ -n "${CLAIMING["${pair} ${node}"]:-}" ]]; then source=claims; fi
+        done
+        guard_densest "${times[@]}"
+        if ! guard_trips "${REPLY}" "${TOTAL[${partition}]:-0}"; then continue; fi
+        ALARMS["${pair}"]="${now} ${source} 0"
+        announce "partition ${partition}: ${check} fails on ${REPLY} of ${TOTAL[${partition}]} nodes within $((GUARD[window_s] / 60)) minutes, so they share the cause; no node is drained for it and no new job starts there until it passes again"
+    done
+}
+
+# old_alarms: an alarm ends when few enough nodes fail in some looks in a row. Nodes that fail then have a fault of their own:
+# jobs come back when these have drained themselves, which they do once the alarm is not in the state any more.
+old_alarms() {
+    local pair partition since source looks
+    for pair in "${!ALARMS[@]}"; do
+        partition="${pair% *}"
+        read -r since source looks <<<"${ALARMS[${pair}]}"
+        # Without the folder nobody knows about nodes that hold their drains back.
+        if [[ "${source}" == claims && "${FOLDER_ANSWERS}" == false ]]; then
+            if [[ "${looks}" != ends:* ]]; then ALARMS["${pair}"]="${since} ${source} 0"; fi
+            continue
+        fi
+        # shellcheck disable=SC2086 # words
+        set -- ${FAILING[${pair}]:-}
+        if [[ "${looks}" == ends:* ]]; then
+            if guard_trips "$#" "${TOTAL[${partition}]:-0}"; then ALARMS["${pair}"]="${since} ${source} 0"; fi
+        elif guard_clears "$#" "${TOTAL[${partition}]:-0}"; then
+            looks=$((looks + 1))
+            if ((looks >= GUARD[looks])); then printf -v looks 'ends:%(%s)T' -1; fi
+            ALARMS["${pair}"]="${since} ${source} ${looks}"
+        else
+            ALARMS["${pair}"]="${since} ${source} 0"
+        fi
+        if [[ "${ALARMS[${pair}]}" == *ends:* ]]; then end_alarm "${pair}" "${looks#ends:}" "$@"; fi
+    done
+}
+
+# end_alarm "PARTITION CHECK" SINCE NODE...: over when no failing node is open to jobs. One that has not drained itself in a
+# whole window runs no checks any more; then we do it, and a person resumes it.
+end_alarm() {
+    local -r pair="$1" since="$2"
+    local now node
+    local -a open=()
+    shift 2
+    printf -v now '%(%s)T' -1
+    for node in "$@"; do
+        if [[ "${MEMBER["${pair% *} ${node}"]}" == open ]]; then open+=("${node}"); fi
+    done
+    if ((${#open[@]} > 0 && now - since <= GUARD[window_s])); then return; fi
+    for node in "${open[@]}"; do drain_left "${node}" "${pair##* }" || return 0; done
+    unset "ALARMS[${pair}]"
+    announce "partition ${pair% *}: ${pair##* } passes again, the alarm is over; $# nodes still fail it and are drained"
+}
+
+# announce TEXT: once, for whoever reads the system log.
+announce() {
+    cf_warn "$*"
+    if command -v logger >/dev/null; then timeout --kill-after=1 5 logger --tag cycleforge-guard --priority daemon.alert -- "$*" || true; fi
+}
+
+look() {
+    load
+    if ! exec 9>"${GUARD_STATE}/lock" || ! flock --nonblock 9; then
+        cf_log "another look is going on"
+        return
+    fi
+    if ! this_one_acts || ! read_slurm; then return; fi
+    read_folder
+    add_reasons
+    read_record
+    old_alarms
+    new_alarms
+    hold_and_lift
+    write_record
+    tell_nodes
+}
+
+forget() {
+    load
+    exec 9>"${GUARD_STATE}/lock"
+    flock --wait 60 9
+    read_slurm || cf_die "Slurm does not answer" "" "try again"
+    read_folder
+    read_record
+    if [[ -z "${HOLDS[$1]:-}" ]]; then cf_die "the guard does not hold partition $1" "held now: ${!HOLDS[*]}"; fi
+    HOLDS["$1"]=left
+    write_record
+    cf_log "partition $1 is left as it is until its alarms are over; State=UP opens it: scontrol update PartitionName=$1 State=UP"
+}
+
+main() {
+    case "$#:${1:-}" in
+        1:look) look ;;
+        2:forget) forget "$2" ;;
+        *) cf_die "usage: guard-watch.sh look | forget PARTITION" ;;
+    esac
+}
+
+cf_main main "$@"

@@ -1,0 +1,194 @@
+#!/usr/bin/env bash
+# On a node: whether a drain is held back because too many nodes fail the same check. Sourced by health.sh.
+#
+# A node says first that it fails, then counts: of nodes that fail in the same moment all but the first few see enough
+# others. It holds a drain back only while the scheduler's watch lives, which then keeps jobs away (guard-watch.sh). In every
+# doubt (no folder, no watch, an answer too late) it drains as if there were no guard.
+
+# shellcheck source-path=SCRIPTDIR source=guard-rule.sh disable=SC1091
+. "${HERE}/guard-rule.sh"
+readonly GUARD_S=2
+readonly CLAIMS="${CF_STATE_DIR}/health/claims"
+# What this node has claimed: CHECK to `claimed`, or to `open` when nobody knows whether that arrived.
+declare -A CLAIMED=()
+
+# read_claimed: CLAIMED of this boot; 1 at the first look after a boot, when the folder may still have what the node, or the
+# VM that had its name, claimed before.
+read_claimed() {
+    local check state boot=""
+    CLAIMED=()
+    boot_id
+    if [[ ! -r "${CLAIMS}" ]]; then return 1; fi
+    {
+        read -r boot || true
+        while read -r check state; do CLAIMED["${check}"]="${state}"; done
+    } <"${CLAIMS}"
+    if [[ "${boot}" != "${REPLY:-unknown}" ]]; then
+        CLAIMED=()
+        return 1
+    fi
+}
+
+write_claimed() {
+    local check text
+    boot_id
+    text="${REPLY:-unknown}"
+    for check in "${!CLAIMED[@]}"; do text+=$'\n'"${check} ${CLAIMED[${check}]}"; done
+    # A full disk must not keep a sick node in service.
+    cf_write "${CLAIMS}" 0644 <<<"${text}" || cf_log "cannot write ${CLAIMS}" >&2
+}
+
+# passed_now: the claimed checks that pass again, in REPLY. What could not be measured has not passed.
+passed_now() {
+    local check verdict passed=""
+    for check in "${!CLAIMED[@]}"; do
+        verdict="${VERDICTS[${check}]:-}"
+        if [[ "${verdict}" == @(pass|warn|no_baseline) || (-z "${verdict}" && "${COUNTS[not_measured]}" == 0) ]]; then
+            passed+="${passed:+ }${check}"
+        fi
+    done
+    REPLY="${passed}"
+}
+
+# guard_holds: 0 when this run failed, and only by checks that fail on so many nodes that draining this one too would help
+# nobody. Keeps the node's claims as they are, so it is called after every run.
+guard_holds() {
+    local check passed failing="" new="" first=false only_shared=true answer
+    if ! guard_folder || ! guard_figures "${HERE}/guard.tsv"; then return 1; fi
+    read_claimed || first=true
+    for check in "${!VERDICTS[@]}"; do
+        case "${VERDICTS[${check}]}" in
+            heal)
+                if guard_covers "${check}"; then
+                    failing+="${failing:+ }${check}"
+                    if [[ "${CLAIMED[${check}]:-open}" == open ]]; then
+                        new+="${new:+ }${check}"
+                        CLAIMED["${check}"]=open
+                    fi
+                else
+                    only_shared=false
+                fi
+                ;;
+            # These need a repair of each node: its event is over, or its machine is broken.
+            reset | reboot | service) only_shared=false ;;
+        esac
+    done
+    passed_now
+    passed="${REPLY}"
+    if [[ "${first}" == false && -z "${passed}${failing}" ]]; then return 1; fi
+    if [[ "${first}" == true && -n "${failing}" ]]; then write_claimed; fi
+    cf_node_name
+    if ! guard_ask "${GUARD_S}" guard_decide "${GUARD_FOLDER}" "${REPLY}" "${first}" "${passed}" "${new}" "${failing}"; then
+        cf_log "${GUARD_FOLDER#"${CF_ROOT}"} did not answer in ${GUARD_S} s: nobody knows whether other nodes fail the same" >&2
+        write_claimed
+        return 1
+    fi
+    answer="${REPLY}"
+    for check in ${passed}; do unset "CLAIMED[${check}]"; done
+    if [[ "${answer}" != off* ]]; then
+        for check in ${new}; do CLAIMED["${check}"]=claimed; done
+    fi
+    write_claimed
+    case "${answer}" in
+        "held "*)
+            if [[ "${only_shared}" == true ]]; then
+                cf_log "not drained, ${answer#held }: the cause is shared, and the scheduler keeps new jobs away" >&2
+                return 0
+            fi
+            ;;
+        "off "*) cf_log "no guard against a shared cause: ${answer#off }" >&2 ;;
+    esac
+    return 1
+}
+
+# guard_decide FOLDER NODE FIRST PASSED NEW FAILING: in a process of its own, because each step may hang. Prints `held` and
+# why, `free`, or `off` and why.
+guard_decide() {
+    local -r folder="$1" node="$2" first="$3"
+    local -a passed=() new=() failing=()
+    local -A total=() member=() alarms=()
+    local check partition text=""
+    local -a mine=()
+    shopt -s nullglob
+    read -r -a passed <<<"$4"
+    read -r -a new <<<"$5"
+    read -r -a failing <<<"$6"
+    withdraw_claims "${folder}" "${node}" "${first}" "${passed[*]}" || return
+    if ((${#failing[@]} == 0)); then
+        printf 'free'
+        return
+    fi
+    read_guard_state "${folder}/state" || return 0
+    IFS=, read -r -a mine <<<"${member[${node}]:-}"
+    if ((${#mine[@]} == 0)); then
+        printf 'off %s is in no partition that the watch of the scheduler counts' "${node}"
+        return
+    fi
+    for check in "${new[@]}"; do
+        for partition in "${mine[@]}"; do
+            mkdir -p "${folder}/claims/${check}@${partition}" || return
+            timeout --kill-after=1 "${GUARD_S}" touch "${folder}/claims/${check}@${partition}/${node}" || return
+        done
+    done
+    # Jobs reach a node through each of its partitions.
+    for check in "${failing[@]}"; do
+        for partition in "${mine[@]}"; do
+            if [[ " ${alarms[${partition}]:-} " == *" ${check} "* ]]; then
+                text+="${text:+; }${check} has an alarm in partition ${partition}"
+                continue
+            fi
+            count_claims "${folder}/claims/${check}@${partition}" "${node}" "${partition}"
+            if ! guard_trips "${REPLY}" "${total[${partition}]:-0}"; then
+                printf 'free'
+                return
+            fi
+            text+="${text:+; }${check} fails on ${REPLY} of ${total[${partition}]} nodes of partition ${partition}"
+        done
+    done
+    printf 'held %s' "${text}"
+}
+
+# withdraw_claims FOLDER NODE FIRST PASSED: FIRST is true when all claims of this name are of an earlier boot.
+withdraw_claims() {
+    local check
+    local -a old=()
+    for check in $4; do old+=("$1/claims/${check}@"*/"$2"); done
+    if [[ "$3" == true ]]; then old+=("$1/claims/"*@*/"$2"); fi
+    if ((${#old[@]} > 0)); then timeout --kill-after=1 "${GUARD_S}" rm -f "${old[@]}"; fi
+}
+
+# read_guard_state FILE: total, member and alarms of guard_decide; prints why not and is 1 when nobody watches.
+read_guard_state() {
+    local kind name value rest now beat
+    if [[ ! -r "$1" ]] || ! beat="$(stat -c %Y "$1")"; then
+        printf 'off the scheduler does not watch'
+        return 1
+    fi
+    printf -v now '%(%s)T' -1
+    if ((now - beat > GUARD[window_s] || beat - now > GUARD[window_s])); then
+        printf 'off the watch of the scheduler is silent since %s s' "$((now - beat))"
+        return 1
+    fi
+    while read -r kind name value rest; do
+        case "${kind}" in
+            partition) total["${name}"]="${value}" alarms["${name}"]="${rest}" ;;
+            node) member["${name}"]="${value}" ;;
+        esac
+    done <"$1"
+}
+
+# count_claims FOLDER NODE PARTITION: how many members had begun to fail within the window before this node, and with it.
+count_claims() {
+    local time name own=0 count=0
+    local -a rows=()
+    REPLY=0
+    mapfile -t rows < <(cd "$1" && timeout --kill-after=1 "${GUARD_S}" stat -c '%Y %n' -- * || true)
+    for name in "${rows[@]}"; do
+        if [[ "${name#* }" == "$2" ]]; then own="${name%% *}"; fi
+    done
+    while read -r time name; do
+        if [[ ",${member[${name:-none}]:-}," != *",$3,"* ]]; then continue; fi
+        if ((time <= own && own - time <= GUARD[window_s])); then count=$((count + 1)); fi
+    done < <(printf '%s\n' "${rows[@]}")
+    REPLY="${count}"
+}
