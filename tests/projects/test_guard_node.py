@@ -210,7 +210,9 @@ def test_a_share_that_hangs_delays_the_drain_by_two_seconds_and_no_more(share: S
     tools = share.folder / "tools"
     tools.mkdir()
     hangs = "trap '' TERM INT; sleep 40 & wait; wait"
-    (tools / "stat").write_text(f'#!/bin/bash\nif [[ "$2" == %Y ]]; then {hangs}; fi\nexec {shutil.which("stat")} "$@"\n')
+    (tools / "stat").write_text(
+        f'#!/bin/bash\nif [[ "$2" == %Y ]]; then {hangs}; fi\nexec {shutil.which("stat")} "$@"\n'
+    )
     (tools / "stat").chmod(0o755)
     began = time.monotonic()
     assert share.runs(NODES[5], MOUNT, PATH=f"{tools}:{os.environ['PATH']}") == ["drains"]

@@ -70,7 +70,7 @@ def test_hardware_of_gpus_and_odd_names_are_not_covered() -> None:
 def test_whoever_hangs_is_not_waited_for() -> None:
     """The process that hangs holds the pipe and takes no signal; the answer of one that ends is whole."""
     script = f"""
-        . {FILES / 'guard-rule.sh'}
+        . {FILES / "guard-rule.sh"}
         hangs() {{ trap '' TERM; printf 'half'; sleep 30; printf 'late'; }}
         answers() {{ printf 'two\\nlines'; }}
         fails() {{ printf 'something'; return 3; }}

@@ -50,7 +50,14 @@ class Scheduler:
         self.root, self.fake = folder / "root", folder / "fake"
         self.opt, self.results = self.root / "opt", self.root / "sched/results"
         self.claims = self.root / "sched/results.guard/claims"
-        for made in (self.opt, self.fake, self.results, self.claims, self.root / "etc/cycleforge", self.root / "etc/slurm"):
+        for made in (
+            self.opt,
+            self.fake,
+            self.results,
+            self.claims,
+            self.root / "etc/cycleforge",
+            self.root / "etc/slurm",
+        ):
             made.mkdir(parents=True)
         for name in ("guard-watch.sh", "guard-slurm.sh", "guard-record.sh", "guard-rule.sh", "guard.tsv"):
             (self.opt / name).write_bytes((FILES / name).read_bytes())
@@ -410,7 +417,9 @@ def test_two_looks_at_once_raise_one_alarm(watch: Scheduler) -> None:
     code = 'for number in 1 2 3 4; do bash "$1" look & done; wait'
     environment = {"PATH": f"{watch.fake}:{os.environ['PATH']}", "FAKE": str(watch.fake), "HOSTNAME": "scheduler",
                    "CYCLEFORGE_ROOT": str(watch.root)}  # fmt: skip
-    subprocess.run(["bash", "-c", code, "bash", str(watch.opt / "guard-watch.sh")], env=environment, check=True, timeout=60)
+    subprocess.run(
+        ["bash", "-c", code, "bash", str(watch.opt / "guard-watch.sh")], env=environment, check=True, timeout=60
+    )
     assert len(watch.alarms()) == 1
     assert watch.calls() == ["update PartitionName=hpc State=DOWN"]
 
