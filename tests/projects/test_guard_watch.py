@@ -1,8 +1,8 @@
 """The scheduler's watch on a fake Slurm: when it raises its one alarm, what it holds, and whom it leaves alone.
 
-`tests/cloud/test_guard.py` has the same on real Slurm, which also proves what the fakes here print: the states and their
-flags are those of sinfo's manual (NODE STATE CODES), `%a` is up, down, drain or inact, and a partition that is set down
-keeps that until somebody changes it or slurmctld reads its files.
+`tests/sick/test_guard.py` has the same on real Slurm, which also proves what the fakes here print: the states and
+their flags are those of sinfo's manual (NODE STATE CODES), `%a` is up, down, drain or inact, and a partition that is
+set down keeps that until somebody changes it or slurmctld reads its files.
 """
 
 from __future__ import annotations
@@ -325,8 +325,8 @@ def test_who_fails_and_runs_no_checks_any_more_is_drained_by_the_watch(watch: Sc
     record.write_text(record.read_text().replace(f"ends:{began}", f"ends:{began - 601}"))
     watch.look()
     assert watch.calls()[1:] == [
-        "update NodeName=hpc-1 State=DRAIN Reason=CycleForge guard: mount_shared failed here last, passes on other nodes again, "
-        "and this one runs no checks",
+        "update NodeName=hpc-1 State=DRAIN Reason=CycleForge guard: mount_shared failed here last, passes on other "
+        "nodes again, and this one runs no checks",
         "update PartitionName=hpc State=UP",
     ]
 
