@@ -20,6 +20,9 @@ Kind = Literal["quick", "deep"]
 KINDS: tuple[Kind, ...] = ("quick", "deep")
 Verdict = Literal["pass", "warn", "fail", "not_measured", "no_baseline"]
 RunVerdict = Literal["pass", "warn", "fail", "incomplete"]
+Cure = Literal["", "heal", "reset", "reboot", "service"]
+"""What takes a failure away, from the lightest: its check passes again, a reset of the GPUs, a reboot, another VM.
+Empty where nothing failed, and in results of nodes that do not write it."""
 Relation = Literal["ge", "le", "lt", "gt", "eq", "ne", ""]
 
 
@@ -39,6 +42,7 @@ class Check:
     limit: str = field(default="", metadata=_WORD)
     unit: str = field(default="", metadata=_WORD)
     detail: str = field(default="", metadata=_TEXT)
+    cure: Cure = field(default="", metadata=as_metadata(one_of(get_args(Cure))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,8 @@ class NodeResult:
     """Empty where the node cannot know it."""
     duration_ms: int = field(default=0, metadata=as_metadata(whole_number(0)))
     reason: str = field(default="", metadata=_TEXT)
+    cure: Cure = field(default="", metadata=as_metadata(one_of(get_args(Cure))))
+    """The worst of its failures."""
 
     @property
     def seconds(self) -> float:

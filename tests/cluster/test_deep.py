@@ -43,8 +43,8 @@ def test_a_node_whose_deep_checks_fail_at_boot_joins_and_takes_no_job(cluster: C
         node.heal()
         node.reboot()
     assert node.result("deep")["verdict"] == "pass"
-    cluster.wait_state("node3", "drained")
-    cluster.resume("node3")
+    # The quick run that slurmd starts resumes it.
+    cluster.wait_state("node3", "idle")
     assert cluster.finish(cluster.submit("true", "--nodelist=node3"))["ExitCode"] == "0:0"
 
 
@@ -105,7 +105,6 @@ def test_a_job_stops_the_deep_run_on_its_node(idle_deep: Cluster, tool: str, fig
     node.state(slow, 3600)
     if "ignores" in tool:
         node.state("nvbandwidth.stubborn")
-    verdict = node.machine.read(f"{RESULTS}/deep.verdict")
     measured = node.result("deep")
     node.start_unit(IDLE, "--no-block")
     cluster.wait(f"{tool} runs", lambda: bool(node.processes(pattern)))
@@ -120,6 +119,5 @@ def test_a_job_stops_the_deep_run_on_its_node(idle_deep: Cluster, tool: str, fig
     figure(f"prolog that stopped {tool}: {prolog_s:.2f} s")
     cluster.wait("the unit has ended", lambda: node.run("systemctl is-active $1", IDLE).code != 0)
     assert node.ok("systemctl show --value -p Result $1", IDLE).strip() == "success"
-    assert node.machine.read(f"{RESULTS}/deep.verdict") == verdict
     assert node.result("deep") == measured
     assert cluster.states()["node1"].state == "idle"

@@ -77,10 +77,9 @@ def test_a_fault_that_must_not_be_resumed_joins_the_reason_of_one_that_may(node:
 def test_a_person_says_that_the_node_is_repaired(node: Healthy) -> None:
     node.xid(79)
     node.quick()
-    node.write("var/lib/cycleforge/health/deep.verdict", "fail boot-1 gpu_copy_to_device 9 GB/s\n")
     assert node.health("gate")[0] == 3
     code, output = node.health("repaired")
-    assert (code, "resumed; it was drained for: CycleForge health: gpu_xid" in output) == (0, True)
+    assert (code, "resumed; it was drained for: CycleForge health: reboot the node: gpu_xid" in output) == (0, True)
     assert node.reason() == ""
     assert node.health("gate")[0] == 0
 

@@ -69,6 +69,7 @@ class Cluster(Client):
         # slurmd starts a quick run, and so does the timer; an epilog leaves its own out while one goes on.
         for node in self.nodes.values():
             node.ends()
+            node.forget_faults()
         self.wait("all nodes idle", self._resumed)
 
     def _resumed(self) -> bool:

@@ -77,6 +77,10 @@ class GpuNode(Member, hardware.Hardware):
         super().heal()
         self.ok("rm -f /var/lib/cycleforge/health/xids")
 
+    def forget_faults(self) -> None:
+        """Nothing stands against the node any more: its disk is that of a node that was never sick."""
+        self.ok(f"rm -f {RESULTS}/standing /run/cycleforge/standing")
+
     def quick(self) -> dict[str, Any]:
         """One quick run through its unit, as the timer starts it; the result."""
         self.start_unit("cycleforge-health.service")

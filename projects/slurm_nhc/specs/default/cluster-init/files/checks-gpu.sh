@@ -230,9 +230,9 @@ check_gpu_remap() {
         not_measured gpu_remap "nvidia-smi printed no rows"
         return
     fi
-    worst gpu_remap_pending le "${GIVEN[pending_max]:-}" rows fail "${pending[@]}"
-    worst gpu_remap_failure le "${GIVEN[failure_max]:-}" failures fail "${failure[@]}"
-    worst gpu_remap_uncorrectable le "${GIVEN[uncorrectable_max]}" rows fail "${uncorrectable[@]}"
+    worst gpu_remap_pending le "${GIVEN[pending_max]:-}" rows reset "${pending[@]}"
+    worst gpu_remap_failure le "${GIVEN[failure_max]:-}" failures service "${failure[@]}"
+    worst gpu_remap_uncorrectable le "${GIVEN[uncorrectable_max]}" rows service "${uncorrectable[@]}"
 }
 
 # retired_max=N: GPUs before the A100 retire pages instead of remapping rows. More than the limit and one more waiting fails.

@@ -3,7 +3,8 @@
 # KEY=VALUE...` once per line. Works the same in LBNL NHC and in the built-in runner of engine.sh.
 #
 # Environment: CYCLEFORGE_ROWS (file for the records), CYCLEFORGE_BUDGET_S (seconds for the whole run),
-# CYCLEFORGE_PATH (NHC replaces PATH). A value that nobody published is written null and arrives empty.
+# CYCLEFORGE_PATH (NHC replaces PATH), CYCLEFORGE_SINCE_S (when somebody last said that the node is repaired, in seconds
+# since 1970, or 0: what a log or a counter tells from before it is over). A value that nobody published is written null and arrives empty.
 # shellcheck source-path=SCRIPTDIR source-path=SCRIPTDIR/../../../../../_lib disable=SC1091,SC2034
 
 PATH="${CYCLEFORGE_PATH:-${PATH}}"

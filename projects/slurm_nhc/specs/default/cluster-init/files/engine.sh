@@ -36,6 +36,7 @@ run_engine() {
             MARK_OFFLINE=0 DETACHED_MODE=0 NHC_CHECK_ALL=1 NHC_CHECK_FORKED=0 FORCE_SETSID=0 TIMEOUT=0 LOGFILE=- NHC_RM=slurm)
     fi
     ENGINE_OUTPUT="$(CYCLEFORGE_ROWS="${rows}" CYCLEFORGE_BUDGET_S="${budget_s}" CYCLEFORGE_PATH="${PATH}" \
+        CYCLEFORGE_SINCE_S="${NOTES[repaired]:-0}" \
         CYCLEFORGE_CHECKS="${HERE}/checks.sh" CYCLEFORGE_NHC="${NHC_PROGRAM}" CYCLEFORGE_NHC_SCRIPTS="${NHC_SCRIPTS}" \
         timeout --kill-after=5 "$((budget_s + 10))" "${command[@]}" 2>&1 9>&-)" || code=$?
     ENGINE_CODE="${code}"

@@ -5,11 +5,14 @@
 #   health.sh epilog            the same after a job, within seconds; waits for a run in progress
 #   health.sh deep boot         measure bandwidth before the node takes its first job
 #   health.sh deep idle         the same on a node without jobs, when the last time is long ago
-#   health.sh gate              for the prolog: end a deep run, refuse a job on a node whose deep checks failed in this boot
-#   health.sh repaired          for a person: forget the failed deep checks of this boot and resume the node
+#   health.sh deep now          for a person: the same at once, on a node that is drained or idle
+#   health.sh gate              for the prolog: refuse a job while anything stands against the node (standing.sh), otherwise
+#                               end a deep run
+#   health.sh repaired          for a person: nothing stands against the node any more; resume it
 #
 # Exit code: 0 the checks ran (their verdict is in the result file), 3 the node is sick and must not get jobs but could
-# not be drained, 1 the checks themselves could not run. Results: /var/lib/cycleforge/health/{quick,deep}.json.
+# not be drained, 1 the checks themselves could not run. Of "deep now": 0 they passed, 1 they could not run or not all of
+# them, 2 the node is sick. Results: /var/lib/cycleforge/health/{quick,deep}.json.
 # shellcheck source-path=SCRIPTDIR source-path=SCRIPTDIR/../../../../../_lib disable=SC1091
 set -euo pipefail
 readonly HERE="${BASH_SOURCE[0]%/*}"
@@ -21,6 +24,8 @@ readonly HERE="${BASH_SOURCE[0]%/*}"
 . "${HERE}/results.sh"
 # shellcheck source=engine.sh
 . "${HERE}/engine.sh"
+# shellcheck source=standing.sh
+. "${HERE}/standing.sh"
 # shellcheck source=drain.sh
 . "${HERE}/drain.sh"
 # shellcheck source=idle.sh
@@ -31,9 +36,11 @@ readonly HERE="${BASH_SOURCE[0]%/*}"
 CF_PROJECT=slurm_nhc
 readonly RESULTS="${CF_STATE_DIR}/health"
 readonly RUN_DIR="${CF_ROOT}/run/cycleforge"
-readonly DEEP_VERDICT="${RESULTS}/deep.verdict"
-readonly NOT_DRAINED=3 QUICK_S=60 EPILOG_S=8 EPILOG_WAIT_S=2
-EXIT_CODE=0
+readonly NOT_DRAINED=3 SICK=2 QUICK_S=60 EPILOG_S=8 EPILOG_WAIT_S=2
+# So long a run waits for another that tells Slurm; then it goes on without, because Slurm has to hear of it.
+readonly STANDING_WAIT_S=30
+# IS_HELD: the guard holds what this run has found, so it stands against no node.
+EXIT_CODE=0 IS_HOOK=false IS_HELD=false
 
 boot_id() { read_line "${CF_ROOT}/proc/sys/kernel/random/boot_id"; }
 
@@ -49,6 +56,23 @@ take_lock() {
     flock --wait "$2" 9
 }
 
+# settle KIND COMMAND: what the run has found joins what stands; COMMAND tells Slurm. On disk before Slurm is asked, and
+# again with its answer.
+settle() {
+    local -r kind="$1"
+    shift
+    lock_standing "${STANDING_WAIT_S}" || cf_warn "another run does not end; going on beside it"
+    read_standing
+    if [[ "${IS_HELD}" == false ]]; then join_run "${kind}"; fi
+    write_standing
+    if ! "$@"; then
+        EXIT_CODE="${NOT_DRAINED}"
+        if [[ "${IS_HOOK}" == true ]]; then refuse; fi
+    fi
+    write_standing
+    unlock_standing
+}
+
 # quick BUDGET_S WAIT_S
 quick() {
     if ! take_lock quick "$2"; then
@@ -57,24 +81,29 @@ quick() {
     fi
     load
     start_results quick
+    vm_since
+    read_standing
     run_checks "${CF_CONF_DIR}/nhc/quick.conf" "$1"
-    add_deep_failure
     conclude
-    # First Slurm, then the file: a full disk must not keep a sick node in service.
-    if ! act_on_results "${RUN_VERDICT}" "${RUN_REASON}" "${COUNTS[not_measured]}"; then EXIT_CODE="${NOT_DRAINED}"; fi
-    write_results "${RESULTS}/quick.json"
-    share_results "${RESULTS}/quick.json"
+    if guard_holds; then IS_HELD=true; fi
+    # First Slurm, then the result: a full disk must not keep a sick node in service.
+    settle quick act_on_standing
+    add_deep_failures
+    conclude
+    log_run
+    keep_results "${RESULTS}/quick.json"
 }
 
-# deep: the measurement itself, for boot and idle.
+# deep COMMAND: the measurement itself, and what tells Slurm.
 deep() {
     start_results deep
+    vm_since
+    read_standing
     run_checks "${CF_CONF_DIR}/nhc/deep.conf" "${CF_CONF[deep_s]}"
     conclude
-    boot_id
-    cf_write "${DEEP_VERDICT}" 0644 <<<"${RUN_VERDICT} ${REPLY:-unknown} ${RUN_REASON}"
-    write_results "${RESULTS}/deep.json"
-    share_results "${RESULTS}/deep.json"
+    log_run
+    settle deep "$@"
+    keep_results "${RESULTS}/deep.json"
 }
 
 # slurmd runs already when somebody converges a node in use; jobs may own the GPUs then.
@@ -85,50 +114,68 @@ deep_at_boot() {
     fi
     take_lock deep 60 || cf_die "another deep run does not end" "" "see 'systemctl status cycleforge-health-deep'"
     load
-    deep
+    # Slurm does not know this node yet; the first quick run tells it, and the prolog refuses until then.
+    deep true
 }
 
-# failed_in_this_boot: 0 with the reason in REPLY when the deep checks of this boot failed.
-failed_in_this_boot() {
-    local verdict boot reason
-    [[ -r "${DEEP_VERDICT}" ]] || return 1
-    read -r verdict boot reason <"${DEEP_VERDICT}" || return 1
-    boot_id
-    [[ "${verdict}" == fail && "${boot}" == "${REPLY:-unknown}" ]] || return 1
-    REPLY="${reason}"
+# What deep runs have left standing counts in every quick result: a report that reads quick results must not miss it.
+add_deep_failures() {
+    local cure reason
+    for cure in "${CURES[@]}"; do
+        if [[ -z "${FOUND["deep ${cure}"]:-}" ]]; then continue; fi
+        reason="${FOUND["deep ${cure}"]#* * }"
+        add_record "fail${FIELD}deep_checks${FIELD}${FIELD}${FIELD}${FIELD}${FIELD}${reason}${FIELD}${cure}"
+    done
 }
 
-# The deep verdict of this boot counts in every quick run, because at boot Slurm is not up yet to drain the node.
-add_deep_failure() {
-    if failed_in_this_boot; then add_record "fail${FIELD}deep_checks${FIELD}${FIELD}${FIELD}${FIELD}${FIELD}${REPLY}"; fi
-}
-
-# A prolog has to be fast: one file is looked for and one is read. Slurm drains the node and starts the job elsewhere when
-# this is not 0. The answer stands before Slurm is asked for anything, so a controller that hangs opens no gate.
+# A prolog has to be fast: one file is read, and nobody is asked. Slurm drains the node and starts the job elsewhere when
+# this is not 0. The answer stands before Slurm is told, so a controller that hangs opens no gate.
 gate() {
-    stop_deep_run
-    if ! failed_in_this_boot; then return 0; fi
-    local -r reason="${REPLY}"
+    read_standing asked
+    if ((${#FOUND[@]} == 0)); then
+        stop_deep_run
+        return
+    fi
     EXIT_CODE="${NOT_DRAINED}"
-    cf_log "deep checks failed in this boot: ${reason}" >&2
+    describe_standing
+    cf_log "this node takes no job: ${REPLY}; after repair type on this node: ${REPAIR}" >&2
     SLURM_LIMIT_S=1
-    drain_node "deep_checks (${reason})" || true
+    if lock_standing 0; then
+        if ! keep_out; then refuse; fi
+        write_standing
+    else
+        keep_out || true
+    fi
 }
 
 repaired() {
-    rm -f "${DEEP_VERDICT}"
+    mkdir -p "${RESULTS}" "${RUN_DIR}"
+    lock_standing 60 || cf_die "another run does not end" "it tells Slurm about this node" "try again in a minute"
+    read_standing
+    describe_standing
+    if [[ -n "${REPLY}" ]]; then cf_log "forgotten: ${REPLY}"; fi
+    FOUND=() NOTES[passes]=0 NOTES[retested]=0
+    printf -v 'NOTES[repaired]' '%(%s)T' -1
+    write_standing
     resume_after_repair
+    forget_drain
+    NOTES[refused]=""
+    write_standing
 }
 
 main() {
     case "$*" in
         quick) quick "${QUICK_S}" 0 ;;
-        epilog) quick "${EPILOG_S}" "${EPILOG_WAIT_S}" ;;
+        epilog)
+            IS_HOOK=true
+            quick "${EPILOG_S}" "${EPILOG_WAIT_S}"
+            ;;
         "deep boot") deep_at_boot ;;
         "deep idle") deep_when_idle ;;
+        "deep now") deep_now ;;
         gate) gate ;;
         repaired) repaired ;;
-        *) cf_die "usage: health.sh quick | epilog | deep boot | deep idle | gate | repaired" ;;
+        *) cf_die "usage: health.sh quick | epilog | deep boot | deep idle | deep now | gate | repaired" ;;
     esac
     exit "${EXIT_CODE}"
 }

@@ -25,9 +25,43 @@ node_is_idle() {
     [[ "${NODE_STATE}" =~ ^IDLE(\+(CLOUD|DYNAMIC_NORM|DYNAMIC_FUTURE))*$ ]]
 }
 
+# awaits_retest: whether an epilog's drain waits for deep checks (adopt_drain), and no job is left on the node.
+awaits_retest() {
+    read_standing
+    [[ "${NOTES[drain]}" == ours && "${NOTES[drain_reason]}" =~ ${EPILOG_FAILED} && -n "${FOUND[deep heal]:-}" ]] || return 1
+    read_node || return 1
+    [[ "${NODE_STATE}" =~ ^IDLE(\+(CLOUD|DRAIN|DYNAMIC_NORM|DYNAMIC_FUTURE))*$ ]] && is_our_drain
+}
+
+# node_has_no_job: what a person may test at once.
+node_has_no_job() {
+    read_node || return 1
+    [[ "${NODE_STATE}" =~ ^IDLE(\+(CLOUD|DRAIN|DYNAMIC_NORM|DYNAMIC_FUTURE|MAINTENANCE|RESERVED|PLANNED))*$ ]]
+}
+
+# in_own_session COMMAND ENDED: the deep run, if COMMAND says that the node is free for it; 1 if not. A job that starts ends
+# it with exit code ENDED.
+in_own_session() {
+    local -r free="$1"
+    # shellcheck disable=SC2064 # the exit code of now
+    trap "cf_log 'deep: ended without a verdict, because a job starts or somebody asked for it'; exit $2" TERM
+    cf_write "${SESSION_FILE}" 0644 <<<"$$"
+    if ! "${free}"; then
+        rm -f "${SESSION_FILE}"
+        return 1
+    fi
+    deep act_on_standing
+    rm -f "${SESSION_FILE}"
+}
+
 deep_when_idle() {
+    local free=node_is_idle
     load
-    if ! deep_is_due; then return 0; fi
+    if awaits_retest; then
+        free=awaits_retest
+    elif ! deep_is_due; then
+        return 0
+    fi
     if [[ -z "${CYCLEFORGE_OWN_SESSION:-}" ]]; then
         CYCLEFORGE_OWN_SESSION=1 exec setsid --wait bash "${HERE}/health.sh" deep idle
     fi
@@ -35,15 +69,50 @@ deep_when_idle() {
         cf_log "another deep run is going, this one is left out"
         return 0
     fi
-    trap 'cf_log "deep: a job starts, ended without a verdict"; exit 0' TERM
-    cf_write "${SESSION_FILE}" 0644 <<<"$$"
-    if ! node_is_idle; then
-        rm -f "${SESSION_FILE}"
-        return 0
+    in_own_session "${free}" 0 || true
+}
+
+# deep_now: a person waits for it. The run is in a session of its own, where the terminal's interrupt does not reach it.
+deep_now() {
+    local code=0
+    load
+    if [[ "${CF_CONF[deep_s]}" == 0 ]]; then
+        cf_die "deep checks are off on this node" "cycleforge.health.deep_s is 0" "set it in the definition and build again"
     fi
-    deep
-    rm -f "${SESSION_FILE}"
-    if [[ "${RUN_VERDICT}" == fail ]] && ! drain_node "deep_checks (${RUN_REASON})"; then EXIT_CODE="${NOT_DRAINED}"; fi
+    if [[ -z "${CYCLEFORGE_OWN_SESSION:-}" ]]; then
+        trap 'stop_deep_run; exit 1' INT TERM
+        CYCLEFORGE_OWN_SESSION=1 setsid --wait bash "${HERE}/health.sh" deep now &
+        wait "$!" || code=$?
+        EXIT_CODE="${code}"
+        return
+    fi
+    take_lock deep 0 || cf_die "another deep run is going" "" "wait for its end: see /var/lib/cycleforge/health/deep.json"
+    if ! in_own_session node_has_no_job 1; then
+        cf_node_name
+        cf_die "no deep checks: Slurm says that this node is ${NODE_STATE:-unknown}" \
+            "they need the whole node, and would disturb a job" \
+            "drain it, wait until its jobs have ended (squeue -w ${REPLY}), and type this again"
+    fi
+    say_what_follows
+}
+
+# say_what_follows: the verdict of "deep now" for the person who asked, and the exit code.
+say_what_follows() {
+    case "${RUN_VERDICT}" in
+        fail) EXIT_CODE="${SICK}" ;;
+        incomplete) EXIT_CODE=1 ;;
+        *) EXIT_CODE=0 ;;
+    esac
+    describe_standing
+    echo "deep checks: ${RUN_VERDICT}${RUN_REASON:+ (${RUN_REASON})}; all figures: ${RESULTS#"${CF_ROOT}"}/deep.json"
+    if ((${#FOUND[@]} > 0)); then
+        echo "The node takes no job: ${REPLY}"
+        echo "When that is repaired, type: ${REPAIR}"
+    elif is_our_drain; then
+        echo "Nothing stands against the node any more; the next quick run that passes resumes it."
+    elif [[ "${NODE_STATE}" == *DRAIN* ]]; then
+        echo "Nothing stands against the node. It is drained by somebody else (${NODE_REASON}) and stays so."
+    fi
 }
 
 # session_is_ours SESSION: whether some process of it carries our mark; a number alone may have been given to a stranger.

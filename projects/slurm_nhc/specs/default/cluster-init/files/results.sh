@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The verdict of a run over its records, and the result file. Sourced by health.sh.
+# The verdict of a run over its records, and the result files. Sourced by health.sh.
 
 declare -a RECORDS=()
 # FAILED: what failed, in words, by its cure. VERDICTS: by check its verdict, or the cure of what failed.
@@ -31,37 +31,48 @@ add_record() {
     cure="${cure:-heal}"
     # Of a check with several records the failed one counts.
     if [[ "${VERDICTS[${check}]:-}" != @(heal|reset|reboot|service) ]]; then VERDICTS["${check}"]="${verdict}"; fi
-    if [[ "${verdict}" == fail ]]; then FAILED["${cure}"]+="${FAILED[${cure}]:+; }${REPLY}" VERDICTS["${check}"]="${cure}"; fi
+    if [[ "${verdict}" == fail ]]; then
+        FAILED["${cure}"]+="${FAILED[${cure}]:+; }${REPLY}" VERDICTS["${check}"]="${cure}"
+    else
+        cure=""
+    fi
     if [[ "${verdict}" == @(fail|warn|not_measured) ]]; then cf_log "${verdict}: ${REPLY}"; fi
     line="{\"check\": \"${check}\", \"verdict\": \"${verdict}\""
     for key in value relation limit unit detail; do
         json_text "${!key}"
         line+=", \"${key}\": ${REPLY}"
     done
-    RECORDS+=("${line}}")
+    RECORDS+=("${line}${cure:+, \"cure\": \"${cure}\"}}")
 }
 
-# conclude: the verdict of the run and, when it failed, the reason for a drain and the worst cure.
+# conclude: the verdict of the run and, when it failed, the reason and the worst cure. What could not be measured is a
+# reason too where the definition says so, with the verdict incomplete.
 conclude() {
     local cure
-    cf_now_ms
-    DURATION_MS=$((REPLY - STARTED_MS))
+    RUN_REASON="" RUN_CURE=""
     if ((${#FAILED[@]} > 0)); then
         RUN_VERDICT=fail
-        # The worst first: Slurm's reason may be cut.
         for cure in service reboot reset heal; do
             if [[ -z "${FAILED[${cure}]:-}" ]]; then continue; fi
             RUN_CURE="${RUN_CURE:-${cure}}" RUN_REASON+="${RUN_REASON:+; }${FAILED[${cure}]}"
         done
-        # Slurm shows the reason in one line; the file has the rest.
+        # Slurm shows the reason in one line; the checks have the rest.
         if ((${#RUN_REASON} > 300)); then RUN_REASON="${RUN_REASON:0:297}..."; fi
     elif [[ "${COUNTS[not_measured]}" != 0 || "${COUNTS[pass]}" == 0 || "${CF_CONF[size_known]}" == false ]]; then
         RUN_VERDICT=incomplete
+        if [[ "${CF_CONF[unmeasured]} ${COUNTS[not_measured]}" == "drain "[1-9]* ]]; then
+            RUN_CURE=heal RUN_REASON="${COUNTS[not_measured]} checks could not be measured"
+        fi
     elif [[ "${COUNTS[warn]}" != 0 ]]; then
         RUN_VERDICT=warn
     else
         RUN_VERDICT=pass
     fi
+}
+
+log_run() {
+    cf_now_ms
+    DURATION_MS=$((REPLY - STARTED_MS))
     cf_log "${KIND}: ${RUN_VERDICT} by ${ENGINE}; ${COUNTS[pass]} pass, ${COUNTS[warn]} warn, ${COUNTS[fail]} fail," \
         "${COUNTS[not_measured]} not measured, ${COUNTS[no_baseline]} without baseline (${DURATION_MS} ms)"
 }
@@ -79,7 +90,17 @@ physical_host() {
     if [[ ! "${REPLY}" =~ ^[A-Za-z0-9._-]+$ ]]; then REPLY=""; fi
 }
 
-# write_results FILE: the whole run as JSON, for people and for a later collection over all nodes.
+# keep_results FILE: the whole run as JSON, for people and for a later collection over all nodes; with a copy for the cluster.
+# A disk that takes no more loses the result, never half of it, and stops nothing.
+keep_results() {
+    if ! write_results "$1"; then
+        rm -f "${1%/*}/.${1##*/}.cycleforge."* 2>/dev/null || true
+        cf_warn "$1 cannot be written; the result before it stays"
+        return 0
+    fi
+    share_results "$1"
+}
+
 write_results() {
     local -r file="$1"
     local body="" item
@@ -103,7 +124,7 @@ write_results() {
   "format": 1, "node": ${text[node]}, "vm_size": ${text[size]}, "size_known": ${CF_CONF[size_known]}, "kind": "${KIND}",
   "engine": "${ENGINE}", "boot_id": ${text[boot]}, "physical_host": ${text[host]},
   "time": "$(TZ=UTC printf '%(%FT%TZ)T' -1)", "duration_ms": ${DURATION_MS}, "verdict": "${RUN_VERDICT}",
-  "reason": ${REPLY},
+  "reason": ${REPLY}, "cure": "${RUN_CURE}",
   "checks": [${body}
   ]
 }
@@ -118,6 +139,7 @@ share_results() {
     local -r target="${CF_ROOT}${folder}/${NODE_NAME}.${KIND}.json"
     if [[ -z "${folder}" ]]; then return 0; fi
     # shellcheck disable=SC2016 # the inner shell expands it
-    timeout --kill-after=1 5 bash -c '[[ -d "${2%/*}" ]] || exit 0; cp -T "$1" "$2.new" && mv -fT "$2.new" "$2"' share "$1" "${target}" ||
+    timeout --kill-after=1 5 bash -c '[[ -d "${2%/*}" ]] || exit 0
+        { cp -T "$1" "$2.new" && mv -fT "$2.new" "$2"; } || { rm -f "$2.new"; exit 1; }' share "$1" "${target}" ||
         cf_log "the result could not be copied to ${folder}" >&2
 }

@@ -16,9 +16,9 @@ readonly GUARD=(guard.sh guard-rule.sh guard.tsv)
 readonly DEEP=cycleforge-health-deep.service
 readonly TIMER=cycleforge-health.timer IDLE=cycleforge-health-idle.timer
 readonly DROP_IN=slurmd.service.d/20-cycleforge-slurm_nhc.conf JOIN=slurmd.service.d/25-cycleforge-join.conf
-readonly SCRIPTS=(cycleforge.sh health.sh engine.sh runner.sh results.sh verdicts.sh tools.sh drain.sh idle.sh checks.sh
-    checks-node.sh checks-infiniband.sh checks-gpu.sh checks-xid.sh xids-read.awk xids-judge.awk xids.tsv
-    checks-deep.sh checks-fabric.sh join.sh)
+readonly SCRIPTS=(cycleforge.sh health.sh engine.sh runner.sh results.sh verdicts.sh tools.sh standing.sh drain.sh
+    idle.sh checks.sh checks-node.sh checks-infiniband.sh checks-gpu.sh checks-xid.sh xids-read.awk xids-judge.awk
+    xids.tsv checks-deep.sh checks-fabric.sh join.sh)
 # A check with its figures. The engine evaluates these lines, so nothing else may come out of a node attribute.
 readonly CHECK_LINE="^[a-z][a-z0-9_]*( [A-Za-z0-9_]+=([A-Za-z0-9_.,:/+@=-]*|'[^'[:cntrl:]]*'))*$"
 SIZE="" SIZE_KNOWN=true QUICK_CHECKS="" DEEP_CHECKS="" DEEP_S=0
@@ -198,11 +198,11 @@ start_timer() {
 # The deep checks run here, while slurmd is not started yet, and at later boots before it. A failed verdict does not
 # fail the converge: the node joins, takes no job, and shows its reason in Slurm.
 run_deep() {
-    local -r verdict="${CF_STATE_DIR}/health/deep.verdict"
+    local -r result="${CF_STATE_DIR}/health/deep.json"
     cf_unit "${DEEP}" <"${FILES}/${DEEP}"
     cf_unit "${DROP_IN}" <"${FILES}/slurmd-slurm_nhc.conf"
     cf_own_unit "${DEEP}" "${TARGET}/checks-deep.sh:${TARGET}/checks-fabric.sh:${CONF}/deep.conf:${CF_CONF_DIR}/health.conf:${UNITS}/${DEEP}"
-    if [[ -r "${verdict}" ]]; then cf_outcome "$(<"${verdict}")"; fi
+    if [[ -r "${result}" && "$(<"${result}")" =~ \"verdict\":\ \"([a-z]+)\",$'\n' ]]; then cf_outcome "${BASH_REMATCH[1]}"; fi
 }
 
 # Asks every ten minutes whether the node is idle and its last deep run is old enough.

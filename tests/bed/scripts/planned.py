@@ -1,0 +1,96 @@
+"""A node whose checks say what the test plans, so that only what follows from a verdict is tested."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Literal
+
+from tests.bed.scripts.healthy import Healthy
+
+CHECK = """
+check_planned() {
+    local line found=false
+    local -a words=()
+    while IFS= read -r line; do
+        eval "words=(${line})"
+        record "${words[@]}"
+        found=true
+    done < <(cat "${FAKE_STATE}/planned.${GIVEN[kind]}" 2>/dev/null || true)
+    printf '%s' "${CYCLEFORGE_SINCE_S:-}" >"${FAKE_STATE}/since"
+    if [[ "${found}" == false ]]; then record pass planned; fi
+}
+"""
+VM_A, VM_B = "0ad2c2d8-0001-4b5c-9d3e-a00000000001", "0ad2c2d8-0001-4b5c-9d3e-b00000000002"
+
+
+class Planned:
+    """A `Healthy` node: `says` decides what its next runs find."""
+
+    def __init__(self, node: Healthy) -> None:
+        self.node = node
+        checks = node.root / "opt/cycleforge/slurm_nhc/checks.sh"
+        checks.write_text(checks.read_text() + CHECK)
+        for kind in ("quick", "deep"):
+            conf = node.root / f"etc/cycleforge/nhc/{kind}.conf"
+            first = next(line for line in conf.read_text().splitlines() if line.startswith("* || ."))
+            conf.write_text(f"{first}\n* || cycleforge planned kind={kind}\n")
+        for left in ("deep.json", "quick.json", "standing"):
+            (node.root / "var/lib/cycleforge/health" / left).unlink(missing_ok=True)
+
+    def says(self, kind: Literal["quick", "deep"], *records: tuple[str, str, str]) -> None:
+        """What its runs of this kind record from now on: verdict or cure, check, detail. Nothing: they pass."""
+        lines = [shlex.join((verdict, check, "", "", "", "", detail)) for verdict, check, detail in records]
+        (self.node.state / f"planned.{kind}").write_text("".join(f"{line}\n" for line in lines))
+
+    def vm(self, vm_id: str | None, product_uuid: str = "") -> None:
+        """Which VM this is: instance metadata answers `vm_id`, or with None nobody answers (curl's exit code 28)."""
+        self.node.fake("curl", f"printf %s {vm_id.upper()}" if vm_id else "exit 28")
+        if product_uuid:
+            self.node.write("sys/class/dmi/id/product_uuid", product_uuid + "\n")
+
+    def reboot(self, boot_id: str) -> None:
+        """Another boot: /run is empty."""
+        self.node.write("proc/sys/kernel/random/boot_id", boot_id + "\n")
+        for path in sorted((self.node.root / "run").rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+
+    def boots(self, boot_id: str) -> None:
+        """The same, with its deep run before slurmd."""
+        self.reboot(boot_id)
+        self.runs("deep", "boot")
+
+    def runs(self, *words: str, code: int = 0) -> str:
+        """Run health.sh, which must end so; its output."""
+        found, output = self.node.health(*words)
+        assert found == code, output
+        return output
+
+    def passes(self, times: int) -> None:
+        """So many quick runs without a failure."""
+        for _ in range(times):
+            self.says("quick")
+            self.runs("quick")
+
+    def in_slurm(self, state: str, reason: str = "") -> None:
+        """What somebody else did in Slurm."""
+        (self.node.state / "slurm_state").write_text(state + "\n")
+        (self.node.state / "slurm_reason").write_text(reason)
+
+    def standing(self) -> dict[str, str]:
+        """The note of what stands, without the lines of health.sh itself; empty when there is none."""
+        for place in ("run/cycleforge/standing", "var/lib/cycleforge/health/standing"):
+            file = self.node.root / place
+            if file.exists():
+                return dict(line.split("=", 1) for line in file.read_text().splitlines())
+        return {}
+
+    @property
+    def state(self) -> str:
+        """What Slurm shows."""
+        file = self.node.state / "slurm_state"
+        return file.read_text().strip() if file.exists() else "IDLE"
+
+    @property
+    def reason(self) -> str:
+        """Why, as Slurm shows it."""
+        return self.node.reason()
