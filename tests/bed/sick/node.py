@@ -169,6 +169,7 @@ class SickNode(hardware.Hardware):
     def forget_health(self) -> None:
         """Nothing is left of earlier runs: no result, no verdict, no count."""
         shutil.rmtree(self.root / "var/lib/cycleforge/health", ignore_errors=True)
+        (self.root / "run/cycleforge/standing").unlink(missing_ok=True)
 
     # Boots
 
