@@ -79,7 +79,7 @@ def test_a_person_says_that_the_node_is_repaired(node: Healthy) -> None:
     node.quick()
     assert node.health("gate")[0] == 3
     code, output = node.health("repaired")
-    assert (code, "resumed; it was drained for: CycleForge health: reboot the node: gpu_xid" in output) == (0, True)
+    assert (code, "resumed; it was drained for: CycleForge health: report the host" in output) == (0, True)
     assert node.reason() == ""
     assert node.health("gate")[0] == 0
 
