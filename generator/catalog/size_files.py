@@ -9,7 +9,7 @@ from typing import Any
 from . import files
 from .sizes import Figures, NcclFigure, VmSize
 
-_SOURCED = ("cpu", "gpu", "infiniband", "local_storage", "topology", "nccl_env")
+_SOURCED = ("cpu", "gpu", "infiniband", "local_storage", "nvlink_fabric", "topology", "nccl_env")
 """Groups whose figures reach nodes together with their source."""
 
 
@@ -84,6 +84,8 @@ def size_of_file(name: str, content: Figures) -> VmSize:
         nvme_count=group("local_storage").get("nvme_count"),
         needs=group("needs").get("text"),
         images=tuple(group("images").get("marketplace_urns", ())),
+        fabric_manager=group("nvlink_fabric").get("manager"),
+        fabric_registration=group("nvlink_fabric").get("registration"),
         nccl_topo_file=topology.get("nccl_topo_file"),
         nccl_topo_link=topology.get("image_link"),
         nccl_graph_file=topology.get("nccl_graph_file"),

@@ -67,6 +67,10 @@ class VmSize:
     """What its VMs need beyond an image, a template and the projects, for a sentence `it needs …`."""
     images: tuple[str, ...] = ()
     """Marketplace images whose driver fits, the preferred one first; empty where any image will do."""
+    fabric_manager: str | None = None
+    """The service without which CUDA does not start; where the image has none, the size needs none."""
+    fabric_registration: str | None = None
+    """What its GPUs join before CUDA starts: the NVLink fabric of the `node`, or that of a `rack`."""
     nccl_topo_file: str | None = None
     nccl_topo_link: str | None = None
     """Where newer images put the topology file."""

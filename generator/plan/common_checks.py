@@ -23,6 +23,22 @@ def common_table() -> str:
     return _HEADER + "".join(rows)
 
 
+def gpu_services(manager: str | None = None, source: object = None, **expected: str) -> Sourced:
+    """Services that a node with NVIDIA GPUs runs; `manager`: the one without which CUDA does not start."""
+    services = _common()["gpu_services"]
+    needed = {"manager": manager} if manager else {}
+    line = check_line(
+        "gpu_services",
+        **expected,
+        **needed,
+        wanted=" ".join(services["wanted"]),
+        may_stop=" ".join(services["may_stop"]),
+        grace_s=_common()["gpu_fabric"]["grace_s"],
+    )
+    sources = [*(source if isinstance(source, list) else [source] if source else []), services["source"]]
+    return sourced(line, sources)
+
+
 def _common() -> Mapping[str, Any]:
     common: Mapping[str, Any] = catalog.health()["common_checks"]
     return common
@@ -60,15 +76,17 @@ def _unknown_size() -> Iterator[Sourced]:
     yield sourced(check_line("gpu_count", expected="no", count=None), None)
     yield from _nvidia(expected="no")
     yield gpu_xid(None)
+    yield gpu_services(expected="no")
 
 
 def _nvidia(**expected: str) -> Iterator[Sourced]:
     """`expected=no`: a node without GPUs is as good."""
     common = _common()
     exits = common["gpu_driver"]
-    meanings = {f"code_{code}": words.replace(" ", "_") for code, words in exits["exit_codes"].items()}
-    ordered = dict(sorted(meanings.items(), key=lambda item: int(item[0].removeprefix("code_"))))
-    yield sourced(check_line("gpu_driver", **expected, **ordered), exits["source"])
+    codes = sorted(exits["exit_codes"].items(), key=lambda item: int(item[0]))
+    meanings = {f"code_{code}": f"{end['cure']}:{end['words'].replace(' ', '_')}" for code, end in codes}
+    line = check_line("gpu_driver", **expected, unmeasured=" ".join(map(str, exits["questions"])), **meanings)
+    yield sourced(line, exits["source"])
     heat = common["gpu_temperature"]
     yield sourced(check_line("gpu_temperature", **expected, warn_above=heat["warn_above"]), heat["source"])
     yield sourced(check_line("gpu_persistence", **expected), common["gpu_persistence"]["source"])

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from .. import catalog
 from ..catalog.sizes import VmSize
+from .common_checks import gpu_services
 from .measured_checks import figures_of, ib_write, measured
 from .sourced import Sourced, check_line, sourced
 from .types import MigPlan
@@ -92,10 +93,25 @@ def _nvidia_quick(size: VmSize, mig: MigPlan | None) -> Iterator[Sourced]:
     yield sourced(check_line("gpu_count", count=size.gpu_count), _asked_by(size, "gpu_count", "gpu"))
     yield from _memory_errors(size)
     yield gpu_xid(size.gpu_model)
+    yield from _fabric(size, mig)
     if mig:
         yield sourced(check_line("mig_slices", profile=mig.profile, count=mig.slices), _MIG_SOURCE)
     elif "gpu_nvlink" in size.health:  # a GPU in MIG mode has no links to others
         yield sourced(check_line("gpu_nvlink", inactive_max=0), size.health["gpu_nvlink"]["source"])
+
+
+def _fabric(size: VmSize, mig: MigPlan | None) -> Iterator[Sourced]:
+    """What CUDA needs beside the GPUs. No source says what a divided GPU registers, so its state has no verdict."""
+    common = catalog.health()["common_checks"]
+    yield gpu_services(size.fabric_manager, source_of(size, "nvlink_fabric") if size.fabric_manager else None)
+    if size.fabric_registration and not mig:
+        fabric = common["gpu_fabric"]
+        line = check_line("gpu_fabric", registration=size.fabric_registration, grace_s=fabric["grace_s"])
+        yield sourced(line, fabric["source"])
+    if size.fabric_registration == "rack":
+        yield sourced(check_line("imex_channel"), common["imex_channel"]["source"])
+    if size.infiniband:
+        yield sourced(check_line("gpu_peermem"), common["gpu_peermem"]["source"])
 
 
 def _memory_errors(size: VmSize) -> Iterator[Sourced]:

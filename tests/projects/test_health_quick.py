@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.bed.scripts.healthy import Healthy, healthy
+from tests.bed.scripts.healthy import HANDLE, Healthy, healthy
 from tests.bed.scripts.node import A100, H100
 from tests.projects.conftest import MakeNode
 
@@ -25,9 +25,11 @@ def test_a_healthy_node_passes_and_stays(node: Healthy) -> None:
 
 
 def test_a_quick_run_is_a_few_calls_and_touches_no_service(node: Healthy) -> None:
+    """Three calls of nvidia-smi wake no GPU beyond what docs/node-health.md says; services are looked at, once."""
     node.quick()
     assert len(node.calls("nvidia-smi")) == 3
-    assert node.calls("systemctl") == []
+    (asked,) = node.calls("systemctl")
+    assert asked.startswith("systemctl show --property=Id,LoadState,ActiveState nvidia-fabricmanager.service ")
 
 
 # What a broken node shows → check that fails → what the reason names.
@@ -72,7 +74,7 @@ BROKEN = [
     (
         lambda node: node.set_gpus(node.rows, code=15),
         "nvidia_smi",
-        "15 exit code, expected 0 exit code (GPU fell off the bus)",
+        f"15 exit code, expected 0 exit code (GPU fell off the bus: {HANDLE})",
     ),
     (_gpu(3, "1"), "gpu_ecc_sram_uncorrectable", "1 errors, at most 0 errors (GPU 3)"),
     (_gpu(6, "10001"), "gpu_ecc_sram_correctable", "10001 errors, at most 10000 errors (GPU 3)"),
@@ -195,7 +197,7 @@ def test_a_lost_nvme_disk_drains_where_a_health_source_knows_the_count(make_node
 UNMEASURED = [
     (lambda node: node.remove("nvidia-smi"), "nvidia_smi"),
     (lambda node: node.fake("nvidia-smi", "exit 124"), "nvidia_smi"),
-    (lambda node: node.fake("nvidia-smi", "exit 77"), "nvidia_smi"),
+    (lambda node: node.fake("nvidia-smi", "exit 13"), "nvidia_smi"),
     (lambda node: node.fake("nvidia-smi", "exit 0"), "gpu_temperature"),
     (lambda node: node.fake("nvidia-smi", "echo '<html>'"), "gpu_temperature"),
     (_gpu(11, "[N/A]"), "gpu_throttling"),

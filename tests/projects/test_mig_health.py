@@ -45,7 +45,8 @@ def divided(node: Healthy, *profiles: str, code: int = 0) -> None:
         (["1g.10gb"] * 6, 0, "fail"),
         (["1g.10gb"] * 5 + ["2g.20gb"], 0, "fail"),
         ([], 0, "fail"),
-        (["1g.10gb"] * 7, 9, "not_measured"),
+        (["1g.10gb"] * 7, 9, "fail"),
+        (["1g.10gb"] * 7, 3, "not_measured"),
     ],
 )
 def test_every_slice_is_expected(node: Healthy, profiles: list[str], code: int, verdict: str) -> None:

@@ -13,7 +13,17 @@ from typing import Any
 
 from tests.bed.scripts.node import A100, H100, Node
 
-GOOD_GPU = "{i}, 40, Enabled, 0, 0, 0, 0, 0, 0, 0, 0, 0x0000000000000000, 1410, 1410, 1215, 1215"
+GOOD_GPU = "{i}, 40, Enabled, 0, 0, 0, 0, 0, 0, 0, 0, 0x0000000000000000, 1410, 1410, 1215, 1215, "
+REGISTERED = "Completed, Success, 0, 00000000-0000-0000-0000-000000000000"
+NO_FABRIC = "[N/A], [N/A], [N/A], [N/A]"
+"""Fabric fields of a node whose GPUs share NVSwitches, and of one before the H100.
+
+Source: NVIDIA Fabric Manager User Guide, https://docs.nvidia.com/datacenter/tesla/pdf/fabric-manager-user-guide.pdf
+"""
+UNITS = ("nvidia-fabricmanager", "nvidia-persistenced", "nvidia-dcgm")
+"""Services that a healthy node of these sizes runs. Source: Azure/azhpc-images, components of its images."""
+UPTIME_S = 100_000
+HANDLE = "Unable to determine the device handle for GPU0000:20:00.0: Unknown Error"
 SCONTROL = """
 state="$(cat "$FAKE_STATE/slurm_state" 2>/dev/null || echo IDLE)"
 reason="$(cat "$FAKE_STATE/slurm_reason" 2>/dev/null || true)"
@@ -39,24 +49,36 @@ class Healthy(Node):
 
     def set_gpus(
         self, rows: list[str], code: int = 0, remap: str = "{i}, 0, 0, 0", nvlink: str = "Link 0: 25 GB/s",
-        second: list[str] | None = None,
+        second: list[str] | None = None, said: str = HANDLE,
     ) -> None:  # fmt: skip
+        """Answers of nvidia-smi; with a `code` its first query ends so, having said what real ones say."""
         remapped = "\\n".join(remap.format(i=place) for place in range(len(rows)))
         listing = "\\n".join(rows)
         addresses = "\\n".join(f"{place}, 0000000{place + 1}:00:00.0" for place in range(len(rows)))
-        reasons = [row.split(", ")[11] for row in rows] if second is None else second
+        reasons = [row.split(", ")[11] for row in rows if row.count(", ") >= 11] if second is None else second
         sample = "\\n".join(f"{place}, {reason}" for place, reason in enumerate(reasons))
+        if code == 2:
+            said = 'Field "clocks_event_reasons.active" is not a valid field to query.'
+        first = f"printf '%s\\n' '{said}'; exit {code}" if code else f"printf '{listing}\\n'"
         self.fake(
             "nvidia-smi",
             f"""case "$*" in
     *query-gpu=index,clocks_*) printf '{sample}\\n' ;;
-    *clocks_event_reasons*) printf '{listing}\\n'; exit {code} ;;
+    *clocks_event_reasons*) {first} ;;
     *clocks_throttle_reasons*) printf '{listing}\\n' ;;
     *query-gpu=index,pci.bus_id*) printf '{addresses}\\n' ;;
     *remapped_rows*) printf '{remapped}\\n' ;;
     *nvlink*) printf 'GPU 0: A100\\n\\t {nvlink}\\n' ;;
 esac""",
         )
+
+    def unit(self, name: str, state: str = "active") -> None:
+        """Let systemd show this service in this state."""
+        (self.state / "active" / f"{name}.service").write_text(f"{state}\n")
+
+    def booted(self, seconds_ago: float) -> None:
+        """The boot was so long ago."""
+        self.write("proc/uptime", f"{seconds_ago:.2f} 1.00\n")
 
     def port(self, name: str, state: str = "4: ACTIVE", phys: str = "5: LinkUp", rate: str = "200 Gb/sec (4X HDR)",
              layer: str = "InfiniBand", downed: str = "0") -> None:  # fmt: skip
@@ -131,15 +153,16 @@ def _template(size: str, deep_s: int) -> tempfile.TemporaryDirectory[str]:
     """A converged node of this size, made once and copied for each test: nothing in it names its own folder."""
     folder = tempfile.TemporaryDirectory(prefix="healthy-")
     atexit.register(folder.cleanup)
-    _install(as_healthy(Node(Path(folder.name), "slurm_nhc")), size, deep_s)
+    _install(as_healthy(Node(Path(folder.name), "slurm_nhc"), size), size, deep_s)
     return folder
 
 
-def as_healthy(node: Node) -> Healthy:
+def as_healthy(node: Node, size: str = A100) -> Healthy:
     """The same node with the words of the health tests."""
     made = Healthy.__new__(Healthy)
     made.__dict__ = node.__dict__
-    made.rows = [GOOD_GPU.format(i=place) for place in range(8)]
+    fabric = REGISTERED if size == H100 else NO_FABRIC
+    made.rows = [GOOD_GPU.format(i=place) + fabric for place in range(8)]
     return made
 
 
@@ -147,7 +170,7 @@ def healthy(node: Node, size: str = A100, deep_s: int = 0) -> Healthy:
     """Turn a fresh node into a healthy one of this size; with `deep_s` it has run deep checks, without tools."""
     shutil.rmtree(node.folder)
     shutil.copytree(_template(size, deep_s).name, node.folder, symlinks=True)
-    return as_healthy(node)
+    return as_healthy(node, size)
 
 
 def _install(made: Healthy, size: str, deep_s: int) -> None:
@@ -174,6 +197,10 @@ def _install(made: Healthy, size: str, deep_s: int) -> None:
     for tool in ("mkdir", "pgrep", "pkill", "setsid", "tar"):
         if not (made.bin / tool).exists():
             made.link(tool)
+    for unit in UNITS:
+        made.unit(unit)
+    made.booted(UPTIME_S)
+    made.write("sys/module/nvidia_peermem/initstate", "live\n")
     made.set_gpus(made.rows)
     made.fake("journalctl", 'cat "$FAKE_STATE/kernel.log"')
     made.kernel_log()

@@ -50,6 +50,15 @@ case "$verb" in
         echo "$state"
         [[ "$state" == active ]] ;;
     cat) [[ -e "$FAKE_STATE/installed/$1" ]] ;;
+    show)
+        # A block of properties per unit, an empty line between two: systemctl(1). What is nowhere is "not-found".
+        for unit in "$@"; do
+            if [[ "$unit" == --* ]]; then continue; fi
+            state=inactive loaded=not-found
+            if [[ -e "$FAKE_STATE/active/$unit" ]]; then read -r state <"$FAKE_STATE/active/$unit"; loaded=loaded; fi
+            printf "${between:-}Id=%s\\nLoadState=%s\\nActiveState=%s\\n" "$unit" "$loaded" "$state"
+            between='\\n'
+        done ;;
     mask)
         for unit in "$@"; do
             if [[ "$unit" != --* ]]; then

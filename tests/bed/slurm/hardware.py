@@ -53,7 +53,9 @@ for class in /sys/class/*; do
 done
 mount --rbind /run/fake-class /sys/class
 mount --bind /fake/sys/block /sys/block
+mount --bind /fake/sys/module /sys/module
 """
+UPTIME_S = 100_000
 
 
 def build(folder: Path) -> None:
@@ -77,6 +79,8 @@ def heal(folder: Path) -> None:
         "".join(f"processor\t: {number}\nphysical id\t: {number * SOCKETS // CPUS}\n\n" for number in range(CPUS)),
     )
     memory(folder, MEMORY_KIB)
+    _write(folder / "proc/uptime", f"{UPTIME_S}.00 1.00\n")
+    _write(folder / "sys/module/nvidia_peermem/initstate", "live\n")
     for number in range(DISKS):
         _write(folder / f"sys/block/nvme{number}n1/device/model", "Microsoft NVMe Direct Disk v2           \n")
         _write(folder / f"sys/block/nvme{number}n1/size", "1875385008\n")

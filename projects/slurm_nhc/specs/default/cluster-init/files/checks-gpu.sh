@@ -1,103 +1,79 @@
 #!/usr/bin/env bash
-# GPU count, memory errors, NVLink, temperature, clocks, throttling: counters only, a job does not notice. Sourced
-# by checks.sh. All checks of GPU fields share one call of nvidia-smi for all GPUs together.
+# GPU count, memory errors, NVLink, temperature, clocks, throttling: counters only, a job does not notice. Sourced by
+# checks.sh. All checks of GPU fields share one call of nvidia-smi for all GPUs together (smi.sh).
+# shellcheck disable=SC2034 # SMI_… are for smi.sh
 
-readonly SMI_LIMIT_S=20
-readonly GPU_FIELDS=index,temperature.gpu,persistence_mode,ecc.errors.uncorrected.volatile.sram,ecc.errors.corrected.volatile.sram,ecc.errors.uncorrected.aggregate.sram,ecc.errors.corrected.aggregate.sram,ecc.errors.uncorrected.volatile.dram,ecc.errors.corrected.volatile.dram,ecc.errors.uncorrected.aggregate.dram,ecc.errors.corrected.aggregate.dram
-readonly CLOCK_FIELDS=clocks.max.graphics,clocks.applications.graphics,clocks.max.memory,clocks.applications.memory
 readonly REMAP_FIELDS=gpu_bus_id,remapped_rows.pending,remapped_rows.failure,remapped_rows.uncorrectable
+readonly PAGE_FIELDS=retired_pages.single_bit_ecc.count,retired_pages.double_bit.count,retired_pages.pending
 
-# run_smi WORD...: a driver that hung once in this run hangs again, so it is asked only once.
-SMI_HUNG=false
-run_smi() {
-    local code=0
-    if [[ "${SMI_HUNG}" == true ]]; then
-        OUTPUT=""
-        return 124
-    fi
-    run_tool "${SMI_LIMIT_S}" nvidia-smi "$@" || code=$?
-    if ((code == 124)); then SMI_HUNG=true; fi
-    return "${code}"
-}
-
-declare -a GPU_ROWS=()
-GPU_QUERY="" GPU_REASONS_FIELD="" GPU_TEXT=""
-
-# query_gpus: rows of all GPUs in GPU_ROWS, fields as in GPU_FIELDS, then the reasons for lower clocks, then CLOCK_FIELDS.
-# A field that the driver does not know fails the whole query with code 2: the name of the reasons changed with driver
-# 535.54, and drivers without application clocks do not know those.
-query_gpus() {
-    local code=2 reasons clocks line
-    if [[ -n "${GPU_QUERY}" ]]; then return "${GPU_QUERY}"; fi
-    for clocks in ",${CLOCK_FIELDS}" ""; do
-        for reasons in clocks_event_reasons.active clocks_throttle_reasons.active; do
-            if ((code != 2)); then continue; fi
-            code=0
-            run_smi "--query-gpu=${GPU_FIELDS},${reasons}${clocks}" --format=csv,noheader,nounits || code=$?
-            GPU_REASONS_FIELD="${reasons}"
-        done
-    done
-    GPU_QUERY="${code}"
-    GPU_TEXT="${OUTPUT:0:200}"
-    GPU_ROWS=()
-    if ((code == 0)); then
-        while IFS= read -r line; do
-            if [[ "${line}" =~ ^[0-9]+, ]]; then GPU_ROWS+=("${line// /}"); fi
-        done <<<"${OUTPUT}"
-    fi
-    return "${code}"
-}
-
-# gpus_or_not_measured CHECK: 1 with a record when there are no rows to judge, 1 without one where no GPU is expected.
-gpus_or_not_measured() {
-    query_gpus || true
-    if ((GPU_QUERY == 0 && ${#GPU_ROWS[@]} > 0)); then return 0; fi
-    if ((GPU_QUERY != 127)) || [[ "${GIVEN[expected]:-yes}" == yes ]]; then not_measured "$1" "nvidia-smi gave no answer"; fi
-    return 1
-}
-
-# column NUMBER...: "GPU N:value" of all rows and these fields (from 0) in COLUMN.
-declare -a COLUMN=()
-column() {
-    local row number
-    local -a field=()
-    COLUMN=()
-    for row in "${GPU_ROWS[@]}"; do
-        IFS=',' read -r -a field <<<"${row}"
-        for number in "$@"; do COLUMN+=("GPU ${field[0]}:${field[${number}]:-}"); done
-    done
-}
-
-# code_N=WORDS: the driver's own exit codes name a fault; a missing or hanging program only means that nothing was
-# measured. Words have "_" for blanks. expected=no: this VM size may have no GPU.
+# unmeasured='CODE CODE' code_N=CURE:WORDS: how nvidia-smi ended. Words have "_" for blanks. expected=no: this VM size may
+# have no GPU. Codes without words of their own need a reboot: the driver is what they have in common.
 check_gpu_driver() {
-    local code=0 meaning
-    query_gpus || code=$?
-    if ((code == 0)); then
-        record pass nvidia_smi 0 eq 0 "exit code" ""
-        return
-    fi
-    if [[ "${GIVEN[expected]:-yes}" == no ]] && ((code == 127)); then return 0; fi
-    meaning="${GIVEN[code_${code}]:-}"
-    if [[ -n "${meaning}" ]]; then
-        record fail nvidia_smi "${code}" eq 0 "exit code" "${meaning//_/ }"
-    else
-        why_not "${code}" nvidia-smi
-        not_measured nvidia_smi "${REPLY}"
-    fi
+    local key line
+    SMI_QUESTIONS=" ${GIVEN[unmeasured]:-2 3 4 13} "
+    for key in "${!GIVEN[@]}"; do
+        if [[ "${key}" == code_* ]]; then
+            SMI_CURE["${key#code_}"]="${GIVEN[${key}]%%:*}"
+            line="${GIVEN[${key}]#*:}"
+            SMI_MEANING["${key#code_}"]="${line//_/ }"
+        fi
+    done
+    query_gpus
+    if no_gpu_expected; then return; fi
+    case "${GPU_QUERY}" in
+        ran)
+            record pass nvidia_smi 0 eq 0 "exit code" ""
+            judge_answers
+            ;;
+        failed)
+            if ((GPU_CODE == 124)); then
+                record "${GPU_CURE}" nvidia_smi "" "" "" "" "${GPU_WORDS}"
+            else
+                OUTPUT="${GPU_TEXT}"
+                telling_line
+                line="${SMI_MEANING[${GPU_CODE}]:-}"
+                if ((GPU_CODE > 128 && GPU_CODE < 160)); then line="ended by signal $((GPU_CODE - 128))"; fi
+                record "${GPU_CURE}" nvidia_smi "${GPU_CODE}" eq 0 "exit code" "${line}${line:+${REPLY:+: }}${REPLY}"
+            fi
+            ;;
+        *) not_measured nvidia_smi "${GPU_WORDS}" ;;
+    esac
+}
+
+# judge_answers: what stands in place of values. The list may end early and the exit code is 0 all the same.
+judge_answers() {
+    local line name rest cure
+    local -A found=()
+    while IFS= read -r line; do
+        if ! cure_of_text "${line}"; then continue; fi
+        cure="${REPLY}" name="" rest="${line}"
+        if [[ "${line}" == *,*,* ]]; then
+            # A lost GPU may have lost its number, too.
+            if [[ "${line%%,*}" =~ ^[0-9]+$ ]]; then name="GPU ${line%%,*} "; fi
+            rest="${line#*"["}"
+            rest="[${rest%%"]"*}]"
+            if [[ "${line}" == *"ERR!"* ]]; then rest="ERR!"; fi
+        fi
+        found["${cure}"]+="${found[${cure}]:+, }${name}${rest:0:100}"
+    done <<<"${GPU_TEXT}"
+    for cure in service reboot reset; do
+        if [[ -n "${found[${cure}]:-}" ]]; then record "${cure}" gpu_answers "" "" "" "" "${found[${cure}]}"; fi
+    done
+    if ((${#found[@]} == 0)); then record pass gpu_answers "" "" "" "" ""; fi
 }
 
 # count=N
 check_gpu_count() {
-    query_gpus || true
-    if ((GPU_QUERY != 0)); then
-        if ((GPU_QUERY != 127)) || [[ "${GIVEN[expected]:-yes}" == yes ]]; then not_measured gpu_count "nvidia-smi gave no answer"; fi
-        return 0
+    query_gpus
+    if no_gpu_expected; then return; fi
+    if [[ "${GPU_QUERY}" != ran ]]; then
+        not_measured gpu_count "nvidia-smi gave no answer"
+        return
     fi
     # No row at all is a count of zero only when the driver says so in words; otherwise it is a broken answer.
-    if ((${#GPU_ROWS[@]} == 0)) && [[ "${GPU_TEXT,,}" != *"no devices"* ]]; then
+    if ((${#GPU_ROWS[@]} == 0)) && [[ "${GPU_TEXT,,}" != *"no devices"* && "${GPU_TEXT}" != *"${HANDLE_WORDS}"* ]]; then
         not_measured gpu_count "nvidia-smi printed no GPU: ${GPU_TEXT:0:80}"
-        return 0
+        return
     fi
     judge gpu_count "${#GPU_ROWS[@]}" eq "${GIVEN[count]:-}" GPUs
 }
@@ -105,7 +81,7 @@ check_gpu_count() {
 # warn_above=N
 check_gpu_temperature() {
     gpus_or_not_measured gpu_temperature || return 0
-    column 1
+    column temperature.gpu
     worst gpu_temperature le "${GIVEN[warn_above]:-}" Celsius warn "${COLUMN[@]}"
 }
 
@@ -113,7 +89,7 @@ check_gpu_persistence() {
     local item off=""
     local -i count=0
     gpus_or_not_measured gpu_persistence || return 0
-    column 2
+    column persistence_mode
     for item in "${COLUMN[@]}"; do
         if [[ "${item#*:}" != Enabled ]]; then
             off+="${off:+, }${item%%:*}"
@@ -131,19 +107,20 @@ check_gpu_ecc() {
         return
     fi
     gpus_or_not_measured gpu_ecc || return 0
-    column 3 5
+    column ecc.errors.uncorrected.volatile.sram ecc.errors.uncorrected.aggregate.sram
     worst gpu_ecc_sram_uncorrectable le "${GIVEN[sram_uncorrectable_max]}" errors fail "${COLUMN[@]}"
-    column 4 6
+    column ecc.errors.corrected.volatile.sram ecc.errors.corrected.aggregate.sram
     worst gpu_ecc_sram_correctable le "${GIVEN[sram_correctable_max]:-}" errors fail "${COLUMN[@]}"
-    column 7 8 9 10
+    column ecc.errors.uncorrected.volatile.dram ecc.errors.corrected.volatile.dram \
+        ecc.errors.uncorrected.aggregate.dram ecc.errors.corrected.aggregate.dram
     worst gpu_ecc_dram le "${GIVEN[dram_any_max]:-}" errors fail "${COLUMN[@]}"
-    column 7 9
+    column ecc.errors.uncorrected.volatile.dram ecc.errors.uncorrected.aggregate.dram
     worst gpu_ecc_dram_uncorrectable le 0 errors warn "${COLUMN[@]}"
 }
 
 # error_mask=N: bits that stand in two samples one second apart; a single one is also seen when power is switched.
 check_gpu_throttling() {
-    local item slowed="" line code=0
+    local item slowed="" line
     local -a names=()
     local -r mask="${GIVEN[error_mask]:-}"
     if [[ -z "${mask}" ]]; then
@@ -151,7 +128,7 @@ check_gpu_throttling() {
         return
     fi
     gpus_or_not_measured gpu_throttling || return 0
-    column 11
+    column reasons
     for item in "${COLUMN[@]}"; do
         if [[ ! "${item#*:}" =~ ^0x[0-9a-fA-F]{1,16}$ ]]; then
             not_measured gpu_throttling "${item%%:*} shows '${item#*:}'"
@@ -161,10 +138,8 @@ check_gpu_throttling() {
     done
     if [[ -n "${slowed}" ]]; then
         sleep "${CYCLEFORGE_SAMPLE_S:-1}"
-        run_smi "--query-gpu=index,${GPU_REASONS_FIELD}" --format=csv,noheader,nounits || code=$?
-        if ((code != 0)); then
-            why_not "${code}" nvidia-smi
-            not_measured gpu_throttling "${REPLY}"
+        if ! ask_smi reasons "--query-gpu=index,${REASONS_FIELD}" --format=csv,noheader,nounits; then
+            record_outcome gpu_throttling
             return
         fi
         while IFS=', ' read -r line item; do
@@ -178,20 +153,28 @@ check_gpu_throttling() {
 
 # Application clocks below the maximum that the GPU itself reports. GPUs without application clocks run at their maximum.
 check_gpu_clocks() {
-    local row low=""
+    local place low=""
     local -i count=0
-    local -a field=()
+    local -a most=() memory_most=() memory_set=()
     gpus_or_not_measured gpu_clocks || return 0
-    for row in "${GPU_ROWS[@]}"; do
-        IFS=',' read -r -a field <<<"${row}"
-        if [[ "${field[12]:-} ${field[13]:-} ${field[14]:-} ${field[15]:-}" =~ ^[0-9]+\ [0-9]+\ [0-9]+\ [0-9]+$ ]] &&
-            ((field[13] < field[12] || field[15] < field[14])); then
+    column clocks.max.graphics
+    most=("${COLUMN[@]}")
+    column clocks.max.memory
+    memory_most=("${COLUMN[@]}")
+    column clocks.applications.memory
+    memory_set=("${COLUMN[@]}")
+    column clocks.applications.graphics
+    for place in "${!COLUMN[@]}"; do
+        if below "${COLUMN[place]#*:}" "${most[place]#*:}" "${memory_set[place]#*:}" "${memory_most[place]#*:}"; then
             count+=1
-            low+="${low:+, }GPU ${field[0]} ${field[13]} of ${field[12]} MHz"
+            low+="${low:+, }${COLUMN[place]%%:*} ${COLUMN[place]#*:} of ${most[place]#*:} MHz"
         fi
     done
     judge gpu_clocks "${count}" le 0 "GPUs below their maximum" warn "${low}"
 }
+
+# below CLOCK MAX CLOCK MAX: all four are numbers, and a clock is below its maximum.
+below() { [[ "$*" =~ ^[0-9]+\ [0-9]+\ [0-9]+\ [0-9]+$ ]] && (($1 < $2 || $3 < $4)); }
 
 # yes_no TEXT: counts and words both occur, depending on driver and GPU.
 yes_no() {
@@ -202,18 +185,17 @@ yes_no() {
     esac
 }
 
-# pending_max=N failure_max=N uncorrectable_max=N
+# pending_max=N failure_max=N uncorrectable_max=N: what waits is done by a reset of the GPU; one that has no rows left or
+# could not remap is exchanged.
 check_gpu_remap() {
-    local line code=0 index=0
+    local line index=0
     local -a field=() pending=() failure=() uncorrectable=()
     if [[ -z "${GIVEN[uncorrectable_max]:-}" ]]; then
         no_baseline gpu_remap rows
         return
     fi
-    run_smi "--query-remapped-rows=${REMAP_FIELDS}" --format=csv,noheader,nounits || code=$?
-    if ((code != 0)); then
-        why_not "${code}" "nvidia-smi --query-remapped-rows"
-        not_measured gpu_remap "${REPLY}"
+    if ! ask_smi remap "--query-remapped-rows=${REMAP_FIELDS}" --format=csv,noheader,nounits; then
+        record_outcome gpu_remap
         return
     fi
     while IFS= read -r line; do
@@ -237,16 +219,17 @@ check_gpu_remap() {
 
 # retired_max=N: GPUs before the A100 retire pages instead of remapping rows. More than the limit and one more waiting fails.
 check_gpu_pages() {
-    local line code=0
+    local line
     local -a field=() full=()
     local -i rows=0
     if [[ -z "${GIVEN[retired_max]:-}" ]]; then
         no_baseline gpu_retired_pages pages
         return
     fi
-    run_smi \
-        --query-gpu=index,retired_pages.single_bit_ecc.count,retired_pages.double_bit.count,retired_pages.pending \
-        --format=csv,noheader,nounits || code=$?
+    if ! ask_smi pages "--query-gpu=index,${PAGE_FIELDS}" --format=csv,noheader,nounits; then
+        record_outcome gpu_retired_pages
+        return
+    fi
     while IFS= read -r line; do
         IFS=',' read -r -a field <<<"${line// /}"
         if [[ "${field[*]}" =~ ^[0-9]+\ [0-9]{1,9}\ [0-9]{1,9}\ (Yes|No)$ ]]; then
@@ -256,29 +239,28 @@ check_gpu_pages() {
             fi
         fi
     done <<<"${OUTPUT}"
-    if ((code != 0 || rows == 0)); then
-        why_not "${code}" "nvidia-smi retired_pages"
-        if ((code == 0)); then REPLY="nvidia-smi printed no retired pages"; fi
-        not_measured gpu_retired_pages "${REPLY}"
+    if ((rows == 0)); then
+        not_measured gpu_retired_pages "nvidia-smi printed no retired pages"
         return
     fi
-    judge gpu_retired_pages "${#full[@]}" le 0 "GPUs above ${GIVEN[retired_max]} pages with one pending" fail "${full[*]}"
+    judge gpu_retired_pages "${#full[@]}" le 0 "GPUs above ${GIVEN[retired_max]} pages with one pending" service "${full[*]}"
 }
 
 # inactive_max=N
 check_gpu_nvlink() {
-    local code=0 line links=0 inactive=0
-    run_smi nvlink --status || code=$?
+    local line links=0 inactive=0
+    if ! ask_smi nvlink nvlink --status; then
+        record_outcome gpu_nvlink
+        return
+    fi
     while IFS= read -r line; do
         if [[ "${line}" =~ Link\ [0-9]+: ]]; then
             links=$((links + 1))
             if [[ "${line,,}" == *inactive* ]]; then inactive=$((inactive + 1)); fi
         fi
     done <<<"${OUTPUT}"
-    if ((code != 0 || links == 0)); then
-        why_not "${code}" "nvidia-smi nvlink"
-        if ((code == 0)); then REPLY="nvidia-smi nvlink printed no link"; fi
-        not_measured gpu_nvlink "${REPLY}"
+    if ((links == 0)); then
+        not_measured gpu_nvlink "nvidia-smi nvlink printed no link"
         return
     fi
     judge gpu_nvlink_inactive "${inactive}" le "${GIVEN[inactive_max]:-}" "of ${links} links"
@@ -301,11 +283,9 @@ check_amd_gpu_count() {
 
 # profile=P count=N: MIG slices of all GPUs together; a slice of another profile counts for none.
 check_mig_slices() {
-    local line code=0 fitting=0 others=0
-    run_smi -L || code=$?
-    if ((code != 0)); then
-        why_not "${code}" nvidia-smi
-        not_measured mig_slices "${REPLY}"
+    local line fitting=0 others=0
+    if ! ask_smi list -L; then
+        record_outcome mig_slices
         return
     fi
     while IFS= read -r line; do

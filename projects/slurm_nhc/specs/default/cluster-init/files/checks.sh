@@ -18,10 +18,14 @@ PATH="${CYCLEFORGE_PATH:-${PATH}}"
 . "${BASH_SOURCE[0]%/*}/checks-node.sh"
 # shellcheck source=checks-infiniband.sh
 . "${BASH_SOURCE[0]%/*}/checks-infiniband.sh"
+# shellcheck source=smi.sh
+. "${BASH_SOURCE[0]%/*}/smi.sh"
 # shellcheck source=checks-gpu.sh
 . "${BASH_SOURCE[0]%/*}/checks-gpu.sh"
 # shellcheck source=checks-xid.sh
 . "${BASH_SOURCE[0]%/*}/checks-xid.sh"
+# shellcheck source=checks-gpu-fabric.sh
+. "${BASH_SOURCE[0]%/*}/checks-gpu-fabric.sh"
 # shellcheck source=checks-deep.sh
 . "${BASH_SOURCE[0]%/*}/checks-deep.sh"
 # shellcheck source=checks-fabric.sh

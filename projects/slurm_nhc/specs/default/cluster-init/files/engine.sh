@@ -72,7 +72,7 @@ run_checks() {
             *) add_record "${row}" ;;
         esac
     done <"${rows}"
-    rm -f "${rows}"
+    rm -f "${rows}"*
     for name in "${CONFIGURED[@]}"; do
         if [[ "${done_checks}" == *" ${name} "* ]]; then continue; fi
         if [[ "${name}" == "${open}" ]]; then

@@ -14,22 +14,33 @@ seconds_left() {
 }
 
 # run_tool SECONDS COMMAND...: output in OUTPUT, exit code returned; 127 missing, 124 hung, OUT_OF_TIME when the run has no
-# time left for it, which says nothing about the tool. What a broken tool prints without end is cut at 4 MB.
-readonly OUT_OF_TIME=75
-OUTPUT=""
+# time left for it, NO_ROOM when its output could not be kept; the last two say nothing about the tool. What a broken tool
+# prints without end is cut at 4 MB.
+#
+# A process in a system call that does not return ignores even SIGKILL and keeps whatever it has open, and timeout waits
+# for it. So the output goes into a file, and the end is waited for with a limit of our own.
+readonly OUT_OF_TIME=75 NO_ROOM=76 LEFT_BEHIND_S=4
+OUTPUT="" LEFT_BEHIND=0
 run_tool() {
-    local -r limit_s="$1"
-    local granted_s code=0
+    local -r limit_s="$1" file="${CYCLEFORGE_ROWS}.out${LEFT_BEHIND}"
+    local granted_s stream="" code="" kept=""
     shift
     OUTPUT=""
     command -v "$1" >/dev/null || return 127
     seconds_left "${limit_s}" || return "${OUT_OF_TIME}"
     granted_s="${REPLY}"
-    { OUTPUT="$(
+    exec {stream}< <(
+        exec 2>/dev/null
         set +o pipefail
-        timeout --kill-after=2 "${granted_s}" "$@" 2>&1 | head --bytes=4000000
-        exit "${PIPESTATUS[0]}"
-    )"; } 2>/dev/null || code=$?
+        timeout --kill-after=2 "${granted_s}" "$@" 2>&1 | head --bytes=4000000 >"${file}"
+        printf '%s %s\n' "${PIPESTATUS[@]}"
+    )
+    if ! read -r -t "$((granted_s + LEFT_BEHIND_S))" -u "${stream}" code kept; then
+        LEFT_BEHIND=$((LEFT_BEHIND + 1)) code=124 kept=0
+    fi
+    exec {stream}<&-
+    { OUTPUT="$(<"${file}")"; } 2>/dev/null || kept=1
+    if [[ "${kept}" != 0 ]]; then return "${NO_ROOM}"; fi
     if ((code == 137)); then code=124; fi
     if ((code == 124 && granted_s < limit_s)); then code="${OUT_OF_TIME}"; fi
     return "${code}"
@@ -55,6 +66,7 @@ why_not() {
     case "$1" in
         0) REPLY="$2 printed no result" ;;
         124 | 137) REPLY="$2 did not answer in time" ;;
+        "${NO_ROOM}") REPLY="there is no room for the output of $2 in ${CYCLEFORGE_ROWS%/*}" ;;
         "${OUT_OF_TIME}") REPLY="no time left for $2, the run has ${CYCLEFORGE_BUDGET_S} s" ;;
         126 | 127)
             telling_line
@@ -83,9 +95,9 @@ outcome() {
     OUTCOME=failed OUTCOME_CURE=reboot
     case "${code}" in
         0) if [[ "${OUTPUT}" =~ ${result} ]]; then OUTCOME=ran; fi ;;
-        126 | 127 | "${OUT_OF_TIME}") OUTCOME=not_measured ;;
+        126 | 127 | "${OUT_OF_TIME}" | "${NO_ROOM}") OUTCOME=not_measured ;;
     esac
-    if [[ "${OUTCOME}" == failed ]] && declare -F "outcome_of_${tool}" >/dev/null; then "outcome_of_${tool}" "${code}"; fi
+    if [[ "${OUTCOME}" == failed ]] && declare -F "outcome_of_${tool//-/_}" >/dev/null; then "outcome_of_${tool//-/_}" "${code}"; fi
     why_not "${code}" "${tool}"
 }
 

@@ -1,0 +1,201 @@
+"""nvidia-smi: what its ends and its words mean, hangs in a row, fields that a driver does not know, idle GPUs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.bed.scripts.healthy import HANDLE, NO_FABRIC, Healthy, healthy
+from tests.bed.scripts.node import HANGS
+from tests.projects.conftest import MakeNode
+
+MISMATCH = "Failed to initialize NVML: Driver/library version mismatch"
+
+
+@pytest.fixture
+def node(make_node: MakeNode) -> Healthy:
+    return healthy(make_node("slurm_nhc"))
+
+
+def rows(node: Healthy, check: str) -> list[dict[str, Any]]:
+    """The records of a check in the last quick run."""
+    return [row for row in node.result("quick")["checks"] if row["check"] == check]
+
+
+# Exit codes: https://docs.nvidia.com/deploy/nvidia-smi/index.html; 16 and 18 are NVML's numbers, perhaps passed on.
+ENDS = [
+    (2, "Invalid combination of input arguments.", "not_measured", ""),
+    (3, "", "not_measured", ""),
+    (4, "", "not_measured", ""),
+    (13, "", "not_measured", ""),
+    (1, "", "fail", "nvidia_smi 1 exit code, expected 0 exit code"),
+    (6, "No devices were found", "fail", "(no GPU found: No devices were found)"),
+    (8, "", "fail", "(power cable)"),
+    (9, "NVIDIA-SMI has failed because it could not talk to the driver", "fail", "(driver not loaded: NVIDIA-SMI has"),
+    (12, "", "fail", "(NVML not found)"),
+    (14, "", "fail", "(infoROM corrupt)"),
+    (15, HANDLE, "fail", f"(GPU fell off the bus: {HANDLE})"),
+    (16, "", "fail", "(GPU requires a reset)"),
+    (18, MISMATCH, "fail", f"(driver and library differ: {MISMATCH})"),
+    (77, "", "fail", "nvidia_smi 77 exit code"),
+    (139, "", "fail", "nvidia_smi 139 exit code, expected 0 exit code (ended by signal 11)"),
+    (255, "", "fail", "(internal error)"),
+]
+
+
+def test_only_questions_of_ours_are_not_measured(node: Healthy) -> None:
+    for code, said, verdict, words in ENDS:
+        node.fake("nvidia-smi", f"echo '{said}'; exit {code}")
+        (node.state / "slurm_reason").unlink(missing_ok=True)
+        (node.state / "slurm_state").unlink(missing_ok=True)
+        node.quick()
+        assert [row["verdict"] for row in rows(node, "nvidia_smi")] == [verdict], code
+        assert words in node.reason(), code
+        assert bool(node.reason()) == (verdict == "fail"), code
+
+
+# What stands in place of values while the exit code is 0. Sources: the page above; Microsoft's NDm A100 cases.
+WORDS = [
+    ("{i}, [GPU requires reset]" + ", [GPU requires reset]" * 19, "reset", "GPU 3 [GPU requires reset]"),
+    ("{i}, [GPU is lost]" + ", [GPU is lost]" * 19, "service", "GPU 3 [GPU is lost]"),
+    ("[GPU is lost]" + ", [GPU is lost]" * 19, "service", "[GPU is lost]"),
+    ("{i}, 40, ERR!, 0, 0, 0, 0, 0, 0, 0, 0, 0x0, 1410, 1410, 1215, 1215, " + NO_FABRIC, "reboot", "GPU 3 ERR!"),
+    ("{i}, 40, Enabled, 0, [Unknown Error], 0, 0, 0, 0, 0, 0, 0x0, 1410, 1410, 1215, 1215, " + NO_FABRIC, "reboot",
+     "GPU 3 [Unknown Error]"),
+    (HANDLE, "service", HANDLE),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "cure", "words"), WORDS)
+def test_words_in_place_of_values_fail(node: Healthy, line: str, cure: str, words: str) -> None:
+    node.set_gpus([*node.rows[:3], line.format(i=3), *node.rows[4:]])
+    assert node.quick()["verdict"] == "fail"
+    (row,) = rows(node, "gpu_answers")
+    assert (row["verdict"], row["detail"]) == ("fail", words)
+    assert row.get("cure", cure) == cure
+    assert words in node.reason()
+
+
+def test_a_list_that_ends_early_is_a_lost_gpu_and_a_missing_one(node: Healthy) -> None:
+    node.set_gpus([*node.rows[:2], HANDLE])
+    node.quick()
+    assert [row["verdict"] for row in rows(node, "gpu_count")] == ["fail"]
+    assert node.reason().index(HANDLE) < node.reason().index("gpu_count 2 GPUs"), "the worst comes first"
+
+
+# ---------------------------------------------------------------- hangs
+
+
+def test_a_second_hang_in_a_row_fails_and_an_answer_forgets_the_first(node: Healthy) -> None:
+    answers = (node.bin / "nvidia-smi").read_text()
+    for hangs, verdict in ((True, "not_measured"), (False, "pass"), (True, "not_measured"), (True, "fail")):
+        if hangs:
+            node.fake("nvidia-smi", HANGS)
+        else:
+            (node.bin / "nvidia-smi").write_text(answers)
+        node.quick()
+        assert [row["verdict"] for row in rows(node, "nvidia_smi")] == [verdict]
+    assert "did not answer in time, 2 times in a row" in node.reason()
+
+
+def test_the_memory_of_a_hang_ends_with_the_boot(node: Healthy) -> None:
+    node.fake("nvidia-smi", HANGS)
+    node.quick()
+    for file in (node.root / "run/cycleforge").iterdir():  # a tmpfs
+        file.unlink()
+    node.quick()
+    assert [row["verdict"] for row in rows(node, "nvidia_smi")] == ["not_measured"]
+    assert node.reason() == ""
+
+
+def test_no_second_call_stands_behind_one_that_cannot_be_ended(node: Healthy) -> None:
+    """State D: the process is in a system call that does not return, and SIGKILL waits for it. proc_pid_stat(5)."""
+    node.fake("nvidia-smi", HANGS)
+    node.quick()
+    node.write("proc/4711/stat", "4711 (nvidia-smi) D 1 4711 4711 0 -1 4194560 0 0 0 0\n")
+    node.forget()
+    node.quick()
+    assert node.calls("nvidia-smi") == []
+    assert [row["verdict"] for row in rows(node, "nvidia_smi")] == ["fail"]
+
+
+def test_a_tool_that_cannot_be_ended_does_not_hold_the_run(node: Healthy) -> None:
+    """It keeps its output open, as a process in state D does after SIGKILL; here a child of it that nobody ends."""
+    node.link("setsid") if not (node.bin / "setsid").exists() else None
+    node.fake("nvidia-smi", 'setsid sleep 3600 & echo $! >"$FAKE_STATE/stuck"\n' + HANGS)
+    try:
+        node.quick()
+        assert [row["verdict"] for row in rows(node, "nvidia_smi")] == ["not_measured"]
+        assert [row["verdict"] for row in rows(node, "gpu_xid")] == ["pass"], "what comes after it was measured"
+    finally:
+        node.command("-c", f"kill -9 {(node.state / 'stuck').read_text()}")
+
+
+# ---------------------------------------------------------------- fields and calls
+
+
+@pytest.mark.parametrize("unknown", [
+    ("clocks_event_reasons.active",),
+    ("fabric.state", "fabric.status", "fabric.cliqueId", "fabric.clusterUuid"),
+    ("clocks.applications.graphics", "clocks.applications.memory"),
+])  # fmt: skip
+def test_what_a_driver_does_not_know_is_asked_once_in_a_boot(node: Healthy, unknown: tuple[str, ...]) -> None:
+    """A real one names the first field that it does not know, and ends with 2."""
+    refused = "\n".join(
+        f"""case ",${{fields}}," in *,{name},*) echo 'Field "{name}" is not a valid field to query.'; exit 2 ;; esac"""
+        for name in unknown
+    )
+    node.fake("nvidia-smi", f"""case "$1" in --query-gpu=*) fields="${{1#*=}}" ;; *) fields="" ;; esac
+{refused}
+value() {{
+    case "$1" in
+        index) REPLY="$2" ;; persistence_mode) REPLY=Enabled ;; *reasons.active) REPLY=0x0 ;; fabric.*) REPLY='[N/A]' ;;
+        clocks.*) REPLY=1410 ;; *) REPLY=0 ;;
+    esac
+}}
+case "$1" in
+    --query-gpu=*)
+        for gpu in 0 1 2 3 4 5 6 7; do
+            row=""
+            IFS=, read -r -a names <<<"${{fields}}"
+            for name in "${{names[@]}}"; do value "$name" "$gpu"; row+="${{row:+, }}${{REPLY}}"; done
+            echo "$row"
+        done ;;
+    --query-remapped-rows=*) for gpu in 0 1 2 3 4 5 6 7; do echo "$gpu, 0, 0, 0"; done ;;
+    nvlink) printf 'GPU 0: A100\\n\\t Link 0: 25 GB/s\\n' ;;
+esac""")  # fmt: skip
+    assert node.quick()["verdict"] == "pass", node.result("quick")
+    assert len(node.calls("nvidia-smi --query-gpu=")) == 1 + len(unknown)
+    node.forget()
+    assert node.quick()["verdict"] == "pass"
+    assert len(node.calls("nvidia-smi --query-gpu=")) == 1
+
+
+def test_an_idle_node_is_asked_three_times_and_nothing_runs_on_its_gpus(node: Healthy) -> None:
+    """One call for all fields; remapped rows and links are not among them. No loop, no dmon, no second sample."""
+    node.quick()
+    asked = [call.split()[1].split("=")[0] for call in node.calls("nvidia-smi")]
+    assert asked == ["--query-gpu", "--query-remapped-rows", "nvlink"]
+    assert node.calls("nvidia-smi nvlink") == ["nvidia-smi nvlink --status"]
+
+
+# ---------------------------------------------------------------- sizes that may have no GPU
+
+
+@pytest.mark.parametrize(("said", "code"), [
+    ("No devices were found", 0),
+    ("No devices were found", 6),
+    ("NVIDIA-SMI has failed", 9),
+])  # fmt: skip
+def test_an_unknown_size_needs_no_gpu_unless_one_is_on_the_bus(node: Healthy, said: str, code: int) -> None:
+    node.vm_size("Standard_X9")
+    node.ok("20-health.sh")
+    node.fake("nvidia-smi", f"echo '{said}'; exit {code}")
+    result = node.quick()
+    assert [row for row in result["checks"] if row["verdict"] == "fail"] == []
+    node.write("sys/bus/pci/devices/0001:00:00.0/vendor", "0x10de\n")
+    result = node.quick()
+    assert result["verdict"] != "pass"
+    if code:
+        assert [row["verdict"] for row in rows(node, "nvidia_smi")] == ["fail"]
