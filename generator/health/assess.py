@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from ..records import record
@@ -105,13 +107,28 @@ class Assessment:
     newest: Loaded | None
     wishes: Wishes
 
+    @cached_property
+    def totals(self) -> dict[tuple[str, str], int]:
+        """Nodes that report a check, by check and VM size; of any check under WHOLE_RUN."""
+        totals: Counter[tuple[str, str]] = Counter()
+        for node in self.nodes:
+            size = node.vm_size
+            names = {WHOLE_RUN, *(check.check for loaded in node.results.values() for check in loaded.result.checks)}
+            totals.update((name, size) for name in names)
+        return totals
+
+    @cached_property
+    def states(self) -> dict[str, tuple[State, ...]]:
+        """Every state that fits a node, by its name; the first is the one that it is counted in."""
+        return {node.name: node.states for node in self.nodes}
+
     def named(self, *states: State) -> list[str]:
         """The nodes that are in one of the states, whatever else they are."""
-        return [node.name for node in self.nodes if any(state in node.states for state in states)]
+        return [name for name, fits in self.states.items() if any(state in fits for state in states)]
 
     def count(self, state: State) -> int:
         """Nodes that are counted in a state."""
-        return sum(node.state == state for node in self.nodes)
+        return sum(fits[0] == state for fits in self.states.values())
 
     @property
     def is_healthy(self) -> bool:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from .read import Loaded
-from .result import Check, NodeResult
+from .result import NodeResult, Relation, Verdict
 from .values import holds, in_words, number
 
 Class = Literal["failure", "warning", "unmeasured", "no_baseline"]
@@ -82,7 +83,7 @@ def _outdated(results: dict[str, Loaded]) -> str | None:
 
 
 def _of_run(result: NodeResult) -> Iterator[Finding]:
-    found = [each for check in result.checks for each in _of_check(check, result.kind)]
+    found = list(_of_checks(result))
     yield from found
     sorts = {each.sort for each in found}
     if result.verdict == "fail" and "failure" not in sorts:
@@ -102,27 +103,30 @@ def _why_incomplete(result: NodeResult, *, named: bool) -> str:
     return (result.reason or "incomplete, without a reason") if result.verdict == "incomplete" else ""
 
 
-def _of_check(check: Check, kind: str) -> Iterator[Finding]:
-    sort, detail = _judged(check)
-    if sort is not None:
-        yield Finding(
-            sort, kind, check.check, check.value, check.relation, check.limit, check.unit, detail or check.detail
-        )
+def _of_checks(result: NodeResult) -> Iterator[Finding]:
+    for check in result.checks:
+        sort, detail = _judged(check.verdict, check.value, check.relation, check.limit)
+        if sort is not None:
+            yield Finding(
+                sort, result.kind, check.check, check.value, check.relation, check.limit, check.unit,
+                detail or check.detail,
+            )  # fmt: skip
 
 
-def _judged(check: Check) -> tuple[Class | None, str]:
+@lru_cache(maxsize=2**16)
+def _judged(verdict: Verdict, value: str, relation: Relation, limit: str) -> tuple[Class | None, str]:
     """What a check counts as, and the reason where it is not the node's own."""
-    match check.verdict:
+    match verdict:
         case "fail":
             return "failure", ""
         case "not_measured":
             return "unmeasured", ""
         case "no_baseline":
             return "no_baseline", ""
-    if check.limit and check.relation:
-        value, limit = number(check.value), number(check.limit)
-        if value is None or limit is None:
-            return "unmeasured", f"the node reports {check.verdict} without two numbers to compare"
-        if check.verdict == "pass" and not holds(value, check.relation, limit):
+    if limit and relation:
+        measured, allowed = number(value), number(limit)
+        if measured is None or allowed is None:
+            return "unmeasured", f"the node reports {verdict} without two numbers to compare"
+        if verdict == "pass" and not holds(measured, relation, allowed):
             return "failure", "the node reports pass, but the numbers do not"
-    return ("warning", "") if check.verdict == "warn" else (None, "")
+    return ("warning", "") if verdict == "warn" else (None, "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .. import catalog
@@ -52,7 +51,7 @@ def by_check(assessment: Assessment, sort: Class, *, suspects: bool = False) -> 
             found.setdefault((check, node.vm_size), []).append((node.name, finding))
     if not found:
         return []
-    totals = _totals(assessment.nodes)
+    totals = assessment.totals
     rows = [
         Row(
             check,
@@ -92,16 +91,6 @@ def short_size(vm_size: str) -> str:
     name = catalog.canonical_vm_size(vm_size) or vm_size
     prefix = "standard_"
     return (name[len(prefix) :] if name.lower().startswith(prefix) else name) or "unknown"
-
-
-def _totals(nodes: Iterable[Node]) -> dict[tuple[str, str], int]:
-    """Nodes by (check, VM size); of any check under WHOLE_RUN."""
-    totals: dict[tuple[str, str], int] = {}
-    for node in nodes:
-        checks = {check.check for loaded in node.results.values() for check in loaded.result.checks}
-        for check in checks | {WHOLE_RUN}:
-            totals[check, node.vm_size] = totals.get((check, node.vm_size), 0) + 1
-    return totals
 
 
 def _words(findings: list[Finding]) -> str:

@@ -103,6 +103,7 @@ def _result(node: Node, kind: str, assessment: Assessment) -> dict[str, object]:
         "duration_ms": result.duration_ms,
         "size_known": result.size_known,
         "reason": result.reason,
+        "cure": result.cure,
         "checks": len(result.checks),
         "file": loaded.file,
     }

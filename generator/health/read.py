@@ -83,24 +83,27 @@ def read_bytes(content: bytes, shown: str) -> Content:
 def _bytes(path: str) -> bytes:
     # Without O_NONBLOCK, opening a pipe would wait for its writer.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
-    with os.fdopen(handle, "rb", buffering=0) as file:
+    try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise Unusable("not_a_file", "it is a pipe, socket or device, not a file")
-        content = _read(file.fileno(), MAX_RESULT_BYTES + 1)
+        content = _read(handle, MAX_RESULT_BYTES + 1)
         if len(content) <= MAX_RESULT_BYTES:
             return content
         if not MARK.match(content):
             raise Unusable("too_large", f"it has more than {MAX_RESULT_BYTES // 2**20} MiB")
-        content += _read(file.fileno(), MAX_SUMMARY_BYTES + 1 - len(content))
+        content += _read(handle, MAX_SUMMARY_BYTES + 1 - len(content))
         if len(content) > MAX_SUMMARY_BYTES:
             raise Unusable("too_large", f"it has more than {MAX_SUMMARY_BYTES // 2**20} MiB")
         return content
+    finally:
+        os.close(handle)
 
 
 def _read(handle: int, limit: int) -> bytes:
     parts: list[bytes] = []
     while limit > 0:
-        part = os.read(handle, min(limit, 2**22))
+        # Most results fit in the first piece; a piece is allocated before it is read.
+        part = os.read(handle, min(limit, 2**22 if parts else 2**15))
         if not part:
             break
         parts.append(part)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
+from typing import get_args
 
 from ..words.counts import counted
 from ..words.terminal import NOTHING, columns, printable
@@ -13,6 +14,7 @@ from .findings import WHOLE_RUN
 from .fleet import MIN_NODES, limits, plain
 from .grouping import Row, by_check, by_host, short_size
 from .hostlist import compress
+from .result import Cure
 
 _STYLES = {"bad": "\x1b[1;31m", "doubt": "\x1b[1;33m", "good": "\x1b[32m", "title": "\x1b[1m", "": ""}
 _RESET = "\x1b[0m"
@@ -26,6 +28,8 @@ _STATE_STYLES: dict[State, str] = {
     "healthy": "good",
 }
 _VERDICT_STYLES = {"FAIL": "bad", "incomplete": "doubt", "unreadable": "bad", "warn": "doubt", "pass": "good"}
+_CURES = get_args(Cure)
+"""From the lightest to the worst."""
 _SHOWN = 2
 """Findings in the line of a node; the sections below have all."""
 _FEW = 20
@@ -200,11 +204,7 @@ class Report:
     def _steps(self) -> Iterator[str]:
         failed = self._all.named("failed")
         if failed:
-            yield f"  pull {_count(failed)} that failed; slurm_nhc may have drained some already (sinfo -R)"
-            # Not "CycleForge health:": slurm_nhc would resume what it takes for its own drain.
-            checks = list(dict.fromkeys(row.check for row in by_check(self._all, "failure")))
-            reason = f"drained by hand: {', '.join(checks[:3])}{', …' if len(checks) > 3 else ''}".replace('"', "'")
-            yield printable(f'    sudo scontrol update NodeName={compress(failed)} State=DRAIN Reason="{reason}"')
+            yield from self._failed_steps(failed)
         silent = [name for name in self._all.named("missing", "stale") if name not in failed]
         if silent:
             yield f"  find out why {_count(silent)} {_is(silent)} silent"
@@ -218,11 +218,35 @@ class Report:
             yield f"  check {_count(strong)} again, much slower than the others: {compress(strong)}"
             yield "    if a node stays slow: drain it and report its physical host to Azure"
         if left or strong:
-            yield f"  to check by hand, on a node without a job: {_BY_HAND} deep boot; {_BY_HAND} quick"
+            yield f"  to check by hand, on a node that is drained or idle: {_BY_HAND} deep now; {_BY_HAND} quick"
+
+    def _failed_steps(self, failed: Sequence[str]) -> Iterator[str]:
+        """What takes a node out, and then what its failures ask for."""
+        yield f"  pull {_count(failed)} that failed; slurm_nhc has drained those that sinfo -R shows with its reason"
+        # Not "CycleForge health:", which slurm_nhc would take for its own; and a drain by hand it never lifts.
+        checks = list(dict.fromkeys(row.check for row in by_check(self._all, "failure")))
+        reason = f"drained by hand: {', '.join(checks[:3])}{', …' if len(checks) > 3 else ''}".replace('"', "'")
+        yield "    the others, which are then resumed by hand, too:"
+        yield printable(f'    sudo scontrol update NodeName={compress(failed)} State=DRAIN Reason="{reason}"')
+        worst = {node.name: _cure(node) for node in self._all.nodes if node.of("failure")}
+        boot = [name for name, cure in worst.items() if cure in ("reset", "reboot")]
+        if boot:
+            yield f"  reboot {_count(boot)}; slurm_nhc resumes what passes then: {compress(boot)}"
+            yield "    on the node, when it runs no job: sudo reboot"
+        replace = [name for name, cure in worst.items() if cure == "service"]
+        if replace:
+            yield f"  report the physical {_hosts(replace)} of {_count(replace)} to Azure, then take other VMs"
+            yield f"    sudo scontrol update NodeName={compress(replace)} State=POWER_DOWN"
+            yield f"    or, when a fault is repaired without that, on the node: {_BY_HAND} repaired"
 
     def _paint(self, text: str, style: str) -> str:
         code = _STYLES[style]
         return f"{code}{text}{_RESET}" if self._color and code else text
+
+
+def _cure(node: Node) -> Cure:
+    """The worst of what the node's failures ask for."""
+    return max((loaded.result.cure for loaded in node.results.values()), key=_CURES.index)
 
 
 def _in_line(node: Node) -> str:
@@ -261,6 +285,10 @@ def _all_findings(node: Node) -> Iterator[str]:
 
 def _count(names: Collection[str]) -> str:
     return counted(len(names), "node")
+
+
+def _hosts(names: Collection[str]) -> str:
+    return "host" if len(names) == 1 else "hosts"
 
 
 def _is(names: Collection[str]) -> str:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import lru_cache
 
 _NUMBER = re.compile(r"[+-]?\d{1,40}(?:\.\d{1,40})?(?:[eE][+-]?\d{1,2})?", re.ASCII)
 _WORDS = {"ge": "at least", "le": "at most", "lt": "below", "gt": "above", "eq": "expected", "ne": "other than"}
 _RATE = re.compile(r"(?:[kKMGTP]i?)?(?:[bB]|bit)(?:/s|/sec|ps)|[KMGTP]?FLOPS", re.ASCII)
 
 
+@lru_cache(maxsize=2**16)
 def number(text: str) -> Decimal | None:
     """The number that a text is, or None."""
     return Decimal(text) if _NUMBER.fullmatch(text) else None
@@ -38,6 +40,7 @@ def holds(value: Decimal, relation: str, limit: Decimal) -> bool:
             return True
 
 
+@lru_cache(maxsize=2**10)
 def is_rate(unit: str) -> bool:
     """Whether more is better: bandwidths (GB/s, Gb/s, Gbps) and speeds of calculation (TFLOPS)."""
     return _RATE.fullmatch(unit) is not None

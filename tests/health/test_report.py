@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from generator.cli import common, main
+from generator.files import assets
 from generator.health.assess import Wishes, assess
 from generator.health.gather import Gathered
 from generator.health.hostlist import expand
 from generator.health.machine import as_json
-from generator.health.read import Loaded
+from generator.health.read import Loaded, read_bytes
 from generator.health.result import KINDS, Relation, RunVerdict, Verdict, validated
 from generator.health.text import Report, problem_lines
 from tests.health import fleet
@@ -394,3 +395,42 @@ def test_json_has_every_node_and_the_same_lists(run: Run) -> None:
         assert (list(expand(listed)) if listed else []) == names
     assert answer["not_expected"] == "new-1"
     assert answer["fleet"]["min_nodes"] == 5
+
+
+# ---------------------------------------------------------------- what to do
+
+
+def test_what_to_do_follows_from_what_the_failures_ask_for(tmp_path: Path, run: Run) -> None:
+    """What heals needs nobody, a reset is a reboot, and a fault of the host another VM."""
+    cures = {"hpc-1": "heal", "hpc-2": "reset", "hpc-3": "reboot", "hpc-4": "service", "hpc-5": ""}
+    for name, cure in cures.items():
+        write(tmp_path / "health", result(name, "quick", gpus("7"), verdict="fail", cure=cure), result(name, "deep"))
+    _, out, _ = run("report", "health")
+    steps = out.partition("NEXT")[2]
+    assert "State=DRAIN" in steps
+    assert "reboot 2 nodes; slurm_nhc resumes what passes then: hpc-[2-3]\n" in steps
+    assert "sudo scontrol update NodeName=hpc-4 State=POWER_DOWN\n" in steps
+    assert run.json("report", "health")["nodes"][3]["results"]["quick"]["cure"] == "service"
+
+
+def test_health_sh_knows_every_word_that_the_report_recommends(tmp_path: Path, run: Run) -> None:
+    fleet.make(tmp_path / "health")
+    write(tmp_path / "health", result("gpu-03", "quick", gpus("7"), verdict="fail", cure="service"))
+    _, out, _ = run("report", "health", *fleet.ARGUMENTS)
+    recommended = re.findall(r"health\.sh ([a-z ]+?)(?=[;\n])", out)
+    script = assets.folder("projects") / "slurm_nhc/specs/default/cluster-init/files/health.sh"
+    known = re.findall(r'^        "?([a-z ]+)"?\)', script.read_text(), re.MULTILINE)
+    assert {"deep now", "quick", "repaired"} == set(recommended)
+    assert set(recommended) <= set(known)
+
+
+@given(st.integers(min_value=0, max_value=699), st.sampled_from(["", "\x00", "\ufffd", '"', "}"]))
+def test_a_result_that_ends_anywhere_breaks_no_report(end: int, behind: str) -> None:
+    """The node is in the report as long as its name can be read; nothing else changes, and the exit code says it."""
+    whole = text(result("hpc-7", "quick", reason="a port is down", verdict="fail"))
+    content = read_bytes((whole[:end] + behind).encode(), "hpc-7.quick.json")
+    gathered = Gathered({}, content.problems, 1, 0)
+    report = Report(assess(gathered, Wishes())).text()
+    if end < len(whole):
+        assert not content.results
+        assert ("hpc-7" in report) is bool(content.problems)
