@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..plan.drained import drained_nodes
 from ..plan.types import AccountingPlan, NodeArrayPlan, Plan, SlurmPlan, SpecRef
 from ..words.sizes import size_of_gib
 from ..words.terminal import columns
@@ -18,6 +19,7 @@ def plan_text(plan: Plan) -> str:
         _quota(plan),
         _mounts(plan),
         *_tiers(plan),
+        _drained(plan),
         _projects(plan),
         ("resource providers", f"  {', '.join(plan.providers)}\n"),
         _terms(plan),
@@ -125,6 +127,21 @@ def _traits(array: NodeArrayPlan) -> Iterator[str]:
         yield f"zone {', '.join(array.zones)}"
     if array.max_nodes > array.max_scale_set_size:
         yield f"scale sets of {array.max_scale_set_size}"
+
+
+def _drained(plan: Plan) -> tuple[str, str]:
+    """What it costs that a sick node keeps its VM."""
+    slurm = plan.slurm
+    found = drained_nodes(slurm) if slurm else ()
+    if slurm is None or not found:
+        return "", ""
+    until = f"until handed back, {slurm.hand_back_h} h" if slurm.hand_back_h else "handed back by"
+    rows: list[tuple[object, ...]] = [("partition", "VM size", "each hour", until)]
+    for node in found:
+        unit, each = ("GPU hours", node.gpus) if node.gpus else ("node hours", 1)
+        total = f"{slurm.hand_back_h * each:,} {unit}" if slurm.hand_back_h else "a person"
+        rows.append((node.partition, node.vm_size, f"{each} {unit}", total))
+    return "what a drained node costs", columns(rows, indent="  ")
 
 
 def _quota(plan: Plan) -> tuple[str, str]:

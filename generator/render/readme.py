@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from ..files.file import Files, text
+from ..plan.drained import drained_nodes
 from ..plan.file_systems.registry import by_kind
 from ..plan.flow_rows import flow_rows
 from ..plan.parameters import RANDOM_TEXT
@@ -32,6 +33,7 @@ def render(plan: Plan) -> Files:
         "validations": [job for job in plan.jobs if job.kind == "validation"],
         "operations": [f"operations/{part}.md.j2" for part in _operations(plan)],
         "generations": " ".join(array.generation for array in plan.slurm.node_arrays) if plan.slurm else "",
+        "drained": drained_nodes(plan.slurm) if plan.slurm else (),
         "racks": _racks(plan),
         "new_password": RANDOM_TEXT,
         "trainings": [job for job in plan.jobs if job.kind == "training"],

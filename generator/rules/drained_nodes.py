@@ -62,7 +62,7 @@ class NobodyHandsBack(ClusterRule):
     summary = "Drained nodes wait for a person although a limit is given or expected."
     why = (
         "A node that slurm_nhc has drained keeps its VM, which costs as much as one that works. Only slurm_nhc on the "
-        "scheduler hands it back after the limit; in a static pool it does not, where nothing would start another one."
+        "scheduler hands it back after the limit; in a static pool it does not, where only people stop nodes."
     )
     fix = (
         "Attach slurm_nhc to the scheduler too, or write hand_back_after_h: 0 and look at `sinfo -R` every day; in a "

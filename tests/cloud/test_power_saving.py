@@ -54,3 +54,13 @@ def test_a_node_that_azure_refuses_is_down_and_its_job_is_queued_again(cloud: Cl
 def test_a_node_with_a_job_is_not_idle(cloud: Cloud) -> None:
     # Longer than SuspendTime and the interval of power saving together: a node that stopped would end the job.
     assert cloud.ok("srun --nodes=1 bash -c 'sleep 6; hostname'").split() == [NODES[0]]
+
+
+def test_without_the_states_that_are_kept_power_saving_forgets_a_drain(cloud: Cloud) -> None:
+    """Slurm 22.05 has no SuspendExcStates, so W3201 warns; what 23.02 and newer do is in test_drained_nodes.py."""
+    # While a job holds it: an idle node is suspended within seconds.
+    cloud.slurm("salloc", "--no-shell", f"--nodelist={NODES[0]}")
+    cloud.drain(NODES[0], "CycleForge health: gpu_count 7 GPUs, expected 8 GPUs")
+    cloud.slurm("scancel", "--user=root")
+    cloud.wait("the VM with the fault is deleted", lambda: cloud.vms() == set())
+    cloud.wait("nothing tells of it", lambda: cloud.flags(NODES[0]) == {"IDLE", "CLOUD", "POWERED_DOWN"})

@@ -1,5 +1,9 @@
 """A cluster of Debian 13's Slurm (24.11) with four nodes: for what Debian 12's (22.05) does not know.
 
+With `cloud=True` the nodes are State=CLOUD and come and go through the programs of power saving, as in
+`tests.bed.cloud`, but without networks and mounts of their own: a VM is a slurmd and the number of times that its name
+was started. The clock of power saving is the lines' own; `power_save_interval` is a second.
+
 CycleCloud installs Slurm 23.02 to 25.11. The root is unpacked once per checkout, 15 s, and nothing of it is configured:
 no service, no user. Daemons run below chroot in namespaces of their own; several slurmd share the host's address, each
 with a port. auth/slurm takes munge's place: one munged for all nodes would take a message to the second for a replay.
@@ -24,7 +28,11 @@ from tests.bed.slurm.client import Client
 from tests.bed.slurm.template import slurm_conf
 
 SUITE = "trixie"
-PACKAGES = ("bash", "base-files", "coreutils", "slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins")
+PACKAGES = (
+    "bash", "base-files", "coreutils", "slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins",
+    # what our programs on the scheduler call
+    "grep", "sed", "util-linux",
+)  # fmt: skip
 HOLDER = Path(__file__).with_name("newer.sh")
 NODES = ("node1", "node2", "node3", "node4")
 SETTINGS: Mapping[str, str | None] = {
@@ -44,6 +52,43 @@ SETTINGS: Mapping[str, str | None] = {
     **dict.fromkeys(("PrologSlurmctld", "ResumeProgram", "ResumeFailProgram", "SuspendProgram", "SuspendTime")),
     **INSTEAD,
 }
+CLOUD: Mapping[str, str | None] = {
+    "ResumeProgram": "/mnt/azure/resume.sh",
+    "SuspendProgram": "/mnt/azure/suspend.sh",
+    "ResumeFailProgram": "/mnt/azure/suspend.sh",
+    "ResumeTimeout": "60",
+    "SuspendTimeout": "2",
+    "SuspendTime": "2",
+    "SlurmctldParameters": "idle_on_node_suspend,power_save_interval=1",
+}
+"""As cyclecloud-slurm sets them, faster; `idle_on_node_suspend` is its own."""
+RESUME = """#!/bin/bash
+# As `azslurm resume` of 4.0.9: nodes whose VM is there are left alone.
+echo "resume $*" >>/mnt/azure/calls
+new=()
+for name in $(scontrol show hostnames "$*"); do
+    [[ ! -e "/mnt/azure/vms/$name" ]] || continue
+    number=0
+    [[ ! -e "/mnt/azure/count.$name" ]] || read -r number <"/mnt/azure/count.$name"
+    echo "$((number + 1))" | tee "/mnt/azure/count.$name" >"/mnt/azure/vms/$name"
+    new+=("$name")
+done
+# slurmctld compares seconds: a boot in the second of its request is the one before. What the program leaves behind is
+# killed when it ends, so slurmd has become a daemon by then.
+sleep 2.2
+for name in "${new[@]}"; do
+    rm -f "/var/spool/$name/"*
+    slurmd -b -N "$name" </dev/null >/dev/null 2>&1
+done
+"""
+SUSPEND = """#!/bin/bash
+# As `azslurm suspend` of 4.0.9: every VM that is there is deleted.
+echo "suspend $*" >>/mnt/azure/calls
+for name in $(scontrol show hostnames "$*"); do
+    [[ ! -e "/run/slurmd-$name.pid" ]] || kill -KILL "$(<"/run/slurmd-$name.pid")" || :
+    rm -f "/run/slurmd-$name.pid" "/mnt/azure/vms/$name"
+done
+"""
 PROLOG = """#!/bin/bash
 echo "$SLURMD_NODENAME" >>/mnt/prologs
 [[ ! -e "/mnt/sick.$SLURMD_NODENAME" ]]
@@ -78,6 +123,15 @@ class Newer(Client):
         logs = sorted((self.folder / "log").rglob("*.log"))
         return "\n".join(f"--- {path.name}\n{path.read_text(errors='replace')[-3000:]}" for path in logs)
 
+    def vms(self) -> dict[str, int]:
+        """Nodes whose VM exists, with the number of VMs that their name has had."""
+        return {path.name: int(path.read_text()) for path in (self.shared / "azure/vms").iterdir()}
+
+    def calls(self) -> list[str]:
+        """What power saving has asked for, in order: `resume` or `suspend` and a host list."""
+        path = self.shared / "azure/calls"
+        return path.read_text().splitlines() if path.exists() else []
+
     def prologs(self) -> list[str]:
         """Nodes whose prolog has begun, in order."""
         path = self.shared / "prologs"
@@ -85,13 +139,16 @@ class Newer(Client):
 
 
 @contextmanager
-def running_newer(lines: Sequence[str]) -> Iterator[Newer]:
-    """Start slurmctld and four nodes with these lines at the end of slurm.conf, and end all that belongs to them."""
+def running_newer(lines: Sequence[str], *, cloud: bool = False) -> Iterator[Newer]:
+    """Start slurmctld and four nodes with these lines at the end of slurm.conf, and end all that belongs to them.
+
+    With `cloud`, no node has a VM at first.
+    """
     needs("unshare", "nsenter", "ip", "mmdebstrap")
     root = _root()
     folder = Path(tempfile.mkdtemp(prefix="cfn", dir="/tmp"))
     try:
-        _write(folder, root, lines)
+        _write(folder, root, lines, cloud=cloud)
         command = ["unshare", "--net", "--mount", "--uts", "--pid", "--mount-proc", "--propagation=private", "--fork",
                    "--kill-child", "bash", str(HOLDER), str(root), str(folder)]  # fmt: skip
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"PATH": PATH}) as process:
@@ -100,8 +157,9 @@ def running_newer(lines: Sequence[str]) -> Iterator[Newer]:
             try:
                 assert process.stdout.readline() == b"ready\n", "no namespaces for a cluster"
                 newer = Newer(folder, root, process.pid)
-                newer.ok('slurmctld; for node; do slurmd -N "$node"; done', *NODES)
-                newer.wait("all nodes are idle", lambda: {state.state for state in newer.states().values()} == {"idle"})
+                newer.ok('slurmctld; for node; do slurmd -N "$node"; done', *(() if cloud else NODES))
+                idle = {"idle~" if cloud else "idle"}
+                newer.wait("all nodes are idle", lambda: {state.state for state in newer.states().values()} == idle)
                 yield newer
             finally:
                 process.stdin.close()
@@ -109,8 +167,8 @@ def running_newer(lines: Sequence[str]) -> Iterator[Newer]:
         shutil.rmtree(folder)
 
 
-def _write(folder: Path, root: Path, lines: Sequence[str]) -> None:
-    for name in ("spool/slurmctld", "log", "shared", *(f"spool/{node}" for node in NODES)):
+def _write(folder: Path, root: Path, lines: Sequence[str], *, cloud: bool) -> None:
+    for name in ("spool/slurmctld", "log", "shared/azure/vms", *(f"spool/{node}" for node in NODES)):
         (folder / name).mkdir(parents=True)
     shutil.copytree(root / "etc", folder / "etc", symlinks=True)
     etc = folder / "etc"
@@ -128,10 +186,15 @@ def _write(folder: Path, root: Path, lines: Sequence[str]) -> None:
     key.chmod(0o600)
     words = [line.partition("=") for line in lines]
     appended = [f"{name}={sooner(value) if name == 'SchedulerParameters' else value}" for name, _, value in words]
-    (slurm / "slurm.conf").write_text(slurm_conf(SETTINGS, f"{CONTROLLER}({CONTROLLER_ADDRESS})", appended))
+    for name, text in (("resume", RESUME), ("suspend", SUSPEND)):
+        program = folder / f"shared/azure/{name}.sh"
+        program.write_text(text)
+        program.chmod(0o755)
+    settings = {**SETTINGS, **CLOUD} if cloud else SETTINGS
+    (slurm / "slurm.conf").write_text(slurm_conf(settings, f"{CONTROLLER}({CONTROLLER_ADDRESS})", appended))
     nodes = [
         f"NodeName={node} NodeHostname={CONTROLLER} NodeAddr={CONTROLLER_ADDRESS} Port={17000 + place} CPUs=4 "
-        f"RealMemory=4000"
+        f"RealMemory=4000{' State=CLOUD' if cloud else ''}"
         for place, node in enumerate(NODES, 1)
     ]
     partition = f"PartitionName=htc Nodes={','.join(NODES)} Default=YES MaxTime=INFINITE State=UP"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# On the scheduler: job hooks for all nodes, in the folders that slurm.conf of cyclecloud-slurm 4.x names.
+# On the scheduler: job hooks for all nodes, in the folders that slurm.conf of cyclecloud-slurm 4.x names, and the programs
+# that look at all nodes together.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR/../files source-path=SCRIPTDIR/../../../../../_lib source=cycleforge.sh disable=SC1091
 . "${CYCLECLOUD_SPEC_PATH}/files/cycleforge.sh"
@@ -69,6 +70,12 @@ install_guard() {
         <<<"results=${RESULTS_FOLDER}"
 }
 
+# Drained nodes keep their VM (SuspendExcStates), so somebody has to hand it back.
+install_release() {
+    cf_attribute_int cycleforge.health.hand_back_h 0 0 8760
+    install_watch release release.conf release.sh <<<"hours=${REPLY}"
+}
+
 remove_hooks() {
     local kind changed=0
     for kind in prolog epilog; do
@@ -88,10 +95,12 @@ main() {
     if [[ "${REPLY}" == true ]]; then
         cf_step "job hooks" install_hooks
         cf_step "folder of results" make_results_folder
+        cf_step "drained VMs" install_release
         cf_attribute_bool cycleforge.health.guard true
         if [[ "${REPLY}" == true ]]; then cf_step "guard" install_guard; else cf_step "no guard" drop_watch guard; fi
     else
         cf_step "job hooks" remove_hooks
+        cf_step "no drained VMs" drop_watch release
         cf_step "no guard" drop_watch guard
     fi
 }
