@@ -28,6 +28,9 @@ def quick(size: VmSize, mig: MigPlan | None = None) -> Iterator[Sourced]:
         yield sourced(line, _asked_by(size, "ib_ports", "infiniband"))
     elif size.infiniband:
         yield sourced(check_line("ib_ports", documented=size.infiniband_nics), source_of(size, "infiniband"))
+    if size.nccl_topo_file and size.infiniband:
+        line = check_line("nccl_topology", file=size.nccl_topo_file, link=size.nccl_topo_link)
+        yield sourced(line, source_of(size, "topology"))
     if size.gpu_vendor == "NVIDIA":
         yield sourced("use nvidia", None)
         yield from _nvidia_quick(size, mig)

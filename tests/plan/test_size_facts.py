@@ -172,6 +172,8 @@ def test_the_lines_are_those_of_the_catalogue_with_their_sources() -> None:
          {"floor_gbit_per_s": "78", "message_bytes": "65536", "gpu_memory": "no", "queue_pairs": "2", "seconds": "10"}),
         ("Standard_ND96isr_H100_v5", "quick", "gpu_remap",
          {"pending_max": "0", "failure_max": "0", "uncorrectable_max": "512"}),
+        ("Standard_ND96isr_H100_v5", "quick", "nccl_topology",
+         {"file": "/opt/microsoft/ndv5-topo.xml", "link": "/opt/microsoft/ndv5/topo.xml"}),
         ("Standard_ND40rs_v2", "quick", "gpu_pages", {"retired_max": "61"}),
         ("Standard_HB120-64rs_v3", "quick", "cpu", {"threads": "64", "sockets": "2"}),
         ("Standard_D4as_v5", "quick", "cpu", {"threads": "4"}),

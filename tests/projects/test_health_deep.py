@@ -40,6 +40,7 @@ while (($# > 0)); do
         -d) device="$2"; shift ;;
         -p) port="$2"; shift ;;
         -s | -x | -D | -q) shift ;;
+        --help) echo '      --use_cuda=<cuda device id>'; exit 1 ;;
         localhost) peer=yes ;;
     esac
     shift
@@ -54,7 +55,12 @@ if [[ "$device" == mlx5_ib3 ]]; then value=ODD; fi
 printf ' #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\\n'
 printf ' 8388608    5000             197.21             %s 		   0.002935\\n' "$value"
 """
-DIAGNOSTIC = "+---+---+\\n| Denylist                  | {verdict} |\\n"
+# mpirun gives the ranks the variables after -x.
+HAND_ON = 'while (($#)); do if [[ "$1" == -x && "$2" == *=* ]]; then export "$2"; fi; shift; done\n'
+DIAGNOSTIC = (
+    '{{"DCGM Diagnostic": {{"test_categories": [{{"category": "Deployment", "tests": [{{"name": "software", '
+    '"results": [{{"entity_id": 0, "status": "{verdict}"}}], "test_summary": {{"status": "{verdict}"}}}}]}}]}}}}'
+)
 
 
 def tools(node: Healthy, copy: str = "26.10", bus: str = "231.5", wrong: str = "0", ib: str = "196.98",
@@ -63,7 +69,8 @@ def tools(node: Healthy, copy: str = "26.10", bus: str = "231.5", wrong: str = "
     node.fake("nvbandwidth", f"case $2 in device_to_device*) value=250.1 ;; *) value={copy} ;; esac\n"
                              f'sed "s/VALUE/$value/" <<\'END\'\n{MATRIX}END\n')  # fmt: skip
     node.fake(
-        "mpirun", f"(env; echo === end) >>\"$FAKE_STATE/mpirun.env\"; printf '{NCCL.format(value=bus, wrong=wrong)}'"
+        "mpirun",
+        f"{HAND_ON}(env; echo === end) >>\"$FAKE_STATE/mpirun.env\"; printf '{NCCL.format(value=bus, wrong=wrong)}'",
     )
     node.write("opt/nccl-tests/build/all_reduce_perf", "", 0o755)
     node.fake("ib_write_bw", IB_WRITE.replace("VALUE", ib).replace("ODD", slow_ib or ib))
@@ -128,7 +135,7 @@ def test_infiniband_is_judged_by_its_slowest_device_as_a_number(node: Healthy, s
 def test_every_device_is_measured_on_a_port_and_with_the_gpu_of_its_own(node: Healthy) -> None:
     tools(node)
     deep(node)
-    servers = [call for call in node.calls("ib_write_bw") if not call.endswith("localhost")]
+    servers = [call for call in node.calls("ib_write_bw") if not call.endswith(("localhost", "--help"))]
     assert len(servers) == 8
     for place in range(8):
         (call,) = [call for call in servers if f"-d mlx5_ib{place} " in call]
@@ -162,7 +169,7 @@ def test_loopback_switches_everything_but_infiniband_off(node: Healthy) -> None:
     tools(node)
     deep(node)
     first, second = (node.state / "mpirun.env").read_text().split("=== end\n")[:2]
-    for variable in ("NCCL_SHM_DISABLE=1", "NCCL_P2P_DISABLE=1", "NCCL_NET_GDR_LEVEL=5"):
+    for variable in ("NCCL_SHM_DISABLE=1", "NCCL_P2P_DISABLE=1"):
         assert variable not in first.splitlines()
         assert variable in second.splitlines()
 
@@ -171,7 +178,8 @@ def test_loopback_switches_everything_but_infiniband_off(node: Healthy) -> None:
     ("body", "verdict"),
     [
         ("printf '| Denylist | Pass |\\n| PCIe | Fail - GPU 3 |\\n'; exit 226", "fail"),
-        ("printf '| Denylist | Pass |\\n'", "pass"),
+        (f"echo '{DIAGNOSTIC.format(verdict='Pass')}'", "pass"),
+        (f"echo '{DIAGNOSTIC.format(verdict='Skip')}'", "not_measured"),
         ("echo 'Error: unable to establish a connection to the specified host: localhost'; exit 1", "not_measured"),
         ("exit 0", "not_measured"),
         (HANGS, "fail"),
@@ -214,12 +222,13 @@ def test_wrong_sums_are_a_fault_however_fast(node: Healthy) -> None:
 
 def test_all_reduce_runs_under_the_variables_of_its_floor(make_node: MakeNode) -> None:
     node = healthy(make_node("slurm_nhc"), H100, deep_s=300)
-    tools(node)
+    tools(node, bus="470")
     deep(node)
     variables = (node.state / "mpirun.env").read_text().splitlines()
     assert "NCCL_MIN_NCHANNELS=32" in variables
-    assert "mpirun -np 8 --map-by ppr:8:node --bind-to numa" in node.calls("mpirun")[0]
+    assert "mpirun -np 8 --map-by ppr:8:node --bind-to none" in node.calls("mpirun")[0]
     assert "-b 16G -e 16G" in node.calls("mpirun")[0]
+    assert "-b 500M -e 1G" in node.calls("mpirun")[1]
 
 
 def test_missing_tools_are_not_measured(plain: Healthy) -> None:

@@ -10,7 +10,7 @@ import pytest
 from generator.files import assets
 from tests.bed.scripts.healthy import Healthy, healthy
 from tests.projects.conftest import MakeNode
-from tests.projects.test_health_deep import deep, tools
+from tests.projects.test_health_deep import DIAGNOSTIC, deep, tools
 
 _FILES = assets.folder("projects") / "slurm_nhc/specs/default/cluster-init/files"
 NCCL_RESULT = "# Avg bus bandwidth    : 463.2 "
@@ -134,7 +134,7 @@ def test_a_node_whose_cuda_does_not_initialise_takes_no_job(node: Healthy) -> No
 @pytest.mark.parametrize(("tool", "check", "healthy_body"), [
     ("nvbandwidth", "gpu_copy_peer", "printf ' 0\\n 0 250.10 250.20\\n'"),
     ("mpirun", "nccl_all_reduce", "printf '# Avg bus bandwidth    : 231.5\\n'"),
-    ("dcgmi", "gpu_diagnostic", "echo '| Denylist | Pass |'"),
+    ("dcgmi", "gpu_diagnostic", f"echo '{DIAGNOSTIC.format(verdict='Pass')}'"),
 ])  # fmt: skip
 def test_a_tool_that_crashes_once_is_asked_again(node: Healthy, tool: str, check: str, healthy_body: str) -> None:
     once = 'if mkdir "$FAKE_STATE/crashed" 2>/dev/null; then kill -SEGV $$; fi'

@@ -106,7 +106,9 @@ def test_the_configuration_of_a_size_shows_every_figure_with_unit_and_source(nod
     quick, deep = node.read("etc/cycleforge/nhc/quick.conf"), node.read("etc/cycleforge/nhc/deep.conf")
     conf = "# Azure/azurehpc-health-checks:conf/nd96amsr_a100_v4.conf\n"
     assert conf + "* || cycleforge memory expected_kib=1857830712 tolerance_percent=3\n" in quick
-    assert conf + "* || cycleforge gpu_copy_to_device floor_gb_per_s=21 warn_below_gb_per_s=22.05\n" in deep
+    assert (
+        conf + "* || cycleforge gpu_copy_to_device floor_gb_per_s=21 warn_below_gb_per_s=22.05 lock_mhz=1400\n" in deep
+    )
     assert "* || cycleforge mounts paths=/sched,/shared\n" in quick
     assert "H100" not in quick
 

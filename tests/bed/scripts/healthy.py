@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bed.scripts.node import A100, H100, Node
+from tests.bed.slurm.hardware import image_files
 
 GOOD_GPU = "{i}, 40, Enabled, 0, 0, 0, 0, 0, 0, 0, 0, 0x0000000000000000, 1410, 1410, 1215, 1215, "
 REGISTERED = "Completed, Success, 0, 00000000-0000-0000-0000-000000000000"
@@ -181,6 +182,7 @@ def _install(made: Healthy, size: str, deep_s: int) -> None:
     made.attribute("cycleforge.health.results", "off")
     made.fake("scontrol", SCONTROL)
     made.fake("df", "printf 'Use%%  IUse%%\\n 17%%  3%%\\n'")
+    image_files(made.root, "ndv4" if size == A100 else "ndv5")
     made.cpus(96)
     made.write("proc/meminfo", "MemTotal:       1857830712 kB\nMemFree: 1 kB\nSwapTotal: 0 kB\n")
     made.write("proc/mounts", "fs /sched nfs4 rw,hard 0 0\nfs /shared nfs4 rw 0 0\n")

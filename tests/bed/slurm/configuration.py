@@ -87,6 +87,9 @@ install -m 755 /fake/bin/health /usr/bin/health
 if [[ "${{role}}" == execute ]]; then
     install -m 755 -t /usr/bin /fake/bin/{{nvidia-smi,nvbandwidth,ib_write_bw,mpirun,dcgmi}}
     install -D -m 755 /fake/bin/all_reduce_perf /opt/nccl-tests/build/all_reduce_perf
+    mkdir -p /opt/microsoft /usr/local/nccl-rdma-sharp-plugins/lib
+    cp -a /fake/opt/microsoft/. /opt/microsoft/
+    cp /fake/etc/nccl.conf /etc/nccl.conf
     install -m 644 -t /etc/systemd/system /fake/units/fake-hardware.service
     enable fake-hardware.service sysinit.target
     bash /fake/hardware.sh

@@ -64,12 +64,26 @@ def build(folder: Path) -> None:
     ethernet = port(folder, "mlx5_an0")
     for name, text in (HEALTHY_PORT | {"link_layer": "Ethernet", "rate": "100 Gb/sec (2X HDR)"}).items():
         _write(ethernet / name, text + "\n")
+    image_files(folder)
     _write(folder / "state/kernel.log", "")
     _write(folder / "hardware.sh", SCRIPT)
     _write(folder / "units/fake-hardware.service", UNIT)
     (folder / "dev").mkdir()
     for number in range(GPUS):
         os.mknod(folder / f"dev/nvidia{number}", 0o666 | stat.S_IFCHR, NULL_DEVICE)
+
+
+def image_files(root: Path, topology: str = "ndv5") -> None:
+    """What the HPC image of a VM size has for NCCL: topology, configuration, plug-in.
+
+    Source: Azure/azhpc-images, topology/, components/customizations/ndv5.sh
+    """
+    _write(root / f"opt/microsoft/{topology}-topo.xml", '<system version="1">\n  <cpu numaid="0"/>\n</system>\n')
+    _write(root / f"opt/microsoft/{topology}/topo.xml", '<system version="1">\n  <cpu numaid="0"/>\n</system>\n')
+    _write(
+        root / "etc/nccl.conf", f"NCCL_IB_PCI_RELAXED_ORDERING=1\nNCCL_TOPO_FILE=/opt/microsoft/{topology}/topo.xml\n"
+    )
+    (root / "usr/local/nccl-rdma-sharp-plugins/lib").mkdir(parents=True, exist_ok=True)
 
 
 def heal(folder: Path) -> None:

@@ -1,79 +1,8 @@
 #!/usr/bin/env bash
-# Bandwidth of InfiniBand and of NCCL inside one node. Sourced by checks.sh; never beside a job.
+# Bandwidth of every InfiniBand device of the node. Sourced by checks.sh; never beside a job.
 
-readonly ALL_REDUCE=/opt/nccl-tests/build/all_reduce_perf
 # AzNHC's ports. Source: Azure/azurehpc-health-checks, azure_ib_write_bw_gdr.nhc
 readonly IB_WRITE_FIRST_PORT=18510
-declare -a NCCL_VARIABLES=()
-MPI_MODULE=""
-
-# NAME=VALUE...: the variables under which the floors below were published. module=NAME of the MPI that starts the ranks.
-check_nccl_environment() {
-    local name
-    NCCL_VARIABLES=()
-    for name in "${!GIVEN[@]}"; do
-        if [[ "${name}" == module ]]; then MPI_MODULE="${GIVEN[module]}"; else NCCL_VARIABLES+=("${name}=${GIVEN[${name}]}"); fi
-    done
-}
-
-# run_all_reduce RANKS MESSAGE VARIABLE...: as the floors were measured: one process per GPU under mpirun of the image.
-run_all_reduce() {
-    local -r ranks="$1" message="$2"
-    shift 2
-    # shellcheck disable=SC2016 # the inner shell expands it
-    run_tool 300 env "${NCCL_VARIABLES[@]}" bash -c '
-        ranks="$1" message="$2" program="$3" root="$4" module="$5"
-        shift 5
-        if [[ -n "${module}" && -r "${root}/etc/profile.d/modules.sh" ]]; then . "${root}/etc/profile.d/modules.sh"; module load "${module}"; fi
-        if [[ -r "${root}/etc/cycleforge/nccl.sh" ]]; then . "${root}/etc/cycleforge/nccl.sh"; fi
-        exec env "$@" mpirun -np "${ranks}" --map-by "ppr:${ranks}:node" --bind-to numa -mca coll_hcoll_enable 0 --allow-run-as-root \
-            "${program}" -b "${message}" -e "${message}" -f 2 -g 1 -c 1' \
-        all_reduce "${ranks}" "${message}" "${CF_ROOT}${ALL_REDUCE}" "${CF_ROOT}" "${MPI_MODULE}" "$@"
-}
-
-# measure_all_reduce CHECK VARIABLE...: ranks=N message=SIZE floor_gb_per_s=N attempts=N; any attempt may reach the floor, and
-# a failure of the tool itself is no failure before the last one.
-measure_all_reduce() {
-    local -r check="$1" floor="${GIVEN[floor_gb_per_s]:-}" message="${GIVEN[message]:-}" attempts="${GIVEN[attempts]:-2}"
-    local code=0 attempt=1 value="" wrong line words="" cure=""
-    shift
-    if [[ -z "${floor}" || -z "${message}" ]]; then
-        no_baseline "${check}" GB/s
-        return
-    fi
-    if [[ ! -x "${CF_ROOT}${ALL_REDUCE}" ]]; then
-        not_measured "${check}" "${ALL_REDUCE} is not in this image"
-        return
-    fi
-    for ((attempt = 1; attempt <= attempts; attempt++)); do
-        code=0 wrong="" value=""
-        run_all_reduce "${GIVEN[ranks]}" "${message}" "$@" || code=$?
-        while IFS= read -r line; do
-            if [[ "${line}" =~ ^#[[:space:]]*Avg\ bus\ bandwidth[[:space:]]*:[[:space:]]*([0-9.]+) ]]; then value="${BASH_REMATCH[1]}"; fi
-            if [[ "${line}" =~ ^#[[:space:]]*Out\ of\ bounds\ values[[:space:]]*:[[:space:]]*([0-9]+) ]]; then wrong="${BASH_REMATCH[1]}"; fi
-        done <<<"${OUTPUT}"
-        if [[ -n "${wrong}" && "${wrong}" != 0 ]]; then
-            # Wrong sums are a hardware fault however fast they come.
-            record fail "${check}_wrong_values" "${wrong}" le 0 values ""
-            return
-        fi
-        outcome all_reduce_perf "${code}" 'Avg bus bandwidth[[:space:]]*:[[:space:]]*[0-9]'
-        if [[ "${OUTCOME}" == failed ]]; then words="${REPLY}" cure="${OUTCOME_CURE}"; fi
-        if [[ "${OUTCOME}" == not_measured ]] || { [[ "${OUTCOME}" == ran ]] && cf_compare "${value}" ge "${floor}"; }; then break; fi
-        if ! seconds_left 20; then break; fi
-    done
-    if [[ "${OUTCOME}" != ran && -n "${words}" ]]; then OUTCOME=failed OUTCOME_CURE="${cure}" REPLY="${words}"; fi
-    if [[ "${OUTCOME}" != ran ]]; then
-        record_outcome "${check}"
-        return
-    fi
-    judge "${check}" "${value}" ge "${floor}" GB/s fail "message ${message}, attempt $((attempt > attempts ? attempts : attempt))"
-}
-
-check_nccl_all_reduce() { measure_all_reduce nccl_all_reduce; }
-
-# Shared memory and NVLink switched off: what is left is InfiniBand. They come last, so nothing overrides them.
-check_nccl_loopback() { measure_all_reduce nccl_loopback NCCL_SHM_DISABLE=1 NCCL_P2P_DISABLE=1 NCCL_NET_GDR_LEVEL=5; }
 
 # listens PORT PID: whether somebody listens on it while the process lives.
 wait_until_listening() {
@@ -95,17 +24,21 @@ readonly IB_WRITE_S=60
 ib_write_pair() {
     local -r index="$1" device="$2" folder="$3" port=$((IB_WRITE_FIRST_PORT + $1))
     local server code=0
-    local -a pin=()
+    local -a pin=() command=()
     shift 3
     printf '%s\n' "${OUT_OF_TIME}" >"${folder}/${index}.code"
     read_line "${CF_ROOT}/sys/class/infiniband/${device}/device/numa_node"
     if [[ "${REPLY}" =~ ^[0-9]+$ ]] && command -v numactl >/dev/null; then pin=(numactl -N "${REPLY}" -m "${REPLY}"); fi
     seconds_left "${IB_WRITE_S}" || return 0
     local -r limit_s="${REPLY}"
-    timeout --kill-after=2 "${limit_s}" "${pin[@]}" ib_write_bw "$@" -d "${device}" -p "${port}" >"${folder}/${index}.server" 2>&1 &
+    command=("${pin[@]}" ib_write_bw "$@" -d "${device}" -p "${port}")
+    if [[ -n "${CONTAINER}" ]]; then
+        command=(docker exec "${CONTAINER}" "${pin[@]}" "${AZNHC_BIN}/ib_write_bw" "$@" -d "${device}" -p "${port}")
+    fi
+    timeout --kill-after=2 "${limit_s}" "${command[@]}" >"${folder}/${index}.server" 2>&1 &
     server=$!
     if wait_until_listening "${port}" "${server}"; then
-        timeout --kill-after=2 "${limit_s}" "${pin[@]}" ib_write_bw "$@" -d "${device}" -p "${port}" localhost >"${folder}/${index}.client" 2>&1 || code=$?
+        timeout --kill-after=2 "${limit_s}" "${command[@]}" localhost >"${folder}/${index}.client" 2>&1 || code=$?
         kill "${server}" 2>/dev/null || true
         wait "${server}" 2>/dev/null || true
     elif kill "${server}" 2>/dev/null; then
@@ -140,36 +73,85 @@ ib_write_result() {
     if [[ "${OUTCOME}" == ran && -z "${VALUE}" ]]; then OUTCOME=failed; fi
 }
 
-# floor_gbit_per_s=N message_bytes=N gpu_memory=yes|no queue_pairs=N seconds=N: every device to itself, all at once. With GPU
-# memory, device and GPU of the same number, which hang at the same switch.
-check_ib_write() {
-    local -r floor="${GIVEN[floor_gbit_per_s]:-}" check=ib_write
-    local folder index words least="" least_device="" line
-    local -a devices=() again=()
-    find_ib_ports
-    if [[ -z "${floor}" ]]; then
-        no_baseline "${check}" Gb/s
-        return
+# choose_gpu_memory: what makes perftest write from GPU memory, in GPU_WORDS: the host's build where it was made with CUDA,
+# otherwise that of the container, which is started. 1, and why in REPLY, when neither can: no build of it, or no way of the
+# driver into GPU memory. Its help ends 1 like everything else. Source: linux-rdma/perftest, src/perftest_parameters.c and
+# the README's "GPUDirect usage": nvidia_peermem, or dma-buf.
+declare -a GPU_WORDS=()
+choose_gpu_memory() {
+    local peermem=no
+    GPU_WORDS=()
+    if [[ -d "${CF_ROOT}/sys/module/nvidia_peermem" ]]; then peermem=yes; fi
+    run_tool 20 ib_write_bw --help || true
+    if [[ "${OUTPUT}" == *--use_cuda=* || "${OUTPUT}" == *"--use_cuda "* ]]; then
+        if [[ "${peermem}" == yes ]]; then return 0; fi
+        if [[ "${OUTPUT}" == *--use_cuda_dmabuf* ]]; then
+            GPU_WORDS=(--use_cuda_dmabuf)
+            return 0
+        fi
     fi
-    if ! command -v ib_write_bw >/dev/null; then
-        not_measured "${check}" "ib_write_bw is not installed"
+    if [[ "${peermem}" == no ]]; then
+        REPLY="nvidia_peermem is not loaded"
+        return 1
+    fi
+    if start_container; then return 0; fi
+    REPLY="ib_write_bw of this image cannot use GPU memory, and ${REPLY}"
+    return 1
+}
+
+# floor_gbit_per_s=N message_bytes=N gpu_memory=yes|no queue_pairs=N seconds=N lock_mhz=N: every device to itself, all at
+# once. With GPU memory, device and GPU of the same number, which hang at the same switch. Where GPU memory cannot be
+# used, ib_write is not measured, and ib_write_host, from host memory, is measured without a floor.
+check_ib_write() {
+    local line
+    local -a devices=()
+    find_ib_ports
+    if ! command -v ib_write_bw >/dev/null && [[ "${GIVEN[gpu_memory]:-no}" != yes ]]; then
+        not_measured ib_write "ib_write_bw is not installed"
         return
     fi
     if ((${#IB_PORTS[@]} == 0)); then
-        not_measured "${check}" "there is no InfiniBand port"
+        not_measured ib_write "there is no InfiniBand port"
+        return
+    fi
+    if [[ -z "${GIVEN[message_bytes]:-}" ]]; then
+        no_baseline ib_write Gb/s
         return
     fi
     for line in "${IB_PORTS[@]}"; do
         device_of "${line}"
         devices+=("${REPLY}")
     done
+    if [[ "${GIVEN[gpu_memory]:-no}" != yes ]]; then
+        measure_ib_write ib_write "${GIVEN[floor_gbit_per_s]:-}" no
+    elif choose_gpu_memory; then
+        if lock_clock ib_write; then measure_ib_write ib_write "${GIVEN[floor_gbit_per_s]:-}" yes; fi
+        unlock_clock
+    else
+        not_measured ib_write "${REPLY}; see ib_write_host"
+        if command -v ib_write_bw >/dev/null; then
+            # As AzNHC measures from host memory: azure_ib_write_bw_non_gdr.nhc
+            GIVEN["queue_pairs"]=2 GIVEN["seconds"]=10
+            measure_ib_write ib_write_host "" no
+        else
+            not_measured ib_write_host "ib_write_bw is not installed"
+        fi
+    fi
+    stop_container
+}
+
+# measure_ib_write CHECK FLOOR GPU_MEMORY: of the caller's devices.
+measure_ib_write() {
+    local -r check="$1" floor="$2" gpu_memory="$3"
+    local folder index words least="" least_device=""
+    local -a again=()
     # Beside the records, where the next run removes what a killed one has left.
     folder="$(mktemp -d "${CYCLEFORGE_ROWS}.ib_write.XXXXXX")"
     again=("${!devices[@]}")
     for _ in first second; do
         for index in "${again[@]}"; do
-            words=(-s "${GIVEN[message_bytes]}" -x 0 -F --report_gbits)
-            if [[ "${GIVEN[gpu_memory]:-no}" == yes ]]; then words+=("--use_cuda=${index}"); fi
+            words=(-s "${GIVEN[message_bytes]}" -x 0 -F --report_gbits --perform_warm_up)
+            if [[ "${gpu_memory}" == yes ]]; then words+=("--use_cuda=${index}" "${GPU_WORDS[@]}"); fi
             if [[ -n "${GIVEN[seconds]:-}" ]]; then words+=(-D "${GIVEN[seconds]}"); fi
             if [[ -n "${GIVEN[queue_pairs]:-}" ]]; then words+=(-q "${GIVEN[queue_pairs]}"); fi
             rm -f "${folder}/${index}."*
@@ -182,6 +164,11 @@ check_ib_write() {
             if [[ "${OUTCOME}" == failed ]]; then again+=("${index}"); fi
         done
         if ((${#again[@]} == 0)) || ! seconds_left "${IB_WRITE_S}" || ((REPLY < IB_WRITE_S)); then break; fi
+        # A server of the first try may still listen in the container.
+        if [[ -n "${CONTAINER}" ]]; then
+            stop_container
+            if ! start_container; then break; fi
+        fi
     done
     for index in "${!devices[@]}"; do
         ib_write_result "${index}" "${folder}"

@@ -26,8 +26,16 @@ PATH="${CYCLEFORGE_PATH:-${PATH}}"
 . "${BASH_SOURCE[0]%/*}/checks-xid.sh"
 # shellcheck source=checks-gpu-fabric.sh
 . "${BASH_SOURCE[0]%/*}/checks-gpu-fabric.sh"
+# shellcheck source=checks-topology.sh
+. "${BASH_SOURCE[0]%/*}/checks-topology.sh"
+# shellcheck source=container.sh
+. "${BASH_SOURCE[0]%/*}/container.sh"
+# shellcheck source=checks-dcgm.sh
+. "${BASH_SOURCE[0]%/*}/checks-dcgm.sh"
 # shellcheck source=checks-deep.sh
 . "${BASH_SOURCE[0]%/*}/checks-deep.sh"
+# shellcheck source=checks-nccl.sh
+. "${BASH_SOURCE[0]%/*}/checks-nccl.sh"
 # shellcheck source=checks-fabric.sh
 . "${BASH_SOURCE[0]%/*}/checks-fabric.sh"
 

@@ -18,7 +18,8 @@ readonly TIMER=cycleforge-health.timer IDLE=cycleforge-health-idle.timer
 readonly DROP_IN=slurmd.service.d/20-cycleforge-slurm_nhc.conf JOIN=slurmd.service.d/25-cycleforge-join.conf
 readonly SCRIPTS=(cycleforge.sh health.sh engine.sh runner.sh results.sh verdicts.sh tools.sh standing.sh drain.sh
     idle.sh checks.sh checks-node.sh checks-infiniband.sh smi.sh checks-gpu.sh checks-gpu-fabric.sh checks-xid.sh
-    xids-read.awk xids-judge.awk xids.tsv checks-deep.sh checks-fabric.sh join.sh)
+    xids-read.awk xids-judge.awk xids.tsv checks-deep.sh checks-fabric.sh checks-dcgm.sh
+    checks-nccl.sh checks-topology.sh container.sh join.sh)
 # A check with its figures. The engine evaluates these lines, so nothing else may come out of a node attribute.
 readonly CHECK_LINE="^[a-z][a-z0-9_]*( [A-Za-z0-9_]+=([A-Za-z0-9_.,:/+@=-]*|'[^'[:cntrl:]]*'))*$"
 SIZE="" SIZE_KNOWN=true QUICK_CHECKS="" DEEP_CHECKS="" DEEP_S=0
@@ -201,7 +202,7 @@ run_deep() {
     local -r result="${CF_STATE_DIR}/health/deep.json"
     cf_unit "${DEEP}" <"${FILES}/${DEEP}"
     cf_unit "${DROP_IN}" <"${FILES}/slurmd-slurm_nhc.conf"
-    cf_own_unit "${DEEP}" "${TARGET}/checks-deep.sh:${TARGET}/checks-fabric.sh:${CONF}/deep.conf:${CF_CONF_DIR}/health.conf:${UNITS}/${DEEP}"
+    cf_own_unit "${DEEP}" "${TARGET}/checks-deep.sh:${TARGET}/checks-nccl.sh:${TARGET}/checks-fabric.sh:${CONF}/deep.conf:${CF_CONF_DIR}/health.conf:${UNITS}/${DEEP}"
     if [[ -r "${result}" && "$(<"${result}")" =~ \"verdict\":\ \"([a-z]+)\",$'\n' ]]; then cf_outcome "${BASH_REMATCH[1]}"; fi
 }
 
