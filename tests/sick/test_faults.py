@@ -24,6 +24,21 @@ HEALING: dict[str, Break] = {
 """What passes again by itself, by the id of its row."""
 
 
+UNSEEN: dict[str, Break] = {
+    "system-disk-nearly-full": lambda node: node.state("df", " 97%   3%"),
+    "ethernet-down": lambda node: node.write("sys/class/net/eth0/operstate", "down\n"),
+    "load-high": lambda node: node.write("proc/loadavg", "4711.00 58.00 59.00 1/2345 6789\n"),
+    "port-errors": lambda node: node.port_counts(4, "symbol_error", 7),
+}
+"""What is a warning: nobody knows that a job suffers from it."""
+FOR_GOOD: dict[str, Break] = {
+    "cpus-missing": lambda node: node.write("proc/cpuinfo", "processor\t: 0\nphysical id\t: 0\n\n" * 48),
+    "partition-key-missing": lambda node: node.write("sys/class/infiniband/mlx5_ib6/ports/1/pkeys/0", "0x7fff\n"),
+    "memory-errors": lambda node: node.field(3, "ecc.errors.uncorrected.volatile.sram", "1"),
+    "nvlink-down": lambda node: node.state("gpu/2.link.7", "<inactive>"),
+}
+
+
 @pytest.mark.fault(
     "gpu-lost", "port-down", "port-slow", "mount-gone", "mount-read-only", "mount-hangs", "memory-missing", "disk-gone"
 )
@@ -46,3 +61,24 @@ def test_a_fault_that_heals_drains_its_node_until_two_runs_pass(sick: SickCluste
     sick.quick()
     assert {sick.finish(job)["ExitCode"] for job in jobs} == {"0:0"}
     assert {state.state for state in sick.states().values()} == {"idle"}
+
+
+@pytest.mark.fault("system-disk-nearly-full", "ethernet-down", "load-high", "port-errors")
+@pytest.mark.fault("cpus-missing", "partition-key-missing", "memory-errors", "nvlink-down")
+def test_a_warning_drains_nothing_and_each_fault_its_own_node(sick: SickCluster) -> None:
+    nodes = dict(zip(sick.nodes, UNSEEN | FOR_GOOD, strict=True))
+    for name, fault in nodes.items():
+        (UNSEEN | FOR_GOOD)[fault](sick[name])
+    results, shown = sick.quick(), sick.states()
+    for name, fault in nodes.items():
+        told, result = rows()[fault], results[name]
+        assert result["verdict"] == ("fail" if told.drained else "warn"), (fault, result)
+        assert shown[name].state == ("drained" if told.drained else "idle"), (fault, shown[name])
+        assert shown[name].reason.startswith(told.reason), (fault, shown[name])
+    jobs = {name: sick.submit("true", f"--nodelist={name}") for name in nodes}
+    for name, fault in nodes.items():
+        if not rows()[fault].drained:
+            assert sick.finish(jobs[name])["ExitCode"] == "0:0", fault
+    for name, fault in nodes.items():
+        if rows()[fault].drained:
+            assert sick.job(jobs[name])["JobState"] == "PENDING", fault
