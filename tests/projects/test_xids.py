@@ -273,6 +273,19 @@ def test_a_program_that_fails_warns_when_a_second_job_has_it_on_the_same_gpu() -
     assert early.findings == [], "before the job"
 
 
+def test_jobs_one_after_the_other_are_two() -> None:
+    lines = [xid(31), f"+5 {xid(31)}"]
+    first = judge(read(log(*lines)), job=101)
+    lines.append(f"+6 {xid(31)}")
+    events = read(log(*lines), past=first.past)
+    assert events.count("event") == 2
+    second = judge(first.past + events, job=102)
+    assert [each.note for each in second.findings] == ["programs of jobs 101 and 102 failed on it"]
+    third = judge(second.past + read(log(*lines), past=second.past), job=103)
+    assert (third.past, third.findings) == (second.past, second.findings), "no new line, nothing for the third"
+    assert judge(second.past, job=103).findings == second.findings
+
+
 def test_warnings_end_and_faults_stay() -> None:
     events = read(log(xid(92), xid(119, bus=2)))
     assert cures(judge(events, now=T0 + 24 * 3600 + 1).findings) == {"119": "reset"}

@@ -61,10 +61,10 @@ def xid(code: int | str, rest: str = "pid=7, name=python3, x", bus: int = 1) -> 
     return f"NVRM: Xid (PCI:0000:{bus:02x}:00): {code}, {rest}"
 
 
-def read(text: str, awk: str = AWKS[0], since: int = 0, btime: int = 0) -> str:
-    """What xids-read.awk makes of a log."""
+def read(text: str, awk: str = AWKS[0], since: int = 0, btime: int = 0, past: str = "") -> str:
+    """What xids-read.awk makes of a log, after what earlier runs have noted."""
     command = [awk, "-v", f"btime={btime}", "-v", f"since={since}", "-f", "xids-read.awk", "xids.tsv", "-"]
-    return _run(command, text)
+    return _run(command, past + text)
 
 
 def judge(events: str, generation: str = "h100", *, awk: str = AWKS[0], boot: str = "b1", now: int = T0 + 60,

@@ -10,8 +10,8 @@ readonly XID_GPUS="${CF_ROOT}/run/cycleforge/gpu_addresses"
 readonly XID_LOG_S=10 XID_SMI_S=5
 # A pipe of its own: what a node with a hundred thousand lines prints never goes through Bash.
 # shellcheck disable=SC2016 # the inner shell expands it
-readonly XID_PIPE='set -o pipefail; files="$1" btime="$2" since="$3"; shift 3
-    "$@" 2>/dev/null | LC_ALL=C awk -v btime="${btime}" -v since="${since}" -f "${files}/xids-read.awk" "${files}/xids.tsv" -'
+readonly XID_PIPE='set -o pipefail; files="$1" past="$2" btime="$3" since="$4"; shift 4
+    "$@" 2>/dev/null | LC_ALL=C awk -v btime="${btime}" -v since="${since}" -f "${files}/xids-read.awk" "${files}/xids.tsv" "${past}" -'
 
 # boot_time: when the kernel started, epoch seconds in REPLY; dmesg counts from it.
 boot_time() {
@@ -25,17 +25,20 @@ boot_time() {
 # read_kernel_log SINCE_S: the events in OUTPUT. A boot has printed kernel messages, so a log without any says nothing; 1
 # with the reason in REPLY.
 read_kernel_log() {
-    local btime code=0 program
+    local btime code=0 program past=/dev/null
     boot_time
     btime="${REPLY}"
+    if [[ -n "${XID_NOTED}" ]]; then past="${XID_PAST}"; fi
     for program in journalctl dmesg; do
         local -a command=(journalctl --dmesg --all --no-pager --quiet --output=short-unix)
         if [[ "${program}" == dmesg ]]; then command=(dmesg --kernel); fi
         code=0
-        run_tool "${XID_LOG_S}" bash -c "${XID_PIPE}" read "${XID_FILES}" "${btime}" "$1" "${command[@]}" || code=$?
+        run_tool "${XID_LOG_S}" bash -c "${XID_PIPE}" read "${XID_FILES}" "${past}" "${btime}" "$1" "${command[@]}" || code=$?
         if ((code == 0)) && [[ "${OUTPUT%%$'\n'*}" =~ ^lines$'\t'[1-9] ]]; then return 0; fi
     done
-    if ((code == 0)); then REPLY="neither journalctl nor dmesg shows a message of the kernel"; else why_not "${code}" "the kernel log"; fi
+    OUTPUT="" # of the reader, not of the program that failed
+    why_not "${code}" "the kernel log"
+    if ((code == 0)); then REPLY="neither journalctl nor dmesg shows a message of the kernel"; fi
     return 1
 }
 

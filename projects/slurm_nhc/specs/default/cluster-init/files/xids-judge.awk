@@ -32,7 +32,7 @@ $1 == "set" { setting[$2] = $3; if ($2 ~ /_again_h$/ && $3 + 0 > kept_h) kept_h 
 $1 == "gpu" { index_of[$3] = $2; next }
 $1 == "rows" { rows[$2] = 1; pending[$2] = $3; failure[$2] = $4; next }
 $1 == "event" { if (!known($2, $3, $4, $5, $6, $7, $8)) add(boot, "-", $2, $3, $4, $5, $6, $7, $8, $9, $10); next }
-$1 == "past" && NF == 12 && $4 ~ /^[0-9]+$/ && $5 ~ /^[0-9]+$/ {
+$1 == "past" && NF == 12 && ($4 $5 $6 $9) ~ /^[0-9]+$/ && $8 ~ /^[0-9a-f:-]+$/ {
     if ($5 > since) add($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 }
 
@@ -55,7 +55,8 @@ function add(its_boot, its_job, its_first, its_last, its_count, its_kind, its_ad
 function known(its_first, its_last, its_count, its_kind, its_address, its_code, its_word,    key, each) {
     key = same(boot, its_kind, its_address, its_code, its_word)
     each = ((key, its_first + 0) in exactly) ? exactly[key, its_first + 0] : newest[key]
-    while (each && !(its_first <= last[each] + setting["near_s"] && first[each] <= its_last + setting["near_s"])) each = earlier[each]
+    # What a job has ended with does not grow.
+    while (each && !(its_first <= last[each] + (jobs[each] == "-" ? setting["near_s"] : 0) && first[each] <= its_last + setting["near_s"])) each = earlier[each]
     if (!each) return 0
     if (its_last + 0 > last[each]) last[each] = its_last + 0
     if (its_count + 0 > count[each]) count[each] = its_count + 0
@@ -182,7 +183,10 @@ function find(cure, event, note,    key) {
 function programs(event,    where, other_job) {
     if (last[event] < now - look_back_h * 3600) return
     where = address[event]
-    if (at[event] == boot) app_count[where SUBSEP code[event]] += count[event]
+    if (at[event] == boot) {
+        if (!((where, code[event]) in app_count)) app[++apps] = where SUBSEP code[event]
+        app_count[where, code[event]] += count[event]
+    }
     if (jobs[event] == "-") return
     if (!(where in job_of)) job_of[where] = jobs[event]
     other_job = job_of[where]
@@ -214,9 +218,9 @@ END {
             print "find", cures[each], kind[event], code[event], shown == "" ? "-" : shown, address[event], device[event], (address[event] in index_of) ? index_of[address[event]] : "-", total[each], since_when[each], notes[each] == "" ? "-" : notes[each]
         }
     }
-    for (key in app_count) {
-        split(key, part, SUBSEP)
-        print "app", part[2], part[1], (part[1] in index_of) ? index_of[part[1]] : "-", app_count[key]
+    for (each = 1; each <= apps; each++) {
+        split(app[each], part, SUBSEP)
+        print "app", part[2], part[1], (part[1] in index_of) ? index_of[part[1]] : "-", app_count[app[each]]
     }
     if (need_names) print "need", "names"
     if (need_rows) print "need", "rows"

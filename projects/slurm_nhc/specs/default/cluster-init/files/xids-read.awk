@@ -1,7 +1,8 @@
 # From the kernel's log to faults of GPUs and NVSwitches: lines of one fault within near_s seconds are one event.
 #
-#   awk -v btime=EPOCH -v since=EPOCH -f xids-read.awk xids.tsv LOG
+#   awk -v btime=EPOCH -v since=EPOCH -f xids-read.awk xids.tsv PAST LOG
 #
+# PAST: what xids-judge.awk has written earlier: lines that a job has ended with are no event with later ones.
 # LOG: `journalctl --dmesg --output=short-unix` or `dmesg --kernel`, whose times count from btime. Only what the kernel
 # itself says is read: journalctl names it `kernel:`, and what a program wrote to /dev/kmsg otherwise. Lines up to `since` do
 # not count. Output, fields separated by tabs:
@@ -28,6 +29,10 @@ function note(kind, address, code, word, device,    key, text) {
     if (code == 154 && word != newest[key]) delete open[key SUBSEP word]
     newest[key] = word
     key = key SUBSEP word
+    while (ended[key] < ends[key] && end[key, ended[key] + 1] < time) {
+        ended[key]++
+        if ((key in open) && end[key, ended[key]] >= last[open[key]]) delete open[key]
+    }
     if (!(key in open) || time - last[open[key]] > near_s) {
         open[key] = ++events
         text = message
@@ -93,6 +98,12 @@ function sxid(rest,    address, code, word, device) {
 }
 
 /^set\tnear_s\t/ { near_s = substr($0, 12) + 0 }
+/^past\t/ {
+    split($0, past, "\t")
+    key = past[7] SUBSEP past[8] SUBSEP past[9] SUBSEP past[10]
+    if (past[3] != "-") end[key, ++ends[key]] = past[5] + 0
+    next
+}
 /^[0-9[]/ { lines++ }
 !/NVRM: |nvidia-nvswitch/ { next }
 {
