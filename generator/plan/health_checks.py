@@ -93,9 +93,9 @@ def _machine(size: VmSize) -> Iterator[Sourced]:
 
 
 def _nvidia_quick(size: VmSize, mig: MigPlan | None) -> Iterator[Sourced]:
+    yield gpu_xid(size.gpu_model)
     yield sourced(check_line("gpu_count", count=size.gpu_count), _asked_by(size, "gpu_count", "gpu"))
     yield from _memory_errors(size)
-    yield gpu_xid(size.gpu_model)
     yield from _fabric(size, mig)
     if mig:
         yield sourced(check_line("mig_slices", profile=mig.profile, count=mig.slices), _MIG_SOURCE)

@@ -58,6 +58,13 @@ def test_a_fault_of_the_driver_drains_its_node_until_the_next_boot(sick: SickClu
     assert {result["verdict"] for result in sick.quick(*(node.name for node in later)).values()} == {"fail"}
     for node, job in jobs.items():
         assert (sick.job(job)["JobState"] == "PENDING") == rows()[nodes[node]].drained
+    reset, _, service, *_ = nodes
+    for node in (reset, service):
+        node.reboot()
+    sick.quick(reset.name, service.name)
+    assert sick.finish(jobs[reset])["ExitCode"] == "0:0", "a boot has reset the GPUs"
+    assert sick.states()[service.name].state == "drained", "a boot is no other VM"
+    assert sick.job(jobs[service])["JobState"] == "PENDING"
 
 
 def gpu_xid(node: SickNode) -> list[tuple[str, str]]:
@@ -73,9 +80,10 @@ def test_jobs_and_boots_around_a_fault(sick: SickCluster) -> None:
     storm, program, again = sick["n1"], sick["n2"], sick["n3"]
     again.xid(48, "pid=7, name=python3, DBE (double bit error) detected")
     again.quick()
-    first = sick.states()["n3"]
-    assert first.reason.startswith(rows()["xid-double-bit-again"].reason)
+    assert "gpu_xid XID 48 ROBUST_CHANNEL_GPU_ECC_DBE on GPU 2" in sick.wait_state("n3", "drained").reason
     again.reboot()
+    again.quick()
+    sick.wait_state("n3", "idle")
     jobs = [sick.submit(WAITS, f"--nodelist={node.name}", "--gpus=8") for node in (storm, program)]
     for job in jobs:
         sick.wait_job(job, "RUNNING")
@@ -92,7 +100,8 @@ def test_jobs_and_boots_around_a_fault(sick: SickCluster) -> None:
     assert storm_shown.reason.startswith(rows()["xid-storm"].reason), storm_shown
     sick.wait_state("n2", "idle")
     assert gpu_xid(program) == [("pass", "only programs failed: XID 31 on GPU 2, 1 times, XID 13 on GPU 2, 1 times")]
-    assert sick.states()["n3"].state == "drained"
+    second_time = sick.wait_state("n3", "drained")
+    assert second_time.reason.startswith(rows()["xid-double-bit-again"].reason), second_time
     assert "again within 168 h" in again.result("quick")["reason"]
     program.forget("go")
     second = sick.submit(WAITS, "--nodelist=n2", "--gpus=8")
