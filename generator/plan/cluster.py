@@ -15,7 +15,7 @@ from .accounting import accounting_plan
 from .assignment import HEALTH, POLICY, is_checked, specs_of
 from .attributes import node_attributes
 from .custom_sizes import size_of
-from .drained import HAND_BACK, hand_back_h
+from .drained import HAND_BACK, hand_back_h, without_checks
 from .images import default_image
 from .mig import mig_plan
 from .network import node_subnet
@@ -52,7 +52,7 @@ def slurm_plan(
         for partition in slurm.partitions
     )
     scheduler = _scheduler(definition, slurm, cluster_name, versions, shared, checked=checked)
-    drains = any(spec.project == HEALTH for array in node_arrays for spec in array.specs)
+    drains = slurm.slurm_nhc and any(spec.project == HEALTH for array in node_arrays for spec in array.specs)
     return SlurmPlan(
         cluster_name=cluster_name,
         template_name=f"{cluster_name}-template",
@@ -77,7 +77,7 @@ def slurm_plan(
         node_name_is_host_name=slurm.host_names.node_name_is_host_name,
         public_addresses=slurm.public_addresses,
         terminate_notification=slurm.terminate_notification,
-        health_checks=slurm.health_checks,
+        health_checks=slurm.runs_healthagent,
     )
 
 
@@ -149,6 +149,7 @@ def _scheduler(
     hours = hand_back_h(slurm, specs)
     if hours is not None:
         attributes.setdefault(HAND_BACK, hours)
+    attributes = without_checks(slurm, specs) | attributes
     return SchedulerPlan(
         hardware=hardware,
         image=image_of(slurm, scheduler, hardware),
@@ -200,6 +201,7 @@ def _node_array(
     stem = names.node_stem(cluster_name, slurm.host_names.node_prefix, partition.name)
     of_sizes = _of_sizes(stem, partition, sizes)
     mig = mig_plan(partition, hardware) if partition.vm_sizes is None else None
+    of_node = dict(node_attributes("execute", partition, sizes, specs, shared, mig))
     return NodeArrayPlan(
         name=partition.name,
         partition=partition.name,
@@ -226,7 +228,7 @@ def _node_array(
         mig=mig,
         node_health_checks=partition.node_health_checks,
         specs=specs,
-        attributes=node_attributes("execute", partition, sizes, specs, shared, mig),
+        attributes=tuple(sorted((without_checks(slurm, specs) | of_node).items())),
         vm_attributes=vm_attributes(partition, tags_of(definition)),
         subnet=node_subnet(definition, partition),
     )

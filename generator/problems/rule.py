@@ -45,6 +45,7 @@ SUBJECTS = {
     "32": "drained nodes",
     "33": "IMEX",
     "35": "tools of deep health checks",
+    "37": "programs that check nodes",
 }
 """First two digits of a rule's id → its subject."""
 

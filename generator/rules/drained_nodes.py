@@ -21,6 +21,11 @@ _HAND_BACK: Path = ("slurm", "hand_back_after_h")
 
 def checked(site: Site, slurm: Slurm) -> tuple[list[str], bool]:
     """The partitions whose nodes run slurm_nhc, in words, and whether the scheduler does."""
+    return attached(site, slurm) if slurm.slurm_nhc else ([], False)
+
+
+def attached(site: Site, slurm: Slurm) -> tuple[list[str], bool]:
+    """The partitions whose nodes have the project slurm_nhc, in words, and whether the scheduler does."""
     sizes = [site.vm_size(size) for partition in slurm.partitions for size in partition.sizes]
     are_checked = any(is_checked(size) for size in sizes)
     nodes, on_scheduler = [], False

@@ -56,14 +56,14 @@ class HealthagentOnSlices(ClusterRule):
         "Its prolog and epilog take the numbers of a job's slices for numbers of GPUs. What they find wrong with GPU 9 "
         "of 8 drains the node, and then the next one."
     )
-    fix = "Set slurm.health_checks: false; the checks of slurm_nhc know slices and stay."
+    fix = "Set slurm.healthagent: false; the checks of slurm_nhc know slices and stay."
     source = "https://github.com/Azure/cyclecloud-healthagent"
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
         for path, partition, _ in _divided(site):
-            if slurm.health_checks:
+            if slurm.runs_healthagent:
                 text = f"{partition_label(partition)} has MIG slices, which healthagent takes for GPUs"
-                yield self.problem((*path, "mig_profile"), text, "health_checks: false, below slurm")
+                yield self.problem((*path, "mig_profile"), text, "healthagent: false, below slurm")
 
 
 class NobodyDivides(ClusterRule):

@@ -38,7 +38,7 @@ jobs:
 name: mig
 location: southcentralus
 slurm:
-  health_checks: false
+  healthagent: false
   partitions:
     - {name: slices, vm_size: Standard_NC24ads_A100_v4, max_nodes: 2, mig_profile: 1g.10gb}
 """,

@@ -26,7 +26,7 @@ TOLERATED, TOO_LOW = POOLS[1].node_names
 (SLICED,) = POOLS[2].node_names
 MIG = """
 slurm:
-  health_checks: false
+  healthagent: false
   partitions: [{name: slices, vm_size: Standard_NC48ads_A100_v4, max_nodes: 1, mig_profile: 3g.40gb, default: true}]
 """
 

@@ -72,7 +72,7 @@ storage:
     - {path: /data/cache, type: existing, address: 10.1.0.4, export_path: /cache}
     - {path: /models, type: blob, storage_account: datasets0001, container: c-models}
     - {path: /data/raw, type: blob, storage_account: datasets0001, container: c-raw-data}
-slurm: {autoscale: false, health_checks: false, pin_project: true}
+slurm: {autoscale: false, healthagent: false, pin_project: true}
 """
 
 gpu = partial(plan_from, GPU)

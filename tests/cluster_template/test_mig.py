@@ -17,7 +17,7 @@ from tests.cluster_template.rendered import Rendered, read
 PARTITIONS = """
 network: {address_space: 10.50.0.0/20}
 slurm:
-  health_checks: false
+  healthagent: false
   partitions:
     - {name: slices, vm_size: Standard_ND96isr_H100_v5, max_nodes: 2, mig_profile: 1g.10gb}
     - {name: one, vm_size: Standard_NC40ads_H100_v5, max_nodes: 2, mig_profile: 7g.94gb}

@@ -353,8 +353,21 @@ class Slurm(Section):
     policy: Policy = setting(
         Policy, text="Who may use how much, and which job goes first.", example={"preemption": "partition"}
     )
-    health_checks: bool = setting(
-        True, text="healthagent watches GPUs and links and drains nodes.", change="node restart", example=True
+    healthagent: bool = setting(
+        True,
+        text="healthagent, a part of CycleCloud, watches GPUs and links and drains nodes.",
+        change="node restart",
+        example=True,
+    )
+    slurm_nhc: bool = setting(
+        True,
+        text="The project slurm_nhc, where nodes have it, checks them and drains the sick ones; false takes its checks "
+        "and hooks away.",
+        change="node restart",
+        example=True,
+    )
+    health_checks: bool | None = setting(
+        None, text="The old name of healthagent.", change="node restart", example=True, active=False
     )
     hand_back_after_h: int = setting(
         24,
@@ -365,3 +378,8 @@ class Slurm(Section):
         le=8760,
         example=24,
     )
+
+    @property
+    def runs_healthagent(self) -> bool:
+        """Whether nodes run healthagent, by whichever name the definition says it."""
+        return self.healthagent if self.health_checks is None else self.health_checks
