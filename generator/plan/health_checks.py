@@ -44,6 +44,7 @@ def deep(size: VmSize, mig: MigPlan | None = None) -> Iterator[Sourced]:
         yield from _of_slices(size)
         return
     if size.gpu_vendor == "NVIDIA":
+        yield _boot_services(size)
         yield from _nvidia_deep(size)
     elif size.gpu_vendor == "AMD":
         missing = "gpu_copy_to_device gpu_copy_from_device gpu_copy_peer rccl_all_reduce"
@@ -115,6 +116,15 @@ def _fabric(size: VmSize, mig: MigPlan | None) -> Iterator[Sourced]:
         yield sourced(check_line("imex_channel"), common["imex_channel"]["source"])
     if size.infiniband:
         yield sourced(check_line("gpu_peermem"), common["gpu_peermem"]["source"])
+
+
+def _boot_services(size: VmSize) -> Sourced:
+    """What the image starts at boot, for which the deep checks of a boot wait."""
+    services = catalog.health()["common_checks"]["boot_services"]
+    units = [*([size.fabric_manager] if size.fabric_manager else []), *services["units"]]
+    joins = {"registration": size.fabric_registration} if size.fabric_registration else {}
+    line = check_line("boot_services", units=" ".join(units), **joins, within_s=services["within_s"])
+    return sourced(line, services["source"])
 
 
 def _memory_errors(size: VmSize) -> Iterator[Sourced]:

@@ -30,8 +30,8 @@ def test_a_hanging_driver_delays_no_job_and_drains_nothing_by_default(
 
 def test_by_policy_what_could_not_be_measured_drains(cluster: Cluster) -> None:
     node = cluster[STRICT_NODE]
-    # Not one of the driver's exit codes, so it says nothing about the GPUs.
-    node.state("nvidia-smi.exit", 77)
+    # "Function not found in this NVML": the question was wrong, which says nothing about the GPUs.
+    node.state("nvidia-smi.exit", 13)
     assert node.quick()["verdict"] == "incomplete"
     state = cluster.states()[STRICT_NODE]
     assert state.state == "drained"
@@ -49,7 +49,7 @@ def test_no_test_begins_while_a_run_meets_what_the_last_one_broke(cluster: Clust
     node.state("nvidia-smi.hang")
     node.start_unit("cycleforge-health.service", "--no-block")
     cluster.wait("the driver hangs", lambda: node.processes("sleep 3600") != [])
-    node.ok("(sleep 1; pkill -f 'sleep 3600') >/dev/null 2>&1 &")
+    node.ok("(sleep 1; pkill --newest -ALRM -x timeout) >/dev/null 2>&1 &")
     cluster.restore()
     assert node.processes("health.sh quick") == []
     assert node.result("quick")["verdict"] == "incomplete"

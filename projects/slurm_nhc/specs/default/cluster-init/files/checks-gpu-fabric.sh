@@ -73,6 +73,25 @@ check_gpu_services() {
     judge gpu_services "${count}" le 0 "services down" warn "${down}"
 }
 
+# units='UNIT UNIT': of a deep run. What the image starts at boot has ended its start; before a boot's run settle.sh waits for
+# it, for within_s at most.
+check_boot_services() {
+    local unit starting=""
+    # shellcheck disable=SC2086 # a list of names
+    if ! read_units ${GIVEN[units]:-}; then
+        not_measured boot_services "${REPLY}"
+        return
+    fi
+    for unit in ${GIVEN[units]:-}; do
+        if [[ "${UNIT_ACTIVE[${unit}]:-}" == @(activating|reloading) ]]; then starting+="${starting:+, }${unit}"; fi
+    done
+    if [[ -n "${starting}" ]]; then
+        not_measured boot_services "still starting while the rest was measured: ${starting}"
+    else
+        record pass boot_services "" "" "" "" ""
+    fi
+}
+
 # registration=node|rack grace_s=N: every GPU has joined its NVLink fabric. In a rack it also has a clique of a cluster; on
 # a node of its own both are zero.
 check_gpu_fabric() {

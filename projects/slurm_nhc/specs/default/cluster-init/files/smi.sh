@@ -73,6 +73,11 @@ ask_smi() {
         OUTPUT="" OUTCOME=not_measured SMI_CODE=124 REPLY="nvidia-smi gave no answer before"
         return 1
     fi
+    # One fault is one finding, and a broken driver is left alone.
+    if [[ "${GPU_QUERY}" == failed ]]; then
+        OUTPUT="" OUTCOME=not_measured SMI_CODE="${GPU_CODE}" REPLY="nvidia-smi failed before"
+        return 1
+    fi
     if [[ -e "${hung}" ]] && smi_is_stuck; then
         OUTPUT="" SMI_CODE=124
     else
