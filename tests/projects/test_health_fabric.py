@@ -25,8 +25,7 @@ def h100(make_node: MakeNode) -> Healthy:
 def found(node: Healthy, check: str) -> tuple[str, str, str]:
     """Verdict, detail and cure of a check in the last quick run."""
     (row,) = [row for row in node.result("quick")["checks"] if row["check"] == check]
-    cure = row.get("cure", "reboot" if row["verdict"] == "fail" else "")
-    return row["verdict"], row["detail"], str(cure or "")
+    return row["verdict"], row["detail"], row.get("cure", "")
 
 
 def show(node: Healthy, fabric: str, gpu: int = 3, others: str = REGISTERED) -> None:
