@@ -229,3 +229,15 @@ def test_a_converge_repeats_nothing_and_takes_it_away_when_switched_off(node: No
     node.ok("10-hooks.sh")
     assert list(units.iterdir()) == []
     assert any("disable --now cycleforge-release.timer" in call for call in node.calls("systemctl"))
+
+
+def test_the_words_of_a_report_are_those_that_nodes_write(node: Node) -> None:
+    """It knows a fault that Azure has to hear of by the beginning of its reason; other cures have other beginnings."""
+    loop = 'for cure in reset reboot service; do cure_words "$cure"; echo "$REPLY"; done'
+    words = f'CF_ROOT="" CF_STATE_DIR=/x; . "$1/standing.sh"; {loop}'
+    said = subprocess.run(
+        ["bash", "-c", words, "bash", str(node.spec / "files")], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    output = run(node, *(row(f"n{place}", f"CycleForge health: {cure}: gpu_xid") for place, cure in enumerate(said)))
+    assert handed_back(node) == ["n0", "n1"]
+    assert "n2: drained for 30.0 h, 240.0 GPU hours; the VM is the evidence" in output

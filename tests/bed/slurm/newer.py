@@ -145,7 +145,7 @@ def running_newer(lines: Sequence[str], *, cloud: bool = False) -> Iterator[Newe
     With `cloud`, no node has a VM at first.
     """
     needs("unshare", "nsenter", "ip", "mmdebstrap")
-    root = _root()
+    root = unpacked_root()
     folder = Path(tempfile.mkdtemp(prefix="cfn", dir="/tmp"))
     try:
         _write(folder, root, lines, cloud=cloud)
@@ -203,7 +203,7 @@ def _write(folder: Path, root: Path, lines: Sequence[str], *, cloud: bool) -> No
         (slurm / f"{name}.conf").write_text("")
 
 
-def _root() -> Path:
+def unpacked_root() -> Path:
     """The unpacked packages; made at the first use and never written to afterwards."""
     recipe = "\0".join((SUITE, *PACKAGES))
     folder = CACHE / f"slurm-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}"
