@@ -77,6 +77,8 @@ def _files(node: Node) -> None:
     for name in (*MOUNTS, "run"):
         (node.root / name).mkdir(exist_ok=True)
     node.write("proc/mounts", mounts)
+    # Who listens is the network's of the node.
+    (node.root / "proc/net").symlink_to("/proc/net")
     node.write("proc/loadavg", "0.52 0.58 0.59 1/2345 6789\n")
     node.write("proc/sys/kernel/random/boot_id", "00000000-0000-0000-0000-000000000000\n")
     node.write("sys/class/net/eth0/operstate", "up\n")

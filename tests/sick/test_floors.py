@@ -1,0 +1,132 @@
+"""What the deep checks of a boot find, on running Slurm: against the floors of Standard_ND96isr_H100_v5."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.bed.sick import SickCluster, SickNode, running_sick
+from tests.bed.sick.table import rows
+
+Break = Callable[[SickNode], None]
+DEEP_CONF, HEALTH_CONF = "etc/cycleforge/nhc/deep.conf", "etc/cycleforge/health.conf"
+OTHER_TOPOLOGY = '<system version="1">\n  <cpu numaid="3"/>\n</system>\n'
+
+
+def _other_topology(node: SickNode) -> None:
+    node.write("opt/microsoft/ndv4/topo.xml", OTHER_TOPOLOGY)
+    node.write("etc/nccl.conf", "NCCL_TOPO_FILE=/opt/microsoft/ndv4/topo.xml\n")
+
+
+HEALING: dict[str, tuple[str, Break]] = {
+    "copy-slow": ("gpu_copy_to_device", lambda node: node.state("copy_gb_s", "40.00")),
+    "peer-copy-slow": ("gpu_copy_peer", lambda node: node.state("peer_gb_s", "300.00")),
+    "nccl-slow": ("nccl_all_reduce", lambda node: node.state("bus_gb_s", "455.00")),
+    "loopback-slow": ("nccl_loopback", lambda node: node.state("loopback_gb_s", "39.50")),
+    "gdr-slow": ("ib_write", lambda node: node.state("ib_gbps.mlx5_ib3", "350.00")),
+    "topology-other": ("", _other_topology),
+}
+STAYING: dict[str, tuple[str, Break]] = {
+    "nccl-wrong-sums": ("nccl_all_reduce", lambda node: node.state("wrong_values", "3")),
+    "dcgm-isolate": ("gpu_diagnostic", lambda node: node.state("dcgmi.fail", "the memory of this GPU is faulty")),
+}
+"""What stands until somebody has repaired it: by the id of its row, the deep check and the fault."""
+HARMLESS: dict[str, tuple[str, str, Break]] = {
+    "gdr-without-cuda": ("ib_write", "not_measured", lambda node: node.state("ib_write_bw.no_cuda", "options")),
+    "dcgm-skipped": ("gpu_diagnostic", "not_measured", lambda node: node.state("dcgmi.skip", "software")),
+    "dcgm-without-engine": ("gpu_diagnostic", "not_measured", lambda node: node.state("dcgmi.exit", "235")),
+    "copies-waived": ("gpu_copy_peer", "not_measured", lambda node: node.state("nvbandwidth.waived")),
+    "nccl-not-loadable": ("nccl_all_reduce", "not_measured", lambda node: node.state("all_reduce_perf.loader")),
+    "topology-missing": ("", "warn", lambda node: (node.root / "opt/microsoft/ndv5/topo.xml").unlink()),
+}
+"""What drains no node: the check, its verdict, the fault."""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[SickCluster]:
+    """Nodes that boot without deep checks, which would take longer than the tests, and are then told to run them."""
+    with running_sick(8) as made:
+        for node in made.nodes.values():
+            node.write("kept.conf", node.read(DEEP_CONF))
+            node.write(HEALTH_CONF, node.read(HEALTH_CONF).replace("deep_s=0\n", "deep_s=300\n"))
+        yield made
+
+
+@pytest.fixture
+def deep_sick(cluster: SickCluster) -> SickCluster:
+    cluster.restore()
+    return cluster
+
+
+def only(node: SickNode, check: str) -> None:
+    """The deep checks of the node are this one: its own lines of what was converged."""
+    lines = node.read("kept.conf").splitlines()
+    wanted = ("checks.sh", "nccl_environment", f"cycleforge {check} ")
+    node.write(DEEP_CONF, "\n".join(line for line in lines if any(word in line for word in wanted)) + "\n")
+
+
+def deep(nodes: list[SickNode]) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda node: node.deep(), nodes))
+
+
+@pytest.mark.fault(
+    "copy-slow", "peer-copy-slow", "nccl-slow", "loopback-slow", "gdr-slow", "topology-other", "nccl-wrong-sums",
+    "dcgm-isolate",
+)  # fmt: skip
+def test_a_node_below_a_floor_takes_no_job_until_it_passes(deep_sick: SickCluster) -> None:
+    sick = deep_sick
+    faults = {**HEALING, **STAYING}
+    nodes = dict(zip(sick.nodes.values(), faults, strict=True))
+    measuring = [node for node, fault in nodes.items() if faults[fault][0]]
+    for node, fault in nodes.items():
+        check, breaks = faults[fault]
+        if check:
+            only(node, check)
+        breaks(node)
+    deep(measuring)
+    sick.quick()
+    shown = sick.states()
+    for node, fault in nodes.items():
+        assert shown[node.name].state == "drained", fault
+        assert shown[node.name].reason.startswith(rows()[fault].reason), (fault, shown[node.name].reason)
+    healed = [node for node, fault in nodes.items() if fault in HEALING]
+    jobs = {node: sick.submit("true", f"--nodelist={node.name}") for node in nodes}
+    for node in nodes:
+        node.heal()
+    sick["n6"].write("etc/nccl.conf", "NCCL_TOPO_FILE=/opt/microsoft/ndv5/topo.xml\n")
+    deep(measuring)
+    for _ in range(2):
+        sick.quick()
+    states = {node: state.state for node in nodes for name, state in sick.states().items() if name == node.name}
+    assert {states[node] for node in healed} == {"idle"}, sick.states()
+    assert {sick.finish(jobs[node])["ExitCode"] for node in healed} == {"0:0"}
+    for node, fault in nodes.items():
+        if fault in STAYING:
+            assert sick.states()[node.name].state == "drained", "a test that passes later does not take it back"
+            assert sick.job(jobs[node])["JobState"] == "PENDING"
+
+
+@pytest.mark.fault(
+    "gdr-without-cuda", "dcgm-skipped", "dcgm-without-engine", "copies-waived", "nccl-not-loadable", "topology-missing"
+)
+def test_what_a_tool_cannot_do_drains_nothing_and_passes_nothing(deep_sick: SickCluster) -> None:
+    sick = deep_sick
+    nodes = dict(zip(list(sick.nodes.values())[: len(HARMLESS)], HARMLESS, strict=True))
+    for node, fault in nodes.items():
+        check, _, breaks = HARMLESS[fault]
+        if check:
+            only(node, check)
+        breaks(node)
+    deep([node for node, fault in nodes.items() if HARMLESS[fault][0]])
+    sick.quick(*(node.name for node in nodes))
+    for node, fault in nodes.items():
+        check, verdict, _ = HARMLESS[fault]
+        assert not rows()[fault].drained
+        kind, name = ("deep", check) if check else ("quick", "nccl_topology")
+        assert node.verdict(name, kind) == verdict, (fault, node.result(kind))
+        assert sick.states()[node.name].state == "idle", fault
+    gdr = next(node for node, fault in nodes.items() if fault == "gdr-without-cuda")
+    assert gdr.verdict("ib_write_host", "deep") == "no_baseline", "host memory, under its own name"
