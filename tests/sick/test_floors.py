@@ -98,7 +98,7 @@ def test_a_node_below_a_floor_takes_no_job_until_it_passes(deep_sick: SickCluste
         node.heal()
     sick["n6"].write("etc/nccl.conf", "NCCL_TOPO_FILE=/opt/microsoft/ndv5/topo.xml\n")
     deep(measuring)
-    for _ in range(2):
+    for _ in range(3):
         sick.quick()
     states = {node: state.state for node in nodes for name, state in sick.states().items() if name == node.name}
     assert {states[node] for node in healed} == {"idle"}, sick.states()
