@@ -13,7 +13,7 @@ BEDS   := bootstrap cloud cluster containers lifecycle locker machines projects 
 LONG   := '*test_process.py' '*test_scripts.py' '*test_robust.py' '*test_fuzz.py' '*test_reads.py' '*test_contributing.py'
 
 .DEFAULT_GOAL := build
-.PHONY: build check test test-vm accept upload lint format bench clean tools tests-compiled
+.PHONY: build check test test-vm storm accept upload lint format bench clean tools tests-compiled
 
 build: $(STAMP)  ## render every definition into output/
 	$(BIN)/cycleforge build --out $(OUT)
@@ -27,6 +27,9 @@ test: $(STAMP)  ## everything that can be checked here, but for emulated disks (
 
 test-vm: $(STAMP) tools  ## a node's disks through reboots and power cuts on emulated NVMe, five minutes
 	CYCLEFORGE_TEST_VM=1 $(BIN)/python -m pytest tests/vm
+
+storm: $(STAMP) tools  ## ten minutes of random faults, boots and jobs over emulated GPU nodes
+	CYCLEFORGE_STORM=1 $(BIN)/python -m pytest -p no:cacheprovider tests/sick/test_storm.py -k long
 
 upload: $(STAMP)  ## the projects of every shipped definition, into the locker that LOCKER or CYCLEFORGE_LOCKER names
 	$(BIN)/cycleforge upload $(if $(LOCKER),--locker $(LOCKER))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from generator.projects.content import shipped_project
 from tests.bed.cloud.cluster import Cloud, running_cloud
@@ -21,6 +21,7 @@ MACHINE = Path(__file__).with_name("machine")
 HOOKS = ("prolog", "epilog")
 OURS = "20-cycleforge_health.sh"
 CPUS, MEMORY_MIB = 4, 4000
+T = TypeVar("T")
 
 
 class NamedPool(Pool):
@@ -40,11 +41,15 @@ class SickCluster(Cloud):
     def __getitem__(self, name: str) -> SickNode:
         return self.nodes[name]
 
-    def quick(self, *names: str) -> dict[str, dict[str, Any]]:
-        """Quick runs of these nodes, or of all, at the same time; results by name."""
+    def each(self, task: Callable[[SickNode], T], *names: str) -> dict[str, T]:
+        """Do something on these nodes, or on all, four at the same time; what came of it by name."""
         wanted = names or tuple(self.nodes)
         with ThreadPoolExecutor(4) as pool:
-            return dict(zip(wanted, pool.map(lambda name: self.nodes[name].quick(), wanted), strict=True))
+            return dict(zip(wanted, pool.map(lambda name: task(self.nodes[name]), wanted), strict=True))
+
+    def quick(self, *names: str) -> dict[str, dict[str, Any]]:
+        """Quick runs of these nodes, or of all; results by name."""
+        return self.each(SickNode.quick, *names)
 
     def boot(self, name: str) -> None:
         """Start a node and wait until Slurm has heard of this boot."""

@@ -176,7 +176,7 @@ class SickNode(hardware.Hardware):
     def reboot(self, before_boot: Callable[[], None] | None = None) -> None:
         """Cut the power and boot again: another boot_id, an empty kernel log, counters of links at 0."""
         self.cluster.kill(self.name)
-        self._new_boot()
+        self.rebooted()
         if before_boot:
             before_boot()
         self.cluster.boot(self.name)
@@ -198,9 +198,10 @@ class SickNode(hardware.Hardware):
         pool = self.root / HOST_POOL
         pool.parent.mkdir(parents=True, exist_ok=True)
         pool.write_bytes(b"PhysicalHostNameFullyQualified".ljust(512, b"\0") + host.ljust(2048, b"\0"))
-        self._new_boot()
+        self.rebooted()
 
-    def _new_boot(self) -> None:
+    def rebooted(self) -> None:
+        """What a boot changes of a node that does not run: boot_id, kernel log, counters of links."""
         self.write("proc/sys/kernel/random/boot_id", f"{uuid4()}\n")
         (self.disk / "state/kernel.log").write_text("")
         for number in range(hardware.PORTS):
