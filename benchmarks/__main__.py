@@ -7,6 +7,7 @@ import sys
 
 from benchmarks.converge import converge_ratios
 from benchmarks.health_pass import health_ratio, nhc_health_ratio
+from benchmarks.health_report import report_ratio
 from benchmarks.processes import build_ratio, help_ratio
 from benchmarks.scaling import bad_partitions_ratio, partitions_ratio
 from benchmarks.table import Limit, Ratio
@@ -17,7 +18,7 @@ from tests.bed.slurm.engine import missing_source
 def main() -> int:
     """0 when every figure is within its limit."""
     figures: list[Ratio | Limit] = []
-    measures = [build_ratio, help_ratio, partitions_ratio, bad_partitions_ratio, health_ratio]
+    measures = [build_ratio, help_ratio, partitions_ratio, bad_partitions_ratio, health_ratio, report_ratio]
     if reason := missing_source():
         print(f"skip  CPU time of a quick health pass by LBNL NHC: {reason}", flush=True)
     else:

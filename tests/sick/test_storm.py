@@ -11,7 +11,7 @@ import pytest
 from tests.bed.sick import running_sick
 from tests.bed.sick.storm import Storm
 
-EVENTS, LONG = 110, 1300
+EVENTS, LONG = 60, 700
 """How many, not how long: what one second holds depends on what else runs."""
 NODES = 8
 LINES = ("SchedulerParameters=nohold_on_prolog_fail",)

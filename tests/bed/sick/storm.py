@@ -96,7 +96,7 @@ class Storm:
             (3, self._new_vm),
             (6, self._healthagent),
             (6, self._administrator),
-            (10, self._careless),
+            (8, self._careless),
             (2, self._without_controller),
         )
 
@@ -183,14 +183,24 @@ class Storm:
         self.cluster.resume(name)
         return "resumed by the administrator"
 
-    def _careless(self, name: str) -> str:
-        """Somebody wants that node for a job, and resumes it without a look at what is wrong with it."""
-        if self.books[name].administrator:
-            return "nobody resumes what the administrator has drained"
-        if "drain" in self.cluster.states()[name].state:
+    def _careless(self, _: str) -> str:
+        """Somebody wants a node that is broken for a job, and resumes it without a look at what is wrong with it."""
+        broken = [name for name, book in self.books.items() if book.faults and not book.administrator]
+        if not broken:
+            return "nothing is broken"
+        name = self._choose.choice(broken)
+        self._run_quick(name)
+        if self.cluster.states()[name].state == "drained":
             self.cluster.resume(name)
-        self.cluster.submit(JOB, f"--nodelist={name}")
-        return "resumed, if it was drained, by somebody who did not look, for a job"
+        job = self.cluster.submit(JOB, f"--nodelist={name}")
+        if self.books[name].seen:
+            self.cluster.wait(f"job {job} runs on {name}, or is refused", lambda: self._decided(name, job))
+        return f"{name} is resumed by somebody who did not look, for a job"
+
+    def _decided(self, name: str, job: str) -> bool:
+        ran = self.cluster.shared / "ran"
+        has_run = ran.exists() and any(line.startswith(f"{job} ") for line in ran.read_text().splitlines())
+        return has_run or self.cluster.states()[name].state.startswith("drain")
 
     def _without_controller(self, name: str) -> str:
         """slurmctld does not run while the checks do."""
@@ -199,7 +209,12 @@ class Storm:
             self._run_quick(name)
         finally:
             self.cluster.start_controller()
+        # Nobody can resume a node of which a new slurmctld has not heard yet.
+        self.cluster.wait("every node is known again", self._all_known)
         return "quick run while slurmctld is down"
+
+    def _all_known(self) -> bool:
+        return all("UNKNOWN" not in flags for flags in self.cluster.all_flags().values())
 
     # The book
 
