@@ -90,8 +90,10 @@ if [[ "${{role}}" == execute ]]; then
     mkdir -p /opt/microsoft /usr/local/nccl-rdma-sharp-plugins/lib
     cp -a /fake/opt/microsoft/. /opt/microsoft/
     cp /fake/etc/nccl.conf /etc/nccl.conf
-    install -m 644 -t /etc/systemd/system /fake/units/fake-hardware.service
+    install -m 644 -t /etc/systemd/system /fake/units/fake-hardware.service /fake/units/nvidia-fabricmanager.service
     enable fake-hardware.service sysinit.target
+    enable nvidia-fabricmanager.service multi-user.target
+    systemctl start nvidia-fabricmanager.service
     bash /fake/hardware.sh
 fi
 # cyclecloud/slurm: configured, enabled, not started.

@@ -41,6 +41,16 @@ ExecStart=/bin/bash /fake/hardware.sh
 [Install]
 WantedBy=sysinit.target
 """
+# Stands for the real one, whose start ends with the GPUs registered. Source: NVIDIA Fabric Manager User Guide
+FABRIC_MANAGER = """\
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/true
+
+[Install]
+WantedBy=multi-user.target
+"""
 SCRIPT = """\
 set -euo pipefail
 for file in cpuinfo meminfo; do mount --bind "/fake/proc/${file}" "/proc/${file}"; done
@@ -68,6 +78,7 @@ def build(folder: Path) -> None:
     _write(folder / "state/kernel.log", "")
     _write(folder / "hardware.sh", SCRIPT)
     _write(folder / "units/fake-hardware.service", UNIT)
+    _write(folder / "units/nvidia-fabricmanager.service", FABRIC_MANAGER)
     (folder / "dev").mkdir()
     for number in range(GPUS):
         os.mknod(folder / f"dev/nvidia{number}", 0o666 | stat.S_IFCHR, NULL_DEVICE)
