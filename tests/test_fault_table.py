@@ -47,3 +47,8 @@ def test_a_drain_says_who_drained() -> None:
     wrong = [row.fault for row in rows().values()
              if row.drained and not row.reason.startswith(("CycleForge", *foreign))]  # fmt: skip
     assert wrong == []
+
+
+def test_the_table_has_what_happens_to_gpu_nodes() -> None:
+    """GPUs, memory, links, fabric, disks, shares, daemons, drivers, clocks, images and our own tools."""
+    assert len(rows()) >= 45
