@@ -90,7 +90,9 @@ guard_holds() {
     fi
     write_claimed
     case "${answer}" in
+        shared) forgive_strike ;;
         "held "*)
+            forgive_strike
             if [[ "${only_shared}" == true ]]; then
                 cf_log "not drained, ${answer#held }: the cause is shared, and the scheduler keeps new jobs away" >&2
                 return 0
@@ -102,7 +104,7 @@ guard_holds() {
 }
 
 # guard_decide FOLDER NODE FIRST PASSED NEW FAILING: in a process of its own, because each step may hang. Prints `held` and
-# why, `free`, or `off` and why.
+# why, `free`, `shared` when what passes again has an alarm, or `off` and why.
 guard_decide() {
     local -r folder="$1" node="$2" first="$3"
     local -a passed=() new=() failing=()
@@ -114,12 +116,21 @@ guard_decide() {
     read -r -a new <<<"$5"
     read -r -a failing <<<"$6"
     withdraw_claims "${folder}" "${node}" "${first}" "${passed[*]}" || return
-    if ((${#failing[@]} == 0)); then
+    if ((${#failing[@]} + ${#passed[@]} == 0)); then
         printf 'free'
         return
     fi
     read_guard_state "${folder}/state" || return 0
     IFS=, read -r -a mine <<<"${member[${node}]:-}"
+    if ((${#failing[@]} == 0)); then
+        for check in "${passed[@]}"; do
+            for partition in "${mine[@]}"; do
+                if [[ " ${alarms[${partition}]:-} " == *" ${check} "* ]]; then text=shared; fi
+            done
+        done
+        printf '%s' "${text:-free}"
+        return
+    fi
     if ((${#mine[@]} == 0)); then
         printf 'off %s is in no partition that the watch of the scheduler counts' "${node}"
         return
