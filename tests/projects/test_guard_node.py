@@ -20,6 +20,10 @@ set -euo pipefail
 . {LIBRARY}
 HERE={FILES}
 boot_id() {{ REPLY="$BOOT"; }}
+forgive_strike() {{ echo forgiven >>"$SAID.forgiven"; }}
+declare -A FOUND=() NOTES=([passes]=0)
+PASSES_TO_RESUME=2
+if [[ -n "${{STANDS:-}}" ]]; then FOUND["quick heal"]=yes NOTES[passes]="$STANDS"; fi
 . {FILES}/guard.sh
 declare -A VERDICTS=() COUNTS=([not_measured]=0)
 CF_CONF=([results]=/results [guard]=true)
@@ -115,6 +119,29 @@ def test_a_check_that_passes_again_takes_its_claim_back_and_one_not_measured_doe
     assert share.who() == []
     share.runs(NODES[0], MOUNT, "cpu_threads=pass")
     assert share.who() == [], "the definition has no such check any more"
+
+
+def test_a_claim_stays_as_long_as_the_prolog_refuses_jobs(share: Share) -> None:
+    """The partition must not come up before: each job would be refused and drain its node."""
+    share.runs(NODES[0], MOUNT)
+    share.runs(NODES[0], "mount_shared=pass", STANDS="0")
+    assert share.who() == [NODES[0]]
+    share.runs(NODES[0], "mount_shared=pass", STANDS="1")
+    assert share.who() == []
+
+
+@pytest.mark.parametrize("alarm", ["mount_shared", "ib_rate"])
+def test_a_drain_whose_cause_is_shared_is_no_strike(alarm: str, share: Share) -> None:
+    """The first two nodes drain before anybody knows; they hear of it while they fail, or when they pass again."""
+    for run in (MOUNT, "mount_shared=pass"):
+        share.state(*(f"node {node} hpc" for node in NODES), partitions=("hpc 8",))
+        share.runs(NODES[0], MOUNT)
+        forgiven = share.root(NODES[0]) / "said.forgiven"
+        assert not forgiven.exists()
+        share.state(*(f"node {node} hpc" for node in NODES), partitions=(f"hpc 8 {alarm}",))
+        share.runs(NODES[0], run)
+        assert forgiven.exists() == (alarm == "mount_shared")
+        forgiven.unlink(missing_ok=True)
 
 
 def test_a_failure_that_goes_on_is_not_a_new_one(share: Share) -> None:

@@ -81,8 +81,9 @@ note_drain() {
 # keep_out: drain the node for what stands against it; 1 when Slurm could not be told. Our own reason is replaced when
 # something worse has joined.
 keep_out() {
+    local reason is_new=false
     describe_standing
-    local -r reason="${PREFIX} ${REPLY}"
+    reason="${PREFIX} ${REPLY}"
     if ! command -v scontrol >/dev/null || ! read_node; then
         cf_log "cannot ask Slurm about this node; not drained: ${reason}" >&2
         return 1
@@ -97,9 +98,16 @@ keep_out() {
         cf_log "the node is ${NODE_STATE} already (${NODE_REASON:-no reason}), the reason stays; when that is lifted," \
             "jobs are still refused: ${reason}"
         return 0
+    else
+        is_new=true
+        if strike_out; then
+            describe_standing
+            reason="${PREFIX} ${REPLY}"
+        fi
     fi
     update_node State=DRAIN "Reason=${reason}" || return 1
     note_own_drain "${reason}" "${STANDING_CURE}"
+    if [[ "${is_new}" == true ]]; then count_strike; fi
     NOTES[refused]=""
     cf_log "drained: ${reason}"
 }

@@ -32,6 +32,8 @@ readonly HERE="${BASH_SOURCE[0]%/*}"
 . "${HERE}/idle.sh"
 # shellcheck source=guard.sh
 . "${HERE}/guard.sh"
+# shellcheck source=strikes.sh
+. "${HERE}/strikes.sh"
 
 CF_PROJECT=slurm_nhc
 readonly RESULTS="${CF_STATE_DIR}/health"
@@ -39,7 +41,8 @@ readonly RUN_DIR="${CF_ROOT}/run/cycleforge"
 readonly NOT_DRAINED=3 SICK=2 QUICK_S=60 EPILOG_S=8 EPILOG_WAIT_S=2
 # So long a run waits for another that tells Slurm; then it goes on without, because Slurm has to hear of it.
 readonly STANDING_WAIT_S=30
-# IS_HELD: the guard holds what this run has found, so it stands against no node.
+# IS_HELD: the guard holds back the drain for what this run has found. It stands against the node all the same, so that its
+# prolog takes no job before the scheduler keeps them away.
 EXIT_CODE=0 IS_HOOK=false IS_HELD=false
 
 boot_id() { read_line "${CF_ROOT}/proc/sys/kernel/random/boot_id"; }
@@ -63,7 +66,7 @@ settle() {
     shift
     lock_standing "${STANDING_WAIT_S}" || cf_warn "another run does not end; going on beside it"
     read_standing
-    if [[ "${IS_HELD}" == false ]]; then join_run "${kind}"; fi
+    join_run "${kind}"
     write_standing
     if ! "$@"; then
         EXIT_CODE="${NOT_DRAINED}"

@@ -12,7 +12,7 @@ readonly FILES="${CYCLECLOUD_SPEC_PATH}/files"
 readonly TARGET="${CF_ROOT}/opt/cycleforge/slurm_nhc"
 readonly CONF="${CF_CONF_DIR}/nhc"
 readonly UNITS="${CF_ROOT}/etc/systemd/system"
-readonly GUARD=(guard.sh guard-rule.sh guard.tsv)
+readonly GUARD=(guard.sh guard-rule.sh guard.tsv strikes.sh)
 readonly DEEP=cycleforge-health-deep.service
 readonly TIMER=cycleforge-health.timer IDLE=cycleforge-health-idle.timer
 readonly DROP_IN=slurmd.service.d/20-cycleforge-slurm_nhc.conf JOIN=slurmd.service.d/25-cycleforge-join.conf
@@ -104,7 +104,7 @@ read_figures() {
 }
 
 write_settings() {
-    local resume unmeasured idle_deep_h results guard
+    local resume unmeasured idle_deep_h results guard strikes strikes_h
     cf_attribute_bool cycleforge.health.resume true
     resume="${REPLY}"
     one_of cycleforge.health.unmeasured report report drain
@@ -117,6 +117,10 @@ write_settings() {
     results="${REPLY}"
     cf_attribute_bool cycleforge.health.guard true
     guard="${REPLY}"
+    cf_attribute_int cycleforge.health.strikes 3 0 100
+    strikes="${REPLY}"
+    cf_attribute_int cycleforge.health.strikes_h 24 1 8760
+    strikes_h="${REPLY}"
     cf_write "${CF_CONF_DIR}/health.conf" 0644 <<CONF
 vm_size=${SIZE}
 size_known=${SIZE_KNOWN}
@@ -126,6 +130,8 @@ deep_s=${DEEP_S}
 idle_deep_h=${idle_deep_h}
 results=${results}
 guard=${guard}
+strikes=${strikes}
+strikes_h=${strikes_h}
 CONF
     cf_outcome_file "${SIZE}"
 }
