@@ -79,7 +79,7 @@ class Guarded:
     def partition(self) -> str:
         return self.cluster.slurm("sinfo", "-h", "-o", "%a").split()[0]
 
-    def set(self, state: str) -> None:
+    def set_to(self, state: str) -> None:
         self.cluster.slurm("scontrol", "update", "PartitionName=hpc", f"State={state}")
 
     def drained(self) -> set[str]:
@@ -94,7 +94,7 @@ def whole_guarded() -> Iterator[Guarded]:
 
 @pytest.fixture
 def guarded(whole_guarded: Guarded) -> Guarded:
-    whole_guarded.set("UP")
+    whole_guarded.set_to("UP")
     whole_guarded.cluster.restore()
     for path in (whole_guarded.root / "alarms", whole_guarded.root / "var/lib/cycleforge/guard/record"):
         path.unlink(missing_ok=True)
@@ -226,13 +226,13 @@ def test_slurm_that_reads_its_files_again_lets_no_jobs_in_and_an_administrator_d
         guarded.look()
         assert guarded.partition() == "down", reads_again
     assert len(guarded.alarms()) == 1
-    guarded.set("UP")
+    guarded.set_to("UP")
     guarded.look(2)
     assert guarded.partition() == "up"
 
 
 def test_a_partition_that_an_administrator_set_down_is_not_set_up(guarded: Guarded) -> None:
-    guarded.set("DOWN")
+    guarded.set_to("DOWN")
     guarded.claim("n1", "n2", "n3")
     guarded.look()
     guarded.passes("n1", "n2", "n3")
