@@ -42,8 +42,9 @@ write_claimed() {
 # passes the prolog refuses jobs, so the claim stays as long, and the partition down with it.
 passed_now() {
     local check verdict passed=""
+    local -r passes="${NOTES[passes]:-0}"
     REPLY=""
-    if [[ -n "${FOUND["quick heal"]:-}" ]] && ((${NOTES[passes]} + 1 < PASSES_TO_RESUME)); then return; fi
+    if [[ -n "${FOUND["quick heal"]:-}" ]] && ((passes + 1 < PASSES_TO_RESUME)); then return; fi
     for check in "${!CLAIMED[@]}"; do
         verdict="${VERDICTS[${check}]:-}"
         if [[ "${verdict}" == @(pass|warn|no_baseline) || (-z "${verdict}" && "${COUNTS[not_measured]}" == 0) ]]; then
