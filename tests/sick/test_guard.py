@@ -171,7 +171,7 @@ def test_when_the_share_with_the_claims_is_gone_the_scheduler_goes_by_slurms_rea
     assert (guarded.partition(), guarded.drained()) == ("up", set())
 
 
-@pytest.mark.fault("xid-storm")
+@pytest.mark.fault("xid-half")
 def test_xids_on_half_of_the_partition_drain_every_one_of_these_nodes(guarded: Guarded) -> None:
     sick = guarded.cluster
     half = {"n1", "n2", "n3", "n4"}
@@ -180,7 +180,7 @@ def test_xids_on_half_of_the_partition_drain_every_one_of_these_nodes(guarded: G
     guarded.fail(*sorted(half))
     assert guarded.drained() == half
     for name in half:
-        assert sick.states()[name].reason.startswith(rows()["xid-storm"].reason), sick.states()[name]
+        assert sick.states()[name].reason.startswith(rows()["xid-half"].reason), sick.states()[name]
     guarded.look()
     assert (guarded.partition(), guarded.alarms()) == ("up", [])
 
