@@ -1,0 +1,92 @@
+"""Drains that others set or lift, and what stands against a node meanwhile, on running Slurm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from tests.bed.sick import SickCluster, SickNode
+from tests.bed.sick.table import rows
+
+SCONTROL = (
+    '#!/usr/bin/env bash\n[[ ! -e "${FAKE_STATE:-/none}/slurm.silent" ]] || exit 1\nexec /usr/bin/scontrol "$@"\n'
+)
+"""As the real one, except where the network to the controller is gone: exit code 1 (SchedMD/slurm, src/scontrol)."""
+OTHERS = """#!/usr/bin/env bash
+[[ ! -e "/mnt/sick/${SLURMD_NODENAME}/state/others.$(basename "$(dirname "$0")" .d)" ]]
+"""
+"""A hook of another tool, which fails on nodes with such a file."""
+
+
+def refused(sick: SickCluster, node: SickNode, fault: str, job: str) -> None:
+    """The job did not run, and the node is drained with the reason of the table."""
+    state = sick.wait_state(node.name, "drained")
+    assert state.reason.startswith(rows()[fault].reason), state
+    assert sick.output(job) == ""
+    sick.slurm("scancel", job)
+
+
+def passes(sick: SickCluster, nodes: Iterable[SickNode], times: int) -> None:
+    for _ in range(times):
+        assert {result["verdict"] for result in sick.quick(*(node.name for node in nodes)).values()} == {"pass"}
+
+
+@pytest.mark.fault("resumed-by-healthagent", "resumed-unrepaired", "disk-full")
+def test_whoever_resumes_a_sick_node_it_takes_no_job(sick: SickCluster) -> None:
+    hidden, unrepaired, full = sick["n1"], sick["n2"], sick["n3"]
+    hidden.healthagent(1)
+    hidden.gpus(7)
+    unrepaired.xid(167)
+    full.fill_disk()
+    full.gpus(7)
+    for node in (hidden, unrepaired, full):
+        assert node.health("quick")[0] == 0
+    assert sick.states()["n1"].reason.startswith("Healthcheck failures")
+    hidden.healthagent(0)
+    for node in (unrepaired, full):
+        sick.resume(node.name)
+    assert {sick.states()[node.name].state for node in (hidden, unrepaired, full)} == {"idle"}
+    jobs = {node: sick.submit("echo ran", f"--nodelist={node.name}") for node in (hidden, unrepaired, full)}
+    refused(sick, hidden, "resumed-by-healthagent", jobs[hidden])
+    refused(sick, unrepaired, "resumed-unrepaired", jobs[unrepaired])
+    refused(sick, full, "disk-full", jobs[full])
+    for node in (hidden, full):
+        node.heal()
+    unrepaired.reboot()
+    passes(sick, jobs, 2)
+    again = [sick.submit("true", f"--nodelist={node.name}") for node in jobs]
+    assert {sick.finish(job)["ExitCode"] for job in again} == {"0:0"}
+
+
+@pytest.mark.fault("controller-silent", "epilog-failed", "prolog-failed", "replaced")
+def test_drains_by_hooks_and_by_others(sick: SickCluster) -> None:
+    silent, epilog, prolog, replaced = (sick[name] for name in ("n6", "n7", "n8", "n1"))
+    silent.fake("scontrol", SCONTROL.split("\n", 1)[1])
+    for kind in ("prolog", "epilog"):
+        hook = sick.folder / "sched" / f"{kind}.d/90-others.sh"
+        target = next(path for path in sick.folder.rglob(f"{kind}.d/20-cycleforge_health.sh")).with_name(hook.name)
+        target.write_text(OTHERS)
+        target.chmod(0o755)
+    epilog.state("others.epilog")
+    prolog.state("others.prolog")
+    sick.drain("n1", rows()["replaced"].reason + " old")
+    job = sick.submit("sleep 2", "--nodelist=n6")
+    sick.wait_job(job, "RUNNING")
+    silent.state("slurm.silent")
+    silent.gpus(7)
+    for name in ("n7", "n8"):
+        sick.submit("true", f"--nodelist={name}")
+    for node, fault in ((epilog, "epilog-failed"), (prolog, "prolog-failed")):
+        assert sick.wait_state(node.name, "drained").reason.startswith(rows()[fault].reason)
+    assert sick.wait_state("n6", "drained").reason == "Epilog error"
+    silent.forget("slurm.silent")
+    silent.health("quick")
+    assert sick.states()["n6"].reason.startswith(rows()["controller-silent"].reason)
+    for node in (silent, epilog, prolog):
+        node.heal()
+    before = sick.states()
+    passes(sick, (silent, epilog, prolog, replaced), 3)
+    after = sick.states()
+    assert {after[node.name].state for node in (silent, epilog)} == {"idle"}
+    assert {name: after[name] for name in ("n1", "n8")} == {name: before[name] for name in ("n1", "n8")}
