@@ -20,6 +20,7 @@ def documents() -> Mapping[str, Callable[[], str]]:
     from .definition.pages.parameters import page as cluster_page
     from .definition.pages.reference import reference
     from .definition.pages.schema import schema_text
+    from .plan.amd_checks import messages_table
     from .plan.common_checks import common_table
     from .plan.guard_table import guard_table
     from .plan.health_floors import PAGE as FLOORS
@@ -37,6 +38,7 @@ def documents() -> Mapping[str, Callable[[], str]]:
         "projects/slurm_nhc/specs/default/cluster-init/files/common_checks.tsv": common_table,
         "projects/slurm_nhc/specs/default/cluster-init/files/xids.tsv": xid_table,
         "projects/slurm_nhc/specs/default/cluster-init/files/guard.tsv": guard_table,
+        "projects/slurm_nhc/specs/default/cluster-init/files/amd-messages.tsv": messages_table,
         **{
             f"projects/{project}/specs/default/cluster-init/files/blobs.tsv": partial(table, project)
             for project in {blob.project: None for blob in pinned().values()}

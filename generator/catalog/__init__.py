@@ -42,6 +42,7 @@ __all__ = [
     "ServerImage",
     "SlurmProject",
     "VmSize",
+    "amd_messages",
     "blobs",
     "canonical_vm_size",
     "cloud",
@@ -72,6 +73,7 @@ __all__ = [
     "slurm_project",
     "slurm_projects",
     "sources",
+    "streams",
     "support",
     "template_parameters",
     "vm_size",
@@ -205,6 +207,18 @@ def health_tests() -> Mapping[str, Any]:
     """How bandwidth is measured: `environments` of NCCL's floors, the `tools` that images bring and the `checks` that
     need them, and what is run where no floor is published (`relative`)."""
     return table("health_tests")
+
+
+def streams() -> Mapping[str, Mapping[str, Any]]:
+    """STREAM by VM size: the floor of each of its four functions, the build of it, its threads and their processors."""
+    rows: Mapping[str, Mapping[str, Any]] = table("streams")
+    return rows
+
+
+def amd_messages() -> Sequence[Mapping[str, str]]:
+    """What amdgpu says in the kernel log: `pattern` (ERE), `name` of the finding, and its cure or `warn` (`take`)."""
+    rows: Sequence[Mapping[str, str]] = table("amd_messages")["messages"]
+    return rows
 
 
 def blobs() -> Sequence[Mapping[str, Any]]:

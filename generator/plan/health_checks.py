@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from .. import catalog
 from ..catalog.sizes import VmSize
+from . import amd_checks, stream_checks
 from .common_checks import gpu_services
 from .measured_checks import figures_of, ib_write, measured
 from .sourced import Sourced, check_line, sourced
@@ -35,7 +36,7 @@ def quick(size: VmSize, mig: MigPlan | None = None) -> Iterator[Sourced]:
         yield sourced("use nvidia", None)
         yield from _nvidia_quick(size, mig)
     elif size.gpu_vendor == "AMD":
-        yield sourced(check_line("amd_gpu_count", count=size.gpu_count), _asked_by(size, "gpu_count", "gpu"))
+        yield from amd_checks.quick(size, _asked_by(size, "gpu_count", "gpu"))
 
 
 def deep(size: VmSize, mig: MigPlan | None = None) -> Iterator[Sourced]:
@@ -47,8 +48,8 @@ def deep(size: VmSize, mig: MigPlan | None = None) -> Iterator[Sourced]:
         yield _boot_services(size)
         yield from _nvidia_deep(size)
     elif size.gpu_vendor == "AMD":
-        missing = "gpu_copy_to_device gpu_copy_from_device gpu_copy_peer rccl_all_reduce"
-        yield sourced(check_line("not_supported", checks=missing), "ROCm's tools are not read by this version")
+        yield from amd_checks.deep(size)
+    yield from stream_checks.deep(size)
     if size.infiniband and size.health:
         yield ib_write(size)
 

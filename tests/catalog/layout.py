@@ -9,10 +9,12 @@ from tests.catalog.reads import is_leaf
 
 TABLES = frozenset(
     {
+        "amd_messages.json",
         "node_attributes.json",
         "other_vm_sizes.json",
         "regions.json",
         "sources.json",
+        "streams.json",
         "template_parameters.json",
         "xids.json",
     }

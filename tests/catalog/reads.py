@@ -42,6 +42,14 @@ slurm:
   partitions:
     - {name: slices, vm_size: Standard_NC24ads_A100_v4, max_nodes: 2, mig_profile: 1g.10gb}
 """,
+    "amd.yaml": b"""
+name: amd
+location: southcentralus
+slurm:
+  partitions:
+    - {name: gpu, vm_size: Standard_ND96isr_MI300X_v5, max_nodes: 2, default: true}
+    - {name: cpu, vm_size: Standard_HB176rs_v4, max_nodes: 2}
+""",
     "usgov.yaml": b"""
 name: usgov
 location: usgovvirginia
@@ -54,7 +62,7 @@ slurm:
     - {name: htc, vm_size: Standard_D4ads_v5, max_nodes: 2}
 """,
 }
-"""What no shipped definition has: training on NetApp Files, MIG slices, a cloud of its own."""
+"""What no shipped definition has: NetApp Files for training, MIG slices, AMD GPUs, InfiniBand alone, another cloud."""
 CLASSES = (
     catalog.VmSize,
     catalog.NcclFigure,

@@ -57,6 +57,7 @@ TABLES = (
     "slurm_conf.json/lists/keys",
     "mysql.json/compute_sizes/sizes",
     "mysql.json/storage/max_by_tier",
+    "streams.json",
     "support.json/mysql/versions",
     "support.json/windows_11/releases",
     "vm_sizes",

@@ -22,6 +22,8 @@ from tests.bed.scripts.node import A100
 from tests.size_attributes import KEYS, records, size_attributes
 
 NAMES = catalog.vm_size_names()
+SETS = ("use nvidia", "use amd")
+"""Records that stand for the checks which the project itself has for such nodes."""
 FILES = assets.folder("projects") / "slurm_nhc/specs/default/cluster-init/files"
 
 
@@ -34,7 +36,7 @@ def common(nodes: str) -> list[tuple[str, str]]:
 def lines(vm_size: str, kind: str) -> list[tuple[str, str]]:
     """The checks of a size with their sources, as a node writes them down."""
     _, found = records(size_attributes(vm_size)[f"cycleforge.vm_size.{kind}"])
-    return [row for text, source in found for row in (common("nvidia") if text == "use nvidia" else [(text, source)])]
+    return [row for text, source in found for row in (common(text[4:]) if text in SETS else [(text, source)])]
 
 
 def checks_of(vm_size: str, kind: str) -> dict[str, dict[str, str]]:
@@ -126,7 +128,7 @@ def test_every_check_exists_on_the_node() -> None:
     slices = MigPlan(profile="1g.10gb", per_gpu=7, slices=56, devices="/dev/cycleforge/mig[0-55]")
     rows += [(each.text, str(each.source)) for each in health_checks.deep(catalog.vm_size(A100), slices)]
     told = health_checks.quick(catalog.vm_size(A100), slices)
-    rows += [(each.text, str(each.source)) for each in told if each.text != "use nvidia"]
+    rows += [(each.text, str(each.source)) for each in told if each.text not in SETS]
     used = {line.split()[0] for line, _ in [*rows, *common("every"), *common("unknown")]}
     assert used <= defined
     assert defined - used <= {"mounts", "site", "image_nhc", "one_mount", "array"}, "written by 20-health.sh or helpers"
@@ -148,7 +150,7 @@ def test_the_lines_are_those_of_the_catalogue_with_their_sources() -> None:
             _, found = records(size_attributes(name)[f"cycleforge.vm_size.{kind}"])
             wanted = [(line.text, line.source) for line in made]
             assert [text for text, _ in found] == [text for text, _ in wanted]
-            assert [row for row in found if row[0] != "use nvidia"] == [row for row in wanted if row[0] != "use nvidia"]
+            assert [row for row in found if row[0] not in SETS] == [row for row in wanted if row[0] not in SETS]
 
 
 @pytest.mark.parametrize(
@@ -175,6 +177,11 @@ def test_the_lines_are_those_of_the_catalogue_with_their_sources() -> None:
         ("Standard_ND96isr_H100_v5", "quick", "nccl_topology",
          {"file": "/opt/microsoft/ndv5-topo.xml", "link": "/opt/microsoft/ndv5/topo.xml"}),
         ("Standard_ND40rs_v2", "quick", "gpu_pages", {"retired_max": "61"}),
+        ("Standard_HX176-48rs", "deep", "cpu_stream",
+         {"floor_mb_per_s": "665500", "program": "stream4.exe", "threads": "24",
+          "places": "0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30,32,34,36,38,40,42,44,46"}),
+        ("Standard_HC44rs", "deep", "cpu_stream", {"floor_mb_per_s": "null"}),
+        ("Standard_ND96isr_MI300X_v5", "quick", "amd_xgmi", {"peers": "7"}),
         ("Standard_HB120-64rs_v3", "quick", "cpu", {"threads": "64", "sockets": "2"}),
         ("Standard_D4as_v5", "quick", "cpu", {"threads": "4"}),
         ("Standard_ND96isr_H100_v5", "quick", "nvme_disks", {"count": "8"}),
@@ -243,12 +250,18 @@ def test_a_single_gpu_has_nothing_to_talk_to() -> None:
     assert not {"gpu_copy_peer", "nccl_all_reduce"} & set(checks_of("Standard_NC24ads_A100_v4", "deep"))
 
 
-def test_amd_sizes_say_what_is_not_measured() -> None:
-    deep = checks_of("Standard_ND96isr_MI300X_v5", "deep")
-    assert deep["not_supported"]["checks"].split() == [
-        "gpu_copy_to_device", "gpu_copy_from_device", "gpu_copy_peer", "rccl_all_reduce",
-    ]  # fmt: skip
-    assert checks_of("Standard_ND96isr_MI300X_v5", "quick")["amd_gpu_count"] == {"count": "8"}
+def test_amd_sizes_are_measured_by_rocm_and_nothing_of_nvidia_is_asked_there() -> None:
+    deep, quick = (checks_of("Standard_ND96isr_MI300X_v5", kind) for kind in ("deep", "quick"))
+    assert set(deep) == {"amd_ready", "amd_copies", "rccl_all_reduce", "ib_write"}
+    assert next(iter(deep)) == "amd_ready", "the others need the driver"
+    assert deep["amd_copies"] == {"host_floor_gb_per_s": "48", "peer_floor_gb_per_s": "44"}
+    reduce = deep["rccl_all_reduce"]
+    assert {key: reduce[key] for key in ("ranks", "message", "floor_gb_per_s", "HSA_NO_SCRATCH_RECLAIM")} == {
+        "ranks": "8", "message": "16G", "floor_gb_per_s": "314", "HSA_NO_SCRATCH_RECLAIM": "1",
+    }  # fmt: skip
+    assert (deep["ib_write"]["floor_gbit_per_s"], deep["ib_write"]["gpu_memory"]) == ("390", "no")
+    assert quick["amd_gpu_count"] == {"count": "8"}
+    assert not set(quick) & set(arguments_of(common("nvidia"), "nvidia"))
 
 
 def test_an_unknown_size_demands_no_gpu() -> None:
@@ -264,6 +277,6 @@ def test_an_unknown_size_demands_no_gpu() -> None:
 def test_the_table_of_the_project_is_three_full_columns_and_names_no_size() -> None:
     rows = [line.split("\t") for line in common_table().splitlines() if not line.startswith("#")]
     assert all(len(row) == 3 and all(row) for row in rows)
-    assert {row[0] for row in rows} == {"every", "nvidia", "unknown"}
+    assert {row[0] for row in rows} == {"every", "nvidia", "amd", "unknown"}
     assert "standard_" not in common_table().lower()
     common_table().encode("ascii")

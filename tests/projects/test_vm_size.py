@@ -175,12 +175,11 @@ def test_the_configuration_has_every_check_of_the_template_below_its_source(make
         node.attribute(key, str(template.configuration("p", key)))
     assert "has no figures" not in node.ok("20-health.sh")
     common = [line.split("\t") for line in common_table().splitlines()[1:]]
-    of_project = {
-        nodes: [(source, line) for name, line, source in common if name == nodes] for nodes in ("every", "nvidia")
-    }
+    sets = ("every", "nvidia", "amd")
+    of_project = {nodes: [(source, line) for name, line, source in common if name == nodes] for nodes in sets}
     quick = [("of this cluster", "mounts paths=/sched,/shared"), *of_project["every"]]
     for line, source in records(size_attributes(size)[QUICK])[1]:
-        quick += of_project["nvidia"] if line == "use nvidia" else [(source, line)]
+        quick += of_project[line.removeprefix("use ")] if line.startswith("use ") else [(source, line)]
     assert configured(node, "quick") == quick
     deep = [(source, line) for line, source in records(size_attributes(size)[DEEP])[1]]
     assert configured(node, "deep") == deep

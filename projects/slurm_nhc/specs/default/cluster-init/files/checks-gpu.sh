@@ -266,21 +266,6 @@ check_gpu_nvlink() {
     judge gpu_nvlink_inactive "${inactive}" le "${GIVEN[inactive_max]:-}" "of ${links} links"
 }
 
-# count=N: AMD GPUs, as rocm-smi lists them.
-check_amd_gpu_count() {
-    local code=0 line count=0
-    run_tool "${SMI_LIMIT_S}" rocm-smi -l || code=$?
-    if ((code != 0)); then
-        why_not "${code}" rocm-smi
-        not_measured gpu_count "${REPLY}"
-        return
-    fi
-    while IFS= read -r line; do
-        if [[ "${line}" =~ ^GPU\[[0-9]+\] ]]; then count=$((count + 1)); fi
-    done <<<"${OUTPUT}"
-    judge gpu_count "${count}" eq "${GIVEN[count]:-}" GPUs
-}
-
 # profile=P count=N: MIG slices of all GPUs together; a slice of another profile counts for none.
 check_mig_slices() {
     local line fitting=0 others=0

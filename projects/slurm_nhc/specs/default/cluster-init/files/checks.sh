@@ -32,12 +32,18 @@ PATH="${CYCLEFORGE_PATH:-${PATH}}"
 . "${BASH_SOURCE[0]%/*}/container.sh"
 # shellcheck source=checks-dcgm.sh
 . "${BASH_SOURCE[0]%/*}/checks-dcgm.sh"
+# shellcheck source=checks-amd.sh
+. "${BASH_SOURCE[0]%/*}/checks-amd.sh"
 # shellcheck source=checks-deep.sh
 . "${BASH_SOURCE[0]%/*}/checks-deep.sh"
 # shellcheck source=checks-nccl.sh
 . "${BASH_SOURCE[0]%/*}/checks-nccl.sh"
 # shellcheck source=checks-fabric.sh
 . "${BASH_SOURCE[0]%/*}/checks-fabric.sh"
+# shellcheck source=checks-rocm.sh
+. "${BASH_SOURCE[0]%/*}/checks-rocm.sh"
+# shellcheck source=checks-stream.sh
+. "${BASH_SOURCE[0]%/*}/checks-stream.sh"
 
 # cycleforge CHECK [KEY=VALUE...]: one line of the configuration. A check that fails ends in the engine's die(), so that
 # NHC counts and logs it as one of its own.

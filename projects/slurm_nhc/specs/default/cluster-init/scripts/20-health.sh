@@ -19,7 +19,7 @@ readonly DROP_IN=slurmd.service.d/20-cycleforge-slurm_nhc.conf JOIN=slurmd.servi
 readonly SCRIPTS=(cycleforge.sh health.sh engine.sh runner.sh results.sh verdicts.sh tools.sh standing.sh drain.sh
     idle.sh settle.sh checks.sh checks-node.sh checks-infiniband.sh smi.sh checks-gpu.sh checks-gpu-fabric.sh
     checks-xid.sh xids-read.awk xids-judge.awk xids.tsv checks-deep.sh checks-fabric.sh checks-dcgm.sh checks-nccl.sh
-    checks-topology.sh container.sh join.sh)
+    checks-topology.sh container.sh checks-amd.sh amd-messages.tsv checks-rocm.sh checks-stream.sh join.sh)
 # A check with its figures. The engine evaluates these lines, so nothing else may come out of a node attribute.
 readonly CHECK_LINE="^[a-z][a-z0-9_]*( [A-Za-z0-9_]+=([A-Za-z0-9_.,:/+@=-]*|'[^'[:cntrl:]]*'))*$"
 SIZE="" SIZE_KNOWN=true QUICK_CHECKS="" DEEP_CHECKS="" DEEP_S=0
@@ -63,7 +63,7 @@ install_engine() {
     fi
 }
 
-# common_checks NODES: the project's own checks for every node, for nvidia ones, for those of an unknown size.
+# common_checks NODES: the project's own checks for every node, for those with GPUs of nvidia or amd, of an unknown size.
 common_checks() {
     local nodes line source
     while IFS=$'\t' read -r nodes line source; do
@@ -79,8 +79,8 @@ checks_of_size() {
     if [[ "${CF_SIZE_KNOWN}" == false ]]; then return 1; fi
     for place in "${!CF_RECORDS[@]}"; do
         record="${CF_RECORDS[${place}]}"
-        if [[ "${record}" == "use nvidia" ]]; then
-            text+="$(common_checks nvidia)"$'\n'
+        if [[ "${record}" == "use "@(nvidia|amd) ]]; then
+            text+="$(common_checks "${record#use }")"$'\n'
         elif [[ "${record}" =~ ${CHECK_LINE} && ! "${CF_SOURCES[${place}]}" =~ [[:cntrl:]] ]]; then
             text+="# ${CF_SOURCES[${place}]}"$'\n'"* || cycleforge ${record}"$'\n'
         else
@@ -208,7 +208,7 @@ run_deep() {
     local -r result="${CF_STATE_DIR}/health/deep.json"
     cf_unit "${DEEP}" <"${FILES}/${DEEP}"
     cf_unit "${DROP_IN}" <"${FILES}/slurmd-slurm_nhc.conf"
-    cf_own_unit "${DEEP}" "${TARGET}/checks-deep.sh:${TARGET}/checks-nccl.sh:${TARGET}/checks-fabric.sh:${CONF}/deep.conf:${CF_CONF_DIR}/health.conf:${UNITS}/${DEEP}"
+    cf_own_unit "${DEEP}" "${TARGET}/checks-deep.sh:${TARGET}/checks-nccl.sh:${TARGET}/checks-fabric.sh:${TARGET}/checks-rocm.sh:${TARGET}/checks-stream.sh:${CONF}/deep.conf:${CF_CONF_DIR}/health.conf:${UNITS}/${DEEP}"
     if [[ -r "${result}" && "$(<"${result}")" =~ \"verdict\":\ \"([a-z]+)\",$'\n' ]]; then cf_outcome "${BASH_REMATCH[1]}"; fi
 }
 

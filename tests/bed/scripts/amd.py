@@ -1,0 +1,94 @@
+"""What a node with eight MI300X shows of its GPUs: files of the driver amdgpu, rocm-smi, the kernel log.
+
+Sources: Linux Documentation/gpu/amdgpu (error counts: `ue: N` and `ce: N`; hwmon: temp2 is the junction, thousandths
+of a degree); drivers/gpu/drm/amd/amdkfd/kfd_topology.c (link tables, type 11 is XGMI); ROCm/rocm_smi_lib
+python_smi_tools/rocm_smi.py (lines, exit status 0 also where the driver is missing); Azure/azhpc-images
+components/install_rocm.sh (device 1002:74b5, one per GPU).
+"""
+
+from __future__ import annotations
+
+from tests.bed.scripts.healthy import Healthy
+from tests.bed.scripts.node import Node
+from tests.bed.scripts.sized import healthy_of
+
+MI300X = "Standard_ND96isr_MI300X_v5"
+GPUS = 8
+_NO_DRIVER = "echo 'ERROR:root:Driver not initialized (amdgpu not found in modules)' >&2; exit 0"
+
+
+class AmdNode:
+    """A converged MI300X node; tests break one thing each."""
+
+    def __init__(self, node: Node, *, deep_s: int = 0) -> None:
+        self.node: Healthy = healthy_of(node, MI300X, deep_s=deep_s)
+        self.load_driver()
+        for place in range(GPUS):
+            self.add_gpu(place)
+        self.serve(GPUS)
+        self.log()
+
+    @staticmethod
+    def pci(place: int) -> str:
+        """The folder of a GPU on the PCI bus."""
+        return f"sys/bus/pci/devices/{place + 2:04x}:00:00.0"
+
+    def load_driver(self) -> None:
+        """The module is there, as `/sys/module/*/initstate` says it of one that has finished loading."""
+        self.node.write("sys/module/amdgpu/initstate", "live\n")
+
+    def unload_driver(self, uptime_s: float) -> None:
+        """The image has not loaded it, or nobody has, so long after the boot."""
+        (self.node.root / "sys/module/amdgpu/initstate").unlink()
+        self.node.write("proc/uptime", f"{uptime_s:.2f} 100.00\n")
+        self.node.fake("rocm-smi", _NO_DRIVER)
+
+    def add_gpu(self, place: int) -> None:
+        """A GPU on the bus, without errors, at 45 of 100 degrees, linked to all others."""
+        folder = self.pci(place)
+        self.node.write(f"{folder}/vendor", "0x1002\n")
+        self.node.write(f"{folder}/class", "0x120000\n")
+        self.node.write(f"{folder}/device", "0x74b5\n")
+        for block in ("umc", "gfx", "xgmi_wafl"):
+            self.errors(place, block, 0)
+        self.temperature(place, 45)
+        others = [other for other in range(GPUS) if other != place]
+        self.node.write(f"sys/class/kfd/kfd/topology/nodes/{place + 2}/gpu_id", f"{place + 1000}\n")
+        for link, other in enumerate(others):
+            self.node.write(
+                f"sys/class/kfd/kfd/topology/nodes/{place + 2}/io_links/{link}/properties",
+                f"type 11\nversion_major 0\nnode_from {place + 2}\nnode_to {other + 2}\nweight 15\n",
+            )
+
+    def errors(self, place: int, block: str, uncorrectable: int, correctable: int = 0) -> None:
+        """What the driver has counted in a block of a GPU."""
+        self.node.write(f"{self.pci(place)}/ras/{block}_err_count", f"ue: {uncorrectable}\nce: {correctable}\n")
+
+    def temperature(self, place: int, celsius: int) -> None:
+        """Of the junction."""
+        folder = f"{self.pci(place)}/hwmon/hwmon{place + 1}"
+        for file, text in (("temp2_label", "junction"), ("temp2_input", f"{celsius}000"), ("temp2_crit", "100000")):
+            self.node.write(f"{folder}/{file}", text + "\n")
+
+    def lose_link(self, place: int, link: int) -> None:
+        """One link of a GPU did not come up, so the driver lists it as one over PCI Express (type 2)."""
+        path = f"sys/class/kfd/kfd/topology/nodes/{place + 2}/io_links/{link}/properties"
+        self.node.write(path, self.node.read(path).replace("type 11", "type 2"))
+
+    def serve(self, count: int) -> None:
+        """rocm-smi prints several lines for each GPU, tabs before the colon."""
+        lines = [
+            f"GPU[{place}]\\t\\t: {name}" for place in range(count)
+            for name in ("Device Name: AMD Instinct MI300X VF", "Device ID: 0x74b5", f"GUID: {place + 1000}")
+        ]  # fmt: skip
+        rule = "=" * 40
+        self.node.fake("rocm-smi", "printf '" + "\\n".join(["", f"{rule} ID {rule}", *lines, rule]) + "\\n'")
+
+    def log(self, *lines: str) -> None:
+        """The kernel log since the look-back: lines of every start of the driver, and these."""
+        started = (
+            "[drm] amdgpu kernel modesetting enabled.",
+            "amdgpu 0002:00:00.0: amdgpu: RAS: optional ras ta ucode is not available",
+            "amdgpu: ring gfx_0.0.0 uses VM inv eng 0 on hub 0",
+        )
+        self.node.fake("journalctl", "cat <<'END'\n" + "\n".join((*started, *lines)) + "\nEND")

@@ -1,0 +1,80 @@
+"""ROCm's measuring tools as an MI300X node has them.
+
+Sources: the table of rocm-bandwidth-test 2.6.0 as in public reports (`rocm-bandwidth-test -a`; devices, then one matrix
+per direction; a GPU's line has `GPU-…` and its bus address); rccl-tests print the lines of nccl-tests, from which they
+are made (ROCm/rocm-systems projects/rccl-tests); an error ends them with NVIDIA's exit codes.
+"""
+
+from __future__ import annotations
+
+import shutil
+
+from tests.bed.scripts.amd import AmdNode
+
+_COPIES = """\
+          RocmBandwidthTest Version: 2.6.0
+
+          Launch Command is: /opt/rocm/bin/rocm-bandwidth-test -a
+
+
+          Device: 0,  INTEL(R) XEON(R) PLATINUM 8480C
+          Device: 1,  INTEL(R) XEON(R) PLATINUM 8480C
+          Device: 2,  AMD Instinct MI300X VF,  GPU-6f1c,  2:0.0
+          Device: 3,  AMD Instinct MI300X VF,  GPU-7a2d,  3:0.0
+
+          Unidirectional copy peak bandwidth GB/s
+
+          D/D       0           1           2           3
+
+          0         N/A         N/A         TO          55.241
+
+          1         N/A         N/A         55.230      55.260
+
+          2         57.001      BACK        1689.850    48.460
+
+          3         57.120      57.010      PEER        1672.910
+
+
+          Bidirectional copy peak bandwidth GB/s
+
+          D/D       0           1           2           3
+
+          2         1.000       1.000       1.000       1.000
+"""
+_REDUCE = "# Out of bounds values : {wrong} OK\\n# Avg bus bandwidth    : {bus}\\n"
+_IB_WRITE = """
+port="" peer=""
+while (($# > 0)); do
+    case "$1" in
+        -p) port="$2"; shift ;;
+        localhost) peer=yes ;;
+    esac
+    shift
+done
+if [[ -z "$peer" ]]; then
+    printf '   0: 00000000:%04X 00000000:0000 0A 00000000:00000000\\n' "$port" >>"$CYCLEFORGE_ROOT/proc/net/tcp"
+    exec sleep 600
+fi
+printf ' #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\\n'
+printf ' 1048576    5000             396.21             VALUE 		   0.002935\\n'
+"""
+"""perftest: the server listens where the script looks for it, the client prints the table (linux-rdma/perftest)."""
+
+
+def rocm_tools(amd: AmdNode, to: str = "55.2", back: str = "57.0", peer: str = "48.4", bus: str = "330.1",
+               wrong: str = "0", crash: str = "", network: str = "395.10") -> None:  # fmt: skip
+    """Copies from and to the host and between GPUs and all-reduce (GB/s), wrong values, InfiniBand (Gb/s)."""
+    table = _COPIES.replace(" TO ", f" {to} ").replace(" BACK ", f" {back} ").replace(" PEER ", f" {peer} ")
+    bash = shutil.which("bash")
+    amd.node.write("opt/rocm/bin/rocm-bandwidth-test", f"#!{bash}\ncat <<'END'\n{table}END\n", 0o755)
+    amd.node.write("opt/rccl-tests/all_reduce_perf", "", 0o755)
+    shown = _REDUCE.format(bus=bus, wrong=wrong)
+    amd.node.fake("mpirun", f"env >\"$FAKE_STATE/mpirun.env\"\n{crash}\nprintf '{shown}'")
+    amd.node.fake("ib_write_bw", _IB_WRITE.replace("VALUE", network))
+    (amd.node.root / "proc/net").mkdir(exist_ok=True)
+    amd.node.forget()
+
+
+def another_copy_tool(amd: AmdNode) -> None:
+    """The tool that newer releases have under the same name prints no such table."""
+    amd.node.write("opt/rocm/bin/rocm-bandwidth-test", f"#!{shutil.which('bash')}\necho 'plugins: tb, hello'\n", 0o755)

@@ -1,0 +1,186 @@
+"""AMD GPUs: every fault has its verdict and its cure, and nothing of NVIDIA is asked for."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from generator import catalog
+from tests.bed.scripts.amd import GPUS, AmdNode
+from tests.bed.scripts.node import HANGS
+from tests.projects.conftest import MakeNode
+
+
+@pytest.fixture
+def amd(make_node: MakeNode) -> AmdNode:
+    return AmdNode(make_node("slurm_nhc"))
+
+
+def row(amd: AmdNode, check: str) -> dict[str, Any]:
+    """The one record of a check in the last quick run."""
+    (found,) = [each for each in amd.node.result("quick")["checks"] if each["check"] == check]
+    return dict(found)
+
+
+def test_a_healthy_node_passes_with_one_call_of_rocm_smi(amd: AmdNode) -> None:
+    result = amd.node.quick()
+    assert result["verdict"] == "pass", result
+    assert amd.node.calls("rocm-smi") == ["rocm-smi --showid"]
+    assert amd.node.calls("nvidia-smi") == []
+    names = {each["check"] for each in result["checks"]}
+    assert {"amd_driver", "gpu_count", "gpu_ras_uncorrectable", "gpu_xgmi_links", "gpu_temperature", "gpu_log"} <= names
+    assert not names & {"nvidia_smi", "gpu_persistence", "gpu_xid", "gpu_fabric", "gpu_clocks", "gpu_throttling"}
+
+
+AT = "amdgpu 0004:00:00.0: amdgpu: "
+# What a node shows → the check that fails → its cure → what the reason in Slurm says.
+FATAL = "amdgpu 0007:00:00.0: {1}uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) detected!"
+BAD_PAGES = (
+    "amdgpu 0007:00:00.0: amdgpu: RAS records:300 exceed threshold:256, GPU will not be initialized. "
+    "Replace this GPU or increase the threshold"
+)
+FAULTS: dict[str, tuple[Callable[[AmdNode], Any], str, str, str]] = {
+    "a GPU is gone from the bus": (
+        lambda amd: shutil.rmtree(amd.node.root / amd.pci(5)),
+        "gpu_count", "service", "gpu_count 7 GPUs, expected 8 GPUs (on the PCI bus)",
+    ),
+    "the driver serves fewer": (
+        lambda amd: amd.serve(7),
+        "gpu_count", "reboot", "gpu_count 7 GPUs, expected 8 GPUs (as the driver serves them)",
+    ),
+    "rocm-smi crashes": (
+        lambda amd: amd.node.fake("rocm-smi", "echo 'Traceback (most recent call last):'; exit 1"),
+        "gpu_count", "reboot", "gpu_count (rocm_smi ended with exit code 1: Traceback",
+    ),
+    "rocm-smi hangs twice": (
+        lambda amd: amd.node.fake("rocm-smi", HANGS),
+        "gpu_count", "reboot", "gpu_count (rocm_smi did not answer in time)",
+    ),
+    "rocm-smi prints no GPU": (
+        lambda amd: amd.node.fake("rocm-smi", "echo; exit 0"),
+        "gpu_count", "reboot", "gpu_count (rocm_smi printed no result)",
+    ),
+    "the driver is not loaded": (
+        lambda amd: amd.unload_driver(uptime_s=1020),
+        "amd_driver", "reboot", "amdgpu is not loaded 1020 s after the boot, 8 GPUs are on the PCI bus",
+    ),
+    "uncorrectable errors are counted": (
+        lambda amd: amd.errors(3, "umc", 2, correctable=7),
+        "gpu_ras_uncorrectable", "reset", "gpu_ras_uncorrectable 2 errors, at most 0 errors (GPU 3, umc 2)",
+    ),
+    "a link did not come up": (
+        lambda amd: amd.lose_link(6, 2),
+        "gpu_xgmi_links", "reboot", "gpu_xgmi_links 6 links to GPUs, at least 7 links to GPUs (GPU 6, node 8)",
+    ),
+    "the log names a fatal error": (
+        lambda amd: amd.log(FATAL, FATAL),
+        "gpu_log_fatal_error", "reboot", "gpu_log_fatal_error 2 lines in 2 h, at most 0 lines in 2 h (0007:00:00.0)",
+    ),
+    "the log names memory errors": (
+        lambda amd: amd.log(
+            f"{AT}socket: 2, die: 0, 1 new uncorrectable hardware errors detected in umc block"
+        ),
+        "gpu_log_memory_error", "reset", "(0004:00:00.0)",
+    ),
+    "the driver could not reset a GPU": (
+        lambda amd: amd.log(f"{AT}GPU reset begin!",
+                            f"{AT}GPU reset end with ret = -62"),
+        "gpu_log_reset_failed", "reboot", "(0004:00:00.0)",
+    ),
+    "too many bad pages": (lambda amd: amd.log(BAD_PAGES), "gpu_log_bad_pages", "service", "(0007:00:00.0)"),
+    "the driver did not start a GPU": (
+        lambda amd: amd.log(f"{AT}Fatal error during GPU init"),
+        "gpu_log_init_failed", "reboot", "(0004:00:00.0)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_drains_the_node_and_names_what_cures_it(amd: AmdNode, fault: str) -> None:
+    breaks, check, cure, reason = FAULTS[fault]
+    breaks(amd)
+    result = amd.node.quick()
+    found = row(amd, check)
+    assert (found["verdict"], found["cure"], result["verdict"]) == ("fail", cure, "fail")
+    assert reason in amd.node.reason(), amd.node.reason()
+
+
+HARMLESS: dict[str, tuple[Callable[[AmdNode], Any], str, str]] = {
+    "a GPU was reset": (lambda amd: amd.log(f"{AT}GPU reset begin!"), "gpu_log_gpu_reset", "warn"),
+    "a ring was late": (
+        lambda amd: amd.log(f"{AT}ring sdma0 timeout, but soft recovered"),
+        "gpu_log_ring_timeout", "warn",
+    ),
+    "the log says that there are none": (
+        lambda amd: amd.log(f"{AT}0 uncorrectable hardware errors detected in total in umc block",
+                            f"{AT}no uncorrectable hardware errors detected in gfx block"),
+        "gpu_log", "pass",
+    ),
+    "another device speaks": (lambda amd: amd.log("pcieport 0001:00: GPU reset(1) failed"), "gpu_log", "pass"),
+    "a correctable error": (lambda amd: amd.errors(1, "umc", 0, correctable=400), "gpu_ras_uncorrectable", "pass"),
+    "one degree below the limit": (lambda amd: amd.temperature(2, 99), "gpu_temperature", "pass"),
+    "at the limit": (lambda amd: amd.temperature(2, 100), "gpu_temperature", "warn"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HARMLESS)
+def test_what_is_no_fault_drains_nothing(amd: AmdNode, case: str) -> None:
+    shows, check, verdict = HARMLESS[case]
+    shows(amd)
+    amd.node.quick()
+    assert row(amd, check)["verdict"] == verdict
+    assert amd.node.reason() == ""
+
+
+def test_a_node_whose_image_is_about_to_load_the_driver_waits_outside_and_comes_back(amd: AmdNode) -> None:
+    """Azure's image waits for the GPUs and two more minutes before it loads amdgpu."""
+    amd.unload_driver(uptime_s=100)
+    amd.node.quick()
+    assert (row(amd, "amd_driver")["verdict"], row(amd, "amd_driver")["cure"]) == ("fail", "heal")
+    assert row(amd, "gpu_count")["verdict"] == "not_measured"
+    assert "amdgpu is not loaded 100 s after the boot" in amd.node.reason()
+    amd.load_driver()
+    amd.serve(GPUS)
+    for _ in range(2):
+        assert amd.node.quick()["verdict"] == "pass"
+    assert amd.node.reason() == ""
+
+
+def test_a_virtual_machine_that_is_shown_no_counts_is_judged_by_its_log(amd: AmdNode) -> None:
+    for place in range(GPUS):
+        shutil.rmtree(amd.node.root / amd.pci(place) / "ras")
+        shutil.rmtree(amd.node.root / amd.pci(place) / "hwmon")
+    result = amd.node.quick()
+    assert (row(amd, "gpu_ras")["verdict"], row(amd, "gpu_temperature")["verdict"]) == ("no_baseline", "no_baseline")
+    assert result["verdict"] == "pass"
+
+
+def test_an_image_without_rocm_smi_is_asked_by_amd_smi(amd: AmdNode) -> None:
+    """`amd-smi list` begins each GPU with `GPU: N`. Source: ROCm/amdsmi amdsmi_cli/README.md"""
+    (amd.node.bin / "rocm-smi").unlink()
+    amd.node.quick()
+    assert row(amd, "gpu_count")["detail"] == "rocm_smi is not installed"
+    listing = "\\n".join(f"GPU: {place}\\n    BDF: 000{place}:00:00.0\\n    UUID: 7eff74a0" for place in range(GPUS))
+    amd.node.fake("amd-smi", f"printf '{listing}\\n'")
+    amd.node.quick()
+    assert row(amd, "gpu_count")["value"] == str(GPUS)
+
+
+def test_a_log_or_a_table_that_cannot_be_read_is_no_pass(amd: AmdNode) -> None:
+    amd.node.fake("journalctl", "echo 'Failed to open journal' >&2; exit 1")
+    shutil.rmtree(amd.node.root / "sys/class/kfd")
+    assert amd.node.quick()["verdict"] == "incomplete"
+    assert (row(amd, "gpu_log")["verdict"], row(amd, "gpu_xgmi")["verdict"]) == ("not_measured", "not_measured")
+    amd.log(FATAL)
+    (amd.node.root / "opt/cycleforge/slurm_nhc/amd-messages.tsv").unlink()
+    amd.node.quick()
+    assert row(amd, "gpu_log")["detail"] == "the table of messages is missing"
+
+
+def test_each_message_of_the_catalogue_is_tried_here() -> None:
+    """A pattern that no test plays could be wrong without anybody noticing."""
+    names = {f"gpu_log_{message['name']}" for message in catalog.amd_messages()}
+    assert names == {check for _, check, *_ in (*FAULTS.values(), *HARMLESS.values()) if check.startswith("gpu_log_")}
