@@ -69,7 +69,7 @@ class Node:
 
     def of(self, sort: Class) -> list[Finding]:
         """The findings of one class."""
-        return [each for each in self.findings if each.sort == sort]
+        return [each for each in self.findings if each.sort == sort] if self.findings else []
 
     @property
     def states(self) -> tuple[State, ...]:
@@ -110,11 +110,15 @@ class Assessment:
     @cached_property
     def totals(self) -> dict[tuple[str, str], int]:
         """Nodes that report a check, by check and VM size; of any check under WHOLE_RUN."""
-        totals: Counter[tuple[str, str]] = Counter()
+        # Nodes of a size have the same checks, so whole sets are counted first.
+        alike: Counter[tuple[str, frozenset[str]]] = Counter()
         for node in self.nodes:
-            size = node.vm_size
-            names = {WHOLE_RUN, *(check.check for loaded in node.results.values() for check in loaded.result.checks)}
-            totals.update((name, size) for name in names)
+            names = frozenset(check.check for loaded in node.results.values() for check in loaded.result.checks)
+            alike[node.vm_size, names] += 1
+        totals: Counter[tuple[str, str]] = Counter()
+        for (size, names), count in alike.items():
+            for name in (WHOLE_RUN, *names):
+                totals[name, size] += count
         return totals
 
     @cached_property
