@@ -35,7 +35,10 @@ write_claimed() {
     text="${REPLY:-unknown}"
     for check in "${!CLAIMED[@]}"; do text+=$'\n'"${check} ${CLAIMED[${check}]}"; done
     # A full disk must not keep a sick node in service.
-    cf_write "${CLAIMS}" 0644 <<<"${text}" || cf_log "cannot write ${CLAIMS}" >&2
+    if ! cf_write "${CLAIMS}" 0644 2>/dev/null <<<"${text}"; then
+        rm -f "${CLAIMS%/*}/.${CLAIMS##*/}.cycleforge."* 2>/dev/null || true
+        cf_warn "${CLAIMS} cannot be written: what this node claims now is claimed again at the next run"
+    fi
 }
 
 # passed_now: the claimed checks that pass again, in REPLY. What could not be measured has not passed. Until a second run

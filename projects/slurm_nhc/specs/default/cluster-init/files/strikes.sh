@@ -33,7 +33,10 @@ write_strikes() {
     text="vm ${PRODUCT_UUID:--} ${VM_ID}"
     if ((${#DRAINS[@]} > 0)); then text+="$(printf '\n%s' "${DRAINS[@]}")"; fi
     # A full disk must not keep a sick node in service.
-    cf_write "${STRIKES}" 0644 <<<"${text}" || cf_log "cannot write ${STRIKES}" >&2
+    if ! cf_write "${STRIKES}" 0644 2>/dev/null <<<"${text}"; then
+        rm -f "${STRIKES%/*}/.${STRIKES##*/}.cycleforge."* 2>/dev/null || true
+        cf_warn "${STRIKES} cannot be written: this drain is not counted"
+    fi
 }
 
 # strike_out: before a drain. 0 when it is one too many, which then stands against the node as a need for service.
