@@ -16,15 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.table import Ratio
-from generator.health import findings, values
+from generator.health import findings, result, values
 from generator.health.assess import Wishes, assess
 from generator.health.gather import gather
 from generator.health.text import Report
 from tests.health import results
 from tests.health.results import check
 
-NODES, ROUNDS, LIMIT = 200, 9, 5.0
-"""Three times is wanted; between 3.5 and 4 is measured, and the rest is for a busy machine."""
+NODES, ROUNDS, LIMIT = 200, 25, 3.0
 QUICK, DEEP = 36, 14
 """Records of a quick and of a deep run on that size."""
 
@@ -55,6 +54,7 @@ def _forget() -> None:
     values.number.cache_clear()
     values.is_rate.cache_clear()
     findings._judged.cache_clear()
+    result._SAME.clear()
 
 
 def _cpu_s(run: Callable[[], object], before: Callable[[], None] = lambda: None) -> float:

@@ -133,7 +133,7 @@ def test_long_reasons_are_cut(node: Healthy) -> None:
 def test_results_are_json_whatever_a_tool_prints(node: Healthy) -> None:
     node.fake("nvidia-smi", "printf 'a \"b\" \\\\ \\t \\001 end\\n'; exit 33")
     node.quick()
-    assert node.verdict("nvidia_smi") == "not_measured"
+    assert node.verdict("nvidia_smi") == "fail"
 
 
 def test_only_one_run_at_a_time(node: Healthy) -> None:

@@ -18,13 +18,15 @@ STARTING=""
 
 # read_line_of_checks: the figures of the check boot_services into GIVEN; 1 where this size has none.
 read_line_of_checks() {
-    local line="" word
-    local -a words=()
+    local -r word="^ *([a-z_]+)=('([^']*)'|([^' ]*))( |$)"
+    local line=""
     line="$(grep -m 1 '^\* || cycleforge boot_services ' "${CF_CONF_DIR}/nhc/deep.conf" 2>/dev/null || true)"
     if [[ -z "${line}" ]]; then return 1; fi
-    # 20-health.sh lets nothing but words and quoted words into this file.
-    eval "words=(${line#*boot_services })"
-    for word in "${words[@]}"; do GIVEN["${word%%=*}"]="${word#*=}"; done
+    line="${line#*boot_services }"
+    while [[ "${line}" =~ ${word} ]]; do
+        GIVEN["${BASH_REMATCH[1]}"]="${BASH_REMATCH[3]}${BASH_REMATCH[4]}"
+        line="${line#"${BASH_REMATCH[0]}"}"
+    done
 }
 
 # all_started: whether no unit starts any more; those that do in STARTING. A unit that systemd holds back until

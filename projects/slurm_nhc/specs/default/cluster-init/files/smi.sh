@@ -108,11 +108,11 @@ GPU_QUERY="" GPU_WORDS="" GPU_TEXT="" GPU_CURE="" GPU_CODE=0 REASONS_FIELD=""
 
 # query_gpus: once per run; GPU_QUERY is its OUTCOME, GPU_WORDS the words, GPU_TEXT what was printed.
 query_gpus() {
-    local unknown field known line
+    local unknown field known line tries
     if [[ -n "${GPU_QUERY}" ]]; then return; fi
     read_line "${SMI_MEMORY}.unknown"
     unknown=" ${REPLY} " known="${unknown}"
-    while true; do
+    for ((tries = 0; tries <= ${#GPU_FIELDS[@]}; tries++)); do
         fields_to_ask "${unknown}"
         ask_smi query "--query-gpu=${REPLY}" --format=csv,noheader,nounits || true
         if ((SMI_CODE != 2)) || [[ ! "${OUTPUT}" =~ Field\ \"([^\"]+)\"\ is\ not\ a\ valid ]]; then break; fi
