@@ -257,7 +257,7 @@ def test_a_user_without_home_builds_as_with_an_empty_store(store: Store, monkeyp
 # ---------------------------------------------------------------- room
 
 
-@pytest.mark.parametrize(("kib", "expected"), [(700, []), (900, ["E1801"])])
+@pytest.mark.parametrize(("kib", "expected"), [(600, []), (900, ["E1801"])])
 def test_blobs_count_for_what_the_deployment_carries(
     store: Store, monkeypatch: pytest.MonkeyPatch, kib: int, expected: list[str]
 ) -> None:

@@ -86,7 +86,7 @@ def test_a_drained_node_is_kept_handed_back_after_the_limit_and_comes_back_new(c
     assert cluster.vms() == {theirs: 1, kept: 1, evidence: 2}
 
     # The next job gets a node of that name, with another VM and without the drain.
-    job = cluster.submit("hostname", f"--nodelist={ours}")
+    job = cluster.submit("sleep 600", f"--nodelist={ours}")
     cluster.wait(
         "its new VM has joined", lambda: cluster.flags(ours) in ({"MIXED", "CLOUD"}, {"ALLOCATED", "CLOUD"}), 60
     )

@@ -49,6 +49,7 @@ def test_only_questions_of_ours_are_not_measured(node: Healthy) -> None:
         node.fake("nvidia-smi", f"echo '{said}'; exit {code}")
         (node.state / "slurm_reason").unlink(missing_ok=True)
         (node.state / "slurm_state").unlink(missing_ok=True)
+        (node.root / "var/lib/cycleforge/health/standing").unlink(missing_ok=True)
         node.quick()
         assert [row["verdict"] for row in rows(node, "nvidia_smi")] == [verdict], code
         assert words in node.reason(), code

@@ -37,8 +37,8 @@ INSTEAD = {
     "TaskPlugin": "task/none",
 }
 """What a container cannot have, and what it has instead: cgroups belong to the host."""
-NEWER = ("maxbatchrequeue",)
-"""Keys that came after Slurm 22.05, whose slurmctld does not start with them: MaxBatchRequeue with 23.02."""
+NEWER = ("maxbatchrequeue", "suspendexcstates")
+"""Keys that came after Slurm 22.05, whose slurmctld does not start with them: both with 23.02."""
 SOON = {"sched_interval": "1", "bf_interval": "1", "batch_sched_delay": "0"}
 """Slurm's own: 60 s, 30 s and 3 s until it looks at a job again, which only a test cannot wait for."""
 

@@ -79,7 +79,7 @@ class GpuNode(Member, hardware.Hardware):
 
     def forget_faults(self) -> None:
         """Nothing stands against the node any more: its disk is that of a node that was never sick."""
-        self.ok(f"rm -f {RESULTS}/standing /run/cycleforge/standing")
+        self.ok(f"rm -f {RESULTS}/standing {RESULTS}/strikes /run/cycleforge/standing")
 
     def quick(self) -> dict[str, Any]:
         """One quick run through its unit, as the timer starts it; the result."""

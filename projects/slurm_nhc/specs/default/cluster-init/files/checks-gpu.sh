@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # GPU count, memory errors, NVLink, temperature, clocks, throttling: counters only, a job does not notice. Sourced by
 # checks.sh. All checks of GPU fields share one call of nvidia-smi for all GPUs together (smi.sh).
-# shellcheck disable=SC2034 # SMI_… are for smi.sh
+# shellcheck disable=SC2034 # SMI_... are for smi.sh
 
 readonly REMAP_FIELDS=gpu_bus_id,remapped_rows.pending,remapped_rows.failure,remapped_rows.uncorrectable
 readonly PAGE_FIELDS=retired_pages.single_bit_ecc.count,retired_pages.double_bit.count,retired_pages.pending

@@ -77,7 +77,7 @@ check_amd_copies() {
     judge gpu_copy_peer "${REPLY}" ge "${GIVEN[peer_floor_gb_per_s]:-}" GB/s fail "${PLACE}"
 }
 
-# ranks=N message=SIZE floor_gb_per_s=N module=NAME library_path=PATH VARIABLE=VALUE…: one process per GPU under mpirun of the image, with these
+# ranks=N message=SIZE floor_gb_per_s=N module=NAME library_path=PATH VARIABLE=VALUE...: one process per GPU under mpirun of the image, with these
 # variables and no others. rccl-tests print and end as nccl-tests do.
 check_rccl_all_reduce() {
     local -r check=rccl_all_reduce message="${GIVEN[message]:-}"

@@ -26,7 +26,7 @@ run_stream() {
         --entrypoint timeout "${AZNHC_IMAGE}" "${STREAM_LIMIT_S}" "${AZNHC_BIN}/${program}"
 }
 
-# floor_mb_per_s=N program=NAME threads=N places=N,N,…: each of STREAM's four functions has to reach the floor. The slowest
+# floor_mb_per_s=N program=NAME threads=N places=N,N,...: each of STREAM's four functions has to reach the floor. The slowest
 # counts; the second attempt decides.
 check_cpu_stream() {
     local -r floor="${GIVEN[floor_mb_per_s]:-}"

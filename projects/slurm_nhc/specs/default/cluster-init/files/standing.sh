@@ -22,7 +22,7 @@ readonly CURES=(service reboot reset heal) KINDS=(deep quick)
 readonly PASSES_TO_RESUME=2 STANDING_LENGTH=300
 readonly VM_ID_URL='http://169.254.169.254/metadata/instance/compute/vmId?api-version=2021-02-01&format=text'
 
-# FOUND: "KIND CURE" → "SINCE BOOT REASON". NOTES: the other keys.
+# FOUND: "KIND CURE" -> "SINCE BOOT REASON". NOTES: the other keys.
 declare -A FOUND=() NOTES=()
 VM_ID="" PRODUCT_UUID="" STANDING_CURE="" STANDING_KEY=""
 

@@ -6,7 +6,7 @@
 #
 # What takes a fault away, from the lightest to the worst: heal (its check passes again), reset (the GPUs are reset, which
 # on these nodes is a reboot), reboot, service (another VM, or a person who says so). A fail is written with it, in the
-# place of the verdict: "record reset gpu_xid …" fails and needs a reset. "record fail …" heals.
+# place of the verdict: "record reset gpu_xid ..." fails and needs a reset. "record fail ..." heals.
 #
 # Each record is one line of CYCLEFORGE_ROWS, fields separated by the ASCII unit separator, written at once: what was
 # measured before a run is killed stays measured.

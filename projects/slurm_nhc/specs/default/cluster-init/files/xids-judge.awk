@@ -11,7 +11,7 @@
 #   find CURE KIND CODE NAME ADDRESS DEVICE INDEX COUNT FIRST NOTE        worst first; CURE: service, reboot, reset, warn
 #   app CODE ADDRESS INDEX COUNT                 programs' own faults
 #   need names, need rows                        run again with them, where nvidia-smi gives them
-#   past …                                       what later runs need
+#   past ...                                       what later runs need
 BEGIN {
     FS = OFS = "\t"
     rank["warn"] = 1; rank["reset"] = 2; rank["reboot"] = 3; rank["service"] = 4
@@ -50,7 +50,7 @@ function add(its_boot, its_job, its_first, its_last, its_count, its_kind, its_ad
     exactly[key, first[n]] = n
 }
 
-# known …: whether an earlier run of this boot has noted the event of the journal; it may have grown since, and the journal
+# known ...: whether an earlier run of this boot has noted the event of the journal; it may have grown since, and the journal
 # may have lost its beginning.
 function known(its_first, its_last, its_count, its_kind, its_address, its_code, its_word,    key, each) {
     key = same(boot, its_kind, its_address, its_code, its_word)

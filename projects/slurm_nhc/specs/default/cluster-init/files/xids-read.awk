@@ -51,7 +51,7 @@ function number(text) {
     return substr(text, 1, RLENGTH) + 0
 }
 
-# `Xid (PCI:0000:9b:00): 119, …`, `Xid (0000:03:00): 14, …`, with MIG `Xid (PCI:0000:9b:00 GPU-I:05): 31, …`.
+# `Xid (PCI:0000:9b:00): 119, ...`, `Xid (0000:03:00): 14, ...`, with MIG `Xid (PCI:0000:9b:00 GPU-I:05): 31, ...`.
 function xid(rest,    address, code, word) {
     sub(/^NVRM: Xid \((PCI:)?/, "", rest)
     if (!match(rest, /^[0-9a-fA-F:.]+/)) return note("unread", "-", 0, "-", "-")
@@ -77,7 +77,7 @@ function xid(rest,    address, code, word) {
     note("xid", address, code, word, "-")
 }
 
-# `nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 …`; a line `…, Data {…` goes on with the one before.
+# `nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 ...`; a line `..., Data {...` goes on with the one before.
 function sxid(rest,    address, code, word, device) {
     device = rest
     sub(/^nvidia-nvswitch/, "", device)
