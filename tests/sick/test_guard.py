@@ -115,8 +115,9 @@ def test_a_share_gone_on_half_of_the_nodes_drains_two_and_holds_jobs_until_it_is
     # Of four at once each would find the claims of the others, and none would be drained.
     for name in half:
         guarded.fail(name)
-    assert guarded.drained() == {"n1", "n2"}
-    for name in ("n1", "n2"):
+    first = {"n1", "n2"}
+    assert guarded.drained() == first
+    for name in first:
         assert sick.states()[name].reason.startswith(rows()["share-gone-half"].reason)
     guarded.look()
     assert guarded.partition() == "down"
