@@ -23,7 +23,7 @@ from generator.health.text import Report
 from tests.health import results
 from tests.health.results import check
 
-NODES, ROUNDS, LIMIT = 200, 25, 3.0
+NODES, ROUNDS, LIMIT = 200, 60, 3.0
 QUICK, DEEP = 36, 14
 """Records of a quick and of a deep run on that size."""
 
@@ -53,8 +53,8 @@ def _forget() -> None:
     """What a report remembers while it runs; the command makes one report in a process."""
     values.number.cache_clear()
     values.is_rate.cache_clear()
-    findings._judged.cache_clear()
-    result._SAME.clear()
+    findings._NOTED.clear()
+    result.forget()
 
 
 def _cpu_s(run: Callable[[], object], before: Callable[[], None] = lambda: None) -> float:

@@ -57,12 +57,12 @@ class Node:
     is_missing: bool = False
     is_unexpected: bool = False
 
-    @property
+    @cached_property
     def vm_size(self) -> str:
         """As the newest result names it, in lower case; empty when unknown."""
         return self._newest("vm_size").lower()
 
-    @property
+    @cached_property
     def physical_host(self) -> str:
         """As the newest result that knows it names it."""
         return self._newest("physical_host")
@@ -112,8 +112,14 @@ class Assessment:
         """Nodes that report a check, by check and VM size; of any check under WHOLE_RUN."""
         # Nodes of a size have the same checks, so whole sets are counted first.
         alike: Counter[tuple[str, frozenset[str]]] = Counter()
+        of_list: dict[int, frozenset[str]] = {}
         for node in self.nodes:
-            names = frozenset(check.check for loaded in node.results.values() for check in loaded.result.checks)
+            names: frozenset[str] = frozenset()
+            for loaded in node.results.values():
+                checks = loaded.result.checks
+                names |= of_list.get(id(checks)) or of_list.setdefault(
+                    id(checks), frozenset(check.check for check in checks)
+                )
             alike[node.vm_size, names] += 1
         totals: Counter[tuple[str, str]] = Counter()
         for (size, names), count in alike.items():

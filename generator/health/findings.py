@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 from .read import Loaded
-from .result import NodeResult, Relation, Verdict
+from .result import Check, NodeResult, Relation, Verdict
 from .values import holds, in_words, number
 
 Class = Literal["failure", "warning", "unmeasured", "no_baseline"]
@@ -104,16 +103,23 @@ def _why_incomplete(result: NodeResult, *, named: bool) -> str:
 
 
 def _of_checks(result: NodeResult) -> Iterator[Finding]:
-    for check in result.checks:
-        sort, detail = _judged(check.verdict, check.value, check.relation, check.limit)
-        if sort is not None:
-            yield Finding(
-                sort, result.kind, check.check, check.value, check.relation, check.limit, check.unit,
-                detail or check.detail,
-            )  # fmt: skip
+    _, noted = _NOTED.get(id(result.checks)) or _noted(result.checks)
+    for check, sort, detail in noted:
+        yield Finding(
+            sort, result.kind, check.check, check.value, check.relation, check.limit, check.unit, detail or check.detail
+        )
 
 
-@lru_cache(maxsize=2**16)
+_NOTED: dict[int, tuple[list[Check], list[tuple[Check, Class, str]]]] = {}
+"""What is no pass, by the identity of the list, which nodes that say the same share. It is kept: no number returns."""
+
+
+def _noted(checks: list[Check]) -> tuple[list[Check], list[tuple[Check, Class, str]]]:
+    judged = ((check, *_judged(check.verdict, check.value, check.relation, check.limit)) for check in checks)
+    noted = [(check, sort, why) for check, sort, why in judged if sort is not None]
+    return _NOTED.setdefault(id(checks), (checks, noted))
+
+
 def _judged(verdict: Verdict, value: str, relation: Relation, limit: str) -> tuple[Class | None, str]:
     """What a check counts as, and the reason where it is not the node's own."""
     match verdict:

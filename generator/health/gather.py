@@ -147,7 +147,7 @@ class _Walk:
         stack: list[tuple[str, tuple[_Identity, ...]]] = [(path, ()) for path in reversed(self._paths)]
         while stack:
             path, above = stack.pop()
-            shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+            shown = path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
             try:
                 status = os.stat(path)  # noqa: PTH116 - a Path for each of many files costs more than its content
                 identity = (status.st_dev, status.st_ino)

@@ -44,9 +44,10 @@ def by_check(assessment: Assessment, sort: Class, *, suspects: bool = False) -> 
     """The findings of one class, the most frequent first; `suspects` leaves out the nodes that fail anyway."""
     found: dict[tuple[str, str], list[tuple[str, Finding]]] = {}
     for node in assessment.nodes:
-        if suspects and "suspect" not in node.states:
+        found_here = node.of(sort)
+        if not found_here or (suspects and "suspect" not in assessment.states[node.name]):
             continue
-        for finding in node.of(sort):
+        for finding in found_here:
             check = f"{finding.kind} run" if finding.check == WHOLE_RUN else finding.check
             found.setdefault((check, node.vm_size), []).append((node.name, finding))
     if not found:

@@ -31,7 +31,7 @@ _HEAD = 4096
 _FEW = 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Loaded:
     """A result, when it was made (seconds since 1970), its JSON as it was written, and the file."""
 

@@ -45,7 +45,8 @@ class Check:
     cure: Cure = field(default="", metadata=as_metadata(one_of(get_args(Cure))))
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, which triples what making one costs; nobody changes one.
+@dataclass(slots=True)
 class NodeResult:
     """One run on one node. `verdict` is the node's own conclusion, `reason` the text of its drain."""
 
@@ -113,7 +114,19 @@ def validated(data: dict[str, Any]) -> NodeResult:
     ]
     if faults:
         raise InvalidResultError(faults)
-    return NodeResult(**values | {"checks": checks})
+    numbers = tuple(map(id, checks))
+    same = _SAME_LISTS.get(numbers) or _SAME_LISTS.setdefault(numbers, [check for check in checks if check])
+    return NodeResult(**values | {"checks": same})
+
+
+_SAME_LISTS: dict[tuple[int, ...], list[Check]] = {}
+"""By the identity of what is in them: healthy nodes say all the same. A list keeps its checks, so no number returns."""
+
+
+def forget() -> None:
+    """What was remembered of earlier results, for a process that reads many clusters."""
+    _SAME.clear()
+    _SAME_LISTS.clear()
 
 
 _VERDICTS, _RELATIONS = frozenset(get_args(Verdict)), frozenset(get_args(Relation))
@@ -139,9 +152,9 @@ _SAME: dict[tuple[str, ...], Check] = {}
 def _usual(entry: Any) -> Check | None:
     """The check, where one look at all its fields together says that each is good; None where each needs its own."""
     try:
-        values = tuple(entry.values())
         if tuple(entry) != _USUAL:
             return None
+        values = tuple(entry.values())
         if (known := _SAME.get(values)) is not None:
             return known
         texts = "".join(values)

@@ -90,6 +90,9 @@ def _integer(word: str) -> int:
     return int(word)
 
 
+_OBJECTS = frozenset({dict})
+
+
 def _keys(value: Any) -> int:
     """The keys of a result: those of its own, and of the objects in its lists; -1 for anything nested deeper.
 
@@ -101,10 +104,9 @@ def _keys(value: Any) -> int:
     count = len(value)
     for member in value.values():
         if type(member) is list:
-            for entry in member:
-                if type(entry) is not dict:
-                    return -1
-                count += len(entry)
+            if not _OBJECTS.issuperset(map(type, member)):
+                return -1
+            count += sum(map(len, member))
         elif type(member) is dict:
             return -1
     return count
