@@ -145,9 +145,10 @@ class Storm:
         return "reboot"
 
     def _boot(self, name: str) -> None:
-        self.cluster.kill(name)
         book = self.books[name]
-        self._end(name, BOOT, heals=False)
+        # While it runs: some of what stays broken is broken from inside.
+        self._end(name, BOOT)
+        self.cluster.kill(name)
         self.cluster[name].rebooted()
         self.cluster.boot(name)
         if book.needs < CURES["service"]:
@@ -218,7 +219,7 @@ class Storm:
 
     # The book
 
-    def _end(self, name: str, kind: str, *, heals: bool = True) -> None:
+    def _end(self, name: str, kind: str) -> None:
         """Faults of a kind end; what else is broken stays so."""
         book, node = self.books[name], self.cluster[name]
         ended = [fault for fault in book.faults if fault.ends == kind]
