@@ -26,6 +26,8 @@ _ON_SCHEDULER = ("scheduler", "hand_back_after_h", "hand_back_h")
 """Keys of `slurm` that only the scheduler's own scripts read."""
 _SLURMDBD = ("accounting", "certificate")
 """A file beside slurmdbd.conf, which is written then, too."""
+_CHECKERS = ("healthagent", "slurm_nhc", "health_checks")
+"""What nodes run, and hooks of jobs on the scheduler."""
 _EVERYWHERE = ("storage", "mounts")
 """Beginnings of what scheduler and login nodes mount too: the cluster has to stop for it."""
 
@@ -66,7 +68,7 @@ def _in_cluster(
         return CLUSTER
     if _is_installed(names):
         return SCHEDULER
-    if key == "health_checks":
+    if key in _CHECKERS:
         return f"{_new_nodes(_changed(old, new))}, {SCHEDULER}"
     return _nodes(old, new) if restarts else RUNNING
 

@@ -59,6 +59,7 @@ def htc(change: str) -> str:
         ("slurm: {login: {image: cycle.image.ubuntu22}}", "definition.slurm.login.image", "new login nodes"),
         ("slurm: {scheduler: {image: cycle.image.ubuntu22}}", "definition.slurm.scheduler.image", "scheduler restart"),
         ("slurm: {health_checks: false}", "definition.slurm.health_checks", "new nodes of htc, big, scheduler restart"),
+        ("slurm: {healthagent: false}", "definition.slurm.healthagent", "new nodes of htc, big, scheduler restart"),
         ("slurm: {hand_back_after_h: 48}", "definition.slurm.hand_back_after_h", "scheduler restart"),
         ("server: {vm_size: Standard_D8as_v5}", "definition.server.vm_size", None),
         ("slurm: {cluster_name: other}", "definition.slurm.cluster_name", None),
