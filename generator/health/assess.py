@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,7 +10,7 @@ from typing import Literal
 
 from ..records import record
 from .file_problems import FileProblem
-from .findings import WHOLE_RUN, Class, Finding, findings_of
+from .findings import WHOLE_RUN, Class, Finding, Judgement
 from .fleet import Deviation, Group, compare
 from .gather import Gathered
 from .hostlist import natural_key
@@ -110,22 +110,11 @@ class Assessment:
     @cached_property
     def totals(self) -> dict[tuple[str, str], int]:
         """Nodes that report a check, by check and VM size; of any check under WHOLE_RUN."""
-        # Nodes of a size have the same checks, so whole sets are counted first.
-        alike: Counter[tuple[str, frozenset[str]]] = Counter()
-        of_list: dict[int, frozenset[str]] = {}
+        of_size: dict[str, Counter[str]] = defaultdict(Counter)
         for node in self.nodes:
-            names: frozenset[str] = frozenset()
-            for loaded in node.results.values():
-                checks = loaded.result.checks
-                names |= of_list.get(id(checks)) or of_list.setdefault(
-                    id(checks), frozenset(check.check for check in checks)
-                )
-            alike[node.vm_size, names] += 1
-        totals: Counter[tuple[str, str]] = Counter()
-        for (size, names), count in alike.items():
-            for name in (WHOLE_RUN, *names):
-                totals[name, size] += count
-        return totals
+            lists = (loaded.result.checks for loaded in node.results.values())
+            of_size[node.vm_size].update({WHOLE_RUN, *(check.check for checks in lists for check in checks)})
+        return {(name, size): count for size, names in of_size.items() for name, count in names.items()}
 
     @cached_property
     def states(self) -> dict[str, tuple[State, ...]]:
@@ -166,8 +155,9 @@ def assess(gathered: Gathered, wishes: Wishes) -> Assessment:
     of_node: dict[str, list[Deviation]] = {}
     for each in deviations:
         of_node.setdefault(each.node, []).append(each)
+    judgement = Judgement()
     for node in nodes.values():
-        node.findings = (*findings_of(node.results), *_absent(node, wishes.kinds))
+        node.findings = (*judgement.findings_of(node.results), *_absent(node, wishes.kinds))
         node.stale = _stale(node, reference, wishes)
         if not node.of("failure"):
             # A node that fails is pulled anyway; whether it is slow as well is of no interest.

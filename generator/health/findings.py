@@ -5,12 +5,11 @@ The node has judged; this looks whether the judgement can be right, and counts n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from .read import Loaded
-from .result import Check, NodeResult, Relation, Verdict
+from .result import Check, NodeResult
 from .values import holds, in_words, number
 
 Class = Literal["failure", "warning", "unmeasured", "no_baseline"]
@@ -53,21 +52,42 @@ class Finding:
         }
 
 
-def findings_of(results: dict[str, Loaded]) -> tuple[Finding, ...]:
-    """All findings of one node; `results` by kind."""
-    outdated = _outdated(results)
-    deep = results.get("deep")
-    found: list[Finding] = []
-    for kind, loaded in results.items():
-        result = loaded.result
-        own = list(_of_run(result))
-        if kind == "quick" and deep is not None and outdated is None and deep.result.verdict == "fail":
-            # The deep result itself says more.
-            own = [each for each in own if each.check != _DEEP_FAILED]
-        found += own
-    if outdated is not None:
-        found.append(Finding("unmeasured", outdated, WHOLE_RUN, detail=f"no {outdated} checks since the last boot"))
-    return tuple(found)
+class Judgement:
+    """From results to findings. What many nodes say is one object, which is judged once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Check, Class | None, str]] = {}
+        """By the identity of the check, which is kept, so that no other one gets its number."""
+
+    def findings_of(self, results: dict[str, Loaded]) -> tuple[Finding, ...]:
+        """All findings of one node; `results` by kind."""
+        outdated = _outdated(results)
+        deep = results.get("deep")
+        found: list[Finding] = []
+        for kind, loaded in results.items():
+            result = loaded.result
+            own = _of_run(result, self._of_checks(result))
+            if kind == "quick" and deep is not None and outdated is None and deep.result.verdict == "fail":
+                # The deep result itself says more.
+                own = [each for each in own if each.check != _DEEP_FAILED]
+            found += own
+        if outdated is not None:
+            found.append(Finding("unmeasured", outdated, WHOLE_RUN, detail=f"no {outdated} checks since the last boot"))
+        return tuple(found)
+
+    def _of_checks(self, result: NodeResult) -> list[Finding]:
+        known = self._known
+        found: list[Finding] = []
+        for check in result.checks:
+            judged = known.get(id(check)) or known.setdefault(id(check), (check, *_judged(check)))
+            if judged[1] is not None:
+                found.append(_finding(result.kind, judged[0], judged[1], judged[2]))
+        return found
+
+
+def _finding(kind: str, check: Check, sort: Class, why: str) -> Finding:
+    detail = why or check.detail
+    return Finding(sort, kind, check.check, check.value, check.relation, check.limit, check.unit, detail)
 
 
 def _outdated(results: dict[str, Loaded]) -> str | None:
@@ -81,14 +101,15 @@ def _outdated(results: dict[str, Loaded]) -> str | None:
     return "deep" if deep.seconds < quick.seconds else "quick"
 
 
-def _of_run(result: NodeResult) -> Iterator[Finding]:
-    found = list(_of_checks(result))
-    yield from found
+def _of_run(result: NodeResult, found: list[Finding]) -> list[Finding]:
+    """The findings of the checks, and those of the run as a whole."""
     sorts = {each.sort for each in found}
     if result.verdict == "fail" and "failure" not in sorts:
-        yield Finding("failure", result.kind, WHOLE_RUN, detail=result.reason or "failed without naming a check")
+        why = result.reason or "failed without naming a check"
+        found.append(Finding("failure", result.kind, WHOLE_RUN, detail=why))
     if why := _why_incomplete(result, named="unmeasured" in sorts):
-        yield Finding("unmeasured", result.kind, WHOLE_RUN, detail=why)
+        found.append(Finding("unmeasured", result.kind, WHOLE_RUN, detail=why))
+    return found
 
 
 def _why_incomplete(result: NodeResult, *, named: bool) -> str:
@@ -102,37 +123,19 @@ def _why_incomplete(result: NodeResult, *, named: bool) -> str:
     return (result.reason or "incomplete, without a reason") if result.verdict == "incomplete" else ""
 
 
-def _of_checks(result: NodeResult) -> Iterator[Finding]:
-    _, noted = _NOTED.get(id(result.checks)) or _noted(result.checks)
-    for check, sort, detail in noted:
-        yield Finding(
-            sort, result.kind, check.check, check.value, check.relation, check.limit, check.unit, detail or check.detail
-        )
-
-
-_NOTED: dict[int, tuple[list[Check], list[tuple[Check, Class, str]]]] = {}
-"""What is no pass, by the identity of the list, which nodes that say the same share. It is kept: no number returns."""
-
-
-def _noted(checks: list[Check]) -> tuple[list[Check], list[tuple[Check, Class, str]]]:
-    judged = ((check, *_judged(check.verdict, check.value, check.relation, check.limit)) for check in checks)
-    noted = [(check, sort, why) for check, sort, why in judged if sort is not None]
-    return _NOTED.setdefault(id(checks), (checks, noted))
-
-
-def _judged(verdict: Verdict, value: str, relation: Relation, limit: str) -> tuple[Class | None, str]:
+def _judged(check: Check) -> tuple[Class | None, str]:
     """What a check counts as, and the reason where it is not the node's own."""
-    match verdict:
+    match check.verdict:
         case "fail":
             return "failure", ""
         case "not_measured":
             return "unmeasured", ""
         case "no_baseline":
             return "no_baseline", ""
-    if limit and relation:
-        measured, allowed = number(value), number(limit)
+    if check.limit and check.relation:
+        measured, allowed = number(check.value), number(check.limit)
         if measured is None or allowed is None:
-            return "unmeasured", f"the node reports {verdict} without two numbers to compare"
-        if verdict == "pass" and not holds(measured, relation, allowed):
+            return "unmeasured", f"the node reports {check.verdict} without two numbers to compare"
+        if check.verdict == "pass" and not holds(measured, check.relation, allowed):
             return "failure", "the node reports pass, but the numbers do not"
-    return ("warning", "") if verdict == "warn" else (None, "")
+    return ("warning", "") if check.verdict == "warn" else (None, "")

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from ..errors import CannotRead
 from ..records import record
+from .check_lines import CheckLines
 from .file_problems import FileProblem, Unusable
 from .hostlist import natural_key
 from .read import SUMMARY, Loaded, read_file
@@ -52,9 +53,9 @@ def gather(paths: Sequence[str], leave_out: str | None = None) -> Gathered:
     earlier: set[FileProblem] = set()
     read: set[str] = set()
     superseded = 0
-    walk = _Walk(paths, leave_out)
+    walk, lines = _Walk(paths, leave_out), CheckLines()
     for path, shown in walk:
-        content = read_file(path, shown)
+        content = read_file(path, shown, lines)
         read.add(shown)
         earlier.update(content.earlier)
         superseded += content.superseded

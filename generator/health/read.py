@@ -12,9 +12,10 @@ from typing import Any
 
 from ..words.suggestions import suggestion
 from . import result, strict_json
+from .check_lines import CheckLines
 from .file_problems import PROBLEM_KINDS, FileProblem, Unusable
 from .hostlist import NODE_NAME
-from .result import FORMAT, Fault, InvalidResultError, NodeResult
+from .result import FORMAT, Check, Fault, InvalidResultError, NodeResult
 
 MAX_RESULT_BYTES = 2**20
 """A result of sixteen GPUs and all checks has some 10 KiB."""
@@ -55,8 +56,8 @@ class Content:
     superseded: int = 0
 
 
-def read_file(path: str, shown: str) -> Content:
-    """The results of a file, or its problem. `shown` is the path for messages."""
+def read_file(path: str, shown: str, lines: CheckLines) -> Content:
+    """The results of a file, or its problem. `shown` is the path for messages; `lines` remembers across files."""
     try:
         content = _bytes(path)
     except Unusable as error:
@@ -64,20 +65,33 @@ def read_file(path: str, shown: str) -> Content:
     except OSError as error:
         message = f"cannot read it: {(error.strerror or 'error').lower()}"
         return Content(problems=(FileProblem(shown, 0, 0, "unreadable", message),))
-    return read_bytes(content, shown)
+    return read_bytes(content, shown, lines)
 
 
-def read_bytes(content: bytes, shown: str) -> Content:
+def read_bytes(content: bytes, shown: str, lines: CheckLines) -> Content:
     """The same for bytes that are there already."""
     try:
-        value, text = strict_json.load(content)
+        text = strict_json.text_of(content)
+        value, checks = _value(text, lines)
         if isinstance(value, dict) and value.get("summary") == SUMMARY:
             return _summary(value, shown)
-        loaded = _result(value, text, shown)
+        loaded = _result(value, text, shown, checks)
     except Unusable as error:
         node, kind = _tells(content)
         return Content(problems=(FileProblem(shown, error.line, error.column, error.kind, error.message, node, kind),))
     return Content(results=(loaded,))
+
+
+def _value(text: str, lines: CheckLines) -> tuple[Any, list[Check] | None]:
+    """What the text is as JSON; its checks apart, and not in the value, where they are laid out as on the nodes."""
+    split = lines.split(text)
+    if split is None:
+        return strict_json.parsed(text), None
+    try:
+        head = strict_json.parsed(split[0])
+    except Unusable:
+        return strict_json.parsed(text), None  # says where in the whole file
+    return (strict_json.parsed(text), None) if "checks" in head else (head, split[1])
 
 
 def _bytes(path: str) -> bytes:
@@ -123,12 +137,12 @@ def _tells(content: bytes) -> tuple[str, str]:
 # ---------------------------------------------------------------- one result
 
 
-def _result(value: Any, text: str, shown: str) -> Loaded:
-    if not isinstance(value, dict) or not result.FIELDS & value.keys():
+def _result(value: Any, text: str, shown: str, checks: list[Check] | None = None) -> Loaded:
+    if not isinstance(value, dict) or (checks is None and not result.FIELDS & value.keys()):
         raise Unusable("foreign", "it is JSON, but not a node health result")
     _check_format(value, FORMAT)
     try:
-        checked = result.validated(value)
+        checked = result.validated(value, checks)
     except InvalidResultError as error:
         raise Unusable("invalid", "; ".join(_sentences(error.faults, value))) from None
     return Loaded(checked, checked.seconds, text, shown)

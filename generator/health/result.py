@@ -26,16 +26,19 @@ Empty where nothing failed, and in results of nodes that do not write it."""
 Relation = Literal["ge", "le", "lt", "gt", "eq", "ne", ""]
 
 
+LONGEST_LIST, LONGEST_TEXT, LONGEST_WORD = 2000, 4096, 128
+"""Checks of a run, characters of a sentence and of a word, at most."""
+
 _UTC = r"20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z"
-_TEXT, _WORD = as_metadata(text(4096)), as_metadata(text(128))
+_TEXT, _WORD = as_metadata(text(LONGEST_TEXT)), as_metadata(text(LONGEST_WORD))
 
 
-# Fifty checks of a thousand nodes are many objects: with slots, and one object for all that say the same.
+# Fifty checks of a thousand nodes are many objects.
 @dataclass(frozen=True, slots=True)
 class Check:
     """One check. `value` and `limit` are decimal numbers as text, or empty."""
 
-    check: str = field(metadata=as_metadata(text(128, shortest=1)))
+    check: str = field(metadata=as_metadata(text(LONGEST_WORD, shortest=1)))
     verdict: Verdict = field(metadata=as_metadata(one_of(get_args(Verdict))))
     value: str = field(default="", metadata=_WORD)
     relation: Relation = field(default="", metadata=as_metadata(one_of(get_args(Relation))))
@@ -58,7 +61,7 @@ class NodeResult:
     kind: Kind = field(metadata=as_metadata(one_of(KINDS)))
     time: str = field(metadata=as_metadata(moment(_UTC)))
     verdict: RunVerdict = field(metadata=as_metadata(one_of(get_args(RunVerdict))))
-    checks: list[Check] = field(metadata=as_metadata(list_of(2000)))
+    checks: list[Check] = field(metadata=as_metadata(list_of(LONGEST_LIST)))
     engine: str = field(default="", metadata=_WORD)
     boot_id: str = field(default="", metadata=_WORD)
     physical_host: str = field(default="", metadata=_WORD)
@@ -104,36 +107,26 @@ def _rules(cls: type[Check] | type[NodeResult]) -> tuple[tuple[str, Accepts, boo
 _CHECK, _RESULT = _rules(Check), _rules(NodeResult)
 
 
-def validated(data: dict[str, Any]) -> NodeResult:
-    """The typed result. Raises InvalidResultError; `format` is the caller's to compare with `FORMAT`."""
+def validated(data: dict[str, Any], checks: list[Check] | None = None) -> NodeResult:
+    """The typed result. Raises InvalidResultError; `format` is the caller's to compare with `FORMAT`.
+
+    `checks` are those of the result where they are known already; `data` has none then.
+    """
     faults: list[Fault] = []
-    values = _values(_RESULT, data, (), faults)
-    checks = [
-        _usual(entry) or _check(entry, ("checks", index), faults)
-        for index, entry in enumerate(values.get("checks", ()))
-    ]
+    values = _values(_RESULT, data if checks is None else data | {"checks": []}, (), faults)
+    if checks is None:
+        entries = enumerate(values.get("checks", ()))
+        found = [_usual(entry) or _check(entry, ("checks", index), faults) for index, entry in entries]
+        checks = [check for check in found if check]
     if faults:
         raise InvalidResultError(faults)
-    numbers = tuple(map(id, checks))
-    same = _SAME_LISTS.get(numbers) or _SAME_LISTS.setdefault(numbers, [check for check in checks if check])
-    return NodeResult(**values | {"checks": same})
-
-
-_SAME_LISTS: dict[tuple[int, ...], list[Check]] = {}
-"""By the identity of what is in them: healthy nodes say all the same. A list keeps its checks, so no number returns."""
-
-
-def forget() -> None:
-    """What was remembered of earlier results, for a process that reads many clusters."""
-    _SAME.clear()
-    _SAME_LISTS.clear()
+    values["checks"] = checks
+    return NodeResult(**values)
 
 
 _VERDICTS, _RELATIONS = frozenset(get_args(Verdict)), frozenset(get_args(Relation))
 _USUAL = ("check", "verdict", "value", "relation", "limit", "unit", "detail")
 """Fields of every check, in the order of the nodes. One that has others is looked at field by field."""
-_SHORT = 128
-"""Where all texts of a check together are no longer, none is longer than it may be."""
 
 
 def _check(entry: Any, path: Path, faults: list[Fault]) -> Check | None:
@@ -145,28 +138,22 @@ def _check(entry: Any, path: Path, faults: list[Fault]) -> Check | None:
     return Check(**values) if len(faults) == before else None
 
 
-_SAME: dict[tuple[str, ...], Check] = {}
-"""Checks by their fields: the nodes of a cluster say mostly the same, which is looked at once."""
-
-
 def _usual(entry: Any) -> Check | None:
     """The check, where one look at all its fields together says that each is good; None where each needs its own."""
     try:
         if tuple(entry) != _USUAL:
             return None
         values = tuple(entry.values())
-        if (known := _SAME.get(values)) is not None:
-            return known
         texts = "".join(values)
         if (
-            len(texts) <= _SHORT
+            len(texts) <= LONGEST_WORD  # so none is longer than it may be
             and texts.isascii()
             and values[0]
             and values[1] in _VERDICTS
             and values[3] in _RELATIONS
         ):
             # By place: names that JSON has made are compared letter by letter with those of the parameters.
-            return _SAME.setdefault(values, Check(*values))
+            return Check(*values)
     except (AttributeError, TypeError):
         pass
     return None

@@ -11,30 +11,29 @@ from .file_problems import Unusable
 
 _BOM = b"\xef\xbb\xbf"
 _CONTROL = bytes(byte for byte in range(32) if byte not in b"\t\n\f\r")
-_SPACE = b" \t\r\n"
 _BROKEN_OFF = re.compile(r"|t|tr|tru|f|fa|fal|fals|n|nu|nul|-|\.|[eE][+-]?|\\?u?[0-9a-fA-F]{0,4}")
 """What is left from where JSON cannot go on to the end of a file that only ends too early."""
 _LOOK = 4096
 """Bytes that decide whether a file is text."""
 
 
-def load(content: bytes) -> tuple[Any, str]:
-    """The value and the text that it was read from. Unusable says what is wrong, and where JSON tells it."""
-    text = _text(content)
+def parsed(text: str) -> Any:
+    """The value that a text is. Unusable says what is wrong, and where JSON tells it."""
     if text.lstrip()[:1] not in ("{", "["):
         raise Unusable("foreign", "it is text, but not a JSON object")
     try:
         value = _PLAIN.decode(text)
-        if _keys(value) != content.translate(None, _SPACE).count(b'":'):
+        if _keys(value) != "".join(text.split()).count('":'):
             value = _STRICT.decode(text)
     except json.JSONDecodeError as error:
         raise _syntax(error, text) from None
     except RecursionError:
         raise Unusable("damaged", "its brackets are nested too deeply") from None
-    return value, text
+    return value
 
 
-def _text(content: bytes) -> str:
+def text_of(content: bytes) -> str:
+    """The text that a file is. Unusable says why it is none."""
     content = content.removeprefix(_BOM)
     if not content.strip():
         raise Unusable("empty", "the file is empty")

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generator.health import read
+from generator.health.check_lines import CheckLines
 from generator.health.file_problems import PROBLEM_KINDS, FileProblem
 from generator.health.gather import Gathered, gather
 from generator.health.read import MAX_RESULT_BYTES, SUMMARY, read_bytes
@@ -237,7 +238,7 @@ def test_every_kind_of_problem_has_its_bad_case() -> None:
 @pytest.mark.parametrize("content", [GOOD[:300], replaced(verdict="splendid"), replaced(format=9)])
 def test_a_broken_file_still_tells_its_node(content: str) -> None:
     """So that the report can name the node instead of calling it missing."""
-    problem = read_bytes(content.encode(), "x").problems[0]
+    problem = read_bytes(content.encode(), "x", CheckLines()).problems[0]
     assert (problem.node, problem.check_kind) == ("hpc-1", "quick")
 
 
@@ -253,7 +254,7 @@ def test_a_problem_points_at_its_place() -> None:
 @given(st.binary(max_size=200) | st.text(alphabet='{}[]",:\\ \n0eEnN.-truefalsnu\x00é', max_size=60).map(str.encode))
 def test_no_bytes_break_the_reader(content: bytes) -> None:
     """A result, or a problem of a known kind."""
-    found = read_bytes(content, "x")
+    found = read_bytes(content, "x", CheckLines())
     assert not found.results
     assert [problem.kind in PROBLEM_KINDS for problem in found.problems] == [True]
 
@@ -262,7 +263,7 @@ def test_no_beginning_of_a_result_is_a_result() -> None:
     """Wherever a node stopped writing."""
     whole = replaced(reason='ü 😀 "quoted" \\ \x01', extra=[1.5, -2e-7, None, False, {}])
     for length in range(len(whole)):
-        found = read_bytes(whole[:length].encode(), "x")
+        found = read_bytes(whole[:length].encode(), "x", CheckLines())
         assert not found.results
         assert found.problems[0].kind in ("truncated", "empty"), whole[:length]
         assert found.problems[0].level == "error"
@@ -278,14 +279,14 @@ JSON = st.recursive(
 @given(st.sampled_from(sorted(result())), JSON)
 def test_no_value_of_a_field_breaks_the_reader(field: str, value: Any) -> None:
     """It fits, or the problem names it."""
-    found = read_bytes(text(result() | {field: value}).encode(), "x")
+    found = read_bytes(text(result() | {field: value}).encode(), "x", CheckLines())
     assert found.results or found.problems[0].kind in ("invalid", "future_format")
 
 
 @given(st.sampled_from(["check", "verdict", "value", "relation", "limit", "unit", "detail"]), JSON)
 def test_no_value_of_a_check_breaks_the_reader(field: str, value: Any) -> None:
     """It fits, or the problem names it."""
-    found = read_bytes(text(result("hpc-1", "quick", gpus() | {field: value})).encode(), "x")
+    found = read_bytes(text(result("hpc-1", "quick", gpus() | {field: value})).encode(), "x", CheckLines())
     assert found.results or found.problems[0].kind == "invalid"
 
 

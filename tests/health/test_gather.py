@@ -14,6 +14,7 @@ import pytest
 
 from generator.errors import CannotRead, CannotWrite
 from generator.health import gather as gather_module
+from generator.health.check_lines import CheckLines
 from generator.health.gather import gather, summary_bytes
 from generator.health.read import read_bytes
 from generator.health.summary_file import write as write_summary
@@ -140,7 +141,7 @@ def test_one_bad_result_of_a_summary_leaves_the_others(tmp_path: Path) -> None:
     write(tmp_path, *pair("hpc-1"))
     content = json.loads(summary_bytes(gather([str(tmp_path)])))
     content["results"][1]["verdict"] = "?"
-    found = read_bytes(json.dumps(content).encode(), "sum.json")
+    found = read_bytes(json.dumps(content).encode(), "sum.json", CheckLines())
     assert [loaded.result.kind for loaded in found.results] == ["quick"]
     assert [(problem.file, problem.node) for problem in found.problems] == [("sum.json, result 2", "hpc-1")]
 

@@ -16,6 +16,7 @@ from syrupy.assertion import SnapshotAssertion
 from generator.cli import common, main
 from generator.files import assets
 from generator.health.assess import Wishes, assess
+from generator.health.check_lines import CheckLines
 from generator.health.gather import Gathered
 from generator.health.hostlist import expand
 from generator.health.machine import as_json
@@ -429,7 +430,7 @@ def test_a_result_that_ends_anywhere_breaks_no_report(end: int, behind: str) -> 
     """The node is in the report as long as its name can be read; nothing else changes, and the exit code says it."""
     whole = text(result("hpc-7", "quick", reason="a port is down", verdict="fail"))
     found = whole[:end] + behind
-    content = read_bytes(found.encode(), "hpc-7.quick.json")
+    content = read_bytes(found.encode(), "hpc-7.quick.json", CheckLines())
     gathered = Gathered({}, content.problems, 1, 0)
     report = Report(assess(gathered, Wishes())).text()
     # Without the blanks of its end, or with its own bracket behind it, it is whole.
