@@ -50,7 +50,7 @@ def test_readme_starts_a_whole_partition_and_stops_it_when_its_jobs_have_ended(c
     for name in NODES:
         cloud.wait_state(name, "idle")
     assert cloud.vms() == set(NODES)
-    cloud.ok('(srun --nodes=1 bash -c "$1" >/dev/null 2>&1 &)', JOB)
+    cloud.submit(JOB, "--nodes=1")
     cloud.wait("the job has begun", (cloud.shared / "began").exists)
     busy = cloud.slurm("squeue", "-h", "-o", "%N").strip()
     (idle,) = set(NODES) - {busy}
