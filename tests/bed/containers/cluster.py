@@ -98,7 +98,7 @@ systemctl start "$1"
 NETWORK = f"""\
 set -euo pipefail
 ip link set lo up
-ip link add bridge0 type bridge
+ip link add bridge0 address 02:00:00:00:00:fe type bridge
 ip addr add {ADDRESS}/24 dev bridge0
 ip link set bridge0 up
 echo ready

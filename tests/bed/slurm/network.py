@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+BRIDGE = "02:00:00:00:00:fe"
 HOLD = "echo ready; read -r _"
 """A namespace lives as long as this shell's standard input: a test that is killed closes it, and no name is left."""
 
@@ -17,8 +18,9 @@ def network(hub: str, addresses: Mapping[str, str]) -> Iterator[dict[str, Path]]
     with ExitStack() as stack:
         holders = {name: stack.enter_context(_namespace()) for name in addresses}
         here = holders[hub]
-        _ip(here, "link add eth0 type bridge", f"addr add {addresses[hub]}/24 dev eth0", "link set eth0 up",
-            "link set lo up")  # fmt: skip
+        # Without an address of its own a bridge takes that of one of its links, another one when links come and go.
+        _ip(here, f"link add eth0 address {BRIDGE} type bridge", f"addr add {addresses[hub]}/24 dev eth0",
+            "link set eth0 up", "link set lo up")  # fmt: skip
         for place, (name, address) in enumerate(addresses.items()):
             if name != hub:
                 _ip(here, f"link add port{place} type veth peer name eth0 netns {holders[name]}",

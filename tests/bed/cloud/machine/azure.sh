@@ -15,16 +15,19 @@ vm_runs() {
     [[ -n "${state}" && "${state}" != Z ]]
 }
 
-# vm_network NAME: a network of its own with the address that the hosts file has for it
+# vm_network NAME: a network of its own with the address that the hosts file has for it, and the same hardware address in
+# every boot: the others would ask for a new one only after half a minute.
 vm_network() {
-    local address link
+    local address link mac third fourth
     address="$(getent hosts "$1")"
     address="${address%% *}"
+    IFS=. read -r _ _ third fourth <<<"${address}"
+    printf -v mac '02:00:0a:4d:%02x:%02x' "${third}" "${fourth}"
     link="node${address#10.77.}"
     ip netns del "$1" 2>/dev/null || :
     ip link del "${link}" 2>/dev/null || :
     ip netns add "$1"
-    ip link add "${link}" type veth peer name eth0 netns "$1"
+    ip link add "${link}" type veth peer name eth0 address "${mac}" netns "$1"
     ip link set "${link}" master eth0 up
     ip -n "$1" -batch - <<IP
 link set lo up

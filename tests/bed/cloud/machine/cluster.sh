@@ -31,10 +31,12 @@ make_devices() {
     mount --rbind /mnt/dev /dev
 }
 
-# The bridge is the scheduler's link, and where the links of nodes end.
+# The bridge is the scheduler's link, and where the links of nodes end. It has an address of its own: without one it takes
+# that of one of its links, another one when a node starts or stops, and for half a minute no node reaches the scheduler.
+# Source: https://github.com/torvalds/linux/blob/v6.8/net/bridge/br_stp_if.c (br_stp_recalculate_bridge_id)
 make_network() {
     ip link set lo up
-    ip link add eth0 type bridge
+    ip link add eth0 address 02:00:0a:4d:00:fe type bridge
     ip addr add 10.77.0.254/16 dev eth0
     ip link set eth0 up
 }
