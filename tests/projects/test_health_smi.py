@@ -24,34 +24,35 @@ def rows(node: Healthy, check: str) -> list[dict[str, Any]]:
 
 
 # Exit codes: https://docs.nvidia.com/deploy/nvidia-smi/index.html; 16 and 18 are NVML's numbers, perhaps passed on.
+# Code, words, verdict, reason, cure: what only another host takes away, what a reset does, otherwise a reboot.
 ENDS = [
-    (2, "Invalid combination of input arguments.", "not_measured", ""),
-    (3, "", "not_measured", ""),
-    (4, "", "not_measured", ""),
-    (13, "", "not_measured", ""),
-    (1, "", "fail", "nvidia_smi 1 exit code, expected 0 exit code"),
-    (6, "No devices were found", "fail", "(no GPU found: No devices were found)"),
-    (8, "", "fail", "(power cable)"),
-    (9, "NVIDIA-SMI has failed because it could not talk to the driver", "fail", "(driver not loaded: NVIDIA-SMI has"),
-    (12, "", "fail", "(NVML not found)"),
-    (14, "", "fail", "(infoROM corrupt)"),
-    (15, HANDLE, "fail", f"(GPU fell off the bus: {HANDLE})"),
-    (16, "", "fail", "(GPU requires a reset)"),
-    (18, MISMATCH, "fail", f"(driver and library differ: {MISMATCH})"),
-    (77, "", "fail", "nvidia_smi 77 exit code"),
-    (139, "", "fail", "nvidia_smi 139 exit code, expected 0 exit code (ended by signal 11)"),
-    (255, "", "fail", "(internal error)"),
+    (2, "Invalid combination of input arguments.", "not_measured", "", ""),
+    (3, "", "not_measured", "", ""),
+    (4, "", "not_measured", "", ""),
+    (13, "", "not_measured", "", ""),
+    (1, "", "fail", "nvidia_smi 1 exit code, expected 0 exit code", "reboot"),
+    (6, "No devices were found", "fail", "(no GPU found: No devices were found)", "reboot"),
+    (8, "", "fail", "(power cable)", "service"),
+    (9, "NVIDIA-SMI has failed because it could not talk to the driver", "fail", "(driver not loaded: ", "reboot"),
+    (12, "", "fail", "(NVML not found)", "reboot"),
+    (14, "", "fail", "(infoROM corrupt)", "service"),
+    (15, HANDLE, "fail", f"(GPU fell off the bus: {HANDLE})", "service"),
+    (16, "", "fail", "(GPU requires a reset)", "reset"),
+    (18, MISMATCH, "fail", f"(driver and library differ: {MISMATCH})", "reboot"),
+    (77, "", "fail", "nvidia_smi 77 exit code", "reboot"),
+    (139, "", "fail", "nvidia_smi 139 exit code, expected 0 exit code (ended by signal 11)", "reboot"),
+    (255, "", "fail", "(internal error)", "reboot"),
 ]
 
 
 def test_only_questions_of_ours_are_not_measured(node: Healthy) -> None:
-    for code, said, verdict, words in ENDS:
+    for code, said, verdict, words, cure in ENDS:
         node.fake("nvidia-smi", f"echo '{said}'; exit {code}")
         (node.state / "slurm_reason").unlink(missing_ok=True)
         (node.state / "slurm_state").unlink(missing_ok=True)
         (node.root / "var/lib/cycleforge/health/standing").unlink(missing_ok=True)
         node.quick()
-        assert [row["verdict"] for row in rows(node, "nvidia_smi")] == [verdict], code
+        assert [(row["verdict"], row.get("cure", "")) for row in rows(node, "nvidia_smi")] == [(verdict, cure)], code
         assert words in node.reason(), code
         assert bool(node.reason()) == (verdict == "fail"), code
 

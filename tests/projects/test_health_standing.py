@@ -42,6 +42,14 @@ def test_the_note_says_what_a_person_wants_to_know(node: Planned) -> None:
     assert int(found["since"]) > 1_700_000_000
 
 
+def test_a_note_is_on_the_disk_before_the_machine_is_reset(node: Planned) -> None:
+    """A person resets a sick machine next, and a rename that only the cache has seen is lost with it: sync(1)."""
+    node.node.fake("sync", "exit 0")
+    node.says("quick", MOUNT)
+    node.runs("quick")
+    assert set(node.node.calls("sync")) == {f"sync {node.node.root}/var/lib/cycleforge/health/standing"}
+
+
 @pytest.mark.parametrize("reason", [HEALTHAGENT, "admin: new cable", "CycleForge replace: old version"])
 def test_a_job_is_refused_when_somebody_lifts_the_drain_that_hid_ours(node: Planned, reason: str) -> None:
     node.in_slurm("IDLE+DRAIN", reason)
@@ -354,6 +362,17 @@ def test_a_full_disk_loses_no_verdict(node: Planned) -> None:
     node.runs("quick")
     assert not (node.node.root / "run/cycleforge/standing").exists()
     assert "state=sick" in node.node.read("var/lib/cycleforge/health/standing")
+
+
+def test_the_note_in_memory_is_newer_than_the_one_on_a_disk_that_has_filled(node: Planned) -> None:
+    node.says("quick", MOUNT)
+    node.runs("quick")
+    fill(node, "var")
+    node.says("quick", BUS)
+    node.runs("quick")
+    node.in_slurm("IDLE")
+    node.runs("gate", code=3)
+    assert node.reason.startswith("CycleForge health: reboot the node: gpu_xid")
 
 
 def test_with_no_place_at_all_the_node_is_still_drained(node: Planned) -> None:

@@ -40,6 +40,7 @@ CASES = [
     Case("all_reduce_perf", 0, "# nThread 1 nGpus 1", "failed", "printed no result"),
     Case("all_reduce_perf", 0, USAGE, "not_measured", ""),
     Case("all_reduce_perf", 6, USAGE, "not_measured", "exit code 6"),
+    Case("all_reduce_perf", 6, "invalid option", "not_measured", "exit code 6: invalid option"),
     Case("all_reduce_perf", 1, "internal error", "failed", "exit code 1: internal error"),
     Case("all_reduce_perf", 2, f"# nThread 1\n{CUDA_802}\n", "failed", f"exit code 2: {CUDA_802}"),
     Case("all_reduce_perf", 3, "Test NCCL failure", "failed", "exit code 3: Test NCCL failure"),
@@ -47,6 +48,7 @@ CASES = [
     Case("all_reduce_perf", 139, "", "failed", "was ended by signal 11"),
     Case("all_reduce_perf", 124, "", "failed", "did not answer in time"),
     Case("all_reduce_perf", 75, "", "not_measured", "no time left"),
+    Case("all_reduce_perf", 76, "", "not_measured", "there is no room for the output of all_reduce_perf in /run"),
     Case("all_reduce_perf", 127, LOADER, "not_measured", "cannot be loaded: all_reduce_perf: error while loading"),
     Case("all_reduce_perf", 127, "", "not_measured", "is not installed"),
     Case("all_reduce_perf", 126, "bash: Permission denied", "not_measured", ""),
@@ -82,7 +84,7 @@ RESULTS = {"all_reduce_perf": "Avg bus bandwidth[[:space:]]*:[[:space:]]*[0-9]",
            "nvbandwidth": r"[[:space:]][0-9]+\.[0-9]+[[:space:]]", "ib_write_bw": ""}  # fmt: skip
 DECIDE = """
 set -euo pipefail
-CYCLEFORGE_BUDGET_S=60
+CYCLEFORGE_BUDGET_S=60 CYCLEFORGE_ROWS=/run/rows
 . "$1/tools.sh"
 shift
 while (($#)); do
