@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -24,12 +25,19 @@ _STORE = pytest.StashKey[str]()
 def pytest_configure(config: pytest.Config) -> None:
     """For this process and the ones that tests start; early, because cases are also made while tests are collected."""
     remember_store()
+    # Python's own 700 lets it look for cycles thousands of times; half a million small objects are a few dozen MiB.
+    gc.set_threshold(50_000)
     # A developer's own store would change outputs.
     config.stash[_STORE] = os.environ["CYCLEFORGE_BLOBS"] = tempfile.mkdtemp(prefix="blobs.")
     # A script's background job ignores both signals, and so would every program that tests start and interrupt.
     for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, default)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays to the end: nobody has to look through it for cycles again."""
+    gc.freeze()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +43,11 @@ def merged(base: Any, change: Any) -> Any:
 
 
 def plan_from(*changes: str, base: str = SMALL) -> Plan:
-    """The plan of a definition: the base, changed by each YAML text in turn. A problem fails the test."""
-    definition = yaml.safe_load(base)
-    for change in changes:
-        definition = merged(definition, yaml.safe_load(change))
-    return _plan(json.dumps(definition, ensure_ascii=False))
+    """The plan of a definition: the base, changed by each YAML text in turn. A problem fails the test.
+
+    Plans are frozen, so whoever asks for the same one again gets the same object.
+    """
+    return _changed_plan(base, changes)
 
 
 def slurm_of(plan: Plan) -> SlurmPlan:
@@ -60,6 +60,17 @@ def server_of(plan: Plan) -> ServerPlan:
     """The new server of a plan that has one."""
     assert plan.server is not None
     return plan.server
+
+
+@cache
+def _changed_plan(base: str, changes: tuple[str, ...]) -> Plan:
+    return _plan(json.dumps(reduce(merged, map(_loaded, (base, *changes))), ensure_ascii=False))
+
+
+@cache
+def _loaded(text: str) -> Any:
+    """The data of a YAML text, which nobody changes: `merged` makes new mappings."""
+    return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 @cache

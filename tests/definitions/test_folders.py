@@ -17,9 +17,9 @@ import yaml
 
 from generator.files import assets
 from tests.bed.plans import slurm_of
+from tests.bicep.compilers import findings_below
 from tests.definitions.build import NAMES, checked, path_of, rendered, write
 
-BICEPCHECK = assets.root().parent / "shared" / "tools" / "bicepcheck" / "bicepcheck"
 SHELLCHECK = Path(sys.executable).parent / "shellcheck"
 
 
@@ -29,10 +29,22 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def folder(name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("folder") / name
-    write(rendered(name), target)
-    return target
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Every deployment folder, written once."""
+    top = tmp_path_factory.mktemp("folders")
+    for each in NAMES:
+        write(rendered(each), top / each)
+    return {each: top / each for each in NAMES}
+
+
+@pytest.fixture(scope="module")
+def folder(name: str, folders: dict[str, Path]) -> Path:
+    return folders[name]
+
+
+@pytest.fixture(scope="module")
+def bicep_findings(folders: dict[str, Path]) -> dict[str, list[str]]:
+    return findings_below({name: folder / "main.bicep" for name, folder in folders.items()})
 
 
 def test_no_problem_of_any_level(name: str) -> None:
@@ -113,14 +125,8 @@ def path_pattern(path: Path) -> bytes:
     return rb"(?<![\w./-])" + re.escape(str(path)).encode() + rb"(?![\w.-])"
 
 
-def test_bicep(folder: Path) -> None:
-    if not BICEPCHECK.exists():
-        pytest.skip(f"the Bicep checker is not beside the project ({BICEPCHECK.name})")
-    command = [sys.executable, str(BICEPCHECK), "--types-as-errors", "--format", "json", str(folder / "main.bicep")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PATH": os.environ["PATH"]})
-    findings = json.loads(done.stdout)["findings"]
-    assert findings == []
-    assert done.returncode == 0, done.stderr
+def test_bicep(name: str, bicep_findings: dict[str, list[str]]) -> None:
+    assert bicep_findings[name] == []
 
 
 def test_bicep_compiler(folder: Path) -> None:
@@ -132,17 +138,16 @@ def test_bicep_compiler(folder: Path) -> None:
         assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_every_shell_script_is_clean(tmp_path: Path) -> None:
+def test_every_shell_script_is_clean(folders: dict[str, Path]) -> None:
     """Each distinct script once: the definitions share most of them. tests/projects has those of the projects, and
     tests/jobs what a recipe's folder holds as it stands.
     """
     recipes = {path.read_bytes() for path in assets.folder("recipes").rglob("*.sh")}
     assert recipes
     seen: set[bytes] = set()
-    for name in NAMES:
-        write(rendered(name), tmp_path / name)
-        scripts = [path for path in sorted((tmp_path / name).rglob("*")) if path.is_file() and is_shell(path)]
-        scripts = [path for path in scripts if not path.is_relative_to(tmp_path / name / "projects")]
+    for folder in folders.values():
+        scripts = [path for path in sorted(folder.rglob("*")) if path.is_file() and is_shell(path)]
+        scripts = [path for path in scripts if not path.is_relative_to(folder / "projects")]
         new = [path for path in scripts if path.read_bytes() not in seen | recipes]
         seen |= {path.read_bytes() for path in new}
         command = [str(SHELLCHECK), "-x", "-P", "SCRIPTDIR", *map(str, new)]

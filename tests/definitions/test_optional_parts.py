@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 from argparse import Namespace
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -14,8 +15,9 @@ from syrupy.assertion import SnapshotAssertion
 
 from generator import pipeline
 from generator.cli.packages import targets
+from generator.pipeline import Checked
 from tests.bed.plans import plan_from
-from tests.bicep.compilers import findings
+from tests.bicep.compilers import findings_below
 from tests.definitions.build import write
 from tests.definitions.folder_text import Folder, whole
 from tests.definitions.optional_parts import SECOND_CLUSTER, SERVER, TEXTS, plan_of, rendered
@@ -41,9 +43,8 @@ def test_whole_folder(name: str, snapshot: SnapshotAssertion) -> None:
 
 
 @every_form
-def test_the_checker_finds_nothing(name: str, tmp_path: Path) -> None:
-    write(rendered(name), tmp_path)
-    assert findings(tmp_path / "main.bicep") == []
+def test_the_checker_finds_nothing(name: str, bicep_findings: dict[str, list[str]]) -> None:
+    assert bicep_findings[name] == []
 
 
 EVERY_FILE_SYSTEM = {
@@ -70,15 +71,15 @@ EVERY_WAY_IN = {
 WAYS_TO_AN_EXISTING_SERVER = ("hub", "asked_hub", "existing_bastion", "existing_hub", "existing_public")
 
 
-@pytest.mark.parametrize(
-    ("way", "storage"),
-    [*((way, "created") for way in EVERY_WAY_IN), ("bastion", "nothing"), ("bastion", "volumes")],
-)
-def test_infrastructure_alone_compiles(way: str, storage: str, tmp_path: Path) -> None:
+ALONE = (*((way, "created") for way in EVERY_WAY_IN), ("bastion", "nothing"), ("bastion", "volumes"))
+
+
+def alone(way: str, storage: str) -> str:
+    """Infrastructure alone, with this way in and these file systems."""
     network = EVERY_WAY_IN[way]
     if way == "existing_public":
         network = network.replace("access: public,", "access: public, allowed_sources: [198.51.100.7/32],")
-    _compiles(tmp_path, f"network: {network}", f"storage: {{{EVERY_FILE_SYSTEM[storage]}}}")
+    return _definition(f"network: {network}", f"storage: {{{EVERY_FILE_SYSTEM[storage]}}}")
 
 
 CLUSTERS = {
@@ -88,28 +89,58 @@ CLUSTERS = {
     ),
     "none": "jobs: {}",
 }
-
-
-@pytest.mark.parametrize(
-    ("way", "storage", "cluster"),
-    [
-        *((way, "created", "cluster") for way in WAYS_TO_AN_EXISTING_SERVER),
-        *(("existing_bastion", storage, "cluster") for storage in ("nothing", "volumes", "someone_elses")),
-        *((way, "created", cluster) for way in ("hub", "existing_hub") for cluster in ("accounting", "none")),
-    ],
+BESIDE = (
+    *((way, "created", "cluster") for way in WAYS_TO_AN_EXISTING_SERVER),
+    *(("existing_bastion", storage, "cluster") for storage in ("nothing", "volumes", "someone_elses")),
+    *((way, "created", cluster) for way in ("hub", "existing_hub") for cluster in ("accounting", "none")),
 )
-def test_an_existing_server_compiles(way: str, storage: str, cluster: str, tmp_path: Path) -> None:
+
+
+def beside(way: str, storage: str, cluster: str) -> str:
+    """An existing server, with this way in, these file systems and this cluster."""
     network = EVERY_WAY_IN[way].replace("server: server, ", "")
-    parts = (f"network: {network}", f"storage: {{{EVERY_FILE_SYSTEM[storage]}}}", CLUSTERS[cluster])
-    _compiles(tmp_path, SERVER, *parts)
+    return _definition(SERVER, f"network: {network}", f"storage: {{{EVERY_FILE_SYSTEM[storage]}}}", CLUSTERS[cluster])
 
 
-def _compiles(folder: Path, *parts: str) -> None:
-    text = "\n".join(("name: tried", "location: southcentralus", *parts))
-    checked = pipeline.check(text.encode(), "tried.yaml", {}, Path())
-    assert checked.plan is not None, [problem.message for problem in checked.problems]
-    write(pipeline.render(checked.plan, Path()), folder)
-    assert findings(folder / "main.bicep") == []
+def _definition(*parts: str) -> str:
+    return "\n".join(("name: tried", "location: southcentralus", *parts))
+
+
+@cache
+def tried(text: str) -> Checked:
+    return pipeline.check(text.encode(), "tried.yaml", {}, Path())
+
+
+@pytest.fixture(scope="module")
+def bicep_findings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """What is found in the deployment of each form by its name, of each other definition by its text."""
+    top = tmp_path_factory.mktemp("folders")
+    folders = {name: rendered(name) for name in TEXTS}
+    for text in (*(alone(*case) for case in ALONE), *(beside(*case) for case in BESIDE)):
+        if plan := tried(text).plan:
+            folders[text] = pipeline.render(plan, Path())
+    mains = {}
+    for number, (name, files) in enumerate(folders.items()):
+        write(files, top / str(number))
+        mains[name] = top / str(number) / "main.bicep"
+    return findings_below(mains)
+
+
+@pytest.mark.parametrize(("way", "storage"), ALONE)
+def test_infrastructure_alone_compiles(way: str, storage: str, bicep_findings: dict[str, list[str]]) -> None:
+    _compiles(alone(way, storage), bicep_findings)
+
+
+@pytest.mark.parametrize(("way", "storage", "cluster"), BESIDE)
+def test_an_existing_server_compiles(
+    way: str, storage: str, cluster: str, bicep_findings: dict[str, list[str]]
+) -> None:
+    _compiles(beside(way, storage, cluster), bicep_findings)
+
+
+def _compiles(text: str, bicep_findings: dict[str, list[str]]) -> None:
+    assert tried(text).plan is not None, [problem.message for problem in tried(text).problems]
+    assert bicep_findings[text] == []
 
 
 def test_the_cluster_names_the_account_and_the_locker_of_the_existing_server() -> None:

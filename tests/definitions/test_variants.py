@@ -13,7 +13,7 @@ import pytest
 from generator import pipeline
 from generator.files.file import Files
 from generator.pipeline import Checked
-from tests.bicep.compilers import findings
+from tests.bicep.compilers import findings_below, selected
 from tests.cluster_template.rendered import Rendered, read
 from tests.definitions.build import write
 
@@ -176,10 +176,19 @@ def test_nothing_to_complain_about(name: str, folder: Path) -> None:
     assert [problem for problem in built(name, folder).checked.problems if problem.level != "info"] == []
 
 
+@pytest.fixture(scope="module")
+def bicep_findings(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> dict[str, list[str]]:
+    top, names = tmp_path_factory.mktemp("folders"), selected(VARIANTS, request)
+    for name in names:
+        write(built(name, folder).files, top / name)
+    return findings_below({name: top / name / "main.bicep" for name in names})
+
+
 @pytest.mark.parametrize("name", VARIANTS)
-def test_bicep(name: str, folder: Path, tmp_path: Path) -> None:
-    write(built(name, folder).files, tmp_path)
-    assert findings(tmp_path / "main.bicep") == []
+def test_bicep(name: str, bicep_findings: dict[str, list[str]]) -> None:
+    assert bicep_findings[name] == []
 
 
 @pytest.mark.parametrize("name", VARIANTS)

@@ -198,8 +198,11 @@ def test_nccl_in_a_container_mounts_results_and_topology(tmp_path: Path) -> None
 AZNHC_GOOD = "SUCCESS:  nhc:  Health check passed\nHealth checks completed with exit code: 0.\n"
 
 
-def health(tmp_path: Path, aznhc: str | None = AZNHC_GOOD, **environment: str) -> tuple[JobFolder, int]:
-    folder = job_folder(tmp_path, plan_with(job("node-health")))
+def health(
+    tmp_path: Path, aznhc: str | None = AZNHC_GOOD, nodes: tuple[str, ...] = ("hpc-2",), /, **environment: str
+) -> tuple[JobFolder, int]:
+    """The job on nodes that are all alike, so one of them shows what a fault leads to."""
+    folder = job_folder(tmp_path, plan_with(job("node-health", len(nodes))), nodes)
     sys = tmp_path / "sys"
     for number in range(8):
         disk = sys / f"block/nvme{number}n1/device"
@@ -227,7 +230,7 @@ def health(tmp_path: Path, aznhc: str | None = AZNHC_GOOD, **environment: str) -
 
 
 def test_health_passes(tmp_path: Path) -> None:
-    folder, status = health(tmp_path)
+    folder, status = health(tmp_path, AZNHC_GOOD, ("hpc-1", "hpc-2"))
     assert status == PASS, folder.results("nodes.json")
     checks = {row["check"]: row["verdict"] for row in json.loads(folder.results("hpc-1.json"))}
     assert set(checks) == {"vm_size", "cpus", "memory", "gpus", "row_remaps", "nvme_disks", "ib_ports_active", "aznhc"}
@@ -253,7 +256,6 @@ def test_health_reads_the_image_checks_fail_closed(tmp_path: Path, aznhc: str | 
     [
         {"FAKE_GPUS": "7"},
         {"FAKE_REMAPS": "Yes, No"},
-        {"FAKE_DEAD": "hpc-2"},
         {"FAKE_VM_SIZE": "Standard_D4as_v5"},
         {"SET_EXPECT_NVME": "9"},
         {"SET_EXPECT_IB_PORTS": "9"},
@@ -264,7 +266,13 @@ def test_health_reads_the_image_checks_fail_closed(tmp_path: Path, aznhc: str | 
 def test_health_fails_for_what_is_missing(tmp_path: Path, environment: dict[str, str]) -> None:
     folder, status = health(tmp_path, **environment)
     assert status == FAIL
-    assert "hpc-2" in folder.results("failed_nodes.txt")
+    assert folder.results("failed_nodes.txt").split() == ["hpc-2"]
+
+
+def test_health_fails_for_the_one_node_that_is_dead(tmp_path: Path) -> None:
+    folder, status = health(tmp_path, AZNHC_GOOD, ("hpc-1", "hpc-2"), FAKE_DEAD="hpc-2")
+    assert status == FAIL
+    assert folder.results("failed_nodes.txt").split() == ["hpc-2"]
 
 
 def test_health_without_sudo_is_an_error(tmp_path: Path) -> None:

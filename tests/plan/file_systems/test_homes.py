@@ -15,6 +15,8 @@ PACKAGE = assets.root() / "generator"
 MODULES = {kind.__module__.rpartition(".")[2] for kind in KINDS}
 HOMES = ("plan/file_systems/*.py", "definition/model/storage.py", *(f"rules/{module}.py" for module in MODULES))
 TYPES = {kind.kind for kind in KINDS}
+NAMED = re.compile(rf"file_systems|model\.storage|model import|['\"]({'|'.join(TYPES)})['\"]")
+"""A module without any of these cannot hold what is searched for; most need not be parsed."""
 TEMPLATES = (
     assets.root() / "bicep_templates" / "main.bicep.j2",
     assets.root() / "cluster_defs" / "templates" / "slurm.txt.j2",
@@ -30,7 +32,9 @@ def strangers() -> list[Path]:
 
 def kinds_asked_for(source: str) -> list[str]:
     """Comparisons of a `kind` or `type` with a kind of file system, tables of kinds, and imports of their classes."""
-    found = []
+    found: list[str] = []
+    if not NAMED.search(source):
+        return found
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
