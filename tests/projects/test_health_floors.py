@@ -230,6 +230,7 @@ def test_a_clock_that_cannot_be_held_judges_nothing(h100: Healthy) -> None:
     found = rows(h100, "gpu_copy_to_device", "ib_write")
     assert found["gpu_copy_to_device"]["verdict"] == found["ib_write"]["verdict"] == "not_measured"
     assert "cannot be held at 2619 MHz" in found["gpu_copy_to_device"]["detail"]
+    assert [call for call in h100.calls() if call.startswith(("nvbandwidth", "ib_write_bw -s"))] == []
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.bed.scripts.healthy import healthy
@@ -37,6 +39,19 @@ def test_a_drain_by_our_own_hook_gets_our_reason_and_is_lifted(node: Planned, ho
     assert node.reason == "CycleForge health: mount (/shared is not mounted)"
     node.passes(2)
     assert node.state == "IDLE"
+
+
+@pytest.mark.parametrize("since", [1_700_000_000, int(time.time()) + 3600])
+def test_a_failed_hook_of_another_moment_is_not_ours(node: Planned, since: int) -> None:
+    """Ours refused a job once; what failed long before or long after that is somebody else's, and a person's."""
+    node.says("quick", MOUNT)
+    answers = silence(node)
+    node.runs("epilog", code=3)
+    node.node.fake("scontrol", answers.replace("2026-01-01T00:00:00", str(since)))
+    node.in_slurm("IDLE+DRAIN", "Prolog error")
+    node.runs("quick")
+    node.passes(3)
+    assert (node.state, node.reason) == ("IDLE+DRAIN", "Prolog error")
 
 
 @pytest.mark.parametrize("reason", ["Epilog error", "Prolog/Epilog failure"])

@@ -50,6 +50,14 @@ def test_a_note_is_on_the_disk_before_the_machine_is_reset(node: Planned) -> Non
     assert set(node.node.calls("sync")) == {f"sync {node.node.root}/var/lib/cycleforge/health/standing"}
 
 
+def test_the_note_stands_before_slurm_is_asked(node: Planned) -> None:
+    """A controller that hangs may cost the run its life."""
+    node.node.fake("scontrol", 'cp "$CYCLEFORGE_ROOT/var/lib/cycleforge/health/standing" "$FAKE_STATE/note"; exit 1')
+    node.says("quick", MOUNT)
+    node.runs("quick", code=3)
+    assert "state=sick" in (node.node.state / "note").read_text()
+
+
 @pytest.mark.parametrize("reason", [HEALTHAGENT, "admin: new cable", "CycleForge replace: old version"])
 def test_a_job_is_refused_when_somebody_lifts_the_drain_that_hid_ours(node: Planned, reason: str) -> None:
     node.in_slurm("IDLE+DRAIN", reason)

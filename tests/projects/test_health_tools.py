@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -109,6 +110,25 @@ def test_every_end_of_a_tool_is_what_its_source_says() -> None:
     assert [(case, cure) for case, cure in failed if cure != case.cure] == []
 
 
+TWICE = """
+set -euo pipefail
+CYCLEFORGE_BUDGET_S=60 CYCLEFORGE_ROWS="$2/rows" PATH="$2:${PATH}"
+. "$1/tools.sh"
+run_for_result all_reduce_perf 20 result all_reduce_perf || true
+printf '%s\\n' "${OUTCOME}" "${REPLY}"
+"""
+
+
+def test_a_failure_stays_one_when_there_is_no_second_answer(tmp_path: Path) -> None:
+    """The second try measures nothing, here because the tool is gone; with the time of the run it is the same."""
+    program = tmp_path / "all_reduce_perf"
+    program.write_text('#!/bin/bash\nrm "$0"\necho "Test NCCL failure"\nexit 3\n')
+    program.chmod(0o755)
+    run = subprocess.run(["bash", "-c", TWICE, "twice", str(_FILES), str(tmp_path)], capture_output=True, text=True,
+                         check=True)  # fmt: skip
+    assert run.stdout.splitlines() == ["failed", "all_reduce_perf ended with exit code 3: Test NCCL failure"]
+
+
 @pytest.fixture
 def node(make_node: MakeNode) -> Healthy:
     made = healthy(make_node("slurm_nhc"), deep_s=300)
@@ -149,6 +169,17 @@ def test_a_tool_that_crashes_once_is_asked_again(node: Healthy, tool: str, check
     deep(node)
     (row,) = _rows(node, check)
     assert (row["verdict"], "was ended by signal 11" in row["detail"]) == ("fail", True)
+
+
+def test_what_broke_first_is_said_although_a_second_try_measures_nothing(node: Healthy) -> None:
+    """Of all-reduce, which counts its tries itself; and a test of InfiniBand without a row of figures has failed."""
+    broken = 'mkdir "$FAKE_STATE/broken" 2>/dev/null && { echo "Test NCCL failure"; exit 3; }'
+    node.fake("mpirun", f'if [[ "$*" != *P2P_DISABLE* ]]; then {broken}; fi\necho "USAGE: all_reduce_perf"; exit 6')
+    node.fake("ib_write_bw", "echo done")
+    deep(node)
+    (row,) = _rows(node, "nccl_all_reduce")
+    assert (row["verdict"], "Test NCCL failure" in row["detail"]) == ("fail", True)
+    assert [row["verdict"] for row in _rows(node, "ib_write_host")] == ["fail"] * 8
 
 
 def test_a_device_that_fails_once_is_measured_again_and_only_that_one(node: Healthy) -> None:
