@@ -165,6 +165,14 @@ def test_hardware_and_a_fault_of_its_own_drain_at_once(run: str, share: Share) -
     assert share.runs(NODES[5], run) == ["drains"]
 
 
+@pytest.mark.parametrize("check", ["nvidia_smi", "gpu_answers", "gpu_fabric_manager"])
+def test_a_driver_broken_by_an_update_is_shared_and_a_lost_gpu_is_not(check: str, share: Share) -> None:
+    """Both fail the same check; the cure tells them apart."""
+    assert [share.runs(node, f"{check}=reboot") for node in NODES[:4]] == [["drains"], ["drains"], ["held"], ["held"]]
+    assert [share.runs(NODES[4], f"{check}={cure}") for cure in ("service", "reset")] == [["drains"]] * 2
+    assert share.who(check) == list(NODES[:4])
+
+
 def test_half_of_the_partition_with_xids_drains(share: Share) -> None:
     assert [share.runs(node, "gpu_xid=reboot") for node in NODES[:4]] == [["drains"]] * 4
     assert list(share.claims.iterdir()) == []

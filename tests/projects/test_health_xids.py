@@ -16,7 +16,7 @@ LIBRARY = assets.folder("projects") / "_lib/cycleforge.sh"
 # As the engine does: the check and its figures, records into a file.
 CHECK = """
 set -uo pipefail
-for name in "$1" "$2/verdicts.sh" "$2/tools.sh" "$2/checks-xid.sh"; do . "${name}"; done
+for name in "$1" "$2/verdicts.sh" "$2/tools.sh" "$2/smi.sh" "$2/checks-xid.sh"; do . "${name}"; done
 declare -A GIVEN=([generation]="${GENERATION:-h100}" [look_back_h]=24)
 check_gpu_xid
 """
@@ -112,6 +112,18 @@ def test_a_driver_that_does_not_answer_hides_no_fault(node: Root, nvidia_smi: st
     node.fake("nvidia-smi", nvidia_smi)
     node.journal(xid(48))
     assert node.check() == [("fail", "XID 48 ROBUST_CHANNEL_GPU_ECC_DBE on GPU (PCI 0000:01:00)", FIRST, "reset")]
+
+
+def test_a_hung_driver_is_asked_once_and_the_hang_is_remembered(node: Root) -> None:
+    """As of every other question: a second call would stand behind the first."""
+    node.fake("nvidia-smi", "exit 124")
+    (node.root / "run/cycleforge").mkdir(parents=True)
+    node.journal(xid(94))
+    assert [verdict for verdict, *_ in node.check()] == ["warn"]
+    assert node.calls("nvidia-smi") == 1, "neither row remaps nor names after it"
+    node.write("proc/7/stat", "7 (nvidia-smi) D 1 7 7 0\n")
+    node.check()
+    assert node.calls("nvidia-smi") == 1, "it still hangs in the driver"
 
 
 def test_a_row_remap_is_asked_for_only_where_it_matters(node: Root) -> None:

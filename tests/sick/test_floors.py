@@ -130,3 +130,36 @@ def test_what_a_tool_cannot_do_drains_nothing_and_passes_nothing(deep_sick: Sick
         assert sick.states()[node.name].state == "idle", fault
     gdr = next(node for node, fault in nodes.items() if fault == "gdr-without-cuda")
     assert gdr.verdict("ib_write_host", "deep") == "no_baseline", "host memory, under its own name"
+
+
+HANGS = 'touch "${FAKE_STATE}/measuring"; exec sleep 3600'
+
+
+@pytest.mark.fault("deep-run-killed")
+def test_a_boot_whose_deep_run_was_killed_takes_no_job_until_it_is_made_up_for(deep_sick: SickCluster) -> None:
+    sick, node = deep_sick, deep_sick["n1"]
+    conf, tool = node.read(HEALTH_CONF), node.disk / "bin/nvbandwidth"
+    whole = tool.read_bytes()
+    node.write(HEALTH_CONF, conf.replace("unmeasured=report", "unmeasured=drain"))
+    only(node, "gpu_copy_to_device")
+    try:
+        node.fake("nvbandwidth", HANGS)
+        node.ok(
+            'rm "${FAKE_STATE}/active/slurmd.service"\n'
+            "setsid bash /opt/cycleforge/slurm_nhc/health.sh deep boot >/dev/null 2>&1 & run=$!\n"
+            'until [[ -e "${FAKE_STATE}/measuring" ]]; do kill -0 "${run}" || exit 1; sleep 0.1; done\n'
+            'kill -KILL -- "-${run}"; wait "${run}" || true\n'
+            'echo active >"${FAKE_STATE}/active/slurmd.service"'
+        )
+        tool.write_bytes(whole)
+        job = sick.submit("echo ran", "--nodelist=n1")
+        state = sick.wait_state("n1", "drained")
+        assert state.reason.startswith(rows()["deep-run-killed"].reason), state
+        assert sick.output(job) == ""
+        sick.slurm("scancel", job)
+        assert node.health("deep", "idle", timeout_s=300)[0] == 0
+        assert sick.states()["n1"].state == "idle", node.result("deep")
+        assert sick.finish(sick.submit("true", "--nodelist=n1"))["ExitCode"] == "0:0"
+    finally:
+        tool.write_bytes(whole)
+        node.write(HEALTH_CONF, conf)

@@ -7,7 +7,7 @@
 readonly XID_FILES="${BASH_SOURCE[0]%/*}"
 readonly XID_PAST="${CF_STATE_DIR}/health/xids"
 readonly XID_GPUS="${CF_ROOT}/run/cycleforge/gpu_addresses"
-readonly XID_LOG_S=10 XID_SMI_S=5
+readonly XID_LOG_S=10
 # A pipe of its own: what a node with a hundred thousand lines prints never goes through Bash.
 # shellcheck disable=SC2016 # the inner shell expands it
 readonly XID_PIPE='set -o pipefail; files="$1" past="$2" btime="$3" since="$4"; shift 4
@@ -84,9 +84,9 @@ same_address() {
 
 # ask_for_names: index and address of each GPU, kept for this boot; a lost GPU is not in a later list.
 ask_for_names() {
-    local line number text="" code=0
-    if [[ -e "${XID_GPUS}" || "${SMI_HUNG:-false}" == true ]]; then return 1; fi
-    run_tool "${XID_SMI_S}" nvidia-smi --query-gpu=index,pci.bus_id --format=csv,noheader || code=$?
+    local line number text=""
+    if [[ -e "${XID_GPUS}" ]]; then return 1; fi
+    ask_smi names --query-gpu=index,pci.bus_id --format=csv,noheader || true
     while IFS= read -r line; do
         if [[ "${line}" =~ ^([0-9]+),\ ([0-9A-Fa-f:.]+)$ ]]; then
             number="${BASH_REMATCH[1]}"
@@ -99,11 +99,9 @@ ask_for_names() {
 
 # ask_for_rows: row remaps of each GPU in REPLY.
 ask_for_rows() {
-    local line text="" code=0
+    local line text=""
     local -a field=()
-    if [[ "${SMI_HUNG:-false}" == true ]]; then return 1; fi
-    run_tool "${XID_SMI_S}" nvidia-smi --query-remapped-rows=gpu_bus_id,remapped_rows.pending,remapped_rows.failure \
-        --format=csv,noheader,nounits || code=$?
+    ask_smi rows --query-remapped-rows=gpu_bus_id,remapped_rows.pending,remapped_rows.failure --format=csv,noheader,nounits || true
     while IFS= read -r line; do
         IFS=',' read -r -a field <<<"${line// /}"
         if [[ "${field[0]:-}" =~ ^[0-9A-Fa-f:.]+$ ]] && ((${#field[@]} == 3)); then

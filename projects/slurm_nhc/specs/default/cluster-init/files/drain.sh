@@ -191,13 +191,18 @@ act_on_standing() {
 
 # resume_after_repair: a person says that the node is good again.
 resume_after_repair() {
-    if ! read_node; then
-        cf_die "Slurm does not answer" "scontrol show node failed" "try again, or type: scontrol update NodeName=${REPLY} State=RESUME"
+    if ! read_node && ! read_node; then
+        cf_die "Slurm does not answer, so the node is not resumed" "nothing stands against it any more" \
+            "type this again, or scontrol update NodeName=${REPLY} State=RESUME"
     fi
     if [[ "${NODE_STATE}" != *DRAIN* ]] || { [[ "${NODE_REASON}" != "${PREFIX}"* ]] && ! is_our_drain; }; then
         cf_log "the node is ${NODE_STATE} (${NODE_REASON:-no reason}), not drained by the health checks; left as it is"
         return 0
     fi
-    update_node State=RESUME || cf_die "scontrol update failed"
-    cf_log "resumed; it was drained for: ${NODE_REASON}"
+    local -r reason="${NODE_REASON}"
+    if ! update_node State=RESUME && { ! read_node || [[ "${NODE_STATE}" == *DRAIN* ]]; }; then
+        cf_die "Slurm refused to resume the node, or did not answer; it is ${NODE_STATE:-unknown}" "nothing stands against it any more" \
+            "type this again, or scontrol update NodeName=${REPLY} State=RESUME"
+    fi
+    cf_log "resumed; it was drained for: ${reason}"
 }

@@ -65,7 +65,8 @@ guard_holds() {
     read_claimed || first=true
     for check in "${!VERDICTS[@]}"; do
         case "${VERDICTS[${check}]}" in
-            heal)
+            # A driver or daemon that needs a reboot is broken by an update as often as by its machine, then everywhere.
+            heal | reboot)
                 if guard_covers "${check}"; then
                     failing+="${failing:+ }${check}"
                     if [[ "${CLAIMED[${check}]:-open}" == open ]]; then
@@ -76,8 +77,8 @@ guard_holds() {
                     only_shared=false
                 fi
                 ;;
-            # These need a repair of each node: its event is over, or its machine is broken.
-            reset | reboot | service) only_shared=false ;;
+            # These are of the machine: a GPU that needs a reset, a host that has to go.
+            reset | service) only_shared=false ;;
         esac
     done
     passed_now

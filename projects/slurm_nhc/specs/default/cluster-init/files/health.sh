@@ -6,8 +6,8 @@
 #   health.sh deep boot         measure bandwidth before the node takes its first job
 #   health.sh deep idle         the same on a node without jobs, when the last time is long ago
 #   health.sh deep now          for a person: the same at once, on a node that is drained or idle
-#   health.sh gate              for the prolog: refuse a job while anything stands against the node (standing.sh), otherwise
-#                               end a deep run
+#   health.sh gate              for the prolog: refuse a job while anything stands against the node (standing.sh) or a
+#                               verdict of this boot is owed, otherwise end a deep run
 #   health.sh repaired          for a person: nothing stands against the node any more; resume it
 #
 # Exit code: 0 the checks ran (their verdict is in the result file), 3 the node is sick and must not get jobs but could
@@ -66,7 +66,9 @@ settle() {
     shift
     lock_standing "${STANDING_WAIT_S}" || cf_warn "another run does not end; going on beside it"
     read_standing
+    if [[ "${kind}" == deep ]]; then note_tested; fi
     join_run "${kind}"
+    if [[ "${kind}" == quick ]] && owes_verdict && slurmd_runs; then stand_untested; fi
     write_standing
     if ! "$@"; then
         EXIT_CODE="${NOT_DRAINED}"
@@ -131,10 +133,14 @@ add_deep_failures() {
     done
 }
 
-# A prolog has to be fast: one file is read, and nobody is asked. Slurm drains the node and starts the job elsewhere when
-# this is not 0. The answer stands before Slurm is told, so a controller that hangs opens no gate.
+# A prolog has to be fast: three short files are read, and nobody is asked. Slurm drains the node and starts the job elsewhere
+# when this is not 0. The answer stands before Slurm is told, so a controller that hangs opens no gate.
 gate() {
+    if [[ -r "${CF_CONF_DIR}/health.conf" ]]; then cf_load_conf "${CF_CONF_DIR}/health.conf"; fi
+    # What is refused here has been counted when it was found.
+    CF_CONF[strikes]=0
     read_standing asked
+    stand_untested
     if ((${#FOUND[@]} == 0)); then
         stop_deep_run
         return
@@ -153,6 +159,10 @@ gate() {
 
 repaired() {
     mkdir -p "${RESULTS}" "${RUN_DIR}"
+    # A quick run that is going has measured the node before its repair, and would write that down afterwards.
+    if ! take_lock quick "$((QUICK_S + STANDING_WAIT_S))"; then
+        cf_die "a quick run does not end" "what it has found would stand again" "see 'systemctl status cycleforge-health', then try again"
+    fi
     lock_standing 60 || cf_die "another run does not end" "it tells Slurm about this node" "try again in a minute"
     read_standing
     describe_standing

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Deep checks on a node that has nothing to do, and how a job that starts ends them. Sourced by health.sh.
+# Deep checks on a node that has nothing to do, and how a job that starts ends them; what follows when a boot has no verdict
+# of deep checks. Sourced by health.sh.
 #
 # The run has a session of its own, so that everything it started can be ended without looking at anybody's command line.
 # It writes down its session before it asks Slurm whether the node is idle, and a prolog runs after Slurm has given the node
@@ -8,12 +9,44 @@
 
 readonly SESSION_FILE="${CF_ROOT}/run/cycleforge/health-deep.session"
 readonly STOP_S=2
+# The boot that has a verdict of deep checks. A run that was killed, at whatever moment, leaves none.
+readonly TESTED="${CF_ROOT}/run/cycleforge/deep.tested"
+readonly UNTESTED="no verdict since this boot: not tested"
 
-# deep_is_due: whether the last deep run of any kind is older than the definition wants.
+# is_tested: whether some deep run of this boot has come to its verdict.
+is_tested() {
+    local tested
+    read_line "${TESTED}"
+    tested="${REPLY}"
+    boot_id
+    [[ -n "${tested}" && "${tested}" == "${REPLY}" ]]
+}
+
+# owes_verdict: whether a node without a verdict of this boot takes no job: it is not measured, and `unmeasured: drain` says
+# what that means.
+owes_verdict() { [[ "${CF_CONF[unmeasured]:-}" == drain && "${CF_CONF[deep_s]:-0}" != 0 ]] && ! is_tested; }
+
+# slurmd_runs: it starts when the unit of the deep checks has ended, in whatever way; before that a boot owes nothing.
+slurmd_runs() { [[ "$(systemctl is-active slurmd.service 2>/dev/null || true)" == @(active|activating) ]]; }
+
+# stand_untested: what a boot owes stands like a failure, until a deep run has a verdict.
+stand_untested() {
+    if [[ -z "${FOUND[deep heal]:-}" ]] && owes_verdict; then stand_against deep heal "${UNTESTED}"; fi
+}
+
+# note_tested: a deep run has come to its verdict, which takes the place of none.
+note_tested() {
+    boot_id
+    cf_write "${TESTED}" 0644 2>/dev/null <<<"${REPLY}" || cf_warn "${TESTED} cannot be written: this node counts as not tested"
+    if [[ "${FOUND[deep heal]:-}" == *" ${UNTESTED}" ]]; then unset 'FOUND[deep heal]'; fi
+}
+
+# deep_is_due: whether the last deep run of any kind is older than the definition wants, or this boot's has no verdict.
 deep_is_due() {
     local -r file="${RESULTS}/deep.json" hours="${CF_CONF[idle_deep_h]:-0}"
     local now changed=0
     if ((hours == 0)); then return 1; fi
+    if ! is_tested; then return 0; fi
     printf -v now '%(%s)T' -1
     if [[ -e "${file}" ]]; then changed="$(stat -c %Y "${file}")"; fi
     ((now - changed >= hours * 3600))
@@ -25,10 +58,12 @@ node_is_idle() {
     [[ "${NODE_STATE}" =~ ^IDLE(\+(CLOUD|DYNAMIC_NORM|DYNAMIC_FUTURE))*$ ]]
 }
 
-# awaits_retest: whether an epilog's drain waits for deep checks (adopt_drain), and no job is left on the node.
+# awaits_retest: whether our drain waits for deep checks, after an epilog that failed (adopt_drain) or a boot without verdict,
+# and no job is left on the node.
 awaits_retest() {
     read_standing
-    [[ "${NOTES[drain]}" == ours && "${NOTES[drain_reason]}" =~ ${EPILOG_FAILED} && -n "${FOUND[deep heal]:-}" ]] || return 1
+    [[ "${NOTES[drain]}" == ours && -n "${FOUND[deep heal]:-}" ]] || return 1
+    [[ "${NOTES[drain_reason]}" =~ ${EPILOG_FAILED} || "${FOUND[deep heal]}" == *" ${UNTESTED}" ]] || return 1
     read_node || return 1
     [[ "${NODE_STATE}" =~ ^IDLE(\+(CLOUD|DRAIN|DYNAMIC_NORM|DYNAMIC_FUTURE))*$ ]] && is_our_drain
 }

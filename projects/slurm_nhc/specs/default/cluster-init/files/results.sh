@@ -29,12 +29,15 @@ add_record() {
     COUNTS["${verdict}"]=$((COUNTS[${verdict}] + 1))
     describe "${check}" "${value}" "${relation}" "${limit}" "${unit}" "${detail}"
     cure="${cure:-heal}"
-    # Of a check with several records the failed one counts.
-    if [[ "${VERDICTS[${check}]:-}" != @(heal|reset|reboot|service) ]]; then VERDICTS["${check}"]="${verdict}"; fi
+    # Of a check with several records the failed one counts, of several of these the worst.
     if [[ "${verdict}" == fail ]]; then
-        FAILED["${cure}"]+="${FAILED[${cure}]:+; }${REPLY}" VERDICTS["${check}"]="${cure}"
+        FAILED["${cure}"]+="${FAILED[${cure}]:+; }${REPLY}"
+        if [[ "${VERDICTS[${check}]:-}" != @(heal|reset|reboot|service) ]] || is_worse "${cure}" "${VERDICTS[${check}]}"; then
+            VERDICTS["${check}"]="${cure}"
+        fi
     else
         cure=""
+        if [[ "${VERDICTS[${check}]:-}" != @(heal|reset|reboot|service) ]]; then VERDICTS["${check}"]="${verdict}"; fi
     fi
     if [[ "${verdict}" == @(fail|warn|not_measured) ]]; then cf_log "${verdict}: ${REPLY}"; fi
     line="{\"check\": \"${check}\", \"verdict\": \"${verdict}\""

@@ -249,6 +249,11 @@ join_run() {
     case "${RUN_VERDICT}" in
         pass | warn) lift_after "$1" ;;
         *)
+            # Held by the guard: what many nodes share says nothing about this machine, and is over when it passes.
+            if [[ "${IS_HELD:-false}" == true && -n "${FAILED[reboot]:-}" ]]; then
+                FAILED[heal]="${FAILED[reboot]}${FAILED[heal]:+; ${FAILED[heal]}}"
+                unset 'FAILED[reboot]'
+            fi
             for cure in "${CURES[@]}"; do
                 if [[ -n "${FAILED[${cure}]:-}" ]]; then stand_against "$1" "${cure}" "${FAILED[${cure}]}"; fi
             done
