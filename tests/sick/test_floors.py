@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
 
 import pytest
 
@@ -142,6 +143,7 @@ def test_a_boot_whose_deep_run_was_killed_takes_no_job_until_it_is_made_up_for(d
     whole = tool.read_bytes()
     node.write(HEALTH_CONF, conf.replace("unmeasured=report", "unmeasured=drain"))
     only(node, "gpu_copy_to_device")
+    node.write("proc/sys/kernel/random/boot_id", f"{uuid4()}\n")
     try:
         node.fake("nvbandwidth", HANGS)
         node.ok(
