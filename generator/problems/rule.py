@@ -44,6 +44,7 @@ SUBJECTS = {
     "31": "several VM sizes in one partition",
     "32": "drained nodes",
     "33": "IMEX",
+    "34": "settings of health checks",
     "35": "tools of deep health checks",
     "37": "programs that check nodes",
 }

@@ -13,7 +13,7 @@ from ..words.counts import listed
 from .base import ClusterRule, Path, Site
 from .places import LOGIN, SCHEDULER, first_given, given
 from .releases import slurm_version
-from .roles import roles
+from .roles import RoleNode, roles
 
 _POWER = "https://slurm.schedmd.com/power_save.html"
 _HAND_BACK: Path = ("slurm", "hand_back_after_h")
@@ -26,18 +26,21 @@ def checked(site: Site, slurm: Slurm) -> tuple[list[str], bool]:
 
 def attached(site: Site, slurm: Slurm) -> tuple[list[str], bool]:
     """The partitions whose nodes have the project slurm_nhc, in words, and whether the scheduler does."""
+    found = tuple(health_roles(site, slurm))
+    return [node.label for role, node in found if role == "execute"], any(role == "scheduler" for role, _ in found)
+
+
+def health_roles(site: Site, slurm: Slurm) -> Iterator[tuple[str, RoleNode]]:
+    """The roles that have the project slurm_nhc, each with what it is to the project: scheduler, login or execute."""
     sizes = [site.vm_size(size) for partition in slurm.partitions for size in partition.sizes]
     are_checked = any(is_checked(size) for size in sizes)
-    nodes, on_scheduler = [], False
     for node in roles(site):
         role = {SCHEDULER: "scheduler", LOGIN: "login"}.get(node.path, "execute")
         own = node.partition.sizes if node.partition else (node.vm_size,)
         hardware = deciding_size(tuple(site.vm_size(size) for size in own))
         specs = specs_of(role, node.settings, hardware, {}, nodes_are_checked=are_checked)
         if any(spec.project == HEALTH for spec in specs):
-            on_scheduler = on_scheduler or role == "scheduler"
-            nodes += [node.label] if role == "execute" else []
-    return nodes, on_scheduler
+            yield role, node
 
 
 class DrainsAreForgotten(ClusterRule):

@@ -50,6 +50,7 @@ TABLES = (
     "regions.json/regions",
     "rule_figures.json/blob_dns_suffix/values",
     "rule_figures.json/built_in_projects/values",
+    "rule_figures.json/health_values/keys",
     "rule_figures.json/monitoring_hosts/values",
     "rule_figures.json/owned_attributes/keys",
     "rule_figures.json/reserved_partition_names/values",
