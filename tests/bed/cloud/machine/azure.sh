@@ -8,27 +8,26 @@ asked() { printf '%s\n' "$*" >>"${azure}/calls"; }
 
 # vm_runs NAME: a process that has ended and was not taken in yet is not one that runs
 vm_runs() {
-    local pid state
+    local pid line
     [[ -f "${azure}/vms/$1" ]] || return 1
     pid="$(<"${azure}/vms/$1")"
-    state="$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/${pid}/status" 2>/dev/null)" || return 1
-    [[ -n "${state}" && "${state}" != Z ]]
+    { read -r line <"/proc/${pid}/stat"; } 2>/dev/null || return 1
+    # Behind the name, which may have brackets of its own, comes the state.
+    [[ "${line##*) }" != Z* ]]
 }
 
 # vm_network NAME: a network of its own with the address that the hosts file has for it, and the same hardware address in
 # every boot: the others would ask for a new one only after half a minute.
 vm_network() {
-    local address link mac third fourth
-    address="$(getent hosts "$1")"
-    address="${address%% *}"
+    local address name link mac third fourth
+    while read -r address name && [[ "${name}" != "$1" ]]; do :; done </etc/hosts
     IFS=. read -r _ _ third fourth <<<"${address}"
     printf -v mac '02:00:0a:4d:%02x:%02x' "${third}" "${fourth}"
     link="node${address#10.77.}"
-    ip netns del "$1" 2>/dev/null || :
+    if [[ -e "/run/netns/$1" ]]; then ip netns del "$1"; fi
     ip link del "${link}" 2>/dev/null || :
     ip netns add "$1"
-    ip link add "${link}" type veth peer name eth0 address "${mac}" netns "$1"
-    ip link set "${link}" master eth0 up
+    ip link add "${link}" master eth0 up type veth peer name eth0 address "${mac}" netns "$1"
     ip -n "$1" -batch - <<IP
 link set lo up
 addr add ${address}/16 dev eth0
