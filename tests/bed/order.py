@@ -12,10 +12,11 @@ import pytest
 CHAINS = (
     "tests/bootstrap/test_booted.py",
     "tests/cluster/",
+    "tests/sick/",
     "tests/wheel/",
 )
-"""One process for all of it: it shares what takes longest to set up, booted machines or a wheel."""
-ALONE = ("tests/cluster/test_fakes.py",)
+"""One process for all of it: it shares what takes longest to set up, booted machines, a running Slurm or a wheel."""
+ALONE = ("tests/cluster/test_fakes.py", "tests/sick/test_guard.py", "tests/sick/test_storm.py")
 """Below a chain, and no part of it."""
 APART = (
     "tests/bed/test_guard.py",

@@ -19,11 +19,17 @@ FIRST, SECOND = NODES = ("minimal-htc-1", "minimal-htc-2")
 JOB = "cd /mnt/shared; touch began; until [[ -e go ]]; do sleep 0.1; done; touch ended"
 
 
-@pytest.fixture
-def cloud() -> Iterator[Cloud]:
+@pytest.fixture(scope="module")
+def running() -> Iterator[Cloud]:
     slurm = slurm_of(PLAN)
     with running_cloud(pools_of(slurm), slurm.additional_config) as running:
         yield running
+
+
+@pytest.fixture
+def cloud(running: Cloud) -> Cloud:
+    running.restore()
+    return running
 
 
 def test_azslurm_and_slurm_keep_power_saving(cloud: Cloud) -> None:

@@ -1,4 +1,7 @@
-"""One cluster of emulated nodes for each module that asks for it, in order at the begin of every test."""
+"""One cluster of emulated nodes for all tests that ask for it, in order at the begin of every test.
+
+`tests/bed/order.py` keeps these tests in one process, so that there is only one.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import pytest
 from tests.bed.sick import SickCluster, running_sick
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def whole_sick() -> Iterator[SickCluster]:
     """Eight nodes; tests take `sick`."""
     with running_sick(8) as cluster:

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.bed.sick import SickCluster, SickNode, running_sick
+from tests.bed.sick import SickCluster, SickNode
 from tests.bed.sick.table import rows
 
 Break = Callable[[SickNode], None]
@@ -45,20 +45,20 @@ HARMLESS: dict[str, tuple[str, str, Break]] = {
 """What drains no node: the check, its verdict, the fault."""
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[SickCluster]:
-    """Nodes that boot without deep checks, which would take longer than the tests, and are then told to run them."""
-    with running_sick(8) as made:
-        for node in made.nodes.values():
-            node.write("kept.conf", node.read(DEEP_CONF))
-            node.write(HEALTH_CONF, node.read(HEALTH_CONF).replace("deep_s=0\n", "deep_s=300\n"))
-        yield made
-
-
 @pytest.fixture
-def deep_sick(cluster: SickCluster) -> SickCluster:
-    cluster.restore()
-    return cluster
+def deep_sick(sick: SickCluster) -> Iterator[SickCluster]:
+    """Nodes that boot without deep checks, which would take longer than the tests, and are then told to run them."""
+    kept = {
+        (node, path): (node.root / path).read_text()
+        for node in sick.nodes.values()
+        for path in (DEEP_CONF, HEALTH_CONF)
+    }
+    for node in sick.nodes.values():
+        node.write("kept.conf", kept[node, DEEP_CONF])
+        node.write(HEALTH_CONF, kept[node, HEALTH_CONF].replace("deep_s=0\n", "deep_s=300\n"))
+    yield sick
+    for (node, path), text in kept.items():
+        node.write(path, text)
 
 
 def only(node: SickNode, check: str) -> None:
@@ -97,7 +97,6 @@ def test_a_node_below_a_floor_takes_no_job_until_it_passes(deep_sick: SickCluste
     jobs = {node: sick.submit("true", f"--nodelist={node.name}") for node in nodes}
     for node in nodes:
         node.heal()
-    sick["n6"].write("etc/nccl.conf", "NCCL_TOPO_FILE=/opt/microsoft/ndv5/topo.xml\n")
     deep(measuring)
     for _ in range(3):
         sick.quick()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pytest
 
@@ -59,15 +59,23 @@ def test_whoever_resumes_a_sick_node_it_takes_no_job(sick: SickCluster) -> None:
     assert {sick.finish(job)["ExitCode"] for job in again} == {"0:0"}
 
 
+@pytest.fixture
+def with_others(sick: SickCluster) -> Iterator[SickCluster]:
+    """Every node has hooks of another tool, and n6 a scontrol that a test can silence."""
+    sick["n6"].fake("scontrol", SCONTROL.split("\n", 1)[1])
+    hooks = [sick.folder / f"etc/{kind}.d/90-others.sh" for kind in ("prolog", "epilog")]
+    for hook in hooks:
+        hook.write_text(OTHERS)
+        hook.chmod(0o755)
+    yield sick
+    for path in (*hooks, sick["n6"].disk / "bin/scontrol"):
+        path.unlink()
+
+
 @pytest.mark.fault("controller-silent", "epilog-failed", "prolog-failed", "replaced")
-def test_drains_by_hooks_and_by_others(sick: SickCluster) -> None:
+def test_drains_by_hooks_and_by_others(with_others: SickCluster) -> None:
+    sick = with_others
     silent, epilog, prolog, replaced = (sick[name] for name in ("n6", "n7", "n8", "n1"))
-    silent.fake("scontrol", SCONTROL.split("\n", 1)[1])
-    for kind in ("prolog", "epilog"):
-        hook = sick.folder / "sched" / f"{kind}.d/90-others.sh"
-        target = next(path for path in sick.folder.rglob(f"{kind}.d/20-cycleforge_health.sh")).with_name(hook.name)
-        target.write_text(OTHERS)
-        target.chmod(0o755)
     epilog.state("others.epilog")
     prolog.state("others.prolog")
     sick.drain("n1", rows()["replaced"].reason + " old")

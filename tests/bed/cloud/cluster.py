@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.bed.cloud.files import ACCOUNTING, CLUSTER, Pool, config_files, hosts
+from tests.bed.cloud.inside import ENVIRONMENT, bash, inside
 from tests.bed.machines.overlay import PATH, Result
 from tests.bed.slurm.client import Client
 
@@ -20,10 +21,7 @@ MACHINE = Path(__file__).with_name("machine")
 PROGRAMS = "opt/azurehpc/slurm"
 FOLDERS = ("azure/vms", "azure/options", "azure/refuse", "azure/hang", "azure/keep_alive", "dev", "etc/prolog.d",
            "etc/epilog.d", "log/scheduler/slurmctld", "nodes", PROGRAMS, "shared", "spool/slurmctld")  # fmt: skip
-ENVIRONMENT = {"PATH": PATH, "LANG": "C.UTF-8", "HOME": "/root"}
 AZURE = "source /mnt/machine/azure.sh; "
-NAMESPACES = {"net": "net", "mount": "mnt", "uts": "uts", "pid": "pid_for_children"}
-"""By option of nsenter: the file of a process that has made them, which itself stays among the host's processes."""
 MODES = {"slurmdbd.conf": 0o600}
 """slurmdbd refuses a file that others can read."""
 IDLE_LINE = "sched: Running job scheduler for full queue"
@@ -39,31 +37,28 @@ class Cloud(Client):
     def __init__(self, folder: Path, holder: int, pools: Sequence[Pool]) -> None:
         self.folder, self.pools = folder, {pool.name: pool for pool in pools}
         self.shared = folder / "shared"
-        spaces = (f"--{kind}=/proc/{holder}/ns/{file}" for kind, file in NAMESPACES.items())
-        self._inside = ["nsenter", *spaces, "--wd=/", "--"]
+        self._holder = holder
 
     # What a test asks of the scheduler
 
     def run(self, script: str, *arguments: str, timeout_s: float = 60, user: int = 0) -> Result:
         """Run Bash text on the scheduler, as root or as another user id. Code 124: it did not end in time."""
-        done = self._done(script, arguments, timeout_s, user)
-        return Result(done.returncode, done.stdout + done.stderr)
-
-    def _done(
-        self, script: str, arguments: Sequence[str], timeout_s: float, user: int = 0
-    ) -> subprocess.CompletedProcess[str]:
-        limit = ["timeout", "--kill-after=5", str(timeout_s)]
         identity = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"] if user else []
-        return subprocess.run(
-            [*self._inside, *limit, *identity, "bash", "-c", f"set -o pipefail; {script}", "bash", *arguments],
-            env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        done = inside(self._holder, [*identity, *bash(script, *arguments)], timeout_s)
+        return Result(done.returncode, done.stdout + done.stderr)
 
     def ok(self, script: str, *arguments: str, timeout_s: float = 60) -> str:
         """Run Bash text on the scheduler as root; it must succeed. What it wrote to standard output."""
-        done = self._done(script, arguments, timeout_s)
+        return self._ok(bash(script, *arguments), f"{script} {arguments}", timeout_s)
+
+    def slurm(self, *command: str) -> str:
+        """Output of a Slurm command that must succeed, without a shell around it: nothing is asked for more often."""
+        return self._ok(command, " ".join(command), 60)
+
+    def _ok(self, command: Sequence[str], shown: str, timeout_s: float) -> str:
+        done = inside(self._holder, command, timeout_s)
         if done.returncode:
-            said = f"{script} {arguments} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+            said = f"{shown} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
             raise AssertionError(f"{said}\n{self.report()}")
         return done.stdout
 
@@ -85,10 +80,12 @@ class Cloud(Client):
         self.wait("slurmctld answers", self._answers)
 
     def _answers(self) -> bool:
+        if "UP" in self.run("scontrol ping", timeout_s=20).output:
+            return True
         # It forks before it has read everything, so its end is not seen by who has started it.
         if self.run("pgrep -x slurmctld").code:
             raise AssertionError(f"slurmctld has ended\n{self.report()}")
-        return "UP" in self.run("scontrol ping", timeout_s=20).output
+        return False
 
     def start_accounting(self) -> None:
         """Start MariaDB and slurmdbd, and make the cluster known; before slurmctld, which registers there."""
@@ -96,8 +93,7 @@ class Cloud(Client):
 
     def stop_controller(self) -> None:
         """End slurmctld, as `systemctl stop` does."""
-        self.ok('pid=$(</run/slurmctld.pid); kill "$pid"; while [[ -e /run/slurmctld.pid ]]; do sleep 0.05; done')
-        self.wait("slurmctld has ended", lambda: self.run("pgrep -x slurmctld").code == 1)
+        self.ok('pid=$(</run/slurmctld.pid); kill "$pid"; while pgrep -x slurmctld >/dev/null; do sleep 0.05; done')
 
     def configure(self, **files: str) -> None:
         """Replace files of /etc/slurm, named without their `.conf`, and let the daemons read them again."""
@@ -127,9 +123,9 @@ class Cloud(Client):
         path = self.folder / "azure/calls"
         return path.read_text().splitlines() if path.exists() else []
 
-    def start(self, name: str) -> None:
-        """Create a node's VM, as someone does in the portal of CycleCloud."""
-        self.ok(AZURE + 'vm_start "$1"', name)
+    def start(self, *names: str) -> None:
+        """Create the VMs of nodes, as someone does in the portal of CycleCloud."""
+        self.ok(AZURE + 'for name; do vm_start "${name}"; done', *names)
 
     def kill(self, name: str) -> None:
         """Take a node's VM away without a word to Slurm: an eviction, or someone in the portal."""

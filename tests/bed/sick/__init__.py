@@ -9,8 +9,8 @@
 
 Slurm 22.05, its daemons, networks and processes are those of `tests.bed.cloud`; nodes are static here: n1, n2… in
 the partition `hpc`, or in those that `partitions` counts (`{"hpc": 4, "htc": 2}`). It starts in a second, costs
-nothing while it waits, and faults on different nodes do not meet: share one cluster per module, call `restore()`
-before each test (the fixture `sick` of tests/sick does), and break several nodes in one test.
+nothing while it waits, and faults on different nodes do not meet: take the fixture `sick` of tests/sick, which is one
+cluster for all, restored before each test; break several nodes in one test, and undo what `restore()` does not know.
 
 A node (`SickNode`) is a process whose disk is the folder `/mnt/sick/<name>`: `root` (CYCLEFORGE_ROOT: /proc, /sys,
 /var/lib/cycleforge… of the node), `bin` (the fake tools, first in PATH also for jobs and hooks) and `state`

@@ -36,7 +36,10 @@ class NamedPool(Pool):
 class SickCluster(Cloud):
     """Scheduler and emulated nodes, with Slurm's client commands."""
 
-    nodes: dict[str, SickNode]
+    def __init__(self, folder: Path, holder: int, pools: Sequence[Pool]) -> None:
+        super().__init__(folder, holder, pools)
+        self.nodes: dict[str, SickNode] = {}
+        self._holders: dict[str, tuple[str, int]] = {}
 
     def __getitem__(self, name: str) -> SickNode:
         return self.nodes[name]
@@ -50,6 +53,14 @@ class SickCluster(Cloud):
     def quick(self, *names: str) -> dict[str, dict[str, Any]]:
         """Quick runs of these nodes, or of all; results by name."""
         return self.each(SickNode.quick, *names)
+
+    def holder_of(self, name: str) -> int:
+        """The process of the host that holds a node's namespaces; the file of its VM has the number inside."""
+        pid = (self.folder / "azure/vms" / name).read_text().strip()
+        if self._holders.get(name, ("", 0))[0] != pid:
+            (first,) = _children(self._holder)
+            self._holders[name] = (pid, next(child for child in _children(first) if _number_inside(child) == pid))
+        return self._holders[name][1]
 
     def boot(self, name: str) -> None:
         """Start a node and wait until Slurm has heard of this boot."""
@@ -73,14 +84,7 @@ class SickCluster(Cloud):
             node.heal()
             node.forget_health()
         self.wait("no jobs", lambda: self.slurm("squeue", "-h", "-a") == "")
-        self.wait("all nodes are idle", self._resumed)
-
-    def _resumed(self) -> bool:
-        states = self.states()
-        for name, row in states.items():
-            if row.state.startswith(("drain", "down")):
-                self.resume(name)
-        return {row.state for row in states.values()} == {"idle"}
+        self.wait("all nodes are idle", self.all_resumed)
 
 
 @contextmanager
@@ -108,10 +112,22 @@ def running_sick(
             node.make_disk()
         _place(cluster.folder)
         cluster.start_controller()
-        for name in names:
-            cluster.start(name)
+        cluster.start(*names)
         cluster.wait("all nodes are idle", lambda: {row.state for row in cluster.states().values()} == {"idle"})
         yield cluster
+
+
+def _children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _number_inside(pid: int) -> str:
+    """The number of a process in the cluster; empty when it has ended."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return ""
+    return next(line.split()[2] for line in status.splitlines() if line.startswith("NSpid:"))
 
 
 def _pools(partitions: Mapping[str, int]) -> list[NamedPool]:
@@ -141,5 +157,4 @@ def _place(folder: Path) -> None:
     for path, file in shipped_project("slurm_nhc")[1].items():
         if path.parent == FILES and path.stem in HOOKS:
             (folder / "hooks" / path.name).write_bytes(file.content)
-    for name in ("boot.sh", "inside.sh"):
-        shutil.copy(MACHINE / name, folder / "machine")
+    shutil.copy(MACHINE / "boot.sh", folder / "machine")

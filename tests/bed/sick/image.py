@@ -23,12 +23,19 @@ ATTRIBUTES = {
 """What the cluster template says where the test does not."""
 MOUNTS = ("sched", "shared")
 MOUNT_LINE = "fs /{name} nfs4 rw,hard 0 0\n"
+KERNEL = {
+    "proc/loadavg": "0.52 0.58 0.59 1/2345 6789\n",
+    "sys/class/net/eth0/operstate": "up\n",
+    "sys/class/net/eth0/carrier_down_count": "0\n",
+}
+"""What the kernel of a healthy node shows beside `hardware`."""
 ACTIVE = ("nvidia-fabricmanager", "nvidia-persistenced", "nvidia-dcgm")
 """Services that a healthy ND96isr_H100_v5 runs. Source: Azure/azhpc-images, components of its images."""
-KEPT = ("attributes", "active", "installed", "jetpack.sh", "time.flies")
+KEPT = ("attributes", "active", "installed", "jetpack.sh", "time.flies", "vm_id")
 """What of `state` is the node's and no fault."""
 TOOLS = ("nvidia-smi", "nvbandwidth", "ib_write_bw", "mpirun", "dcgmi", "all_reduce_perf")
-ON_HOST = (*(tool for tool in TOOLS if tool != "ib_write_bw"), "journalctl", "dmesg", "health", "healthagent.sh")
+BESIDE = ("journalctl", "dmesg", "health", "healthagent.sh", "curl")
+ON_HOST = (*(tool for tool in TOOLS if tool != "ib_write_bw"), *BESIDE)
 """Fakes in Bash, which knows the name of its host."""
 CONVERGE_NEEDS = ("mkdir", "pgrep", "pkill", "setsid", "tar", "perl", "sync", "timeout", "tee")
 DF = """#!/usr/bin/env bash
@@ -36,9 +43,18 @@ DF = """#!/usr/bin/env bash
 if [[ -e "${FAKE_STATE}/df" ]]; then answer="$(<"${FAKE_STATE}/df")"; else answer=" 17%   3%"; fi
 printf 'Use%% IUse%%\\n%s\\n' "${answer}"
 """
-STAT = """#!/usr/bin/env bash
-# Stands before stat: a file system that does not answer, where the file stat.hang names its path.
-if [[ "$1" == --file-system && -e "${FAKE_STATE}/stat.hang" && "${*: -1}" == *"$(<"${FAKE_STATE}/stat.hang")" ]]; then
+CURL = """#!/usr/bin/env bash
+# Fake curl: instance metadata of a VM, which tells its vmId; nothing else can be reached. State: vm_id.
+# It refuses what comes without its header (HTTP 400) and what comes through a proxy.
+# Source: learn.microsoft.com/azure/virtual-machines/instance-metadata-service
+[[ "$*" == *http://169.254.169.254/metadata/instance/* ]] || exit 7
+if [[ "$*" != *"Metadata:true"* || "$*" != *"--noproxy *"* || "$*" != *api-version=* ]]; then exit 22; fi
+[[ "$*" == */compute/vmId\\?*format=text* ]] || exit 22
+printf %s "$(</fake/state/vm_id)"
+"""
+STAT = """
+# Stands before stat while a file system does not answer, the one that the file stat.hang names.
+if [[ "$1" == --file-system && "${*: -1}" == *"$(<"${FAKE_STATE}/stat.hang")" ]]; then
     read -r caller <"/proc/${PPID}/comm"
     if [[ "${caller}" == timeout ]]; then sleep 0.1; kill -ALRM "${PPID}"; fi
     exec sleep 3600
@@ -79,10 +95,9 @@ def _files(node: Node) -> None:
     node.write("proc/mounts", mounts)
     # Who listens is the network's of the node.
     (node.root / "proc/net").symlink_to("/proc/net")
-    node.write("proc/loadavg", "0.52 0.58 0.59 1/2345 6789\n")
+    for path, text in KERNEL.items():
+        node.write(path, text)
     node.write("proc/sys/kernel/random/boot_id", "00000000-0000-0000-0000-000000000000\n")
-    node.write("sys/class/net/eth0/operstate", "up\n")
-    node.write("sys/class/net/eth0/carrier_down_count", "0\n")
     (node.state / "time.flies").touch()
     for name in ACTIVE:
         for unit in (name, f"{name}.service"):
@@ -100,8 +115,8 @@ def _programs(node: Node) -> None:
         shutil.copy(FAKES / "kernel-log", node.bin / name)
     for name in ("health", "healthagent.sh"):
         shutil.copy(FAKES / name, node.bin / name)
-    for name, text in (("df", DF), ("stat", STAT)):
-        (node.bin / name).unlink()
+    for name, text in (("df", DF), ("curl", CURL)):
+        (node.bin / name).unlink(missing_ok=True)
         (node.bin / name).write_text(text)
         (node.bin / name).chmod(0o755)
     nccl = node.root / "opt/nccl-tests/build/all_reduce_perf"

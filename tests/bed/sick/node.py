@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from tests.bed.cloud.inside import ENVIRONMENT, bash, inside
 from tests.bed.machines.overlay import Result
 from tests.bed.sick import image
 from tests.bed.slurm import hardware
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 UNANSWERED = "cannot ask Slurm"
 """What health.sh says when Slurm's answer takes longer than its limit (drain.sh)."""
 HEALTH = "/opt/cycleforge/slurm_nhc/health.sh"
+OF_SERVICES = {"CYCLEFORGE_SAMPLE_S": "0", "CYCLEFORGE_POLL_S": "0.1"}
+"""What a test gives units of a node beside their folders, so that it waits less."""
 HOST_POOL = "var/lib/hyperv/.kvp_pool_3"
 """Where Hyper-V tells a VM its host: records of 512 + 2048 bytes. Source: linux, tools/hv/hv_kvp_daemon.c."""
 
@@ -34,6 +37,7 @@ class SickNode(hardware.Hardware):
         self.disk = cluster.folder / "sick" / name
         self.root = self.disk / "root"
         self.files = self.root
+        self._has_full_disk = False
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
@@ -42,7 +46,10 @@ class SickNode(hardware.Hardware):
 
     def run(self, script: str, *arguments: str, timeout_s: float = 60) -> Result:
         """Run Bash text as root, as systemd starts a unit. Code 124: it did not end in time."""
-        return self.cluster.run('/mnt/machine/inside.sh "$@"', self.name, script, *arguments, timeout_s=timeout_s)
+        where = f"/mnt/sick/{self.name}"
+        environment = {**ENVIRONMENT, **OF_SERVICES, "CYCLEFORGE_ROOT": f"{where}/root", "FAKE_STATE": f"{where}/state"}
+        done = inside(self.cluster.holder_of(self.name), bash(script, *arguments), timeout_s, environment)
+        return Result(done.returncode, done.stdout + done.stderr)
 
     def ok(self, script: str, *arguments: str, timeout_s: float = 60) -> str:
         """Run Bash text that must succeed; its output."""
@@ -149,29 +156,36 @@ class SickNode(hardware.Hardware):
     def hang_mount(self, name: str = "shared") -> None:
         """One of the shared file systems does not answer."""
         self.state("stat.hang", f"/{name}")
+        self.fake("stat", image.STAT)
 
     def _mounts(self, options: Mapping[str, str]) -> None:
         self.write("proc/mounts", "".join(f"fs /{name} nfs4 {words} 0 0\n" for name, words in options.items()))
 
     def fill_disk(self) -> None:
         """The file system of /var/lib/cycleforge has no block left; what was there stays."""
+        self._has_full_disk = True
         self.ok('folder="${CYCLEFORGE_ROOT}/var/lib/cycleforge"; cp -a "${folder}" /tmp/kept; '
                 'mount -t tmpfs -o size=1m,mode=755 full "${folder}"; cp -a /tmp/kept/. "${folder}"; rm -r /tmp/kept; '
                 'head -c 2M /dev/zero >"${folder}/filler" 2>/dev/null || [[ -s "${folder}/filler" ]]')  # fmt: skip
 
     def _free_disk(self) -> None:
-        self.run('folder="${CYCLEFORGE_ROOT}/var/lib/cycleforge"; /usr/bin/mountpoint -q "${folder}" || exit 0; '
-                 'rm -f "${folder}/filler"; cp -a "${folder}" /tmp/kept; umount "${folder}"; '
-                 'rm -rf "${folder}"; mv /tmp/kept "${folder}"')  # fmt: skip
+        self._has_full_disk = False
+        self.ok('folder="${CYCLEFORGE_ROOT}/var/lib/cycleforge"; '
+                'rm -f "${folder}/filler"; cp -a "${folder}" /tmp/kept; umount "${folder}"; '
+                'rm -rf "${folder}"; mv /tmp/kept "${folder}"')  # fmt: skip
 
     def heal(self) -> None:
         """End every fault; what the checks have written stays."""
         super().heal()
+        hardware.image_files(self.root)
+        for path, text in image.KERNEL.items():
+            self.write(path, text)
+        (self.disk / "bin/stat").unlink(missing_ok=True)
         self._mounts(dict.fromkeys(image.MOUNTS, "rw,hard"))
         for name in image.ACTIVE:
             for unit in (name, f"{name}.service"):
                 (self.disk / "state/active" / unit).write_text("active\n")
-        if self.run('/usr/bin/mountpoint -q "${CYCLEFORGE_ROOT}/var/lib/cycleforge"').code == 0:
+        if self._has_full_disk:
             self._free_disk()
 
     def forget_health(self) -> None:
@@ -200,7 +214,7 @@ class SickNode(hardware.Hardware):
         """A new VM with its new disk."""
         image.node_disk(self.disk, self.vm_size, self.attributes)
         vm = str(uuid4())
-        self.attribute("azure.metadata.compute.vmId", vm)
+        (self.disk / "state/vm_id").write_text(vm)
         self.write("sys/class/dmi/id/product_uuid", f"{vm}\n")
         host = f"HOST{vm[:8].upper()}".encode()
         pool = self.root / HOST_POOL
@@ -210,6 +224,7 @@ class SickNode(hardware.Hardware):
 
     def rebooted(self) -> None:
         """What a boot changes of a node that does not run: boot_id, kernel log, counters of links."""
+        self._has_full_disk = False  # its file system was in memory
         self.write("proc/sys/kernel/random/boot_id", f"{uuid4()}\n")
         (self.disk / "state/kernel.log").write_text("")
         for number in range(hardware.PORTS):

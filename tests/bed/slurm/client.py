@@ -106,9 +106,16 @@ class Client(ABC):
         """Drain as an administrator does."""
         self.slurm("scontrol", "update", f"NodeName={node}", "State=DRAIN", f"Reason={reason}")
 
-    def resume(self, node: str) -> None:
+    def resume(self, *nodes: str) -> None:
         """Resume as an administrator does."""
-        self.slurm("scontrol", "update", f"NodeName={node}", "State=RESUME")
+        self.slurm("scontrol", "update", f"NodeName={','.join(nodes)}", "State=RESUME")
+
+    def all_resumed(self) -> bool:
+        """Whether all nodes are idle; what is drained is resumed, also a node that joins only now after a reboot."""
+        states = self.states()
+        if out := [name for name, row in states.items() if row.state.startswith(("drain", "down"))]:
+            self.resume(*out)
+        return {row.state for row in states.values()} == {"idle"}
 
 
 def fields(text: str) -> dict[str, str]:

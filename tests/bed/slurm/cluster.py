@@ -70,15 +70,7 @@ class Cluster(Client):
         for node in self.nodes.values():
             node.ends()
             node.forget_faults()
-        self.wait("all nodes idle", self._resumed)
-
-    def _resumed(self) -> bool:
-        """Whether all nodes are idle; what is drained is resumed, also a node that joins only now after a reboot."""
-        states = self.states()
-        for name, row in states.items():
-            if row.state.startswith(("drain", "down")):
-                self.resume(name)
-        return {row.state for row in states.values()} == {"idle"}
+        self.wait("all nodes idle", self.all_resumed)
 
     def report(self) -> str:
         """What a failed test shows: Slurm's view and the last lines of health on every node."""
