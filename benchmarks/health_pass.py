@@ -68,7 +68,7 @@ def _node(folder: Path) -> Healthy:
     node.memory(MEMORY_KIB)
     node.fake("dmesg", "exit 0")
     node.fake("df", DF)
-    (node.bin / "nvidia-smi").unlink()
+    node.remove("nvidia-smi")
     (node.bin / "nvidia-smi").symlink_to(NVIDIA_SMI)
     return node
 

@@ -98,9 +98,17 @@ FAULTS: dict[str, tuple[Callable[[AmdNode], Any], str, str, str]] = {
 }  # fmt: skip
 
 
+LINES = {
+    "gpu_count": "amd_gpu_count", "amd_driver": "amd_driver", "gpu_ras_uncorrectable": "amd_ras",
+    "gpu_xgmi_links": "amd_xgmi", "gpu_temperature": "amd_temperature",
+}  # fmt: skip
+"""The line of the configuration that makes a check; all others come from the log."""
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_drains_the_node_and_names_what_cures_it(amd: AmdNode, fault: str) -> None:
     breaks, check, cure, reason = FAULTS[fault]
+    amd.node.only(LINES.get(check, "amd_log"))
     breaks(amd)
     result = amd.node.quick()
     found = row(amd, check)
@@ -129,6 +137,7 @@ HARMLESS: dict[str, tuple[Callable[[AmdNode], Any], str, str]] = {
 @pytest.mark.parametrize("case", HARMLESS)
 def test_what_is_no_fault_drains_nothing(amd: AmdNode, case: str) -> None:
     shows, check, verdict = HARMLESS[case]
+    amd.node.only("load", LINES.get(check, "amd_log"))
     shows(amd)
     amd.node.quick()
     assert row(amd, check)["verdict"] == verdict
@@ -160,6 +169,7 @@ def test_a_virtual_machine_that_is_shown_no_counts_is_judged_by_its_log(amd: Amd
 
 def test_an_image_without_rocm_smi_is_asked_by_amd_smi(amd: AmdNode) -> None:
     """`amd-smi list` begins each GPU with `GPU: N`. Source: ROCm/amdsmi amdsmi_cli/README.md"""
+    amd.node.only("amd_gpu_count")
     (amd.node.bin / "rocm-smi").unlink()
     amd.node.quick()
     assert row(amd, "gpu_count")["detail"] == "rocm_smi is not installed"

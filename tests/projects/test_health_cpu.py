@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.bed.scripts.healthy import Healthy
-from tests.bed.scripts.sized import healthy_of
+from tests.bed.scripts.healthy import Healthy, healthy
 from tests.projects.conftest import MakeNode
 
 HB, HC, HB5 = "Standard_HB176rs_v4", "Standard_HC44rs", "Standard_HB368rs_v5"
@@ -17,12 +16,12 @@ HX, HB3 = "Standard_HX176-96rs", "Standard_HB120-64rs_v3"
 
 @pytest.fixture
 def node(make_node: MakeNode) -> Healthy:
-    return healthy_of(make_node("slurm_nhc"), HB)
+    return healthy(make_node("slurm_nhc"), HB)
 
 
 @pytest.mark.parametrize("size", [HB, HC, HX, HB3])
 def test_a_healthy_node_passes_and_no_gpu_is_asked_for(make_node: MakeNode, size: str) -> None:
-    node = healthy_of(make_node("slurm_nhc"), size)
+    node = healthy(make_node("slurm_nhc"), size)
     result = node.quick()
     assert result["verdict"] == "pass", result
     assert not [row["check"] for row in result["checks"] if row["check"].startswith(("gpu", "nvidia", "amd"))]
@@ -42,8 +41,16 @@ BROKEN: list[tuple[Callable[[Healthy], Any], str, str]] = [
 ]  # fmt: skip
 
 
+LINES = {
+    "cpu_threads": "cpu", "cpu_sockets": "cpu", "memory_total": "memory", "ib_ports_active": "ib_ports",
+    "ib_rate": "ib_ports", "ib_partition_keys": "ib_keys", "mount": "mounts",
+}  # fmt: skip
+"""The line of the configuration that makes a check."""
+
+
 @pytest.mark.parametrize(("fault", "check", "reason"), BROKEN)
 def test_a_fault_drains_the_node(node: Healthy, fault: Callable[[Healthy], Any], check: str, reason: str) -> None:
+    node.only(LINES[check])
     fault(node)
     result = node.quick()
     assert result["verdict"] == "fail"
@@ -53,7 +60,7 @@ def test_a_fault_drains_the_node(node: Healthy, fault: Callable[[Healthy], Any],
 
 def test_a_documented_number_of_links_is_a_warning_and_drains_nothing(make_node: MakeNode) -> None:
     """No health source has a configuration for this size, so the page's figure is no reason to take a node away."""
-    node = healthy_of(make_node("slurm_nhc"), HB5)
+    node = healthy(make_node("slurm_nhc"), HB5)
     node.quick()
     assert node.verdict("ib_ports_active") == "pass"
     node.port("mlx5_ib0", state="1: DOWN")

@@ -67,14 +67,14 @@ def tools(node: Healthy, copy: str = "26.10", bus: str = "231.5", wrong: str = "
           slow_ib: str = "", diagnostic: str = "Pass") -> None:  # fmt: skip
     """Bandwidth tools: `copy` GB/s from and to the host, 250.1 between GPUs, `bus` GB/s for all-reduce, `ib` Gb/s."""
     node.fake("nvbandwidth", f"case $2 in device_to_device*) value=250.1 ;; *) value={copy} ;; esac\n"
-                             f'sed "s/VALUE/$value/" <<\'END\'\n{MATRIX}END\n')  # fmt: skip
+                             f'sed "s/VALUE/$value/" <<\'END\'\n{MATRIX}END\n', light=True)  # fmt: skip
     node.fake(
         "mpirun",
         f"{HAND_ON}(env; echo === end) >>\"$FAKE_STATE/mpirun.env\"; printf '{NCCL.format(value=bus, wrong=wrong)}'",
     )
     node.write("opt/nccl-tests/build/all_reduce_perf", "", 0o755)
     node.fake("ib_write_bw", IB_WRITE.replace("VALUE", ib).replace("ODD", slow_ib or ib))
-    node.fake("dcgmi", f"printf '{DIAGNOSTIC.format(verdict=diagnostic)}'")
+    node.fake("dcgmi", f"printf '{DIAGNOSTIC.format(verdict=diagnostic)}'", light=True)
     (node.root / "proc/net").mkdir(exist_ok=True)
     node.forget()
     for trace in (node.state / "mpirun.env", node.root / "proc/net/tcp"):
@@ -104,6 +104,7 @@ def test_deep_checks_of_a_healthy_node_pass(node: Healthy) -> None:
 
 
 def test_near_the_limit_is_a_warning(node: Healthy) -> None:
+    node.only("boot_services", "gpu_copy_to_device", kind="deep")
     tools(node, copy="21.50")
     assert deep(node)["verdict"] == "warn"
     (row,) = [row for row in node.result("deep")["checks"] if row["check"] == "gpu_copy_to_device"]
@@ -112,6 +113,7 @@ def test_near_the_limit_is_a_warning(node: Healthy) -> None:
 
 
 def test_the_slowest_gpu_is_named(node: Healthy) -> None:
+    node.only("gpu_copy_to_device", kind="deep")
     tools(node, copy="9.5")
     deep(node)
     (row,) = [row for row in node.result("deep")["checks"] if row["check"] == "gpu_copy_to_device"]
@@ -125,6 +127,7 @@ IB_CASES = [
 
 @pytest.mark.parametrize(("slow", "verdict"), IB_CASES)
 def test_infiniband_is_judged_by_its_slowest_device_as_a_number(node: Healthy, slow: str, verdict: str) -> None:
+    node.only("ib_write", kind="deep")
     tools(node, slow_ib=slow)
     deep(node)
     assert node.verdict("ib_write", "deep") == verdict
@@ -134,6 +137,7 @@ def test_infiniband_is_judged_by_its_slowest_device_as_a_number(node: Healthy, s
 
 
 def test_every_device_is_measured_on_a_port_and_with_the_gpu_of_its_own(node: Healthy) -> None:
+    node.only("ib_write", kind="deep")
     tools(node)
     deep(node)
     servers = [call for call in node.calls("ib_write_bw") if not call.endswith(("localhost", "--help"))]
@@ -145,6 +149,7 @@ def test_every_device_is_measured_on_a_port_and_with_the_gpu_of_its_own(node: He
 
 
 def test_a_server_that_does_not_start_is_not_measured(node: Healthy) -> None:
+    node.only("ib_write", kind="deep")
     tools(node)
     node.fake("ib_write_bw", "echo \"unrecognized option '--use_cuda=0'\"; exit 1")
     deep(node)
@@ -154,6 +159,7 @@ def test_a_server_that_does_not_start_is_not_measured(node: Healthy) -> None:
 
 
 def test_a_device_that_hangs_leaves_no_server_behind(node: Healthy) -> None:
+    node.only("ib_write", kind="deep")
     tools(node)
     node.fake("ib_write_bw", IB_WRITE.replace("value=VALUE", HANGS).replace("ODD", "1"))
     deep(node)
@@ -167,6 +173,7 @@ def test_a_device_that_hangs_leaves_no_server_behind(node: Healthy) -> None:
 
 
 def test_loopback_switches_everything_but_infiniband_off(node: Healthy) -> None:
+    node.only("nccl_environment", "nccl_all_reduce", "nccl_loopback", kind="deep")
     tools(node)
     deep(node)
     first, second = (node.state / "mpirun.env").read_text().split("=== end\n")[:2]
@@ -187,6 +194,7 @@ def test_loopback_switches_everything_but_infiniband_off(node: Healthy) -> None:
     ],
 )
 def test_the_diagnostics_of_nvidia(node: Healthy, body: str, verdict: str) -> None:
+    node.only("gpu_diagnostic", kind="deep")
     tools(node)
     node.fake("dcgmi", body)
     deep(node)
@@ -194,6 +202,7 @@ def test_the_diagnostics_of_nvidia(node: Healthy, body: str, verdict: str) -> No
 
 
 def test_deep_checks_read_the_smallest_number_as_a_number(node: Healthy) -> None:
+    node.only("gpu_copy_to_device", kind="deep")
     tools(node, copy="9.5")
     deep(node)
     assert node.verdict("gpu_copy_to_device", "deep") == "fail"
@@ -209,6 +218,7 @@ def test_deep_checks_read_the_smallest_number_as_a_number(node: Healthy) -> None
     ("bus", "verdict"), [("228", "pass"), ("227.9", "fail"), ("99.0", "fail"), ("1002.5", "pass"), ("", "fail")]
 )
 def test_all_reduce_against_its_floor(node: Healthy, bus: str, verdict: str) -> None:
+    node.only("nccl_environment", "nccl_all_reduce", kind="deep")
     tools(node, bus=bus)
     deep(node)
     assert node.verdict("nccl_all_reduce", "deep") == verdict
@@ -216,6 +226,7 @@ def test_all_reduce_against_its_floor(node: Healthy, bus: str, verdict: str) -> 
 
 
 def test_wrong_sums_are_a_fault_however_fast(node: Healthy) -> None:
+    node.only("nccl_environment", "nccl_all_reduce", kind="deep")
     tools(node, wrong="3", bus="500")
     assert deep(node)["verdict"] == "fail"
     assert node.verdict("nccl_all_reduce_wrong_values", "deep") == "fail"
@@ -223,6 +234,7 @@ def test_wrong_sums_are_a_fault_however_fast(node: Healthy) -> None:
 
 def test_all_reduce_runs_under_the_variables_of_its_floor(make_node: MakeNode) -> None:
     node = healthy(make_node("slurm_nhc"), H100, deep_s=300)
+    node.only("nccl_environment", "nccl_all_reduce", "nccl_loopback", kind="deep")
     tools(node, bus="470")
     deep(node)
     variables = (node.state / "mpirun.env").read_text().splitlines()
@@ -247,12 +259,14 @@ def test_missing_tools_are_not_measured(plain: Healthy) -> None:
 
 def test_a_size_without_floors_has_no_baseline(make_node: MakeNode) -> None:
     node = healthy(make_node("slurm_nhc"), "Standard_ND128isr_GB300_v6", deep_s=300)
+    node.only("nccl_environment", "nccl_all_reduce", kind="deep")
     tools(node)
     deep(node)
     assert node.verdict("nccl_all_reduce", "deep") == "no_baseline"
 
 
 def test_a_failed_deep_check_refuses_the_first_job_and_drains(node: Healthy) -> None:
+    node.only("gpu_copy_to_device", kind="deep")
     tools(node, copy="9.5")
     deep(node)
     assert node.calls("scontrol") == [], "Slurm is not up yet"
@@ -263,6 +277,7 @@ def test_a_failed_deep_check_refuses_the_first_job_and_drains(node: Healthy) -> 
 
 
 def test_a_controller_that_hangs_opens_no_gate(node: Healthy) -> None:
+    node.only("gpu_copy_to_device", kind="deep")
     tools(node, copy="9.5")
     deep(node)
     node.fake("scontrol", HANGS)
@@ -274,6 +289,7 @@ def test_a_controller_that_hangs_opens_no_gate(node: Healthy) -> None:
 
 
 def test_the_verdict_of_an_earlier_boot_counts_until_deep_checks_pass(node: Healthy) -> None:
+    node.only("gpu_copy_to_device", kind="deep")
     tools(node, copy="9.5")
     deep(node)
     node.write("proc/sys/kernel/random/boot_id", "boot-2\n")

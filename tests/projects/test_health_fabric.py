@@ -47,6 +47,7 @@ def test_a_registered_node_passes(h100: Healthy) -> None:
 def test_without_its_fabric_manager_a_node_takes_no_job(make_node: MakeNode, size: str, state: str, words: str) -> None:
     """CUDA ends with 802 while every counter looks healthy; A100 shows no state of the fabric at all."""
     node = healthy(make_node("slurm_nhc"), size)
+    node.only("gpu_services")
     if state:
         node.unit("nvidia-fabricmanager", state)
     else:
@@ -70,6 +71,7 @@ STATES = [
 
 @pytest.mark.parametrize(("fabric", "words"), STATES)
 def test_a_gpu_that_has_not_joined_fails_after_the_grace(h100: Healthy, fabric: str, words: str) -> None:
+    h100.only("gpu_fabric")
     show(h100, fabric)
     h100.booted(120)
     h100.quick()
@@ -82,6 +84,7 @@ def test_a_gpu_that_has_not_joined_fails_after_the_grace(h100: Healthy, fabric: 
 
 
 def test_a_registration_that_failed_needs_no_grace(h100: Healthy) -> None:
+    h100.only("gpu_fabric")
     show(h100, "Completed, Insufficient Resources, 0, 00000000-0000-0000-0000-000000000000")
     h100.booted(10)
     h100.quick()
@@ -122,6 +125,7 @@ def test_a_rack_needs_a_clique_and_no_fabric_manager(rack: Healthy) -> None:
     ("Completed, Success, [N/A], [N/A]", "GPU 3 clique [N/A], cluster [N/A]"),
 ])  # fmt: skip
 def test_a_gpu_outside_its_rack_fails(rack: Healthy, fabric: str, words: str) -> None:
+    rack.only("gpu_fabric")
     show(rack, fabric, others=IN_RACK)
     rack.quick()
     verdict, detail, cure = found(rack, "gpu_fabric")
@@ -130,6 +134,7 @@ def test_a_gpu_outside_its_rack_fails(rack: Healthy, fabric: str, words: str) ->
 
 
 def test_a_rack_without_its_imex_channel_fails(rack: Healthy) -> None:
+    rack.only("gpu_services", "imex_channel")
     (rack.root / "dev/nvidia-caps-imex-channels/channel0").unlink()
     rack.unit("nvidia-imex", "failed")
     rack.quick()
@@ -154,6 +159,7 @@ def test_daemons_and_the_module_for_infiniband_are_warnings(h100: Healthy) -> No
 
 
 def test_a_systemd_that_does_not_answer_is_not_measured(h100: Healthy) -> None:
+    h100.only("gpu_services")
     h100.fake("systemctl", "echo 'Failed to connect to bus'; exit 1")
     h100.quick()
     assert found(h100, "gpu_services")[0] == "not_measured"

@@ -52,12 +52,8 @@ def h200(make_node: MakeNode) -> Healthy:
 
 def rows(node: Healthy, *checks: str) -> dict[str, dict[str, Any]]:
     """The records of a deep run of these checks, by name; of several with one name the first."""
-    conf = node.root / "etc/cycleforge/nhc/deep.conf"
-    wanted = [f"cycleforge {check} " for check in ("nccl_environment", *checks)]
-    lines = [
-        line for line in conf.read_text().splitlines() if "checks.sh" in line or any(each in line for each in wanted)
-    ]
-    conf.write_text("\n".join(lines) + "\n")
+    needs = ("nccl_environment",) if any(check.startswith("nccl_") for check in checks) else ()
+    node.only(*needs, *checks, kind="deep")
     deep(node)
     found: dict[str, dict[str, Any]] = {}
     for row in node.result("deep")["checks"]:
@@ -166,10 +162,10 @@ def test_a_container_that_does_not_start_is_taken_away_again(h200: Healthy) -> N
 def test_a_size_without_floors_is_measured_for_comparison(make_node: MakeNode) -> None:
     node = healthy(make_node("slurm_nhc"), GB300, deep_s=300)
     tools(node, bus="679.6")
+    assert "cycleforge nccl_loopback" not in node.read("etc/cycleforge/nhc/deep.conf"), "no source runs it on Grace"
     found = rows(node, "nccl_all_reduce", "gpu_copy_peer", "ib_write")
     for check, value in (("nccl_all_reduce", "679.6"), ("gpu_copy_peer", "250.1"), ("ib_write", "196.98")):
         assert (found[check]["verdict"], found[check]["value"]) == ("no_baseline", value)
-    assert "nccl_loopback" not in found, "no source runs it on Grace"
 
 
 # ---------------------------------------------------------------- InfiniBand from GPU memory
@@ -365,6 +361,7 @@ OTHER = '<system version="1">\n  <cpu numaid="3"/>\n</system>\n'
 
 
 def topology(node: Healthy) -> tuple[str, str]:
+    node.only("nccl_topology")
     node.quick()
     (row,) = [row for row in node.result("quick")["checks"] if row["check"] == "nccl_topology"]
     return str(row["verdict"]), str(row["detail"])

@@ -37,21 +37,27 @@ def _mount_ro(node: Healthy) -> None:
     node.write("proc/mounts", "fs /sched nfs4 rw 0 0\nfs /shared nfs4 ro 0 0\n")
 
 
-def _gpu(field: int, value: str) -> Any:
+def _gpu(field: int, value: str, gpu: int = 3) -> Any:
+    """What this GPU shows from now on."""
+
     def change(node: Healthy) -> None:
-        fields = node.rows[3].split(", ")
+        fields = node.rows[gpu].split(", ")
         fields[field] = value
-        node.set_gpus([*node.rows[:3], ", ".join(fields), *node.rows[4:]])
+        node.rows[gpu] = ", ".join(fields)
+        node.set_gpus(node.rows)
 
     return change
 
 
-def _throttled(first: str, second: str) -> Any:
+def _throttled(*samples: tuple[str, str]) -> Any:
+    """Reasons of GPU 3 and of those after it: in the first sample and in the second."""
+
     def change(node: Healthy) -> None:
-        fields = node.rows[3].split(", ")
-        fields[11] = first
-        samples = [second if place == 3 else "0x0000000000000001" for place in range(8)]
-        node.set_gpus([*node.rows[:3], ", ".join(fields), *node.rows[4:]], second=samples)
+        for place, (first, _) in enumerate(samples, start=3):
+            _gpu(11, first, place)(node)
+        second = ["0x0000000000000001"] * 8
+        second[3 : 3 + len(samples)] = [later for _, later in samples]
+        node.set_gpus(node.rows, second=second)
 
     return change
 
@@ -96,11 +102,11 @@ BROKEN = [
         "1 of 1 links, at most 0",
     ),
     (
-        _throttled("0x0000000000000008", "0x0000000000000008"),
+        _throttled(("0x0000000000000008", "0x0000000000000008")),
         "gpu_throttling",
         "gpu_throttling 1 GPUs slowed by heat or power, at most 0 GPUs slowed by heat or power (GPU 3 0x",
     ),
-    (_throttled("0x0000000000000040", "0x0000000000000048"), "gpu_throttling", "GPU 3 0x0000000000000048"),
+    (_throttled(("0x0000000000000040", "0x0000000000000048")), "gpu_throttling", "GPU 3 0x0000000000000048"),
     (
         lambda node: node.xid(79),
         "gpu_xid",
@@ -125,101 +131,168 @@ BROKEN = [
 ]
 
 
+LINES = {
+    "cpu_threads": "cpu", "cpu_sockets": "cpu", "memory_total": "memory", "mount": "mounts", "nvidia_smi": "gpu_driver",
+    "ib_ports_active": "ib_ports", "ib_rate": "ib_ports", "ib_partition_keys": "ib_keys",
+    "gpu_ecc_sram_uncorrectable": "gpu_ecc", "gpu_ecc_sram_correctable": "gpu_ecc", "gpu_ecc_dram": "gpu_ecc",
+    "gpu_remap_pending": "gpu_remap", "gpu_remap_failure": "gpu_remap", "gpu_remap_uncorrectable": "gpu_remap",
+    "gpu_nvlink_inactive": "gpu_nvlink",
+}  # fmt: skip
+"""The line of the configuration that makes a check, where it has another name."""
+
+
 @pytest.mark.parametrize(("breaks", "check", "words"), BROKEN)
 def test_a_fault_drains_the_node_with_check_value_limit_and_unit(
     node: Healthy, breaks: Any, check: str, words: str
 ) -> None:
+    node.only(LINES.get(check, check))
     breaks(node)
-    assert node.quick()["verdict"] == "fail"
+    result = node.quick()
+    assert result["verdict"] == "fail", result
     assert "fail" in {row["verdict"] for row in node.result("quick")["checks"] if row["check"] == check}
     assert node.reason().startswith("CycleForge health: ")
     assert words in node.reason()
     assert node.calls("scontrol update") == [f"scontrol update NodeName=node-1 State=DRAIN Reason={node.reason()}"]
 
 
-AT_THE_LIMIT = [
-    lambda node: node.memory(1803719137),
-    lambda node: node.memory(2857830712),
-    _gpu(6, "10000"),
-    lambda node: node.set_gpus(node.rows, remap="{i}, No, No, 512"),
-    lambda node: node.xid(43),
-    _throttled("0x0000000000000008", "0x0000000000000000"),
-    _throttled("0x0000000000000004", "0x0000000000000004"),
-    _gpu(13, "[N/A]"),
-    lambda node: node.write("proc/loadavg", "191.99 1 1 1/2 3\n"),
-    lambda node: node.write("sys/class/infiniband/mlx5_ib6/ports/1/counters/port_rcv_errors", "100\n"),
-    lambda node: node.fake("df", "printf 'Use%%  IUse%%\\n 90%%  98%%\\n'"),
-    lambda node: node.fake("df", "printf 'Use%%  IUse%%\\n 17%%  -\\n'"),
-    lambda node: node.port("mlx5_ib5", rate="400 Gb/sec (4X NDR)"),
-]
+def _rows(node: Healthy, verdict: str) -> set[str]:
+    """Checks of the last quick run with this verdict."""
+    return {row["check"] for row in node.result("quick")["checks"] if row["verdict"] == verdict}
 
 
-@pytest.mark.parametrize("changes", AT_THE_LIMIT)
-def test_values_at_the_good_side_of_the_limit_pass(node: Healthy, changes: Any) -> None:
-    changes(node)
-    assert node.quick()["verdict"] == "pass"
+AT_THE_LIMIT = {
+    "lowest": [
+        lambda node: node.memory(1803719137),
+        _gpu(6, "10000"),
+        _gpu(13, "[N/A]", gpu=4),
+        lambda node: node.set_gpus(node.rows, remap="{i}, No, No, 512"),
+        lambda node: node.xid(43),
+        lambda node: node.write("proc/loadavg", "191.99 1 1 1/2 3\n"),
+        lambda node: node.write("sys/class/infiniband/mlx5_ib6/ports/1/counters/port_rcv_errors", "100\n"),
+        lambda node: node.fake("df", "printf 'Use%%  IUse%%\\n 90%%  98%%\\n'"),
+        lambda node: node.port("mlx5_ib5", rate="400 Gb/sec (4X NDR)"),
+    ],
+    "highest": [
+        lambda node: node.memory(2857830712),
+        _throttled(("0x0000000000000008", "0x0000000000000000"), ("0x0000000000000004", "0x0000000000000004")),
+        lambda node: node.fake("df", "printf 'Use%%  IUse%%\\n 17%%  -\\n'"),
+    ],
+}
+
+
+@pytest.mark.parametrize("end", AT_THE_LIMIT)
+def test_values_at_the_good_side_of_the_limit_pass(node: Healthy, end: str) -> None:
+    """All of them at once, on one node."""
+    for change in AT_THE_LIMIT[end]:
+        change(node)
+    result = node.quick()
+    assert result["verdict"] == "pass", result
+    assert _rows(node, "pass") == {row["check"] for row in node.result("quick")["checks"]}
 
 
 WARNINGS = [
     (_gpu(2, "Disabled"), "gpu_persistence"),
     (_gpu(1, "94"), "gpu_temperature"),
-    (_gpu(13, "1095"), "gpu_clocks"),
-    (_gpu(15, "1000"), "gpu_clocks"),
     (_gpu(7, "1"), "gpu_ecc_dram_uncorrectable"),
     (lambda node: node.fake("df", "printf 'Use%%  IUse%%\\n 91%%  3%%\\n'"), "system_disk_used"),
-    (lambda node: node.fake("df", "printf 'Use%%  IUse%%\\n 17%%  99%%\\n'"), "system_disk_inodes"),
     (lambda node: node.write("proc/loadavg", "192.00 1 1 1/2 3\n"), "load_1min"),
     (lambda node: node.write("proc/meminfo", "MemTotal: 1857830712 kB\nSwapTotal: 4 kB\n"), "swap_total"),
-    (lambda node: node.write("sys/class/net/eth0/operstate", "down\n"), "ethernet"),
     (lambda node: node.write("sys/class/net/eth0/carrier_down_count", "4\n"), "ethernet_carrier_losses"),
     (lambda node: node.write("sys/class/infiniband/mlx5_ib6/ports/1/counters/symbol_error", "1\n"), "ib_symbol_error"),
     (lambda node: node.write("sys/block/nvme7n1/device/model", "MSFT NVMe Accelerator v1.0\n"), "nvme_disks"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("changes", "check"), WARNINGS)
-def test_warnings_drain_nothing(node: Healthy, changes: Any, check: str) -> None:
-    changes(node)
-    assert node.quick()["verdict"] == "warn"
-    assert node.verdict(check) == "warn"
+def test_warnings_drain_nothing(node: Healthy) -> None:
+    """All of them on one node; each shows in its own check, and no other check says anything."""
+    for change, _ in WARNINGS:
+        change(node)
+    result = node.quick()
+    assert result["verdict"] == "warn", result
+    assert _rows(node, "warn") == {check for _, check in WARNINGS}
+    assert _rows(node, "pass") == {row["check"] for row in node.result("quick")["checks"]} - _rows(node, "warn")
+    assert node.reason() == ""
+
+
+ALONE = [
+    (_gpu(13, "1095"), "gpu_clocks", "gpu_clocks"),
+    (_gpu(15, "1000"), "gpu_clocks", "gpu_clocks"),
+    (lambda node: node.write("sys/class/net/eth0/operstate", "down\n"), "ethernet", "ethernet"),
+    (lambda node: node.fake("df", "printf 'Use%%  IUse%%\\n 17%%  99%%\\n'"), "disk_space", "system_disk_inodes"),
+]
+
+
+@pytest.mark.parametrize(("change", "line", "check"), ALONE)
+def test_what_warns_in_a_check_that_warns_above(node: Healthy, change: Any, line: str, check: str) -> None:
+    node.only("load", line)
+    change(node)
+    result = node.quick()
+    assert result["verdict"] == "warn", result
+    assert _rows(node, "warn") == {check}
     assert node.reason() == ""
 
 
 def test_a_lost_nvme_disk_drains_where_a_health_source_knows_the_count(make_node: MakeNode) -> None:
     node = healthy(make_node("slurm_nhc"), H100)
     node.memory(1961032704)
-    assert node.quick()["verdict"] == "pass"
+    result = node.quick()
+    assert result["verdict"] == "pass", result
     (node.root / "sys/block/nvme7n1").rename(node.root / "sys/lost")
-    assert node.quick()["verdict"] == "fail"
+    result = node.quick()
+    assert result["verdict"] == "fail", result
     assert "nvme_disks 7 disks, at least 8 disks" in node.reason()
 
 
-UNMEASURED = [
-    (lambda node: node.remove("nvidia-smi"), "nvidia_smi"),
-    (lambda node: node.fake("nvidia-smi", "exit 124"), "nvidia_smi"),
-    (lambda node: node.fake("nvidia-smi", "exit 13"), "nvidia_smi"),
-    (lambda node: node.fake("nvidia-smi", "exit 0"), "gpu_temperature"),
-    (lambda node: node.fake("nvidia-smi", "echo '<html>'"), "gpu_temperature"),
-    (_gpu(11, "[N/A]"), "gpu_throttling"),
-    (lambda node: node.fake("df", "exit 1"), "system_disk"),
-    (lambda node: node.fake("df", "echo"), "system_disk_used"),
-    (_gpu(3, "[N/A]"), "gpu_ecc_sram_uncorrectable"),
-    (_gpu(3, "garbage"), "gpu_ecc_sram_uncorrectable"),
-    (lambda node: node.set_gpus(node.rows, remap=""), "gpu_remap"),
-    (lambda node: (node.fake("journalctl", "exit 1"), node.fake("dmesg", "exit 1")), "gpu_xid"),
-    (lambda node: (node.remove("journalctl"), None), "gpu_xid"),
-    (lambda node: (node.fake("journalctl", "exit 0"), node.fake("dmesg", "exit 0")), "gpu_xid"),
-    (lambda node: node.write("sys/class/infiniband/mlx5_ib0/ports/1/counters/link_downed", "\n"), "ib_link_flaps"),
-    (lambda node: node.write("proc/meminfo", "MemFree: 5 kB\n"), "memory_total"),
-]  # fmt: skip
+def _silent_log(*tools: str, body: str) -> Any:
+    def change(node: Healthy) -> None:
+        for tool in tools:
+            node.fake(tool, body)
+
+    return change
 
 
-@pytest.mark.parametrize(("changes", "check"), UNMEASURED)
-def test_what_was_not_measured_is_no_pass(node: Healthy, changes: Any, check: str) -> None:
-    changes(node)
+# Answers of one tool stand in different rows; what stands in one row is tried on one node.
+UNMEASURED: list[list[tuple[Any, str]]] = [
+    [
+        (lambda node: node.remove("nvidia-smi"), "nvidia_smi"),
+        (lambda node: node.fake("df", "exit 1"), "system_disk"),
+        (lambda node: node.write("proc/meminfo", "MemFree: 5 kB\n"), "memory_total"),
+    ],
+    [
+        (lambda node: node.fake("nvidia-smi", "exit 124"), "nvidia_smi"),
+        (lambda node: node.fake("df", "echo"), "system_disk_used"),
+        (_silent_log("journalctl", "dmesg", body="exit 1"), "gpu_xid"),
+        (
+            lambda node: node.write("sys/class/infiniband/mlx5_ib0/ports/1/counters/link_downed", "\n"),
+            "ib_link_flaps",
+        ),
+    ],
+    [
+        (lambda node: node.fake("nvidia-smi", "exit 13"), "nvidia_smi"),
+        (lambda node: node.remove("journalctl"), "gpu_xid"),
+    ],
+    [
+        (lambda node: node.fake("nvidia-smi", "exit 0"), "gpu_temperature"),
+        (_silent_log("journalctl", "dmesg", body="exit 0"), "gpu_xid"),
+    ],
+    [(lambda node: node.fake("nvidia-smi", "echo '<html>'"), "gpu_temperature")],
+    [
+        (_gpu(11, "[N/A]"), "gpu_throttling"),
+        (_gpu(3, "[N/A]"), "gpu_ecc_sram_uncorrectable"),
+        (lambda node: node.set_gpus(node.rows, remap=""), "gpu_remap"),
+    ],
+    [(_gpu(3, "garbage"), "gpu_ecc_sram_uncorrectable")],
+]
+
+
+@pytest.mark.parametrize("cases", UNMEASURED)
+def test_what_was_not_measured_is_no_pass(node: Healthy, cases: list[tuple[Any, str]]) -> None:
+    for change, _ in cases:
+        change(node)
     result = node.quick()
-    assert "not_measured" in {row["verdict"] for row in result["checks"] if row["check"] == check}
-    assert result["verdict"] == "incomplete"
+    assert result["verdict"] == "incomplete", result
+    assert {check for _, check in cases} <= _rows(node, "not_measured")
+    assert _rows(node, "fail") == set()
     assert node.reason() == ""
 
 
@@ -234,7 +307,8 @@ def test_the_definition_may_drain_for_it(node: Healthy) -> None:
 
 def test_a_driver_that_is_too_old_for_the_new_field_name(node: Healthy) -> None:
     node.set_gpus(node.rows, code=2)
-    assert node.quick()["verdict"] == "pass"
+    result = node.quick()
+    assert result["verdict"] == "pass", result
 
 
 def test_an_unknown_size_neither_fails_nor_passes(node: Healthy) -> None:
@@ -250,7 +324,8 @@ def test_a_fatal_fault_on_an_unknown_size_still_drains(node: Healthy) -> None:
     node.vm_size("Standard_ND999_v9")
     node.ok("20-health.sh")
     node.set_gpus(node.rows, code=15)
-    assert node.quick()["verdict"] == "fail"
+    result = node.quick()
+    assert result["verdict"] == "fail", result
     assert "GPU fell off the bus" in node.reason()
 
 
@@ -258,7 +333,8 @@ def test_a_fatal_xid_on_an_unknown_size_still_drains(node: Healthy) -> None:
     node.vm_size("Standard_ND999_v9")
     node.ok("20-health.sh")
     node.xid(79)
-    assert node.quick()["verdict"] == "fail"
+    result = node.quick()
+    assert result["verdict"] == "fail", result
     assert "XID 79" in node.reason()
 
 
@@ -281,7 +357,6 @@ def test_a_cpu_node_has_no_gpu_checks(make_node: MakeNode) -> None:
     for place in range(8):
         node.port(f"mlx5_ib{place}", layer="Ethernet")
     node.cpus(4, sockets=1)
-    node.remove("nvidia-smi")
     result = node.quick()
     assert not [row["check"] for row in result["checks"] if row["check"].startswith(("gpu", "ib_"))]
     assert result["verdict"] == "pass"
@@ -291,6 +366,7 @@ def test_a_cpu_node_has_no_gpu_checks(make_node: MakeNode) -> None:
 
 
 def flap(node: Healthy, count: int, now: int) -> str:
+    node.only("ib_flaps")
     node.port("mlx5_ib2", downed=str(count))
     code, output = node.health("quick", CYCLEFORGE_NOW_S=str(now))
     assert code == 0, output

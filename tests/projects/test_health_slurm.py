@@ -17,6 +17,7 @@ def node(make_node: MakeNode) -> Healthy:
 
 
 def test_a_foreign_drain_is_neither_overwritten_nor_resumed(node: Healthy) -> None:
+    node.only("load", "mounts", "gpu_count", "gpu_xid")
     (node.state / "slurm_state").write_text("IDLE+DRAIN\n")
     for reason in ("Healthcheck failures. Run 'health -s' view health report.", "NHC: x", "admin: CycleForge health"):
         (node.state / "slurm_reason").write_text(reason)
@@ -30,6 +31,7 @@ def test_a_foreign_drain_is_neither_overwritten_nor_resumed(node: Healthy) -> No
 
 
 def test_an_own_drain_is_resumed_after_two_healthy_runs(node: Healthy) -> None:
+    node.only("load", "mounts", "gpu_count", "gpu_xid")
     node.lose_mount()
     node.quick()
     node.restore_mount()
@@ -41,6 +43,7 @@ def test_an_own_drain_is_resumed_after_two_healthy_runs(node: Healthy) -> None:
 
 
 def test_an_incomplete_run_resumes_nothing(node: Healthy) -> None:
+    node.only("load", "mounts", "gpu_count", "gpu_xid")
     node.lose_mount()
     node.quick()
     node.restore_mount()
@@ -51,6 +54,7 @@ def test_an_incomplete_run_resumes_nothing(node: Healthy) -> None:
 
 
 def test_a_hardware_event_is_not_resumed_when_the_log_forgets_it(node: Healthy) -> None:
+    node.only("load", "mounts", "gpu_count", "gpu_xid")
     node.xid(79)
     node.quick()
     node.write("proc/sys/kernel/random/boot_id", "boot-2\n")
@@ -62,6 +66,7 @@ def test_a_hardware_event_is_not_resumed_when_the_log_forgets_it(node: Healthy) 
 
 
 def test_a_fault_that_must_not_be_resumed_joins_the_reason_of_one_that_may(node: Healthy) -> None:
+    node.only("load", "mounts", "gpu_count", "gpu_xid")
     node.lose_mount()
     node.quick()
     node.xid(79)
@@ -75,6 +80,7 @@ def test_a_fault_that_must_not_be_resumed_joins_the_reason_of_one_that_may(node:
 
 
 def test_a_person_says_that_the_node_is_repaired(node: Healthy) -> None:
+    node.only("load", "mounts", "gpu_count", "gpu_xid")
     node.xid(79)
     node.quick()
     assert node.health("gate")[0] == 3
@@ -101,6 +107,7 @@ def test_repaired_without_slurm_says_so(node: Healthy) -> None:
 def test_resuming_can_be_switched_off(node: Healthy) -> None:
     node.attribute("cycleforge.health.resume", "False")
     node.ok("20-health.sh")
+    node.only("load")
     (node.state / "slurm_state").write_text("IDLE+DRAIN\n")
     (node.state / "slurm_reason").write_text("CycleForge health: mount (x)")
     for _ in range(3):
@@ -110,6 +117,7 @@ def test_resuming_can_be_switched_off(node: Healthy) -> None:
 
 @pytest.mark.parametrize("slurm", ["exit 1", None])
 def test_a_sick_node_that_cannot_be_drained_is_told_by_the_exit_code(node: Healthy, slurm: str | None) -> None:
+    node.only("gpu_count")
     if slurm is None:
         node.remove("scontrol")
     else:
@@ -131,6 +139,7 @@ def test_long_reasons_are_cut(node: Healthy) -> None:
 
 
 def test_results_are_json_whatever_a_tool_prints(node: Healthy) -> None:
+    node.only("gpu_driver")
     node.fake("nvidia-smi", "printf 'a \"b\" \\\\ \\t \\001 end\\n'; exit 33")
     node.quick()
     assert node.verdict("nvidia_smi") == "fail"
@@ -147,6 +156,7 @@ def test_only_one_run_at_a_time(node: Healthy) -> None:
 
 
 def test_the_result_names_what_a_collection_needs(node: Healthy) -> None:
+    node.only("load")
     pool = node.write("var/lib/hyperv/.kvp_pool_3", "")
     record = b"PhysicalHostNameFullyQualified".ljust(512, b"\0") + b"SN4-R12-H07".ljust(2048, b"\0")
     pool.write_bytes(b"HostName".ljust(512, b"\0") + b"SN4".ljust(2048, b"\0") + record)
@@ -158,6 +168,7 @@ def test_the_result_names_what_a_collection_needs(node: Healthy) -> None:
 def test_a_copy_goes_to_the_folder_of_the_cluster(node: Healthy) -> None:
     node.attribute("cycleforge.health.results", "/sched/results")
     node.ok("20-health.sh")
+    node.only("load")
     node.quick()
     assert not (node.root / "sched/results").exists(), "only the scheduler makes the folder"
     (node.root / "sched/results").mkdir()
@@ -170,6 +181,7 @@ def test_a_copy_goes_to_the_folder_of_the_cluster(node: Healthy) -> None:
 def test_a_shared_folder_that_refuses_does_not_hold_the_checks(node: Healthy) -> None:
     node.attribute("cycleforge.health.results", "/sched/results")
     node.ok("20-health.sh")
+    node.only("gpu_count")
     (node.root / "sched/results/node-1.quick.json").mkdir(parents=True)
     node.set_gpus(node.rows[:7])
     code, output = node.health("quick")
@@ -195,6 +207,7 @@ def test_an_epilog_starts_nothing_that_disturbs_another_job(node: Healthy) -> No
 
 def test_run_folders_come_back_after_a_reboot(node: Healthy) -> None:
     """/run is empty after every boot."""
+    node.only("load", "gpu_driver")
     node.quick()
     for path in sorted((node.root / "run").rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
@@ -204,5 +217,6 @@ def test_run_folders_come_back_after_a_reboot(node: Healthy) -> None:
 
 @pytest.mark.parametrize("kind", ["nfs", "nfs4", "lustre", "fuse.blobfuse2"])
 def test_the_type_of_a_shared_file_system_does_not_matter(node: Healthy, kind: str) -> None:
+    node.only("mounts")
     node.write("proc/mounts", f"fs /sched {kind} rw 0 0\nfs /shared {kind} rw 0 0\n")
     assert node.quick()["verdict"] == "pass"

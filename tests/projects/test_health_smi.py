@@ -46,6 +46,7 @@ ENDS = [
 
 
 def test_only_questions_of_ours_are_not_measured(node: Healthy) -> None:
+    node.only("gpu_driver")
     for code, said, verdict, words, cure in ENDS:
         node.fake("nvidia-smi", f"echo '{said}'; exit {code}")
         (node.state / "slurm_reason").unlink(missing_ok=True)
@@ -71,6 +72,7 @@ WORDS = [
 
 @pytest.mark.parametrize(("line", "cure", "words"), WORDS)
 def test_words_in_place_of_values_fail(node: Healthy, line: str, cure: str, words: str) -> None:
+    node.only("gpu_driver")
     node.set_gpus([*node.rows[:3], line.format(i=3), *node.rows[4:]])
     assert node.quick()["verdict"] == "fail"
     (row,) = rows(node, "gpu_answers")
@@ -80,6 +82,7 @@ def test_words_in_place_of_values_fail(node: Healthy, line: str, cure: str, word
 
 
 def test_a_list_that_ends_early_is_a_lost_gpu_and_a_missing_one(node: Healthy) -> None:
+    node.only("gpu_driver", "gpu_count")
     node.set_gpus([*node.rows[:2], HANDLE])
     node.quick()
     assert [row["verdict"] for row in rows(node, "gpu_count")] == ["fail"]
@@ -90,18 +93,19 @@ def test_a_list_that_ends_early_is_a_lost_gpu_and_a_missing_one(node: Healthy) -
 
 
 def test_a_second_hang_in_a_row_fails_and_an_answer_forgets_the_first(node: Healthy) -> None:
-    answers = (node.bin / "nvidia-smi").read_text()
+    node.only("gpu_driver")
     for hangs, verdict in ((True, "not_measured"), (False, "pass"), (True, "not_measured"), (True, "fail")):
         if hangs:
             node.fake("nvidia-smi", HANGS)
         else:
-            (node.bin / "nvidia-smi").write_text(answers)
+            node.set_gpus(node.rows)
         node.quick()
         assert [row["verdict"] for row in rows(node, "nvidia_smi")] == [verdict]
     assert "did not answer in time, 2 times in a row" in node.reason()
 
 
 def test_the_memory_of_a_hang_ends_with_the_boot(node: Healthy) -> None:
+    node.only("gpu_driver")
     node.fake("nvidia-smi", HANGS)
     node.quick()
     for file in (node.root / "run/cycleforge").iterdir():  # a tmpfs
@@ -124,7 +128,10 @@ def test_no_second_call_stands_behind_one_that_cannot_be_ended(node: Healthy) ->
 
 def test_a_tool_that_cannot_be_ended_does_not_hold_the_run(node: Healthy) -> None:
     """It keeps its output open, as a process in state D does after SIGKILL; here a child of it that nobody ends."""
-    node.link("setsid") if not (node.bin / "setsid").exists() else None
+    node.only("gpu_driver", "gpu_xid")
+    script = node.root / "opt/cycleforge/slurm_nhc/smi.sh"
+    assert "SMI_LIMIT_S=20" in script.read_text()
+    script.write_text(script.read_text().replace("SMI_LIMIT_S=20", "SMI_LIMIT_S=1"))  # this test really waits for it
     node.fake("nvidia-smi", 'setsid sleep 3600 & echo $! >"$FAKE_STATE/stuck"\n' + HANGS)
     try:
         node.quick()
@@ -166,7 +173,7 @@ case "$1" in
         done ;;
     --query-remapped-rows=*) for gpu in 0 1 2 3 4 5 6 7; do echo "$gpu, 0, 0, 0"; done ;;
     nvlink) printf 'GPU 0: A100\\n\\t Link 0: 25 GB/s\\n' ;;
-esac""")  # fmt: skip
+esac""", light=True)  # fmt: skip
     assert node.quick()["verdict"] == "pass", node.result("quick")
     assert len(node.calls("nvidia-smi --query-gpu=")) == 1 + len(unknown)
     node.forget()

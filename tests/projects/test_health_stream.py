@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.bed.scripts.healthy import Healthy
+from tests.bed.scripts.healthy import Healthy, healthy
 from tests.bed.scripts.node import HANGS
-from tests.bed.scripts.sized import healthy_of
 from tests.projects.conftest import MakeNode
 
 HB, HB3, HC = "Standard_HB176rs_v4", "Standard_HB120-16rs_v3", "Standard_HC44rs"
@@ -48,13 +47,14 @@ def shown(copy: str = "684163.4", triad: str = "680000.0", validation: str = VAL
 
 @pytest.fixture
 def node(make_node: MakeNode) -> Healthy:
-    made = healthy_of(make_node("slurm_nhc"), HB, deep_s=300)
+    made = healthy(make_node("slurm_nhc"), HB, deep_s=300)
     docker(made, shown())
     return made
 
 
 def stream(node: Healthy) -> dict[str, Any]:
     """The one record of STREAM in a deep run at boot."""
+    node.only("cpu_stream", kind="deep")
     code, output = node.health("deep", "boot")
     assert code == 0, output
     (found,) = [each for each in node.result("deep")["checks"] if each["check"].startswith("cpu_stream")]
@@ -77,7 +77,7 @@ def test_it_runs_the_build_and_the_threads_of_the_floor_and_downloads_nothing(no
 
 
 def test_a_constrained_size_has_places_of_its_own(make_node: MakeNode) -> None:
-    node = healthy_of(make_node("slurm_nhc"), HB3, deep_s=300)
+    node = healthy(make_node("slurm_nhc"), HB3, deep_s=300)
     docker(node, shown("330000.0", "325000.0"))
     assert stream(node)["verdict"] == "pass"
     (call,) = [each for each in node.calls("docker") if each.startswith("docker run")]
@@ -129,7 +129,7 @@ def test_a_program_that_crashes_hangs_or_prints_nothing_fails_twice(node: Health
 
 
 def test_a_size_without_a_floor_says_so(make_node: MakeNode) -> None:
-    node = healthy_of(make_node("slurm_nhc"), HC, deep_s=300)
+    node = healthy(make_node("slurm_nhc"), HC, deep_s=300)
     found = stream(node)
     assert found["verdict"] == "no_baseline"
     assert node.calls("docker") == []

@@ -159,6 +159,7 @@ def test_a_node_whose_cuda_does_not_initialise_takes_no_job(node: Healthy) -> No
     ("dcgmi", "gpu_diagnostic", f"echo '{DIAGNOSTIC.format(verdict='Pass')}'"),
 ])  # fmt: skip
 def test_a_tool_that_crashes_once_is_asked_again(node: Healthy, tool: str, check: str, healthy_body: str) -> None:
+    node.only(*(("nccl_environment",) if tool == "mpirun" else ()), check, kind="deep")
     once = 'if mkdir "$FAKE_STATE/crashed" 2>/dev/null; then kill -SEGV $$; fi'
     node.fake(tool, f"{once}\n{healthy_body}")
     deep(node)
@@ -184,6 +185,7 @@ def test_what_broke_first_is_said_although_a_second_try_measures_nothing(node: H
 
 def test_a_device_that_fails_once_is_measured_again_and_only_that_one(node: Healthy) -> None:
     """A queue pair that was not ready in time is no broken link; the second answer counts."""
+    node.only("ib_write", kind="deep")
     _, _, real = (node.bin / "ib_write_bw").read_text().split("\n", 2)
     fail = "Failed status 12: wr_id 0 syndrom 0x81"
     first = f'mkdir "$FAKE_STATE/failed" 2>/dev/null && {{ echo "{fail}"; exit 1; }}'

@@ -8,9 +8,8 @@ components/install_rocm.sh (device 1002:74b5, one per GPU).
 
 from __future__ import annotations
 
-from tests.bed.scripts.healthy import Healthy
+from tests.bed.scripts.healthy import Healthy, healthy
 from tests.bed.scripts.node import Node
-from tests.bed.scripts.sized import healthy_of
 
 MI300X = "Standard_ND96isr_MI300X_v5"
 GPUS = 8
@@ -21,7 +20,7 @@ class AmdNode:
     """A converged MI300X node; tests break one thing each."""
 
     def __init__(self, node: Node, *, deep_s: int = 0) -> None:
-        self.node: Healthy = healthy_of(node, MI300X, deep_s=deep_s)
+        self.node: Healthy = healthy(node, MI300X, deep_s=deep_s)
         self.load_driver()
         for place in range(GPUS):
             self.add_gpu(place)

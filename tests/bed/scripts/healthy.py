@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import atexit
 import json
-import shutil
 import tempfile
 import time
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from generator import catalog
 from tests.bed.scripts.node import A100, H100, Node
+from tests.bed.scripts.tree import Tree
 from tests.bed.slurm.hardware import image_files
 
 GOOD_GPU = "{i}, 40, Enabled, 0, 0, 0, 0, 0, 0, 0, 0, 0x0000000000000000, 1410, 1410, 1215, 1215, "
@@ -24,10 +24,13 @@ Source: NVIDIA Fabric Manager User Guide, https://docs.nvidia.com/datacenter/tes
 UNITS = ("nvidia-fabricmanager", "nvidia-persistenced", "nvidia-dcgm")
 """Services that a healthy node of these sizes runs. Source: Azure/azhpc-images, components of its images."""
 UPTIME_S = 100_000
+MEMORY_KIB = 2**29
+"""Of a size whose memory nobody has published."""
 HANDLE = "Unable to determine the device handle for GPU0000:20:00.0: Unknown Error"
 SCONTROL = """
-state="$(cat "$FAKE_STATE/slurm_state" 2>/dev/null || echo IDLE)"
-reason="$(cat "$FAKE_STATE/slurm_reason" 2>/dev/null || true)"
+state=IDLE reason=""
+if [[ -e "$FAKE_STATE/slurm_state" ]]; then read -r state <"$FAKE_STATE/slurm_state" || true; fi
+if [[ -e "$FAKE_STATE/slurm_reason" ]]; then reason="$(<"$FAKE_STATE/slurm_reason")"; fi
 case "$1" in
     --oneliner) echo "NodeName=$4 State=$state ThreadsPerCore=1 ${reason:+Reason=$reason [root@2026-01-01T00:00:00]}" ;;
     update)
@@ -71,6 +74,7 @@ class Healthy(Node):
     *remapped_rows*) printf '{remapped}\\n' ;;
     *nvlink*) printf 'GPU 0: A100\\n\\t {nvlink}\\n' ;;
 esac""",
+            light=True,
         )
 
     def unit(self, name: str, state: str = "active") -> None:
@@ -148,14 +152,14 @@ esac""",
         file = self.state / "slurm_reason"
         return file.read_text() if file.exists() else ""
 
-
-@cache
-def _template(size: str, deep_s: int) -> tempfile.TemporaryDirectory[str]:
-    """A converged node of this size, made once and copied for each test: nothing in it names its own folder."""
-    folder = tempfile.TemporaryDirectory(prefix="healthy-")
-    atexit.register(folder.cleanup)
-    _install(as_healthy(Node(Path(folder.name), "slurm_nhc"), size), size, deep_s)
-    return folder
+    def only(self, *checks: str, kind: str = "quick") -> None:
+        """Its runs of this kind make no other checks than these from now on, each with the figures of the size."""
+        conf = self.root / f"etc/cycleforge/nhc/{kind}.conf"
+        lines = conf.read_text().splitlines()
+        starts = ("* || . ", *(f"* || cycleforge {check} " for check in checks))
+        kept = [line for line in lines if f"{line} ".startswith(starts)]
+        assert len(kept) == 1 + len(checks), f"{checks} of {lines}"
+        conf.write_text("\n".join(kept) + "\n")
 
 
 def as_healthy(node: Node, size: str = A100) -> Healthy:
@@ -168,43 +172,66 @@ def as_healthy(node: Node, size: str = A100) -> Healthy:
 
 
 def healthy(node: Node, size: str = A100, deep_s: int = 0) -> Healthy:
-    """Turn a fresh node into a healthy one of this size; with `deep_s` it has run deep checks, without tools."""
-    shutil.rmtree(node.folder)
-    shutil.copytree(_template(size, deep_s).name, node.folder, symlinks=True)
+    """Turn a fresh node into a healthy one of this size; with `deep_s` it has run deep checks, without tools.
+
+    Its figures are those of the catalogue; a size that the catalogue does not know has the hardware of an A100 node.
+    """
+    _converged(size, deep_s).plant(node.folder)
     return as_healthy(node, size)
 
 
-def _install(made: Healthy, size: str, deep_s: int) -> None:
+@cache
+def _converged(size: str, deep_s: int) -> Tree:
+    """What a fresh node has not; nothing in it names its own folder."""
+    with tempfile.TemporaryDirectory(prefix="healthy-") as folder:
+        node = Node(Path(folder), "slurm_nhc")
+        fresh = Tree.of(node.folder)
+        _install(as_healthy(node, size), size, deep_s)
+        return Tree.of(node.folder).without(fresh)
+
+
+def _install(made: Healthy, name: str, deep_s: int) -> None:
     """Everything as a healthy node shows it, and the project's converge."""
-    made.vm_size(size)
+    size = catalog.vm_size(name)
+    if not size.known:
+        size = catalog.vm_size(A100)
+    made.vm_size(name)
     made.attribute("cycleforge.mounts", "/sched /shared")
     made.attribute("cycleforge.health.deep_s", str(deep_s))
     made.attribute("cycleforge.health.results", "off")
-    made.fake("scontrol", SCONTROL)
-    made.fake("df", "printf 'Use%%  IUse%%\\n 17%%  3%%\\n'")
-    image_files(made.root, "ndv4" if size == A100 else "ndv5")
-    made.cpus(96)
-    made.write("proc/meminfo", "MemTotal:       1857830712 kB\nMemFree: 1 kB\nSwapTotal: 0 kB\n")
-    made.write("proc/mounts", "fs /sched nfs4 rw,hard 0 0\nfs /shared nfs4 rw 0 0\n")
+    made.fake("scontrol", SCONTROL, light=True)
+    made.fake("df", "printf 'Use%%  IUse%%\\n 17%%  3%%\\n'", light=True)
+    made.cpus(size.vcpus or 0)
+    made.memory(size.guest_memory_kib or MEMORY_KIB)
+    made.restore_mount()
+    made.booted(UPTIME_S)
     made.write("proc/loadavg", "0.52 0.58 0.59 1/2345 6789\n")
     made.write("sys/class/net/eth0/operstate", "up\n")
     made.write("sys/class/net/eth0/carrier_down_count", "0\n")
     made.write("proc/sys/kernel/random/boot_id", "boot-1\n")
-    for place in range(8):
+    for place in range(size.nvme_count or 0):
         made.write(f"sys/block/nvme{place}n1/device/model", "Microsoft NVMe Direct Disk v2\n")
-        made.port(f"mlx5_ib{place}", rate="400 Gb/sec (4X NDR)" if size == H100 else "200 Gb/sec (4X HDR)")
-    made.port("mlx5_an0", layer="Ethernet", rate="40 Gb/sec")
+    for place in range(size.infiniband_nics):
+        made.port(f"mlx5_ib{place}", rate=f"{size.infiniband_gbps_per_nic or 400} Gb/sec (4X)")
+    made.port("mlx5_an0", layer="Ethernet", rate="100 Gb/sec")
     for mount in ("sched", "shared"):
         (made.root / mount).mkdir()
     for tool in ("mkdir", "pgrep", "pkill", "setsid", "tar"):
         if not (made.bin / tool).exists():
             made.link(tool)
+    if size.gpu_vendor == "NVIDIA":
+        _install_nvidia(made, name)
+    elif size.gpu_vendor == "AMD":
+        made.write("sys/module/amdgpu/initstate", "live\n")  # deep checks wait for it
+    made.ok("20-health.sh")
+    made.forget()
+
+
+def _install_nvidia(made: Healthy, name: str) -> None:
+    image_files(made.root, "ndv4" if name == A100 else "ndv5")
     for unit in UNITS:
         made.unit(unit)
-    made.booted(UPTIME_S)
     made.write("sys/module/nvidia_peermem/initstate", "live\n")
     made.set_gpus(made.rows)
     made.fake("journalctl", 'cat "$FAKE_STATE/kernel.log"')
     made.kernel_log()
-    made.ok("20-health.sh")
-    made.forget()

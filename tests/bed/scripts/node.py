@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import tempfile
 from functools import cache
 from pathlib import Path, PurePosixPath
 
 from generator.files import assets
 from generator.projects import contents, read_project
+from tests.bed.scripts.tree import Tree
 from tests.size_attributes import KEYS, size_attributes
 
 TOOLS = (
@@ -46,7 +48,8 @@ verb="$1"; shift
 case "$verb" in
     is-active)
         for unit in "$@"; do [[ "$unit" == --* ]] || name="$unit"; done
-        state="$(cat "$FAKE_STATE/active/$name" 2>/dev/null || echo inactive)"
+        state=inactive
+        if [[ -e "$FAKE_STATE/active/$name" ]]; then read -r state <"$FAKE_STATE/active/$name"; fi
         echo "$state"
         [[ "$state" == active ]] ;;
     cat) [[ -e "$FAKE_STATE/installed/$1" ]] ;;
@@ -106,15 +109,29 @@ class Node:
     """One node and one project on it. `state` holds what the fakes know: attributes, mounts, calls."""
 
     def __init__(self, folder: Path, project: str) -> None:
+        self._name_places(folder, project)
+        _fresh(project).plant(folder)
+
+    @classmethod
+    def from_nothing(cls, folder: Path, project: str) -> Node:
+        """One whose every file is made anew: what `_fresh` remembers for all others."""
+        node = cls.__new__(cls)
+        node._name_places(folder, project)
+        node._make()
+        return node
+
+    def _name_places(self, folder: Path, project: str) -> None:
         self.folder, self.project = folder, project
         self.root, self.bin, self.state = folder / "root", folder / "bin", folder / "state"
         self.spec = folder / "cluster-init" / project / "default"
+
+    def _make(self) -> None:
         for made in (self.root, self.bin, self.state / "attributes", self.state / "active", self.state / "installed"):
             made.mkdir(parents=True)
         for tool in TOOLS:
             self.link(tool)
         self.fake("jetpack", JETPACK, light=True)
-        self.fake("systemctl", SYSTEMCTL)
+        self.fake("systemctl", SYSTEMCTL, light=True)
         self.fake("mountpoint", MOUNTPOINT)
         self._program("timeout", f"#!{shutil.which('bash')}{TIMEOUT.replace('REAL', str(shutil.which('timeout')))}")
         self.fake("findmnt", 'for path in "$@"; do :; done; echo "${SOURCE:-/dev/sdb1}"')
@@ -122,7 +139,7 @@ class Node:
             self.fake(quiet, "exit 0")
         self.os("ubuntu", "22.04")
         self.attribute("slurm.role", "execute")
-        self.install(project)
+        self.install(self.project)
 
     def install(self, project: str) -> None:
         """Place the rendered spec where the node agent would: without execute bits."""
@@ -255,3 +272,10 @@ class Node:
     def content(self) -> dict[str, tuple[int, str]]:
         """As `files`, without inodes: to compare two nodes."""
         return {path: (mode, text) for path, (mode, _, text) in self.files().items()}
+
+
+@cache
+def _fresh(project: str) -> Tree:
+    """The files of a new node; nothing in them names its own folder."""
+    with tempfile.TemporaryDirectory(prefix="node-") as folder:
+        return Tree.of(Node.from_nothing(Path(folder), project).folder)
