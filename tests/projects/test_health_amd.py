@@ -137,7 +137,7 @@ HARMLESS: dict[str, tuple[Callable[[AmdNode], Any], str, str]] = {
 @pytest.mark.parametrize("case", HARMLESS)
 def test_what_is_no_fault_drains_nothing(amd: AmdNode, case: str) -> None:
     shows, check, verdict = HARMLESS[case]
-    amd.node.only("load", LINES.get(check, "amd_log"))
+    amd.node.only(LINES.get(check, "amd_log"))
     shows(amd)
     amd.node.quick()
     assert row(amd, check)["verdict"] == verdict

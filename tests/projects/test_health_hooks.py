@@ -102,14 +102,17 @@ def test_a_second_failed_epilog_within_a_day_is_a_persons(make_node: MakeNode) -
     assert node.state == "IDLE", "a day later it is tested again"
 
 
-@pytest.mark.parametrize(
-    "reason", ["Prolog error", "Kill task failed", "batch job complete failure", "Duplicate jobid", "Not responding"]
-)
-def test_other_drains_of_slurm_are_a_persons(node: Planned, reason: str) -> None:
-    node.in_slurm("IDLE+DRAIN", reason)
-    node.passes(3)
-    node.runs("deep", "idle")
-    assert (node.state, node.reason) == ("IDLE+DRAIN", reason)
+def test_other_drains_of_slurm_are_a_persons(node: Planned) -> None:
+    """The runs before have passed often enough to lift what is ours, whatever comes next."""
+    node.passes(2)
+    for reason in (
+        "Prolog error", "Kill task failed", "batch job complete failure", "Duplicate jobid", "Not responding",
+    ):  # fmt: skip
+        node.in_slurm("IDLE+DRAIN", reason)
+        node.passes(1)
+        node.runs("deep", "idle")
+        node.passes(1)
+        assert (node.state, node.reason) == ("IDLE+DRAIN", reason)
 
 
 @pytest.mark.parametrize(("says", "state"), [("gpu,1\nnetwork,0", "IDLE+DRAIN"), ("gpu,0\nsystemd,2", "IDLE")])
@@ -124,8 +127,7 @@ def test_a_node_is_not_resumed_against_healthagents_word(make_node: MakeNode, sa
 
 def test_the_definition_can_leave_it_to_a_person(make_node: MakeNode) -> None:
     node = Planned(healthy(make_node("slurm_nhc")))
-    conf = node.node.read("etc/cycleforge/health.conf")
-    node.node.write("etc/cycleforge/health.conf", conf.replace("resume=true", "resume=false"))
+    node.configure("resume=true", "resume=false")
     node.in_slurm("IDLE+DRAIN", "Epilog error")
     node.passes(4)
     assert node.state == "IDLE+DRAIN"

@@ -33,8 +33,7 @@ def shallow(make_node: MakeNode) -> Planned:
 
 
 def test_the_note_says_what_a_person_wants_to_know(node: Planned) -> None:
-    node.says("quick", MOUNT, BUS)
-    node.runs("quick")
+    node.finds(MOUNT, BUS)
     found = node.standing()
     text = "reboot the node: gpu_xid (XID 119 at PCI:0001:00:00); mount (/shared is not mounted)"
     assert (found["state"], found["cure"], found["kind"], found["boot"]) == ("sick", "reboot", "quick", "boot-1")
@@ -45,8 +44,7 @@ def test_the_note_says_what_a_person_wants_to_know(node: Planned) -> None:
 def test_a_note_is_on_the_disk_before_the_machine_is_reset(node: Planned) -> None:
     """A person resets a sick machine next, and a rename that only the cache has seen is lost with it: sync(1)."""
     node.node.fake("sync", "exit 0")
-    node.says("quick", MOUNT)
-    node.runs("quick")
+    node.finds(MOUNT)
     assert set(node.node.calls("sync")) == {f"sync {node.node.root}/var/lib/cycleforge/health/standing"}
 
 
@@ -61,8 +59,7 @@ def test_the_note_stands_before_slurm_is_asked(node: Planned) -> None:
 @pytest.mark.parametrize("reason", [HEALTHAGENT, "admin: new cable", "CycleForge replace: old version"])
 def test_a_job_is_refused_when_somebody_lifts_the_drain_that_hid_ours(node: Planned, reason: str) -> None:
     node.in_slurm("IDLE+DRAIN", reason)
-    node.says("quick", MOUNT)
-    node.runs("quick")
+    node.finds(MOUNT)
     assert (node.reason, node.standing()["drain"]) == (reason, "theirs")
     node.in_slurm("IDLE")
     output = node.runs("gate", code=3)
@@ -74,8 +71,7 @@ def test_a_job_is_refused_when_somebody_lifts_the_drain_that_hid_ours(node: Plan
 
 
 def test_an_administrator_who_resumes_without_repaired_sees_why_it_is_drained_again(node: Planned) -> None:
-    node.says("quick", BUS)
-    node.runs("quick")
+    node.finds(BUS)
     node.in_slurm("IDLE")
     node.passes(1)
     assert node.reason.startswith("CycleForge health: reboot the node: gpu_xid")
@@ -95,8 +91,7 @@ def test_a_verdict_of_either_kind_closes_the_gate_before_slurm_hears_of_it(node:
 
 def test_a_gate_asks_nobody_but_slurm(node: Planned) -> None:
     node.vm(VM_A)
-    node.says("quick", MOUNT)
-    node.runs("quick")
+    node.finds(MOUNT)
     node.reboot("boot-2")
     node.node.forget()
     node.runs("gate", code=3)
@@ -104,8 +99,7 @@ def test_a_gate_asks_nobody_but_slurm(node: Planned) -> None:
 
 
 def test_a_cut_reason_changes_nothing(node: Planned) -> None:
-    node.says("quick", ("reboot", "gpu_xid", "x" * 400), MOUNT)
-    node.runs("quick")
+    node.finds(("reboot", "gpu_xid", "x" * 400), MOUNT)
     node.in_slurm("IDLE+DRAIN", node.reason[:30])
     node.passes(3)
     assert node.state == "IDLE+DRAIN", "the cure is not read from the text"
@@ -114,19 +108,16 @@ def test_a_cut_reason_changes_nothing(node: Planned) -> None:
     assert node.state == "IDLE", "and our drain is known by what is left of it"
 
 
-def test_words_that_scontrol_adds_for_a_reboot_change_nothing(node: Planned) -> None:
+@pytest.mark.parametrize(
+    ("fault", "shown"),
+    [(BUS, "{} : reboot issued"), (("reboot", "nvidia_smi", "GPU 3 [GPU requires reset] says @ all"), "{}")],
+)
+def test_what_scontrol_adds_and_brackets_of_our_own_change_nothing(
+    node: Planned, fault: tuple[str, str, str], shown: str
+) -> None:
     """set_node_reboot_reason() of SchedMD/slurm, src/slurmctld/node_mgr.c, 22.05: `REASON : reboot issued`."""
-    node.says("quick", BUS)
-    node.runs("quick")
-    node.in_slurm("IDLE+DRAIN", f"{node.reason} : reboot issued")
-    node.boots("boot-2")
-    node.passes(1)
-    assert node.state == "IDLE"
-
-
-def test_brackets_in_a_reason_are_none_of_scontrols(node: Planned) -> None:
-    node.says("quick", ("reboot", "nvidia_smi", "GPU 3 [GPU requires reset] says @ all"))
-    node.runs("quick")
+    node.finds(fault)
+    node.in_slurm("IDLE+DRAIN", shown.format(node.reason))
     node.boots("boot-2")
     node.passes(1)
     assert node.state == "IDLE", "our own reason is recognised"
@@ -136,32 +127,29 @@ def test_brackets_in_a_reason_are_none_of_scontrols(node: Planned) -> None:
 
 
 def test_what_heals_is_lifted_by_two_quick_runs(node: Planned) -> None:
-    node.says("quick", MOUNT)
-    node.runs("quick")
+    node.finds(MOUNT)
     node.passes(1)
-    node.says("quick", MOUNT)
-    node.runs("quick")
+    node.finds(MOUNT)
     node.passes(1)
     assert node.state == "IDLE+DRAIN", "the count begins anew"
     node.passes(1)
     assert (node.state, node.standing()) == ("IDLE", {})
 
 
-@pytest.mark.parametrize("fault", [ROWS, BUS])
-def test_reset_and_reboot_need_a_later_boot_and_deep_checks(node: Planned, fault: tuple[str, str, str]) -> None:
-    node.says("quick", fault)
-    node.runs("quick")
+def test_reset_and_reboot_need_a_later_boot_and_deep_checks(node: Planned) -> None:
+    both = ["quick reboot", "quick reset"]
+    node.finds(ROWS, BUS)
     node.passes(3)
     node.runs("deep", "boot")
     node.passes(1)
-    assert node.state == "IDLE+DRAIN", "deep checks of the same boot prove nothing"
+    assert (node.state, node.stands()) == ("IDLE+DRAIN", both), "deep checks of the same boot prove nothing"
     node.reboot("boot-2")
     node.passes(3)
-    assert node.state == "IDLE+DRAIN", "a boot without deep checks proves nothing"
+    assert (node.state, node.stands()) == ("IDLE+DRAIN", both), "a boot without deep checks proves nothing"
     node.says("deep", ("not_measured", "nccl_all_reduce", "mpirun is not installed"))
     node.boots("boot-3")
     node.passes(1)
-    assert node.state == "IDLE+DRAIN", "what was not measured proves nothing"
+    assert (node.state, node.stands()) == ("IDLE+DRAIN", both), "what was not measured proves nothing"
     node.says("deep")
     node.boots("boot-4")
     node.passes(1)
@@ -169,8 +157,7 @@ def test_reset_and_reboot_need_a_later_boot_and_deep_checks(node: Planned, fault
 
 
 def test_without_deep_checks_a_quick_run_of_a_later_boot_does(shallow: Planned) -> None:
-    shallow.says("quick", BUS)
-    shallow.runs("quick")
+    shallow.finds(BUS)
     shallow.passes(3)
     assert shallow.state == "IDLE+DRAIN"
     shallow.reboot("boot-2")
@@ -179,12 +166,10 @@ def test_without_deep_checks_a_quick_run_of_a_later_boot_does(shallow: Planned) 
 
 
 def test_a_fault_seen_again_after_the_boot_needs_another_boot(node: Planned) -> None:
-    node.says("quick", BUS)
-    node.runs("quick")
+    node.finds(BUS)
     since = node.standing()["since"]
     node.reboot("boot-2")
-    node.says("quick", BUS)
-    node.runs("quick")
+    node.finds(BUS)
     node.runs("deep", "boot")
     node.passes(2)
     assert node.state == "IDLE+DRAIN"
@@ -192,8 +177,7 @@ def test_a_fault_seen_again_after_the_boot_needs_another_boot(node: Planned) -> 
 
 
 def test_service_is_lifted_by_a_person(node: Planned) -> None:
-    node.says("quick", BOARD)
-    node.runs("quick")
+    node.finds(BOARD)
     node.boots("boot-2")
     node.passes(3)
     assert node.reason.startswith("CycleForge health: report the host to Azure and take another VM: gpu_remap_failure")
@@ -215,28 +199,26 @@ def test_deep_checks_that_heal_are_lifted_by_deep_checks(node: Planned) -> None:
 
 
 def test_a_worse_fault_replaces_our_reason_and_a_lighter_one_does_not(node: Planned) -> None:
-    node.says("quick", MOUNT)
-    node.runs("quick")
-    node.says("quick", BUS)
-    node.runs("quick")
+    node.finds(MOUNT)
+    node.finds(BUS)
     worse = node.reason
     assert worse.startswith("CycleForge health: reboot the node: gpu_xid")
     assert worse.count("reboot the node") == 1
-    node.says("quick", ROWS)
-    node.runs("quick")
+    node.finds(ROWS)
     assert node.reason == worse
-    node.says("quick", BOARD)
-    node.runs("quick")
+    node.finds(BOARD)
     assert node.reason.startswith("CycleForge health: report the host to Azure")
 
 
 def test_a_reason_that_somebody_changed_is_no_longer_ours(node: Planned) -> None:
-    node.says("quick", MOUNT)
-    node.runs("quick")
+    node.configure("strikes=3", "strikes=0")
     for reason in ("sent to repair", "CycleForge health: I look into it", "NHC: x"):
+        node.in_slurm("IDLE")
+        node.finds(MOUNT)
+        assert node.standing()["drain"] == "ours"
         node.in_slurm("IDLE+DRAIN", reason)
         node.passes(3)
-        assert (node.state, node.reason) == ("IDLE+DRAIN", reason)
+        assert (node.state, node.reason, node.standing()) == ("IDLE+DRAIN", reason, {})
 
 
 def test_a_drain_of_which_there_is_no_note_is_not_lifted(node: Planned) -> None:
@@ -247,10 +229,8 @@ def test_a_drain_of_which_there_is_no_note_is_not_lifted(node: Planned) -> None:
 
 
 def test_resume_off_leaves_the_drain_and_opens_the_gate(node: Planned) -> None:
-    node.node.write("etc/cycleforge/health.conf", node.node.read("etc/cycleforge/health.conf").replace(
-        "resume=true", "resume=false"))  # fmt: skip
-    node.says("quick", MOUNT)
-    node.runs("quick")
+    node.configure("resume=true", "resume=false")
+    node.finds(MOUNT)
     node.passes(3)
     assert node.state == "IDLE+DRAIN"
     node.in_slurm("IDLE")
@@ -260,8 +240,7 @@ def test_resume_off_leaves_the_drain_and_opens_the_gate(node: Planned) -> None:
 def test_repaired_remembers_its_moment_for_the_checks(node: Planned) -> None:
     node.passes(1)
     assert (node.node.state / "since").read_text() == "0"
-    node.says("quick", BUS)
-    node.runs("quick")
+    node.finds(BUS)
     node.runs("repaired")
     node.says("quick")
     node.runs("quick")
@@ -277,8 +256,7 @@ def test_repaired_remembers_its_moment_for_the_checks(node: Planned) -> None:
 
 def test_another_vm_under_the_name_starts_clean(node: Planned) -> None:
     node.vm(VM_A)
-    node.says("quick", BOARD)
-    node.runs("quick")
+    node.finds(BOARD)
     node.boots("boot-2")
     node.runs("gate", code=3)
     node.vm(VM_B)
@@ -291,8 +269,7 @@ def test_another_vm_under_the_name_starts_clean(node: Planned) -> None:
 def test_where_metadata_does_not_answer_the_board_tells(node: Planned, asked: str) -> None:
     """A disk that is copied takes the note along; product_uuid is the new VM's."""
     node.vm(None, "AAAA-1")
-    node.says("quick", BOARD)
-    node.runs("quick")
+    node.finds(BOARD)
     node.reboot("boot-2")
     node.runs("gate", code=3)
     node.vm(None, "BBBB-2")
@@ -304,8 +281,7 @@ def test_where_metadata_does_not_answer_the_board_tells(node: Planned, asked: st
 @pytest.mark.parametrize("answers", [(VM_A, None), (None, VM_A)])
 def test_metadata_that_fails_once_makes_no_other_vm(node: Planned, answers: tuple[str | None, str | None]) -> None:
     node.vm(answers[0], "AAAA-1")
-    node.says("quick", BOARD)
-    node.runs("quick")
+    node.finds(BOARD)
     node.vm(answers[1])
     node.boots("boot-2")
     node.passes(1)
@@ -373,11 +349,9 @@ def test_a_full_disk_loses_no_verdict(node: Planned) -> None:
 
 
 def test_the_note_in_memory_is_newer_than_the_one_on_a_disk_that_has_filled(node: Planned) -> None:
-    node.says("quick", MOUNT)
-    node.runs("quick")
+    node.finds(MOUNT)
     fill(node, "var")
-    node.says("quick", BUS)
-    node.runs("quick")
+    node.finds(BUS)
     node.in_slurm("IDLE")
     node.runs("gate", code=3)
     assert node.reason.startswith("CycleForge health: reboot the node: gpu_xid")
@@ -391,8 +365,7 @@ def test_with_no_place_at_all_the_node_is_still_drained(node: Planned) -> None:
 
 
 def test_a_copy_that_was_cut_short_leaves_no_file(node: Planned) -> None:
-    node.node.write("etc/cycleforge/health.conf", node.node.read("etc/cycleforge/health.conf").replace(
-        "results=", "results=/sched"))  # fmt: skip
+    node.configure("results=", "results=/sched")
     node.node.remove("cp")
     node.node.fake("cp", 'printf "{\\"format\\": 1, \\"no" >"${@: -1}"; exit 1')
     output = node.runs("quick")
@@ -404,8 +377,7 @@ def test_a_copy_that_was_cut_short_leaves_no_file(node: Planned) -> None:
 
 
 def test_results_name_the_cure_of_each_failure_and_the_worst(node: Planned) -> None:
-    node.says("quick", MOUNT, ROWS, ("warn", "load", "high"))
-    node.runs("quick")
+    node.finds(MOUNT, ROWS, ("warn", "load", "high"))
     result = node.node.result("quick")
     assert [row.get("cure") for row in result["checks"]] == ["heal", "reset", None]
     assert (result["cure"], result["reason"]) == ("reset", "gpu_remap_pending (GPU 3); mount (/shared is not mounted)")
@@ -417,8 +389,7 @@ def test_what_deep_checks_could_not_measure_drains_where_the_definition_says_so(
     node.says("deep", ("not_measured", "nccl_all_reduce", "mpirun is not installed"), ("pass", "gpu_copy_peer", ""))
     node.runs("deep", "boot")
     node.runs("gate")
-    conf = node.node.read("etc/cycleforge/health.conf")
-    node.node.write("etc/cycleforge/health.conf", conf.replace("unmeasured=report", "unmeasured=drain"))
+    node.configure("unmeasured=report", "unmeasured=drain")
     node.runs("deep", "boot")
     node.runs("gate", code=3)
     assert node.reason == "CycleForge health: deep_checks (1 checks could not be measured)"

@@ -35,51 +35,53 @@ class Case(NamedTuple):
     cure: str = "reboot"
 
 
+def _of(tool: str, *rows: tuple[Any, ...]) -> list[Case]:
+    return [Case(tool, *row) for row in rows]
+
+
 CASES = [
     # NVIDIA/nccl-tests: 0 pass, 1 internal, 2 CUDA, 3 NCCL, 4 its own time limit, 6 usage, 7 wrong data.
-    Case("all_reduce_perf", 0, NCCL_RESULT, "ran", ""),
-    Case("all_reduce_perf", 0, "# nThread 1 nGpus 1", "failed", "printed no result"),
-    Case("all_reduce_perf", 0, USAGE, "not_measured", ""),
-    Case("all_reduce_perf", 6, USAGE, "not_measured", "exit code 6"),
-    Case("all_reduce_perf", 6, "invalid option", "not_measured", "exit code 6: invalid option"),
-    Case("all_reduce_perf", 1, "internal error", "failed", "exit code 1: internal error"),
-    Case("all_reduce_perf", 2, f"# nThread 1\n{CUDA_802}\n", "failed", f"exit code 2: {CUDA_802}"),
-    Case("all_reduce_perf", 3, "Test NCCL failure", "failed", "exit code 3: Test NCCL failure"),
-    Case("all_reduce_perf", 4, "", "failed", "exit code 4"),
-    Case("all_reduce_perf", 139, "", "failed", "was ended by signal 11"),
-    Case("all_reduce_perf", 124, "", "failed", "did not answer in time"),
-    Case("all_reduce_perf", 75, "", "not_measured", "no time left"),
-    Case("all_reduce_perf", 76, "", "not_measured", "there is no room for the output of all_reduce_perf in /run"),
-    Case("all_reduce_perf", 127, LOADER, "not_measured", "cannot be loaded: all_reduce_perf: error while loading"),
-    Case("all_reduce_perf", 127, "", "not_measured", "is not installed"),
-    Case("all_reduce_perf", 126, "bash: Permission denied", "not_measured", ""),
-    # Open MPI's own refusals, before any rank has run.
-    Case("all_reduce_perf", 1, "There are not enough slots available in the system", "not_measured", ""),
-    Case("all_reduce_perf", 1, "mpirun has detected an attempt to run as root.", "not_measured", ""),
+    *_of("all_reduce_perf",
+        (0, NCCL_RESULT, "ran", ""), (0, "# nThread 1 nGpus 1", "failed", "printed no result"),
+        (0, USAGE, "not_measured", ""), (6, USAGE, "not_measured", "exit code 6"),
+        (6, "invalid option", "not_measured", "exit code 6: invalid option"),
+        (1, "internal error", "failed", "exit code 1: internal error"),
+        (2, f"# nThread 1\n{CUDA_802}\n", "failed", f"exit code 2: {CUDA_802}"),
+        (3, "Test NCCL failure", "failed", "exit code 3: Test NCCL failure"), (4, "", "failed", "exit code 4"),
+        (139, "", "failed", "was ended by signal 11"), (124, "", "failed", "did not answer in time"),
+        (75, "", "not_measured", "no time left"),
+        (76, "", "not_measured", "there is no room for the output of all_reduce_perf in /run"),
+        (127, LOADER, "not_measured", "cannot be loaded: all_reduce_perf: error while loading"),
+        (127, "", "not_measured", "is not installed"), (126, "bash: Permission denied", "not_measured", ""),
+        # Open MPI's own refusals, before any rank has run.
+        (1, "There are not enough slots available in the system", "not_measured", ""),
+        (1, "mpirun has detected an attempt to run as root.", "not_measured", ""),
+    ),
     # NVIDIA/nvbandwidth: 0 also for waived and unknown tests, 1 for wrong arguments and for every CUDA or NVML error.
-    Case("nvbandwidth", 0, " 0     55.10     55.20\n", "ran", ""),
-    Case("nvbandwidth", 0, "Running device_to_device_memcpy_read_ce.\nWaived: \n", "not_measured", ""),
-    Case("nvbandwidth", 0, "ERROR: Testcase nothing not found!", "not_measured", ""),
-    Case("nvbandwidth", 1, "ERROR: Invalid Arguments \nnvbandwidth --nothing", "not_measured", ""),
-    Case("nvbandwidth", 1, NVB_802, "failed", "exit code 1: [CUDA_ERROR_SYSTEM_NOT_READY]"),
-    Case("nvbandwidth", 0, "Running host_to_device_memcpy_ce.\nERROR: CUDA_ERROR_ECC", "failed", ""),
+    *_of("nvbandwidth",
+        (0, " 0     55.10     55.20\n", "ran", ""),
+        (0, "Running device_to_device_memcpy_read_ce.\nWaived: \n", "not_measured", ""),
+        (0, "ERROR: Testcase nothing not found!", "not_measured", ""),
+        (1, "ERROR: Invalid Arguments \nnvbandwidth --nothing", "not_measured", ""),
+        (1, NVB_802, "failed", "exit code 1: [CUDA_ERROR_SYSTEM_NOT_READY]"),
+        (0, "Running host_to_device_memcpy_ce.\nERROR: CUDA_ERROR_ECC", "failed", ""),
+    ),
     # linux-rdma/perftest: 1 for everything.
-    Case("ib_write_bw", 0, "anything", "ran", ""),
-    Case("ib_write_bw", 1, " Unsupported memory type", "not_measured", ""),
-    Case("ib_write_bw", 1, "ib_write_bw: unrecognized option '--use_cuda=0'", "not_measured", ""),
-    Case("ib_write_bw", 1, "Couldn't listen to port 18510", "not_measured", ""),
-    Case("ib_write_bw", 1, "Failed status 12: wr_id 0 syndrom 0x81", "failed", "Failed status 12"),
+    *_of("ib_write_bw",
+        (0, "anything", "ran", ""), (1, " Unsupported memory type", "not_measured", ""),
+        (1, "ib_write_bw: unrecognized option '--use_cuda=0'", "not_measured", ""),
+        (1, "Couldn't listen to port 18510", "not_measured", ""),
+        (1, "Failed status 12: wr_id 0 syndrom 0x81", "failed", "Failed status 12"),
+    ),
     # NVIDIA/DCGM: its codes modulo 256.
-    Case("dcgmi", 0, "| Denylist | Pass |", "ran", ""),
-    Case("dcgmi", 226, "", "failed", "exit code 226"),
-    Case("dcgmi", 205, "", "failed", "exit code 205", "service"),
-    Case("dcgmi", 237, "", "failed", "exit code 237", "reset"),
-    Case("dcgmi", 238, "", "failed", "exit code 238", "service"),
-    Case("dcgmi", 199, "", "failed", "exit code 199"),
-    Case("dcgmi", 139, "", "failed", "signal 11"),
-    Case("dcgmi", 1, "| PCIe | Fail - GPU 3 |", "failed", ""),
-    *(Case("dcgmi", code, HOST_ENGINE, "not_measured", f"{code}")
-      for code in (1, 217, 215, 216, 206, 203, 198, 235, 254)),
+    *_of("dcgmi",
+        (0, "| Denylist | Pass |", "ran", ""), (226, "", "failed", "exit code 226"),
+        (205, "", "failed", "exit code 205", "service"), (237, "", "failed", "exit code 237", "reset"),
+        (238, "", "failed", "exit code 238", "service"), (199, "", "failed", "exit code 199"),
+        (139, "", "failed", "signal 11"), (1, "| PCIe | Fail - GPU 3 |", "failed", ""),
+        *((code, HOST_ENGINE, "not_measured", f"{code}")
+          for code in (1, 217, 215, 216, 206, 203, 198, 235, 254)),
+    ),
 ]  # fmt: skip
 RESULTS = {"all_reduce_perf": "Avg bus bandwidth[[:space:]]*:[[:space:]]*[0-9]", "dcgmi": "[Pp]ass",
            "nvbandwidth": r"[[:space:]][0-9]+\.[0-9]+[[:space:]]", "ib_write_bw": ""}  # fmt: skip

@@ -158,7 +158,7 @@ esac""",
         lines = conf.read_text().splitlines()
         starts = ("* || . ", *(f"* || cycleforge {check} " for check in checks))
         kept = [line for line in lines if f"{line} ".startswith(starts)]
-        assert len(kept) == 1 + len(checks), f"{checks} of {lines}"
+        assert len(kept) == 1 + len(checks), f"{checks} are not all in {kept}"
         conf.write_text("\n".join(kept) + "\n")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import Literal
 
@@ -20,6 +21,8 @@ check_planned() {
     if [[ "${found}" == false ]]; then record pass planned; fi
 }
 """
+OTHER_CHECKS = re.compile(r'^\. ".*/(?:checks-[a-z-]+|smi|container)\.sh"$', re.MULTILINE)
+"""What is read for checks that these nodes do not make."""
 VM_A, VM_B = "0ad2c2d8-0001-4b5c-9d3e-a00000000001", "0ad2c2d8-0001-4b5c-9d3e-b00000000002"
 
 
@@ -29,7 +32,7 @@ class Planned:
     def __init__(self, node: Healthy) -> None:
         self.node = node
         checks = node.root / "opt/cycleforge/slurm_nhc/checks.sh"
-        checks.write_text(checks.read_text() + CHECK)
+        checks.write_text(OTHER_CHECKS.sub("", checks.read_text()) + CHECK)
         for kind in ("quick", "deep"):
             conf = node.root / f"etc/cycleforge/nhc/{kind}.conf"
             first = next(line for line in conf.read_text().splitlines() if line.startswith("* || ."))
@@ -41,6 +44,18 @@ class Planned:
         """What its runs of this kind record from now on: verdict or cure, check, detail. Nothing: they pass."""
         lines = [shlex.join((verdict, check, "", "", "", "", detail)) for verdict, check, detail in records]
         (self.node.state / f"planned.{kind}").write_text("".join(f"{line}\n" for line in lines))
+
+    def finds(self, *records: tuple[str, str, str], code: int = 0) -> None:
+        """A quick run that records this, and so do the next ones."""
+        self.says("quick", *records)
+        self.runs("quick", code=code)
+
+    def configure(self, old: str, new: str) -> None:
+        """Change a line of the settings that a converge has written."""
+        path = "etc/cycleforge/health.conf"
+        text = self.node.read(path)
+        assert f"{old}\n" in text, text
+        self.node.write(path, text.replace(f"{old}\n", f"{new}\n"))
 
     def vm(self, vm_id: str | None, product_uuid: str = "") -> None:
         """Which VM this is: instance metadata answers `vm_id`, or with None nobody answers (curl's exit code 28)."""
@@ -77,12 +92,21 @@ class Planned:
         (self.node.state / "slurm_reason").write_text(reason)
 
     def standing(self) -> dict[str, str]:
-        """The note of what stands, without the lines of health.sh itself; empty when there is none."""
+        """The note of what stands, of several lines of one key the last; empty when there is none."""
+        return dict(self._note())
+
+    def stands(self) -> list[str]:
+        """Kind and cure of all that stands, such as `quick reboot`."""
+        return sorted(" ".join(value.split()[:2]) for key, value in self._note() if key == "found")
+
+    def _note(self) -> list[tuple[str, str]]:
         for place in ("run/cycleforge/standing", "var/lib/cycleforge/health/standing"):
             file = self.node.root / place
             if file.exists():
-                return dict(line.split("=", 1) for line in file.read_text().splitlines())
-        return {}
+                return [
+                    (key, value) for key, _, value in (line.partition("=") for line in file.read_text().splitlines())
+                ]
+        return []
 
     @property
     def state(self) -> str:
