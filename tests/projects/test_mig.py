@@ -25,7 +25,7 @@ def node(make_node: MakeNode) -> Node:
     made.attribute("cycleforge.mig.per_gpu", str(PER_GPU))
     made.write("etc/slurm/cgroup.conf", "ConstrainCores=yes\nConstrainRamSpace=yes\nConstrainDevices=yes\n")
     made.write("proc/sys/kernel/random/boot_id", "boot-1\n")
-    made.fake("nvidia-smi", FAKE.read_text())
+    made.fake("nvidia-smi", FAKE.read_text(), light=True)
     (made.state / "mig").mkdir()
     gpu(made, gpus=str(GPUS))
     return made

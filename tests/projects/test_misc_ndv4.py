@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from generator import catalog
 from tests.bed.scripts.node import A100, H100, HANGS, Node
 from tests.projects.conftest import MakeNode
+from tests.size_attributes import size_attributes
 
 OTHERS = ("20-gpu.sh", "30-limits.sh", "40-nfs.sh", "50-nccl.sh", "60-pmix.sh")
 MI300X = "Standard_ND96isr_MI300X_v5"
@@ -44,6 +46,7 @@ def smi(node: Node, clocks: str = SLOW, persistence: str = OFF_ON, ac: str = "tr
     *" -ac "*) {ac} ;;
     *" -pm "*) {pm} ;;
 esac""",
+        light=HANGS not in (ac, pm),
     )
 
 
@@ -567,10 +570,18 @@ def gpu_sizes() -> list[str]:
     return [name for name in catalog.vm_size_names() if catalog.vm_size(name).gpu_count]
 
 
+def told(size: str) -> str:
+    """What these scripts are told about a size, without its name and the sources of its figures."""
+    line = size_attributes(size)["cycleforge.vm_size.base"]
+    return re.sub(r" \| from [^|]*", "", line.replace(size.lower(), ""))
+
+
 def test_every_gpu_size_of_the_catalogue_has_what_the_scripts_need(node: Node) -> None:
-    """One node, its size changed: each step takes its figures, and none of them fails."""
-    sizes = gpu_sizes()
-    assert len(sizes) > 15
+    """One node, its size changed: each step takes its figures, and none of them fails. Of sizes that tell a node the
+    same but for their names, the first; that scripts read every size: `test_vm_size.py`.
+    """
+    sizes = {told(size): size for size in reversed(gpu_sizes())}.values()
+    assert len(sizes) > 10
     node.fake("systemctl", "exit 0")
     node.link("sync")
     shown = {}

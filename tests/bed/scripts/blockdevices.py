@@ -24,12 +24,14 @@ Devices = dict[str, dict[str, Any]]
 MODEL = "Microsoft NVMe Direct Disk v2"
 CONTENT = ("signature", "label", "uuid", "complete")
 TOOL = """
-exec {block}<>/dev/tcp/127.0.0.1/PORT
-printf '%s\\0' "$#" "$FAKE_STATE" "$CYCLEFORGE_ROOT" NAME "$@" >&"$block"
-for answer in code output errors; do IFS= read -r -d '' "$answer" <&"$block" || exit 1; done
-printf '%s' "$output"
-printf '%s' "$errors" >&2
-exit "$code"
+exec {fake_block}<>/dev/tcp/127.0.0.1/PORT
+printf '%s\\0' "$#" "$FAKE_STATE" "$CYCLEFORGE_ROOT" NAME "$@" >&"$fake_block"
+for fake_answer in fake_code fake_output fake_errors; do
+    IFS= read -r -d '' "$fake_answer" <&"$fake_block" || exit 1
+done
+printf '%s' "$fake_output"
+printf '%s' "$fake_errors" >&2
+exit "$fake_code"
 """
 """What a fake does: ask the test, which closes the connection without an answer where it has killed the script."""
 

@@ -35,8 +35,8 @@ exec sleep 3600
 JETPACK = """
 [[ "$1" == config ]] || exit 2
 if [[ -e "$FAKE_STATE/attributes/$2" ]]; then
-    IFS= read -r -d '' value <"$FAKE_STATE/attributes/$2"
-    printf '%s' "$value"
+    IFS= read -r -d '' fake_value <"$FAKE_STATE/attributes/$2"
+    printf '%s' "$fake_value"
 else
     printf '%s\\n' "$3"
 fi
@@ -72,28 +72,40 @@ case "$verb" in
     start | restart)
         file="$CYCLEFORGE_ROOT/etc/systemd/system/$1"
         if [[ -r "$file" ]]; then
-            command="$(sed -n 's|^ExecStart=/bin/bash ||p' "$file")"
+            command=""
+            while IFS= read -r line; do
+                if [[ "$line" == 'ExecStart=/bin/bash '* ]]; then command="${line#* }"; fi
+            done <"$file"
             if [[ -n "$command" ]]; then bash $CYCLEFORGE_ROOT$command >>"$FAKE_STATE/units.log" 2>&1; fi
         fi ;;
 esac
 """
 # However busy the machine is, only what HANGS is cut; the limits that the scripts chose are written down. A light fake
 # answers at once, so it runs in this process: a script asks jetpack a dozen times.
-TIMEOUT = """
-flags=()
+TIMEOUT = f"""
+fake_flags=()
 while [[ "$1" == --* ]]; do
-    case "$1" in --kill-after=*) flags+=(--kill-after=0.3) ;; *) flags+=("$1") ;; esac
+    case "$1" in --kill-after=*) fake_flags+=(--kill-after=0.3) ;; *) fake_flags+=("$1") ;; esac
     shift
 done
 printf '%s\\n' "$*" >>"$FAKE_STATE/limits"
 shift
-light="$FAKE_STATE/$1.sh"
-if [[ "$1" != */* && -e "$light" ]]; then shift; . "$light"; exit; fi
-exec REAL "${flags[@]}" 3600 "$@"
+fake_light="$FAKE_STATE/$1.sh"
+if [[ "$1" != */* && -e "$fake_light" ]]; then shift; . "$fake_light"; exit; fi
+exec {shutil.which("timeout")} "${{fake_flags[@]}}" 3600 "$@"
 """
+# The same as a function that Bash finds before the program: most of what a script costs here is programs that start.
+# In a shell of its own, without the settings and traps of the script that calls it.
+TIMEOUT_FUNCTION = f"() {{ ( set +eu +C +o pipefail; trap - ERR; IFS=$' \\t\\n'\n{TIMEOUT}) \n}}"
+# It ends a `timeout` in the background by its process id, which must be that of the program.
+WITHOUT_FUNCTION = "slurm_nhc"
 MOUNTPOINT = """
 for path in "$@"; do :; done
-grep -q -x -F "${path#"$CYCLEFORGE_ROOT"}" "$FAKE_STATE/mounts" 2>/dev/null
+if [[ ! -e "$FAKE_STATE/mounts" ]]; then exit 1; fi
+while read -r mounted; do
+    if [[ "$mounted" == "${path#"$CYCLEFORGE_ROOT"}" ]]; then exit 0; fi
+done <"$FAKE_STATE/mounts"
+exit 1
 """
 
 
@@ -133,7 +145,7 @@ class Node:
         self.fake("jetpack", JETPACK, light=True)
         self.fake("systemctl", SYSTEMCTL, light=True)
         self.fake("mountpoint", MOUNTPOINT)
-        self._program("timeout", f"#!{shutil.which('bash')}{TIMEOUT.replace('REAL', str(shutil.which('timeout')))}")
+        self._program("timeout", f"#!{shutil.which('bash')}{TIMEOUT}")
         self.fake("findmnt", 'for path in "$@"; do :; done; echo "${SOURCE:-/dev/sdb1}"')
         for quiet in ("journalctl", "sysctl"):
             self.fake(quiet, "exit 0")
@@ -229,8 +241,9 @@ class Node:
             (self.state / name).unlink(missing_ok=True)
 
     def environment(self) -> dict[str, str]:
-        """What the node agent and systemd set, and our two test variables."""
-        return {
+        """What the node agent and systemd set, and our own variables."""
+        functions = {} if self.project == WITHOUT_FUNCTION else {"BASH_FUNC_timeout%%": TIMEOUT_FUNCTION}
+        return functions | {
             "PATH": str(self.bin), "FAKE_STATE": str(self.state), "CYCLEFORGE_ROOT": str(self.root), "LC_ALL": "C",
             "CYCLECLOUD_SPEC_PATH": str(self.spec), "CYCLECLOUD_PROJECT_NAME": self.project,
             "CYCLEFORGE_POLL_S": "0.05", "HOSTNAME": "node-1",
