@@ -33,25 +33,35 @@ MELLANOX_VISIBLE_DEVICES all
 SRUN = """
 [[ "$1" == --help ]] || exit 2
 if [[ -n "${SLURM_CONF:-}" ]]; then
-    prefix="" files="$(sed -n 's/^PlugStackConfig=//p' "$SLURM_CONF")"
+    fake_prefix=""
+    while IFS= read -r fake_line; do
+        if [[ "$fake_line" == PlugStackConfig=* ]]; then fake_files="${fake_line#*=}"; fi
+    done <"$SLURM_CONF"
 else
-    prefix="$CYCLEFORGE_ROOT" files="$CYCLEFORGE_ROOT/etc/slurm/plugstack.conf.d/*"
-    [[ -e "$CYCLEFORGE_ROOT/etc/slurm/plugstack.conf" ]] || files=/dev/null
+    fake_prefix="$CYCLEFORGE_ROOT" fake_files="$CYCLEFORGE_ROOT/etc/slurm/plugstack.conf.d/*"
+    [[ -e "$CYCLEFORGE_ROOT/etc/slurm/plugstack.conf" ]] || fake_files=/dev/null
 fi
-while read -r verb library _ || [[ -n "$verb" ]]; do
-    if [[ "$verb" != required && "$verb" != optional ]]; then continue; fi
-    case "$(cat "$prefix$library" 2>/dev/null || echo none)" in
+while read -r fake_verb fake_library _ || [[ -n "$fake_verb" ]]; do
+    if [[ "$fake_verb" != required && "$fake_verb" != optional ]]; then continue; fi
+    fake_text=none
+    if [[ -e "$fake_prefix$fake_library" ]]; then fake_text="$(<"$fake_prefix$fake_library")"; fi
+    case "$fake_text" in
         plug-in*) echo "      --container-image=[USER@][REGISTRY#]IMAGE[:TAG]|PATH" ;;
-        none) why="Dlopen of plugin file failed" ;;&
-        other*) why="Incompatible plugin version" ;;&
-        none | other*) echo "srun: error: spank: $library: $why" >&2; [[ "$verb" == optional ]] || exit 1 ;;
+        none) fake_why="Dlopen of plugin file failed" ;;&
+        other*) fake_why="Incompatible plugin version" ;;&
+        none | other*)
+            echo "srun: error: spank: $fake_library: $fake_why" >&2
+            [[ "$fake_verb" == optional ]] || exit 1 ;;
     esac
-done < <(cat $files)
+done < <(cat $fake_files)
 echo "  -e, --error=err             location of stderr redirection"
 """
 DOWNLOAD = """
 case "$1" in
-    config) cat "$FAKE_STATE/attributes/$2" 2>/dev/null || printf '%s\\n' "$3" ;;
+    config)
+        fake_value="$3"
+        if [[ -e "$FAKE_STATE/attributes/$2" ]]; then read -r fake_value <"$FAKE_STATE/attributes/$2"; fi
+        printf '%s\\n' "$fake_value" ;;
     download) cp "$FAKE_STATE/locker/$4" "$5" ;;
 esac
 """
@@ -86,11 +96,11 @@ def bare_node(make_node: MakeNode) -> Node:
     node.mount("/mnt")
     (node.root / "mnt").mkdir()
     (node.root / "etc/slurm").mkdir(parents=True)
-    node.fake("srun", SRUN)
-    node.fake("setpriv", "exit 0")
+    node.fake("srun", SRUN, light=True)
+    node.fake("setpriv", "exit 0", light=True)
     free = 'cat "$FAKE_STATE/free_kib" 2>/dev/null || echo 900000000'
-    node.fake("df", f"printf 'x\n/dev/sdb1 999999999 1 %s 1%% /mnt\n' \"$({free})\"")
-    node.fake("jetpack", DOWNLOAD)
+    node.fake("df", f"printf 'x\n/dev/sdb1 999999999 1 %s 1%% /mnt\n' \"$({free})\"", light=True)
+    node.fake("jetpack", DOWNLOAD, light=True)
     for name in ("chown", "uname", "tar", "gzip"):
         node.link(name)
     node.fake("uname", "echo x86_64")
@@ -109,7 +119,7 @@ def platform_node(make_node: MakeNode) -> Node:
     node.write(PLUGIN_FILE, "plug-in of the slurm project\n")
     for hook in ("50-slurm-pmi.sh", "50-slurm-pytorch.sh"):
         node.write(f"usr/share/enroot/hooks.d/{hook}", f"#!/bin/bash\n# {hook}\n")
-    node.fake("enroot", "echo 4.0.1")
+    node.fake("enroot", "echo 4.0.1", light=True)
     return node
 
 
