@@ -11,10 +11,9 @@ from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from generator import pipeline
 from generator.plan.types import Plan, ServerPlan, SlurmPlan
+from tests.bed.yaml_data import yaml_data
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIG5vdCBhIHNlY3JldCwgb25seSBmb3IgdGhlIHRlc3Rz user"
 
@@ -70,7 +69,7 @@ def _changed_plan(base: str, changes: tuple[str, ...]) -> Plan:
 @cache
 def _loaded(text: str) -> Any:
     """The data of a YAML text, which nobody changes: `merged` makes new mappings."""
-    return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return yaml_data(text)
 
 
 @cache

@@ -278,12 +278,13 @@ def test_hardware_of_hbv5_and_of_a_part_of_a_gpu() -> None:
     assert "GRID" in part.needs
 
 
-@pytest.mark.parametrize("name", catalog.vm_size_names())
-def test_every_size_is_known(name: str) -> None:
-    size = catalog.vm_size(name)
-    assert (size.name, size.known) == (name, True)
-    assert size.infiniband == (size.infiniband_nics > 0)
-    assert bool(size.gpu_count) == bool(size.gpu_vendor)
+def test_every_size_is_known() -> None:
+    assert len(catalog.vm_size_names()) > 500
+    for name in catalog.vm_size_names():
+        size = catalog.vm_size(name)
+        assert (size.name, size.known) == (name, True)
+        assert size.infiniband == (size.infiniband_nics > 0), name
+        assert bool(size.gpu_count) == bool(size.gpu_vendor), name
 
 
 @pytest.mark.parametrize(

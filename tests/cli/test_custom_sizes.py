@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +22,7 @@ from generator.definition.pages.custom_sizes import block_data, blocks_text
 from generator.definition.skus import read_skus
 from generator.definition.text.source import load
 from generator.errors import CannotRead
+from tests.bed.yaml_data import yaml_data
 
 GPU = "Standard_ND96isrexample_v9"
 CAPABILITIES = {
@@ -118,7 +118,7 @@ def test_what_is_not_filled_in_is_a_problem_and_the_filled_in_block_builds(
 def test_a_plain_size_needs_nothing_filled_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bare = {"GPUs": None, "RdmaEnabled": "False", "NvmeDiskSizeInMiB": None, "CpuArchitectureType": "Arm64"}
     text = printed(capsys, saved(tmp_path, {"value": [item("Standard_D4pexample_v9", capabilities=bare)]}))
-    (block,) = yaml.safe_load(text)["custom_vm_sizes"]
+    (block,) = yaml_data(text)["custom_vm_sizes"]
     assert block == {
         "name": "Standard_D4pexample_v9",
         "vcpus": 96,
@@ -190,9 +190,9 @@ def test_a_constrained_size_counts_what_it_may_use(tmp_path: Path, capsys: pytes
 def test_sizes_may_be_chosen_and_known_ones_need_no_block(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = item("Standard_L8example_v9", capabilities={"GPUs": None, "RdmaEnabled": None})
     path = saved(tmp_path, [item(), other, item("Standard_D4as_v5"), {"resourceType": "disks", "name": "P30"}])
-    names = [block["name"] for block in yaml.safe_load(printed(capsys, path))["custom_vm_sizes"]]
+    names = [block["name"] for block in yaml_data(printed(capsys, path))["custom_vm_sizes"]]
     assert names == ["Standard_L8example_v9", GPU]
-    names = [block["name"] for block in yaml.safe_load(printed(capsys, path, "l8EXAMPLE"))["custom_vm_sizes"]]
+    names = [block["name"] for block in yaml_data(printed(capsys, path, "l8EXAMPLE"))["custom_vm_sizes"]]
     assert names == ["Standard_L8example_v9"]
     known = printed(capsys, path, "D4as_v5")
     assert known.splitlines()[:2] == [
@@ -302,7 +302,7 @@ def test_whatever_a_file_holds_it_is_sizes_or_a_clear_problem(items: list[Any]) 
         assert problem.message.isprintable()
         return
     text = blocks_text(skus)
-    assert [block["name"] for block in yaml.safe_load(text)["custom_vm_sizes"]] == [sku.name for sku in skus]
+    assert [block["name"] for block in yaml_data(text)["custom_vm_sizes"]] == [sku.name for sku in skus]
     json.dumps([block_data(sku) for sku in skus])
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_cli import GOOD
+from tests.cli.running import GOOD
 from tests.command import COMMAND, MODULE, PYTHON
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,11 +8,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
-import yaml
 
 from generator import pipeline
 from generator.files.file import Files
 from generator.output.diff import Change, compare
+from tests.bed.yaml_data import yaml_data
 from tests.definitions import test_variants
 from tests.definitions.build import NAMES, rendered
 
@@ -59,7 +59,7 @@ def built(content: bytes, folder: Path) -> Files:
 
 
 def derived(files: Files) -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load(files[PurePosixPath("effective.yaml")].content)["derived"]
+    content: dict[str, Any] = yaml_data(files[PurePosixPath("effective.yaml")].content)["derived"]
     return content
 
 
@@ -119,7 +119,7 @@ def test_given_settings(name: str, size: str, tmp_path: Path) -> None:
     content = definition(GIVEN[name], size)
     files = built(content, tmp_path)
     assert check_jobs(files) > 10
-    given = yaml.safe_load(content).get("jobs") or {}
+    given = yaml_data(content).get("jobs") or {}
     for kind, settings in ((kind, job["settings"]) for kind, jobs in given.items() for job in jobs):
         plans = [job["settings"] for job in derived(files)["jobs"] if job["kind"] == kind]
         expected = {key: "0" if value is False else str(value) for key, value in settings.items()}
@@ -131,8 +131,7 @@ def test_given_settings(name: str, size: str, tmp_path: Path) -> None:
 
 def changes(old: str, new: str, folder: Path, size: str = _A100_80) -> dict[str, Change]:
     before, after = (
-        yaml.safe_load(built(definition(jobs, size), folder)[PurePosixPath("effective.yaml")].content)
-        for jobs in (old, new)
+        yaml_data(built(definition(jobs, size), folder)[PurePosixPath("effective.yaml")].content) for jobs in (old, new)
     )
     return {change.where: change for change in compare(before, after, lambda _: "in place")}
 

@@ -10,13 +10,13 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 import pytest
-import yaml
 from syrupy.assertion import SnapshotAssertion
 
 from generator import pipeline
 from generator.cli.packages import targets
 from generator.pipeline import Checked
 from tests.bed.plans import plan_from
+from tests.bed.yaml_data import yaml_data
 from tests.bicep.compilers import findings_below
 from tests.definitions.build import write
 from tests.definitions.folder_text import Folder, whole
@@ -217,7 +217,7 @@ def test_the_server_is_told_that_there_is_no_cluster() -> None:
 
 @every_form
 def test_effective_yaml_says_what_there_is_not(name: str) -> None:
-    derived = yaml.safe_load(text(name, "effective.yaml"))["derived"]
+    derived = yaml_data(text(name, "effective.yaml"))["derived"]
     plan = plan_of(name)
     assert (derived["server"] is None) == (plan.server is None)
     assert (derived["existing_server"] is None) == (plan.existing_server is None)

@@ -15,6 +15,7 @@ from generator.files import assets
 from generator.files.file import Files
 from generator.render.deployment import deployment_files
 from tests.bed.plans import KEY
+from tests.bed.yaml_data import yaml_data
 
 PAGE = (assets.root() / "docs/cluster.md").read_text().partition("## Worked examples")[2].partition("\n## ")[0]
 EXAMPLES = dict(re.findall(r"^### ([a-z0-9-]+)\n\n```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
@@ -40,7 +41,7 @@ def added(definition: Any, block: Any) -> Any:
 def built(name: str) -> tuple[list[str], Files]:
     """Problems and files of a definition with its example."""
     path = assets.root() / f"cluster_defs/{name}.yaml"
-    text = yaml.safe_dump(added(yaml.safe_load(path.read_text()), yaml.safe_load(EXAMPLES[name])))
+    text = yaml.safe_dump(added(yaml_data(path.read_text()), yaml_data(EXAMPLES[name])))
     variables = {"CYCLECLOUD_SSH_PUBLIC_KEY": KEY, "HUB_VNET_ID": ""}
     checked = pipeline.check(text.encode(), path.name, variables, path.parent)
     problems = [f"{each.rule_id} {each.message}" for each in checked.problems if each.level != "info"]

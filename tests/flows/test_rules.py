@@ -22,6 +22,7 @@ from generator.plan.security_rules import without_overlaps
 from tests.bed.bicep.deployment import resources_of
 from tests.bed.plans import plan_from
 from tests.bed.security_groups import Host
+from tests.bed.yaml_data import yaml_data
 from tests.bicep.variants import rendered_files
 from tests.flows.worlds import BASE, DEFINITIONS, PUBLIC, WITH_NETWORK, World, world
 
@@ -274,7 +275,7 @@ def test_flows_and_rules_are_in_the_effective_plan() -> None:
 
 
 def test_a_diff_names_the_rules_and_flows_that_change_and_calls_it_in_place() -> None:
-    before, after = (yaml.safe_load(yaml.safe_dump(effective(world(name).plan))) for name in ("hub", "hub-jumpbox"))
+    before, after = (yaml_data(yaml.safe_dump(effective(world(name).plan))) for name in ("hub", "hub-jumpbox"))
     changes = {
         each.where: each.cost for each in compare(before, after, partial(cost_of, effective=after, before=before))
     }

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -18,6 +17,7 @@ from generator.definition.model.storage import BlobMount, BuiltinNfs
 from generator.definition.pages.schema import json_schema
 from generator.definition.read import Reading, read_model
 from generator.definition.text.source import load
+from tests.bed.yaml_data import yaml_data
 from tests.rules.test_good import EVERYTHING, EXISTING, PUBLIC
 
 GOOD = """\
@@ -425,7 +425,7 @@ def test_any_data_gives_problems_or_a_definition(data: dict[str, Any]) -> None:
     assert (again.definition, again.problems) == (result.definition, ()), "what was repaired is valid"
 
 
-WHOLE: tuple[dict[str, Any], ...] = tuple(yaml.safe_load(text) for text in (EVERYTHING, PUBLIC, EXISTING))
+WHOLE: tuple[dict[str, Any], ...] = tuple(yaml_data(text) for text in (EVERYTHING, PUBLIC, EXISTING))
 ODD: tuple[Any, ...] = (
     *(True, False, 0, 1, -1, 2.5, 250, "250", "1", "", "true", "nfs", "anf", "existing", "public"),
     *([], {}, [1], ["a"], [[]], {"a": 1}, {"a": "b"}, {"a": [1]}, {"type": "nfs"}, {"type": 5}, {"recipe": "mpt"}),

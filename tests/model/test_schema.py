@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 from jsonschema import Draft202012Validator
 
 from generator.definition.pages.schema import cost_of, json_schema
 from generator.definition.pages.starter import presets, starter
 from generator.files import assets
 from generator.references import documents
+from tests.bed.yaml_data import yaml_data
 
 DEFINITIONS = sorted(assets.folder("cluster_defs").glob("*.yaml"))
 
@@ -26,14 +26,14 @@ def validator() -> Draft202012Validator:
 def test_shipped_definitions_fit_the_schema_and_name_it(path: Path, validator: Draft202012Validator) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.startswith("# yaml-language-server: $schema=definition.schema.json\n")
-    assert [error.message for error in validator.iter_errors(yaml.safe_load(text))] == []
+    assert [error.message for error in validator.iter_errors(yaml_data(text))] == []
 
 
 @pytest.mark.parametrize("preset", presets())
 def test_starters_fit_the_schema(preset: str, validator: Draft202012Validator) -> None:
     text = starter("team-a", preset)
-    assert yaml.safe_load(text)["name"] == "team-a"
-    assert [error.message for error in validator.iter_errors(yaml.safe_load(text))] == []
+    assert yaml_data(text)["name"] == "team-a"
+    assert [error.message for error in validator.iter_errors(yaml_data(text))] == []
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_the_kind_of_a_mount_decides_what_its_size_costs(kind: str, cost: str) -
 
 @pytest.mark.parametrize("preset", ["reference", "hpc-lab"])
 def test_a_copy_shares_no_resource_name_with_its_preset(preset: str) -> None:
-    content = yaml.safe_load(starter("team-a", preset))
+    content = yaml_data(starter("team-a", preset))
     assert content["azure"]["prefix"] in ("team-a", "${LAB_PREFIX:-team-a}")
     assert "reference" not in str(content["azure"])
     if preset == "reference":

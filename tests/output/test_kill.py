@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from tests.output.folders import assert_whole, files
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLS = 22
-"""Per way of swapping; each takes about a tenth of a second. More, until a quarter of so many has hit a build."""
+"""Per way of swapping. More, until a quarter of so many has hit a build."""
 
 LOOKS = 500
 """Of a reader, and more until both versions were seen."""
@@ -40,8 +41,47 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     process.stdout.close()
 
 
-@pytest.mark.parametrize("how", ["exchange", "renames"])
-def test_kill(tmp_path: Path, how: str) -> None:
+class Children:
+    """Processes that build endlessly, one at a time."""
+
+    def __init__(self, folder: Path, how: str) -> None:
+        command = [sys.executable, "-m", "tests.output.builder", str(folder), how, "children"]
+        self.parent = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self) -> Children:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.parent.communicate()
+        assert self.parent.returncode == 0
+
+    def killed_after(self, seconds: float) -> None:
+        """The next one lives so long; SIGKILL, which nothing can catch."""
+        child = int(self._said())
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
+        assert self._said() == "gone\n"
+
+    def _said(self) -> str:
+        assert self.parent.stdin is not None
+        assert self.parent.stdout is not None
+        self.parent.stdin.write("\n")
+        self.parent.stdin.flush()
+        return self.parent.stdout.readline()
+
+
+@pytest.fixture(params=["exchange", "renames"])
+def how(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def children(tmp_path: Path, how: str) -> Iterator[Children]:
+    with Children(tmp_path / "lab", how) as found:
+        yield found
+
+
+def test_kill(tmp_path: Path, how: str, children: Children) -> None:
     """At random moments; the next run cleans up and builds."""
     folder = tmp_path / "lab"
     output.write(folder, files("a", count=30))
@@ -49,9 +89,7 @@ def test_kill(tmp_path: Path, how: str) -> None:
     kills = interrupted = 0
     while kills < KILLS or interrupted < KILLS // 4:
         kills += 1
-        process = start(folder, how)
-        time.sleep(chance.uniform(0, 0.03))
-        kill(process)
+        children.killed_after(chance.uniform(0, 0.03))
         left = [entry for entry in tmp_path.iterdir() if entry != folder]
         interrupted += bool(left)
         if how == "exchange" or folder.exists():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-import yaml
 
 from generator.definition.model.definition import Definition
 from generator.definition.read import read_model
@@ -13,6 +12,7 @@ from generator.definition.text.source import load
 from generator.plan.created_types import created_types
 from tests.bed.bicep.deployment import resources_of
 from tests.bed.plans import SMALL, merged, plan_from
+from tests.bed.yaml_data import yaml_data
 from tests.bicep import variants
 from tests.bicep.variants import rendered_files
 
@@ -40,7 +40,7 @@ TEXTS = {
 
 
 def definition_of(change: str) -> Definition:
-    text = json.dumps(merged(yaml.safe_load(SMALL), yaml.safe_load(change)))
+    text = json.dumps(merged(yaml_data(SMALL), yaml_data(change)))
     definition = read_model(load(text.encode(), "x.yaml", {}).data).definition
     assert definition is not None
     return definition

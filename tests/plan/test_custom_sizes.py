@@ -11,6 +11,7 @@ import yaml
 from generator import catalog, pipeline
 from generator.plan.types import NodeArrayPlan, Plan
 from tests.bed.plans import SMALL, plan_from, slurm_of
+from tests.bed.yaml_data import yaml_data
 from tests.cluster_template.rendered import Rendered, read
 from tests.size_attributes import records
 
@@ -119,7 +120,7 @@ def test_jobs_are_sized_for_it_and_nothing_is_judged_by_another_size() -> None:
 
 
 def test_the_effective_definition_shows_the_block_and_what_came_of_it() -> None:
-    found = yaml.safe_load(file("effective.yaml"))
+    found = yaml_data(file("effective.yaml"))
     assert found["definition"]["custom_vm_sizes"][0]["gpus"]["model"] == "B300"
     hardware = found["derived"]["slurm"]["node_arrays"][0]["hardware"]
     assert (hardware["custom"], hardware["gpu_count"], hardware["infiniband_nics"]) == (True, 8, 4)
@@ -171,15 +172,15 @@ def test_the_catalogue_wins_over_a_block() -> None:
 def test_the_rules_know_what_the_block_says(change: str, rule: str) -> None:
     from tests.bed.plans import merged
 
-    definition = yaml.safe_load(SMALL)
+    definition = yaml_data(SMALL)
     for text in (BLOCKS.split("silence:")[0], change.replace("SIZE", GPU).replace("ARM", CPU)):
-        definition = merged(definition, yaml.safe_load(text))
+        definition = merged(definition, yaml_data(text))
     found = pipeline.check(yaml.safe_dump(definition).encode(), "x.yaml", {}, Path()).problems
     assert rule in {problem.rule_id for problem in found}
 
 
 def test_nothing_is_said_of_a_name_that_a_repair_put_there() -> None:
     """The example that stands in for a missing name is that of a GPU size."""
-    definition = yaml.safe_load(SMALL) | {"custom_vm_sizes": [{"vcpus": 4, "memory_gib": 16, "architecture": "x86_64"}]}
+    definition = yaml_data(SMALL) | {"custom_vm_sizes": [{"vcpus": 4, "memory_gib": 16, "architecture": "x86_64"}]}
     found = pipeline.check(yaml.safe_dump(definition).encode(), "x.yaml", {}, Path()).problems
     assert [problem.rule_id for problem in found if problem.level != "info"] == ["E0102"]

@@ -8,10 +8,10 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
-import yaml
 
 from generator.cli.plan_text import plan_text
 from generator.plan.types import Plan
+from tests.bed.yaml_data import yaml_data
 from tests.definitions.build import NAMES, checked, rendered
 
 every_definition = pytest.mark.parametrize("name", NAMES)
@@ -28,7 +28,7 @@ def readme(name: str) -> str:
 
 
 def derived(name: str) -> dict[str, Any]:
-    content = yaml.safe_load(rendered(name)[PurePosixPath("effective.yaml")].content)
+    content = yaml_data(rendered(name)[PurePosixPath("effective.yaml")].content)
     found: dict[str, Any] = content["derived"]
     return found
 

@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.bed.plans import plan_from
+from tests.bed.yaml_data import yaml_data
 from tests.bicep.variants import behind_a_firewall, main_bicep
 from tests.cluster_template.rendered import read
 
@@ -27,7 +27,7 @@ def cloud_init() -> str:
 
 
 def test_nodes_get_it_for_shells_and_installers() -> None:
-    files = {entry["path"]: entry for entry in yaml.safe_load(cloud_init())["write_files"]}
+    files = {entry["path"]: entry for entry in yaml_data(cloud_init())["write_files"]}
     assert files["/etc/apt/apt.conf.d/95cycleforge-proxy"]["content"].count(f'Proxy "{URL}";') == 2
     assert files["/etc/dnf/dnf.conf"] == {"path": "/etc/dnf/dnf.conf", "append": True, "content": f"proxy={URL}\n"}
     assert f"proxy = {URL}" in files["/etc/pip.conf"]["content"]
@@ -36,7 +36,7 @@ def test_nodes_get_it_for_shells_and_installers() -> None:
 
 
 def test_shells_keep_metadata_locker_and_network_out_of_it() -> None:
-    profile = next(entry for entry in yaml.safe_load(cloud_init())["write_files"] if "profile.d" in entry["path"])
+    profile = next(entry for entry in yaml_data(cloud_init())["write_files"] if "profile.d" in entry["path"])
     script = profile["content"] + 'printf "%s\\n" "$https_proxy" "$http_proxy" "$HTTPS_PROXY" "$no_proxy" "$NO_PROXY"'
     said = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout.splitlines()
     assert said[:3] == [URL] * 3

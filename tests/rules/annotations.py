@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from generator import pipeline
 from generator.definition.certificate import certificate_of
 from generator.definition.read import read_model
@@ -32,6 +30,7 @@ from generator.projects.local import LocalProject
 from generator.rules import check_definition, check_findings, check_plan
 from generator.rules.base import Site
 from generator.rules.blobs import OF_THE_MACHINE
+from tests.bed.yaml_data import yaml_data
 
 CASES = Path(__file__).parent / "cases"
 _ANNOTATION = re.compile(r"#( *)(<?\^+) ([EWI]\d{4}) (.*)")
@@ -74,7 +73,7 @@ def problems_of(text: str, filename: str = "case.yaml") -> tuple[Source, tuple[P
     given: dict[str, Any] = {}
     for line in text.splitlines():
         if line.startswith(_WITH):
-            given |= yaml.safe_load(line.removeprefix(_WITH))
+            given |= yaml_data(line.removeprefix(_WITH))
     source = load(text, filename, {})
     reading = read_model(source.data) if source.data is not None else None
     assert not source.problems, source.problems

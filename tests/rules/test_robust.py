@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,9 +19,10 @@ from generator.rules import check_definition, check_findings
 from generator.rules.base import Site
 from generator.rules.secrets import secret_kind
 from generator.rules.wording import quoted
+from tests.bed.yaml_data import yaml_data
 from tests.rules.test_good import EVERYTHING, EXISTING, PUBLIC
 
-BASES: tuple[dict[str, Any], ...] = tuple(yaml.safe_load(text) for text in (EVERYTHING, PUBLIC, EXISTING))
+BASES: tuple[dict[str, Any], ...] = tuple(yaml_data(text) for text in (EVERYTHING, PUBLIC, EXISTING))
 MONITORING = {"workspace_id": "x", "ingestion_endpoint": "y", "data_collection_rule_id": "z"}
 SILENCE = [{"rule": "W0502", "reason": "none"}]
 ODD = (

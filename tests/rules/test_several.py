@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from generator import pipeline
 from generator.cli import main
 from generator.pipeline import Checked
 from tests.bed.plans import SMALL, merged
+from tests.bed.yaml_data import yaml_data
 from tests.bicep.variants import HUB_ID
 
 SUBSCRIPTION = "/subscriptions/11111111-2222-3333-4444-555555555555"
@@ -45,9 +45,9 @@ IN_A = "azure: {prefix: aaa, resource_group: a-rg}"
 
 def text_of(name: str, *changes: str) -> str:
     """A small definition with changes, each a YAML text."""
-    definition: Any = yaml.safe_load(SMALL) | {"name": name}
+    definition: Any = yaml_data(SMALL) | {"name": name}
     for change in changes:
-        definition = merged(definition, yaml.safe_load(change))
+        definition = merged(definition, yaml_data(change))
     return json.dumps(definition)
 
 
