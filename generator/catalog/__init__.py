@@ -32,11 +32,12 @@ from .releases import (
     slurm_projects,
 )
 from .size_files import canonical_vm_size, vm_size, vm_size_names
-from .sizes import NcclFigure, VmSize
+from .sizes import NcclFigure, NcclTypical, VmSize
 
 __all__ = [
     "DefaultVersions",
     "NcclFigure",
+    "NcclTypical",
     "OperatingSystem",
     "Release",
     "ServerImage",
@@ -61,6 +62,7 @@ __all__ = [
     "models",
     "mount_options",
     "mysql",
+    "nccl",
     "node_attributes",
     "out_of_support",
     "regions",
@@ -207,6 +209,13 @@ def health_tests() -> Mapping[str, Any]:
     """How bandwidth is measured: `environments` of NCCL's floors, the `tools` that images bring and the `checks` that
     need them, and what is run where no floor is published (`relative`)."""
     return table("health_tests")
+
+
+def nccl() -> Mapping[str, Any]:
+    """Of NCCL's tests: what floors are derived from (`derived`, `typical` by VM size), when a run is slower than its
+    peers (`relative`), which message nccl-tests does not lower by itself (`size_cap`), and what benchmarks, training
+    and SHARP add to the variables of a VM size (`environments`)."""
+    return table("nccl")
 
 
 def streams() -> Mapping[str, Mapping[str, Any]]:

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from . import files
-from .sizes import Figures, NcclFigure, VmSize
+from .sizes import Figures, NcclFigure, NcclTypical, VmSize
 
 _SOURCED = ("cpu", "gpu", "infiniband", "local_storage", "nvlink_fabric", "topology", "nccl_env")
 """Groups whose figures reach nodes together with their source."""
@@ -90,8 +90,12 @@ def size_of_file(name: str, content: Figures) -> VmSize:
         nccl_topo_link=topology.get("image_link"),
         nccl_graph_file=topology.get("nccl_graph_file"),
         nccl_conf=tuple(_pair(line) for line in topology.get("etc_nccl_conf") or ()),
-        nccl_env=tuple(sorted((key, str(value)) for key, value in group("nccl_env").get("vars", {}).items())),
-        nccl=tuple(NcclFigure(**{**row, "source": tuple(row["source"])}) for row in content.get("nccl", ())),
+        nccl_env=_variables(group("nccl_env").get("vars", {})),
+        nccl_benchmark_env=_environment(name, "benchmark"),
+        nccl_training_env=_environment(name, "training"),
+        nccl_sharp_env=_environment(name, "sharp"),
+        nccl=tuple(NcclFigure(**_row(row)) for row in content.get("nccl", ())),
+        nccl_typical=tuple(NcclTypical(**_row(row)) for row in _nccl()["typical"].get(name, ())),
         tasks_per_node=launch.get("tasks_per_node"),
         cpus_per_task=launch.get("cpus_per_task"),
         cpu_masks=tuple(launch.get("cpu_masks") or ()),
@@ -107,6 +111,25 @@ def _memory_gib(memory: Figures, health: Mapping[str, Figures]) -> float | None:
     if "gib" in memory:
         return float(memory["gib"])
     return round(health["memory"]["expected_kib"] / 2**20, 1) if "memory" in health else None
+
+
+def _variables(figures: Figures) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((name, str(value)) for name, value in figures.items()))
+
+
+def _environment(size: str, name: str) -> tuple[tuple[str, str], ...]:
+    row = _nccl()["environments"][name]
+    return _variables(row["variables"]) if size in row["sizes"] else ()
+
+
+def _nccl() -> Figures:
+    """What benchmarks and training add to the variables of a size, and what someone measured on it."""
+    found: Figures = files.table("nccl")
+    return found
+
+
+def _row(row: Figures) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
 
 
 def _pair(line: str) -> tuple[str, str]:

@@ -19,21 +19,34 @@ class NcclFigure:
     """A published bandwidth of NCCL's all-reduce, by which a run may be judged (GB/s of 10^9 bytes)."""
 
     nodes: int
-    or_more: bool
-    """Whether the source says that it holds for more nodes, too."""
     message_size: str
     """As NCCL's tests take it, for example `8G`."""
     metric: Literal["avg busbw", "busbw"]
-    algorithm: str | None
-    """What the run must have used for the figure to count, as NCCL's log names it."""
-    expected: float | None
-    warn: float | None
     fail: float | None
     source: tuple[str, ...]
+    expected: float | None = None
+    warn: float | None = None
+    or_more: bool = False
+    """Whether the source says that it holds for more nodes, too."""
+    algorithms: tuple[str, ...] = ()
+    """One of them must have been used for the figure to count, as NCCL's log names them; empty where none is named."""
+    fabric: str | None = None
+    """What must have connected the nodes, `mnnvl` or `infiniband`; None where it makes no difference."""
 
-    def applies(self, nodes: int) -> bool:
-        """Whether a run on that many nodes is judged by it."""
-        return nodes == self.nodes or (self.or_more and nodes > self.nodes)
+
+@record
+class NcclTypical:
+    """A bandwidth of NCCL's all-reduce that someone measured (GB/s of 10^9 bytes): no floor, but one is derived."""
+
+    nodes: int
+    message_size: str
+    gb_per_s: float
+    source: tuple[str, ...]
+    algorithms: tuple[str, ...] = ()
+    """As those of a figure."""
+    fabric: str | None = None
+    elsewhere: bool = False
+    """Measured on the same hardware, but not on Azure."""
 
 
 @record
@@ -78,8 +91,15 @@ class VmSize:
     nccl_conf: Pairs = ()
     """What `/etc/nccl.conf` holds on a node of the size."""
     nccl_env: Pairs = ()
-    """Variables that an NCCL job sets, sorted."""
+    """Variables that every NCCL job needs on the machine, in containers, too; sorted, as the next three."""
+    nccl_benchmark_env: Pairs = ()
+    """What benchmarks add."""
+    nccl_training_env: Pairs = ()
+    """What training adds."""
+    nccl_sharp_env: Pairs = ()
+    """What CollNet and SHARP need: part of every benchmark, and of training that asks for them."""
     nccl: tuple[NcclFigure, ...] = ()
+    nccl_typical: tuple[NcclTypical, ...] = ()
     tasks_per_node: int | None = None
     cpus_per_task: int | None = None
     cpu_masks: tuple[str, ...] = ()

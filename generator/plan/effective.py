@@ -16,7 +16,18 @@ _LEFT_OUT = frozenset({"constraint", "egress", "resolved"})
 """What another file prints: `firewall-rules.json` all rules, the first part of `effective.yaml` the definition. And
 what a job asks for to get one of several VM sizes, which is among its options."""
 _MAPPINGS = frozenset(
-    {"attributes", "entries", "late_addresses", "nccl", "options", "parameters", "settings", "silenced", "tags"}
+    {
+        "attributes",
+        "entries",
+        "late_addresses",
+        "nccl",
+        "options",
+        "parameters",
+        "settings",
+        "sharp",
+        "silenced",
+        "tags",
+    }
 )
 """Fields that hold (name, value) pairs: mappings also when they are empty."""
 _HARDWARE = (

@@ -13,7 +13,8 @@ from ..catalog.sizes import VmSize
 from ..definition.model.definition import Job
 from ..recipes import Recipe, models
 from ..records import record
-from .job_figures import baseline, expectations
+from .job_figures import expectations
+from .nccl_baselines import message_size, relative_settings
 from .storage import FileSystems
 from .types import NodeArrayPlan
 
@@ -105,7 +106,8 @@ def job_settings(
     size = place.array.hardware
     settings = dict(recipe.default_settings) | _common(job, recipe, place, given, shared)
     if "nccl" in recipe.figures:
-        settings |= baseline(size, place.nodes, given.get("MESSAGE_SIZE"))
+        settings |= relative_settings()
+        settings["MESSAGE_SIZE"] = message_size(size, place.nodes, settings["MESSAGE_SIZE"])
     if "node-health" in recipe.figures:
         settings |= expectations(size)
     if shape is not None:
@@ -117,23 +119,13 @@ def known_settings(recipe: Recipe) -> tuple[str, ...]:
     """Names of the settings that a job of the recipe has or understands, sorted."""
     names = {*dict(recipe.default_settings), *_COMMON, "DATA_DIR"}
     if "nccl" in recipe.figures:
-        names |= {*baseline(VmSize(""), 1), "MESSAGE_SIZE"}
+        names |= set(relative_settings())
     if "node-health" in recipe.figures:
         names |= set(expectations(VmSize("")))
     shape = models.model(recipe.models[0]) if recipe.models else None
     if shape is not None:
         names |= set(_model_settings(shape, models.Gpus(0, 0, None)))
     return tuple(sorted(names))
-
-
-def nccl_variables(hardware: VmSize) -> dict[str, str]:
-    """NCCL, UCX and SHARP variables of the VM size, with the topology files it has."""
-    variables = dict(hardware.nccl_env)
-    if hardware.nccl_topo_file:
-        variables.setdefault("NCCL_TOPO_FILE", hardware.nccl_topo_file)
-    if hardware.nccl_graph_file:
-        variables.setdefault("NCCL_GRAPH_FILE", hardware.nccl_graph_file)
-    return variables
 
 
 def whole(value: str | None) -> int | None:

@@ -8,11 +8,11 @@ from ..definition.model.definition import Definition, Job
 from ..recipes import Recipe, recipe, recipe_names
 from ..recipes.checkpoints import checkpoint
 from ..recipes.models import Model
-from . import names
+from . import names, nccl_variables
 from .file_systems.base import FileSystem
-from .job_figures import judged_nodes
-from .job_settings import given_settings, job_settings, model_of, nccl_variables, place_of, whole
+from .job_settings import given_settings, job_settings, model_of, place_of, whole
 from .job_steps import step_plan, submission
+from .nccl_baselines import baselines, judged_nodes
 from .storage import FileSystems
 from .types import CheckpointPlan, JobPlan, NodeArrayPlan, SlurmPlan
 
@@ -52,7 +52,9 @@ def job_plan(job: Job, slurm: SlurmPlan, shared: FileSystems) -> JobPlan | None:
         nodes=nodes,
         model=settings.get("MODEL"),
         settings=tuple(sorted(settings.items())),
-        nccl=tuple(sorted(nccl_variables(array.hardware).items())),
+        nccl=tuple(sorted(nccl_variables.of_job(array.hardware, wanted.kind).items())),
+        sharp=tuple(sorted(nccl_variables.for_sharp(array.hardware, wanted.kind, settings).items())),
+        baselines=baselines(array.hardware) if "nccl" in wanted.figures else None,
         steps=steps,
         commands=submission(name, wanted.kind, steps, settings["STAGE_PATH"]),
         file_system=file_system.path if file_system else None,

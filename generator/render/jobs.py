@@ -1,4 +1,4 @@
-"""`jobs/<job>/`: the recipe's scripts, settings and NCCL variables of the VM size, and one batch file per step."""
+"""`jobs/<job>/`: the recipe's scripts, settings, NCCL variables and figures of the VM size, one batch file per step."""
 
 from __future__ import annotations
 
@@ -8,10 +8,23 @@ from pathlib import Path, PurePosixPath
 
 from ..files import assets
 from ..files.file import File, Files, text
-from ..plan.types import JobPlan, Plan, StepPlan
+from ..plan.types import BaselinePlan, JobPlan, Plan, StepPlan
 
 _LIBRARY = re.compile(rb"^\. \./lib/([a-z-]+\.sh)$", re.MULTILINE)
 _NOT_COPIED = frozenset({"recipe.json"})
+_BASELINE_COLUMNS = (
+    "#kind",
+    "nodes",
+    "message",
+    "metric",
+    "algorithms",
+    "fabric",
+    "expected",
+    "warn",
+    "fail",
+    "formula",
+    "source",
+)
 
 
 def render(plan: Plan) -> Files:
@@ -28,6 +41,10 @@ def _job_files(job: JobPlan) -> Files:
     files = _static_files(assets.folder("recipes") / job.recipe)
     files[PurePosixPath("settings.env")] = text(_environment_file(job.settings))
     files[PurePosixPath("nccl.env")] = text(_environment_file(job.nccl))
+    if job.sharp:
+        files[PurePosixPath("sharp.env")] = text(_environment_file(job.sharp))
+    if job.baselines is not None:
+        files[PurePosixPath("baselines.tsv")] = text(_baseline_table(job.baselines))
     for step in job.steps:
         files[PurePosixPath(step.file)] = text(_batch_script(job, step), executable=True)
     return files
@@ -52,6 +69,31 @@ def _static_files(folder: Path) -> Files:
 def _environment_file(settings: tuple[tuple[str, str], ...]) -> str:
     """`NAME=value` lines, quoted for the shell."""
     return "".join(f"{name}={shlex.quote(value)}\n" for name, value in settings) or "# none\n"
+
+
+def _baseline_table(rows: tuple[BaselinePlan, ...]) -> str:
+    """One line per figure, tab separated; `-` where a figure says nothing, because a shell skips empty fields."""
+    lines = [_BASELINE_COLUMNS, *(_baseline_columns(row) for row in rows)]
+    return "".join("\t".join(line) + "\n" for line in lines)
+
+
+def _baseline_columns(row: BaselinePlan) -> tuple[str, ...]:
+    def given(value: float | str | None) -> str:
+        return "-" if value is None else str(value)
+
+    return (
+        row.kind,
+        f"{row.nodes}{'+' if row.or_more else ''}",
+        f"{row.message_size}{'+' if row.or_larger else ''}",
+        row.metric,
+        ",".join(row.algorithms) or "any",
+        row.fabric or "any",
+        given(row.expected),
+        given(row.warn),
+        given(row.fail),
+        given(row.formula),
+        row.source,
+    )
 
 
 def sbatch_lines(options: tuple[tuple[str, str | int | bool], ...]) -> list[str]:

@@ -40,13 +40,24 @@ load_settings() {
     done < <(env)
 }
 
-# load_nccl_env: NCCL, UCX and SHARP variables of the VM size. They are not visible in containers through /etc/nccl.conf.
+# load_nccl_env: NCCL and UCX variables of the VM size and the kind of job, and those of SHARP where USE_SHARP=1 asks for
+# them; their names are in $nccl_names. They are not visible in containers through /etc/nccl.conf.
 load_nccl_env() {
+    local name
+    local -a files=(nccl.env)
     [[ -f nccl.env ]] || die "nccl.env is not in ${PWD}"
+    if [[ "${USE_SHARP:-0}" == 1 ]]; then
+        [[ -f sharp.env ]] || die "USE_SHARP=1, but no SHARP variables are known for ${VM_SIZE:-this VM size}"
+        files+=(sharp.env)
+    fi
     set -a
-    # shellcheck source=/dev/null
-    . ./nccl.env
+    for name in "${files[@]}"; do
+        # shellcheck source=/dev/null
+        . "./${name}"
+    done
     set +a
+    # shellcheck disable=SC2034  # for scripts that start containers
+    mapfile -t nccl_names < <(sed -nE 's/^([A-Za-z_][A-Za-z0-9_]*)=.*/\1/p' "${files[@]}" | grep -vx LD_LIBRARY_PATH_PREPEND || true)
     if [[ -n "${LD_LIBRARY_PATH_PREPEND:-}" ]]; then
         export LD_LIBRARY_PATH="${LD_LIBRARY_PATH_PREPEND}${LD_LIBRARY_PATH:+:${LD_LIBRARY_PATH}}"
         unset LD_LIBRARY_PATH_PREPEND
@@ -60,6 +71,8 @@ new_results_folder() {
     results="$(cd "${RESULTS_DIR}" && pwd)/${SLURM_JOB_ID}"
     if [[ -n "${SLURM_RESTART_COUNT:-}" ]]; then results+="-restart${SLURM_RESTART_COUNT}"; fi
     mkdir "${results}" || die "${results} exists already"
+    # Until the run has come to its end.
+    printf 'error\n' >"${results}/verdict"
     export results
 }
 
@@ -158,7 +171,8 @@ exit_status() {
 
 # finish VERDICT TEXT: writes the verdict of the run and exits with it.
 finish() {
-    printf '%s\n' "$1" >"${results:?}/verdict"
+    printf '%s\n' "$1" >"${results:?}/verdict.partial"
+    mv "${results}/verdict.partial" "${results}/verdict"
     log "verdict ${1}: ${2} (results in ${results})"
     exit "$(exit_status "$1")"
 }

@@ -3,8 +3,10 @@
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
 . ./lib/common.sh
-# shellcheck source=recipes/nccl-allreduce/parse.sh
-. ./parse.sh
+# shellcheck source=recipes/lib/nccl.sh
+. ./lib/nccl.sh
+# shellcheck source=recipes/nccl-allreduce/judge.sh
+. ./judge.sh
 
 # The GPUs are counted first: a node that lacks one must fail for that, not hang in NCCL.
 count_gpus() {
@@ -35,40 +37,67 @@ load_modules() {
     done
 }
 
+# container_options: the container runs its own nccl-tests. Those of the node are built for the node's CUDA, MPI and C
+# library. Variables of the machine win over those of the image, but for the path of libraries that only the node has.
+container_options() {
+    local mounts="${results}:${results}"
+    # The topology files of the node; a link there names another file below the same folder.
+    if [[ "${NCCL_TOPO_FILE:-}${NCCL_GRAPH_FILE:-}" == */opt/microsoft/* ]]; then mounts+=",/opt/microsoft:/opt/microsoft:ro"; fi
+    if [[ -n "${CONTAINER_MOUNTS}" ]]; then mounts+=",${CONTAINER_MOUNTS}"; fi
+    printf '%s\n' "--container-image=${CONTAINER}" "--container-mounts=${mounts}" \
+        "--container-env=NCCL_DEBUG,NCCL_DEBUG_SUBSYS,NCCL_DEBUG_FILE$(printf ',%s' "${nccl_names[@]}")"
+    # PMIx checks that the user in the container is the one who started the job.
+    echo --no-container-remap-root
+}
+
 all_reduce() {
     local -r tasks=$((TASKS_PER_NODE * SLURM_JOB_NUM_NODES))
     local -a options=(--mpi=pmix "--ntasks=${tasks}" "--cpus-per-task=${CPUS_PER_TASK}" --gpus-per-node="${GPUS_PER_NODE}")
+    local binary="${NCCL_TEST_BINARY}"
     options+=(--ntasks-per-node="${TASKS_PER_NODE}" "--cpu-bind=${CPU_BIND}" --mem=0)
+    # The log of rank 0 tells which algorithm NCCL used; a baseline holds for its algorithm only.
+    export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,TUNING NCCL_DEBUG_FILE="${results}/nccl.%h.%p.log"
     if [[ -n "${CONTAINER}" ]]; then
-        options+=(--container-image="${CONTAINER}" --container-mounts="${CONTAINER_MOUNTS},${results}:${results}")
-        options+=("--container-env=NCCL_DEBUG,NCCL_DEBUG_FILE,NCCL_TOPO_FILE")
+        local -a inside
+        mapfile -t inside < <(container_options)
+        options+=("${inside[@]}")
+        binary="${CONTAINER_TEST_BINARY}"
     else
         load_modules
         if [[ -n "${MPI_MODULE}" ]] && declare -F module >/dev/null; then module load "${MPI_MODULE}"; fi
     fi
-    # The log of each rank tells which algorithm NCCL used; a baseline holds for its algorithm only.
-    export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,TUNING NCCL_DEBUG_FILE="${results}/nccl.%h.%p.log"
-    timeout "${TIMEOUT_S}" srun "${options[@]}" "${NCCL_TEST_BINARY}" \
-        -b "${MESSAGE_SIZE}" -e "${MESSAGE_SIZE}" -f 2 -g 1 -c 1 -n "${ITERATIONS}" | tee "${results}/all_reduce.log"
+    timeout "${TIMEOUT_S}" srun "${options[@]}" "${binary}" \
+        -b "${MESSAGE_SIZE}" -e "${MESSAGE_SIZE}" -f 2 -g $((GPUS_PER_NODE / TASKS_PER_NODE)) -c 1 -n "${ITERATIONS}" | tee "${results}/all_reduce.log"
+}
+
+# conclude TEXT: writes the results and ends the job with the worst verdict.
+conclude() {
+    local verdict
+    verdict="$(worst_in "${results}/checks.tsv")"
+    results_json "${results}/checks.tsv" >"${results}/checks.json.partial"
+    mv "${results}/checks.json.partial" "${results}/checks.json"
+    finish "${verdict}" "$1"
 }
 
 main() {
     load_settings
-    require GPUS_PER_NODE TASKS_PER_NODE CPUS_PER_TASK CPU_BIND MESSAGE_SIZE ITERATIONS NCCL_TEST_BINARY TIMEOUT_S
-    require_commands srun scontrol timeout
+    require GPUS_PER_NODE TASKS_PER_NODE CPUS_PER_TASK CPU_BIND MESSAGE_SIZE ITERATIONS NCCL_TEST_BINARY CONTAINER_TEST_BINARY TIMEOUT_S \
+        MEDIAN_FAIL_PERCENT MEDIAN_WARN_PERCENT MEDIAN_MIN_RUNS
+    require_commands srun scontrol timeout awk paste
+    bytes_of "${MESSAGE_SIZE}" >/dev/null || die "MESSAGE_SIZE is '${MESSAGE_SIZE}'; give a number with K, M or G, for example 8G"
+    ((TASKS_PER_NODE > 0 && GPUS_PER_NODE % TASKS_PER_NODE == 0)) || die "${GPUS_PER_NODE} GPUs of a node cannot be divided among ${TASKS_PER_NODE} tasks"
     new_results_folder
     load_nccl_env
     count_gpus
-    if [[ "$(worst_in "${results}/checks.tsv")" != pass ]]; then
-        results_json "${results}/checks.tsv" >"${results}/checks.json"
-        finish fail "a node lacks a GPU"
-    fi
+    if [[ "$(worst_in "${results}/checks.tsv")" != pass ]]; then conclude "a node lacks a GPU"; fi
+    local -a logs
     if all_reduce; then
-        judge_all_reduce "${results}/all_reduce.log" "${results}/checks.tsv"
+        logs=("${results}"/nccl.*.log)
+        judge_all_reduce "${results}/all_reduce.log" "${results}/checks.tsv" "${logs[@]}"
+        log "NCCL $(nccl_version "${results}/all_reduce.log" "${logs[@]}"), algorithm ${algorithm:-unknown}, fabric ${fabric:-unknown}"
     else
         record "${results}/checks.tsv" all_reduce error "" "" "" "all_reduce_perf or srun failed or ran past ${TIMEOUT_S} s"
     fi
-    results_json "${results}/checks.tsv" >"${results}/checks.json"
-    finish "$(worst_in "${results}/checks.tsv")" "busbw ${bus_bandwidth:-unknown} GB/s at ${MESSAGE_SIZE} on ${SLURM_JOB_NUM_NODES} nodes, algorithm ${algorithm:-unknown}"
+    conclude "busbw ${bus_bandwidth:-unknown} GB/s at ${measured_bytes:-${MESSAGE_SIZE}} bytes on ${SLURM_JOB_NUM_NODES} nodes, algorithm ${algorithm:-unknown}"
 }
 main "$@"

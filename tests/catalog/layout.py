@@ -10,6 +10,7 @@ from tests.catalog.reads import is_leaf
 TABLES = frozenset(
     {
         "amd_messages.json",
+        "nccl.json",
         "node_attributes.json",
         "other_vm_sizes.json",
         "regions.json",

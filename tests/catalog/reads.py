@@ -67,6 +67,7 @@ slurm:
 CLASSES = (
     catalog.VmSize,
     catalog.NcclFigure,
+    catalog.NcclTypical,
     catalog.Release,
     catalog.SlurmProject,
     catalog.OperatingSystem,

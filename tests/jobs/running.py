@@ -61,10 +61,10 @@ class JobFolder:
         return (self.path / "results" / "4711" / name).read_text(encoding="utf-8")
 
 
-def job_folder(tmp_path: Path, plan: Plan, nodes: tuple[str, ...] = ("hpc-1", "hpc-2")) -> JobFolder:
-    """The rendered folder of the plan's only job."""
+def job_folder(tmp_path: Path, plan: Plan | None, nodes: tuple[str, ...] = ("hpc-1", "hpc-2")) -> JobFolder:
+    """The rendered folder of the plan's only job; without a plan the one that is below `out` already."""
     root = tmp_path / "out"
-    for path, file in jobs.render(plan).items():
+    for path, file in (jobs.render(plan) if plan else {}).items():
         target = root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(file.content)
@@ -84,4 +84,5 @@ def job_folder(tmp_path: Path, plan: Plan, nodes: tuple[str, ...] = ("hpc-1", "h
         "SET_NVME_MOUNT": "",
     }
     (tmp_path / "stage").mkdir(exist_ok=True)
-    return JobFolder(root / "jobs" / plan.jobs[0].name, environment)
+    (folder,) = (root / "jobs").iterdir()
+    return JobFolder(folder, environment)

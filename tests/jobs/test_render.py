@@ -10,9 +10,8 @@ from pathlib import Path, PurePosixPath
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from generator import catalog
 from generator.files import assets
-from generator.plan.job_figures import baseline, expectations
+from generator.plan.job_figures import expectations
 from generator.plan.job_settings import known_settings
 from generator.recipes import Recipe, recipe, recipe_names
 from generator.render import jobs
@@ -78,7 +77,7 @@ def test_scripts_are_copied_as_they_stand() -> None:
     assert files[folder / "run.sh"].content == (source / "nccl-allreduce/run.sh").read_bytes()
     assert files[folder / "lib/common.sh"].content == (source / "lib/common.sh").read_bytes()
     assert files[folder / "run.sh"].executable
-    assert not files[folder / "parse.sh"].executable
+    assert not files[folder / "judge.sh"].executable
     assert folder / "recipe.json" not in files
 
 
@@ -94,7 +93,6 @@ def test_settings_survive_the_shell(tmp_path: Path) -> None:
 def test_what_the_definition_gives_decides() -> None:
     settings = settings_of(plan_with(job("nccl-allreduce", ITERATIONS=5, ALLOW_WARN=True, MESSAGE_SIZE="2G")))
     assert (settings["ITERATIONS"], settings["ALLOW_WARN"], settings["MESSAGE_SIZE"]) == ("5", "1", "2G")
-    assert settings["BASELINE_METRIC"] == ""  # nobody published a figure for that message
 
 
 @pytest.mark.parametrize("name", recipe_names())
@@ -177,35 +175,6 @@ def test_a_model_too_large_for_the_nodes_is_replaced() -> None:
 
 def test_a_model_that_cannot_fit_leaves_the_layout_empty() -> None:
     assert settings_of(plan_with(job("opt-175b", 1, MODEL="opt-175b")))["TENSOR_PARALLEL"] == ""
-
-
-# ---------------------------------------------------------------- baselines
-
-
-def test_a_floor_for_two_or_more_nodes_holds_for_more() -> None:
-    for nodes in (2, 5, 16):
-        row = baseline(catalog.vm_size("Standard_ND96amsr_A100_v4"), nodes)
-        assert (row["BASELINE_WARN"], row["BASELINE_FAIL"], row["MESSAGE_SIZE"]) == ("185", "185", "8G")
-
-
-def test_a_row_of_another_node_count_does_not_apply() -> None:
-    assert baseline(catalog.vm_size("Standard_ND96isr_H100_v5"), 8)["BASELINE_ALGORITHM"] == "collnet"
-    assert baseline(catalog.vm_size("Standard_ND96isr_H100_v5"), 4)["BASELINE_METRIC"] == ""
-
-
-def test_one_node_is_judged_by_the_single_node_row() -> None:
-    row = baseline(catalog.vm_size("Standard_ND96amsr_A100_v4"), 1)
-    assert (row["BASELINE_FAIL"], row["BASELINE_MESSAGE_SIZE"], row["BASELINE_METRIC"]) == ("228", "16G", "avg busbw")
-
-
-@pytest.mark.parametrize(
-    "size", [name for name in catalog.vm_size_names() if catalog.vm_size(name).nccl or catalog.vm_size(name).gpu_count]
-)
-@pytest.mark.parametrize("nodes", [1, 2, 8])
-def test_every_size_has_a_complete_or_an_empty_baseline(size: str, nodes: int) -> None:
-    row = baseline(catalog.vm_size(size), nodes)
-    assert bool(row["BASELINE_METRIC"]) == bool(row["BASELINE_WARN"] or row["BASELINE_FAIL"])
-    assert bool(row["BASELINE_METRIC"]) == bool(row["BASELINE_SOURCE"])
 
 
 def test_expectations_are_empty_where_nobody_published_them() -> None:

@@ -8,7 +8,7 @@ Collections are tuples in the order in which they are printed.
 from .cleanup import CleanupPlan, ResourceId
 from .deployment import Plan
 from .egress import EgressPlan, EgressRule
-from .jobs import CheckpointPlan, JobPlan, StepPlan
+from .jobs import BaselinePlan, CheckpointPlan, JobPlan, StepPlan
 from .names import ResourceNames
 from .network import HubPlan, NetworkPlan, ProxyPlan, RoutePlan, SecurityRule, SubnetPlan
 from .nodes import LoginPlan, MigPlan, NodeArrayPlan, SchedulerPlan, SizeNodes, SpecRef, VmAttributes
@@ -33,6 +33,7 @@ __all__ = [
     "AccountingPlan",
     "AdminPlan",
     "Asked",
+    "BaselinePlan",
     "BlobPlan",
     "CheckpointPlan",
     "CleanupPlan",

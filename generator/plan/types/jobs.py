@@ -7,7 +7,7 @@ from typing import Literal
 from ...recipes.checkpoints import CheckpointPlan
 from ...records import record
 
-__all__ = ["CheckpointPlan", "JobPlan", "StepPlan"]
+__all__ = ["BaselinePlan", "CheckpointPlan", "JobPlan", "StepPlan"]
 
 
 @record
@@ -19,6 +19,35 @@ class StepPlan:
     title: str
     options: tuple[tuple[str, str | int | bool], ...]
     """Options of sbatch in the order in which the file has them; true is an option without a value."""
+
+
+@record
+class BaselinePlan:
+    """One figure by which a run of NCCL's all-reduce may be judged (GB/s of 10^9 bytes)."""
+
+    kind: Literal["published", "derived"]
+    """A derived figure warns at most, and a run above it has not passed."""
+    nodes: int
+    or_more: bool
+    message_size: str
+    """As NCCL's tests take it, for example `8G`."""
+    or_larger: bool
+    metric: Literal["avg busbw", "busbw"]
+    algorithms: tuple[str, ...]
+    """The run must have used one of them, as NCCL's log names them; empty where the figure names none."""
+    fabric: str | None
+    """What must have connected the nodes, `mnnvl` or `infiniband`; None where it makes no difference."""
+    expected: float | None
+    warn: float | None
+    fail: float | None
+    formula: str | None
+    """How a derived figure was calculated."""
+    source: str
+    """Titles and addresses."""
+
+    def applies(self, nodes: int) -> bool:
+        """Whether a run on that many nodes may be judged by it."""
+        return nodes == self.nodes or (self.or_more and nodes > self.nodes)
 
 
 @record
@@ -38,7 +67,12 @@ class JobPlan:
     settings: tuple[tuple[str, str], ...]
     """Every line of the job's `settings.env`, sorted."""
     nccl: tuple[tuple[str, str], ...]
-    """Every line of the job's `nccl.env`, sorted: NCCL, UCX and SHARP variables of the VM size."""
+    """Every line of the job's `nccl.env`, sorted: what NCCL and UCX need on the VM size, and what benchmarks or
+    training add to it."""
+    sharp: tuple[tuple[str, str], ...]
+    """Every line of the job's `sharp.env`, sorted: what training adds if it asks for SHARP; empty: no such file."""
+    baselines: tuple[BaselinePlan, ...] | None
+    """Every line of the job's `baselines.tsv`; None: the job judges by no such figures."""
     steps: tuple[StepPlan, ...]
     """In the order in which they are submitted; the last one is the job itself."""
     commands: tuple[str, ...]

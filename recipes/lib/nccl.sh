@@ -1,0 +1,172 @@
+# shellcheck shell=bash
+# Reads what nccl-tests and NCCL print. Sourced after common.sh.
+#
+# Forms of nccl-tests: NVIDIA/nccl-tests, src/common.cu and src/util.cu, releases 2.13 to 2.20. Forms of NCCL:
+# NVIDIA/nccl, src/enqueue.cc, src/ce_coll.cc, src/scheduler/symmetric_sched.cc and src/init.cc, releases 2.18 to 2.30.
+
+# bytes_of SIZE: 16G -> 17179869184, the way nccl-tests reads sizes.
+bytes_of() {
+    local -r number="${1%[KMGkmg]}"
+    [[ "${number}" =~ ^[0-9]{1,15}$ ]] || return 1
+    case "${1: -1}" in
+        K | k) echo $((10#${number} * 1024)) ;;
+        M | m) echo $((10#${number} * 1024 * 1024)) ;;
+        G | g) echo $((10#${number} * 1024 * 1024 * 1024)) ;;
+        *) echo $((10#${number})) ;;
+    esac
+}
+
+# nccl_algorithm FUNCTION BYTES LOG...: what rank 0 logged for that collective and size, or `unknown`.
+#   2.18, 2.19           nothing; neither do alltoall and sendrecv in any release
+#   2.20.5 to 2.22       N Bytes -> Algo 1 proto 2 time 3970.683594
+#   2.23                 AllReduce: N Bytes -> Algo 1 proto 2 time 2860.208008
+#   from 2.24 on         AllReduce: N Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..15}
+#   from 2.27, 2.29 on   AllReduce [Symmetric]: N Bytes -> Kernel ..., AllGather [Copy Engine]: N Bytes -> cudaMemcpy...
+# BYTES are what a rank contributes: the message of an all-reduce, its share of it for all-gather and reduce-scatter.
+# More than one algorithm for the size, and a line that breaks off, are `unknown`: a figure holds for one algorithm.
+nccl_algorithm() {
+    local -r collective="$1" bytes="$2"
+    shift 2
+    if (($# == 0)) || [[ ! -e "$1" ]]; then
+        echo unknown
+        return
+    fi
+    awk -v collective="${collective}" -v bytes="${bytes}" '
+        BEGIN {
+            count = split("TREE RING COLLNET_DIRECT COLLNET_CHAIN NVLS NVLS_TREE PAT", names, " ")
+            for (i = 1; i <= count; i++) { number[i - 1] = names[i]; known[names[i]] = 1 }
+        }
+        /(^| )NCCL INFO / && / Bytes/ {
+            line = $0
+            sub(/^(.* )?NCCL INFO /, "", line)
+            if (line !~ /^([A-Za-z]+( \[[A-Za-z ]+\])?: *)?[0-9]+ Bytes( |$)/) next
+            head = line
+            sub(/ Bytes.*/, "", head)
+            rest = substr(line, length(head) + 8)
+            name = head
+            if (sub(/: *[0-9]+$/, "", name) == 0) name = ""
+            size = head
+            sub(/^.*: */, "", size)
+            kind = ""
+            if (name ~ /\[/) { kind = name; sub(/^[^[]*\[/, "", kind); sub(/\].*/, "", kind); sub(/ *\[.*/, "", name) }
+            if ((name != "" && name != collective) || size "" != bytes "") next
+            algorithm = "broken"
+            if (kind == "" && rest ~ /^-> Algo [A-Za-z0-9_]+ proto [A-Za-z0-9_]+ ./) {
+                split(rest, word, " ")
+                algorithm = word[3] in number ? number[word[3]] : toupper(word[3])
+                if (!(algorithm in known)) algorithm = "broken"
+            } else if (kind == "Symmetric" && rest ~ /^-> Kernel ./) algorithm = "SYMMETRIC"
+            else if ((kind == "Copy Engine" || kind == "Hierarchical CE") && rest ~ /^-> [A-Za-z]/) algorithm = "COPY_ENGINE"
+            if (!(algorithm in found)) { found[algorithm] = 1; different++; last = algorithm }
+        }
+        END { print (different == 1 && last != "broken" ? last : "unknown") }' "$@"
+}
+
+# nccl_fabric LOG...: `mnnvl` where NVLink connects the nodes, `infiniband` where it does not, or `unknown`.
+# From 2.21 on each rank logs: comm 0x... rank R nRanks N nNodes M localRanks L localRank K MNNVL 0
+nccl_fabric() {
+    if (($# == 0)) || [[ ! -e "$1" ]]; then
+        echo unknown
+        return
+    fi
+    awk '
+        / NCCL INFO comm / && / nNodes / && $(NF - 1) == "MNNVL" { seen[$NF]++ }
+        END {
+            if (seen["1"] && !seen["0"]) print "mnnvl"
+            else if (seen["0"] && !seen["1"]) print "infiniband"
+            else print "unknown"
+        }' "$@"
+}
+
+# nccl_version FILE...: as NCCL prints it (2.21.5+cuda12.4), else as nccl-tests does (23007), else `unknown`.
+nccl_version() {
+    local file
+    local -a files=()
+    for file in "$@"; do
+        if [[ -f "${file}" ]]; then files+=("${file}"); fi
+    done
+    # Without a file awk would wait for one.
+    awk '
+        /NCCL version [0-9]/ { version = $0; sub(/^.*NCCL version /, "", version); sub(/[^0-9A-Za-z.+-].*/, "", version); exit }
+        / nccl-library=[0-9]/ { library = $0; sub(/^.* nccl-library=/, "", library); sub(/[^0-9].*/, "", library) }
+        END { print (version ? version : library ? library : "unknown") }' "${files[@]:-/dev/null}"
+}
+
+# tests_ranks OUTPUT RANKS HOSTS: what is wrong with the ranks in the header of nccl-tests; nothing if all is well.
+# Without MPI every task runs a test of its own, all with a rank 0, and each of them passes.
+tests_ranks() {
+    awk -v ranks="$2" -v hosts="$3" '
+        { sub(/^\[[0-9]+(,[0-9]+)?\](<stdout>:)? */, "") }
+        /^# +Rank +[0-9]+ / {
+            line = $0
+            sub(/^# +Rank +/, "", line)
+            count = split(line, word, " ")
+            rank = word[1]
+            group = word[2] == "Group" ? word[3] : 0
+            for (i = 2; i < count; i++) if (word[i] == "on") { host = word[i + 1]; break }
+            if (i >= count || word[i + 2] != "device") { damaged++; next }
+            lines++
+            if (rank in seen) twice++
+            seen[rank] = 1
+            if (rank + 0 >= ranks) outside++
+            if (!(host in host_seen)) { host_seen[host] = 1; found_hosts++ }
+            if (!(group in group_seen)) { group_seen[group] = 1; groups++ }
+            place = host " " word[i + 3] " " word[i + 4]
+            if (place in place_seen) shared++
+            place_seen[place] = 1
+        }
+        END {
+            if (!lines) print "no ranks in the header of nccl-tests"
+            else if (damaged) print damaged " damaged lines of ranks in the header"
+            else if (twice) print lines " ranks, " twice " of them twice: separate tests, nccl-tests is not built with MPI or did not find PMIx"
+            else if (lines != ranks || outside) print lines " ranks instead of " ranks
+            else if (groups != 1) print groups " groups of ranks instead of one"
+            else if (shared) print shared " ranks share a GPU with another"
+            else if (found_hosts != hosts) print "ranks on " found_hosts + 0 " nodes instead of " hosts
+        }' "$1"
+}
+
+# tests_row OUTPUT BYTES: the measurement of that message: sets measured_bytes, bus_out (out of place), wrong_out, wrong_in
+# and wrong_kind (`#wrong`; `error` in releases that print the largest difference instead). Sets row_problem and fails
+# where there is not exactly one complete row. nccl-tests lowers a message that does not fit into the GPUs' memory, and
+# says so; then the row of the lowered message counts.
+# shellcheck disable=SC2034  # for the scripts that source this file
+tests_row() {
+    local text
+    text="$(awk -v bytes="$2" '
+        { sub(/^\[[0-9]+(,[0-9]+)?\](<stdout>:)? */, "") }
+        /^# Reducing maxBytes to [0-9]+ / { reduced = $5; if (reduced + 0 < bytes + 0) lowered = 1 }
+        /^# +size +count +type / {
+            columns = NF - 1
+            buses = wrongs = 0
+            for (i = 2; i <= NF; i++) {
+                if ($i == "busbw") bus[++buses] = i - 1
+                if ($i == "#wrong" || $i == "error") { wrong[++wrongs] = i - 1; kind = $i }
+            }
+            next
+        }
+        columns && /^ *[0-9]+ / {
+            # The elements of a lowered message are whole, so its row may be a little smaller.
+            if (lowered ? !($1 + 0 <= reduced + 0 && $1 + 0 > reduced * 0.999) : $1 "" != bytes "") next
+            rows++
+            if (NF != columns || buses != 2 || wrongs != 2) { broken++; next }
+            result = $1 " " $(bus[1]) " " $(wrong[1]) " " $(wrong[2]) " " kind
+        }
+        END {
+            if (rows == 1 && !broken) print "row " result
+            else if (lowered) print "problem " rows + 0 " complete rows for the message, which nccl-tests lowered to " reduced " bytes"
+            else print "problem " rows - broken " complete rows for " bytes " bytes in the output"
+        }' "$1")"
+    row_problem="${text#problem }"
+    if [[ "${text}" != row\ * ]]; then return 1; fi
+    row_problem=""
+    read -r _ measured_bytes bus_out wrong_out wrong_in wrong_kind <<<"${text}"
+}
+
+# tests_footer OUTPUT LABEL: the value of the one footer line of that name; fails where there is none, or several.
+tests_footer() {
+    awk -v label="$2" '
+        { sub(/^\[[0-9]+(,[0-9]+)?\](<stdout>:)? */, "") }
+        index($0, "# " label) == 1 && /:/ { count++; value = $0; sub(/^[^:]*: */, "", value); sub(/ *$/, "", value) }
+        END { if (count != 1) exit 1; print value }' "$1"
+}
