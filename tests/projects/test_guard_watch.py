@@ -373,6 +373,17 @@ def test_a_watch_that_was_killed_after_it_told_slurm_still_knows_its_own_hold(wa
     assert watch.state() == "up"
 
 
+def test_what_the_watch_is_about_to_do_is_on_the_disk_before_slurm_hears_of_it(watch: Scheduler) -> None:
+    """Killed in between, it would take its own hold for that of an administrator."""
+    record = watch.root / "var/lib/cycleforge/guard/record"
+    (watch.fake / "scontrol").write_text(
+        f"#!/bin/bash\n[[ $1 != update ]] || cp {record} {watch.fake}/then\n{SCONTROL}"
+    )
+    watch.claim("mount_shared", "hpc", *NODES)
+    watch.look()
+    assert "hold hpc asked" in (watch.fake / "then").read_text()
+
+
 def test_two_alarms_hold_one_partition_until_the_second_is_over(watch: Scheduler) -> None:
     watch.claim("mount_shared", "hpc", *NODES)
     watch.claim("ib_ports_active", "hpc", *NODES[:3])

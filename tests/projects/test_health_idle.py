@@ -69,8 +69,11 @@ def test_a_job_ends_the_run_and_everything_it_started(node: Healthy) -> None:
     assert node.calls("scontrol update") == []
 
 
-def test_a_tool_that_does_not_listen_is_ended_by_force(node: Healthy) -> None:
-    node.fake("nvbandwidth", SLOW.format(ignored="TERM"))
+@pytest.mark.parametrize("group", ["", "set -m; "], ids=["its own group", "a group of its child"])
+def test_a_tool_that_does_not_listen_is_ended_by_force(node: Healthy, group: str) -> None:
+    """What has a process group of its own, as ranks of MPI do, `timeout` does not reach either: timeout(1)."""
+    deaf = SLOW.format(ignored="TERM").replace("$$", "$BASHPID")
+    node.fake("nvbandwidth", f"{group}({deaf}) & wait; wait")
     with idle_run(node) as process:
         assert node.health("gate")[0] == 0
         process.wait()

@@ -89,7 +89,52 @@ def test_a_list_that_ends_early_is_a_lost_gpu_and_a_missing_one(node: Healthy) -
     assert node.reason().index(HANDLE) < node.reason().index("gpu_count 2 GPUs"), "the worst comes first"
 
 
+def test_a_list_that_is_only_a_lost_gpu_counts_none(node: Healthy) -> None:
+    node.set_gpus([HANDLE])
+    node.quick()
+    assert [(row["verdict"], row["value"]) for row in rows(node, "gpu_count")] == [("fail", "0")]
+
+
+def test_a_driver_that_fails_is_left_alone_and_is_one_finding(node: Healthy) -> None:
+    node.fake("nvidia-smi", f"echo '{MISMATCH}'; exit 18")
+    node.forget()
+    node.quick()
+    assert len(node.calls("nvidia-smi")) == 1
+    failed = [row["check"] for row in node.result("quick")["checks"] if row["verdict"] == "fail"]
+    assert failed == ["nvidia_smi"]
+
+
+REMAPS = [("Yes, No, 0", "gpu_remap_pending", "reset"), ("0, 1, 0", "gpu_remap_failure", "service"),
+          ("No, No, 513", "gpu_remap_uncorrectable", "service")]  # fmt: skip
+
+
+def test_a_row_that_waits_needs_a_reset_and_one_that_failed_another_gpu(node: Healthy) -> None:
+    """NVIDIA's page on row remapping, https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/index.html."""
+    for shown, check, cure in REMAPS:
+        node.set_gpus(node.rows, remap=f"{{i}}, {shown}")
+        node.quick()
+        assert [(row["verdict"], row["cure"]) for row in rows(node, check)] == [("fail", cure)]
+
+
+def test_each_question_that_crashes_the_driver_fails_its_check(node: Healthy) -> None:
+    answers = (node.bin / "nvidia-smi").read_text().split("\n", 2)[2]
+    for question, check in (("remapped_rows", "gpu_remap"), ("nvlink", "gpu_nvlink")):
+        node.fake("nvidia-smi", f'case "$*" in *{question}*) kill -SEGV $$ ;; esac\n{answers}')
+        node.quick()
+        (row,) = rows(node, check)
+        assert (row["verdict"], "was ended by signal 11" in row["detail"]) == ("fail", True)
+
+
 # ---------------------------------------------------------------- hangs
+
+
+def test_hangs_of_two_questions_are_not_two_in_a_row(node: Healthy) -> None:
+    answers = (node.bin / "nvidia-smi").read_text().split("\n", 2)[2]
+    for question, check in (("nvlink", "gpu_nvlink"), ("remapped_rows", "gpu_remap")):
+        node.fake("nvidia-smi", f'case "$*" in *{question}*) {HANGS} ;; esac\n{answers}')
+        node.quick()
+        assert [row["verdict"] for row in rows(node, check)] == ["not_measured"]
+    assert node.reason() == ""
 
 
 def test_a_second_hang_in_a_row_fails_and_an_answer_forgets_the_first(node: Healthy) -> None:

@@ -251,6 +251,32 @@ def test_repaired_remembers_its_moment_for_the_checks(node: Planned) -> None:
     assert int(moment) > 1_700_000_000
 
 
+# ---------------------------------------------------------------- strikes, and a cause that many share
+
+
+def test_the_third_drain_in_a_day_says_so_and_no_passing_run_lifts_it(node: Planned) -> None:
+    for _ in range(3):
+        node.says("quick", MOUNT)
+        node.runs("quick")
+        reason = node.reason
+        node.passes(2)
+    assert reason.startswith("CycleForge health: report the host to Azure and take another VM: 3 drains in 24 h, stays")
+    assert node.state == "IDLE+DRAIN"
+
+
+def test_a_drain_that_the_guard_holds_back_closes_the_gate(node: Planned) -> None:
+    """The scheduler's watch has an alarm for this check: it keeps jobs away, and the node shows no drain."""
+    node.node.write("etc/cycleforge/health.conf", node.node.read("etc/cycleforge/health.conf").replace(
+        "results=", "results=/sched/results"))  # fmt: skip
+    node.node.write("sched/results.guard/state", "partition hpc 8 mount\nnode node-1 hpc\n")
+    node.says("quick", MOUNT)
+    assert "not drained, mount has an alarm in partition hpc" in node.runs("quick")
+    assert (node.state, node.standing()["state"]) == ("IDLE", "sick")
+    node.says("quick", MOUNT, BUS)
+    node.runs("quick")
+    assert node.reason.startswith("CycleForge health: reboot the node: gpu_xid"), "a fault of its own is not held back"
+
+
 # ---------------------------------------------------------------- the VM
 
 
