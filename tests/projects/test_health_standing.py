@@ -275,6 +275,10 @@ def test_a_drain_that_the_guard_holds_back_closes_the_gate(node: Planned) -> Non
     node.says("quick", MOUNT, BUS)
     node.runs("quick")
     assert node.reason.startswith("CycleForge health: reboot the node: gpu_xid"), "a fault of its own is not held back"
+    node.in_slurm("IDLE")
+    node.says("quick", MOUNT)
+    node.runs("quick")
+    assert node.reason.startswith("CycleForge health: reboot the node: gpu_xid"), "nor is one that stands from before"
 
 
 # ---------------------------------------------------------------- the VM
