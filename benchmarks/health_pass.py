@@ -37,7 +37,7 @@ def health_ratio() -> Ratio:
 
 
 def nhc_health_ratio() -> Ratio:
-    """The same by LBNL NHC, made of the git copy that NHC_SRC names."""
+    """The same by LBNL NHC, which `cycleforge blobs fetch` has kept, or of the git copy that NHC_SRC names."""
     return _ratio(nhc_blob())
 
 

@@ -31,6 +31,15 @@ def test_the_images_of_grace_have_nvbandwidth_and_no_azure_checks() -> None:
     assert rows["aznhc"]["arch"] == ["x86_64"]
 
 
+def test_a_tool_of_the_other_architecture_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("generator.plan.image_tools._tools_of", lambda _size, _image: ("nvbandwidth", "dcgm"))
+    x86, grace = missing("Standard_ND96isr_H100_v5", UBUNTU), missing("Standard_ND128isr_GB300_v6", UBUNTU)
+    assert x86 is not None
+    assert grace is not None
+    assert set(COPIES) <= set(x86)
+    assert not set(COPIES) & set(grace)
+
+
 def test_a_plain_image_has_none() -> None:
     found = missing("Standard_ND96isr_H200_v5", PLAIN)
     assert found is not None
