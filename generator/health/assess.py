@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Literal
 
 from ..records import record
+from .alarms import Alarm
 from .file_problems import FileProblem
 from .findings import WHOLE_RUN, Class, Finding, Judgement
 from .fleet import Deviation, Group, compare
@@ -106,6 +107,7 @@ class Assessment:
     """Seconds since 1970 from which ages count; None without any result."""
     newest: Loaded | None
     wishes: Wishes
+    alarms: tuple[Alarm, ...] = ()
 
     @cached_property
     def totals(self) -> dict[tuple[str, str], int]:
@@ -131,9 +133,18 @@ class Assessment:
 
     @property
     def is_healthy(self) -> bool:
-        """No node failed, is missing, stale or, unless allowed, unmeasured."""
+        """No alarm, and no node failed, is missing, stale or, unless allowed, unmeasured."""
         bad: tuple[State, ...] = ("failed", "missing", "stale")
-        return not self.named(*bad) and (self.wishes.allow_unmeasured or not self.named("unmeasured"))
+        return (
+            not self.alarms and not self.named(*bad) and (self.wishes.allow_unmeasured or not self.named("unmeasured"))
+        )
+
+    @cached_property
+    def shared(self) -> frozenset[str]:
+        """The nodes all of whose failures have an alarm: they are held back, and come back with the others."""
+        checks = {alarm.check for alarm in self.alarms}
+        failed = ((node.name, {each.check for each in node.of("failure")}) for node in self.nodes)
+        return frozenset(name for name, found in failed if found and found <= checks)
 
     @property
     def has_errors(self) -> bool:
@@ -164,7 +175,15 @@ def assess(gathered: Gathered, wishes: Wishes) -> Assessment:
             node.deviations = tuple(of_node.get(node.name, ()))
     ordered = tuple(nodes[name] for name in sorted(nodes, key=natural_key))
     return Assessment(
-        ordered, groups, gathered.problems, gathered.files, gathered.superseded, reference, newest, wishes
+        ordered,
+        groups,
+        gathered.problems,
+        gathered.files,
+        gathered.superseded,
+        reference,
+        newest,
+        wishes,
+        gathered.alarms,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from ..errors import CannotRead
 from ..records import record
+from .alarms import Alarm
 from .check_lines import CheckLines
 from .file_problems import FileProblem, Unusable
 from .hostlist import natural_key
@@ -36,6 +37,8 @@ class Gathered:
     files: int
     superseded: int
     """Older results of the same node and kind."""
+    alarms: tuple[Alarm, ...] = ()
+    """What the guard of the scheduler has raised, and not ended."""
 
     @property
     def has_errors(self) -> bool:
@@ -52,6 +55,7 @@ def gather(paths: Sequence[str], leave_out: str | None = None) -> Gathered:
     problems: set[FileProblem] = set()
     earlier: set[FileProblem] = set()
     read: set[str] = set()
+    alarms: set[Alarm] = set()
     superseded = 0
     walk, lines = _Walk(paths, leave_out), CheckLines()
     for path, shown in walk:
@@ -60,6 +64,7 @@ def gather(paths: Sequence[str], leave_out: str | None = None) -> Gathered:
         earlier.update(content.earlier)
         superseded += content.superseded
         problems.update(content.problems)
+        alarms.update(content.alarms)
         for loaded in content.results:
             same = latest.setdefault((loaded.result.node, loaded.result.kind), [loaded])
             if loaded.seconds > same[0].seconds:
@@ -76,19 +81,21 @@ def gather(paths: Sequence[str], leave_out: str | None = None) -> Gathered:
     for key in sorted(latest, key=lambda key: (natural_key(key[0]), key[1] == "deep")):
         newest[key], conflict = _settled(latest[key])
         problems.update(conflict)
-    return Gathered(newest, tuple(sorted(problems)), len(read), superseded)
+    return Gathered(newest, tuple(sorted(problems)), len(read), superseded, tuple(sorted(alarms)))
 
 
 def summary_bytes(gathered: Gathered) -> bytes:
     """The summary: one result a line, every field of the nodes kept, nothing about this run. Same input, same bytes."""
     rows = [_line(json.loads(loaded.text)) for loaded in gathered.newest.values()]
     problems = [_line(problem.as_json()) for problem in gathered.problems]
+    alarms = [_line(alarm.as_json()) for alarm in gathered.alarms]
     lines = [
         "{",
         f' "summary": {json.dumps(SUMMARY)},',
         f' "format": {FORMAT},',
         f' "files": {gathered.files},',
         f' "superseded": {gathered.superseded},',
+        *([f' "alarms": [{_rows(alarms)}],'] if alarms else []),
         f' "results": [{_rows(rows)}],',
         f' "problems": [{_rows(problems)}]',
         "}",

@@ -25,6 +25,7 @@ def as_json(assessment: Assessment) -> dict[str, object]:
         "ok": assessment.is_healthy and not assessment.has_errors,
         "reference_time": _utc(assessment.reference),
         "reference": "newest result" if assessment.wishes.now is None else "now",
+        "alarms": [alarm.as_json() for alarm in assessment.alarms],
         "counts": {"nodes": len(assessment.nodes)} | {str(state): assessment.count(state) for state in STATES},
         "host_lists": {state: compress(assessment.named(state)) for state in STATES},
         "nodes": [_node(node, assessment) for node in assessment.nodes],

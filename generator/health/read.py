@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..words.suggestions import suggestion
-from . import result, strict_json
+from . import alarms, result, strict_json
+from .alarms import Alarm
 from .check_lines import CheckLines
 from .file_problems import PROBLEM_KINDS, FileProblem, Unusable
 from .hostlist import NODE_NAME
@@ -54,6 +55,7 @@ class Content:
     problems: tuple[FileProblem, ...] = ()
     earlier: tuple[FileProblem, ...] = ()
     superseded: int = 0
+    alarms: tuple[Alarm, ...] = ()
 
 
 def read_file(path: str, shown: str, lines: CheckLines) -> Content:
@@ -72,6 +74,9 @@ def read_bytes(content: bytes, shown: str, lines: CheckLines) -> Content:
     """The same for bytes that are there already."""
     try:
         text = strict_json.text_of(content)
+        raised = alarms.alarms_of(text) if content.startswith(alarms.MARK) else None
+        if raised is not None:
+            return Content(alarms=raised)
         value, checks = _value(text, lines)
         if isinstance(value, dict) and value.get("summary") == SUMMARY:
             return _summary(value, shown)
@@ -187,6 +192,9 @@ def _sentence(fault: Fault, value: dict[str, Any]) -> str:
 def _summary(value: dict[str, Any], shown: str) -> Content:
     _check_format(value, FORMAT)
     results, problems, superseded = value.get("results"), value.get("problems"), value.get("superseded")
+    raised = alarms.collected(value.get("alarms", []))
+    if raised is None:
+        raise Unusable("invalid", "one of the alarms in the summary is not what `health collect` writes")
     if value.get("format") != FORMAT or not (
         isinstance(results, list) and isinstance(problems, list) and isinstance(superseded, int)
     ):
@@ -201,7 +209,7 @@ def _summary(value: dict[str, Any], shown: str) -> Content:
             good.append(_result(entry, text, shown))
         except Unusable as error:
             bad.append(FileProblem(place, 0, 0, error.kind, error.message, *_tells(text.encode())))
-    return Content(tuple(good), tuple(bad), earlier, superseded)
+    return Content(tuple(good), tuple(bad), earlier, superseded, raised)
 
 
 def _problem(entry: Any) -> FileProblem:

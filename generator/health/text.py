@@ -13,7 +13,7 @@ from .file_problems import FileProblem
 from .findings import WHOLE_RUN
 from .fleet import MIN_NODES, limits, plain
 from .grouping import Row, by_check, by_host, short_size
-from .hostlist import compress
+from .hostlist import compress, natural_key
 from .result import Cure
 
 _STYLES = {"bad": "\x1b[1;31m", "doubt": "\x1b[1;33m", "good": "\x1b[32m", "title": "\x1b[1m", "": ""}
@@ -48,6 +48,7 @@ class Report:
     def text(self) -> str:
         """The whole report."""
         sections = (
+            self._alarms(),
             self._head(),
             self._table(),
             self._failures(),
@@ -61,6 +62,11 @@ class Report:
         return "\n".join("".join(f"{line}\n" for line in lines) for lines in map(list, sections) if lines)
 
     # ------------------------------------------------------------ head and table
+
+    def _alarms(self) -> Iterator[str]:
+        if self._all.alarms:
+            yield self._paint("ALARM", "bad") + ": too many nodes fail the same check at once to be sick one by one"
+            yield from (printable(f"  {alarm.text}") for alarm in self._all.alarms)
 
     def _head(self) -> Iterator[str]:
         nodes = len(self._all.nodes)
@@ -202,15 +208,21 @@ class Report:
             yield from steps
 
     def _steps(self) -> Iterator[str]:
-        failed = self._all.named("failed")
+        if self._all.alarms:
+            yield "  look for the shared cause of the alarm first"
+            yield "    on the scheduler: journalctl --unit=cycleforge-guard.service"
+            if self._all.shared:
+                held = sorted(self._all.shared, key=natural_key)
+                yield f"    where nothing else fails no drain is needed: {compress(held)}"
+        failed = [name for name in self._all.named("failed") if name not in self._all.shared]
         if failed:
             yield from self._failed_steps(failed)
-        silent = [name for name in self._all.named("missing", "stale") if name not in failed]
+        silent = [name for name in self._all.named("missing", "stale") if name not in {*failed, *self._all.shared}]
         if silent:
             yield f"  find out why {_count(silent)} {_is(silent)} silent"
             yield f"    sinfo --Node --nodes={compress(silent)}"
             yield f"    on the node: {_ON_NODE}"
-        left = set(self._all.named("unmeasured")) - set(failed) - set(silent)
+        left = set(self._all.named("unmeasured")) - set(failed) - set(silent) - self._all.shared
         if left:
             yield f"  see above why {_count(left)} {_is(left)} not measured: {compress(left)}"
         strong = [node.name for node in self._all.nodes if any(each.strong for each in node.deviations)]
@@ -224,11 +236,12 @@ class Report:
         """What takes a node out, and then what its failures ask for."""
         yield f"  pull {_count(failed)} that failed; slurm_nhc has drained those that sinfo -R shows with its reason"
         # Not "CycleForge health:", which slurm_nhc would take for its own; and a drain by hand it never lifts.
-        checks = list(dict.fromkeys(row.check for row in by_check(self._all, "failure")))
+        rows = (row for row in by_check(self._all, "failure") if not self._all.shared.issuperset(row.nodes))
+        checks = list(dict.fromkeys(row.check for row in rows))
         reason = f"drained by hand: {', '.join(checks[:3])}{', …' if len(checks) > 3 else ''}".replace('"', "'")
         yield "    the others, which are then resumed by hand, too:"
         yield printable(f'    sudo scontrol update NodeName={compress(failed)} State=DRAIN Reason="{reason}"')
-        worst = {node.name: _cure(node) for node in self._all.nodes if node.of("failure")}
+        worst = {node.name: _cure(node) for node in self._all.nodes if node.name in failed and node.of("failure")}
         boot = [name for name, cure in worst.items() if cure in ("reset", "reboot")]
         if boot:
             yield f"  reboot {_count(boot)}; slurm_nhc resumes what passes then: {compress(boot)}"

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from generator.files import assets
+from generator.health.alarms import alarms_of
 
 FILES = assets.folder("projects") / "slurm_nhc/specs/default/cluster-init/files"
 LIBRARY = assets.folder("projects") / "_lib/cycleforge.sh"
@@ -152,6 +153,8 @@ def test_claims_of_three_of_eight_hold_jobs_until_the_check_passes_again(watch: 
     assert watch.calls() == ["update PartitionName=hpc State=DOWN"]
     assert watch.told()[0] == "partition hpc 8 mount_shared"
     assert watch.shown().startswith("partition hpc: mount_shared fails on 3 of 8 nodes, since ")
+    (read,) = alarms_of(watch.shown()) or ()
+    assert (read.partition, read.check, read.failing, read.total) == ("hpc", "mount_shared", 3, 8), "for the report"
     watch.passes("mount_shared", "hpc", *NODES[:3])
     watch.look()
     assert watch.state() == "down", "one look is not enough"
