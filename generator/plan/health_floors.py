@@ -45,10 +45,54 @@ def page() -> str:
 
 
 def _rows(size: VmSize) -> Iterator[str]:
-    if size.gpu_vendor != "NVIDIA" or not size.health:
+    if not size.health:
         return
+    if size.gpu_vendor == "NVIDIA":
+        yield from _nvidia_rows(size)
+    elif size.gpu_vendor == "AMD":
+        yield from _amd_rows(size)
+    else:
+        yield from _stream_rows(size)
+    write = figures_of(size, "ib_write")
+    if write:
+        memory = "GPU memory" if write["gpu_memory"] else "host memory"
+        how = f"{write['message_bytes']} bytes, {memory}{_held(size) if write['gpu_memory'] else ''}, "
+        how += "every device to itself, all at once"
+        yield _row(size, "ib_write", write["floor_gbit_per_s"], "Gb/s", write, how)
+
+
+def _held(size: VmSize) -> str:
     lock = figures_of(size, "clock_lock")
-    held = f", GPU clock held at {lock['mhz']} MHz" if lock else ""
+    return f", GPU clock held at {lock['mhz']} MHz" if lock else ""
+
+
+def _amd_rows(size: VmSize) -> Iterator[str]:
+    copies, reduce = figures_of(size, "amd_copies"), figures_of(size, "rccl_all_reduce")
+    for check, figure in (("gpu_copy_to_device, gpu_copy_from_device", "host"), ("gpu_copy_peer", "peer")):
+        if copies:
+            how = "rocm-bandwidth-test -a, the slowest pair"
+            yield _row(size, check, copies[f"{figure}_floor_gb_per_s"], "GB/s", copies, how)
+    if reduce:
+        (of_node,) = (figure for figure in size.nccl if figure.nodes == 1)
+        how = f"{size.gpu_count} ranks, {of_node.message_size}, average bus bandwidth, rccl-tests of the image"
+        yield _row(size, "rccl_all_reduce", of_node.fail, "GB/s", reduce, how)
+
+
+def _stream_rows(size: VmSize) -> Iterator[str]:
+    """STREAM runs where jobs span nodes; of some sizes nobody has published a floor."""
+    if not size.infiniband:
+        return
+    stream = catalog.streams().get(size.name)
+    how = "not run"
+    if stream:
+        how = f"{stream['program']} of the container, {stream['threads']} threads on given processors, "
+        how += "each of Copy, Scale, Add, Triad"
+    row = {"attempts": 2, "source": stream["source"]} if stream else {}
+    yield _row(size, "cpu_stream", stream["floor_mb_per_s"] if stream else None, "MB/s", row, how)
+
+
+def _nvidia_rows(size: VmSize) -> Iterator[str]:
+    held = _held(size)
     for group, check in (("gpu_copy", "gpu_copy_to_device, gpu_copy_from_device"), ("gpu_copy_peer", "gpu_copy_peer")):
         copy = figures_of(size, group)
         if copy:
@@ -61,11 +105,6 @@ def _rows(size: VmSize) -> Iterator[str]:
                 end = f" to {figures['message_end']}" if "message_end" in figures else ""
                 how = f"{size.gpu_count} ranks, {figures['message']}{end}, average bus bandwidth"
                 yield _row(size, check, figures["floor_gb_per_s"], "GB/s", figures, how)
-    write = figures_of(size, "ib_write")
-    if write:
-        memory = f"GPU memory{held}" if write["gpu_memory"] else "host memory"
-        how = f"{write['message_bytes']} bytes, {memory}, every device to itself, all at once"
-        yield _row(size, "ib_write", write["floor_gbit_per_s"], "Gb/s", write, how)
 
 
 def _row(

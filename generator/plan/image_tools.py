@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .. import catalog
 from ..catalog.node_images import image_row
 from ..catalog.sizes import VmSize
 from ..records import record
@@ -24,7 +25,7 @@ def missing_tools(size: VmSize, image: str) -> tuple[MissingTool, ...] | None:
     Sources: the `tools` of each image and of each check in the catalogue.
     """
     brought = _tools_of(size, image)
-    if brought is None or size.gpu_vendor != "NVIDIA" or not size.health:
+    if brought is None or size.gpu_vendor == "AMD" or not size.health:
         return None if brought is None else ()
     rows, tools = tests()["checks"], tests()["tools"]
     here = {name for name in brought if size.arch in tools[name]["arch"]}
@@ -45,6 +46,10 @@ def _tools_of(size: VmSize, image: str) -> tuple[str, ...] | None:
 
 
 def _checks(size: VmSize) -> tuple[str, ...]:
+    if not size.gpu_count:
+        # Without a published floor nothing is run.
+        stream = ("cpu_stream",) if size.name in catalog.streams() else ()
+        return (*stream, "ib_write") if size.infiniband else ()
     several = ("gpu_copy_peer", "nccl_all_reduce") if size.gpu_count > 1 else ()
     loopback = ("nccl_loopback",) if several and loopback_figures(size) else ()
     network = ("ib_write",) if size.infiniband else ()

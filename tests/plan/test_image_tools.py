@@ -57,6 +57,12 @@ def test_nothing_is_said_of_an_image_that_nobody_knows() -> None:
     assert missing("Standard_ND128isr_GB300_v6", "almalinux9") is None, "it does not run there at all"
 
 
+def test_sizes_with_infiniband_and_no_gpus_need_stream_and_perftest() -> None:
+    assert missing("Standard_HB176rs_v4", UBUNTU) == {}
+    assert missing("Standard_HB176rs_v4", PLAIN) == {"cpu_stream": ("aznhc",), "ib_write": ("perftest", "aznhc")}
+    assert missing("Standard_HC44rs", PLAIN) == {"ib_write": ("perftest", "aznhc")}, "nobody has published its STREAM"
+
+
 def test_sizes_without_floors_or_nvidia_need_nothing() -> None:
     assert missing("Standard_D4as_v5", PLAIN) == {}
     assert missing("Standard_ND96isr_MI300X_v5", PLAIN) == {}
