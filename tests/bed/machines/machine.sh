@@ -58,8 +58,13 @@ bind_all() {
     done
 }
 
+# Generators that find nothing in a container: encrypted disks, partitions, a hibernated image, boot options, an update in
+# progress. systemd would start each at every boot and at every daemon-reload.
+IDLE_GENERATORS=(cryptsetup debug gpt-auto hibernate-resume integritysetup rc-local run system-update veritysetup)
+readonly IDLE_GENERATORS
+
 boot() {
-    local parent
+    local parent generator
     local -a options=()
     while (($# > 0)); do
         if [[ "$3" == ro ]]; then options+=("--bind-ro=$1:$2"); else options+=("--bind=$1:$2"); fi
@@ -74,6 +79,10 @@ boot() {
     mkdir -p /run/systemd
     mount -t tmpfs -o mode=755 tmpfs /run/systemd
     printf '%s\n' "${name}" >"${root}/etc/hostname"
+    mkdir -p "${root}/etc/systemd/system-generators"
+    for generator in "${IDLE_GENERATORS[@]}"; do
+        ln -sfn /dev/null "${root}/etc/systemd/system-generators/systemd-${generator}-generator"
+    done
     systemd-nspawn --quiet --register=no --keep-unit --resolv-conf=off --link-journal=no --timezone=off \
         --machine="${name}" "${options[@]}" \
         --directory="${root}" --boot </dev/null >&2 &
