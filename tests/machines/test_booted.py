@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-import pytest
-
-from tests.bed.machines.agent import SPECS
-from tests.bed.machines.images import ALMA_9, CPU_NODE, GPU_NODE, LOGIN, SCHEDULER, NodeKind
+from tests.bed.machines.agent import SPECS, Agent
+from tests.bed.machines.images import ALMA_9, CPU_NODE, GPU_NODE, LOGIN, SCHEDULER
 from tests.bed.machines.nodes import booted_image, booted_node, booted_on, run_to_the_end
 from tests.bed.machines.overlay import Machine, saved
 
@@ -23,43 +21,60 @@ def runs(machine: Machine) -> dict[str, str]:
     return dict(re.findall(r"Id=(\S+)\nInvocationID=(\w+)", shown))
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [SCHEDULER, LOGIN, GPU_NODE, replace(CPU_NODE, system=ALMA_9)],
-    ids=["scheduler", "login", "gpu", "cpu-alma9"],
-)
-def test_two_converges_with_real_units(kind: NodeKind) -> None:
-    with booted_node(kind) as (machine, agent):
-        run_to_the_end(agent)
-        before = runs(machine)
-        agent.forget_markers()
-        run_to_the_end(agent)
-        assert {unit: before[unit] for unit in before.keys() & runs(machine).keys()} == {
-            unit: started for unit, started in runs(machine).items() if unit in before
-        }
-        ours = machine.ok("cd /etc/systemd/system; ls -d cycleforge-*").split()
-        assert ours
-        if kind.role == "scheduler":
-            assert machine.ok("systemctl is-active cycleforge-policy.timer") == "active\n"
-            assert "qos urgent" in machine.ok("cat /etc/cycleforge/policy.rows")
-        assert machine.run('systemd-analyze verify "$@" 2>&1 | grep cycleforge', *ours).output == ""
-        failed = machine.ok("systemctl list-units --failed --plain --no-legend | cut -d ' ' -f 1").split()
-        assert set(failed) <= KNOWN_FAILED
-        # Slurm's daemons start after all cluster-init, by someone else.
-        daemons = "slurmd.service slurmctld.service munge.service"
-        assert machine.run(f"systemctl is-active {daemons}").output.split() == ["inactive"] * 3
-        assert machine.run(f"systemctl is-enabled {daemons}").output.split() == ["disabled"] * 3
-        assert "-- No entries --" in machine.ok("journalctl --no-pager -u slurmd -u slurmctld -u munge")
+def two_converges(machine: Machine, agent: Agent) -> None:
+    """The second one starts nothing again; what is there then has the form and the state that it should have."""
+    run_to_the_end(agent)
+    before = runs(machine)
+    agent.forget_markers()
+    run_to_the_end(agent)
+    after = runs(machine)
+    assert {unit: before[unit] for unit in before.keys() & after.keys()} == {
+        unit: started for unit, started in after.items() if unit in before
+    }
+    ours = machine.ok("cd /etc/systemd/system; ls -d cycleforge-*").split()
+    assert ours
+    assert machine.run('systemd-analyze verify "$@" 2>&1 | grep cycleforge', *ours).output == ""
+    failed = machine.ok("systemctl list-units --failed --plain --no-legend | cut -d ' ' -f 1").split()
+    assert set(failed) <= KNOWN_FAILED
+    # Slurm's daemons start after all cluster-init, by someone else.
+    daemons = "slurmd.service slurmctld.service munge.service"
+    assert machine.run(f"systemctl is-active {daemons}").output.split() == ["inactive"] * 3
+    assert machine.run(f"systemctl is-enabled {daemons}").output.split() == ["disabled"] * 3
+    assert "-- No entries --" in machine.ok("journalctl --no-pager -u slurmd -u slurmctld -u munge")
 
 
-def test_what_our_units_promise_to_slurmd_and_do_after_a_deallocation() -> None:
+def test_two_converges_of_a_scheduler() -> None:
+    with booted_node(SCHEDULER) as (machine, agent):
+        two_converges(machine, agent)
+        assert machine.ok("systemctl is-active cycleforge-policy.timer") == "active\n"
+        assert "qos urgent" in machine.ok("cat /etc/cycleforge/policy.rows")
+
+
+def test_two_converges_of_a_login_node() -> None:
+    with booted_node(LOGIN) as (machine, agent):
+        two_converges(machine, agent)
+
+
+def test_two_converges_of_an_el_node_after_which_dnf_does_nothing_by_itself() -> None:
+    with booted_node(replace(CPU_NODE, system=ALMA_9)) as (machine, agent):
+        assert "dnf-makecache.timer" in machine.ok("systemctl list-unit-files")
+        machine.ok("systemctl start dnf-makecache.timer")
+        two_converges(machine, agent)
+        timers = "dnf-makecache.timer dnf-automatic.timer dnf-automatic-install.timer"
+        assert machine.run(f"systemctl is-enabled {timers}").output == "masked\n" * 3
+        assert "dnf" not in machine.ok("systemctl list-timers; systemctl list-units --failed")
+        assert machine.ok("systemctl is-active chronyd") == "active\n"
+
+
+def test_two_converges_of_a_gpu_node_and_what_its_units_promise_to_slurmd_and_do_after_a_deallocation() -> None:
     """The second boot finds an empty local disk: neither the specs nor what is on scratch is there any more."""
     with booted_image(GPU_NODE) as image, booted_on(GPU_NODE, image) as (machine, agent):
-        run_to_the_end(agent)
+        two_converges(machine, agent)
         shown = machine.ok("systemctl show slurmd --property=After,Wants,RequiresMountsFor,LimitNOFILE,LimitMEMLOCK")
         slurmd = dict(line.split("=", 1) for line in shown.splitlines())
         units = machine.ok("cd /etc/systemd/system; ls -d cycleforge-*.service").split()
-        at_boot = {unit for unit in units if machine.run(f"systemctl is-enabled {unit}").output == "enabled\n"}
+        states = machine.run('systemctl is-enabled -- "$@"', *units).output.split()
+        at_boot = {unit for unit, state in zip(units, states, strict=True) if state == "enabled"}
         assert at_boot
         assert at_boot <= set(slurmd["After"].split())
         assert (slurmd["LimitNOFILE"], slurmd["LimitMEMLOCK"]) == ("1048576", "infinity")
@@ -71,14 +86,3 @@ def test_what_our_units_promise_to_slurmd_and_do_after_a_deallocation() -> None:
             assert second.ok('systemctl show --property=Result -- "$@"', *at_boot).split() == ["Result=success"] * len(
                 at_boot
             )
-
-
-def test_dnf_timers_are_masked() -> None:
-    with booted_node(replace(CPU_NODE, system=ALMA_9)) as (machine, agent):
-        assert "dnf-makecache.timer" in machine.ok("systemctl list-unit-files")
-        machine.ok("systemctl start dnf-makecache.timer")
-        run_to_the_end(agent, "misc_ubuntu")
-        timers = "dnf-makecache.timer dnf-automatic.timer dnf-automatic-install.timer"
-        assert machine.run(f"systemctl is-enabled {timers}").output == "masked\n" * 3
-        assert "dnf" not in machine.ok("systemctl list-timers; systemctl list-units --failed")
-        assert machine.ok("systemctl is-active chronyd") == "active\n"

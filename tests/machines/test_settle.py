@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from generator.projects.content import shipped_project
 from tests.bed.machines.booted import booted_machine
-from tests.bed.machines.overlay import Machine, saved
+from tests.bed.machines.overlay import Machine, overlay_machine, saved
 from tests.bed.machines.roots import node_root
 
 PROJECT = "slurm_nhc"
@@ -51,7 +51,7 @@ def _prepare(machine: Machine) -> None:
 
 def test_deep_checks_come_after_the_image_and_before_slurmd() -> None:
     root = node_root()
-    with booted_machine(root) as first:
+    with overlay_machine(root) as first:
         _prepare(first)
         with saved(first) as layer, booted_machine(root, layer) as machine:
             order = machine.read("/order").split("\n")[:-1]

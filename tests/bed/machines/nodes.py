@@ -46,6 +46,9 @@ class Kill:
 
 
 FAKED = "/var/lib/faked"
+CHRONY_CONTAINER = "/etc/systemd/system/chrony.service.d/container.conf"
+UNCONDITIONAL = "[Unit]\nConditionCapability=\n"
+"""Of the unit of chrony: it starts only where it may set the clock, and a container may not."""
 
 
 @contextmanager
@@ -76,8 +79,8 @@ def booted_image(kind: NodeKind, files: Mapping[str, str] | None = None) -> Iter
         images.prepare(machine, kind)
         # chronyd runs without touching the clock, which is the host's.
         machine.write("/etc/default/chrony", 'DAEMON_OPTS="-x"\n')
-        for unit in ("chrony", "chronyd"):
-            machine.write(f"/etc/systemd/system/{unit}.service.d/container.conf", "[Unit]\nConditionCapability=\n")
+        for path in (CHRONY_CONTAINER, CHRONY_CONTAINER.replace("chrony.", "chronyd.")):
+            machine.write(path, UNCONDITIONAL)
         for path, text in (files or {}).items():
             machine.write(path, text)
         with saved(machine) as layer:
