@@ -269,7 +269,7 @@ def test_failure_is_bounded_and_readable(
     names = [entry["name"] for entry in document["steps"]]
     after = [entry["state"] for entry in document["steps"][names.index(step) + 1 :]]
     assert set(after) <= {"pending"}
-    shown = server.run("status")
+    shown = server.launch("status")
     assert shown.returncode == 1
     assert f"error: step '{step}': " in shown.stdout
 
@@ -306,13 +306,13 @@ def test_retry_asks_for_what_was_removed(server: Server) -> None:
     assert again.returncode == 1, "a boot does not try again without secrets"
     assert "azcopy failed" in again.stdout, "and the reason stays"
     server.site.faults.upload_fails = {}
-    answer = server.run("retry", give=f"{ADMIN_PASSWORD}\n{DATABASE_PASSWORD}\n")
+    answer = server.launch("retry", give=f"{ADMIN_PASSWORD}\n{DATABASE_PASSWORD}\n")
     assert answer.returncode == 0, answer.stderr
     status = server.root / "var/lib/cycleforge/status.json"
     while not status.exists() or server.status()["state"] == "running":
         time.sleep(0.05)
     assert server.status()["state"] == "succeeded", server.status()
-    assert server.run("status").returncode == 0
+    assert server.launch("status").returncode == 0
     assert server.site.clusters["minimal"]["parameters"]["configuration_slurm_accounting_password"] == DATABASE_PASSWORD
 
 
@@ -341,7 +341,7 @@ def test_machine_types_that_never_come_are_a_warning(server: Server) -> None:
     assert document["state"] == "succeeded"
     assert "Standard_D64ds_v5 of htc" in document["warnings"][0]
     assert "quota" in document["warnings"][0]
-    assert "warning: VM sizes of the cluster" in server.run("status").stdout
+    assert "warning: VM sizes of the cluster" in server.launch("status").stdout
 
 
 def test_scheduler_that_fails(make_server: Callable[..., Server]) -> None:
@@ -372,8 +372,8 @@ def test_broken_facts(server: Server, content: str | None) -> None:
 
 def test_wrong_use(server: Server) -> None:
     server.unpack()
-    assert server.run("status").returncode == 3
-    result = server.run("walk")
+    assert server.launch("status").returncode == 3
+    result = server.launch("walk")
     assert result.returncode == 2
     assert "usage:" in result.stderr
 

@@ -31,6 +31,7 @@ from tests.bed import parts
 from tests.bed.plans import slurm_of
 from tests.bed.server.certificates import certificate
 from tests.bed.server.fakes.site import Site
+from tests.bed.server.interpreter import warm
 
 if TYPE_CHECKING:
     from generator.files.file import Files
@@ -284,16 +285,26 @@ class Server:
 
     def run_until(self, moment: str) -> subprocess.CompletedProcess[str]:
         """The program with a power cut: `before NAME` or `after NAME` of a step."""
-        python = self.fake / "killed"
-        python.write_text(f'#!/bin/sh\nexec "{PYTHON}" "{FAKES}/killed.py" "$@"\n')
-        python.chmod(0o755)
-        return self.run(CYCLEFORGE_PYTHON=str(python), FAKE_KILL=moment)
+        return self.run(FAKE_KILL=moment)
 
-    def run(
+    def run(self, **environment: str) -> subprocess.CompletedProcess[str]:
+        """One run of the program, without its launcher where that proves nothing more: `deploy` has it in every run."""
+        if sys.executable != PYTHON:
+            return self.launch("run", **environment)
+        folder = self.root / "opt/cycleforge" / self.facts["payloadSha256"] / "bootstrap"
+        launched = {"PYTHONPATH": str(folder), "LC_ALL": "C.UTF-8", "PYTHONIOENCODING": "utf-8"}
+        return warm().run(["run"], self.environment | launched | environment)
+
+    def launch(
         self, command: str = "run", give: str | None = None, **environment: str
     ) -> subprocess.CompletedProcess[str]:
         """The program, as the unit starts it."""
         program = self.root / "opt/cycleforge" / self.facts["payloadSha256"] / "bootstrap/cycleforge-bootstrap"
+        if "FAKE_KILL" in environment:
+            python = self.fake / "killed"
+            python.write_text(f'#!/bin/sh\nexec "{PYTHON}" "{FAKES}/killed.py" "$@"\n')
+            python.chmod(0o755)
+            environment["CYCLEFORGE_PYTHON"] = str(python)
         # In a session of its own: `retry` would otherwise find the terminal of whoever runs the tests.
         return subprocess.run([str(program), command], env=self.environment | environment, capture_output=True,
                               text=True, input=give, check=False, start_new_session=True)  # fmt: skip
