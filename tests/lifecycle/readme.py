@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import BufferedRWPair
 from pathlib import Path, PurePosixPath
 
+from generator.files.file import Files
 from generator.plan.types import Plan
 from generator.render import readme
 from tests.lifecycle import azure as stand_in
@@ -20,22 +23,27 @@ _BLOCK = re.compile(r"```bash\n(.*?)```", re.DOTALL)
 _PASSED = ("CYCLEFORGE_SERVER_KEY", "CYCLEFORGE_SERVER_IMAGE", "CYCLEFORGE_DATABASE_STORAGE")
 """Variables that commands of a README set and that others read."""
 
-# A command writes its name, the variables and its arguments into one pipe and reads its exit status from another:
-# a Python process for each of fifty commands would take most of the time.
+# A command sends its name, the variables and its arguments, and gets its exit status and both outputs. Bash alone: a
+# section has fifty commands.
 _CLIENT = """#!/usr/bin/env bash
-exec 9>'{folder}/lock'
-flock 9
-printf '%s\\0' "${{0##*/}}" {values} "$@" >'{folder}/request'
-read -r status <'{folder}/reply'
-cat '{folder}/out'
-cat '{folder}/err' >&2
+exec 3<>/dev/tcp/127.0.0.1/{port}
+printf '%s\\0' "$(($# + {more}))" "${{0##*/}}" {values} "$@" >&3
+for answer in status out err; do IFS= read -r -d '' "${{answer?}}" <&3; done
+printf '%s' "${{out}}"
+printf '%s' "${{err}}" >&2
 exit "${{status}}"
 """
 
 
+_rendered: dict[int, tuple[Plan, Files]] = {}
+
+
 def words(plan: Plan, title: str, file: str = "README.md") -> str:
     """What is below a heading."""
-    text = readme.render(plan)[PurePosixPath(file)].content.decode()
+    # By identity: a plan has no hash. It is kept, so that no other one gets its number.
+    if id(plan) not in _rendered:
+        _rendered[id(plan)] = plan, readme.render(plan)
+    text = _rendered[id(plan)][1][PurePosixPath(file)].content.decode()
     return re.split(r"(?m)^## ", text.split(f"\n## {title}\n", 1)[1], maxsplit=1)[0]
 
 
@@ -62,34 +70,47 @@ def paste(azure: Azure, folder: Path, blocks: list[str], **environment: str) -> 
 
 @contextmanager
 def _commands(azure: Azure, folder: Path) -> Iterator[Path]:
-    """A folder with `az` and `ssh`, which a thread of this process answers."""
+    """A folder with `az` and `ssh`, which a thread of this process answers, one after the other."""
     path = folder / "bin"
     path.mkdir(exist_ok=True)
-    for name in ("request", "reply"):
-        if not (path / name).exists():
-            os.mkfifo(path / name)
-    for name in ("az", "ssh"):
+    with socket.create_server(("127.0.0.1", 0)) as listening:
         values = " ".join(f'"${{{variable}:-}}"' for variable in _PASSED)
-        (path / name).write_text(_CLIENT.format(folder=path, values=values))
-        (path / name).chmod(0o755)
-    thread = threading.Thread(target=_answer, args=(azure, path), daemon=True)
-    thread.start()
-    try:
-        yield path
-    finally:
-        (path / "request").write_bytes(b"")
-        thread.join(30)
-
-
-def _answer(azure: Azure, path: Path) -> None:
-    """Until an empty request."""
-    while request := (path / "request").read_bytes():
-        program, *words = request.decode().removesuffix("\0").split("\0")
-        values, words = dict(zip(_PASSED, words, strict=False)), words[len(_PASSED) :]
+        text = _CLIENT.format(port=listening.getsockname()[1], more=len(_PASSED) + 1, values=values)
+        for name in ("az", "ssh"):
+            (path / name).write_text(text)
+            (path / name).chmod(0o755)
+        thread = threading.Thread(target=_answer, args=(azure, listening), daemon=True)
+        thread.start()
         try:
-            status, out, err = stand_in.answer(azure, words, values) if program == "az" else server.answer(azure, words)
-        except Exception as error:
-            status, out, err = 70, "", f"NotPlayed: {error!r}\n"
-        (path / "out").write_text(out)
-        (path / "err").write_text(err)
-        (path / "reply").write_text(f"{status}\n")
+            yield path
+        finally:
+            # A connection that asks for nothing is the last one.
+            socket.create_connection(listening.getsockname()).close()
+            thread.join(30)
+
+
+def _answer(azure: Azure, listening: socket.socket) -> None:
+    """Until one asks for nothing."""
+    while True:
+        connection, _ = listening.accept()
+        with connection, connection.makefile("rwb") as stream:
+            count = _word(stream)
+            if not count:
+                return
+            program, *words = [_word(stream) for _ in range(int(count))]
+            values, words = dict(zip(_PASSED, words, strict=False)), words[len(_PASSED) :]
+            try:
+                reply = stand_in.answer(azure, words, values) if program == "az" else server.answer(azure, words)
+            except Exception as error:
+                reply = 70, "", f"NotPlayed: {error!r}\n"
+            with suppress(BrokenPipeError):  # whoever asked was ended
+                stream.write("".join(f"{text}\0" for text in reply).encode())
+                stream.flush()
+
+
+def _word(stream: BufferedRWPair) -> str:
+    """Up to a NUL byte, or to the end."""
+    word = bytearray()
+    while (byte := stream.read(1)) not in (b"", b"\0"):
+        word += byte
+    return word.decode()
