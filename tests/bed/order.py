@@ -12,10 +12,12 @@ import pytest
 CHAINS = (
     "tests/bootstrap/test_booted.py",
     "tests/cluster/",
+    "tests/locker/",
+    "tests/machines/test_misc_ubuntu.py",
     "tests/sick/",
     "tests/wheel/",
 )
-"""One process for all of it: it shares what takes longest to set up, booted machines, a running Slurm or a wheel."""
+"""One process for all of it: it shares what takes longest to set up, as machines, a running Slurm, servers, a wheel."""
 ALONE = ("tests/cluster/test_fakes.py", "tests/sick/test_guard.py", "tests/sick/test_storm.py")
 """Below a chain, and no part of it."""
 APART = (

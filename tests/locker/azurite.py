@@ -88,6 +88,11 @@ class Azurite:
         assert self._process is not None, "Azurite does not run"
         return self._process.pid
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started and not ended since."""
+        return self._process is not None
+
     def start(self) -> None:
         """Returns when it answers."""
         assert self._process is None, "Azurite already runs"

@@ -1,7 +1,8 @@
-"""Blob servers for the tests of the locker: one with keys and one with tokens per process, a container per test."""
+"""Blob servers for the tests of the locker, per process: with keys, with tokens, restarted. A container per test."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -19,6 +20,26 @@ def azurite() -> Iterator[Azurite]:
         pytest.skip(reason)
     with Azurite() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def _keeping(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
+    if reason := missing_azurite():
+        pytest.skip(reason)
+    with Azurite(folder=tmp_path_factory.mktemp("kept")) as server:
+        yield server
+
+
+@pytest.fixture
+def keeping(_keeping: Azurite) -> Azurite:
+    """Over http, with its data in a folder: it may be ended and started again."""
+    if not _keeping.is_running:
+        # What a crash has left half written is no other test's.
+        assert _keeping.folder
+        shutil.rmtree(_keeping.folder)
+        _keeping.folder.mkdir()
+        _keeping.start()
+    return _keeping
 
 
 @pytest.fixture(scope="session")

@@ -89,19 +89,16 @@ def test_without_its_program_the_reason_is_said(monkeypatch: pytest.MonkeyPatch,
     assert "node" in missing_azurite()
 
 
-def test_a_server_keeps_what_it_has_until_it_is_killed(tmp_path: Path) -> None:
-    if reason := missing_azurite():
-        pytest.skip(reason)
-    with Azurite(folder=tmp_path) as server:
-        container, port, first = server.new_container(), server.port, server.pid
-        container.put("projects/a b/ü", CONTENT)
-        server.restart()
-        assert (server.port, container.names()) == (port, {"projects/a b/ü"})
-        assert server.pid != first
-        assert container.blobs()["projects/a b/ü"] == (len(CONTENT), md5_of(CONTENT), CONTENT)
-        server.kill()
-        with pytest.raises(OSError, match="refused"):
-            http.client.HTTPConnection("127.0.0.1", port).connect()
+def test_a_server_keeps_what_it_has_until_it_is_killed(keeping: Azurite) -> None:
+    container, port, first = keeping.new_container(), keeping.port, keeping.pid
+    container.put("projects/a b/ü", CONTENT)
+    keeping.restart()
+    assert (keeping.port, container.names()) == (port, {"projects/a b/ü"})
+    assert keeping.pid != first
+    assert container.blobs()["projects/a b/ü"] == (len(CONTENT), md5_of(CONTENT), CONTENT)
+    keeping.kill()
+    with pytest.raises(OSError, match="refused"):
+        http.client.HTTPConnection("127.0.0.1", port).connect()
 
 
 def test_key_and_signatures_open_a_container(container: Container, azurite: Azurite) -> None:
@@ -395,33 +392,29 @@ def test_connections_are_refused_until_the_door_opens(container: Container, prox
     assert container.names() == {"x", "y"}
 
 
-def test_a_server_that_goes_breaks_the_connection(tmp_path: Path) -> None:
-    if reason := missing_azurite():
-        pytest.skip(reason)
-    with Azurite(folder=tmp_path) as server, proxying(server) as proxy:
-        container = server.new_container()
+def test_a_server_that_goes_breaks_the_connection(keeping: Azurite) -> None:
+    with proxying(keeping) as proxy:
+        container = keeping.new_container()
         client = through(proxy, container)
 
         def gone(request: Request) -> Fault | None:
             if request.number == 2:
-                server.stop()
+                keeping.stop()
             return None
 
         proxy.decide = gone
         client.upload_blob("x", CONTENT)
         with pytest.raises((ServiceRequestError, ServiceResponseError)):
             client.upload_blob("y", CONTENT)
-        server.start()
+        keeping.start()
         client.upload_blob("y", CONTENT)
         assert container.names() == {"x", "y"}
 
 
 @pytest.mark.parametrize("hook", ["decide", "observe"])
-def test_a_server_crashes_in_the_middle_and_keeps_its_word(tmp_path: Path, hook: str) -> None:
-    if reason := missing_azurite():
-        pytest.skip(reason)
-    with Azurite(folder=tmp_path) as server, proxying(server) as proxy:
-        container = server.new_container()
+def test_a_server_crashes_in_the_middle_and_keeps_its_word(keeping: Azurite, hook: str) -> None:
+    with proxying(keeping) as proxy:
+        container = keeping.new_container()
         is_back = threading.Event()
 
         def crash(request: Request) -> None:

@@ -18,7 +18,7 @@ from tests.command import COMMAND
 from tests.locker import azurite
 from tests.locker.faults import Cut, Delay, Fault, Request, at
 from tests.locker.ground import ONCE, QUICK, assert_whole, checksums, contents, noise, opened, project, send, stored
-from tests.locker.proxy import Proxy
+from tests.locker.proxy import Proxy, proxying
 
 OLD = {"scripts/10-a.sh": b"old", "files/gone": b"old"}
 NEW = {"scripts/10-a.sh": b"new", "files/more": b"", "files/big": noise(2_100)}
@@ -49,7 +49,12 @@ class Flow:
         if self.force:
             for name, content in self.states[0].items():
                 self.container.put(name, content)
-        self.proxy.observe = lambda _: assert_whole(self.container, *self.states)
+        self.proxy.observe = self._observed
+
+    def _observed(self, request: Request) -> None:
+        """A request that only reads leaves the state as it was seen after the one before."""
+        if request.method not in ("GET", "HEAD"):
+            assert_whole(self.container, *self.states)
 
     def run(self, limits: Limits) -> CycleForgeError | None:
         """Upload through the proxy."""
@@ -127,16 +132,10 @@ def test_a_server_that_does_not_answer(flow: Flow) -> None:
     flow.right()
 
 
-def test_a_server_that_goes_and_comes_back(tmp_path: Path) -> None:
+def test_a_server_that_goes_and_comes_back(tmp_path: Path, keeping: azurite.Azurite) -> None:
     """Killed in the middle and started again a moment later: the run waits for it."""
-    if reason := azurite.missing_azurite():
-        pytest.skip(reason)
-    from tests.locker.proxy import proxying
-
-    folder = tmp_path / "data"
-    folder.mkdir()
-    with azurite.Azurite(folder=folder) as server, proxying(server) as proxy:
-        flow = Flow(tmp_path, server, proxy, force=False)
+    with proxying(keeping) as proxy:
+        flow = Flow(tmp_path, keeping, proxy, force=False)
         flow.fresh()
         proxy.observe = None
         down = threading.Event()
@@ -144,7 +143,7 @@ def test_a_server_that_goes_and_comes_back(tmp_path: Path) -> None:
         def away() -> None:
             assert down.wait(60)
             proxy.close()
-            server.restart()
+            keeping.restart()
             proxy.open()
 
         thread = threading.Thread(target=away)
