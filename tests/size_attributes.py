@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from urllib.parse import unquote
 
 from generator import catalog
@@ -12,6 +14,11 @@ KEYS = ("cycleforge.vm_size.base", "cycleforge.vm_size.quick", "cycleforge.vm_si
 
 def size_attributes(vm_size: str) -> dict[str, str]:
     """Attributes of a node that runs jobs, by key; none for a size that the catalogue does not know."""
+    return dict(_attributes(vm_size))
+
+
+@cache
+def _attributes(vm_size: str) -> Mapping[str, str]:
     size = catalog.vm_size(vm_size)
     return base_attributes((size,)) | check_attributes((size,))
 

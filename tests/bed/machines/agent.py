@@ -14,10 +14,11 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 from generator.files import assets
-from generator.files.file import File
+from generator.files.file import File, Files
 from generator.projects import contents, read_project
 from tests.bed.machines.overlay import PATH, Machine
 
@@ -68,6 +69,13 @@ class Ran:
         return [(found["step"], found["outcome"], int(found["ms"])) for found in STEP.finditer(self.output)]
 
 
+@cache
+def _shipped(name: str) -> tuple[str, Files]:
+    """Version and files of a project, as the product renders it."""
+    project = read_project(assets.folder("projects") / name)
+    return project.version, contents(project, shipped=True)
+
+
 class Agent:
     """The agent of one machine. `attributes` are the node's, with Python's True and False as values where so meant."""
 
@@ -95,8 +103,8 @@ class Agent:
         `downloaded`: they are there already, as after a reboot.
         """
         for name in projects:
-            project = read_project(assets.folder("projects") / name)
-            self.place(name, project.version, {} if downloaded else contents(project, shipped=True))
+            version, files = _shipped(name)
+            self.place(name, version, {} if downloaded else files)
 
     def place(self, project: str, version: str, files: Mapping[PurePosixPath, File]) -> None:
         """Download the default spec of a project, given as the paths and contents of the project's folder."""
