@@ -154,15 +154,19 @@ def test_a_failure_that_goes_on_is_not_a_new_one(share: Share) -> None:
     assert share.runs(NODES[2], MOUNT) == ["drains"]
 
 
-@pytest.mark.parametrize(
-    "run",
-    ["gpu_xid=reboot", f"{MOUNT} gpu_xid=heal", f"{MOUNT} gpu_ecc_dram=heal", f"{MOUNT} gpu_driver=reboot",
-     f"{MOUNT} gpu_count=service", f"{MOUNT} gpu_count=reset", f"{MOUNT} ib_rate=heal"],
-)  # fmt: skip
-def test_hardware_and_a_fault_of_its_own_drain_at_once(run: str, share: Share) -> None:
+def test_hardware_and_a_fault_of_its_own_drain_at_once(share: Share) -> None:
+    runs = (
+        "gpu_xid=reboot", f"{MOUNT} gpu_xid=heal", f"{MOUNT} gpu_ecc_dram=heal", f"{MOUNT} gpu_driver=reboot",
+        f"{MOUNT} gpu_count=service", f"{MOUNT} gpu_count=reset", f"{MOUNT} ib_rate=heal",
+    )  # fmt: skip
+    others = [f"other-{number}" for number in range(len(runs))]
+    share.state(*(f"node {node} hpc" for node in (*NODES, *others)), partitions=(f"hpc {len(NODES) + len(others)}",))
     for node in NODES[:5]:
         share.runs(node, MOUNT)
-    assert share.runs(NODES[5], run) == ["drains"]
+    assert share.runs(NODES[5], MOUNT) == ["held"]
+    for node, run in zip(others, runs, strict=True):
+        assert share.runs(node, run) == ["drains"], run
+    assert share.runs(NODES[6], MOUNT) == ["held"]
 
 
 @pytest.mark.parametrize("check", ["nvidia_smi", "gpu_answers", "gpu_fabric_manager"])
@@ -225,17 +229,18 @@ def test_a_new_vm_under_the_old_name_takes_the_claims_of_the_old_one_back(share:
     assert share.who() == []
 
 
-@pytest.mark.parametrize("age_s", [601, -700])
-def test_without_a_living_watch_nothing_is_held(age_s: float, share: Share) -> None:
+def test_without_a_living_watch_nothing_is_held(share: Share) -> None:
     """Who holds a drain back relies on the scheduler to keep jobs away."""
-    for node in NODES[:5]:
+    for node in NODES[:4]:
         share.runs(node, MOUNT)
-    os.utime(share.guard / "state", (time.time() - age_s,) * 2)
-    assert share.runs(NODES[5], MOUNT) == ["drains"]
-    assert "the watch of the scheduler is silent" in share.said(NODES[5])
+    assert share.runs(NODES[4], MOUNT) == ["held"]
+    for node, age_s in ((NODES[5], 601), (NODES[6], -700)):
+        os.utime(share.guard / "state", (time.time() - age_s,) * 2)
+        assert share.runs(node, MOUNT) == ["drains"]
+        assert "the watch of the scheduler is silent" in share.said(node)
     (share.guard / "state").unlink()
-    assert share.runs(NODES[6], MOUNT) == ["drains"]
-    assert "the scheduler does not watch" in share.said(NODES[6])
+    assert share.runs(NODES[7], MOUNT) == ["drains"]
+    assert "the scheduler does not watch" in share.said(NODES[7])
 
 
 def test_a_share_that_hangs_delays_the_drain_by_two_seconds_and_no_more(share: Share) -> None:

@@ -22,8 +22,8 @@ LIBRARY = assets.folder("projects") / "_lib/cycleforge.sh"
 SCONTROL = r"""
 printf '%s\n' "$*" >>"$FAKE/calls"
 case "$1 $2" in
-    "ping ") cat "$FAKE/ping" ;;
-    "show config") cat "$FAKE/config" ;;
+    "ping ") echo "$(<"$FAKE/ping")" ;;
+    "show config") echo "$(<"$FAKE/config")" ;;
     "update PartitionName="*)
         if [[ -e "$FAKE/refuse" ]]; then exit 1; fi
         state="${3#State=}"; name="${2#PartitionName=}"
@@ -36,8 +36,9 @@ esac
 SINFO = r"""
 if [[ -e "$FAKE/down" ]]; then echo "slurm_load_node: Unable to contact slurm controller" >&2; exit 1; fi
 while read -r partition node; do
-    state="$(<"$FAKE/partition.$partition")"
-    echo "$partition|$state|$node|$(<"$FAKE/node.$node")"
+    read -r state <"$FAKE/partition.$partition"
+    IFS= read -r shown <"$FAKE/node.$node"
+    echo "$partition|$state|$node|$shown"
 done <"$FAKE/members"
 """
 LOGGER = 'printf "%s\\n" "${*: -1}" >>"$FAKE/log"\n'

@@ -86,9 +86,8 @@ def test_deep_checks_run_at_converge_and_before_slurmd_at_boot(node: Healthy) ->
 
 
 @pytest.mark.parametrize("key", ["cycleforge.health.enabled", "cycleforge.health.deep_s"])
-def test_what_is_switched_off_leaves_nothing_that_acts(node: Healthy, key: str) -> None:
-    node.attribute("cycleforge.health.deep_s", "300")
-    node.ok("20-health.sh")
+def test_what_is_switched_off_leaves_nothing_that_acts(make_node: MakeNode, key: str) -> None:
+    node = healthy(make_node("slurm_nhc"), deep_s=300)
     off = {"cycleforge.health.enabled": "False", "cycleforge.health.deep_s": "0"}
     node.attribute(key, off[key])
     node.ok("20-health.sh")
@@ -152,11 +151,9 @@ def test_bad_attributes_stop_the_converge(node: Healthy, key: str, value: str) -
     assert "expected" in output
 
 
-def test_a_second_run_changes_nothing(node: Healthy) -> None:
-    node.attribute("cycleforge.health.deep_s", "300")
-    node.ok("20-health.sh")
+def test_a_second_run_changes_nothing(make_node: MakeNode) -> None:
+    node = healthy(make_node("slurm_nhc"), deep_s=300)
     before = node.files()
-    node.forget()
     node.ok("20-health.sh")
     assert node.files() == before
     assert node.calls("systemctl restart") == []

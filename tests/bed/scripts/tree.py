@@ -36,18 +36,26 @@ class Tree:
 
     def plant(self, folder: Path) -> None:
         """Write it into a folder, over what is there under the same names."""
-        for name, mode, content, target in self.entries:
-            path = folder / name
-            if content is not None:
-                path.unlink(missing_ok=True)
-                with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-                    os.fchmod(file.fileno(), mode)
-                    file.write(content)
-            elif target is not None:
-                path.unlink(missing_ok=True)
-                path.symlink_to(target)
-            else:
-                path.mkdir(mode, exist_ok=True)
+        for entry in self.entries:
+            path = folder / entry.path
+            try:
+                _write(path, entry)
+            except FileExistsError:
+                if entry.content is not None or entry.target is not None:
+                    path.unlink()
+                    _write(path, entry)
+
+
+def _write(path: Path, entry: Entry) -> None:
+    if entry.content is not None:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, entry.mode)
+        os.fchmod(file, entry.mode)
+        os.write(file, entry.content)
+        os.close(file)
+    elif entry.target is not None:
+        path.symlink_to(entry.target)
+    else:
+        path.mkdir(entry.mode)
 
 
 def _entry(path: Path, folder: Path) -> Entry:
