@@ -96,14 +96,15 @@ exec {shutil.which("timeout")} "${{fake_flags[@]}}" 3600 "$@"
 """
 # The same as a function that Bash finds before the program: most of what a script costs here is programs that start.
 # In a shell of its own, without the settings and traps of the script that calls it.
-TIMEOUT_FUNCTION = f"() {{ ( set +eu +C +o pipefail; trap - ERR; IFS=$' \\t\\n'\n{TIMEOUT}) \n}}"
+_FUNCTION = "() {{ ( set +eu +C +o pipefail; trap - ERR; IFS=$' \\t\\n'\n{}) \n}}"
+TIMEOUT_FUNCTION = _FUNCTION.format(TIMEOUT)
 # It ends a `timeout` in the background by its process id, which must be that of the program.
 WITHOUT_FUNCTION = "slurm_nhc"
 MOUNTPOINT = """
-for path in "$@"; do :; done
+for fake_path in "$@"; do :; done
 if [[ ! -e "$FAKE_STATE/mounts" ]]; then exit 1; fi
-while read -r mounted; do
-    if [[ "$mounted" == "${path#"$CYCLEFORGE_ROOT"}" ]]; then exit 0; fi
+while read -r fake_mounted; do
+    if [[ "$fake_mounted" == "${fake_path#"$CYCLEFORGE_ROOT"}" ]]; then exit 0; fi
 done <"$FAKE_STATE/mounts"
 exit 1
 """
@@ -144,7 +145,7 @@ class Node:
             self.link(tool)
         self.fake("jetpack", JETPACK, light=True)
         self.fake("systemctl", SYSTEMCTL, light=True)
-        self.fake("mountpoint", MOUNTPOINT)
+        self.fake("mountpoint", MOUNTPOINT, light=True)
         self._program("timeout", f"#!{shutil.which('bash')}{TIMEOUT}")
         self.fake("findmnt", 'for path in "$@"; do :; done; echo "${SOURCE:-/dev/sdb1}"')
         for quiet in ("journalctl", "sysctl"):
@@ -243,6 +244,9 @@ class Node:
     def environment(self) -> dict[str, str]:
         """What the node agent and systemd set, and our own variables."""
         functions = {} if self.project == WITHOUT_FUNCTION else {"BASH_FUNC_timeout%%": TIMEOUT_FUNCTION}
+        mountpoint = self.state / "mountpoint.sh"
+        if mountpoint.exists():
+            functions["BASH_FUNC_mountpoint%%"] = _FUNCTION.format(mountpoint.read_text())
         return functions | {
             "PATH": str(self.bin), "FAKE_STATE": str(self.state), "CYCLEFORGE_ROOT": str(self.root), "LC_ALL": "C",
             "CYCLECLOUD_SPEC_PATH": str(self.spec), "CYCLECLOUD_PROJECT_NAME": self.project,
