@@ -61,9 +61,13 @@ def gets(cloud: Cloud, generation: str, *names: str) -> None:
 
 def boot(cloud: Cloud, *names: str) -> None:
     """Start nodes and wait until they are up."""
-    for name in names:
-        cloud.slurm("scontrol", "update", f"NodeName={name}", "State=POWER_UP")
-    cloud.wait("the nodes are up", lambda: all(cloud.flags(name) == UP for name in names))
+    cloud.slurm("scontrol", "update", f"NodeName={','.join(names)}", "State=POWER_UP")
+
+    def are_up() -> bool:
+        flags = cloud.all_flags()
+        return all(flags[name] == UP for name in names)
+
+    cloud.wait("the nodes are up", are_up)
 
 
 @contextmanager
@@ -81,13 +85,17 @@ def job_on(cloud: Cloud, *names: str) -> Iterator[None]:
     cloud.finish(number, 60)
 
 
+def is_drained(flags: set[str]) -> bool:
+    return "DRAIN" in flags
+
+
 def record(cloud: Cloud, name: str) -> Path:
     return cloud.folder / RECORDS / name
 
 
 def settled(cloud: Cloud) -> None:
     """No node is on its way down."""
-    cloud.wait("no node is on its way down", lambda: all(not cloud.flags(name) & LEAVING for name in NODES), 30)
+    cloud.wait("no node is on its way down", lambda: not set().union(*cloud.all_flags().values()) & LEAVING, 30)
 
 
 def test_old_nodes_go_when_their_jobs_have_ended_and_new_ones_stay(cloud: Cloud) -> None:
@@ -118,7 +126,7 @@ def test_old_nodes_go_when_their_jobs_have_ended_and_new_ones_stay(cloud: Cloud)
     assert cloud.vms() == {NODES[2]}
     # The names are free again, without a drain, and the next job gets a new node.
     assert {row.reason for row in cloud.states().values()} == {""}
-    assert not any("DRAIN" in cloud.flags(name) for name in NODES)
+    assert not any(map(is_drained, cloud.all_flags().values()))
     assert cloud.ok(f"srun --nodelist={NODES[0]} hostname").split() == [NODES[0]]
     calls = cloud.calls()
     third = nodes_sh(cloud, "replace", NEW)
@@ -154,7 +162,7 @@ def test_a_killed_run_is_continued_within_its_limit_or_taken_back(cloud: Cloud) 
         script = 'CYCLEFORGE_POLL_S=0.2 bash /mnt/shared/nodes.sh replace "$1" --at-once 2 &>/mnt/shared/log & echo $!'
         pid = cloud.ok(script, NEW).strip()
         drained = {True: 2, False: 2}
-        cloud.wait("it has drained two", lambda: Counter("DRAIN" in cloud.flags(name) for name in NODES) == drained)
+        cloud.wait("it has drained two", lambda: Counter(map(is_drained, cloud.all_flags().values())) == drained)
         other = nodes_sh(cloud, "replace", NEW)
         assert other.code == 1
         assert "another run is going on" in other.output
@@ -162,11 +170,11 @@ def test_a_killed_run_is_continued_within_its_limit_or_taken_back(cloud: Cloud) 
         cloud.wait("the lock is free", lambda: cloud.run("flock -n /run/cycleforge-nodes.lock true").code == 0)
         released = nodes_sh(cloud, "release")
         assert "2 nodes are in service again" in released.output
-        assert not any("DRAIN" in cloud.flags(name) for name in NODES)
+        assert not any(map(is_drained, cloud.all_flags().values()))
         # The default is a tenth of what runs, and at least one.
         assert nodes_sh(cloud, "replace", NEW, "--once").code == 3
         assert nodes_sh(cloud, "replace", NEW, "--once").code == 3
-        assert sum("DRAIN" in cloud.flags(name) for name in NODES) == 1
+        assert sum(map(is_drained, cloud.all_flags().values())) == 1
     done = nodes_sh(cloud, "replace", NEW, "--at-once", "3")
     assert done.code == 0, done.output
     settled(cloud)
@@ -184,7 +192,8 @@ def test_nodes_of_a_static_pool_start_again_each_once(cloud: Cloud) -> None:
     assert f"{NODES[1]}: old, left as it is: was replaced and came back old" in done.output
     assert NODES[0] not in done.output.splitlines()[-1]
     assert record(cloud, NODES[0]).read_text().split()[0] == NEW
-    assert [cloud.flags(name) for name in NODES[:2]] == [UP, UP]
+    flags = cloud.all_flags()
+    assert [flags[name] for name in NODES[:2]] == [UP, UP]
     first, second = (f"suspend {NODES[0]}", f"resume {NODES[0]}"), (f"suspend {NODES[1]}", f"resume {NODES[1]}")
     assert cloud.calls()[calls:] == [*first, *second]
 

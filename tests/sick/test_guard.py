@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -55,14 +54,9 @@ class Guarded:
         return path.read_text().splitlines() if path.exists() else []
 
     def fail(self, *names: str) -> None:
-        """Quick runs at the same time that find a fault. Where Slurm did not answer one in time, the next tells it."""
-        with ThreadPoolExecutor() as pool:
-            done = list(pool.map(lambda name: self.cluster[name].health("quick"), names))
-        for name, (code, said) in zip(names, done, strict=True):
-            assert code == 0 or "cannot ask Slurm" in said, said
-            if code:
-                self.cluster[name].quick()
-            assert self.cluster[name].result("quick")["verdict"] == "fail"
+        """Quick runs at the same time that find a fault."""
+        results = self.cluster.quick(*names)
+        assert {name: result["verdict"] for name, result in results.items()} == dict.fromkeys(names, "fail")
 
     def claim(self, *names: str) -> None:
         """These nodes fail a check, without a run of their own."""

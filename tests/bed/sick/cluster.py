@@ -13,6 +13,7 @@ from generator.projects.content import shipped_project
 from tests.bed.cloud.cluster import Cloud, running_cloud
 from tests.bed.cloud.files import Pool, gres_conf
 from tests.bed.cloud.policy import FILES
+from tests.bed.machines.overlay import children
 from tests.bed.sick.node import SickNode
 from tests.bed.slurm import hardware
 from tests.bed.slurm.client import NodeState
@@ -58,8 +59,8 @@ class SickCluster(Cloud):
         """The process of the host that holds a node's namespaces; the file of its VM has the number inside."""
         pid = (self.folder / "azure/vms" / name).read_text().strip()
         if self._holders.get(name, ("", 0))[0] != pid:
-            (first,) = _children(self._holder)
-            self._holders[name] = (pid, next(child for child in _children(first) if _number_inside(child) == pid))
+            (first,) = children(self._holder)
+            self._holders[name] = (pid, next(child for child in children(first) if _number_inside(child) == pid))
         return self._holders[name][1]
 
     def boot(self, name: str) -> None:
@@ -115,10 +116,6 @@ def running_sick(
         cluster.start(*names)
         cluster.wait("all nodes are idle", lambda: {row.state for row in cluster.states().values()} == {"idle"})
         yield cluster
-
-
-def _children(pid: int) -> list[int]:
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def _number_inside(pid: int) -> str:

@@ -96,7 +96,7 @@ class GpuNode(Member, hardware.Hardware):
 
     def ends(self, name: str = "cycleforge-health.service") -> None:
         """Wait until a oneshot unit of ours does not run; the one with a tool that hangs takes up to a minute."""
-        self.ok('while [[ $(systemctl is-active "$1") == activating ]]; do sleep 0.1; done', name, timeout_s=600)
+        self.ok('while [[ $(systemctl is-active "$1") == activating ]]; do sleep 0.3; done', name, timeout_s=600)
 
     def result(self, kind: str) -> dict[str, Any]:
         """The last result, `quick` or `deep`."""
