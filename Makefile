@@ -53,7 +53,7 @@ accept: $(STAMP) tools  ## regenerate the pages, tables and snapshots that tests
 # pytest rewrites every test file for its messages; once here, not once in each of its processes. What it
 # cannot load is named by the run that follows.
 tests-compiled: $(STAMP)
-	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --collect-only -q -p no:cacheprovider >/dev/null || :
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --collect-only -q -p no:cacheprovider -p tests.bed.compiled >/dev/null || :
 
 tools:
 	@tests/install-tools.sh
