@@ -47,6 +47,9 @@ def test_two_converges_of_a_scheduler() -> None:
     with booted_node(SCHEDULER) as (machine, agent):
         two_converges(machine, agent)
         assert machine.ok("systemctl is-active cycleforge-policy.timer") == "active\n"
+        assert machine.ok("systemctl is-active cycleforge-guard.timer cycleforge-release.timer") == "active\n" * 2
+        machine.ok("systemctl start cycleforge-guard.service")
+        assert "Slurm does not answer, nothing is changed" in machine.ok("journalctl --no-pager -u cycleforge-guard")
         assert "qos urgent" in machine.ok("cat /etc/cycleforge/policy.rows")
 
 
