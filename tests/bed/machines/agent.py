@@ -79,10 +79,13 @@ def _shipped(name: str) -> tuple[str, Files]:
 class Agent:
     """The agent of one machine. `attributes` are the node's, with Python's True and False as values where so meant."""
 
-    def __init__(self, machine: Machine, attributes: Mapping[str, str | bool | int]) -> None:
+    def __init__(self, machine: Machine, attributes: Mapping[str, str | bool | int], *, is_there: bool = False) -> None:
+        """`is_there`: the machine has it and its attributes already, as after a reboot."""
         self.machine = machine
         self.scripts: list[Script] = []
         self._versions: dict[str, str] = {}
+        if is_there:
+            return
         machine.write(f"{HOME}/bin/jetpack", (FAKES / "jetpack").read_text(), 0o755)
         machine.write(f"{HOME}/system/embedded/bin/python3", EMBEDDED_PYTHON, 0o755)
         machine.write(f"{HOME}/config/node.json", json.dumps(dict(attributes)))

@@ -60,7 +60,7 @@ def node(kind: NodeKind, layer: Path | None = None) -> Iterator[tuple[Machine, A
             images.prepare(machine, kind)
             images.without_systemd(machine, kind)
             machine.write(f"{FAKED}/kill.sh", (FAKES / "kill.sh").read_text())
-        agent = Agent(machine, kind.attributes())
+        agent = Agent(machine, kind.attributes(), is_there=layer is not None)
         agent.assign(*ORDER, downloaded=layer is not None)
         yield machine, agent
 
