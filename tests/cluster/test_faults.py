@@ -51,38 +51,48 @@ def _xid(node: GpuNode) -> None:
     node.xid(79)
 
 
-FAULTS: dict[str, tuple[Callable[[GpuNode], None], str]] = {
-    "7 of 8 GPUs": (lambda node: node.gpus(7), "gpu_count 7 GPUs, expected 8 GPUs"),
-    "ECC": (
-        lambda node: node.field(3, "ecc.errors.uncorrected.volatile.sram", "1"),
-        "gpu_ecc_sram_uncorrectable 1 errors, at most 0 errors (GPU 3)",
-    ),
-    "InfiniBand port down": (_port_down, "ib_ports_active 7 ports, at least 8 ports (mlx5_ib5 DOWN Disabled)"),
-    "InfiniBand port slow": (_port_slow, "ib_rate 200 Gb/s, at least 400 Gb/s (mlx5_ib2)"),
-    "mount read-only": (_read_only, "mount (/shared is mounted read-only)"),
-}
+Fault = tuple[Callable[[GpuNode], None], str]
+GPU_GONE: Fault = (lambda node: node.gpus(7), "gpu_count 7 GPUs, expected 8 GPUs")
+MEMORY_ERROR: Fault = (
+    lambda node: node.field(3, "ecc.errors.uncorrected.volatile.sram", "1"),
+    "gpu_ecc_sram_uncorrectable 1 errors, at most 0 errors (GPU 3)",
+)
+PORT_DOWN: Fault = (_port_down, "ib_ports_active 7 ports, at least 8 ports (mlx5_ib5 DOWN Disabled)")
+PORT_SLOW: Fault = (_port_slow, "ib_rate 200 Gb/s, at least 400 Gb/s (mlx5_ib2)")
+READ_ONLY: Fault = (_read_only, "mount (/shared is mounted read-only)")
+HEALTHY: Fault = (lambda _: None, "")
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_drains_exactly_its_node_and_recovers(cluster: Cluster, name: str) -> None:
-    break_it, reason = FAULTS[name]
-    sick = cluster["node2"]
-    break_it(sick)
+@pytest.mark.parametrize(
+    "faults",
+    [(GPU_GONE, HEALTHY, PORT_DOWN), (MEMORY_ERROR, READ_ONLY, PORT_SLOW)],
+    ids=["GPU, none, port down", "ECC, read-only, port slow"],
+)
+def test_a_fault_drains_exactly_its_node_and_recovers(cluster: Cluster, faults: tuple[Fault, ...]) -> None:
+    """Each node its own fault, one of them none."""
+    broken = dict(zip(cluster.nodes, faults, strict=True))
+    for name, (break_it, _) in broken.items():
+        break_it(cluster[name])
     try:
-        results = {node: cluster[node].quick() for node in cluster.nodes}
+        results = {name: node.quick() for name, node in cluster.nodes.items()}
     finally:
-        sick.heal()
-        _writable(sick)
-    assert {node: result["verdict"] for node, result in results.items()} == {
-        "node1": "pass", "node2": "fail", "node3": "pass",
-    }  # fmt: skip
-    idle = NodeState("idle", "")
-    drained = NodeState("drained", f"CycleForge health: {reason}")
-    assert cluster.states() == {"node1": idle, "node2": drained, "node3": idle}
-    assert results["node2"]["reason"] == reason
-    sick.quick()
-    assert cluster.states()["node2"] == drained, "one healthy run is not enough"
-    sick.quick()
+        for node in cluster.nodes.values():
+            node.heal()
+            _writable(node)
+    assert {name: (result["verdict"], result["reason"]) for name, result in results.items()} == {
+        name: ("fail" if reason else "pass", reason) for name, (_, reason) in broken.items()
+    }
+    shown = {
+        name: NodeState("drained", f"CycleForge health: {reason}") if reason else NodeState("idle", "")
+        for name, (_, reason) in broken.items()
+    }
+    assert cluster.states() == shown
+    sick = [cluster[name] for name, (_, reason) in broken.items() if reason]
+    for node in sick:
+        node.quick()
+    assert cluster.states() == shown, "one healthy run is not enough"
+    for node in sick:
+        node.quick()
     cluster.all_idle()
 
 

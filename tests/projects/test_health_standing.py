@@ -136,6 +136,20 @@ def test_what_heals_is_lifted_by_two_quick_runs(node: Planned) -> None:
     assert (node.state, node.standing()) == ("IDLE", {})
 
 
+def test_a_node_that_passes_while_slurm_is_silent_says_so_and_is_resumed_by_the_next_run(node: Planned) -> None:
+    scontrol = (node.node.bin / "scontrol").read_text()
+    node.finds(MOUNT)
+    node.passes(1)
+    node.says("quick")
+    node.node.fake("scontrol", "exit 1")
+    assert "cannot ask Slurm about this node; its drain stays, and the next run asks again" in node.runs("quick")
+    node.node.fake("scontrol", f'[[ "$1" != update ]] || exit 1\n{scontrol}')
+    assert "healthy again, but Slurm did not take that; the next run says it again" in node.runs("quick")
+    node.node.fake("scontrol", scontrol)
+    node.passes(1)
+    assert (node.state, node.standing()) == ("IDLE", {})
+
+
 def test_reset_and_reboot_need_a_later_boot_and_deep_checks(node: Planned) -> None:
     both = ["quick reboot", "quick reset"]
     node.finds(ROWS, BUS)

@@ -159,7 +159,10 @@ let_in() {
         cf_log "healthy again, but healthagent counts errors; not resumed"
         return 0
     fi
-    update_node State=RESUME || return 0
+    if ! update_node State=RESUME; then
+        cf_log "healthy again, but Slurm did not take that; the next run says it again"
+        return 0
+    fi
     cf_log "resumed; it was drained for: ${NODE_REASON}"
     forget_drain
     NOTES[refused]=""
@@ -179,7 +182,13 @@ act_on_standing() {
         keep_out
         return
     fi
-    if [[ "${RUN_VERDICT}" == incomplete ]] || ! command -v scontrol >/dev/null || ! read_node; then return 0; fi
+    if [[ "${RUN_VERDICT}" == incomplete ]] || ! command -v scontrol >/dev/null; then return 0; fi
+    if ! read_node; then
+        if [[ "${NOTES[drain]}" == ours ]]; then
+            cf_log "cannot ask Slurm about this node; its drain stays, and the next run asks again" >&2
+        fi
+        return 0
+    fi
     note_drain
     adopt_drain
     if ((${#FOUND[@]} == 0)); then
