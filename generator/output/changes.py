@@ -7,6 +7,7 @@ from ..records import record
 import json
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from ..errors import CannotWrite
@@ -104,9 +105,15 @@ def _owned(manifest: Path, owner: str) -> dict[str, str] | None:
     return {str(path): str(value) for path, value in content["files"].items()}
 
 
+def folders_of(paths: Iterable[PurePosixPath]) -> set[PurePosixPath]:
+    """Every folder above one of the paths."""
+    own = {path.parent for path in paths}
+    return own.union(*(folder.parents for folder in own))
+
+
 def compare(folder: Path, files: Files, before: Before) -> Work:
     """What makes the folder hold these files, and where each file of the user goes; raises OSError."""
-    new_folders = {parent for path in files for parent in path.parents}
+    new_folders = folders_of(files)
     names = _Names({*files, *new_folders, *before.files, *before.folders})
     added, changed, removed, unchanged, foreign = [], [], [], [], []
     carried: dict[PurePosixPath, PurePosixPath] = {}

@@ -20,7 +20,7 @@ from ..disk.reasons import refusing
 from ..errors import CannotWrite
 from ..files.file import Files
 from ..files.manifest import MANIFEST, OWNER
-from .changes import Before, Changes, Work, compare, everything_in, scan
+from .changes import Before, Changes, Work, compare, everything_in, folders_of, scan
 
 def check(folder: Path, files: Files, *, owner: str = OWNER) -> Changes:
     """What `write` would change; nothing is written. CannotWrite if the folder is not ours."""
@@ -55,7 +55,7 @@ def write(folder: Path, files: Files, *, owner: str = OWNER) -> Changes:
 
 
 def _fill(new: Path, folder: Path, files: Files, before: Before, work: Work) -> None:
-    for place in sorted({parent for path in files for parent in path.parents} - {PurePosixPath()}):
+    for place in sorted(folders_of(files) - {PurePosixPath()}):
         (new / place).mkdir()
         (new / place).chmod(0o755)
     unchanged = set(work.changes.unchanged)
