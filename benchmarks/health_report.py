@@ -80,14 +80,8 @@ def _cluster(folder: Path) -> Path:
                            verdict="incomplete" if number % 50 == 0 else "pass"),
         )  # fmt: skip
         for each in both:
-            (folder / f"{name}.{each['kind']}.json").write_text(_as_on_a_node(each))
+            (folder / f"{name}.{each['kind']}.json").write_text(results.as_on_a_node(each))
     return folder
-
-
-def _as_on_a_node(value: dict[str, Any]) -> str:
-    """The layout of results.sh: a check per line."""
-    head = json.dumps({key: member for key, member in value.items() if key != "checks"})[:-1]
-    return head + ',\n  "checks": [\n    ' + ",\n    ".join(map(json.dumps, value["checks"])) + "\n  ]\n}\n"
 
 
 def _inventory(place: int, number: int) -> dict[str, Any]:

@@ -57,6 +57,12 @@ def text(value: object) -> str:
     return json.dumps(value, indent=2)
 
 
+def as_on_a_node(value: dict[str, Any]) -> str:
+    """As JSON in the layout of results.sh of slurm_nhc: a line per check, which begins and ends as there."""
+    head = json.dumps({key: member for key, member in value.items() if key != "checks"})[:-1]
+    return head + ',\n  "checks": [\n    ' + ",\n    ".join(map(json.dumps, value["checks"])) + "\n  ]\n}\n"
+
+
 def write(folder: Path, *results: dict[str, Any]) -> Path:
     """Write results under the names that the nodes give them."""
     folder.mkdir(parents=True, exist_ok=True)

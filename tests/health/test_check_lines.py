@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from generator.health.check_lines import CheckLines
 from generator.health.read import Content, read_bytes
-from tests.health.results import check, gpus, reduce, result
+from tests.health.results import as_on_a_node, check, gpus, reduce, result
 
 
 class AsAnyJson(CheckLines):
@@ -23,8 +23,8 @@ class AsAnyJson(CheckLines):
 def test_lines_are_understood_and_those_that_say_the_same_are_one_object() -> None:
     """Every field, and a cure where a node writes one."""
     lines = CheckLines()
-    first = _read(_as_on_a_node(result("hpc-1", "quick", gpus(), reduce("437.9"), _sick())), lines)
-    second = _read(_as_on_a_node(result("hpc-2", "quick", gpus(), _sick())), lines)
+    first = _read(as_on_a_node(result("hpc-1", "quick", gpus(), reduce("437.9"), _sick())), lines)
+    second = _read(as_on_a_node(result("hpc-2", "quick", gpus(), _sick())), lines)
     one, two = first.results[0].result.checks, second.results[0].result.checks
     assert [each.check for each in one] == ["gpu_count", "nccl_all_reduce", "xid"]
     assert (one[2].verdict, one[2].cure, one[2].detail) == ("fail", "reboot", "XID 79 on GPU 3")
@@ -34,7 +34,7 @@ def test_lines_are_understood_and_those_that_say_the_same_are_one_object() -> No
 
 def test_the_layout_is_that_of_the_nodes() -> None:
     """Otherwise the quick way would be no way at all; test_nodes.py reads what results.sh itself wrote."""
-    split = CheckLines().split(_as_on_a_node(result()))
+    split = CheckLines().split(as_on_a_node(result()))
     assert split is not None
     assert "checks" not in json.loads(split[0])
 
@@ -58,7 +58,7 @@ _CHANGES = st.lists(
 @given(_CHANGES)
 def test_a_changed_file_is_read_to_the_same_end(changes: list[tuple[int, int, str]]) -> None:
     """Pieces cut out and put in anywhere: the same result or the same problem as without lines."""
-    text = _as_on_a_node(result("hpc-1", "quick", gpus(), reduce("437.9"), _sick()))
+    text = as_on_a_node(result("hpc-1", "quick", gpus(), reduce("437.9"), _sick()))
     lines = CheckLines()
     _read(text, lines)
     for place, length, piece in changes:
@@ -73,8 +73,3 @@ def _read(text: str, lines: CheckLines) -> Content:
 
 def _sick() -> dict[str, Any]:
     return check("xid", "fail", detail="XID 79 on GPU 3", cure="reboot")
-
-
-def _as_on_a_node(value: dict[str, Any]) -> str:
-    head = json.dumps({key: member for key, member in value.items() if key != "checks"})[:-1]
-    return head + ',\n  "checks": [\n    ' + ",\n    ".join(map(json.dumps, value["checks"])) + "\n  ]\n}\n"
