@@ -4,9 +4,9 @@ Every figure is in a JSON file of this folder beside its source (an address, or 
 `null` if it is not published. Only this package opens the files, and no more of them than a question needs.
 
 A VM size with GPUs or InfiniBand is one file in `vm_sizes/`, named after it: hardware, images, published figures of
-NCCL, what a healthy node shows, page, retirement. What NCCL typically reaches on it, and the variables of benchmarks and
-training, which sizes share, are in `nccl.json`. Any other size is a row of `other_vm_sizes.json`. A group that has no
-figures is left out. Figures that nothing reads fail `tests/catalog/test_reads.py`.
+NCCL, what a healthy node shows, page, retirement. What NCCL typically reaches on it, and the variables of benchmarks
+and training, which sizes share, are in `nccl.json`. Any other size is a row of `other_vm_sizes.json`. A group that has
+no figures is left out. Figures that nothing reads fail `tests/catalog/test_reads.py`.
 """
 
 from __future__ import annotations
