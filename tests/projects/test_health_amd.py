@@ -44,7 +44,7 @@ BAD_PAGES = (
 )
 FAULTS: dict[str, tuple[Callable[[AmdNode], Any], str, str, str]] = {
     "a GPU is gone from the bus": (
-        lambda amd: shutil.rmtree(amd.node.root / amd.pci(5)),
+        lambda amd: amd.lose(5),
         "gpu_count", "service", "gpu_count 7 GPUs, expected 8 GPUs (on the PCI bus)",
     ),
     "the driver serves fewer": (

@@ -301,8 +301,10 @@ def test_the_definition_may_drain_for_it(node: Healthy) -> None:
     node.ok("20-health.sh")
     node.remove("nvidia-smi")
     node.quick()
-    assert "checks could not be measured" in node.reason()
-    assert node.reason().startswith("CycleForge health: ")
+    assert node.reason().startswith("CycleForge health: could not be measured: ")
+    named = node.reason().rpartition(": ")[2].removesuffix("...").split(", ")
+    assert named[0] == "nvidia_smi"
+    assert len(set(named)) == len(named), "each check once"
 
 
 def test_a_driver_that_is_too_old_for_the_new_field_name(node: Healthy) -> None:

@@ -436,6 +436,6 @@ def test_what_deep_checks_could_not_measure_drains_where_the_definition_says_so(
     node.configure("unmeasured=report", "unmeasured=drain")
     node.runs("deep", "boot")
     node.runs("gate", code=3)
-    assert node.reason == "CycleForge health: deep_checks (1 checks could not be measured)"
+    assert node.reason == "CycleForge health: deep_checks (could not be measured: nccl_all_reduce)"
     result = node.node.result("deep")
     assert (result["verdict"], result["cure"]) == ("incomplete", "heal")

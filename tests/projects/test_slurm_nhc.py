@@ -25,6 +25,21 @@ def test_hooks_fail_only_for_a_sick_node(node: Healthy, hook: str, words: str, c
     assert (node.state / "hook").read_text() == words + "\n"
 
 
+@pytest.mark.parametrize(("state", "code", "refused"), [
+    ("sick", 1, True), ("sick", 124, True), ("sick", 2, True), ("sick", 0, False), ("clear", 1, False),
+])  # fmt: skip
+def test_a_gate_that_fails_itself_is_answered_by_what_stands(
+    node: Healthy, state: str, code: int, refused: bool
+) -> None:
+    fake = node.write("health.sh", f"exit {code}\n")
+    node.write("var/lib/cycleforge/health/standing", f"state={state}\n")
+    text = (node.spec / "files/prolog.sh").read_text().replace("/opt/cycleforge/slurm_nhc/health.sh", str(fake))
+    text = text.replace("export PATH=", "# PATH=")
+    assert (node.command("-c", text).returncode != 0) == refused
+    node.write("run/cycleforge/standing", "state=clear\n")
+    assert node.command("-c", text).returncode == 0, "the newest state is there while the disk takes nothing"
+
+
 @pytest.mark.parametrize("hook", ["prolog.sh", "epilog.sh"])
 def test_hooks_pass_on_nodes_without_the_health_layer(node: Healthy, hook: str) -> None:
     result = node.command(str(node.spec / "files" / hook))

@@ -23,9 +23,9 @@ def test_healthy_nodes_pass_everything_and_take_jobs(sick: SickCluster) -> None:
 def test_slurm_runs_the_real_hooks(sick: SickCluster) -> None:
     """The epilog of a job finds the fault that came while the job ran, and drains."""
     node = sick["n4"]
-    job = sick.submit("sleep 1", "--nodelist=n4")
-    sick.wait_job(job, "RUNNING")
+    job = sick.submit_held("--nodelist=n4")
     node.gpus(7)
+    sick.release(job)
     assert sick.finish(job)["ExitCode"] == "0:0"
     assert node.result("quick")["verdict"] == "fail"
     assert sick.states()["n4"] == NodeState("drained", "CycleForge health: gpu_count 7 GPUs, expected 8 GPUs")

@@ -9,9 +9,11 @@ from uuid import uuid4
 import pytest
 
 from tests.bed.sick import SickCluster, SickNode
+from tests.bed.sick.node import HEALTH
 from tests.bed.sick.table import rows
 
 Break = Callable[[SickNode], None]
+REPAIRED = f"bash {HEALTH} repaired"
 DEEP_CONF, HEALTH_CONF = "etc/cycleforge/nhc/deep.conf", "etc/cycleforge/health.conf"
 OTHER_TOPOLOGY = '<system version="1">\n  <cpu numaid="3"/>\n</system>\n'
 
@@ -97,21 +99,28 @@ def test_a_node_below_a_floor_takes_no_job_until_it_passes(deep_sick: SickCluste
     jobs = {node: sick.submit("true", f"--nodelist={node.name}") for node in nodes}
     for node in nodes:
         node.heal()
-    deep(measuring)
+    by_hand, *others = measuring
+    code, said = by_hand.health("deep", "now", timeout_s=300)
+    assert code == 0, said
+    assert shown[by_hand.name].state == "drained", "a person tests a node that jobs cannot reach"
+    deep(others)
     for _ in range(3):
         sick.quick()
-    states = {node: state.state for node in nodes for name, state in sick.states().items() if name == node.name}
-    assert {states[node] for node in healed} == {"idle"}, sick.states()
+    # The jobs have waited, and begin at once.
     assert {sick.finish(jobs[node])["ExitCode"] for node in healed} == {"0:0"}
+    sick.wait("they are idle", lambda: {sick.states()[node.name].state for node in healed} == {"idle"})
     for node, fault in nodes.items():
         if fault in STAYING:
             assert sick.states()[node.name].state == "drained", "a test that passes later does not take it back"
             assert sick.job(jobs[node])["JobState"] == "PENDING"
+            node.ok(REPAIRED)
+            assert sick.finish(jobs[node])["ExitCode"] == "0:0", "a person has said that it is good again"
 
 
 @pytest.mark.fault(
-    "gdr-without-cuda", "dcgm-skipped", "dcgm-without-engine", "copies-waived", "nccl-not-loadable", "topology-missing"
-)
+    "gdr-without-cuda", "dcgm-skipped", "dcgm-without-engine", "copies-waived", "nccl-not-loadable", "topology-missing",
+    "deep-not-measured",
+)  # fmt: skip
 def test_what_a_tool_cannot_do_drains_nothing_and_passes_nothing(deep_sick: SickCluster) -> None:
     sick = deep_sick
     nodes = dict(zip(list(sick.nodes.values())[: len(HARMLESS)], HARMLESS, strict=True))
@@ -120,14 +129,27 @@ def test_what_a_tool_cannot_do_drains_nothing_and_passes_nothing(deep_sick: Sick
         if check:
             only(node, check)
         breaks(node)
-    deep([node for node, fault in nodes.items() if HARMLESS[fault][0]])
-    sick.quick(*(node.name for node in nodes))
+    strict = sick["n8"]
+    strict.write(HEALTH_CONF, strict.read(HEALTH_CONF).replace("unmeasured=report", "unmeasured=drain"))
+    only(strict, "nccl_all_reduce")
+    strict.state("all_reduce_perf.loader")
+    deep([strict, *(node for node, fault in nodes.items() if HARMLESS[fault][0])])
+    sick.quick("n8", *(node.name for node in nodes))
     for node, fault in nodes.items():
         check, verdict, _ = HARMLESS[fault]
         assert not rows()[fault].drained
         kind, name = ("deep", check) if check else ("quick", "nccl_topology")
         assert node.verdict(name, kind) == verdict, (fault, node.result(kind))
         assert sick.states()[node.name].state == "idle", fault
+    state = sick.states()["n8"]
+    assert (state.state, state.reason.startswith(rows()["deep-not-measured"].reason)) == ("drained", True), state
+    job = sick.submit("true", "--nodelist=n8")
+    strict.heal()
+    deep([strict])
+    assert sick.job(job)["JobState"] == "PENDING"
+    sick.quick("n8")
+    sick.quick("n8")
+    assert sick.finish(job)["ExitCode"] == "0:0"
     gdr = next(node for node, fault in nodes.items() if fault == "gdr-without-cuda")
     assert gdr.verdict("ib_write_host", "deep") == "no_baseline", "host memory, under its own name"
 

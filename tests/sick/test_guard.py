@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from generator.cli import main
 from tests.bed.sick import SickCluster, running_sick
 from tests.bed.sick.table import rows
 from tests.bed.sick.watch import PROGRAM, install_watch
@@ -101,7 +102,9 @@ def guarded(whole_guarded: Guarded) -> Guarded:
 
 
 @pytest.mark.fault("share-gone-half")
-def test_a_share_gone_on_half_of_the_nodes_drains_two_and_holds_jobs_until_it_is_back(guarded: Guarded) -> None:
+def test_a_share_gone_on_half_of_the_nodes_drains_two_and_holds_jobs_until_it_is_back(
+    guarded: Guarded, capsys: pytest.CaptureFixture[str]
+) -> None:
     sick = guarded.cluster
     half = ("n1", "n2", "n3", "n4")
     for name in half:
@@ -124,6 +127,9 @@ def test_a_share_gone_on_half_of_the_nodes_drains_two_and_holds_jobs_until_it_is
     sick.quick("n5", *half)
     guarded.look(2)
     assert guarded.drained() == first, "no further node is drained"
+    for state, names in (("failed", ""), ("held", "n[1-5]\n")):
+        assert main(["health", "report", str(guarded.share), "--kind", "quick", "--nodes-only", state]) == 1
+        assert capsys.readouterr().out == names, "who drains what failed must leave these alone"
     assert len(guarded.alarms()) == 1
     assert {sick.job(job)["JobState"] for job in jobs} == {"PENDING"}
     assert {sick.job(job)["Reason"] for job in jobs} == {"PartitionDown"}

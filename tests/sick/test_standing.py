@@ -21,9 +21,9 @@ OTHERS = """#!/usr/bin/env bash
 
 def refused(sick: SickCluster, node: SickNode, fault: str, job: str) -> None:
     """The job did not run, and the node is drained with the reason of the table."""
-    state = sick.wait_state(node.name, "drained")
-    assert state.reason.startswith(rows()[fault].reason), state
+    sick.wait("refused, or not", lambda: sick.output(job) != "" or sick.states()[node.name].state == "drained")
     assert sick.output(job) == ""
+    assert sick.states()[node.name].reason.startswith(rows()[fault].reason), sick.states()[node.name]
     sick.slurm("scancel", job)
 
 
@@ -72,17 +72,18 @@ def with_others(sick: SickCluster) -> Iterator[SickCluster]:
         path.unlink()
 
 
-@pytest.mark.fault("controller-silent", "epilog-failed", "prolog-failed", "replaced")
+@pytest.mark.fault("controller-silent", "epilog-failed", "prolog-failed", "replaced", "proven-bad")
 def test_drains_by_hooks_and_by_others(with_others: SickCluster) -> None:
     sick = with_others
-    silent, epilog, prolog, replaced = (sick[name] for name in ("n6", "n7", "n8", "n1"))
+    silent, epilog, prolog, replaced, bad = (sick[name] for name in ("n6", "n7", "n8", "n1", "n2"))
     epilog.state("others.epilog")
     prolog.state("others.prolog")
     sick.drain("n1", rows()["replaced"].reason + " old")
-    job = sick.submit("sleep 2", "--nodelist=n6")
-    sick.wait_job(job, "RUNNING")
+    sick.drain("n2", rows()["proven-bad"].reason + " collective: gpu_count 7 GPUs, expected 8")
+    job = sick.submit_held("--nodelist=n6")
     silent.state("slurm.silent")
     silent.gpus(7)
+    sick.release(job)
     for name in ("n7", "n8"):
         sick.submit("true", f"--nodelist={name}")
     for node, fault in ((epilog, "epilog-failed"), (prolog, "prolog-failed")):
@@ -94,7 +95,37 @@ def test_drains_by_hooks_and_by_others(with_others: SickCluster) -> None:
     for node in (silent, epilog, prolog):
         node.heal()
     before = sick.states()
-    passes(sick, (silent, epilog, prolog, replaced), 3)
+    passes(sick, (silent, epilog, prolog, replaced, bad), 3)
     after = sick.states()
     assert {after[node.name].state for node in (silent, epilog)} == {"idle"}
-    assert {name: after[name] for name in ("n1", "n8")} == {name: before[name] for name in ("n1", "n8")}
+    theirs = ("n1", "n2", "n8")
+    assert {name: after[name] for name in theirs} == {name: before[name] for name in theirs}
+
+
+@pytest.mark.fault("own-tools-broken", "own-check-missing")
+def test_tools_of_ours_that_break_open_no_gate_and_pass_nothing(sick: SickCluster) -> None:
+    broken, part = sick["n4"], sick["n5"]
+    program, checks = (node.root / "opt/cycleforge/slurm_nhc" / name
+                       for node, name in ((broken, "verdicts.sh"), (part, "checks-gpu.sh")))  # fmt: skip
+    kept = {path: path.read_bytes() for path in (program, checks)}
+    broken.gpus(7)
+    broken.quick()
+    program.write_text("if then (\n")
+    checks.unlink()
+    try:
+        sick.resume("n4")
+        job = sick.submit("echo ran", "--nodelist=n4")
+        refused(sick, broken, "own-tools-broken", job)
+        assert part.quick()["verdict"] == "incomplete"
+        assert part.verdict("gpu_count") == "not_measured"
+        assert sick.states()["n5"].state == "idle"
+        assert not rows()["own-check-missing"].drained
+        assert sick.finish(sick.submit("true", "--nodelist=n5"))["ExitCode"] == "0:0"
+    finally:
+        for path, content in kept.items():
+            path.write_bytes(content)
+    broken.heal()
+    passes(sick, [broken], 2)
+    assert sick.states()["n4"].state == "drained", "Slurm has drained it, not we"
+    sick.resume("n4")
+    assert sick.finish(sick.submit("true", "--nodelist=n4"))["ExitCode"] == "0:0"

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.bed.sick import SickCluster, SickNode
+from tests.bed.sick.node import HEALTH
 from tests.bed.sick.table import rows
 
 Break = Callable[[SickNode], None]
@@ -65,6 +66,10 @@ def test_a_fault_of_the_driver_drains_its_node_until_the_next_boot(sick: SickClu
     assert sick.finish(jobs[reset])["ExitCode"] == "0:0", "a boot has reset the GPUs"
     assert sick.states()[service.name].state == "drained", "a boot is no other VM"
     assert sick.job(jobs[service])["JobState"] == "PENDING"
+    repaired = next(node for node, fault in nodes.items() if fault == "sxid-fatal")
+    repaired.ok(f"bash {HEALTH} repaired")
+    assert repaired.quick()["verdict"] == "pass", "what the log has from before the repair does not fail again"
+    assert sick.finish(jobs[repaired])["ExitCode"] == "0:0"
 
 
 def gpu_xid(node: SickNode) -> list[tuple[str, str]]:

@@ -38,12 +38,12 @@ BESIDE = ("journalctl", "dmesg", "health", "healthagent.sh", "curl")
 ON_HOST = (*(tool for tool in TOOLS if tool != "ib_write_bw"), *BESIDE)
 """Fakes in Bash, which knows the name of its host."""
 CONVERGE_NEEDS = ("mkdir", "pgrep", "pkill", "setsid", "tar", "perl", "sync", "timeout", "tee")
-DF = """#!/usr/bin/env bash
+DF = """#!/bin/bash
 # Fake df: the system disk of a node. State: df, another line of percentages.
 if [[ -e "${FAKE_STATE}/df" ]]; then answer="$(<"${FAKE_STATE}/df")"; else answer=" 17%   3%"; fi
 printf 'Use%% IUse%%\\n%s\\n' "${answer}"
 """
-CURL = """#!/usr/bin/env bash
+CURL = """#!/bin/bash
 # Fake curl: instance metadata of a VM, which tells its vmId; nothing else can be reached. State: vm_id.
 # It refuses what comes without its header (HTTP 400) and what comes through a proxy.
 # Source: learn.microsoft.com/azure/virtual-machines/instance-metadata-service

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from tests.bed.cloud.inside import ENVIRONMENT, bash, inside
+from tests.bed.limits import COMMAND_S
 from tests.bed.machines.overlay import Result
 from tests.bed.sick import image
 from tests.bed.slurm import hardware
@@ -42,20 +43,20 @@ class SickNode(hardware.Hardware):
 
     # Commands on the node
 
-    def run(self, script: str, *arguments: str, timeout_s: float = 60) -> Result:
+    def run(self, script: str, *arguments: str, timeout_s: float = COMMAND_S) -> Result:
         """Run Bash text as root, as systemd starts a unit. Code 124: it did not end in time."""
         where = f"/mnt/sick/{self.name}"
         environment = {**ENVIRONMENT, **OF_SERVICES, "CYCLEFORGE_ROOT": f"{where}/root", "FAKE_STATE": f"{where}/state"}
         done = inside(self.cluster.holder_of(self.name), bash(script, *arguments), timeout_s, environment)
         return Result(done.returncode, done.stdout + done.stderr)
 
-    def ok(self, script: str, *arguments: str, timeout_s: float = 60) -> str:
+    def ok(self, script: str, *arguments: str, timeout_s: float = COMMAND_S) -> str:
         """Run Bash text that must succeed; its output."""
         done = self.run(script, *arguments, timeout_s=timeout_s)
         assert done.code == 0, f"{self.name}: {script} ended with {done.code}\n{done.output}\n{self.cluster.report()}"
         return done.output
 
-    def health(self, *words: str, timeout_s: float = 90, **environment: str) -> tuple[int, str]:
+    def health(self, *words: str, timeout_s: float = COMMAND_S, **environment: str) -> tuple[int, str]:
         """health.sh with these words; its exit code and what it said."""
         settings = " ".join(f"{key}={shlex.quote(value)}" for key, value in environment.items())
         done = self.run(f'{settings} bash {HEALTH} "$@"', *words, timeout_s=timeout_s)
@@ -116,7 +117,7 @@ class SickNode(hardware.Hardware):
         """Another program in Bash in place of a tool, first in PATH, until the next `new_vm`."""
         path = self.disk / "bin" / tool
         path.unlink(missing_ok=True)
-        path.write_text(f"#!/usr/bin/env bash\n{text}\n")
+        path.write_text(f"#!/bin/bash\n{text}\n")
         path.chmod(0o755)
 
     # Settings
@@ -201,6 +202,11 @@ class SickNode(hardware.Hardware):
         shutil.rmtree(self.disk)
         self.make_disk()
         self.cluster.boot(self.name)
+
+    def becomes(self, vm_size: str) -> None:
+        """The VM under this name is one of another size from now on, converged for it."""
+        self.vm_size = vm_size
+        self.new_vm()
 
     def make_disk(self) -> None:
         """A new VM with its new disk."""

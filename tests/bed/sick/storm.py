@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -100,16 +101,21 @@ class Storm:
             (2, self._without_controller),
         )
 
-    def run(self, events: int) -> None:
-        """So many events, then the end of the storm; the first thing that does not hold fails with all events."""
-        weights = [weight for weight, _ in self._kinds]
-        for number in range(events):
+    def run(self, events: int, at_least_s: float = 0) -> int:
+        """So many events, and more until so many seconds are over; then the storm ends. How many it were.
+
+        The first thing that does not hold fails with all events. A seed repeats its events whatever their number.
+        """
+        weights, begin, number = [weight for weight, _ in self._kinds], time.monotonic(), 0
+        while number < events or time.monotonic() - begin < at_least_s:
             ((_, event),) = self._choose.choices(self._kinds, weights)
             name = self._choose.choice(list(self.books))
             self.events.append(f"{number:4} {name} ")
             self.events[-1] += event(name)
             self._look()
+            number += 1
         self._calm()
+        return number
 
     def story(self) -> str:
         """How to repeat it, and what happened."""

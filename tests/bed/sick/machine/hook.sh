@@ -1,4 +1,5 @@
-#!/usr/bin/env bash
+#!/bin/bash
 # A hook of Slurm: the project's own, on the disk of the node. Slurm gives hooks nothing but its own variables.
 export CYCLEFORGE_ROOT="/mnt/sick/${SLURMD_NODENAME}/root" FAKE_STATE="/mnt/sick/${SLURMD_NODENAME}/state" CYCLEFORGE_SAMPLE_S=0
-exec bash "/mnt/hooks/$(basename "$(dirname "$0")" .d).sh"
+kind="${0%.d/*}"
+exec bash "/mnt/hooks/${kind##*/}.sh"

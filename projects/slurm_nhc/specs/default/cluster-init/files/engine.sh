@@ -49,7 +49,9 @@ configured_checks() {
     local line
     CONFIGURED=()
     while IFS= read -r line; do
-        if [[ "${line}" =~ ^\*\ \|\|\ cycleforge\ ([a-z0-9_]+) ]]; then CONFIGURED+=("${BASH_REMATCH[1]}"); fi
+        if [[ "${line}" != "* || cycleforge "* ]]; then continue; fi
+        line="${line#"* || cycleforge "}"
+        CONFIGURED+=("${line%%[!a-z0-9_]*}")
     done <"$1"
 }
 
@@ -59,7 +61,7 @@ run_checks() {
     local rows row name open="" done_checks=" "
     configured_checks "${conf}"
     choose_engine
-    rm -rf "${RUN_DIR}/rows.${KIND}."*
+    cf_sweep "${RUN_DIR}/rows.${KIND}."*
     rows="$(mktemp "${RUN_DIR}/rows.${KIND}.XXXXXX")"
     run_engine "${conf}" "${rows}" "${budget_s}"
     while IFS= read -r row; do

@@ -47,14 +47,22 @@ EXIT_CODE=0 IS_HOOK=false IS_HELD=false
 
 boot_id() { read_line "${CF_ROOT}/proc/sys/kernel/random/boot_id"; }
 
+# make_folders PATH...: they are there but for the first run of a boot, and each program that starts takes time from jobs.
+make_folders() {
+    local folder
+    for folder in "$@"; do
+        if [[ ! -d "${folder}" ]]; then mkdir -p "${folder}" || return; fi
+    done
+}
+
 load() {
     cf_load_conf "${CF_CONF_DIR}/health.conf"
-    mkdir -p "${RESULTS}" "${RUN_DIR}"
+    make_folders "${RESULTS}" "${RUN_DIR}"
 }
 
 # take_lock NAME SECONDS: one run of a kind at a time; the lock ends with the process, so a killed run leaves none behind.
 take_lock() {
-    mkdir -p "${RUN_DIR}"
+    make_folders "${RUN_DIR}"
     exec 9>>"${RUN_DIR}/health-$1.lock"
     flock --wait "$2" 9
 }

@@ -4,10 +4,11 @@
 declare -a RECORDS=()
 # FAILED: what failed, in words, by its cure. VERDICTS: by check its verdict, or the cure of what failed.
 declare -A COUNTS=() FAILED=() VERDICTS=()
-RUN_VERDICT="" RUN_REASON="" RUN_CURE="" KIND="" STARTED_MS=0 DURATION_MS=0
+# UNMEASURED: the checks that could not be measured, in words.
+RUN_VERDICT="" RUN_REASON="" RUN_CURE="" UNMEASURED="" KIND="" STARTED_MS=0 DURATION_MS=0
 
 start_results() {
-    KIND="$1" RECORDS=() FAILED=() VERDICTS=() RUN_VERDICT="" RUN_REASON="" RUN_CURE=""
+    KIND="$1" RECORDS=() FAILED=() VERDICTS=() RUN_VERDICT="" RUN_REASON="" RUN_CURE="" UNMEASURED=""
     COUNTS=([pass]=0 [warn]=0 [fail]=0 [not_measured]=0 [no_baseline]=0)
     cf_now_ms
     STARTED_MS="${REPLY}"
@@ -15,6 +16,10 @@ start_results() {
 
 # json_text TEXT: REPLY is a quoted JSON string.
 json_text() {
+    if [[ "$1" != *[\\\"[:cntrl:]]* ]]; then
+        REPLY="\"$1\""
+        return
+    fi
     local text="${1//\\/\\\\}"
     text="${text//\"/\\\"}"
     # Whatever a tool printed: control characters have no place in a verdict.
@@ -39,6 +44,7 @@ add_record() {
         cure=""
         if [[ "${VERDICTS[${check}]:-}" != @(heal|reset|reboot|service) ]]; then VERDICTS["${check}"]="${verdict}"; fi
     fi
+    if [[ "${verdict}" == not_measured && ", ${UNMEASURED}," != *", ${check},"* ]]; then UNMEASURED+="${UNMEASURED:+, }${check}"; fi
     if [[ "${verdict}" == @(fail|warn|not_measured) ]]; then cf_log "${verdict}: ${REPLY}"; fi
     line="{\"check\": \"${check}\", \"verdict\": \"${verdict}\""
     for key in value relation limit unit detail; do
@@ -59,18 +65,18 @@ conclude() {
             if [[ -z "${FAILED[${cure}]:-}" ]]; then continue; fi
             RUN_CURE="${RUN_CURE:-${cure}}" RUN_REASON+="${RUN_REASON:+; }${FAILED[${cure}]}"
         done
-        # Slurm shows the reason in one line; the checks have the rest.
-        if ((${#RUN_REASON} > 300)); then RUN_REASON="${RUN_REASON:0:297}..."; fi
     elif [[ "${COUNTS[not_measured]}" != 0 || "${COUNTS[pass]}" == 0 || "${CF_CONF[size_known]}" == false ]]; then
         RUN_VERDICT=incomplete
         if [[ "${CF_CONF[unmeasured]} ${COUNTS[not_measured]}" == "drain "[1-9]* ]]; then
-            RUN_CURE=heal RUN_REASON="${COUNTS[not_measured]} checks could not be measured"
+            RUN_CURE=heal RUN_REASON="could not be measured: ${UNMEASURED}"
         fi
     elif [[ "${COUNTS[warn]}" != 0 ]]; then
         RUN_VERDICT=warn
     else
         RUN_VERDICT=pass
     fi
+    # Slurm shows the reason in one line; the checks have the rest.
+    if ((${#RUN_REASON} > 300)); then RUN_REASON="${RUN_REASON:0:297}..."; fi
 }
 
 log_run() {

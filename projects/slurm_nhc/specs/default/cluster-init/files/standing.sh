@@ -73,7 +73,7 @@ vm_since() {
 
 # lock_standing SECONDS: one process at a time changes it. 1 when another holds it for longer.
 lock_standing() {
-    mkdir -p "${RUN_DIR}" || return 1
+    make_folders "${RUN_DIR}" || return 1
     exec 8>>"${RUN_DIR}/standing.lock" || return 1
     flock --wait "$1" 8
 }
@@ -176,15 +176,15 @@ write_standing() {
     standing_text
     local -r text="${REPLY}"
     if [[ -z "${text}" ]]; then
-        rm -f "${STANDING}" "${STANDING_RUN}" 2>/dev/null || true
+        cf_sweep "${STANDING}" "${STANDING_RUN}" 2>/dev/null || true
         if [[ ! -e "${STANDING}" ]]; then return 0; fi
     elif cf_write "${STANDING}" 0644 2>/dev/null <<<"${text%$'\n'}"; then
         # A reset of the machine often follows a verdict; the rename alone may be lost with it.
         if ((CF_CHANGED)) && command -v sync >/dev/null; then timeout --kill-after=1 3 sync "${STANDING}" 2>/dev/null || true; fi
-        rm -f "${STANDING_RUN}" 2>/dev/null || true
+        cf_sweep "${STANDING_RUN}" 2>/dev/null || true
         return 0
     fi
-    rm -f "${STANDING%/*}/.${STANDING##*/}.cycleforge."* 2>/dev/null || true
+    cf_sweep "${STANDING%/*}/.${STANDING##*/}.cycleforge."* 2>/dev/null || true
     if cf_write "${STANDING_RUN}" 0644 2>/dev/null <<<"${text:-state=clear}"; then
         cf_warn "${STANDING} cannot be written; until it can, ${STANDING_RUN} is what counts, and a reboot forgets that"
     else
