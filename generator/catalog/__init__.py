@@ -62,9 +62,11 @@ __all__ = [
     "mig_profiles",
     "models",
     "mount_options",
+    "mpi",
     "mysql",
     "nccl",
     "node_attributes",
+    "node_benchmarks",
     "out_of_support",
     "regions",
     "release",
@@ -79,6 +81,7 @@ __all__ = [
     "streams",
     "support",
     "template_parameters",
+    "training",
     "vm_size",
     "vm_size_names",
     "xids",
@@ -212,11 +215,29 @@ def health_tests() -> Mapping[str, Any]:
     return table("health_tests")
 
 
+def mpi() -> Mapping[str, Any]:
+    """Of MPI between two nodes without GPUs: what share of a port a healthy pair reaches (`bandwidth`), and by quota
+    family the microseconds of a small message (`latency`)."""
+    return table("mpi")
+
+
 def nccl() -> Mapping[str, Any]:
     """Of NCCL's tests: what floors are derived from (`derived`, `typical` by VM size), when a run is slower than its
     peers (`relative`), which message nccl-tests does not lower by itself (`size_cap`), and what benchmarks, training
     and SHARP add to the variables of a VM size (`environments`)."""
     return table("nccl")
+
+
+def node_benchmarks() -> Mapping[str, Any]:
+    """Figures of node tests by VM size: `floors` that someone published, what is `typical`, the share of it below which
+    a node warns (`derived`), the tools that measured it, and the `gemm_types` of a GPU generation."""
+    return table("node_benchmarks")
+
+
+def throughput() -> Mapping[str, Any]:
+    """Of training: what a GPU could do at most (`peak_tflops`), what was `published` for a model and so many GPUs of a
+    kind (lists of the same length), and the `shares` of it below which a job warns or fails."""
+    return table("throughput")
 
 
 def streams() -> Mapping[str, Mapping[str, Any]]:
@@ -240,3 +261,9 @@ def blobs() -> Sequence[Mapping[str, Any]]:
 def models() -> Mapping[str, Any]:
     """Model presets of the training recipes and the bytes that a checkpoint takes per parameter."""
     return table("models")
+
+
+def training() -> Mapping[str, Any]:
+    """What training needs of file systems: bytes of `images` and of `data_sets` by stage, what one file and one storage
+    account take (`storage`, by protocol), and the shares and seconds from which a plan warns."""
+    return table("training")

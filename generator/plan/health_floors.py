@@ -30,8 +30,10 @@ variables that jobs of the size get, where nobody has published a test of one no
 """
 _TOOLS = """## Which image has which tool
 
-| tool | Azure HPC images for NVIDIA's GPUs | checks |
-|---|---|---|
+Images for NVIDIA's GPUs and those for AMD's (the ROCm images) bring different tools.
+
+| tool | architectures | images for GPUs of | checks |
+|---|---|---|---|
 """
 _HEADER = """| VM size | check | floor | warns below | tries | how | environment | source |
 |---|---|---|---|---|---|---|---|
@@ -138,5 +140,12 @@ def _tools() -> str:
     text = ""
     for name, row in sorted(tests()["tools"].items()):
         used = ", ".join(check for check, wanted in sorted(checks.items()) if name in wanted)
-        text += f"| {row['title']} | {', '.join(row['arch'])} | {used} |\n"
+        text += f"| {row['title']} | {', '.join(row['arch'])} | {_drivers(name)} | {used} |\n"
     return text
+
+
+def _drivers(tool: str) -> str:
+    """For whose GPUs the images are that bring a tool."""
+    gpus = {row["gpu"] for row in catalog.images()["hpc_marketplace"].values() if tool in row.get("tools", ())}
+    names = {"amd": "AMD", "nvidia": "NVIDIA", "nvidia-v100": "NVIDIA"}
+    return ", ".join(sorted({names[gpu] for gpu in gpus})) or "NVIDIA"

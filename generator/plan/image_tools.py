@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from .. import catalog
 from ..catalog.node_images import image_row
 from ..catalog.sizes import VmSize
@@ -25,7 +28,7 @@ def missing_tools(size: VmSize, image: str) -> tuple[MissingTool, ...] | None:
     Sources: the `tools` of each image and of each check in the catalogue.
     """
     brought = _tools_of(size, image)
-    if brought is None or size.gpu_vendor == "AMD" or not size.health:
+    if brought is None or not size.health:
         return None if brought is None else ()
     rows, tools = tests()["checks"], tests()["tools"]
     here = {name for name in brought if size.arch in tools[name]["arch"]}
@@ -40,9 +43,15 @@ def missing_tools(size: VmSize, image: str) -> tuple[MissingTool, ...] | None:
 def _tools_of(size: VmSize, image: str) -> tuple[str, ...] | None:
     row = image_row(image)
     if row is not None:
-        return tuple(row["tools"]) if "tools" in row and size.arch in row["arch"] else None
+        runs = size.arch in row["arch"] and _driver(row) in {_driver(image_row(urn)) for urn in size.images or (image,)}
+        return tuple(row["tools"]) if runs and "tools" in row else None
     publisher, *rest = image.lower().split(":")
     return () if len(rest) == 3 and publisher in tests()["plain_publishers"]["values"] else None
+
+
+def _driver(row: Mapping[str, Any] | None) -> str | None:
+    """For whose GPUs an image is; one that does not say it has NVIDIA's driver."""
+    return None if row is None else str(row.get("gpu", "nvidia"))
 
 
 def _checks(size: VmSize) -> tuple[str, ...]:
@@ -50,9 +59,11 @@ def _checks(size: VmSize) -> tuple[str, ...]:
         # Without a published floor nothing is run.
         stream = ("cpu_stream",) if size.name in catalog.streams() else ()
         return (*stream, "ib_write") if size.infiniband else ()
+    network = ("ib_write",) if size.infiniband else ()
+    if size.gpu_vendor == "AMD":
+        return ("gpu_copies", "rccl_all_reduce", *network)
     several = ("gpu_copy_peer", "nccl_all_reduce") if size.gpu_count > 1 else ()
     loopback = ("nccl_loopback",) if several and loopback_figures(size) else ()
-    network = ("ib_write",) if size.infiniband else ()
     return ("gpu_copy_to_device", "gpu_copy_from_device", *several, *loopback, "gpu_diagnostic", *network)
 
 

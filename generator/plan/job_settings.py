@@ -9,13 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from .. import catalog
 from ..catalog.sizes import VmSize
 from ..definition.model.definition import Job
 from ..recipes import Recipe, models
+from ..recipes.memory import MemoryPlan
 from ..records import record
+from .fabric_settings import fabric_settings
 from .job_figures import expectations
-from .nccl_baselines import message_size, relative_settings
+from .nccl_baselines import message_size, program_setting, relative_settings
+from .node_benchmarks import node_test_settings
 from .storage import FileSystems
+from .throughput import peak_setting
 from .types import NodeArrayPlan
 
 _NVME_ATTRIBUTE = "cycleforge.nvme.mount_point"
@@ -27,6 +32,8 @@ _SHAPE = {
     "VOCABULARY": "vocabulary",
 }
 """Settings that describe the shape of a model, and the fields of `Model` that they print."""
+_EXPERTS = "NUM_EXPERTS"
+"""0 or the experts of each layer; the only number of the shape that may be 0."""
 
 _COMMON = (
     "CPUS_PER_TASK",
@@ -38,6 +45,7 @@ _COMMON = (
     "NVME_MOUNT",
     "PARTITION",
     "RECIPE",
+    "RUNS_DIR",
     "SHARED_DIR",
     "STAGE_PATH",
     "TASKS_PER_NODE",
@@ -89,14 +97,44 @@ def model_of(recipe: Recipe, given: Mapping[str, str], gpus: models.Gpus) -> mod
     """
     named = given.get("MODEL")
     numbers = {field: number for name, field in _SHAPE.items() if (number := whole(given.get(name)))}
+    experts = {"experts": number} if (number := whole(given.get(_EXPERTS))) else {}
     fitting = None if named else models.largest_fitting_model(recipe, gpus)
     shape = fitting or models.model(named or recipe.default_model or "")
     family = models.family_of(recipe)
     if shape is not None and shape.family == family:
-        return replace(shape, **numbers) if numbers else shape  # type: ignore[arg-type]
+        return replace(shape, **numbers, **experts) if numbers or experts else shape  # type: ignore[arg-type]
     if named and family and len(numbers) == len(_SHAPE):
-        return models.Model(named, family, **numbers)
+        return models.Model(named, family, **numbers, **experts)  # type: ignore[arg-type]
     return None
+
+
+def choices_of(settings: Mapping[str, str]) -> models.Choices:
+    """What settings fix of a model's division: those that the definition gives, or all of a job."""
+    return models.Choices(
+        tensor=whole(settings.get("TENSOR_PARALLEL")),
+        pipeline=whole(settings.get("PIPELINE_PARALLEL")),
+        context=whole(settings.get("CONTEXT_PARALLEL")) or 1,
+        expert=whole(settings.get("EXPERT_PARALLEL")) or 1,
+        microbatch=whole(settings.get("MICRO_BATCH")),
+        batch=whole(settings.get("GLOBAL_BATCH")),
+        recompute=settings.get("RECOMPUTE", "selective"),
+    )
+
+
+def layout_of(settings: Mapping[str, str], gpus: models.Gpus) -> models.Parallelism | None:
+    """How the settings of a Megatron job divide its model; None where they do not divide the GPUs."""
+    wanted = choices_of(settings)
+    block = (wanted.tensor or 0) * (wanted.pipeline or 0) * wanted.context
+    if not block or not gpus.count or gpus.count % block:
+        return None
+    return models.Parallelism(
+        wanted.tensor or 1, wanted.pipeline or 1, gpus.count // block, wanted.context, wanted.expert
+    )
+
+
+def memory_of(shape: models.Model, settings: Mapping[str, str], gpus: models.Gpus) -> MemoryPlan | None:
+    """What one GPU holds with the final settings of a job; None where layout or memory are not known."""
+    return models.memory_of(shape, gpus, layout_of(settings, gpus), choices_of(settings))
 
 
 def job_settings(
@@ -106,12 +144,19 @@ def job_settings(
     size = place.array.hardware
     settings = dict(recipe.default_settings) | _common(job, recipe, place, given, shared)
     if "nccl" in recipe.figures:
-        settings |= relative_settings()
+        settings |= relative_settings() | program_setting(size)
         settings["MESSAGE_SIZE"] = message_size(size, place.nodes, settings["MESSAGE_SIZE"])
     if "node-health" in recipe.figures:
         settings |= expectations(size)
+    if "mounts" in recipe.figures:
+        settings["MEDIAN_MIN_RUNS"] = relative_settings()["MEDIAN_MIN_RUNS"]
+    if "node-performance" in recipe.figures:
+        settings |= node_test_settings(size)
+    if "throughput" in recipe.figures:
+        settings |= peak_setting(size)
+    settings |= fabric_settings(recipe.figures, size)
     if shape is not None:
-        settings |= _model_settings(shape, place.gpus)
+        settings |= _model_settings(shape, place, given)
     return settings | dict(given)
 
 
@@ -122,9 +167,16 @@ def known_settings(recipe: Recipe) -> tuple[str, ...]:
         names |= set(relative_settings())
     if "node-health" in recipe.figures:
         names |= set(expectations(VmSize("")))
+    if "mounts" in recipe.figures:
+        names.add("MEDIAN_MIN_RUNS")
+    if "node-performance" in recipe.figures:
+        names |= set(node_test_settings(VmSize("")))
+    if "throughput" in recipe.figures:
+        names |= set(peak_setting(VmSize("")))
+    names |= set(fabric_settings(recipe.figures, VmSize("")))
     shape = models.model(recipe.models[0]) if recipe.models else None
     if shape is not None:
-        names |= set(_model_settings(shape, models.Gpus(0, 0, None)))
+        names |= _model_setting_names(shape)
     return tuple(sorted(names))
 
 
@@ -147,26 +199,56 @@ def _common(job: str, recipe: Recipe, place: Place, given: Mapping[str, str], sh
         "NVME_MOUNT": str(mount_point) if mount_point and hardware.nvme_count else "",
         "PARTITION": place.array.partition,
         "RECIPE": recipe.name,
+        # The jobs of a user are neighbours, so that their runs are in one folder.
+        "RUNS_DIR": "../runs",
         "SHARED_DIR": shared.home.path,
-        "STAGE_PATH": f"{data}/{job}",
+        # Images, source, tokenizers and data are the same for all training jobs of a file system.
+        "STAGE_PATH": f"{data}/{'training' if recipe.kind == 'training' else job}",
         "TASKS_PER_NODE": str(place.tasks_per_node),
         "VCPUS": _text(hardware.vcpus),
         "VM_SIZE": hardware.name,
     }
 
 
-def _model_settings(shape: models.Model, gpus: models.Gpus) -> dict[str, str]:
+def _model_settings(shape: models.Model, place: Place, given: Mapping[str, str]) -> dict[str, str]:
+    gpus = place.gpus
     settings = {name: str(getattr(shape, field)) for name, field in _SHAPE.items()} | {"MODEL": shape.name}
+    settings["PRECISION"] = _precision(shape, place.array.hardware)
+    settings["CHECKPOINT_MAX_SECONDS"] = str(catalog.training()["checkpoint_seconds"]["value"])
+    wanted = choices_of(given)
     if shape.family == "llm-foundry":
-        settings["GLOBAL_BATCH"] = _text(models.llm_foundry_global_batch(shape, gpus.count)) if gpus.count else ""
-        settings["MICRO_BATCH"] = _text(models.llm_foundry_microbatch(shape, gpus.count)) if gpus.count else ""
+        batch = wanted.batch or (models.llm_foundry_global_batch(shape, gpus.count) if gpus.count else None)
+        settings["GLOBAL_BATCH"] = _text(batch)
+        settings["MICRO_BATCH"] = _text(models.llm_foundry_microbatch(shape, gpus, batch) if gpus.count else None)
         return settings
-    layout = models.parallelism(shape, gpus)
+    # A layout that keeps what is given; where nothing fits with it, the rules say so beside what would.
+    layout = models.parallelism(shape, gpus, wanted) or models.parallelism(shape, gpus)
     # Empty values stop the job at its start: it cannot run on these nodes.
     settings["TENSOR_PARALLEL"] = _text(layout.tensor if layout else None)
     settings["PIPELINE_PARALLEL"] = _text(layout.pipeline if layout else None)
-    settings["GLOBAL_BATCH"] = _text(models.megatron_global_batch(shape, layout) if layout else None)
+    settings["CONTEXT_PARALLEL"] = str(wanted.context)
+    settings["EXPERT_PARALLEL"] = str(wanted.expert)
+    settings[_EXPERTS] = str(shape.experts)
+    settings["RECOMPUTE"] = wanted.recompute
+    batch = models.megatron_global_batch(shape, layout, wanted.microbatch or 1) if layout else None
+    settings["GLOBAL_BATCH"] = _text(batch)
+    if shape.learning_rate is not None:
+        settings["LEARNING_RATE"] = shape.learning_rate
     return settings
+
+
+def _model_setting_names(shape: models.Model) -> set[str]:
+    """What `_model_settings` writes for the family."""
+    names = {*_SHAPE, "CHECKPOINT_MAX_SECONDS", "GLOBAL_BATCH", "MICRO_BATCH", "MODEL", "PRECISION"}
+    if shape.family == "megatron":
+        names |= {"TENSOR_PARALLEL", "PIPELINE_PARALLEL", "CONTEXT_PARALLEL", "EXPERT_PARALLEL", _EXPERTS, "RECOMPUTE"}
+    return names
+
+
+def _precision(shape: models.Model, size: VmSize) -> str:
+    """As the framework writes it: bf16 on GPUs that have it, else fp16."""
+    kind = "bf16" if models.has_bf16(size.gpu_model) else "fp16"
+    return f"amp_{kind}" if shape.family == "llm-foundry" else kind
 
 
 def _given_text(value: str | int | bool, default: str | None) -> str:

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 
 from ..recipes import Step
-from .job_settings import Place
+from .job_settings import Place, whole
 from .types import NodeArrayPlan, StepPlan
 
+_LONGEST_NOTICE_S = 65535
+"""Source: man sbatch, --signal."""
 _JOB = "run.sh"
 """The script of a recipe's last step, which is the job itself."""
 
 
-def step_plan(job: str, step: Step, place: Place, arrays: tuple[NodeArrayPlan, ...]) -> StepPlan:
+def step_plan(
+    job: str, step: Step, place: Place, arrays: tuple[NodeArrayPlan, ...], settings: Mapping[str, str]
+) -> StepPlan:
     """One batch file; `job.sbatch` is the job itself."""
     stem = step.script.removesuffix(".sh")
     array = _array_of(step, place, arrays)
     nodes = step.nodes or (place.nodes if array is place.array else array.max_nodes)
+    spare = (whole(settings.get("SPARE_NODES")) or 0) if step.restarts else 0
     tasks, cpus, gpus = _per_node(step, place, array)
     options: dict[str, str | int | bool | None] = {
         "job-name": job if step.script == _JOB else f"{job}-{stem}",
         "partition": array.partition,
         "constraint": array.constraint,
-        "nodes": nodes,
+        "nodes": nodes + spare,
         "ntasks-per-node": tasks,
         "cpus-per-task": cpus if step.exclusive else None,
         "gpus-per-node": gpus,
@@ -31,6 +37,7 @@ def step_plan(job: str, step: Step, place: Place, arrays: tuple[NodeArrayPlan, .
         "time": step.time_limit,
         "wait-all-nodes": 1 if nodes > 1 else None,
         "output": "%x_%j.out",
+        **(_restart_options(settings, spare) if step.restarts else {}),
     }
     return StepPlan(
         script=step.script,
@@ -38,6 +45,22 @@ def step_plan(job: str, step: Step, place: Place, arrays: tuple[NodeArrayPlan, .
         title=step.title,
         options=tuple((name, value) for name, value in options.items() if value is not None and value is not False),
     )
+
+
+def _restart_options(settings: Mapping[str, str], spare: int) -> dict[str, str | int | bool | None]:
+    """A long run: Slurm puts it back into the queue when it takes it a node, and signals before the time limit.
+
+    The framework ends by its own clock first, STOP_BEFORE_END_S before the limit; the signal comes when half of that
+    has passed, up to 60 s early. With spare nodes the loss of one does not end the job. Source: man sbatch, --signal,
+    --requeue, --open-mode, --no-kill.
+    """
+    before = whole(settings.get("STOP_BEFORE_END_S")) or 0
+    return {
+        "requeue": True,
+        "open-mode": "append",
+        "signal": f"B:USR1@{min(max(before // 2, 1), _LONGEST_NOTICE_S)}",
+        "no-kill": spare > 0,
+    }
 
 
 def submission(job: str, kind: str, steps: tuple[StepPlan, ...], stage_path: str) -> tuple[str, ...]:
@@ -52,7 +75,9 @@ def submission(job: str, kind: str, steps: tuple[StepPlan, ...], stage_path: str
     if kind == "validation":
         wait = f'sbatch --wait {last}; echo "exit status $?"'
         return (f"cd {folder}", *before, wait) if before else (f"cd {folder} && {wait}",)
-    return (f'sudo install -d -o "$USER" -m 0755 {shlex.quote(stage_path)}', f"cd {folder}", *before, f"sbatch {last}")
+    # All users share it, as they share /tmp: everybody adds files, and nobody removes those of others.
+    shared = " ".join(shlex.quote(f"{stage_path}{below}") for below in ("", "/data", "/images", "/runs"))
+    return (f"sudo install -d -m 1777 {shared}", f"cd {folder}", *before, f"sbatch {last}")
 
 
 def _array_of(step: Step, place: Place, arrays: tuple[NodeArrayPlan, ...]) -> NodeArrayPlan:

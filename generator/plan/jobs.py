@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..definition.model.definition import Definition, Job
-from ..recipes import Recipe, recipe, recipe_names
+from ..recipes import Kind, Recipe, recipe, recipe_names
 from ..recipes.checkpoints import checkpoint
+from ..recipes.intervals import seconds_between_failures
 from ..recipes.models import Model
 from . import names, nccl_variables
 from .file_systems.base import FileSystem
-from .job_settings import given_settings, job_settings, model_of, place_of, whole
+from .job_settings import given_settings, job_settings, memory_of, model_of, place_of, whole
 from .job_steps import step_plan, submission
+from .job_tables import job_tables
 from .nccl_baselines import baselines, judged_nodes
 from .storage import FileSystems
 from .types import CheckpointPlan, JobPlan, NodeArrayPlan, SlurmPlan
@@ -23,27 +25,32 @@ def job_plans(definition: Definition, slurm: SlurmPlan, shared: FileSystems) -> 
     """Validation jobs first, then training jobs, in the definition's order."""
     validation = definition.jobs.validation
     wanted = validation if validation is not None else _fitting_validation(slurm)
-    plans = (job_plan(job, slurm, shared) for job in (*wanted, *definition.jobs.training))
+    plans = [job_plan(job, slurm, shared) for job in wanted]
+    plans += [job_plan(job, slurm, shared, trains=True) for job in definition.jobs.training]
     return tuple(plan for plan in plans if plan is not None)
 
 
-def job_plan(job: Job, slurm: SlurmPlan, shared: FileSystems) -> JobPlan | None:
-    """Everything that the job's folder says; None without such a recipe or partition."""
+def job_plan(job: Job, slurm: SlurmPlan, shared: FileSystems, *, trains: bool = False) -> JobPlan | None:
+    """Everything that the job's folder says; None without such a recipe or partition.
+
+    `trains`: the definition lists it among its training jobs, which a validation recipe may allow.
+    """
     wanted = recipe(job.recipe)
     array = partition_for(job, wanted, slurm) if wanted else None
     if wanted is None or array is None:
         return None
     name = job.name or job.recipe
+    kind: Kind = "training" if trains and wanted.trains else wanted.kind
     given = given_settings(job, wanted)
     nodes = job.nodes if job.nodes is not None else _default_nodes(wanted, array)
     place = place_of(array, nodes, given)
     shape = model_of(wanted, given, place.gpus)
     settings = job_settings(name, wanted, place, given, shape, shared)
-    steps = tuple(step_plan(name, step, place, slurm.node_arrays) for step in wanted.steps)
+    steps = tuple(step_plan(name, step, place, slurm.node_arrays, settings) for step in wanted.steps)
     file_system = shared.holding(settings["STAGE_PATH"])
     return JobPlan(
         name=name,
-        kind=wanted.kind,
+        kind=kind,
         recipe=wanted.name,
         title=wanted.title,
         node_array=array.name,
@@ -52,13 +59,15 @@ def job_plan(job: Job, slurm: SlurmPlan, shared: FileSystems) -> JobPlan | None:
         nodes=nodes,
         model=settings.get("MODEL"),
         settings=tuple(sorted(settings.items())),
-        nccl=tuple(sorted(nccl_variables.of_job(array.hardware, wanted.kind).items())),
-        sharp=tuple(sorted(nccl_variables.for_sharp(array.hardware, wanted.kind, settings).items())),
+        nccl=tuple(sorted(nccl_variables.of_job(array.hardware, kind).items())),
+        sharp=tuple(sorted(nccl_variables.for_sharp(array.hardware, kind, settings).items())),
         baselines=baselines(array.hardware) if "nccl" in wanted.figures else None,
+        tables=tuple(job_tables(wanted, array.hardware, shared, shape)),
         steps=steps,
-        commands=submission(name, wanted.kind, steps, settings["STAGE_PATH"]),
+        commands=submission(name, kind, steps, settings["STAGE_PATH"]),
         file_system=file_system.path if file_system else None,
-        checkpoint=_checkpoint(shape, settings, file_system) if shape else None,
+        memory=memory_of(shape, settings, place.gpus) if shape else None,
+        checkpoint=_checkpoint(shape, settings, file_system, place.gpus.count) if shape else None,
     )
 
 
@@ -68,6 +77,9 @@ def partition_for(job: Job, wanted: Recipe, slurm: SlurmPlan) -> NodeArrayPlan |
     if job.partition is not None:
         gpus = [array for array in places if array.hardware.gpu_count and _vendor_fits(wanted, array)]
         return next(iter(gpus if gpus and wanted.needs_gpu else places), None)
+    if wanted.needs_infiniband:
+        places = tuple(array for array in places if _is_connected(wanted, array))
+        return next((array for array in places if array.max_nodes >= wanted.min_nodes), next(iter(places), None))
     if wanted.needs_gpu:
         gpus = [array for array in places if array.has_whole_gpus]
         return next((array for array in gpus if array.max_nodes >= wanted.min_nodes), gpus[0] if gpus else None)
@@ -111,12 +123,29 @@ def _told_apart(array: NodeArrayPlan, arrays: list[NodeArrayPlan]) -> Iterator[s
 
 
 def _arrays_to_validate(wanted: Recipe, slurm: SlurmPlan) -> list[NodeArrayPlan]:
-    every = (each for array in slurm.node_arrays for each in array.of_each_size)
-    gpus = [array for array in every if array.has_whole_gpus and _vendor_fits(wanted, array)]
+    every_size = [each for array in slurm.node_arrays for each in array.of_each_size]
+    if wanted.needs_infiniband:
+        connected = (array for array in every_size if array.is_hpc and _is_connected(wanted, array))
+        return [array for array in connected if array.max_nodes >= wanted.min_nodes]
+    gpus = [array for array in every_size if array.has_whole_gpus and _vendor_fits(wanted, array)]
     if wanted.needs_gpu:
         return [array for array in gpus if array.max_nodes >= wanted.min_nodes]
+    if wanted.every_partition:
+        # A job without GPUs of its own runs also where they are split into instances.
+        fit = [each for each in every_size if each.has_whole_gpus or not (each.hardware.gpu_count and wanted.uses_gpus)]
+        fitting = [each for each in fit if not each.hardware.gpu_count or _vendor_fits(wanted, each)]
+        return [array for array in fitting if array.max_nodes >= wanted.min_nodes]
     cheapest = partition_for(Job(recipe=wanted.name), wanted, slurm)
     return [cheapest] if cheapest and cheapest.max_nodes >= wanted.min_nodes else []
+
+
+def _is_connected(wanted: Recipe, array: NodeArrayPlan) -> bool:
+    """Whether InfiniBand connects its nodes, and their GPUs are whole, of the right vendor or not wanted at all."""
+    if not array.hardware.infiniband:
+        return False
+    if not array.hardware.gpu_count:
+        return True
+    return array.has_whole_gpus and _vendor_fits(wanted, array) and not wanted.needs_no_gpu
 
 
 def _vendor_fits(wanted: Recipe, array: NodeArrayPlan) -> bool:
@@ -129,13 +158,18 @@ def _default_nodes(wanted: Recipe, array: NodeArrayPlan) -> int:
     return nodes or min(wanted.default_nodes, array.max_nodes)
 
 
-def _checkpoint(shape: Model, settings: dict[str, str], place: FileSystem | None) -> CheckpointPlan:
-    """Do the kept checkpoints fit, and how long does one take at the nominal bandwidth of where they are written?"""
+def _checkpoint(shape: Model, settings: dict[str, str], place: FileSystem | None, gpus: int) -> CheckpointPlan:
+    """Do the kept checkpoints fit, how long does one take at the nominal bandwidth of where they are written, and how
+    often is one worth that?"""
     count, is_written = _kept(settings), settings.get("SAVE_INTERVAL") != "0"
+    hours = whole(settings.get("GPU_HOURS_PER_FAILURE"))
+    failure_s = seconds_between_failures(gpus, hours) if hours and gpus else None
     if place is None:
-        return checkpoint(shape, count, is_written=is_written)
+        return checkpoint(shape, count, is_written=is_written, failure_s=failure_s)
     capacity = place.size_gib * _GIB if place.size_gib else None
-    return checkpoint(shape, count, capacity, place.bandwidth_gb_per_s, is_written=is_written)
+    one_file = place.file_gb_per_s if settings.get("CHECKPOINT_STATE") == "full" else None
+    rate = place.bandwidth_gb_per_s
+    return checkpoint(shape, count, capacity, rate, is_written=is_written, failure_s=failure_s, file_gb_per_s=one_file)
 
 
 def _kept(settings: dict[str, str]) -> int:

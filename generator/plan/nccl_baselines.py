@@ -1,4 +1,4 @@
-"""By which figures a run of NCCL's all-reduce is judged on a VM size, and with which message.
+"""By which figures a run of NCCL's tests is judged on a VM size, and with which message and program.
 
 A published figure decides. Where there is none for a number of nodes and a message, one is derived: a share of the
 line rate of the ports, or of what someone measured. A derived figure warns at most.
@@ -15,6 +15,8 @@ from .types import BaselinePlan
 _GIB = 1024**3
 _UNITS = {"K": 1024, "M": 1024**2, "G": _GIB}
 _LISTED_FIRST = {"published": 0, "derived": 1}
+_ALL_REDUCE = ("all_reduce",)
+"""Published and measured figures are all of it."""
 
 
 def baselines(size: VmSize) -> tuple[BaselinePlan, ...]:
@@ -64,9 +66,16 @@ def relative_settings() -> dict[str, str]:
     }
 
 
+def program_setting(size: VmSize) -> dict[str, str]:
+    """The setting with the test programs of the image, where they are not those of the recipe."""
+    program = catalog.nccl()["programs"].get(size.gpu_vendor)
+    return {"NCCL_TEST_BINARY": program["path"]} if program else {}
+
+
 def _published(figure: NcclFigure) -> BaselinePlan:
     return BaselinePlan(
         kind="published",
+        collectives=_ALL_REDUCE,
         nodes=figure.nodes,
         or_more=figure.or_more,
         message_size=figure.message_size,
@@ -87,7 +96,10 @@ def _derived(size: VmSize) -> Iterator[BaselinePlan]:
         yield _of_typical(typical)
     nics, rate = size.infiniband_nics, size.infiniband_gbps_per_nic
     if size.gpu_count and nics and rate:
-        yield _of_line_rate(nics, rate, "infiniband" if size.fabric_registration == "rack" else None)
+        fabric = "infiniband" if size.fabric_registration == "rack" else None
+        yield _of_line_rate(nics, rate, fabric)
+        if nics == size.gpu_count:
+            yield _of_one_port(rate, fabric)
 
 
 def _of_typical(typical: NcclTypical) -> BaselinePlan:
@@ -95,6 +107,7 @@ def _of_typical(typical: NcclTypical) -> BaselinePlan:
     where = ", measured on the same hardware elsewhere" if typical.elsewhere else ""
     return BaselinePlan(
         kind="derived",
+        collectives=_ALL_REDUCE,
         nodes=typical.nodes,
         or_more=False,
         message_size=typical.message_size,
@@ -111,20 +124,31 @@ def _of_typical(typical: NcclTypical) -> BaselinePlan:
 
 
 def _of_line_rate(nics: int, gbps: int, fabric: str | None) -> BaselinePlan:
-    figures = catalog.nccl()["derived"]["line_rate"]
+    return _of_ports("line_rate", nics * gbps, f"{nics} x {gbps} Gb/s / 8, the line rate of the ports", fabric)
+
+
+def _of_one_port(gbps: int, fabric: str | None) -> BaselinePlan:
+    """What leaves a GPU for another node goes through one port; NCCL names no algorithm for it."""
+    return _of_ports("one_port", gbps, f"{gbps} Gb/s / 8, the line rate of one GPU's port", fabric)
+
+
+def _of_ports(rule: str, gbps: int, formula: str, fabric: str | None) -> BaselinePlan:
+    """A share of what ports carry, `gbps` Gb/s together."""
+    figures = catalog.nccl()["derived"][rule]
     return BaselinePlan(
         kind="derived",
+        collectives=tuple(figures["collectives"]),
         nodes=figures["nodes_at_least"],
         or_more=True,
         message_size=figures["message_at_least"],
         or_larger=True,
         metric="busbw",
-        algorithms=tuple(figures["algorithms"]),
+        algorithms=tuple(figures.get("algorithms", ())),
         fabric=fabric,
         expected=None,
-        warn=round(figures["share"] * nics * gbps / 8, 1),
+        warn=round(figures["share"] * gbps / 8, 1),
         fail=None,
-        formula=f"{figures['share']} x {nics} x {gbps} Gb/s / 8, the line rate of the ports",
+        formula=f"{figures['share']} x {formula}",
         source=_titles(figures["source"]),
     )
 

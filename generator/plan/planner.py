@@ -23,6 +23,7 @@ from .flows import with_flows
 from .generations import with_generations
 from .image_terms import image_terms, unknown_images
 from .jobs import job_plans
+from .ledger import ledgers
 from .network import layout_of, network_plan
 from .parameters import SSH_KEY, asked_or, asked_values, secret_plans, variables_read
 from .quota import quota_plan
@@ -119,6 +120,7 @@ def make_plan(
         monitoring=monitoring,
         projects=_carried(projects, slurm),
         jobs=jobs,
+        ledgers=ledgers(jobs, shared.all) if shared else (),
         asked=asked,
         secrets=secrets,
         variables=variables_read(variables, asked, secrets),

@@ -10,7 +10,7 @@ from ..files import assets
 from ..records import record
 
 Kind = Literal["validation", "training"]
-Figures = Literal["nccl", "node-health"]
+Figures = Literal["latency", "links", "mounts", "nccl", "node-health", "node-performance", "pairs", "throughput"]
 
 
 @record
@@ -29,6 +29,8 @@ class Step:
     exclusive: bool
     time_limit: str
     """HH:MM:SS or D-HH:MM:SS."""
+    restarts: bool = False
+    """True: a long run, which Slurm may requeue and tells before its time limit (`lib/long-runs.sh`)."""
 
 
 @record
@@ -37,10 +39,18 @@ class Recipe:
 
     name: str
     kind: Kind
+    trains: bool
+    """True: a validation recipe that a definition may also list among its training jobs."""
     title: str
     needs_gpu: bool
     gpu_vendors: tuple[str, ...]
     architectures: tuple[str, ...]
+    every_partition: bool
+    """True: written for every partition that fits, also without GPUs; else one without need of GPUs is written once."""
+    needs_infiniband: bool
+    """True: for nodes that InfiniBand connects, with GPUs or without, and written for all of them."""
+    needs_no_gpu: bool
+    """True: not for nodes with GPUs, whose ports other jobs test."""
     containers: bool
     """True: needs pyxis and enroot."""
     min_nodes: int
@@ -56,6 +66,11 @@ class Recipe:
     """In the order in which they are submitted; the last one is the job itself."""
     sources: tuple[str, ...]
     """Keys of the catalogue's sources for images, commits, data sets and procedure."""
+
+    @property
+    def uses_gpus(self) -> bool:
+        """Whether a step asks Slurm for GPUs."""
+        return any(step.gpus for step in self.steps)
 
 
 @cache
@@ -77,10 +92,14 @@ def _read(name: str) -> Recipe:
     return Recipe(
         name=name,
         kind=raw["kind"],
+        trains=raw.get("trains", False),
         title=raw["title"],
         needs_gpu=raw["needs_gpu"],
         gpu_vendors=tuple(raw["gpu_vendors"]),
         architectures=tuple(raw["architectures"]),
+        every_partition=raw.get("every_partition", False),
+        needs_infiniband=raw.get("needs_infiniband", False),
+        needs_no_gpu=raw.get("needs_no_gpu", False),
         containers=raw["containers"],
         min_nodes=raw["min_nodes"],
         default_nodes=raw["default_nodes"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..records import record
+from .intervals import checkpoint_interval
 from .models import Model, family
 
 
@@ -19,9 +20,21 @@ class CheckpointPlan:
     capacity_bytes: int | None
     """Of the file system that they go to; None where the definition does not know it."""
     bandwidth_gb_per_s: float | None
+    file_gb_per_s: float | None
+    """What one file takes, where the job writes a checkpoint as one; None: it does not, or nobody knows it."""
     seconds_per_checkpoint: float | None
+    """A floor: the whole bandwidth is there for it."""
     is_written: bool
     """False: the job writes none unless its submitter asks for them."""
+    failure_s: float | None
+    """Mean time between two failures of the job; None without GPUs, or if the job does not say how often they fail."""
+    interval_s: float | None
+    """Seconds of training between two checkpoints that lose least; None where the cost or the failures are unknown."""
+
+    @property
+    def peak_bytes(self) -> int:
+        """While one is written: the oldest goes only when the new one is complete."""
+        return self.needed_bytes + self.checkpoint_bytes
 
 
 def checkpoint(
@@ -31,14 +44,18 @@ def checkpoint(
     bandwidth_gb_per_s: float | None = None,
     *,
     is_written: bool = True,
+    failure_s: float | None = None,
+    file_gb_per_s: float | None = None,
 ) -> CheckpointPlan:
-    """Size of one checkpoint and of all that are kept.
+    """Size of one checkpoint and of all that are kept, and how often one should be written.
 
-    `bandwidth_gb_per_s` (10^9 bytes/s) is that of the file system: the seconds are a floor that assumes all of it.
+    `bandwidth_gb_per_s` (10^9 bytes/s) is that of the file system, `file_gb_per_s` that of one file, where the whole
+    checkpoint is one: the seconds are a floor that assumes all of the smaller one.
     """
     per_parameter = int(family(shape)["checkpoint_bytes_per_parameter"]["value"])
     size = shape.parameters * per_parameter
-    seconds = size / (bandwidth_gb_per_s * 1e9) if bandwidth_gb_per_s else None
+    rate = min((each for each in (bandwidth_gb_per_s, file_gb_per_s) if each), default=None)
+    seconds = size / (rate * 1e9) if rate else None
     return CheckpointPlan(
         parameters=shape.parameters,
         bytes_per_parameter=per_parameter,
@@ -47,6 +64,9 @@ def checkpoint(
         needed_bytes=size * kept,
         capacity_bytes=capacity_bytes,
         bandwidth_gb_per_s=bandwidth_gb_per_s,
+        file_gb_per_s=file_gb_per_s,
         seconds_per_checkpoint=seconds,
         is_written=is_written,
+        failure_s=failure_s,
+        interval_s=checkpoint_interval(seconds, failure_s) if seconds and failure_s else None,
     )

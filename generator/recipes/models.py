@@ -1,153 +1,72 @@
-"""Arithmetic of the training recipes: parameters, memory, parallel layout, batches."""
+"""Arithmetic of the training recipes: which model fits which GPUs, how it is divided over them, batches."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
-from typing import Any
 
 from .. import catalog
-from ..records import record
 from . import Recipe
+from .memory import RECOMPUTE, MemoryPlan, llm_foundry_memory, megatron_memory
+from .shapes import Choices, Gpus, Model, Parallelism, family, family_of, model, names_of_family
 
-
-@record
-class Model:
-    """Shape of a decoder-only transformer."""
-
-    name: str
-    family: str
-    layers: int
-    hidden: int
-    heads: int
-    sequence: int
-    vocabulary: int
-    global_batch: int | None = None
-    """Samples per step that the preset of the family uses; None = the recipe derives it from the GPUs."""
-    microbatch: int | None = None
-
-    @property
-    def parameters(self) -> int:
-        """Weights and embeddings: 12·L·h²·(1 + 13/(12h)) + V·h + S·h."""
-        blocks = 12 * self.layers * self.hidden**2 + 13 * self.layers * self.hidden
-        return blocks + (self.vocabulary + self.sequence) * self.hidden
-
-
-@record
-class Gpus:
-    """The GPUs of a job: so many nodes of one kind."""
-
-    nodes: int
-    per_node: int
-    memory_gb: int | None
-    """Of one GPU; None if it is not published."""
-
-    @property
-    def count(self) -> int:
-        """GPUs of the whole job."""
-        return self.nodes * self.per_node
-
-
-@record
-class Parallelism:
-    """How a model is spread: tensor × pipeline × data = number of GPUs."""
-
-    tensor: int
-    pipeline: int
-    data: int
-
-    @property
-    def gpus(self) -> int:
-        """GPUs of the whole job."""
-        return self.tensor * self.pipeline * self.data
-
+__all__ = ["Choices", "Gpus", "Model", "Parallelism", "family", "family_of", "model", "names_of_family"]
 
 NEEDED = {
     "llm-foundry": ("GLOBAL_BATCH", "MICRO_BATCH", "SEQUENCE"),
     "megatron": ("HIDDEN_SIZE", "NUM_ATTENTION_HEADS", "NUM_LAYERS", "SEQUENCE", "VOCABULARY"),
 }
 """Settings without which a job cannot train a model that the catalogue does not know, by family."""
-
-
-@cache
-def model(name: str) -> Model | None:
-    """One preset of the model catalogue, for example `opt-175b`."""
-    row = catalog.models()["models"].get(name)
-    if row is None:
-        return None
-    return Model(
-        name=name,
-        family=row["family"],
-        layers=row["layers"],
-        hidden=row["hidden"],
-        heads=row["heads"],
-        sequence=row["sequence"],
-        vocabulary=row["vocabulary"],
-        global_batch=row.get("global_batch"),
-        microbatch=row.get("microbatch"),
-    )
-
-
-def family(shape: Model) -> Mapping[str, Any]:
-    """The family's figures of the catalogue: bytes per parameter, rules of thumb."""
-    content: Mapping[str, Any] = catalog.models()["families"][shape.family]
-    return content
-
-
-def family_of(recipe: Recipe) -> str | None:
-    """The family of a recipe's models; None for a recipe that trains none."""
-    shapes = (model(name) for name in recipe.models)
-    return next((shape.family for shape in shapes if shape is not None), None)
-
-
-def names_of_family(family_name: str) -> tuple[str, ...]:
-    """Models of the catalogue that a recipe of the family can train, sorted."""
-    rows = catalog.models()["models"]
-    return tuple(sorted(name for name, row in rows.items() if row["family"] == family_name))
+_FREE = Choices()
+_PUBLISHED_SEQUENCE = 2048
+"""That of the published micro-batches."""
 
 
 # ---------------------------------------------------------------- fit
 
 
-def training_bytes_per_gpu(shape: Model, layout: Parallelism) -> float:
-    """Weights, gradients and optimizer state on one GPU with the distributed optimizer of Megatron (bf16)."""
-    rule = family(shape)["training_bytes_per_parameter"]
-    per_parameter = rule["replicated"] + rule["sharded"] / layout.data
-    return float(shape.parameters * per_parameter / (layout.tensor * layout.pipeline))
-
-
-def parallelism(shape: Model, gpus: Gpus) -> Parallelism | None:
+def parallelism(shape: Model, gpus: Gpus, choices: Choices = _FREE) -> Parallelism | None:
     """The layout with the fewest pipeline stages that fits the GPU memory; None when none does or nobody knows it.
 
     Tensor parallelism stays inside a node. Every divisor rule of `layout_problems` holds for the result.
     """
     if gpus.memory_gb is None or not gpus.count:
         return None
-    world = gpus.count
-    usable = gpus.memory_gb * 1e9 * float(family(shape)["usable_memory_share"]["value"])
+    for layout in _layouts(shape, gpus, choices):
+        if megatron_memory(shape, layout, gpus.memory_gb, choices).fits:
+            return layout
+    return None
+
+
+def _layouts(shape: Model, gpus: Gpus, choices: Choices) -> Iterator[Parallelism]:
+    """Every layout that divides, those with few stages and little tensor parallelism first."""
     tensors = [
         count for count in range(1, gpus.per_node + 1) if gpus.per_node % count == 0 and shape.heads % count == 0
     ]
     for pipeline in (count for count in range(1, shape.layers + 1) if shape.layers % count == 0):
         for tensor in tensors:
-            if world % (tensor * pipeline):
+            block = tensor * pipeline * choices.context
+            if gpus.count % block or choices.tensor not in (None, tensor) or choices.pipeline not in (None, pipeline):
                 continue
-            layout = Parallelism(tensor, pipeline, world // (tensor * pipeline))
-            if training_bytes_per_gpu(shape, layout) <= usable:
-                return layout
-    return None
+            if not (gpus.count // block * choices.context) % choices.expert:
+                yield Parallelism(tensor, pipeline, gpus.count // block, choices.context, choices.expert)
+
+
+def memory_of(shape: Model, gpus: Gpus, layout: Parallelism | None, choices: Choices) -> MemoryPlan | None:
+    """What one GPU must hold; None where the layout or the GPU's memory is not known."""
+    if gpus.memory_gb is None or not gpus.count:
+        return None
+    if shape.family == "llm-foundry":
+        return llm_foundry_memory(shape, gpus, choices.microbatch or 1)
+    return megatron_memory(shape, layout, gpus.memory_gb, choices) if layout else None
 
 
 def fits(shape: Model, gpus: Gpus) -> bool:
     """Whether the model can be trained on these GPUs; False where their memory is unknown."""
-    if gpus.memory_gb is None or not gpus.count:
-        return False
     if shape.family == "megatron":
         return parallelism(shape, gpus) is not None
-    # LLM Foundry's rule of thumb: total GPU memory in GB above 12 x parameters in 10^9.
-    rule = float(family(shape)["memory_gb_per_billion_parameters"]["value"])
-    return gpus.count * gpus.memory_gb > rule * shape.parameters / 1e9
+    needed = memory_of(shape, gpus, None, _FREE)
+    return needed is not None and needed.fits
 
 
 def largest_fitting_model(recipe: Recipe, gpus: Gpus) -> Model | None:
@@ -167,12 +86,26 @@ def nodes_needed(shape: Model, gpus: Gpus, at_most: int = 1000) -> int | None:
     return next((nodes for nodes in range(1, at_most + 1) if fits(shape, replace(gpus, nodes=nodes))), None)
 
 
+def has_bf16(gpu_model: str | None) -> bool:
+    """Whether GPUs of the model calculate in bf16; a model that nobody described is taken to be a new one."""
+    return not set((gpu_model or "").upper().split()) & set(catalog.models()["without_bf16"]["gpus"])
+
+
 # ---------------------------------------------------------------- checks
 
 
-def layout_problems(shape: Model, tensor: int, pipeline: int, gpus: Gpus, batch: int, microbatch: int) -> list[str]:
+def layout_problems(
+    shape: Model,
+    tensor: int,
+    pipeline: int,
+    gpus: Gpus,
+    batch: int,
+    microbatch: int,
+    choices: Choices = _FREE,
+) -> list[str]:
     """Every divisor rule of Megatron that a layout breaks, as sentences; empty when it is sound."""
     problems = []
+    context, expert = choices.context, choices.expert
     if tensor > gpus.per_node:
         problems.append(f"tensor parallelism {tensor} exceeds the node of {gpus.per_node} GPUs")
     if shape.layers % pipeline:
@@ -181,9 +114,21 @@ def layout_problems(shape: Model, tensor: int, pipeline: int, gpus: Gpus, batch:
         problems.append(f"{shape.heads} heads cannot be divided over {tensor} GPUs")
     if shape.hidden % shape.heads:
         problems.append(f"hidden size {shape.hidden} cannot be divided by {shape.heads} heads")
-    if gpus.count % (tensor * pipeline):
-        problems.append(f"{gpus.count} GPUs are not a multiple of tensor {tensor} x pipeline {pipeline}")
-    elif batch % (microbatch * (replicas := gpus.count // (tensor * pipeline))):
+    # Each rank has a piece of the first half and one of the second, so that causal attention costs all the same.
+    if context > 1 and shape.sequence % (2 * context):
+        problems.append(f"a sequence of {shape.sequence} tokens cannot be divided into 2 x context {context} pieces")
+    if expert > 1 and (not shape.experts or shape.experts % expert):
+        problems.append(f"{shape.experts} experts cannot be divided over {expert} GPUs")
+    if choices.recompute not in RECOMPUTE:
+        problems.append(f"RECOMPUTE is '{choices.recompute}', not one of {', '.join(RECOMPUTE)}")
+    block = tensor * pipeline * context
+    product = f"tensor {tensor} x pipeline {pipeline}" + (f" x context {context}" if context > 1 else "")
+    if gpus.count % block:
+        return [*problems, f"{gpus.count} GPUs are not a multiple of {product}"]
+    replicas = gpus.count // block
+    if (replicas * context) % expert:
+        problems.append(f"{replicas * context} data ranks are not a multiple of expert {expert}")
+    if batch % (microbatch * replicas):
         problems.append(f"global batch {batch} is not a multiple of micro-batch {microbatch} x {replicas} replicas")
     return problems
 
@@ -197,9 +142,17 @@ def batch_problems(gpus: Gpus, batch: int, microbatch: int) -> list[str]:
     return []
 
 
-def megatron_global_batch(shape: Model, layout: Parallelism) -> int:
-    """Global batch that the reference suggests for that many GPUs; a multiple of the data-parallel size."""
-    return int(family(shape)["samples_per_gpu"]["value"]) * layout.gpus
+# ---------------------------------------------------------------- batches
+
+
+def megatron_global_batch(shape: Model, layout: Parallelism, microbatch: int = 1) -> int:
+    """Samples of a step that can be divided: what was published for the model, else what the reference suggests."""
+    at_once = layout.data * microbatch
+    if shape.batch_tokens is not None:
+        wanted = shape.batch_tokens // shape.sequence
+    else:
+        wanted = int(family(shape)["samples_per_gpu"]["value"]) * layout.gpus
+    return max(wanted // at_once, 1) * at_once
 
 
 def llm_foundry_global_batch(shape: Model, gpus: int) -> int | None:
@@ -209,10 +162,29 @@ def llm_foundry_global_batch(shape: Model, gpus: int) -> int | None:
     return shape.global_batch // gpus * gpus or None
 
 
-def llm_foundry_microbatch(shape: Model, gpus: int) -> int | None:
-    """Largest micro-batch, up to the preset's, that divides the batch of one GPU; None when there is no batch."""
-    batch = llm_foundry_global_batch(shape, gpus)
+def llm_foundry_microbatch(shape: Model, gpus: Gpus, batch: int | None = None) -> int | None:
+    """Largest micro-batch that divides the batch of one GPU and fits; None when there is no batch.
+
+    At most what was published for the model on as many GPUs or fewer with that memory or less. Where nothing was, at
+    most the preset's, as far as the estimate of the memory holds it.
+    """
+    batch = batch or llm_foundry_global_batch(shape, gpus.count)
     if batch is None or shape.microbatch is None:
         return None
-    per_gpu = batch // gpus
-    return max(size for size in range(1, min(shape.microbatch, per_gpu) + 1) if per_gpu % size == 0)
+    per_gpu = max(batch // gpus.count, 1)
+    published = _published_microbatch(shape, gpus)
+    most = published or shape.microbatch
+    sizes = [size for size in range(1, min(most, per_gpu) + 1) if per_gpu % size == 0]
+    if published is None and gpus.memory_gb is not None:
+        sizes = [size for size in sizes if llm_foundry_memory(shape, gpus, size).fits] or sizes[:1]
+    return max(sizes)
+
+
+def _published_microbatch(shape: Model, gpus: Gpus) -> int | None:
+    if gpus.memory_gb is None or shape.sequence > _PUBLISHED_SEQUENCE:
+        return None
+    rows = [
+        (row["microbatch"], row["model"] == shape.name, row["memory_gb"] <= gpus.memory_gb, row["gpus"] <= gpus.count)
+        for row in catalog.models()["microbatches"]["rows"]
+    ]
+    return max((size for size, *holds in rows if all(holds)), default=None)

@@ -4,38 +4,108 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..plan.types import Plan
+from .. import catalog
+from ..plan.job_settings import whole
+from ..plan.types import LedgerPlan, Plan
 from ..problems.problem import Problem
-from .base import PlanRule
+from .base import Path, PlanRule
 from .training import setting_path, training_jobs
 
-_TIB = 1024**4
+_SOURCE = "https://github.com/Azure/ai-infrastructure-on-azure"
+_MORE_ROOM = "Enlarge the file system, or keep fewer checkpoints: settings: {KEEP_CHECKPOINTS: …} of the job."
 
 
-def _tib(size_bytes: int) -> str:
-    return f"{size_bytes / _TIB:.2f} TiB"
+def _tb(size_bytes: float) -> str:
+    return f"{size_bytes / 1e12:,.2f} TB"
 
 
-class CheckpointsDoNotFit(PlanRule):
+def _summary(ledger: LedgerPlan) -> str:
+    """What is on the file system, the largest first."""
+    sums: dict[str, int] = {}
+    for entry in ledger.rows:
+        kind = entry.what.split(":")[0]
+        sums[kind] = sums.get(kind, 0) + entry.needed_bytes
+    parts = sorted(sums.items(), key=lambda each: -each[1])
+    return ", ".join(f"{kind} {_tb(size)}" for kind, size in parts)
+
+
+def _largest_user(plan: Plan, ledger: LedgerPlan) -> Path:
+    """The training job that keeps most there."""
+    sums: dict[str, int] = {}
+    for entry in ledger.rows:
+        sums[entry.job] = sums.get(entry.job, 0) + entry.needed_bytes
+    return next(path for path, job in training_jobs(plan) if job.name == max(sums, key=lambda name: sums[name]))
+
+
+class FileSystemIsTooSmall(PlanRule):
     id = "E1690"
-    summary = "The checkpoints that a training job keeps do not fit on their file system."
-    why = "The job runs for hours and then fails when it writes the checkpoint that no longer fits."
-    fix = "Enlarge the file system, or keep fewer checkpoints: settings: {KEEP_CHECKPOINTS: …} of the job."
-    source = "https://github.com/Azure/ai-infrastructure-on-azure"
+    summary = "What the training jobs keep on a file system does not fit."
+    why = (
+        "Images, every stage of the data, and the checkpoints that are kept plus the one being written are counted. "
+        "A job would run for hours and then fail when it writes what no longer fits."
+    )
+    fix = _MORE_ROOM
+    source = _SOURCE
+
+    def check(self, plan: Plan) -> Iterator[Problem]:
+        for ledger in plan.ledgers:
+            if ledger.capacity_bytes and ledger.needed_bytes > ledger.capacity_bytes:
+                text = (
+                    f"training jobs keep {_tb(ledger.needed_bytes)} on {ledger.path} ({_summary(ledger)}); "
+                    f"it has {_tb(ledger.capacity_bytes)}"
+                )
+                yield self.problem(_largest_user(plan, ledger), text, self.fix)
+
+
+class FileSystemIsNearlyFull(PlanRule):
+    id = "W1697"
+    summary = "What the training jobs keep leaves little of a file system."
+    why = (
+        "The servers of a parallel file system fill unevenly: one is full, and writes fail, before the whole is. Other "
+        "users and logs are not counted."
+    )
+    fix = _MORE_ROOM
+    source = _SOURCE
+
+    def check(self, plan: Plan) -> Iterator[Problem]:
+        share = catalog.training()["ledger"]["warn_share"]
+        for ledger in plan.ledgers:
+            if ledger.share is not None and share <= ledger.share <= 1:
+                text = (
+                    f"training jobs keep {_tb(ledger.needed_bytes)} on {ledger.path} ({_summary(ledger)}), "
+                    f"{ledger.share:.0%} of its {_tb(ledger.capacity_bytes or 0)}"
+                )
+                yield self.problem(_largest_user(plan, ledger), text, self.fix)
+
+
+class CheckpointIsSlow(PlanRule):
+    id = "W1698"
+    summary = "A checkpoint of a training job takes longer than it may."
+    why = (
+        "All GPUs wait until it is written, unless the framework writes in the background, and a job that must stop "
+        "has to write one before its time ends. The figure is a floor: nothing else uses the file system meanwhile."
+    )
+    fix = (
+        "Choose a faster tier or a larger file system, write one file per rank (CHECKPOINT_STATE: sharded), or allow "
+        "it: settings: {CHECKPOINT_MAX_SECONDS: …}."
+    )
+    source = _SOURCE
 
     def check(self, plan: Plan) -> Iterator[Problem]:
         for path, job in training_jobs(plan):
-            figures = job.checkpoint
-            if figures is None or figures.capacity_bytes is None or not figures.is_written:
+            found, most = job.checkpoint, whole(dict(job.settings).get("CHECKPOINT_MAX_SECONDS"))
+            if found is None or not found.is_written or not found.seconds_per_checkpoint or not most:
                 continue
-            if figures.needed_bytes <= figures.capacity_bytes:
+            if found.seconds_per_checkpoint <= most:
                 continue
+            one_file = found.file_gb_per_s is not None and found.file_gb_per_s < (found.bandwidth_gb_per_s or 1e9)
+            rate = found.file_gb_per_s if one_file else found.bandwidth_gb_per_s
+            how = f"as one file at {rate:g} GB/s" if one_file else f"at the {rate:g} GB/s of {job.file_system}"
             text = (
-                f"training job '{job.name}' keeps {figures.kept} checkpoints of {_tib(figures.checkpoint_bytes)}, "
-                f"{_tib(figures.needed_bytes)} in all; {job.file_system}, where they go, has "
-                f"{_tib(figures.capacity_bytes)}"
+                f"training job '{job.name}' needs at least {found.seconds_per_checkpoint:,.0f} s for a checkpoint of "
+                f"{_tb(found.checkpoint_bytes)} {how}; at most {most} s are allowed"
             )
-            yield self.problem(path, text, self.fix)
+            yield self.problem(setting_path(plan, path, "CHECKPOINT_MAX_SECONDS", "CHECKPOINT_STATE"), text, self.fix)
 
 
 class FolderIsNotShared(PlanRule):

@@ -55,6 +55,10 @@ def _misfit_of_size(site: Site, needs: Recipe, partition: Partition, name: str) 
     size = site.vm_size(name)
     if not size.known:
         return None
+    if needs.needs_infiniband and not size.infiniband:
+        return f"it needs InfiniBand, and {name} has none"
+    if needs.needs_no_gpu and size.gpu_count:
+        return f"it is for nodes without GPUs, and {name} has some"
     if needs.needs_gpu and not size.gpu_count:
         return f"it needs GPUs, and {name} has none"
     if needs.needs_gpu and needs.gpu_vendors and size.gpu_vendor not in needs.gpu_vendors:
@@ -87,7 +91,7 @@ class UnknownRecipe(DefinitionRule):
                     text,
                     choose_from(job.recipe, names) or choose_from(job.recipe, recipe_names()),
                 )
-            elif found.kind != kind:
+            elif found.kind != kind and not (kind == "training" and found.trains):
                 text = f"the recipe {quoted(job.recipe)} is a {found.kind} job, but is listed among the {kind} jobs"
                 yield self.problem(_key(site, path, "recipe"), text, f"move it to jobs.{found.kind}")
 

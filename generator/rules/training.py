@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..plan.job_settings import model_of, whole
+from ..catalog.sizes import VmSize
+from ..plan.job_settings import choices_of, model_of, whole
 from ..plan.types import JobPlan, Plan
 from ..problems.problem import Problem
 from ..recipes import models, recipe
+from ..recipes.memory import MemoryPlan
 from ..words.counts import listed
 from .base import Path, PlanRule
 from .wording import choose_from, quoted
 
 _SOURCE = "https://github.com/Azure/ai-infrastructure-on-azure"
+_PRECISIONS = {"llm-foundry": ("amp_bf16", "amp_fp16"), "megatron": ("bf16", "fp16")}
 _DIVISION = {
     "llm-foundry": ("GLOBAL_BATCH", "MICRO_BATCH"),
     "megatron": ("TENSOR_PARALLEL", "PIPELINE_PARALLEL", "GLOBAL_BATCH", "MICRO_BATCH"),
@@ -30,15 +33,77 @@ class ModelDoesNotFit(PlanRule):
 
     def check(self, plan: Plan) -> Iterator[Problem]:
         for path, job in training_jobs(plan):
-            gpus = _gpus(plan, job)
+            gpus, settings = _gpus(plan, job), dict(job.settings)
             shape = _shape(job, gpus)
-            if shape is None or gpus.memory_gb is None or models.fits(shape, gpus):
+            if shape is None or gpus.memory_gb is None:
                 continue
-            needed = models.nodes_needed(shape, gpus)
-            enough = f"it needs {needed}" if needed else "no number of these nodes holds it"
             place = f"{job.nodes} x {job.vm_size}"
-            text = f"the model {shape.name} of training job '{job.name}' does not fit {place}; {enough}"
-            yield self.problem(path, text, self.fix)
+            if job.memory is not None and not job.memory.fits:
+                text = (
+                    f"the model {shape.name} of training job '{job.name}' does not fit {place}: {_memory(job.memory)}"
+                )
+                where = setting_path(plan, path, *_DIVISION[shape.family], "RECOMPUTE", "MODEL")
+                yield self.problem(where, text, self._way_out(shape, gpus, settings))
+            elif job.memory is None and not models.fits(shape, gpus):
+                text = (
+                    f"the model {shape.name} of training job '{job.name}' does not fit {place}; {_enough(shape, gpus)}"
+                )
+                yield self.problem(path, text, self.fix)
+
+    def _way_out(self, shape: models.Model, gpus: models.Gpus, settings: dict[str, str]) -> str:
+        """The micro-batch or the layout with which it would fit; else more nodes or a smaller model."""
+        if shape.family == "llm-foundry":
+            size = models.llm_foundry_microbatch(shape, gpus, whole(settings["GLOBAL_BATCH"]))
+            given = whole(settings["MICRO_BATCH"]) or 1
+            return f"MICRO_BATCH: {size}" if size and size < given else f"{_enough(shape, gpus)}; {self.fix}"
+        layout = models.parallelism(shape, gpus)
+        if layout is None:
+            return f"{_enough(shape, gpus)}; {self.fix}"
+        return f"TENSOR_PARALLEL: {layout.tensor}, PIPELINE_PARALLEL: {layout.pipeline}, MICRO_BATCH: 1"
+
+
+class SmallerModel(PlanRule):
+    id = "W1695"
+    summary = "A training job trains a smaller model than its recipe's, which does not fit its GPUs."
+    why = "Nobody asked for the smaller one: the job would end well, and have trained something else."
+    fix = "Give the job the nodes that the model needs, or name the smaller one: settings: {MODEL: …}."
+    source = _SOURCE
+
+    def check(self, plan: Plan) -> Iterator[Problem]:
+        for path, job in training_jobs(plan):
+            wanted = recipe(job.recipe)
+            default = models.model(wanted.default_model) if wanted and wanted.default_model else None
+            if default is None or job.model == default.name or _is_given(plan, path, "MODEL"):
+                continue
+            gpus = _gpus(plan, job)
+            text = (
+                f"training job '{job.name}' trains {job.model} instead of {default.name}, which does not fit "
+                f"{job.nodes} x {job.vm_size}; {_enough(default, gpus)}"
+            )
+            yield self.problem(path, text, f"settings: {{MODEL: {job.model}}}, if that is what you want")
+
+
+class PrecisionOfGpus(PlanRule):
+    id = "E1696"
+    summary = "A training job calculates in bf16 on GPUs that do not have it, or in a precision that nobody knows."
+    why = "The framework stops at its start, or emulates every operation."
+    fix = "Leave PRECISION out: CycleForge chooses bf16 where the GPUs have it, else fp16."
+    source = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#arithmetic-instructions"
+
+    def check(self, plan: Plan) -> Iterator[Problem]:
+        for path, job in training_jobs(plan):
+            shape, given = _shape(job, _gpus(plan, job)), dict(job.settings).get("PRECISION")
+            if shape is None or given is None:
+                continue
+            known = _PRECISIONS[shape.family]
+            gpu = _hardware(plan, job).gpu_model
+            place = setting_path(plan, path, "PRECISION")
+            if given not in known:
+                text = f"training job '{job.name}': PRECISION is {quoted(given)}, not {' or '.join(known)}"
+                yield self.problem(place, text, self.fix)
+            elif given.endswith("bf16") and not models.has_bf16(gpu):
+                text = f"training job '{job.name}' calculates in bf16, which the {gpu} of {job.vm_size} does not have"
+                yield self.problem(place, text, self.fix)
 
 
 class LayoutDoesNotDivide(PlanRule):
@@ -55,7 +120,9 @@ class LayoutDoesNotDivide(PlanRule):
             if shape is None or not gpus.count:
                 continue
             settings, names = dict(job.settings), _DIVISION[shape.family]
-            place = setting_path(plan, path, *names, "MODEL", "GPUS_PER_NODE")
+            place = setting_path(
+                plan, path, *names, "CONTEXT_PARALLEL", "EXPERT_PARALLEL", "RECOMPUTE", "MODEL", "GPUS_PER_NODE"
+            )
             for problem in _division_problems(shape, gpus, settings):
                 yield self.problem(place, f"training job '{job.name}': {problem}", self.fix)
 
@@ -100,15 +167,40 @@ def setting_path(plan: Plan, job: Path, *names: str) -> Path:
     return next(((*job, "settings", name) for name in names if name in entry["settings"]), job)
 
 
-def _gpus(plan: Plan, job: JobPlan) -> models.Gpus:
+def _is_given(plan: Plan, job: Path, name: str) -> bool:
+    return setting_path(plan, job, name) != job
+
+
+def _enough(shape: models.Model, gpus: models.Gpus) -> str:
+    needed = models.nodes_needed(shape, gpus)
+    return f"it needs {needed}" if needed else "no number of these nodes holds it"
+
+
+def _memory(needed: MemoryPlan) -> str:
+    """What a GPU would have to hold, in GB of 10^9 bytes."""
+    parts = {
+        "weights": needed.weights_bytes,
+        "gradients": needed.gradients_bytes,
+        "optimizer state": needed.optimizer_bytes,
+        "activations": needed.activations_bytes,
+    }
+    told = " + ".join(f"{size / 1e9:.1f} GB {name}" for name, size in parts.items())
+    return f"{told} = {needed.needed_bytes / 1e9:.1f} GB on each GPU, which holds {needed.usable_bytes / 1e9:.1f} GB"
+
+
+def _hardware(plan: Plan, job: JobPlan) -> VmSize:
     arrays = plan.slurm.node_arrays if plan.slurm else ()
-    size = next(
+    return next(
         each.hardware
         for array in arrays
         if array.name == job.node_array
         for each in array.of_each_size
         if each.vm_size == job.vm_size
     )
+
+
+def _gpus(plan: Plan, job: JobPlan) -> models.Gpus:
+    size = _hardware(plan, job)
     per_node = whole(dict(job.settings).get("GPUS_PER_NODE")) or size.gpu_count
     return models.Gpus(job.nodes, per_node, size.gpu_memory_gb)
 
@@ -130,7 +222,7 @@ def _division_problems(shape: models.Model, gpus: models.Gpus, settings: dict[st
         numbers.append(number)
     if shape.family == "megatron":
         tensor, pipeline, batch, microbatch = numbers
-        return models.layout_problems(shape, tensor, pipeline, gpus, batch, microbatch)
+        return models.layout_problems(shape, tensor, pipeline, gpus, batch, microbatch, choices_of(settings))
     return models.batch_problems(gpus, *numbers)
 
 

@@ -10,13 +10,20 @@ from tests.catalog.reads import is_leaf
 TABLES = frozenset(
     {
         "amd_messages.json",
+        "health_tests.json",
+        "images.json",
+        "models.json",
+        "mpi.json",
         "nccl.json",
         "node_attributes.json",
+        "node_benchmarks.json",
         "other_vm_sizes.json",
         "regions.json",
         "sources.json",
         "streams.json",
         "template_parameters.json",
+        "training.json",
+        "throughput.json",
         "xids.json",
     }
 )

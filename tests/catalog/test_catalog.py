@@ -392,7 +392,10 @@ def test_a_model_that_does_not_fit_is_replaced_by_a_smaller_one() -> None:
 def test_llm_foundry_batches_divide(gpus: int) -> None:
     shape = models.model("mpt-30b")
     assert shape is not None
-    batch, micro = models.llm_foundry_global_batch(shape, gpus), models.llm_foundry_microbatch(shape, gpus)
+    batch, micro = (
+        models.llm_foundry_global_batch(shape, gpus),
+        models.llm_foundry_microbatch(shape, models.Gpus(gpus // 8, 8, 80)),
+    )
     if batch is None:
         assert micro is None
         assert gpus > 2048

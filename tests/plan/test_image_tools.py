@@ -63,6 +63,21 @@ def test_sizes_with_infiniband_and_no_gpus_need_stream_and_perftest() -> None:
     assert missing("Standard_HC44rs", PLAIN) == {"ib_write": ("perftest", "aznhc")}, "nobody has published its STREAM"
 
 
-def test_sizes_without_floors_or_nvidia_need_nothing() -> None:
+def test_sizes_without_floors_need_nothing() -> None:
     assert missing("Standard_D4as_v5", PLAIN) == {}
-    assert missing("Standard_ND96isr_MI300X_v5", PLAIN) == {}
+
+
+def test_the_rocm_images_have_what_mi300x_nodes_measure_with() -> None:
+    """Source: Azure/azhpc-images components/install_rocm.sh, install_rccl.sh and install_doca.sh."""
+    size = "Standard_ND96isr_MI300X_v5"
+    for image in catalog.vm_size(size).images:
+        assert missing(size, image) == {}, image
+    assert missing(size, PLAIN) == {
+        "gpu_copies": ("rocm-bandwidth-test",), "rccl_all_reduce": ("rccl-tests",), "ib_write": ("perftest", "aznhc"),
+    }  # fmt: skip
+    assert missing(size, UBUNTU) is None, "NVIDIA's driver: the nodes do not work at all, which E0405 says"
+
+
+def test_an_image_of_another_generation_is_not_asked_for_tools() -> None:
+    assert missing("Standard_ND40rs_v2", UBUNTU) is None, "V100 needs a driver of its own"
+    assert missing("Standard_ND40rs_v2", catalog.vm_size("Standard_ND40rs_v2").images[0]) == {}

@@ -1,4 +1,4 @@
-"""By what a run of NCCL's all-reduce is judged on each VM size, with which message and which variables."""
+"""By what a run of NCCL's tests is judged on each VM size, with which message and which variables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ import pytest
 from generator import catalog
 from generator.catalog.sizes import VmSize
 from generator.plan import nccl_variables
-from generator.plan.nccl_baselines import baselines, judged_nodes, largest_message_bytes, message_size
+from generator.plan.nccl_baselines import (
+    baselines,
+    judged_nodes,
+    largest_message_bytes,
+    message_size,
+    program_setting,
+)
 from generator.plan.types import BaselinePlan
 
 GIB = 1024**3
@@ -17,8 +23,9 @@ MI300X, V100 = "Standard_ND96isr_MI300X_v5", "Standard_ND40rs_v2"
 WITH_GPUS = [name for name in catalog.vm_size_names() if catalog.vm_size(name).gpu_count]
 
 
-def rows(size: str, nodes: int) -> list[BaselinePlan]:
-    return [row for row in baselines(catalog.vm_size(size)) if row.applies(nodes)]
+def rows(size: str, nodes: int, collective: str = "all_reduce") -> list[BaselinePlan]:
+    found = baselines(catalog.vm_size(size))
+    return [row for row in found if row.applies(nodes) and collective in row.collectives]
 
 
 @pytest.mark.parametrize(
@@ -74,6 +81,28 @@ def test_derived_figures_say_how() -> None:
     elsewhere = rows(GB200, 18)[-1]
     assert elsewhere.formula == "0.93 x 846.82 GB/s, measured on the same hardware elsewhere"
     assert elsewhere.fabric == "mnnvl"
+
+
+@pytest.mark.parametrize(
+    ("size", "collective", "floors"),
+    [
+        (A100, "all_gather", [184.0]), (A100, "reduce_scatter", [184.0]), (A100, "alltoall", [23.0]),
+        (H100, "alltoall", [46.0]), (H100, "sendrecv", [46.0]), (GB200, "sendrecv", [46.0]),
+        # Eight GPUs share a port.
+        (V100, "all_gather", [11.5]), (V100, "alltoall", []),
+    ],
+)  # fmt: skip
+def test_other_collectives_have_derived_floors_alone(size: str, collective: str, floors: list[float]) -> None:
+    found = rows(size, 8, collective)
+    assert [(row.kind, row.warn) for row in found] == [("derived", floor) for floor in floors]
+    assert rows(size, 1, collective) == [], "within a node nothing bounds them that is known"
+    # NCCL names no algorithm for what it sends from GPU to GPU.
+    assert all(bool(row.algorithms) == (collective in ("all_gather", "reduce_scatter")) for row in found)
+
+
+def test_the_image_of_amd_has_other_programs() -> None:
+    assert program_setting(catalog.vm_size(MI300X)) == {"NCCL_TEST_BINARY": "/opt/rccl-tests/COLLECTIVE_perf"}
+    assert program_setting(catalog.vm_size(H100)) == {}
 
 
 def test_published_figures_come_first_and_name_their_algorithm() -> None:

@@ -189,9 +189,14 @@ class FileSystem(ABC):
     """The project of ours that mounts it; None: CycleCloud does."""
 
     @property
+    def is_read_only(self) -> bool:
+        """Whether its mount options let nodes only read."""
+        return "ro" in (self.mount_options or "").replace(" ", "").split(",")
+
+    @property
     def is_health_checked(self) -> bool:
         """Whether the nodes' health checks expect it mounted and writable; read-only mounts would drain all nodes."""
-        return "ro" not in (self.mount_options or "").replace(" ", "").split(",")
+        return not self.is_read_only
 
     @classmethod
     def node_settings(cls, mounts: Sequence[Any]) -> NodeSettings | None:
@@ -212,9 +217,23 @@ class FileSystem(ABC):
         return 0 if self.protocol == "lustre" else 1
 
     @property
+    def tier_arithmetic(self) -> tuple[float, str] | None:
+        """MB/s (10^6 bytes) that its tier promises for its size, and how that was calculated; None: nothing is.
+
+        What storage tests are judged by.
+        """
+        return None
+
+    @property
     def bandwidth_gb_per_s(self) -> float | None:
         """Nominal bandwidth in 10^9 bytes/s; None if it is not published."""
         return None
+
+    @property
+    def file_gb_per_s(self) -> float | None:
+        """What one file that one process writes reaches, in 10^9 bytes/s; None if nobody published it."""
+        row = catalog.training()["storage"].get(self.protocol)
+        return row["file_gb_per_s"] if row else None
 
 
 def default_mount_options(protocol: Protocol) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Literal
 
+from ... import catalog
 from ...cctemplate.writing import Verbatim, Writable
 from ...definition.model.storage import BlobMount
 from ...records import named_record
@@ -91,6 +92,11 @@ class BlobContainer(FileSystem):
     def data_rank(self) -> int:
         """No file system for many small files."""
         return 2
+
+    @property
+    def bandwidth_gb_per_s(self) -> float:
+        """What the account takes in before it answers 503; blobfuse then waits and sends again."""
+        return float(catalog.training()["storage"][self.protocol]["write_gb_per_s"])
 
     @classmethod
     def node_settings(cls, mounts: Sequence[BlobContainer]) -> NodeSettings:

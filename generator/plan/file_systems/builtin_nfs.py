@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from ... import catalog
 from ...definition.model import storage
 from ...records import named_record
 from .base import FileSystem, Place
@@ -23,6 +24,13 @@ class BuiltinNfs(FileSystem):
     def planned(cls, place: Place, section: storage.BuiltinNfs) -> BuiltinNfs:
         """The disk of /sched or /shared."""
         return cls(name=place.name, path=place.path, size_gib=section.size_gb, export_path=place.path)
+
+    @property
+    def tier_arithmetic(self) -> tuple[float, str] | None:
+        """What a premium disk of the size reaches; the scheduler's own limits may be lower."""
+        rows = catalog.file_systems()["nfs"]["disk"]["rows"]
+        row = next((row for row in rows if self.size_gib <= row["max_gib"]), None)
+        return (row["mb_per_s"], f"a premium SSD of {self.size_gib} GiB") if row else None
 
     @property
     def label(self) -> str:

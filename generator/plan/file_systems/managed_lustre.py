@@ -139,6 +139,12 @@ class ManagedLustre(FileSystem):
         )
 
     @property
+    def tier_arithmetic(self) -> tuple[float, str]:
+        """Reads and writes each, where all servers take part."""
+        formula = f"{self.tier_mb_per_s_per_tib} MB/s per TiB x {self.size_tib} TiB"
+        return self.bandwidth_gb_per_s * 1000, formula
+
+    @property
     def bandwidth_gb_per_s(self) -> float:
         """Tier (MB/s per TiB) × TiB."""
         return self.tier_mb_per_s_per_tib * (self.size_gib / GIB_PER_TIB) / 1000

@@ -145,6 +145,14 @@ class NetAppVolume(FileSystem):
         return f"pool {self.resource_name}", f"export {self.export_path}"
 
     @property
+    def tier_arithmetic(self) -> tuple[float, str] | None:
+        """Reads and writes together."""
+        promised = self.bandwidth_gb_per_s
+        size = f"{self.size_gib} GiB of {self.service_level}"
+        how = f"{self.throughput_mibps} MiB/s as assigned" if self.throughput_mibps else f"the share of {size}"
+        return (round(promised * 1000, 1), how) if promised else None
+
+    @property
     def bandwidth_gb_per_s(self) -> float | None:
         """Reads and writes together: as assigned, or what the level gives its size, up to what one volume reaches."""
         facts: dict[str, Any] = catalog.file_systems()["netapp"]

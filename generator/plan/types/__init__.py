@@ -8,7 +8,8 @@ Collections are tuples in the order in which they are printed.
 from .cleanup import CleanupPlan, ResourceId
 from .deployment import Plan
 from .egress import EgressPlan, EgressRule
-from .jobs import BaselinePlan, CheckpointPlan, JobPlan, StepPlan
+from .jobs import BaselinePlan, CheckpointPlan, JobPlan, StepPlan, TablePlan
+from .ledger import LedgerEntry, LedgerPlan
 from .names import ResourceNames
 from .network import HubPlan, NetworkPlan, ProxyPlan, RoutePlan, SecurityRule, SubnetPlan
 from .nodes import LoginPlan, MigPlan, NodeArrayPlan, SchedulerPlan, SizeNodes, SpecRef, VmAttributes
@@ -44,6 +45,8 @@ __all__ = [
     "ImageTerms",
     "JobPlan",
     "JumpboxPlan",
+    "LedgerEntry",
+    "LedgerPlan",
     "LockerPlan",
     "LoginPlan",
     "MarketplaceImage",
@@ -72,6 +75,7 @@ __all__ = [
     "SpecRef",
     "StepPlan",
     "SubnetPlan",
+    "TablePlan",
     "UnknownImage",
     "Variable",
     "VmAttributes",

@@ -12,6 +12,7 @@ from ..file_systems.base import FileSystem, Grant, NodeSettings
 from .cleanup import CleanupPlan
 from .egress import EgressPlan
 from .jobs import JobPlan
+from .ledger import LedgerPlan
 from .names import ResourceNames
 from .network import NetworkPlan
 from .parameters import Asked, SecretPlan, Variable
@@ -56,6 +57,8 @@ class Plan:
     monitoring: MonitoringPlan | None
     projects: tuple[ProjectPlan, ...]
     jobs: tuple[JobPlan, ...]
+    ledgers: tuple[LedgerPlan, ...]
+    """What training jobs keep on each file system."""
     asked: tuple[Asked, ...]
     secrets: tuple[SecretPlan, ...]
     variables: tuple[Variable, ...]

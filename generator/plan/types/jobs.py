@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 from ...recipes.checkpoints import CheckpointPlan
+from ...recipes.memory import MemoryPlan
 from ...records import record
 
-__all__ = ["BaselinePlan", "CheckpointPlan", "JobPlan", "StepPlan"]
+__all__ = ["BaselinePlan", "CheckpointPlan", "JobPlan", "MemoryPlan", "StepPlan", "TablePlan"]
 
 
 @record
@@ -23,10 +24,12 @@ class StepPlan:
 
 @record
 class BaselinePlan:
-    """One figure by which a run of NCCL's all-reduce may be judged (GB/s of 10^9 bytes)."""
+    """One figure by which a run of NCCL's tests may be judged (GB/s of 10^9 bytes)."""
 
     kind: Literal["published", "derived"]
     """A derived figure warns at most, and a run above it has not passed."""
+    collectives: tuple[str, ...]
+    """As the test programs are named, for example `all_reduce`."""
     nodes: int
     or_more: bool
     message_size: str
@@ -48,6 +51,15 @@ class BaselinePlan:
     def applies(self, nodes: int) -> bool:
         """Whether a run on that many nodes may be judged by it."""
         return nodes == self.nodes or (self.or_more and nodes > self.nodes)
+
+
+@record
+class TablePlan:
+    """A table that a job reads, one file beside its scripts; `-` stands where a row has nothing."""
+
+    file: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
 
 
 @record
@@ -73,10 +85,14 @@ class JobPlan:
     """Every line of the job's `sharp.env`, sorted: what training adds if it asks for SHARP; empty: no such file."""
     baselines: tuple[BaselinePlan, ...] | None
     """Every line of the job's `baselines.tsv`; None: the job judges by no such figures."""
+    tables: tuple[TablePlan, ...]
+    """Other figures and facts of the plan that the job reads."""
     steps: tuple[StepPlan, ...]
     """In the order in which they are submitted; the last one is the job itself."""
     commands: tuple[str, ...]
     """Shell lines that submit all steps, from the home folder that `jobs/` was copied into."""
     file_system: str | None
     """Mount point of the shared file system that `STAGE_PATH` (images, data, checkpoints) is on; None = on none."""
+    memory: MemoryPlan | None
+    """What one GPU must hold while the model is trained; None: no model, or nothing is known of its division."""
     checkpoint: CheckpointPlan | None

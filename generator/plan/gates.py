@@ -1,0 +1,137 @@
+"""The gates of `prove.sh` on each partition: which job folder each one runs, or why it cannot be proven there."""
+
+from __future__ import annotations
+
+from ..recipes import Recipe, recipe
+from ..recipes.gates import Gate, gates
+from ..records import record
+from .types import JobPlan, NodeArrayPlan, SlurmPlan, StepPlan
+
+
+@record
+class SetupStep:
+    """A step of a gate's job before the job itself; its own batch file says where it runs."""
+
+    file: str
+    minutes: int
+    nodes: int
+    gpus_per_node: int
+    """GPUs that are occupied on each node while it runs."""
+
+
+@record
+class GatePlan:
+    """One gate on one place: a partition, or one VM size of a partition that has several."""
+
+    name: str
+    level: str
+    partition: str
+    constraint: str | None
+    """The feature that a job asks for to get the VM size; None: the partition has one size."""
+    vm_size: str
+    job: str | None
+    """The folder below `jobs/`; None: `reason` says why there is none."""
+    min_nodes: int
+    gpus_per_node: int
+    """GPUs that are occupied on each node while the gate runs, whether or not its job uses them."""
+    minutes: int
+    """The job's time limit."""
+    finder: str | None
+    settings: tuple[tuple[str, str], ...]
+    what: str
+    reason: str | None
+    setup: tuple[SetupStep, ...]
+    """Steps of the job before the job itself: run once, in this order, before the gate's first run."""
+
+
+def gate_plans(slurm: SlurmPlan, jobs: tuple[JobPlan, ...]) -> tuple[GatePlan, ...]:
+    """Every gate of every place; places with GPUs first, because the first one is what `prove.sh` proves by itself."""
+    places = [each for array in slurm.node_arrays for each in array.of_each_size]
+    places.sort(key=lambda place: not place.hardware.gpu_count)
+    return tuple(_gate_plan(gate, place, jobs, places) for place in places for gate in gates())
+
+
+def _gate_plan(gate: Gate, place: NodeArrayPlan, jobs: tuple[JobPlan, ...], places: list[NodeArrayPlan]) -> GatePlan:
+    wanted = recipe(gate.recipe)
+    job = _job_for(wanted, place, jobs) if wanted and not _is_long_finder(gate, wanted) else None
+    reason = None if job else _reason(gate, wanted, place)
+    elsewhere = job is not None and not _is_at(job, place)
+    settings = gate.settings + ((("PARTITION", place.partition), ("VM_SIZE", place.vm_size)) if elsewhere else ())
+    return GatePlan(
+        name=gate.name,
+        level=gate.level,
+        partition=place.partition,
+        constraint=place.constraint,
+        vm_size=place.vm_size,
+        job=job.name if job else None,
+        min_nodes=wanted.min_nodes if wanted else 1,
+        gpus_per_node=place.hardware.gpu_count,
+        minutes=_minutes(str(dict(job.steps[-1].options)["time"])) if job else 0,
+        finder=gate.finder,
+        settings=settings,
+        what=gate.what,
+        reason=reason,
+        setup=tuple(_setup_step(step, places) for step in job.steps[:-1]) if job else (),
+    )
+
+
+def _setup_step(step: StepPlan, places: list[NodeArrayPlan]) -> SetupStep:
+    options = dict(step.options)
+    where = options["partition"], options.get("constraint")
+    (array,) = (place for place in places if (place.partition, place.constraint) == where)
+    return SetupStep(
+        file=step.file,
+        minutes=_minutes(str(options["time"])),
+        nodes=int(options["nodes"]),
+        gpus_per_node=array.hardware.gpu_count,
+    )
+
+
+def _is_long_finder(gate: Gate, wanted: Recipe) -> bool:
+    """A finder is started in the middle of another gate, and has no time to be set up."""
+    return gate.level == "finder" and len(wanted.steps) > 1
+
+
+def _job_for(wanted: Recipe, place: NodeArrayPlan, jobs: tuple[JobPlan, ...]) -> JobPlan | None:
+    """The recipe's job on the place; else one of another place that says nothing about its nodes, as the smoke test."""
+    own = [job for job in jobs if job.recipe == wanted.name]
+    here = [job for job in own if _is_at(job, place)]
+    elsewhere = [job for job in own if len(job.steps) == 1 and not wanted.needs_gpu and _runs_anywhere(job, place)]
+    return next(iter(here + elsewhere), None)
+
+
+def _is_at(job: JobPlan, place: NodeArrayPlan) -> bool:
+    return (job.partition, job.vm_size) == (place.partition, place.vm_size)
+
+
+def _runs_anywhere(job: JobPlan, place: NodeArrayPlan) -> bool:
+    """Its batch file asks for no CPUs, no GPUs, and no VM size that the command line of `prove.sh` does not replace."""
+    options = dict(job.steps[-1].options)
+    return not {"cpus-per-task", "gpus-per-node"} & options.keys() and (
+        "constraint" not in options or bool(place.constraint)
+    )
+
+
+def _reason(gate: Gate, wanted: Recipe | None, place: NodeArrayPlan) -> str:
+    hardware = place.hardware
+    if wanted is None:
+        return f"CycleForge has no recipe {gate.recipe} yet"
+    if _is_long_finder(gate, wanted):
+        return f"the recipe {wanted.name} has several steps, and a finder is one job"
+    if wanted.needs_gpu and not place.has_whole_gpus:
+        return f"{wanted.name} needs whole GPUs, and {place.vm_size} has none here"
+    if hardware.gpu_count and wanted.gpu_vendors and hardware.gpu_vendor not in wanted.gpu_vendors:
+        return f"{wanted.name} runs on GPUs of {' and '.join(wanted.gpu_vendors)}, not on {hardware.gpu_vendor}"
+    if wanted.needs_infiniband and not (place.is_hpc and hardware.infiniband):
+        return f"{wanted.name} needs nodes that InfiniBand connects"
+    if place.max_nodes < wanted.min_nodes:
+        return f"{wanted.name} needs {wanted.min_nodes} nodes, and the partition has {place.max_nodes}"
+    missing = f"this deployment has no job of the recipe {wanted.name} on this partition"
+    return f"{missing}; add one to jobs.validation and build again"
+
+
+def _minutes(limit: str) -> int:
+    """Whole minutes of `HH:MM:SS` or `D-HH:MM:SS`, rounded up."""
+    days, _, clock = limit.rpartition("-")
+    hours, minutes, seconds = (int(part) for part in clock.split(":"))
+    return (int(days or 0) * 24 + hours) * 60 + minutes + (seconds > 0)

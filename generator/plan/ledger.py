@@ -1,0 +1,64 @@
+"""One ledger per file system: images, data and checkpoints of all training jobs, in bytes, against its capacity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .. import catalog
+from .file_systems.base import FileSystem
+from .types import JobPlan
+from .types.ledger import LedgerEntry, LedgerPlan
+
+_GIB = 1024**3
+
+
+def ledgers(jobs: tuple[JobPlan, ...], mounts: tuple[FileSystem, ...]) -> tuple[LedgerPlan, ...]:
+    """Of every file system that a training job works on, in the order of the mounts."""
+    training = [job for job in jobs if job.kind == "training"]
+    found = []
+    for mount in mounts:
+        rows = _rows([job for job in training if job.file_system == mount.path])
+        if rows:
+            capacity = mount.size_gib * _GIB if mount.size_gib else None
+            found.append(LedgerPlan(mount.path, rows, capacity))
+    return tuple(found)
+
+
+def _rows(jobs: list[JobPlan]) -> tuple[LedgerEntry, ...]:
+    """What jobs of one folder share is there once, and is of the first of them."""
+    rows: dict[tuple[str, ...], LedgerEntry] = {}
+    for job in jobs:
+        settings = dict(job.settings)
+        for row in (*_image(job.name, settings), *_data(job.name, settings)):
+            rows.setdefault((settings["STAGE_PATH"], row.what, row.how), row)
+        for row in _checkpoints(job):
+            rows[job.name, row.what] = row
+    return tuple(rows.values())
+
+
+def _image(job: str, settings: dict[str, str]) -> Iterator[LedgerEntry]:
+    name = settings.get("CONTAINER", "").rsplit("/", 1)[-1].split(":", 1)[0]
+    row = catalog.training()["images"].get(name)
+    if row is not None:
+        yield LedgerEntry(job, "image", row["bytes"], f"{name} as a squash file")
+
+
+def _data(job: str, settings: dict[str, str]) -> Iterator[LedgerEntry]:
+    """Each stage of the data; synthetic data takes nothing, and what nobody measured is a row without a size."""
+    name = settings.get("DATA", "")
+    if name in ("", "mock"):
+        return
+    family = "megatron" if "TENSOR_PARALLEL" in settings else "llm-foundry"
+    row = catalog.training()["data_sets"].get(f"{family} {name}")
+    if row is None:
+        yield LedgerEntry(job, "data", 0, f"{name}: its size is not known, and not counted")
+        return
+    for stage, size in row["stages"].items():
+        yield LedgerEntry(job, f"data: {stage}", size, name)
+
+
+def _checkpoints(job: JobPlan) -> Iterator[LedgerEntry]:
+    written = job.checkpoint
+    if written is not None and written.is_written:
+        how = f"({written.kept} kept + 1 being written) x {written.checkpoint_bytes / 1e9:,.0f} GB"
+        yield LedgerEntry(job.name, "checkpoints", written.peak_bytes, how)
