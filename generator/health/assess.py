@@ -9,17 +9,17 @@ from functools import cached_property
 from typing import Literal
 
 from ..records import record
+from ..results.hostlist import natural_key
 from .alarms import Alarm
 from .file_problems import FileProblem
 from .findings import WHOLE_RUN, Class, Finding, Judgement
 from .fleet import Deviation, Group, compare
 from .gather import Gathered
-from .hostlist import natural_key
 from .read import Loaded
 from .result import KINDS
 
-State = Literal["failed", "missing", "stale", "unmeasured", "suspect", "healthy"]
-STATES: tuple[State, ...] = ("failed", "missing", "stale", "unmeasured", "suspect", "healthy")
+State = Literal["failed", "held", "missing", "stale", "unmeasured", "suspect", "healthy"]
+STATES: tuple[State, ...] = ("failed", "held", "missing", "stale", "unmeasured", "suspect", "healthy")
 """From the worst; a node is counted once, in the first that fits."""
 FUTURE_S = 300.0
 """How far a node's clock may be ahead before its results are not trusted; chrony keeps nodes within milliseconds."""
@@ -57,6 +57,8 @@ class Node:
     deviations: tuple[Deviation, ...] = ()
     is_missing: bool = False
     is_unexpected: bool = False
+    is_held: bool = False
+    """Fails nothing but checks with an alarm: the guard deals with it, and it comes back with the others."""
 
     @cached_property
     def vm_size(self) -> str:
@@ -76,7 +78,8 @@ class Node:
     def states(self) -> tuple[State, ...]:
         """Every state that fits, the worst first."""
         fits: dict[State, bool] = {
-            "failed": bool(self.of("failure")),
+            "failed": bool(self.of("failure")) and not self.is_held,
+            "held": self.is_held,
             "missing": self.is_missing,
             "stale": bool(self.stale),
             "unmeasured": bool(self.of("unmeasured") or self.unreadable),
@@ -134,17 +137,10 @@ class Assessment:
     @property
     def is_healthy(self) -> bool:
         """No alarm, and no node failed, is missing, stale or, unless allowed, unmeasured."""
-        bad: tuple[State, ...] = ("failed", "missing", "stale")
+        bad: tuple[State, ...] = ("failed", "held", "missing", "stale")
         return (
             not self.alarms and not self.named(*bad) and (self.wishes.allow_unmeasured or not self.named("unmeasured"))
         )
-
-    @cached_property
-    def shared(self) -> frozenset[str]:
-        """The nodes all of whose failures have an alarm: they are held back, and come back with the others."""
-        checks = {alarm.check for alarm in self.alarms}
-        failed = ((node.name, {each.check for each in node.of("failure")}) for node in self.nodes)
-        return frozenset(name for name, found in failed if found and found <= checks)
 
     @property
     def has_errors(self) -> bool:
@@ -167,8 +163,12 @@ def assess(gathered: Gathered, wishes: Wishes) -> Assessment:
     for each in deviations:
         of_node.setdefault(each.node, []).append(each)
     judgement = Judgement()
+    shared = {alarm.check for alarm in gathered.alarms}
     for node in nodes.values():
         node.findings = (*judgement.findings_of(node.results), *_absent(node, wishes.kinds))
+        node.is_held = bool(shared and node.of("failure")) and shared.issuperset(
+            each.check for each in node.of("failure")
+        )
         node.stale = _stale(node, reference, wishes)
         if not node.of("failure"):
             # A node that fails is pulled anyway; whether it is slow as well is of no interest.

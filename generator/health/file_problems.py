@@ -3,20 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-from ..records import record
-
-Level = Literal["error", "warning"]
-
-
-@record
-class ProblemKind:
-    """One kind of problem. An error means that the health of a node may be unknown; a warning loses nothing."""
-
-    level: Level
-    hint: str
-
+from ..results import file_problem
+from ..results.file_problem import ProblemKind
 
 _COPY_AGAIN = "copy it again; if it is the same on the cluster, remove it there and let the node check again"
 PROBLEM_KINDS: dict[str, ProblemKind] = {
@@ -39,53 +28,14 @@ PROBLEM_KINDS: dict[str, ProblemKind] = {
 
 
 @dataclass(frozen=True, order=True)
-class FileProblem:
-    """One finding. `line` and `column` count from 1; 0 where JSON gives none. `node` where the file still tells it."""
+class FileProblem(file_problem.FileProblem):
+    """One finding in a file of results. `node` where the file still tells it."""
 
-    file: str
-    line: int
-    column: int
-    kind: str
-    message: str
+    kinds = PROBLEM_KINDS
+
     node: str = ""
     check_kind: str = ""
 
-    @property
-    def level(self) -> Level:
-        """Whether it counts."""
-        return PROBLEM_KINDS[self.kind].level
-
-    @property
-    def hint(self) -> str:
-        """The way out."""
-        return PROBLEM_KINDS[self.kind].hint
-
-    @property
-    def place(self) -> str:
-        """`file`, or `file:line:column`."""
-        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
-
     def as_json(self) -> dict[str, object]:
         """Plain data with stable keys."""
-        return {
-            "file": self.file,
-            "line": self.line or None,
-            "column": self.column or None,
-            "level": self.level,
-            "kind": self.kind,
-            "message": self.message,
-            "hint": self.hint,
-            "node": self.node or None,
-            "check_kind": self.check_kind or None,
-        }
-
-
-class Unusable(Exception):  # noqa: N818 - named by what it is
-    """Raised inside the reader; becomes a FileProblem."""
-
-    def __init__(self, kind: str, message: str, line: int = 0, column: int = 0) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.message = message
-        self.line = line
-        self.column = column
+        return super().as_json() | {"node": self.node or None, "check_kind": self.check_kind or None}

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from .. import catalog
+from ..results.units import is_rate
 from .result import NodeResult
-from .values import is_rate, median, number
+from .values import median, number
 
 MIN_NODES = 5
 """Nodes of one VM size that a median needs.

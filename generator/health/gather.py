@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
-import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ..errors import CannotRead
 from ..records import record
+from ..results.hostlist import natural_key
+from ..results.walk import MAX_FILES, Walk
 from .alarms import Alarm
 from .check_lines import CheckLines
-from .file_problems import FileProblem, Unusable
-from .hostlist import natural_key
+from .file_problems import FileProblem
 from .read import SUMMARY, Loaded, read_file
 from .result import FORMAT
 
-MAX_FILES = 200_000
-"""More files than this are someone's home folder, not the results of a cluster."""
 _FEW = 4
 _SEVERITY = {"pass": 0, "warn": 1, "incomplete": 2, "fail": 3}
 
 Key = tuple[str, str]
 """Node and kind."""
-_Identity = tuple[int, int]
-"""Device and inode: what a file is, by whatever path."""
 
 
 @record
@@ -57,7 +50,7 @@ def gather(paths: Sequence[str], leave_out: str | None = None) -> Gathered:
     read: set[str] = set()
     alarms: set[Alarm] = set()
     superseded = 0
-    walk, lines = _Walk(paths, leave_out), CheckLines()
+    walk, lines = Walk(paths, leave_out, most=MAX_FILES), CheckLines()
     for path, shown in walk:
         content = read_file(path, shown, lines)
         read.add(shown)
@@ -74,7 +67,7 @@ def gather(paths: Sequence[str], leave_out: str | None = None) -> Gathered:
                 superseded += 1
             elif loaded is not same[0]:
                 same.append(loaded)
-    problems.update(walk.problems)
+    problems.update(FileProblem(shown, 0, 0, error.kind, error.message) for shown, error in walk.problems)
     # A file that is here speaks for itself: what a summary says of it may have been fixed since.
     problems.update(problem for problem in earlier if problem.file not in read)
     newest: dict[Key, Loaded] = {}
@@ -132,64 +125,3 @@ def _settled(same: list[Loaded]) -> tuple[Loaded, tuple[FileProblem, ...]]:
 
 def _canonical(loaded: Loaded) -> str:
     return json.dumps(json.loads(loaded.text), sort_keys=True)
-
-
-# ---------------------------------------------------------------- walking
-
-
-class _Walk:
-    """Every file below the paths once, in the order of their names; links are followed, circles are not."""
-
-    def __init__(self, paths: Sequence[str], leave_out: str | None) -> None:
-        self._paths = paths
-        self._leave_out = _identity(leave_out) if leave_out else None
-        self._seen: set[_Identity] = set()
-        self._count = 0
-        self.problems: list[FileProblem] = []
-
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        for path in self._paths:
-            if not os.path.lexists(path):
-                raise CannotRead(f"there is no file or folder {path}", "copy it from the cluster first: scp -r")
-        # A stack, because folders may be deeper than functions may call each other.
-        stack: list[tuple[str, tuple[_Identity, ...]]] = [(path, ()) for path in reversed(self._paths)]
-        while stack:
-            path, above = stack.pop()
-            shown = path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
-            try:
-                status = os.stat(path)  # noqa: PTH116 - a Path for each of many files costs more than its content
-                identity = (status.st_dev, status.st_ino)
-                names = self._names(path, status, above)
-            except Unusable as error:
-                self.problems.append(FileProblem(shown, 0, 0, error.kind, error.message))
-                continue
-            except OSError as error:
-                kind = "loop" if error.errno == errno.ELOOP else "unreadable"
-                message = f"cannot read it: {(error.strerror or 'error').lower()}"
-                self.problems.append(FileProblem(shown, 0, 0, kind, message))
-                continue
-            if identity in self._seen or (above and identity == self._leave_out):
-                continue
-            self._seen.add(identity)
-            if names is None:
-                self._count += 1
-                if self._count > MAX_FILES:
-                    places = ", ".join(self._paths)
-                    raise CannotRead(f"there are more than {MAX_FILES} files below {places}", "name only the results")
-                yield path, shown
-            else:
-                stack += [(os.path.join(path, name), (*above, identity)) for name in reversed(names)]  # noqa: PTH118
-
-    def _names(self, path: str, status: os.stat_result, above: tuple[_Identity, ...]) -> list[str] | None:
-        """What is in a folder, by name; None for everything that is not a folder."""
-        if (status.st_dev, status.st_ino) in above:
-            raise Unusable("loop", "the link points back to a folder that contains it")
-        return sorted(os.listdir(path)) if stat.S_ISDIR(status.st_mode) else None  # noqa: PTH208
-
-
-def _identity(path: str) -> _Identity | None:
-    try:
-        status = os.stat(path)  # noqa: PTH116
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .. import catalog
+from ..results.hostlist import compress
 from .assess import Assessment, Node
 from .findings import WHOLE_RUN, Class, Finding
-from .hostlist import compress
 from .values import in_words, number
 
 

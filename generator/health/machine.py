@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from ..results.hostlist import compress
 from .assess import STATES, Assessment, Node
 from .findings import Class
 from .fleet import MIN_NODES, Deviation, limits, plain
 from .grouping import by_check, by_host
-from .hostlist import compress
 
 _LISTS: tuple[tuple[str, Class], ...] = (
     ("failures", "failure"),

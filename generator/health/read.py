@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ..results import strict_json
+from ..results.bounded import regular_bytes
+from ..results.hostlist import NODE_NAME
+from ..results.unusable import Unusable
 from ..words.suggestions import suggestion
-from . import alarms, result, strict_json
+from . import alarms, result
 from .alarms import Alarm
 from .check_lines import CheckLines
-from .file_problems import PROBLEM_KINDS, FileProblem, Unusable
-from .hostlist import NODE_NAME
+from .file_problems import PROBLEM_KINDS, FileProblem
 from .result import FORMAT, Check, Fault, InvalidResultError, NodeResult
 
 MAX_RESULT_BYTES = 2**20
@@ -100,34 +101,7 @@ def _value(text: str, lines: CheckLines) -> tuple[Any, list[Check] | None]:
 
 
 def _bytes(path: str) -> bytes:
-    # Without O_NONBLOCK, opening a pipe would wait for its writer.
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise Unusable("not_a_file", "it is a pipe, socket or device, not a file")
-        content = _read(handle, MAX_RESULT_BYTES + 1)
-        if len(content) <= MAX_RESULT_BYTES:
-            return content
-        if not MARK.match(content):
-            raise Unusable("too_large", f"it has more than {MAX_RESULT_BYTES // 2**20} MiB")
-        content += _read(handle, MAX_SUMMARY_BYTES + 1 - len(content))
-        if len(content) > MAX_SUMMARY_BYTES:
-            raise Unusable("too_large", f"it has more than {MAX_SUMMARY_BYTES // 2**20} MiB")
-        return content
-    finally:
-        os.close(handle)
-
-
-def _read(handle: int, limit: int) -> bytes:
-    parts: list[bytes] = []
-    while limit > 0:
-        # Most results fit in the first piece; a piece is allocated before it is read.
-        part = os.read(handle, min(limit, 2**22 if parts else 2**15))
-        if not part:
-            break
-        parts.append(part)
-        limit -= len(part)
-    return b"".join(parts)
+    return regular_bytes(path, MAX_RESULT_BYTES, lambda head: MAX_SUMMARY_BYTES if MARK.match(head) else None)
 
 
 def _tells(content: bytes) -> tuple[str, str]:

@@ -10,8 +10,19 @@ from dataclasses import MISSING, dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, get_args
 
-from .accepted import Accepts, Wanted, as_metadata, list_of, matching, moment, one_of, text, true_or_false, whole_number
-from .hostlist import NODE_NAME
+from ..results.accepted import (
+    Accepts,
+    Wanted,
+    as_metadata,
+    list_of,
+    matching,
+    moment,
+    one_of,
+    text,
+    true_or_false,
+    whole_number,
+)
+from ..results.hostlist import NODE_NAME
 
 FORMAT = 1
 """The format that this version reads."""

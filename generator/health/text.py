@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import get_args
 
+from ..results.hostlist import compress
 from ..words.counts import counted
 from ..words.terminal import NOTHING, columns, printable
 from .assess import STATES, Assessment, Node, State, duration
@@ -13,14 +14,14 @@ from .file_problems import FileProblem
 from .findings import WHOLE_RUN
 from .fleet import MIN_NODES, limits, plain
 from .grouping import Row, by_check, by_host, short_size
-from .hostlist import compress, natural_key
 from .result import Cure
 
 _STYLES = {"bad": "\x1b[1;31m", "doubt": "\x1b[1;33m", "good": "\x1b[32m", "title": "\x1b[1m", "": ""}
 _RESET = "\x1b[0m"
-_STATE_WORDS: dict[State, str] = {"unmeasured": "not measured"}
+_STATE_WORDS: dict[State, str] = {"held": "with the fault of the alarm only", "unmeasured": "not measured"}
 _STATE_STYLES: dict[State, str] = {
     "failed": "bad",
+    "held": "bad",
     "missing": "bad",
     "stale": "bad",
     "unmeasured": "doubt",
@@ -211,18 +212,17 @@ class Report:
         if self._all.alarms:
             yield "  look for the shared cause of the alarm first"
             yield "    on the scheduler: journalctl --unit=cycleforge-guard.service"
-            if self._all.shared:
-                held = sorted(self._all.shared, key=natural_key)
-                yield f"    where nothing else fails no drain is needed: {compress(held)}"
-        failed = [name for name in self._all.named("failed") if name not in self._all.shared]
+        failed, held = self._all.named("failed"), set(self._all.named("held"))
+        if held:
+            yield f"    where nothing else fails no drain is needed: {compress(held)}"
         if failed:
             yield from self._failed_steps(failed)
-        silent = [name for name in self._all.named("missing", "stale") if name not in {*failed, *self._all.shared}]
+        silent = [name for name in self._all.named("missing", "stale") if name not in {*failed, *held}]
         if silent:
             yield f"  find out why {_count(silent)} {_is(silent)} silent"
             yield f"    sinfo --Node --nodes={compress(silent)}"
             yield f"    on the node: {_ON_NODE}"
-        left = set(self._all.named("unmeasured")) - set(failed) - set(silent) - self._all.shared
+        left = set(self._all.named("unmeasured")) - set(failed) - set(silent) - held
         if left:
             yield f"  see above why {_count(left)} {_is(left)} not measured: {compress(left)}"
         strong = [node.name for node in self._all.nodes if any(each.strong for each in node.deviations)]
@@ -236,8 +236,8 @@ class Report:
         """What takes a node out, and then what its failures ask for."""
         yield f"  pull {_count(failed)} that failed; slurm_nhc has drained those that sinfo -R shows with its reason"
         # Not "CycleForge health:", which slurm_nhc would take for its own; and a drain by hand it never lifts.
-        rows = (row for row in by_check(self._all, "failure") if not self._all.shared.issuperset(row.nodes))
-        checks = list(dict.fromkeys(row.check for row in rows))
+        rows = by_check(self._all, "failure")
+        checks = list(dict.fromkeys(row.check for row in rows if not set(failed).isdisjoint(row.nodes)))
         reason = f"drained by hand: {', '.join(checks[:3])}{', …' if len(checks) > 3 else ''}".replace('"', "'")
         yield "    the others, which are then resumed by hand, too:"
         yield printable(f'    sudo scontrol update NodeName={compress(failed)} State=DRAIN Reason="{reason}"')

@@ -12,7 +12,6 @@ from functools import lru_cache
 
 _NUMBER = re.compile(r"[+-]?\d{1,40}(?:\.\d{1,40})?(?:[eE][+-]?\d{1,2})?", re.ASCII)
 _WORDS = {"ge": "at least", "le": "at most", "lt": "below", "gt": "above", "eq": "expected", "ne": "other than"}
-_RATE = re.compile(r"(?:[kKMGTP]i?)?(?:[bB]|bit)(?:/s|/sec|ps)|[KMGTP]?FLOPS", re.ASCII)
 
 
 @lru_cache(maxsize=2**16)
@@ -38,12 +37,6 @@ def holds(value: Decimal, relation: str, limit: Decimal) -> bool:
             return value != limit
         case _:
             return True
-
-
-@lru_cache(maxsize=2**10)
-def is_rate(unit: str) -> bool:
-    """Whether more is better: bandwidths (GB/s, Gb/s, Gbps) and speeds of calculation (TFLOPS)."""
-    return _RATE.fullmatch(unit) is not None
 
 
 def median(values: Sequence[Decimal]) -> Decimal:

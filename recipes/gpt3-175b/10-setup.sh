@@ -11,10 +11,10 @@ main() {
     require STAGE_PATH CONTAINER MEGATRON_URL MEGATRON_COMMIT TOKENIZER_URL
     mkdir -p "${STAGE_PATH}"
     import_image "${CONTAINER}"
-    clone_at "${MEGATRON_URL}" "${MEGATRON_COMMIT}" "${STAGE_PATH}/Megatron-LM"
+    clone_at "${MEGATRON_URL}" "${MEGATRON_COMMIT}" "${STAGE_PATH}/Megatron-LM-${MEGATRON_COMMIT}"
     local file
     for file in vocab.json merges.txt; do
-        download "${TOKENIZER_URL}/${file}" "${STAGE_PATH}/slimpajama/bpe/${file}" || die "could not download ${file}"
+        download "${TOKENIZER_URL}/${file}" "${STAGE_PATH}/tokenizers/gpt2/${file}" || die "could not download ${file}"
     done
 }
 main "$@"

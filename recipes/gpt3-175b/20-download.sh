@@ -1,58 +1,56 @@
 #!/usr/bin/env bash
-# Downloads SlimPajama: every node takes its share of the files; a file is whole or not there. Safe to run again.
+# Fetches the corpus: one file first, then every node its share; a file is whole or not there. Safe to run again.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
 . ./lib/common.sh
 # shellcheck source=recipes/lib/images.sh
 . ./lib/images.sh
-
-# all_shards: `chunk shard` of every file that the data set has.
-all_shards() {
-    local -a last
-    read -r -a last <<<"${DATASET_LAST_INDEX}"
-    local chunk shard
-    for chunk in "${!last[@]}"; do
-        for ((shard = 0; shard <= last[chunk]; shard++)); do echo "$((chunk + 1)) ${shard}"; done
-    done
-}
-
-fetch() {
-    download "${DATASET_URL}/chunk${1}/example_train_${2}.jsonl.zst" "${raw}/example_train_chunk${1}_shard${2}.jsonl.zst" ||
-        echo "chunk${1} ${2}" >>"${failed}"
-}
+# shellcheck source=recipes/lib/data.sh
+. ./lib/data.sh
 
 # Downloads of one node: at most DOWNLOADS_PER_NODE at a time.
 worker() {
-    local chunk shard number=0 running=0
+    local remote name number=0 running=0
     readonly failed="${raw}/.failed-${SLURM_JOB_ID}-${SLURM_PROCID}"
-    while read -r chunk shard; do
+    while read -r remote name; do
         number=$((number + 1))
         ((number % SLURM_NTASKS == SLURM_PROCID)) || continue
         if ((running >= DOWNLOADS_PER_NODE)); then
             wait -n || true
             running=$((running - 1))
         fi
-        fetch "${chunk}" "${shard}" &
+        { fetch_file "${SOURCE}/${remote}" "${raw}/${name}" || echo "${remote}" >>"${failed}"; } &
         running=$((running + 1))
-    done < <(all_shards)
+    done < <(corpus_files)
     wait
     [[ ! -s "${failed}" ]]
 }
 
 main() {
     load_settings
-    require STAGE_PATH DATASET_URL DATASET_LAST_INDEX DATASET_FILES DOWNLOADS_PER_NODE
+    require STAGE_PATH DATA DOWNLOADS_PER_NODE
+    corpus
+    if [[ "${DATA}" == mock ]]; then
+        log "DATA is mock: nothing to fetch"
+        return
+    fi
+    require DATASET_LAST_INDEX DATASET_FILES
     require_commands curl
-    readonly raw="${STAGE_PATH}/slimpajama/raw"
+    raw="$(data_folder)/raw"
     if [[ "${1:-}" == worker ]]; then
         worker
         return
     fi
     mkdir -p "${raw}"
-    srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task="${SLURM_CPUS_ON_NODE}" --kill-on-bad-exit=0 ./20-download.sh worker || log "some downloads failed"
-    local have
-    have="$(find "${raw}" -name '*.jsonl.zst' | wc -l)"
-    ((have == DATASET_FILES)) || die "${have} of ${DATASET_FILES} files in ${raw}; submit this step again"
+    local source expected have
+    find_source
+    export SOURCE="${source}"
+    expected="$(corpus_files | wc -l)"
+    with_progress "${raw}" "${corpus_pattern}" "${expected}" \
+        srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task="${SLURM_CPUS_ON_NODE}" --kill-on-bad-exit=0 ./20-download.sh worker ||
+        log "some downloads failed"
+    have="$(corpus_files | while read -r _ name; do if [[ -s "${raw}/${name}" ]]; then echo; fi; done | wc -l)"
+    ((have == expected)) || die "${have} of ${expected} files in ${raw}; submit this step again"
     log "${have} files in ${raw}"
 }
 main "$@"

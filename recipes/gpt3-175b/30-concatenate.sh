@@ -4,6 +4,8 @@
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
 . ./lib/common.sh
+# shellcheck source=recipes/lib/data.sh
+. ./lib/data.sh
 
 # build_chunk NUMBER: the files of one chunk, in sorted order.
 build_chunk() {
@@ -11,9 +13,8 @@ build_chunk() {
     printf -v output '%s/train_chunk_%03d.jsonl' "${chunks}" "$1"
     if [[ -s "${output}" && -s "${output}.lines" ]]; then return 0; fi
     local -a files
-    mapfile -t files < <(find "${raw}" -name '*.jsonl.zst' | sort | tail -n +$(($1 * DATASET_FILES_PER_CHUNK + 1)) | sed -n "1,${DATASET_FILES_PER_CHUNK}p")
-    local file
-    for file in "${files[@]}"; do zstd --decompress --stdout --quiet "${file}"; done |
+    mapfile -t files < <(corpus_files | cut -d ' ' -f 2 | sort | tail -n +$(($1 * DATASET_FILES_PER_CHUNK + 1)) | sed -n "1,${DATASET_FILES_PER_CHUNK}p" | sed "s|^|${raw}/|")
+    unpacked "${files[@]}" |
         awk -v sets="${EXCLUDED_SETS}" '
             BEGIN { count = split(sets, names, /[ ,]+/) }
             {
@@ -29,20 +30,28 @@ build_chunk() {
 
 main() {
     load_settings
-    require STAGE_PATH DATASET_FILES DATASET_FILES_PER_CHUNK WORKERS_PER_NODE
-    require_commands zstd
-    readonly raw="${STAGE_PATH}/slimpajama/raw" chunks="${STAGE_PATH}/slimpajama/chunks"
-    local -r expected=$(((DATASET_FILES + DATASET_FILES_PER_CHUNK - 1) / DATASET_FILES_PER_CHUNK))
+    require STAGE_PATH DATA DATASET_FILES DATASET_FILES_PER_CHUNK WORKERS_PER_NODE
+    corpus
+    if [[ "${DATA}" == mock ]]; then
+        log "DATA is mock: nothing to extract"
+        return
+    fi
+    require_commands zstd gzip
+    raw="$(data_folder)/raw" chunks="$(data_folder)/chunks"
+    local files expected
+    files="$(corpus_files | wc -l)"
+    expected=$(((files + DATASET_FILES_PER_CHUNK - 1) / DATASET_FILES_PER_CHUNK))
     if [[ "${1:-}" == worker ]]; then
         local number
         for ((number = SLURM_PROCID; number < expected; number += SLURM_NTASKS)); do build_chunk "${number}"; done
         return
     fi
     local have
-    have="$(find "${raw}" -name '*.jsonl.zst' | wc -l)"
-    ((have == DATASET_FILES)) || die "${have} of ${DATASET_FILES} files in ${raw}; finish the download first"
+    have="$(corpus_files | while read -r _ name; do if [[ -s "${raw}/${name}" ]]; then echo; fi; done | wc -l)"
+    ((have == files && files > 0)) || die "${have} of ${files} files in ${raw}; finish the download first"
     mkdir -p "${chunks}"
-    srun --ntasks=$((WORKERS_PER_NODE * SLURM_JOB_NUM_NODES)) --ntasks-per-node="${WORKERS_PER_NODE}" \
+    with_progress "${chunks}" 'train_chunk_*.jsonl.lines' "${expected}" \
+        srun --ntasks=$((WORKERS_PER_NODE * SLURM_JOB_NUM_NODES)) --ntasks-per-node="${WORKERS_PER_NODE}" \
         --cpus-per-task=$((SLURM_CPUS_ON_NODE / WORKERS_PER_NODE)) --kill-on-bad-exit=0 ./30-concatenate.sh worker || log "a worker failed"
     have="$(find "${chunks}" -name 'train_chunk_*.jsonl.lines' | wc -l)"
     ((have == expected)) || die "${have} of ${expected} chunks in ${chunks}; submit this step again"

@@ -5,6 +5,8 @@ set -euo pipefail
 . ./lib/common.sh
 # shellcheck source=recipes/lib/images.sh
 . ./lib/images.sh
+# shellcheck source=recipes/lib/data.sh
+. ./lib/data.sh
 
 # tokenize FILE: into a folder of its own, moved into place when both files are whole.
 tokenize() {
@@ -14,8 +16,8 @@ tokenize() {
     local -r partial="${out}/.partial-${name}"
     rm -rf "${partial}"
     mkdir -p "${partial}"
-    python3 "${STAGE_PATH}/Megatron-LM/tools/preprocess_data.py" --input "$1" --output-prefix "${partial}/${name}" \
-        --vocab-file "${STAGE_PATH}/slimpajama/bpe/vocab.json" --merge-file "${STAGE_PATH}/slimpajama/bpe/merges.txt" \
+    python3 "${STAGE_PATH}/Megatron-LM-${MEGATRON_COMMIT}/tools/preprocess_data.py" --input "$1" --output-prefix "${partial}/${name}" \
+        --vocab-file "${STAGE_PATH}/tokenizers/gpt2/vocab.json" --merge-file "${STAGE_PATH}/tokenizers/gpt2/merges.txt" \
         --tokenizer-type GPT2BPETokenizer --append-eod --workers "$(nproc)"
     mv "${partial}/${name}_text_document.bin" "${partial}/${name}_text_document.idx" "${out}/"
     rm -rf "${partial}"
@@ -23,9 +25,14 @@ tokenize() {
 
 main() {
     load_settings
-    require STAGE_PATH CONTAINER DATASET_FILES DATASET_FILES_PER_CHUNK
-    readonly chunks="${STAGE_PATH}/slimpajama/chunks" out="${STAGE_PATH}/slimpajama/preprocessed"
-    local -r expected=$(((DATASET_FILES + DATASET_FILES_PER_CHUNK - 1) / DATASET_FILES_PER_CHUNK))
+    require STAGE_PATH CONTAINER DATA DATASET_FILES MEGATRON_COMMIT DATASET_FILES_PER_CHUNK
+    corpus
+    if [[ "${DATA}" == mock ]]; then
+        log "DATA is mock: nothing to tokenize"
+        return
+    fi
+    chunks="$(data_folder)/chunks" out="$(data_folder)/preprocessed"
+    local -r expected=$((($(corpus_files | wc -l) + DATASET_FILES_PER_CHUNK - 1) / DATASET_FILES_PER_CHUNK))
     if [[ "${1:-}" == worker ]]; then
         local -a files
         mapfile -t files < <(find "${chunks}" -name 'train_chunk_*.jsonl' | sort)
@@ -36,7 +43,8 @@ main() {
     mkdir -p "${out}"
     # Nodes without GPUs have no driver: the enroot hooks for GPU and InfiniBand must not look for one.
     export NVIDIA_VISIBLE_DEVICES=void MELLANOX_VISIBLE_DEVICES=void
-    srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task="${SLURM_CPUS_ON_NODE}" --kill-on-bad-exit=0 --container-image="$(squash_path "${CONTAINER}")" \
+    with_progress "${out}" '*_text_document.idx' "${expected}" \
+        srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task="${SLURM_CPUS_ON_NODE}" --kill-on-bad-exit=0 --container-image="$(squash_path "${CONTAINER}")" \
         --container-mounts="${STAGE_PATH}:${STAGE_PATH},${PWD}:${PWD}" --container-workdir="${PWD}" \
         --container-env=NVIDIA_VISIBLE_DEVICES,MELLANOX_VISIBLE_DEVICES ./40-preprocess.sh worker || log "a worker failed"
     local bins indexes

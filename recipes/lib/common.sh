@@ -1,12 +1,15 @@
 # shellcheck shell=bash
-# Sourced by every recipe: logging, settings, results and verdicts.
+# Sourced by every recipe: settings, results and verdicts.
 # A verdict is pass, warn, fail, no_baseline or error; the exit status of a job is its verdict.
 export LC_ALL=C
-
-log() { TZ=UTC printf '%(%FT%TZ)T %s: %s\n' -1 "${0##*/}" "$*"; }
+# shellcheck source=recipes/lib/records.sh
+. ./lib/records.sh
+# shellcheck source=recipes/lib/verdicts.sh
+. ./lib/verdicts.sh
 
 die() {
     log "ERROR: $*" >&2
+    run_problem="$*"
     exit 2
 }
 
@@ -74,10 +77,16 @@ new_results_folder() {
     # Until the run has come to its end.
     printf 'error\n' >"${results}/verdict"
     export results
+    begin_record
 }
 
-# requested_nodes: the nodes of the job, one a line; the verdict covers exactly these.
+# requested_nodes: the nodes of the job, one a line; the verdict covers exactly these. A run without Slurm has them in
+# NODES_OF_RUN.
 requested_nodes() {
+    if [[ -n "${NODES_OF_RUN:-}" ]]; then
+        printf '%s\n' "${NODES_OF_RUN}"
+        return
+    fi
     scontrol show hostnames "${SLURM_JOB_NODELIST:?}"
 }
 
@@ -108,35 +117,6 @@ judge() {
     fi
 }
 
-# record FILE CHECK VERDICT VALUE EXPECTED UNIT DETAIL: one line of results, tab separated.
-record() {
-    local -r file="$1"
-    shift
-    local field line=""
-    for field in "$@"; do
-        field="${field//$'\t'/ }"
-        line+="${line:+$'\t'}${field//$'\n'/ }"
-    done
-    printf '%s\n' "${line}" >>"${file}"
-}
-
-# worst VERDICT...: the verdict that decides; nothing given or an unknown word is an error.
-worst() {
-    local verdict rank worst_rank=-1 result=error
-    for verdict in "$@"; do
-        case "${verdict}" in
-            pass) rank=0 ;;
-            warn) rank=1 ;;
-            no_baseline) rank=2 ;;
-            error) rank=3 ;;
-            fail) rank=4 ;;
-            *) rank=3 verdict=error ;;
-        esac
-        if ((rank > worst_rank)); then worst_rank=${rank} result=${verdict}; fi
-    done
-    echo "${result}"
-}
-
 # worst_in FILE: the worst verdict of recorded lines; a missing or empty file is an error.
 worst_in() {
     local -a verdicts=()
@@ -144,33 +124,33 @@ worst_in() {
     worst "${verdicts[@]}"
 }
 
-# results_json FILE: recorded lines as a JSON array.
-results_json() {
-    awk -F '\t' '
-        function quoted(text) { gsub(/["\\]/, "\\\\&", text); gsub(/[\001-\037]/, " ", text); return "\"" text "\"" }
-        BEGIN { split("check verdict value expected unit detail", names, " "); print "[" }
-        {
-            if (NR > 1) printf ",\n"
-            printf "  {"
-            for (i = 1; i <= 6; i++) printf "%s\"%s\": %s", (i > 1 ? ", " : ""), names[i], quoted($i)
-            printf "}"
-        }
-        END { print (NR ? "\n]" : "]") }' "$1"
+# not_tested WORDS...: for the end of a summary; nothing where nothing was left out.
+not_tested() {
+    local words list=""
+    for words in "$@"; do list+="; ${words}"; done
+    printf '%s' "${list:+; not tested: ${list#; }}"
 }
 
-# exit_status VERDICT: 0 pass, 1 fail, 2 error, 3 warn (0 with ALLOW_WARN=1), 4 no baseline.
-exit_status() {
-    case "$1" in
-        pass) echo 0 ;;
-        fail) echo 1 ;;
-        warn) if [[ "${ALLOW_WARN:-0}" == 1 ]]; then echo 0; else echo 3; fi ;;
-        no_baseline) echo 4 ;;
-        *) echo 2 ;;
-    esac
+# conclude TEXT: ends the job with the worst verdict of its checks.
+conclude() {
+    local verdict
+    verdict="$(worst_in "${results:?}/checks.tsv")"
+    if [[ "${verdict}" != pass ]]; then tell_checks "${verdict}"; fi
+    finish "${verdict}" "$1"
 }
 
-# finish VERDICT TEXT: writes the verdict of the run and exits with it.
+# tell_checks VERDICT: the checks that it is from, for who reads the job's output; all of them are in the record.
+tell_checks() {
+    local line
+    while IFS= read -r line; do log "${line}"; done < <(awk -F '\t' -v verdict="$1" '
+        $2 == verdict && ++count <= 10 { print verdict ": " $1 ($6 == "" ? "" : ": " $6) ($8 == "" ? "" : " (" $8 ")") }
+        END { if (count > 10) print "and " count - 10 " more, see run.json" }' "${results}/checks.tsv" 2>/dev/null)
+}
+
+# finish VERDICT TEXT: writes the verdict of the run and exits with it; the record follows at the exit.
+# shellcheck disable=SC2034  # records.sh reads them
 finish() {
+    run_verdict="$1" run_summary="$2"
     printf '%s\n' "$1" >"${results:?}/verdict.partial"
     mv "${results}/verdict.partial" "${results}/verdict"
     log "verdict ${1}: ${2} (results in ${results})"

@@ -47,8 +47,9 @@ stage_image() {
     fi
     local_file="${NVME_MOUNT}/$(basename "${file}")"
     # One task per node: a copy in the batch script would reach the first node only.
-    # shellcheck disable=SC2016  # expanded on each node
-    srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task=1 bash -c '
+    # The nodes of the launch, where long-runs.sh has chosen them.
+    # shellcheck disable=SC2016,SC2154  # expanded on each node
+    srun "${srun_places[@]}" --ntasks="${wanted_nodes:-${SLURM_JOB_NUM_NODES}}" --ntasks-per-node=1 --cpus-per-task=1 bash -c '
         set -euo pipefail
         mountpoint -q "$1" || { echo "$1 is not a mount point on $(hostname -s)" >&2; exit 1; }
         if [[ "$(stat -c %s "$3" 2>/dev/null)" != "$(stat -c %s "$2")" ]]; then cp "$2" "$3.partial" && mv "$3.partial" "$3"; fi
@@ -56,27 +57,70 @@ stage_image() {
     echo "${local_file}"
 }
 
+# kept_in_container NAME...: for --container-env: these and the variables of nccl.env, which an image must not replace.
+# No name helps against pyxis itself: it sets RANK and LOCAL_RANK in every container with PYTORCH_VERSION.
+# shellcheck disable=SC2154  # nccl_names is from load_nccl_env of common.sh
+kept_in_container() {
+    local IFS=,
+    local -a names=("${nccl_names[@]}" "$@")
+    echo "${names[*]}"
+}
+
 # clone_at URL COMMIT FOLDER: a checkout of exactly that commit.
 clone_at() {
     local -r url="$1" commit="$2" folder="$3"
     require_commands git
     if [[ ! -d "${folder}/.git" ]]; then
-        rm -rf "${folder}.partial"
-        git clone --quiet "${url}" "${folder}.partial"
-        mv "${folder}.partial" "${folder}"
+        local -r partial="${folder}.partial-${SLURM_JOB_ID:-$$}"
+        rm -rf "${partial}"
+        git clone --quiet "${url}" "${partial}"
+        # Another job may have been first.
+        mv -T "${partial}" "${folder}" 2>/dev/null || rm -rf "${partial}"
     fi
-    git -C "${folder}" checkout --quiet --detach "${commit}"
+    if [[ "$(git -C "${folder}" rev-parse HEAD)" != "${commit}"* ]]; then git -C "${folder}" checkout --quiet --detach "${commit}"; fi
     log "${folder} is at $(git -C "${folder}" rev-parse HEAD)"
 }
 
-# download URL FILE: whole or not at all; server errors are tried again, other errors end it.
+# download URL FILE: whole or not at all; server errors are tried again, other errors end it. A rate limit is waited for and
+# counts as no failure: the server says how long (Hugging Face: windows of 5 minutes).
 download() {
-    local -r url="$1" file="$2"
+    local -r url="$1" file="$2" partial="$2.partial-${SLURM_JOB_ID:-$$}"
     if [[ -s "${file}" ]]; then return 0; fi
     local -a header=()
-    if [[ -n "${HF_TOKEN:-}" && "${url}" == https://huggingface.co/* ]]; then header=(--config <(printf 'header = "Authorization: Bearer %s"\n' "${HF_TOKEN}")); fi
+    local code waits=0 status
     mkdir -p "$(dirname "${file}")"
-    curl --fail --silent --show-error --location --proto '=https' --retry 8 --retry-delay 5 --connect-timeout 30 \
-        --speed-limit 1024 --speed-time 120 "${header[@]}" --output "${file}.partial" "${url}" || return
-    mv "${file}.partial" "${file}"
+    while :; do
+        if [[ -n "${HF_TOKEN:-}" && "${url}" == https://huggingface.co/* ]]; then header=(--config <(printf 'header = "Authorization: Bearer %s"\n' "${HF_TOKEN}")); fi
+        status=0
+        # Without --fail the body of an error would be the file; 429 is not left to curl, which gives up sooner.
+        code="$(curl --silent --show-error --location --proto '=https' --connect-timeout 30 --speed-limit 1024 --speed-time 120 \
+            "${header[@]}" --dump-header "${partial}.headers" --write-out '%{http_code}' --output "${partial}" "${url}")" || status=$?
+        if ((status == 0)) && [[ "${code}" == 2* ]]; then
+            rm -f "${partial}.headers"
+            mv "${partial}" "${file}"
+            return
+        fi
+        rm -f "${partial}"
+        waits=$((waits + 1))
+        case "${code}" in
+            429) ((waits <= ${RATE_LIMIT_WAITS:-100})) || break ;;
+            000 | 5?? | 2?? | 408) ((waits <= ${DOWNLOAD_RETRIES:-8})) || break ;;
+            *) break ;;
+        esac
+        sleep "$(wait_of "${code}" "${partial}.headers")"
+    done
+    log "could not download ${url}: HTTP ${code}, curl ${status}"
+    rm -f "${partial}.headers"
+    return 1
+}
+
+# wait_of CODE HEADERS: seconds until the next try: Retry-After, or `t=` of RateLimit, at most 5 minutes.
+wait_of() {
+    local seconds=""
+    if [[ "$1" == 429 ]]; then
+        seconds="$(tr -d '\r' <"$2" 2>/dev/null | sed -nE 's/^[Rr]etry-[Aa]fter: *([0-9]+)$/\1/p; s/^[Rr]ate[Ll]imit:.*[; ]t=([0-9]+).*/\1/p' | tail -n 1)"
+        if [[ -z "${seconds}" ]]; then seconds=60; fi
+        seconds=$((seconds > 300 ? 300 : seconds + 1))
+    fi
+    echo "${seconds:-5}"
 }

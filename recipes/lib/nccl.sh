@@ -16,22 +16,23 @@ bytes_of() {
     esac
 }
 
-# nccl_algorithm FUNCTION BYTES LOG...: what rank 0 logged for that collective and size, or `unknown`.
+# nccl_algorithm FUNCTION BYTES SHARE LOG...: what rank 0 logged for that collective and size, or `unknown`. SHARE is what a
+# rank contributes to the message of BYTES: all of it, or its part of it for all-gather and reduce-scatter.
 #   2.18, 2.19           nothing; neither do alltoall and sendrecv in any release
 #   2.20.5 to 2.22       N Bytes -> Algo 1 proto 2 time 3970.683594
 #   2.23                 AllReduce: N Bytes -> Algo 1 proto 2 time 2860.208008
 #   from 2.24 on         AllReduce: N Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..15}
 #   from 2.27, 2.29 on   AllReduce [Symmetric]: N Bytes -> Kernel ..., AllGather [Copy Engine]: N Bytes -> cudaMemcpy...
-# BYTES are what a rank contributes: the message of an all-reduce, its share of it for all-gather and reduce-scatter.
+# Until 2.23 the bytes are those of all ranks, from 2.24 on those of one (src/enqueue.cc; nBytes, then task->count).
 # More than one algorithm for the size, and a line that breaks off, are `unknown`: a figure holds for one algorithm.
 nccl_algorithm() {
-    local -r collective="$1" bytes="$2"
-    shift 2
+    local -r collective="$1" bytes="$2" share="$3"
+    shift 3
     if (($# == 0)) || [[ ! -e "$1" ]]; then
         echo unknown
         return
     fi
-    awk -v collective="${collective}" -v bytes="${bytes}" '
+    awk -v collective="${collective}" -v bytes="${bytes}" -v share="${share}" '
         BEGIN {
             count = split("TREE RING COLLNET_DIRECT COLLNET_CHAIN NVLS NVLS_TREE PAT", names, " ")
             for (i = 1; i <= count; i++) { number[i - 1] = names[i]; known[names[i]] = 1 }
@@ -49,7 +50,12 @@ nccl_algorithm() {
             sub(/^.*: */, "", size)
             kind = ""
             if (name ~ /\[/) { kind = name; sub(/^[^[]*\[/, "", kind); sub(/\].*/, "", kind); sub(/ *\[.*/, "", name) }
-            if ((name != "" && name != collective) || size "" != bytes "") next
+            if (name != "" && name != collective) next
+            if (rest ~ / time [0-9]/) own = size "" == bytes ""
+            else if (kind != "" || rest ~ / channel/) own = size "" == share ""
+            # One that breaks off may be either.
+            else own = size "" == bytes "" || size "" == share ""
+            if (!own) next
             algorithm = "broken"
             if (kind == "" && rest ~ /^-> Algo [A-Za-z0-9_]+ proto [A-Za-z0-9_]+ ./) {
                 split(rest, word, " ")
@@ -78,7 +84,7 @@ nccl_fabric() {
         }' "$@"
 }
 
-# nccl_version FILE...: as NCCL prints it (2.21.5+cuda12.4), else as nccl-tests does (23007), else `unknown`.
+# nccl_version FILE...: as NCCL or RCCL prints it (2.21.5+cuda12.4), else as its tests do (23007), else `unknown`.
 nccl_version() {
     local file
     local -a files=()
@@ -87,8 +93,8 @@ nccl_version() {
     done
     # Without a file awk would wait for one.
     awk '
-        /NCCL version [0-9]/ { version = $0; sub(/^.*NCCL version /, "", version); sub(/[^0-9A-Za-z.+-].*/, "", version); exit }
-        / nccl-library=[0-9]/ { library = $0; sub(/^.* nccl-library=/, "", library); sub(/[^0-9].*/, "", library) }
+        /[NR]CCL version *:? *[0-9]/ { version = $0; sub(/^.*[NR]CCL version *:? */, "", version); sub(/[^0-9A-Za-z.+-].*/, "", version); exit }
+        / [nr]ccl-library=[0-9]/ { library = $0; sub(/^.* [nr]ccl-library=/, "", library); sub(/[^0-9].*/, "", library) }
         END { print (version ? version : library ? library : "unknown") }' "${files[@]:-/dev/null}"
 }
 
@@ -126,16 +132,14 @@ tests_ranks() {
         }' "$1"
 }
 
-# tests_row OUTPUT BYTES: the measurement of that message: sets measured_bytes, bus_out (out of place), wrong_out, wrong_in
-# and wrong_kind (`#wrong`; `error` in releases that print the largest difference instead). Sets row_problem and fails
-# where there is not exactly one complete row. nccl-tests lowers a message that does not fit into the GPUs' memory, and
-# says so; then the row of the lowered message counts.
-# shellcheck disable=SC2034  # for the scripts that source this file
-tests_row() {
-    local text
-    text="$(awk -v bytes="$2" '
+# tests_rows OUTPUT: every complete row, one a line: bytes, bus bandwidth out of place and in place, wrong values of both, and
+# what the column of wrong values is called (`#wrong`; `error` in releases that print the largest difference instead).
+# Beside them `reduced BYTES` where nccl-tests has lowered messages that do not fit into the GPUs' memory, and `broken BYTES`
+# for each row that is not complete.
+tests_rows() {
+    awk '
         { sub(/^\[[0-9]+(,[0-9]+)?\](<stdout>:)? */, "") }
-        /^# Reducing maxBytes to [0-9]+ / { reduced = $5; if (reduced + 0 < bytes + 0) lowered = 1 }
+        /^# Reducing maxBytes to [0-9]+ / { print "reduced " $5 }
         /^# +size +count +type / {
             columns = NF - 1
             buses = wrongs = 0
@@ -145,22 +149,56 @@ tests_row() {
             }
             next
         }
-        columns && /^ *[0-9]+ / {
-            # The elements of a lowered message are whole, so its row may be a little smaller.
-            if (lowered ? !($1 + 0 <= reduced + 0 && $1 + 0 > reduced * 0.999) : $1 "" != bytes "") next
-            rows++
-            if (NF != columns || buses != 2 || wrongs != 2) { broken++; next }
-            result = $1 " " $(bus[1]) " " $(wrong[1]) " " $(wrong[2]) " " kind
-        }
+        columns && /^ *[0-9]+( |$)/ {
+            if (NF != columns || buses != 2 || wrongs != 2) print "broken " $1
+            else print $1, $(bus[1]), $(bus[2]), $(wrong[1]), $(wrong[2]), kind
+        }' "$1"
+}
+
+# tests_row OUTPUT BYTES [BLOCK]: the measurement of that message: sets measured_bytes, bus_out, bus_in, wrong_out, wrong_in
+# and wrong_kind. Sets row_problem and fails where there is not exactly one complete row. BLOCK is the smallest message of
+# a collective whose message is divided among the ranks: the row is that of the largest multiple of it (NVIDIA/nccl-tests,
+# src/all_gather.cu). Where nccl-tests has lowered the message, the row of the lowered one counts.
+# shellcheck disable=SC2034  # for the scripts that source this file
+tests_row() {
+    local text
+    text="$(tests_rows "$1" | awk -v bytes="$2" -v block="${3:-1}" '
+        # The elements of a lowered message are whole, so its row may be a little smaller.
+        function fits(size) { return lowered ? size + 0 <= reduced + 0 && size + 0 > reduced * 0.999 : size + 0 <= bytes + 0 && size + 0 > bytes - block }
+        $1 == "reduced" { reduced = $2; if (reduced + 0 < bytes + 0) lowered = 1; next }
+        $1 == "broken" { if (fits($2)) broken++; next }
+        fits($1) { rows++; result = $0 }
         END {
             if (rows == 1 && !broken) print "row " result
             else if (lowered) print "problem " rows + 0 " complete rows for the message, which nccl-tests lowered to " reduced " bytes"
-            else print "problem " rows - broken " complete rows for " bytes " bytes in the output"
-        }' "$1")"
+            else print "problem " rows + 0 " complete rows for " bytes " bytes in the output" (broken ? ", and " broken " that are not complete" : "")
+        }')"
     row_problem="${text#problem }"
     if [[ "${text}" != row\ * ]]; then return 1; fi
     row_problem=""
-    read -r _ measured_bytes bus_out wrong_out wrong_in wrong_kind <<<"${text}"
+    read -r _ measured_bytes bus_out bus_in wrong_out wrong_in wrong_kind <<<"${text}"
+}
+
+# sweep_problem OUTPUT FROM TO BLOCK: what is wrong with a sweep by factors of two: a size that is missing, is there twice,
+# or has no number for its bandwidth; nothing if all is well.
+sweep_problem() {
+    tests_rows "$1" | awk -v from="$2" -v to="$3" -v block="$4" '
+        $1 == "reduced" { reduced = $2; next }
+        $1 == "broken" { broken++; next }
+        { size[++rows] = $1; bus[rows] = $2 }
+        END {
+            if (reduced != "" && reduced + 0 < to + 0) to = reduced
+            for (bytes = from + 0; bytes <= to + 0; bytes *= 2) {
+                number++
+                if (!(number in size) || size[number] + 0 > bytes || size[number] + 0 <= bytes - block) {
+                    printf "no row for %.0f bytes as number %d of the sweep\n", bytes, number
+                    exit
+                }
+                if (bus[number] !~ /^[0-9.]+([eE][-+]?[0-9]+)?$/) { printf "no bandwidth for %.0f bytes\n", bytes; exit }
+            }
+            if (broken) print broken " rows that are not complete"
+            else if (number != rows) print rows " rows instead of " number + 0
+        }'
 }
 
 # tests_footer OUTPUT LABEL: the value of the one footer line of that name; fails where there is none, or several.

@@ -1,30 +1,54 @@
 #!/usr/bin/env bash
-# Downloads C4 and converts it for streaming. The converter refuses a folder that holds a split, so it works beside
-# the final one and the result is moved into place. Safe to run again.
+# Fetches the corpus or takes your files, and converts them for streaming. The converters refuse a folder that holds a
+# split, so they work beside the final one and the result is moved into place. Safe to run again.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
 . ./lib/common.sh
 # shellcheck source=recipes/lib/images.sh
 . ./lib/images.sh
+# shellcheck source=recipes/mpt/splits.sh
+. ./splits.sh
+
+# converted SCRIPT ARGUMENT...: LLM Foundry's converter in the container.
+converted() {
+    srun --ntasks=1 --cpus-per-task="${SLURM_CPUS_ON_NODE}" --cpu-bind=none --mem=0 --container-image="$(squash_path "${CONTAINER}")" \
+        --container-mounts="${STAGE_PATH}:${STAGE_PATH}${DATA_FILES:+,${DATA_FILES}:${DATA_FILES}:ro}${DATA_FILES_EVAL:+,${DATA_FILES_EVAL}:${DATA_FILES_EVAL}:ro}" \
+        --container-env=NVIDIA_VISIBLE_DEVICES,MELLANOX_VISIBLE_DEVICES,HF_HOME \
+        python3 "/llm-foundry/scripts/data_prep/$1" "${@:2}" --concat_tokens "${SEQUENCE}" --tokenizer "${TOKENIZER}" --eos_text '<|endoftext|>'
+}
+
+# from_hub SPLIT...: each request of the converter counts against the limits of Hugging Face, hence the few workers.
+from_hub() {
+    converted convert_dataset_hf.py --dataset "${DATASET}" --data_subset "${DATASET_SUBSET}" --out_root "${partial}" --splits "$@" --num_workers "${DATASET_WORKERS}"
+}
+
+# from_files FOLDER SPLIT: to the converter every file is of the split `train`.
+from_files() {
+    [[ -d "$1" && -n "$(find "$1" -maxdepth 1 -name '*.jsonl' -size +0 -print -quit)" ]] || die "no *.jsonl in '$1'; set DATA_FILES and DATA_FILES_EVAL to folders with your files"
+    converted convert_dataset_json.py --path "$1" --out_root "${partial}/$2" --split train
+}
 
 main() {
     load_settings
-    require STAGE_PATH CONTAINER DATASET DATASET_SUBSET DATASET_WORKERS SEQUENCE TOKENIZER TRAIN_SPLIT EVAL_SPLIT
-    local -r data="${STAGE_PATH}/data/${DATASET//\//-}-${DATASET_SUBSET}"
+    require STAGE_PATH CONTAINER DATASET DATASET_SUBSET DATASET_WORKERS SEQUENCE TOKENIZER DATA
+    splits
     if [[ -s "${data}/${TRAIN_SPLIT}/index.json" && -s "${data}/${EVAL_SPLIT}/index.json" ]]; then
         log "data is there: ${data}"
         return
     fi
-    local -r partial="${data}.partial-${SLURM_JOB_ID}"
+    [[ -z "${DATA_REMOTE}" ]] || die "DATA_REMOTE ${DATA_REMOTE} has no ${TRAIN_SPLIT}/index.json and ${EVAL_SPLIT}/index.json; convert the data first, with DATA_REMOTE empty, and copy it there"
+    readonly partial="${data}.partial-${SLURM_JOB_ID}"
     rm -rf "${partial}"
     mkdir -p "$(dirname "${data}")" "${data}"
     export NVIDIA_VISIBLE_DEVICES=void MELLANOX_VISIBLE_DEVICES=void HF_HOME="${STAGE_PATH}/huggingface"
-    srun --ntasks=1 --cpus-per-task="${SLURM_CPUS_ON_NODE}" --cpu-bind=none --mem=0 --container-image="$(squash_path "${CONTAINER}")" \
-        --container-mounts="${STAGE_PATH}:${STAGE_PATH}" \
-        --container-env=NVIDIA_VISIBLE_DEVICES,MELLANOX_VISIBLE_DEVICES,HF_HOME \
-        python3 /llm-foundry/scripts/data_prep/convert_dataset_hf.py --dataset "${DATASET}" --data_subset "${DATASET_SUBSET}" \
-        --out_root "${partial}" --splits "${TRAIN_SPLIT}" "${EVAL_SPLIT}" --concat_tokens "${SEQUENCE}" \
-        --tokenizer "${TOKENIZER}" --eos_text '<|endoftext|>' --num_workers "${DATASET_WORKERS}"
+    if [[ "${DATA}" == files ]]; then
+        mkdir -p "${partial}"
+        from_files "${DATA_FILES}" "${TRAIN_SPLIT}"
+        from_files "${DATA_FILES_EVAL}" "${EVAL_SPLIT}"
+    else
+        log "${DATASET}: ODC-BY 1.0 and the terms of use of Common Crawl, see https://huggingface.co/datasets/${DATASET}"
+        from_hub "${TRAIN_SPLIT}" "${EVAL_SPLIT}"
+    fi
     local split
     for split in "${TRAIN_SPLIT}" "${EVAL_SPLIT}"; do
         [[ -s "${partial}/${split}/index.json" ]] || die "the converter wrote no index for split ${split}"

@@ -5,14 +5,19 @@ set -euo pipefail
 . ./lib/common.sh
 readonly sys="${CF_SYS:-/sys}" meminfo="${CF_MEMINFO:-/proc/meminfo}"
 
+# note CHECK VERDICT VALUE EXPECTED UNIT DETAIL: one line of this node's results.
+note() {
+    record "${checks}" "$@" "" "${SLURMD_NODENAME}"
+}
+
 # expect CHECK VALUE EXPECTED UNIT: equal numbers pass; nothing expected is not judged here.
 expect() {
     local -r check="$1" value="$2" expected="$3" unit="$4"
     [[ -n "${expected}" ]] || return 0
     if [[ "${value}" == "${expected}" ]]; then
-        record "${checks}" "${check}" pass "${value}" "${expected}" "${unit}" ""
+        note "${check}" pass "${value}" "${expected}" "${unit}" ""
     else
-        record "${checks}" "${check}" fail "${value}" "${expected}" "${unit}" ""
+        note "${check}" fail "${value}" "${expected}" "${unit}" ""
     fi
 }
 
@@ -29,13 +34,13 @@ check_memory() {
     have="$(awk '/^MemTotal:/ { print $2 }' "${meminfo}")"
     awk -v have="${have:-0}" -v want="${EXPECT_MEMORY_KIB}" -v percent="${MEMORY_TOLERANCE_PERCENT:-0}" \
         'BEGIN { d = have - want; if (d < 0) d = -d; exit !(d * 100 <= want * percent) }' || verdict=fail
-    record "${checks}" memory "${verdict}" "${have}" "${EXPECT_MEMORY_KIB}" KiB "tolerance ${MEMORY_TOLERANCE_PERCENT:-0} %"
+    note memory "${verdict}" "${have}" "${EXPECT_MEMORY_KIB}" KiB "tolerance ${MEMORY_TOLERANCE_PERCENT:-0} %"
 }
 
 check_gpus() {
     [[ -n "${EXPECT_GPUS}" ]] || return 0
     if [[ "${GPU_VENDOR}" != NVIDIA ]]; then
-        record "${checks}" gpus error "" "${EXPECT_GPUS}" GPUs "this recipe counts NVIDIA GPUs only"
+        note gpus error "" "${EXPECT_GPUS}" GPUs "this recipe counts NVIDIA GPUs only"
         return
     fi
     local count
@@ -69,7 +74,7 @@ check_infiniband() {
         fi
         for counter in symbol_error link_error_recovery link_downed; do
             if (($(cat "${port}/counters/${counter}" 2>/dev/null || echo 0) > 0)); then
-                record "${checks}" "ib_${counter}" warn "$(cat "${port}/counters/${counter}")" 0 events "${port}"
+                note "ib_${counter}" warn "$(cat "${port}/counters/${counter}")" 0 events "${port}"
             fi
         done
     done
@@ -103,13 +108,14 @@ check_aznhc() {
             verdict=pass
         fi
     fi
-    record "${checks}" aznhc "${verdict}" "" "exit code 0" "" "${detail}"
+    note aznhc "${verdict}" "" "exit code 0" "" "${detail}"
 }
 
 main() {
     load_settings
     require results SLURMD_NODENAME SLURM_JOB_ID VM_SIZE EXPECT_VCPUS
     readonly checks="${results}/${SLURMD_NODENAME}.tsv"
+    keep_node_facts
     check_vm_size
     # shellcheck disable=SC2153  # EXPECT_GPUS is another setting
     expect cpus "$(getconf _NPROCESSORS_ONLN)" "${EXPECT_VCPUS}" CPUs
@@ -118,8 +124,7 @@ main() {
     check_nvme
     check_infiniband
     check_aznhc
-    [[ -s "${checks}" ]] || record "${checks}" baseline no_baseline "" "" "" "nothing is published for ${VM_SIZE}"
-    results_json "${checks}" >"${results}/${SLURMD_NODENAME}.json"
+    [[ -s "${checks}" ]] || note baseline no_baseline "" "" "" "nothing is published for ${VM_SIZE}"
     touch "${results}/${SLURMD_NODENAME}.done"
     [[ "$(worst_in "${checks}")" == pass ]]
 }

@@ -6,9 +6,9 @@ set -euo pipefail
 
 main() {
     load_settings
-    require VM_SIZE RESULTS_DIR TIMEOUT_S
-    require_commands srun scontrol timeout
     new_results_folder
+    require VM_SIZE TIMEOUT_S
+    require_commands srun scontrol timeout
     if ! timeout "${TIMEOUT_S}" srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task="${VCPUS:-1}" --mem=0 --kill-on-bad-exit=0 ./node.sh; then
         log "srun reported a failed task or ran past ${TIMEOUT_S} s"
     fi
@@ -17,14 +17,13 @@ main() {
         verdict=fail
         if [[ -e "${results}/${node}.done" ]]; then verdict="$(worst_in "${results}/${node}.tsv")"; fi
         if [[ "${verdict}" != pass ]]; then failed+=("${node}"); fi
-        record "${results}/nodes.tsv" "${node}" "${verdict}" "" "" "" "$(
-            if [[ -e "${results}/${node}.done" ]]; then awk -F '\t' '$2 != "pass" { printf "%s: %s; ", $1, $2 }' "${results}/${node}.tsv"
-            else echo "no complete result"; fi
-        )"
+        if [[ -s "${results}/${node}.tsv" ]]; then cat "${results}/${node}.tsv" >>"${results}/checks.tsv"; fi
+        if [[ ! -e "${results}/${node}.done" ]]; then
+            record "${results}/checks.tsv" complete fail "" "" "" "no complete result" "" "${node}"
+        fi
         log "${node}: ${verdict}"
     done < <(requested_nodes)
-    results_json "${results}/nodes.tsv" >"${results}/nodes.json"
     if ((${#failed[@]})); then printf '%s\n' "${failed[@]}" >"${results}/failed_nodes.txt"; fi
-    finish "$(worst_in "${results}/nodes.tsv")" "${#failed[@]} of $(wc -l <"${results}/nodes.tsv") nodes did not pass"
+    conclude "${#failed[@]} of ${SLURM_JOB_NUM_NODES} nodes did not pass"
 }
 main "$@"

@@ -11,6 +11,6 @@ main() {
     require STAGE_PATH CONTAINER MEGATRON_URL MEGATRON_COMMIT
     mkdir -p "${STAGE_PATH}"
     import_image "${CONTAINER}"
-    clone_at "${MEGATRON_URL}" "${MEGATRON_COMMIT}" "${STAGE_PATH}/Megatron-LM"
+    clone_at "${MEGATRON_URL}" "${MEGATRON_COMMIT}" "${STAGE_PATH}/Megatron-LM-${MEGATRON_COMMIT}"
 }
 main "$@"

@@ -10,13 +10,22 @@ set -euo pipefail
 
 main() {
     load_settings
+    if [[ "${1:-}" == --status ]]; then
+        show_status "${2:-}"
+        return
+    fi
+    new_results_folder
     require STAGE_PATH CONTAINER MODEL GPUS_PER_NODE VCPUS TENSOR_PARALLEL PIPELINE_PARALLEL NUM_LAYERS HIDDEN_SIZE \
         NUM_ATTENTION_HEADS SEQUENCE VOCABULARY GLOBAL_BATCH MICRO_BATCH ITERATIONS SAVE_INTERVAL
     require_commands srun scontrol
     check_layout
-    new_results_folder
+    DATA_CACHE_DIR="${DATA_CACHE_DIR:-${STAGE_PATH}/datacache}"
+    local data
+    data="$(data_arguments)"
+    local -a arguments
+    mapfile -t arguments <<<"${data}"
     run_folders
     load_nccl_env
-    train --mock-data --tokenizer-type NullTokenizer --vocab-size "${VOCABULARY}" --split 98,2,0
+    train "${arguments[@]}"
 }
 main "$@"

@@ -7,6 +7,7 @@ set -euo pipefail
 probe() {
     local -r file="${results:?}/marker"
     stat --file-system "${SHARED_DIR}" >/dev/null || die "${SHARED_DIR} does not answer on $(hostname -s)"
+    keep_node_facts
     [[ "$(cat "${file}")" == "${SLURM_JOB_ID}" ]] || die "${file} does not contain the job id on $(hostname -s)"
     hostname -s >"${results}/${SLURMD_NODENAME}.node"
     log "$(hostname -s): $(nproc) CPUs, $(awk '/MemTotal/ { print $2 }' /proc/meminfo) kB"
@@ -14,12 +15,12 @@ probe() {
 
 main() {
     load_settings
-    require SHARED_DIR
     if [[ "${1:-}" == probe ]]; then
         probe
         return
     fi
     new_results_folder
+    require SHARED_DIR
     # In the job's own folder, in a home folder: the root of the shared file system belongs to root.
     echo "${SLURM_JOB_ID}" >"${results}/marker"
     if ! srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task=1 --kill-on-bad-exit=0 "$(realpath "$0")" probe; then
@@ -29,10 +30,8 @@ main() {
     while read -r node; do
         verdict=fail
         if [[ -s "${results}/${node}.node" ]]; then verdict=pass; fi
-        record "${results}/nodes.tsv" "${node}" "${verdict}" "" "" "" ""
+        record "${results}/checks.tsv" answers "${verdict}" "" "" "" "" "" "${node}"
     done < <(requested_nodes)
-    verdict="$(worst_in "${results}/nodes.tsv")"
-    results_json "${results}/nodes.tsv" >"${results}/nodes.json"
-    finish "${verdict}" "$(grep -c $'\tpass\t' "${results}/nodes.tsv" || true) of $(wc -l <"${results}/nodes.tsv") nodes answered"
+    conclude "$(grep -c $'\tpass\t' "${results}/checks.tsv" || true) of $(wc -l <"${results}/checks.tsv") nodes answered"
 }
 main "$@"

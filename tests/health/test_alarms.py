@@ -49,6 +49,23 @@ def test_the_alarm_comes_first_and_nobody_is_told_to_drain_what_it_holds(
     assert 'Reason="drained by hand: mount, nvme_disks"' in following
 
 
+def test_what_the_alarm_holds_is_in_no_list_of_nodes_to_drain(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["health", "report", str(folder), "--kind", "quick", "--nodes-only"]
+    assert (main([*words, "failed"]), *capsys.readouterr()) == (1, "hpc-[1-3]\n", "")
+    (folder / "ALARM").write_text(LINE)
+    assert main([*words, "failed"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == "hpc-3\n"
+    assert shown.err.startswith("not listed: hpc-[1-2], which fail nothing but the check of the alarm")
+    assert (main([*words, "held"]), *capsys.readouterr()) == (1, "hpc-[1-2]\n", "")
+    assert (main([*words, "failed", "--nodes-only", "held"]), *capsys.readouterr()) == (1, "hpc-[1-3]\n", "")
+    answer = json.loads(report(capsys, "report", str(folder), "--kind", "quick", "--json"))
+    assert (answer["host_lists"]["failed"], answer["host_lists"]["held"]) == ("hpc-3", "hpc-[1-2]")
+    assert "3 nodes: 1 failed, 2 with the fault of the alarm only\n" in report(
+        capsys, "report", str(folder), "--kind", "quick"
+    )
+
+
 def test_a_summary_keeps_it_and_machines_read_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "ALARM").write_text(LINE)
     summary = folder.parent / "summary.json"

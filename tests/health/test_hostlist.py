@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from generator.errors import CannotRead
-from generator.health.hostlist import MAX_NAMES, NODE_NAME, compress, expand, natural_key
+from generator.results.hostlist import MAX_NAMES, NODE_NAME, compress, expand, natural_key
 
 NAMES = st.from_regex(rf"\A{NODE_NAME}\Z").filter(lambda name: len(name) < 40)
 CLUSTER_NAMES = st.builds(

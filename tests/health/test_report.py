@@ -18,11 +18,11 @@ from generator.files import assets
 from generator.health.assess import Wishes, assess
 from generator.health.check_lines import CheckLines
 from generator.health.gather import Gathered
-from generator.health.hostlist import expand
 from generator.health.machine import as_json
 from generator.health.read import Loaded, read_bytes
 from generator.health.result import KINDS, Relation, RunVerdict, Verdict, validated
 from generator.health.text import Report, problem_lines
+from generator.results.hostlist import expand
 from tests.health import fleet
 from tests.health.results import H100, check, gpus, pair, reduce, result, text, write
 

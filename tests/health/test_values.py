@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from generator.errors import CannotRead
 from generator.health.ages import age_s, moment_s
 from generator.health.assess import duration
-from generator.health.values import holds, in_words, is_rate, median, number
+from generator.health.values import holds, in_words, median, number
+from generator.results.units import is_rate
 
 DECIMALS = st.decimals(min_value=-(10**12), max_value=10**12, allow_nan=False, places=3)
 

@@ -29,12 +29,13 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """What a log says of the algorithm for one collective and size (bytes of a rank)."""
+    """What a log says of the algorithm for one collective and size; `share` is that of a rank where it differs."""
 
     log: str
     collective: str
     size: int
     expected: str
+    share: int = 0
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,10 @@ class Ranks:
 
 @dataclass(frozen=True)
 class Row:
-    """A measurement: bus bandwidth out of place, wrong values of both placements; or the problem with it."""
+    """A measurement: bus bandwidth out of place, wrong values of both placements; or the problem with it.
+
+    `ranks` where the collective divides its message among them.
+    """
 
     log: str
     size: int
@@ -58,6 +62,7 @@ class Row:
     wrong: str = ""
     kind: str = ""
     problem: str = ""
+    ranks: int = 0
 
 
 EXCERPTS = (
@@ -235,6 +240,68 @@ rccl-tests: Version develop:83d38d9
 """,
     ),
     Excerpt(
+        "all-gather", "https://github.com/microsoft/msccl/issues/48", "all_gather_perf of 2022, 16 ranks on two nodes",
+        _ROWS + """\
+        1024            16     float    none      -1    60.47    0.02    0.02      0    36.20    0.03    0.03      0
+       16384           256     float    none      -1    37.94    0.43    0.40      0    37.50    0.44    0.41      0
+      131072          2048     float    none      -1    55.21    2.37    2.23      0    50.25    2.61    2.45      0
+      262144
+""",
+    ),
+    Excerpt(
+        "reduce-scatter", "https://github.com/NVIDIA/nccl-tests/issues/128", "reduce_scatter_perf of 2023, 8 ranks on two nodes, from 8 bytes on",
+        _ROWS + """\
+           0             0     float     sum      -1     5.70    0.00    0.00      0     5.54    0.00    0.00      0
+           0             0     float     sum      -1     5.92    0.00    0.00      0     5.51    0.00    0.00      0
+         128             4     float     sum      -1    32.31    0.00    0.00      0    25.35    0.01    0.00      0
+         256             8     float     sum      -1    24.01    0.01    0.01      0    23.18    0.01    0.01      0
+""",
+    ),
+    Excerpt(
+        "alltoall", "https://github.com/NVIDIA/nccl/issues/1531", "alltoall_perf of 2024, 64 × H800 on 8 nodes; breaks off in its first row",
+        """\
+#  Rank 61 Group  0 Pid 2278519 on GPU-NODE16 device  5 [0x90] NVIDIA H800
+#  Rank 62 Group  0 Pid 2278520 on GPU-NODE16 device  6 [0xb8] NVIDIA H800
+#  Rank 63 Group  0 Pid 2278521 on GPU-NODE16 device  7 [0xc1] NVIDIA H800
+#
+""" + _ROWS + """\
+     8388608         32768     float    none      -1    337.8   24.83   24.44      0    295.6   28.38
+""",
+    ),
+    Excerpt(
+        "labelled", "https://github.com/ROCm/rccl/issues/1490", "all_gather_perf of rccl-tests, srun --label, 32 × MI250X on 4 nodes",
+        """\
+ 0: #       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+ 0: #        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+ 0:        65536           512     float    none      -1    107.5    0.61    0.59      0    105.6    0.62    0.60      0
+""",
+    ),
+    Excerpt(
+        "rccl-newest", "https://github.com/ROCm/rocm-systems/pull/3415", "rccl-tests 2.17.9 with RCCL 2.28.3, one GPU",
+        """\
+# rccl-tests version 2.17.9-users/speriaswamy-amd/gfx1151-rccl-tests-enablement:f220897c9b rccl-headers=22803 rccl-library=22803
+# Collective test starting: all_reduce_perf
+# nThread 1 nGpus 1 minBytes 1024 maxBytes 4294967296 step: 2(factor) warmup iters: 20 iters: 30 agg iters: 1 validation: 1 graph: 0
+#
+# Using devices
+#  Rank  0 Group  0 Pid 135241 on stxh-4602-MAPLE device  0 [0000:c4:00] Radeon 8050S Graphics
+RCCL version : 2.28.3-gfx1151-rccl:a188cf2
+HIP version  : 7.12.60430-713bdeef5b
+ROCm version : 7.12.0.2-9999-713bdeef5b
+""",
+    ),
+    Excerpt(
+        "rccl-rows", "https://github.com/ROCm/rocm-systems/pull/3272", "rccl-tests with RCCL 2.28.3, MI300X",
+        """\
+RCCL version : 2.28.3-amdsmi-bdf-topology:360c5c6+
+HIP version  : 7.3.53390-490c8d4a00
+#
+""" + _ROWS + """\
+        1024           256     float     sum      -1    53.88    0.02    0.04      0    54.23    0.02    0.04      0
+       16384          4096     float     sum      -1    56.65    0.29    0.54      0    56.89    0.29    0.54      0
+""",
+    ),
+    Excerpt(
         "fabric", "https://github.com/NVIDIA/nccl/issues/1357", "NCCL 2.21 or newer, 16 × H100 on two nodes",
         """\
 qh100-gpu20:39634:39692 [5] NCCL INFO comm 0x5558e3c10180 rank 13 nRanks 16 nNodes 2 localRanks 8 localRank 5 MNNVL 0
@@ -290,7 +357,9 @@ ALGORITHMS = (
     Algorithm("numbers", "AllReduce", 131072, "TREE"),
     Algorithm("numbers", "AllReduce", 262144, "unknown"),  # the size was not measured
     Algorithm("ring-by-number", "AllReduce", 805306368, "RING"),
-    Algorithm("function-and-numbers", "AllGather", 37756928, "RING"),
+    # 2359808 elements of 4 bytes on each of 4 ranks: until 2.23 the line has the bytes of all of them.
+    Algorithm("function-and-numbers", "AllGather", 37756928, "RING", 9439232),
+    Algorithm("function-and-numbers", "AllGather", 151027712, "unknown", 37756928),
     Algorithm("function-and-numbers", "AllReduce", 37756928, "unknown"),  # another collective
     Algorithm("names", "AllReduce", 16777216, "TREE"),
     Algorithm("names", "AllReduce", 33554432, "NVLS_TREE"),
@@ -312,6 +381,9 @@ RANKS = (
     Ranks("newest-tests", 2, 2, ""),
     Ranks("version-line", 2, 1, ""),
     Ranks("lowered", 8, 1, "no ranks in the header"),
+    Ranks("rccl-newest", 1, 1, ""),
+    Ranks("alltoall", 64, 8, "3 ranks instead of 64"),
+    Ranks("labelled", 32, 4, "no ranks in the header"),
 )
 
 ROWS = (
@@ -326,13 +398,22 @@ ROWS = (
     Row("sendrecv", 8192, problem="0 complete rows"),  # the excerpt breaks off within the row
     Row("newest-tests", 8192, 8192, "0.23", "0 0", "#wrong"),
     Row("tagged", 32, 32, "0.00", "0 0", "#wrong"),
+    Row("all-gather", 131072, 131072, "2.23", "0 0", "#wrong", ranks=16),
+    Row("all-gather", 131080, 131072, "2.23", "0 0", "#wrong", ranks=16),  # 16 x 16 bytes are the least step
+    Row("all-gather", 131328, problem="0 complete rows", ranks=16),
+    Row("all-gather", 131080, problem="0 complete rows"),
+    Row("all-gather", 262144, problem="0 complete rows for 262144 bytes in the output, and 1 that are", ranks=16),
+    Row("reduce-scatter", 256, 256, "0.01", "0 0", "#wrong", ranks=8),
+    Row("alltoall", 8388608, problem="and 1 that are not complete", ranks=64),
+    Row("labelled", 65536, problem="0 complete rows", ranks=32),
+    Row("rccl-rows", 16384, 16384, "0.54", "0 0", "#wrong"),
     Row("lowered", 34359738368, problem="nccl-tests lowered to 27951912277 bytes"),
 )
 
 FABRICS = (("fabric", "infiniband"), ("no-algorithm", "unknown"))
 VERSIONS = (
     ("no-algorithm", "2.19.4+cuda12.4"), ("newest-tests", "23102"), ("version-line", "2.21.5+cuda11.8"),
-    ("gb200", "unknown"),
+    ("gb200", "unknown"), ("rccl-newest", "2.28.3-gfx1151-rccl"), ("rccl-rows", "2.28.3-amdsmi-bdf-topology"),
 )  # fmt: skip
 FOOTERS = (
     ("gb200", "Avg bus bandwidth", "745.53"),

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,13 +62,11 @@ def nccl_log(algorithm: str | None = "RING", size: int = 8 * GIB, mnnvl: int | N
 JUDGE = """
 set -euo pipefail
 . ./lib/common.sh
-. ./lib/nccl.sh
-. ./judge.sh
+. ./lib/collective.sh
 load_settings
 new_results_folder
-judge_all_reduce "${FAKE_OUTPUT}" "${results}/checks.tsv" ${FAKE_NCCL_LOG:+"${FAKE_NCCL_LOG}"}
-results_json "${results}/checks.tsv" >"${results}/checks.json"
-exit "$(exit_status "$(worst_in "${results}/checks.tsv")")"
+judge_collective "${COLLECTIVES}" "${FAKE_OUTPUT}" "${results}/checks.tsv" ${FAKE_NCCL_LOG:+"${FAKE_NCCL_LOG}"}
+conclude "judged"
 """
 """What run.sh does once the program has ended well."""
 
@@ -118,13 +117,20 @@ class Runs:
         return self.folder.path / "results" / str(self.count)
 
     @property
-    def rows(self) -> dict[str, dict[str, str]]:
+    def record(self) -> dict[str, Any]:
+        """The record of the last run."""
+        found: dict[str, Any] = json.loads((self.results / "run.json").read_text(encoding="utf-8"))
+        return found
+
+    @property
+    def rows(self) -> dict[str, dict[str, Any]]:
         """The recorded checks by name."""
-        return {each["check"]: each for each in json.loads((self.results / "checks.json").read_text(encoding="utf-8"))}
+        return {each["check"]: each for each in self.record["checks"]}
 
     @property
     def detail(self) -> str:
-        return self.rows["all_reduce"]["detail"]
+        detail: str = self.rows["all_reduce"]["detail"]
+        return detail
 
 
 Make = Callable[..., Runs]
@@ -182,9 +188,12 @@ def test_a_published_floor_decides(runs: Make) -> None:
     assert run.job(output("99")) == FAIL
     assert run.job("") == ERROR
     assert run(output("189.6")) == PASS
-    assert run.rows["all_reduce"]["expected"] == "188"
-    assert run.detail.startswith("algorithm unknown, 8589934592 bytes; published floor 185")
-    assert "https://github.com/yosoyjay/cyclecloud-llm" in run.detail
+    assert run.rows["all_reduce"]["expected"] == 188
+    key = "algorithm unknown, fabric unknown, 8589934592 bytes, 16 ranks on 2 nodes"
+    assert run.detail == f"{key}; published floor 185 GB/s"
+    drawn = {curve["name"]: curve["points"] for curve in json.loads((run.results / "run.json").read_text())["series"]}
+    assert drawn["floor all_reduce"] == [[8589934592, 185]]
+    assert run.rows["all_reduce"]["source"].startswith("published: yosoyjay/cyclecloud-llm")
 
 
 def test_wrong_values_and_half_written_output_never_pass(runs: Make) -> None:
@@ -218,7 +227,12 @@ def test_wrong_values_and_half_written_output_never_pass(runs: Make) -> None:
 def test_a_run_that_does_not_end_well_is_an_error(runs: Make) -> None:
     run = runs()
     assert [run.job(output(), FAKE_STATUS=status) for status in ("1", "3", "137")] == [ERROR] * 3
-    assert run.rows["all_reduce"]["detail"].startswith("all_reduce_perf or srun failed")
+    assert run.rows["all_reduce"]["detail"].startswith("all_reduce_perf or its launcher failed")
+    assert run.job(output(), FAKE_STATUS="1", SET_COLLECTIVES="all_reduce all_gather sendrecv") == ERROR
+    assert run.folder.log.count("all_reduce_perf") == run.folder.log.count("_perf") == 4
+    assert [run.rows[name]["detail"] for name in ("all_gather", "sendrecv")] == [
+        "not started, because all_reduce did not end well"
+    ] * 2
     assert run.job(output(), SET_TIMEOUT_S="0.2", SET_NCCL_TEST_BINARY="sleep", SET_ITERATIONS="60") == ERROR, "no end"
     assert run.job(output(), SET_NCCL_TEST_BINARY="./all_reduce_perf") == ERROR, "no such program"
 
@@ -228,7 +242,7 @@ def test_eight_separate_tests_do_not_pass(runs: Make) -> None:
     run = runs()
     alone = header(1, 1) + HEADER + row("0.00") + footer()
     assert run(alone * 16) == ERROR
-    assert "15 of them twice: separate tests" in run.rows["ranks"]["detail"]
+    assert "15 of them twice: separate tests" in run.rows["all_reduce ranks"]["detail"]
     assert run(output("400", ranks=8, nodes=1)) == ERROR
     assert run(output("400", ranks=16, nodes=1)) == ERROR
     assert run(output("400", ranks=32, nodes=4)) == ERROR
@@ -283,13 +297,12 @@ def test_a_job_that_is_killed_leaves_no_pass(how: signal.Signals, runs: Make) ->
         while not started.exists():
             assert process.poll() is None, "it ended before it was killed"
             time.sleep(0.02)
+        # Slurm signals every process of a job; `timeout` has made a group of its own for what it started.
         os.killpg(process.pid, how)
+        os.kill(int(started.read_text(encoding="utf-8")), how)
         assert process.wait() != 0
-        # `timeout` has made a group of its own for what it started.
-        os.kill(int(started.read_text(encoding="utf-8")), signal.SIGKILL)
     assert (run.results / "verdict").read_text(encoding="utf-8") == "error\n"
-    assert not (run.results / "checks.json").exists()
-    assert not (run.results / "figure.tsv").exists()
+    assert run.record["verdict"] == "error"
 
 
 # ---------------------------------------------------------------- the algorithm
@@ -338,6 +351,7 @@ def test_a_derived_floor_warns_and_never_passes(runs: Make) -> None:
     assert [of(bus) for bus in ("367.9", "100", "0", "nan")] == [WARN, WARN, FAIL, FAIL]
     assert of("380") == NO_BASELINE, "above it nothing is proven"
     assert "derived floor 368.0 GB/s = 0.92 x 8 x 400 Gb/s / 8, the line rate of the ports, warns at most" in run.detail
+    assert run.rows["all_reduce"]["source"].startswith("derived: 0.92 x 8 x 400 Gb/s / 8")
     assert of("100", "NVLS_TREE") == NO_BASELINE, "it holds for the ring and the tree"
     assert "derived" not in run.detail
 
@@ -386,36 +400,41 @@ def test_what_is_not_whole_is_no_history(runs: Make) -> None:
         return run(output(bus, ranks=32, nodes=4, size=16 * GIB), nccl_log("NVLS", 16 * GIB), **environment)
 
     assert of("400") == NO_BASELINE
-    figure = (run.results / "figure.tsv").read_text(encoding="utf-8")
-    earlier = run.folder.path / "results"
+    earlier = run.folder.path.parent / "runs"
+    (whole,) = earlier.glob("*/run.json")
+    record = whole.read_text(encoding="utf-8")
     bad = {
-        "1": figure.removesuffix("\tend\n"),
-        "2": figure[:30],
+        "1": record.removesuffix("}\n"),
+        "2": record[: len(record) // 2],
         "3": "",
-        "4": figure.replace("400", "four hundred"),
-        "5": figure.replace("no_baseline", "fail"),
-        "6": figure.replace("no_baseline", "error"),
-        "7": figure.replace("nccl-figure-1", "nccl-figure-2"),
-        "8": figure.replace("NVLS", "RING"),
-        "9": figure.replace("infiniband", "x").replace("unknown", "infiniband"),
-        "10": figure.replace(str(16 * GIB), str(8 * GIB)),
+        "4": record.replace('"value": 400', '"value": "four hundred"'),
+        "5": record.replace("no_baseline", "fail"),
+        "6": record.replace('"verdict": "no_baseline", "summary"', '"verdict": "error", "summary"'),
+        "7": record.replace('"vm_size": "Standard_ND96isr_H100_v5"', '"vm_size": "Standard_ND96isr_H200_v5"'),
+        "8": record.replace("algorithm NVLS", "algorithm RING"),
+        "9": record.replace("fabric unknown", "fabric infiniband"),
+        "10": record.replace(f"{16 * GIB} bytes", f"{8 * GIB} bytes"),
+        "11": record.replace('"check": "all_reduce",', '"check": "all_gather",'),
+        "12": record.replace("32 ranks on 4 nodes", "32 ranks on 4 nodes of another kind"),
     }
     for name, text in bad.items():
-        (earlier / name).mkdir()
-        (earlier / name / "figure.tsv").write_text(text, encoding="utf-8")
+        assert text != record, name
+        (earlier / f"bad-{name}").mkdir()
+        (earlier / f"bad-{name}/run.json").write_text(text, encoding="utf-8")
     assert of("100") == NO_BASELINE
     assert of("100") == NO_BASELINE
     assert of("100") == PASS, "the three runs before it"
     shared = run.temporary / "shared"
-    assert of("400", SET_HISTORY_DIR=str(shared)) == NO_BASELINE, "another folder, another history"
+    assert of("400", SET_RUNS_DIR=str(shared)) == NO_BASELINE, "another folder, another history"
     assert [path.name for path in shared.iterdir()] == [f"nccl-allreduce-{run.count}"]
-    assert of("400", SET_HISTORY_DIR="/proc/none") == NO_BASELINE, "a figure that cannot be kept does not end a run"
+    assert of("400", SET_RUNS_DIR="/proc/none") == NO_BASELINE, "a record that cannot be copied does not end a run"
 
 
 def test_a_given_figure_replaces_the_published_ones(runs: Make) -> None:
     run = runs()
     assert run(output("100"), SET_BASELINE_FAIL="90") == PASS
-    assert run.detail.endswith("given floor 90 GB/s; source the settings of the job")
+    assert run.detail.endswith("; given floor 90 GB/s")
+    assert run.rows["all_reduce"]["source"] == "given: the settings of the job"
     assert run(output("100"), SET_BASELINE_FAIL="90", SET_BASELINE_WARN="110") == WARN
     assert run(output("189"), SET_BASELINE_FAIL="190", SET_BASELINE_SOURCE="ours") == FAIL
     assert (
@@ -438,7 +457,7 @@ def test_a_message_that_nccl_tests_lowers_is_judged_as_what_it_is(runs: Make) ->
         HEADER, f"# Reducing maxBytes to {lowered + 2} due to memory limitation\n{HEADER}"
     )
     assert run(printed, nccl_log("RING", lowered)) == NO_BASELINE
-    assert f"algorithm RING, {lowered} bytes" in run.detail
+    assert f"algorithm RING, fabric unknown, {lowered} bytes" in run.detail
     assert run(printed.replace("11.6", "11.4"), nccl_log("RING", lowered)) == WARN
     one = {"FAKE_NODES": "hpc-1", "FAKE_NODE_COUNT": "1", "SLURM_JOB_NUM_NODES": "1", "SLURM_JOB_NODELIST": "x"}
     assert run(output("111", ranks=8, nodes=1), **one) == PASS
@@ -491,9 +510,10 @@ def test_the_log_names_the_release_of_nccl(runs: Make) -> None:
     run = runs()
     assert run.job(output() + "NCCL version 2.21.5+cuda12.4\n", nccl_log("TREE")) == PASS
     assert "NCCL 2.21.5+cuda12.4, algorithm TREE, fabric unknown" in run.done.stdout
+    assert run.record["versions"]["nccl"] == "2.21.5+cuda12.4"
 
 
 def test_scripts_have_no_syntax_errors_of_bash_4(runs: Make) -> None:
     run = runs()
-    for script in ("run.sh", "judge.sh", "lib/nccl.sh"):
+    for script in ("run.sh", "hosts.sh", *(f"lib/{path.name}" for path in (run.folder.path / "lib").iterdir())):
         assert subprocess.run(["bash", "-n", script], cwd=run.folder.path, check=False).returncode == 0

@@ -24,7 +24,7 @@ def answers(awk: str, folder: Path, calls: tuple[str, ...]) -> list[str]:
     link = folder / "bin" / "awk"
     if not link.exists():
         link.symlink_to(shutil.which(awk) or awk)
-    script = "\n".join([f". {LIBRARY}/common.sh", f". {LIBRARY}/nccl.sh", *(f"{call}; printf '\\0'" for call in calls)])
+    script = "\n".join([f". {LIBRARY}/nccl.sh", *(f"{call}; printf '\\0'" for call in calls)])
     environment = {"PATH": f"{folder}/bin:{os.environ['PATH']}"}
     done = subprocess.run(
         ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, check=True
@@ -47,9 +47,9 @@ def folder(awk: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def row_call(name: str, size: int) -> str:
+def row_call(name: str, size: int, ranks: int = 0) -> str:
     values = "${measured_bytes}|${bus_out}|${wrong_out} ${wrong_in}|${wrong_kind}"
-    return f'if tests_row {name} {size}; then echo "{values}"; else echo "! ${{row_problem}}"; fi'
+    return f'if tests_row {name} {size} {16 * ranks or 1}; then echo "{values}"; else echo "! ${{row_problem}}"; fi'
 
 
 def test_excerpts_are_of_many_releases_and_each_has_an_address() -> None:
@@ -62,7 +62,9 @@ def test_excerpts_are_of_many_releases_and_each_has_an_address() -> None:
 
 
 def test_the_algorithm_is_that_of_the_measured_size(awk: str, folder: Path) -> None:
-    calls = tuple(f"nccl_algorithm {each.collective} {each.size} {each.log}" for each in logs.ALGORITHMS)
+    calls = tuple(
+        f"nccl_algorithm {each.collective} {each.size} {each.share or each.size} {each.log}" for each in logs.ALGORITHMS
+    )
     assert answers(awk, folder, calls) == [each.expected for each in logs.ALGORITHMS]
 
 
@@ -74,7 +76,7 @@ def test_ranks_that_are_not_one_test_of_all_gpus_are_found(awk: str, folder: Pat
 
 
 def test_rows(awk: str, folder: Path) -> None:
-    calls = tuple(row_call(each.log, each.size) for each in logs.ROWS)
+    calls = tuple(row_call(each.log, each.size, each.ranks) for each in logs.ROWS)
     for each, answer in zip(logs.ROWS, answers(awk, folder, calls), strict=True):
         if each.problem:
             assert answer.startswith("! "), (each, answer)
@@ -128,7 +130,7 @@ RING = f"{LINE} AllReduce: {SIZE} Bytes -> Algo RING proto SIMPLE channel{{Lo..H
 def test_every_form_of_the_sources(awk: str, folder: Path) -> None:
     for number, line in enumerate(FORMS):
         (folder / f"form{number}").write_text(f"{line}\n" * 3, encoding="utf-8")
-    calls = tuple(f"nccl_algorithm AllReduce {SIZE} form{number}" for number in range(len(FORMS)))
+    calls = tuple(f"nccl_algorithm AllReduce {SIZE} {SIZE} form{number}" for number in range(len(FORMS)))
     found = dict(zip(FORMS, answers(awk, folder, calls), strict=True))
     assert found == FORMS
 
@@ -143,8 +145,63 @@ def test_two_algorithms_broken_lines_and_missing_logs_are_unknown(awk: str, fold
     (folder / "cut").write_text(RING * 2 + RING[: RING.index(" proto")], encoding="utf-8")
     (folder / "early").write_text(RING * 2 + RING[: RING.index(str(SIZE)) + 4], encoding="utf-8")
     logs_of = ("two", "split.1 split.2", "same.1 same.2", "cut", "early", "none.*.log", "")
-    calls = tuple(f"nccl_algorithm AllReduce {SIZE} {names}" for names in logs_of)
+    calls = tuple(f"nccl_algorithm AllReduce {SIZE} {SIZE} {names}" for names in logs_of)
     assert answers(awk, folder, calls) == ["unknown", "unknown", "RING", "unknown", "RING", "unknown", "unknown"]
+
+
+def test_the_bytes_of_a_line_are_those_of_all_ranks_or_of_one(awk: str, folder: Path) -> None:
+    """NVIDIA/nccl, src/enqueue.cc: nBytes (v2.22.3-1:1669), then task->count x size of an element (v2.27.3-1:748)."""
+    share = SIZE // 16
+    lines = {
+        f"{LINE} {SIZE} Bytes -> Algo 1 proto 2 time 1.5": "RING",
+        f"{LINE} {share} Bytes -> Algo 1 proto 2 time 1.5": "unknown",
+        f"{LINE} ReduceScatter: {SIZE} Bytes -> Algo 1 proto 2 time 1.5": "RING",
+        f"{LINE} ReduceScatter: {share} Bytes -> Algo 1 proto 2 time 1.5": "unknown",
+        f"{LINE} ReduceScatter: {share} Bytes -> Algo NVLS proto SIMPLE channel{{Lo..Hi}}={{0..15}}": "NVLS",
+        f"{LINE} ReduceScatter: {SIZE} Bytes -> Algo NVLS proto SIMPLE channel{{Lo..Hi}}={{0..15}}": "unknown",
+        f"{LINE} ReduceScatter [Symmetric]: {share} Bytes -> Kernel ReduceScatter_LD nchannels 8": "SYMMETRIC",
+        # It breaks off, and may be either.
+        f"{LINE} ReduceScatter: {share} Bytes -> Algo NV": "unknown",
+    }
+    for number, line in enumerate(lines):
+        (folder / f"bytes{number}").write_text(f"{line}\n", encoding="utf-8")
+    calls = tuple(f"nccl_algorithm ReduceScatter {SIZE} {share} bytes{number}" for number in range(len(lines)))
+    assert dict(zip(lines, answers(awk, folder, calls), strict=True)) == lines
+
+
+def test_a_sweep_is_whole_or_has_a_problem(awk: str, folder: Path) -> None:
+    head = "#  size  count  type  redop  root  time  algbw  busbw #wrong  time  algbw  busbw #wrong\n"
+
+    def rows(*sizes: int, bus: str = "1.5", end: str = "") -> str:
+        lines = (f" {size} 1 float sum -1 1.0 1.0 {bus} 0 1.0 1.0 {bus} 0\n" for size in sizes)
+        return head + "".join(lines) + end
+
+    cases = {
+        rows(1024, 2048, 4096): "",
+        rows(1024, 2048): "no row for 4096 bytes as number 3",
+        rows(1024, 4096): "no row for 2048 bytes as number 2",
+        rows(1024, 2048, 2048, 4096): "no row for 4096 bytes",
+        rows(1024, 2048, 4096, 8192): "4 rows instead of 3",
+        rows(1024, 2048, 4096, bus="nan"): "no bandwidth for 1024 bytes",
+        rows(1024, 2048, 4096, end=" 4096 1 float sum"): "1 rows that are not complete",
+        head: "no row for 1024 bytes",
+        "": "no row for 1024 bytes",
+        "# Reducing maxBytes to 2100 due to memory limitation\n" + rows(1024, 2048): "",
+        "# Reducing maxBytes to 9000 due to memory limitation\n" + rows(1024, 2048): "no row for 4096 bytes",
+    }
+    for number, text in enumerate(cases):
+        (folder / f"sweep{number}").write_text(text, encoding="utf-8")
+    # 16 bytes for each of 24 ranks are the least message that is divided among them.
+    (folder / "divided").write_text(rows(0, 0, 384, 768, 1920), encoding="utf-8")
+    calls = (
+        *(f"sweep_problem sweep{number} 1024 4096 1" for number in range(len(cases))),
+        "sweep_problem divided 128 2048 384",
+        "sweep_problem divided 128 2048 16",
+    )
+    wanted = (*cases.values(), "", "no row for 128 bytes")
+    for expected, answer in zip(wanted, answers(awk, folder, calls), strict=True):
+        assert bool(answer) == bool(expected), (expected, answer)
+        assert expected in answer
 
 
 def test_nodes_are_connected_one_way_or_nobody_knows(awk: str, folder: Path) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
-import sys
-from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -16,9 +15,8 @@ from generator.plan.job_settings import known_settings
 from generator.recipes import Recipe, recipe, recipe_names
 from generator.render import jobs
 from tests.bed import parts
+from tests.bed.scripts.shellchecked import Script, findings
 from tests.jobs.running import job, plan_with, settings_of
-
-SHELLCHECK = Path(sys.executable).parent / "shellcheck"
 
 
 def recipe_of(name: str) -> Recipe:
@@ -36,38 +34,52 @@ def test_snapshot(name: str, snapshot: SnapshotAssertion) -> None:
 
 
 LIBRARY = sorted((assets.folder("recipes") / "lib").glob("*.sh"))
+# Source paths in the scripts are those of the repository, where a script is as deep as in a job's folder.
+FROM_THE_ROOT = "--source-path=SCRIPTDIR/../.."
+
+
+def script_of(path: str, text: str) -> Script:
+    """With every file of the repository that its directives name, and theirs."""
+    sources: dict[str, str] = {}
+    texts = [text]
+    while texts:
+        for named in re.findall(r"# shellcheck source=(\S+\.sh)", texts.pop()):
+            if named not in sources:
+                sources[named] = (assets.root() / named).read_text()
+                texts.append(sources[named])
+    return Script(path, text, sources)
 
 
 @pytest.mark.parametrize("name", recipe_names())
 def test_shellcheck_accepts_the_folder(name: str, tmp_path: Path) -> None:
     """Without its copies of the library, which is followed here and has its own test."""
-    files = jobs.render(plan_with(job(name)))
     library = [path.read_bytes() for path in LIBRARY]
-    scripts = []
-    for path, file in files.items():
-        target = tmp_path / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(file.content)
-        if path.suffix in (".sh", ".sbatch") and file.content not in library:
-            scripts.append(target)
-            assert subprocess.run(["bash", "-n", str(target)], check=False).returncode == 0
+    scripts = {
+        str(path): file.content
+        for path, file in jobs.render(plan_with(job(name))).items()
+        if path.suffix in (".sh", ".sbatch") and file.content not in library
+    }
     assert scripts
-    shellcheck(scripts)
+    for content in scripts.values():
+        assert subprocess.run(["bash", "-n"], input=content, check=False).returncode == 0
+    checked = [script_of(path, content.decode()) for path, content in scripts.items()]
+    assert any(script.sources for script in checked)
+    assert findings(checked, tmp_path, [FROM_THE_ROOT]) == []
 
 
-def test_shellcheck_accepts_the_library() -> None:
+def test_shellcheck_accepts_the_library(tmp_path: Path) -> None:
     for path in LIBRARY:
         assert subprocess.run(["bash", "-n", str(path)], check=False).returncode == 0
     assert LIBRARY
-    shellcheck(LIBRARY)
+    checked = [script_of(str(path.relative_to(assets.root())), path.read_text()) for path in LIBRARY]
+    assert findings(checked, tmp_path, [FROM_THE_ROOT]) == []
 
 
-def shellcheck(scripts: Sequence[Path]) -> None:
-    if SHELLCHECK.is_file():
-        # Source paths in the scripts are those of the repository.
-        command: list[str | Path] = [SHELLCHECK, "-x", *scripts]
-        result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=assets.root())
-        assert result.returncode == 0, result.stdout
+def test_shellcheck_finds_what_is_wrong_with_a_script_that_sources_the_library(tmp_path: Path) -> None:
+    text = (assets.folder("recipes") / "smoke" / "run.sh").read_text() + 'die gone\necho "${spare}"\n'
+    found = findings([script_of("jobs/smoke/run.sh", text)], tmp_path, [FROM_THE_ROOT])
+    assert {comment["code"] for comment in found} >= {2154, 2317}
+    assert {Path(comment["file"]).name for comment in found} == {"run.sh"}
 
 
 def test_scripts_are_copied_as_they_stand() -> None:
@@ -77,7 +89,7 @@ def test_scripts_are_copied_as_they_stand() -> None:
     assert files[folder / "run.sh"].content == (source / "nccl-allreduce/run.sh").read_bytes()
     assert files[folder / "lib/common.sh"].content == (source / "lib/common.sh").read_bytes()
     assert files[folder / "run.sh"].executable
-    assert not files[folder / "judge.sh"].executable
+    assert not files[folder / "lib/judge.sh"].executable
     assert folder / "recipe.json" not in files
 
 

@@ -11,13 +11,16 @@ import pytest
 
 from generator.files import assets
 from tests.jobs.running import JobFolder, job, job_folder, plan_with
+from tests.jobs.training_logs import composer_log, megatron_line, megatron_log
 
 PASS, FAIL, ERROR, WARN, NO_BASELINE = 0, 1, 2, 3, 4
 
 
 def common(expression: str) -> str:
-    command = f". {assets.folder('recipes') / 'lib/common.sh'}; {expression}"
-    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True).stdout.strip()
+    command = ["bash", "-c", f". ./lib/common.sh; {expression}"]
+    return subprocess.run(
+        command, cwd=assets.folder("recipes"), capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 # ---------------------------------------------------------------- verdicts
@@ -64,14 +67,6 @@ def test_warnings_pass_only_when_allowed() -> None:
     assert common("exit_status nonsense") == "2"
 
 
-def test_results_are_json(tmp_path: Path) -> None:
-    file = tmp_path / "r.tsv"
-    out = common(f"""record {file} 'a "b" \\ c' pass "1	2" "" GB/s $'x\\ny'; results_json {file}""")
-    assert json.loads(out) == [
-        {"check": 'a "b" \\ c', "verdict": "pass", "value": "1 2", "expected": "", "unit": "GB/s", "detail": "x y"}
-    ]
-
-
 # ---------------------------------------------------------------- smoke
 
 
@@ -94,7 +89,8 @@ def test_smoke_fails_without_the_shared_file_system(tmp_path: Path) -> None:
 def test_smoke_fails_for_a_node_that_does_not_answer(tmp_path: Path) -> None:
     folder = job_folder(tmp_path, plan_with(job("smoke")))
     assert folder.run(FAKE_DEAD="hpc-2").returncode == FAIL
-    assert '"check": "hpc-2", "verdict": "fail"' in folder.results("nodes.json")
+    checks = json.loads(folder.results("run.json"))["checks"]
+    assert {each["nodes"][0]: each["verdict"] for each in checks} == {"hpc-1": "pass", "hpc-2": "fail"}
 
 
 def test_results_of_an_earlier_run_are_never_read(tmp_path: Path) -> None:
@@ -141,8 +137,9 @@ def health(
 
 def test_health_passes(tmp_path: Path) -> None:
     folder, status = health(tmp_path, AZNHC_GOOD, ("hpc-1", "hpc-2"))
-    assert status == PASS, folder.results("nodes.json")
-    checks = {row["check"]: row["verdict"] for row in json.loads(folder.results("hpc-1.json"))}
+    assert status == PASS, folder.results("run.json")
+    rows = json.loads(folder.results("run.json"))["checks"]
+    checks = {row["check"]: row["verdict"] for row in rows if row["nodes"] == ["hpc-1"]}
     assert set(checks) == {"vm_size", "cpus", "memory", "gpus", "row_remaps", "nvme_disks", "ib_ports_active", "aznhc"}
 
 
@@ -197,11 +194,7 @@ def test_image_checks_can_be_left_out(tmp_path: Path) -> None:
 
 
 def iteration(number: int, of: int = 100, loss: str = "7.123456E+00", nan: int = 0) -> str:
-    return (
-        f" [2026-01-01] iteration {number:8d}/{of:8d} | consumed samples: 100 | elapsed time per iteration (ms): 1234.5"
-        f" | learning rate: 1.0E-05 | lm loss: {loss} | number of skipped iterations:   0"
-        f" | number of nan iterations:   {nan} |\n"
-    )
+    return megatron_line(number, of, loss, 1234.5, nan=nan)
 
 
 def training(
@@ -215,18 +208,21 @@ def training(
     image.mkdir(parents=True, exist_ok=True)
     for name in ("nvcr.io+nvidia+pytorch+25.03-py3", "ghcr.io+azure+ai-infrastructure-on-azure+llm-foundry+latest"):
         (image / f"{name}.sqsh").write_text("squash")
+    for split in ("train", "val"):
+        (tmp_path / "stage/data/mds-c4-2048" / split).mkdir(parents=True)
+        (tmp_path / "stage/data/mds-c4-2048" / split / "index.json").write_text("{}")
     return folder, folder.run(FAKE_OUTPUT=str(tmp_path / "output"), **environment)
 
 
 @pytest.mark.parametrize(
     ("output", "environment", "status"),
     [
-        (iteration(50) + iteration(100), {}, PASS),
-        (iteration(50), {}, FAIL),
-        (iteration(100, loss="nan"), {}, FAIL),
-        (iteration(100, nan=1), {}, FAIL),
+        (megatron_log(100), {}, PASS),
+        (megatron_log(100, until=90), {}, FAIL),
+        (megatron_log(100, until=90) + iteration(100, loss="nan"), {}, FAIL),
+        (megatron_log(100, until=90) + iteration(100, loss="1.0E+00", nan=1), {}, FAIL),
         ("", {}, ERROR),
-        (iteration(100), {"FAKE_STATUS": "9"}, ERROR),
+        (megatron_log(100), {"FAKE_STATUS": "9"}, ERROR),
         (iteration(100), {"SET_TENSOR_PARALLEL": "3"}, ERROR),
         (iteration(100), {"SET_TENSOR_PARALLEL": ""}, ERROR),
         (iteration(100), {"SET_GLOBAL_BATCH": "7", "SET_TENSOR_PARALLEL": "4", "SET_PIPELINE_PARALLEL": "1"}, ERROR),
@@ -245,7 +241,7 @@ def test_opt_needs_its_image(tmp_path: Path) -> None:
 
 
 def test_opt_mounts_what_it_writes_and_names_its_run(tmp_path: Path) -> None:
-    folder, result = training(tmp_path, "opt-175b", iteration(100), SET_SAVE_INTERVAL="50")
+    folder, result = training(tmp_path, "opt-175b", megatron_log(100), SET_SAVE_INTERVAL="50")
     assert result.returncode == PASS
     step = next(line for line in folder.log.splitlines() if "torchrun" in line)
     assert "--cpus-per-task=96" in step
@@ -254,12 +250,12 @@ def test_opt_mounts_what_it_writes_and_names_its_run(tmp_path: Path) -> None:
     assert save.startswith(str(tmp_path / "stage"))
     assert save.endswith("-4711/checkpoints")
     assert "--mock-data" in arguments
-    port = int(arguments[arguments.index("--rdzv_endpoint") + 1].split(":")[1])
+    port = int(arguments[arguments.index("--master_port") + 1])
     assert 20000 <= port < 32768
 
 
 def test_a_run_is_continued_only_on_request(tmp_path: Path) -> None:
-    folder, first = training(tmp_path, "opt-175b", iteration(100), SET_RUN_NAME="mine")
+    folder, first = training(tmp_path, "opt-175b", megatron_log(100), SET_RUN_NAME="mine")
     assert first.returncode == PASS
     again = folder.run(FAKE_OUTPUT=str(tmp_path / "output"), SET_RUN_NAME="mine", SLURM_JOB_ID="4712")
     assert again.returncode == ERROR
@@ -275,7 +271,7 @@ def test_old_checkpoints_are_pruned_but_never_the_latest(tmp_path: Path) -> None
     _, result = training(
         tmp_path,
         "opt-175b",
-        iteration(100),
+        megatron_log(100),
         SET_RUN_NAME="mine",
         SET_RESUME="1",
         SET_SAVE_INTERVAL="10",
@@ -307,10 +303,10 @@ def test_download_is_complete_or_fails_and_resumes(tmp_path: Path) -> None:
     assert missing.returncode == ERROR
     assert "3 of 5 files" in missing.stdout + missing.stderr
     assert folder.run("20-download.sh", SLURM_JOB_ID="4712").returncode == PASS
-    files = sorted(path.name for path in (tmp_path / "stage/slimpajama/raw").glob("*.zst"))
+    files = sorted(path.name for path in (tmp_path / "stage/data/slimpajama/raw").glob("*.zst"))
     assert len(files) == 5
     assert files[0] == "example_train_chunk1_shard0.jsonl.zst"
-    assert not list((tmp_path / "stage/slimpajama/raw").glob("*.partial"))
+    assert not list((tmp_path / "stage/data/slimpajama/raw").glob("*.partial"))
 
 
 def test_a_token_stays_off_the_command_line(tmp_path: Path) -> None:
@@ -321,17 +317,13 @@ def test_a_token_stays_off_the_command_line(tmp_path: Path) -> None:
 
 def test_concatenation_counts_filters_and_resumes(tmp_path: Path) -> None:
     folder = gpt(tmp_path)
-    raw = tmp_path / "stage/slimpajama/raw"
+    raw = tmp_path / "stage/data/slimpajama/raw"
     raw.mkdir(parents=True)
     assert folder.run("30-concatenate.sh").returncode == ERROR
-    for number in range(5):
-        lines = [
-            {"text": f"{number}", "meta": {"redpajama_set_name": name}} for name in ("RedPajamaC4", "RedPajamaBook")
-        ]
-        (raw / f"example_train_chunk1_shard{number}.jsonl.zst").write_text(
-            "".join(json.dumps(line) + "\n" for line in lines)
-        )
-    chunks = tmp_path / "stage/slimpajama/chunks"
+    for name in (f"chunk{chunk}_shard{shard}" for chunk, last in ((1, 2), (2, 1)) for shard in range(last + 1)):
+        lines = [{"text": name, "meta": {"redpajama_set_name": source}} for source in ("RedPajamaC4", "RedPajamaBook")]
+        (raw / f"example_train_{name}.jsonl.zst").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    chunks = tmp_path / "stage/data/slimpajama/chunks"
     chunks.mkdir(parents=True)
     (chunks / "train_chunk_000.jsonl").write_text("cut off")  # an interrupted run: no line count beside it
     assert folder.run("30-concatenate.sh").returncode == PASS
@@ -344,12 +336,12 @@ def test_concatenation_counts_filters_and_resumes(tmp_path: Path) -> None:
 
 def test_tokenizing_makes_one_pair_per_chunk(tmp_path: Path) -> None:
     folder = gpt(tmp_path)
-    chunks = tmp_path / "stage/slimpajama/chunks"
+    chunks = tmp_path / "stage/data/slimpajama/chunks"
     chunks.mkdir(parents=True)
     for number in range(3):
         (chunks / f"train_chunk_{number:03d}.jsonl").write_text("{}\n")
     assert folder.run("40-preprocess.sh").returncode == PASS
-    out = tmp_path / "stage/slimpajama/preprocessed"
+    out = tmp_path / "stage/data/slimpajama/preprocessed"
     assert len(list(out.glob("*.bin"))) == len(list(out.glob("*.idx"))) == 3
     (chunks / "train_chunk_002.jsonl").unlink()
     (out / "train_chunk_002_text_document.idx").unlink()
@@ -357,14 +349,14 @@ def test_tokenizing_makes_one_pair_per_chunk(tmp_path: Path) -> None:
 
 
 def gpt_training(tmp_path: Path, files: int, chunks: int = 2) -> tuple[JobFolder, subprocess.CompletedProcess[str]]:
-    data, bpe = tmp_path / "stage/slimpajama/preprocessed", tmp_path / "stage/slimpajama/bpe"
+    data, bpe = tmp_path / "stage/data/slimpajama/preprocessed", tmp_path / "stage/tokenizers/gpt2"
     data.mkdir(parents=True)
-    bpe.mkdir()
+    bpe.mkdir(parents=True)
     for name in ("vocab.json", "merges.txt"):
         (bpe / name).write_text("{}")
     for number in range(files):
         (data / f"robin_{number:02d}_text_document.bin").write_text("x")
-    return training(tmp_path, "gpt3-175b", iteration(1500, 1500), 16, SET_CHUNKS=str(chunks))
+    return training(tmp_path, "gpt3-175b", megatron_log(1500), 16, SET_CHUNKS=str(chunks))
 
 
 def test_the_three_data_sets_are_disjoint(tmp_path: Path) -> None:
@@ -405,12 +397,14 @@ def test_an_image_is_imported_once_and_whole(tmp_path: Path) -> None:
 
 # ---------------------------------------------------------------- MPT
 
+MPT_LOG = composer_log(24, tokens=900)
+
 
 def test_mpt_data_is_moved_into_place_once(tmp_path: Path) -> None:
     folder = job_folder(tmp_path, plan_with(job("mpt")))
     for _ in range(2):
         assert folder.run("20-data.sh").returncode == PASS
-    data = tmp_path / "stage/data/allenai-c4-en"
+    data = tmp_path / "stage/data/mds-c4-2048"
     assert (data / "train/index.json").exists()
     assert (data / "val/index.json").exists()
     assert len(Path(folder.environment["FAKE_LOG"] + ".python").read_text().splitlines()) == 1
@@ -419,13 +413,13 @@ def test_mpt_data_is_moved_into_place_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("output", "environment", "status"),
     [
-        ("\tTrain loss/train/total: 5.4321\nDone.\n", {}, PASS),
-        ("\tTrain loss/train/total: nan\nDone.\n", {}, FAIL),
-        ("\tTrain loss/train/total: 5.4321\n", {}, FAIL),
+        (MPT_LOG, {}, PASS),
+        (MPT_LOG.replace("total: 8.8000", "total: nan"), {}, FAIL),
+        (MPT_LOG.replace("llmfoundry.command_utils.train: Done.", "Done."), {}, FAIL),
         ("", {}, FAIL),
-        ("\tTrain loss/train/total: 5.4321\nDone.\n", {"FAKE_STATUS": "1"}, ERROR),
-        ("\tTrain loss/train/total: 5.4321\nDone.\n", {"SET_GLOBAL_BATCH": "2047"}, ERROR),
-        ("\tTrain loss/train/total: 5.4321\nDone.\n", {"SET_MICRO_BATCH": "7"}, ERROR),
+        (MPT_LOG, {"FAKE_STATUS": "1"}, ERROR),
+        (MPT_LOG, {"SET_GLOBAL_BATCH": "2047"}, ERROR),
+        (MPT_LOG, {"SET_MICRO_BATCH": "7"}, ERROR),
     ],
 )
 def test_mpt_verdict(tmp_path: Path, output: str, environment: dict[str, str], status: int) -> None:
@@ -434,12 +428,32 @@ def test_mpt_verdict(tmp_path: Path, output: str, environment: dict[str, str], s
 
 
 def test_mpt_passes_every_override_to_every_node(tmp_path: Path) -> None:
-    folder, result = training(
-        tmp_path, "mpt", "loss/train/total: 5.4\nDone.\n", SET_EXTRA_OVERRIDES="max_seq_len=1024 seed=7"
-    )
+    folder, result = training(tmp_path, "mpt", MPT_LOG, SET_EXTRA_OVERRIDES="max_seq_len=1024 seed=7")
     assert result.returncode == PASS
     lines = Path(folder.environment["FAKE_LOG"] + ".composer").read_text().splitlines()
     assert lines.count("seed=7") == 2
     ranks = [lines[number + 1] for number, line in enumerate(lines) if line == "--node_rank"]
     assert ranks == ["0", "1"]
     assert f"save_folder={tmp_path}/stage/runs/mpt-30b-4711/checkpoints" in lines
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        pytest.param({}, id="image of MosaicML"),
+        pytest.param({"FAKE_NO_HOOK": "1"}, id="node without the hook"),
+        pytest.param({"FAKE_IMAGE_ENV": ""}, id="image without PYTORCH_VERSION"),
+        pytest.param(
+            {"FAKE_IMAGE_ENV": "PYTORCH_VERSION=2.6 WORLD_SIZE=1 MASTER_ADDR=127.0.0.1 NCCL_TOPO_FILE=/etc/mine.xml"},
+            id="image that brings its own",
+        ),
+    ],
+)
+def test_mpt_starts_whatever_the_container_makes_of_the_environment(tmp_path: Path, container: dict[str, str]) -> None:
+    folder, result = training(tmp_path, "mpt", MPT_LOG, **container)
+    assert result.returncode == PASS, result.stdout + result.stderr
+    rows = [line.split() for line in Path(folder.environment["FAKE_LOG"] + ".world").read_text().splitlines()]
+    assert {(row[0], row[1], row[4]) for row in rows} == {("16", "10.0.0.4", "/opt/microsoft/ndv4-topo.xml")}
+    assert [row[3] for row in rows] == ["0", "8"]
+    assert len({row[2] for row in rows}) == 1
+    assert 20000 <= int(rows[0][2]) < 32768

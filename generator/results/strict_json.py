@@ -5,30 +5,46 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from typing import Any, NoReturn
 
-from .file_problems import Unusable
+from .unusable import Unusable
 
 _BOM = b"\xef\xbb\xbf"
 _CONTROL = bytes(byte for byte in range(32) if byte not in b"\t\n\f\r")
 _BROKEN_OFF = re.compile(r"|t|tr|tru|f|fa|fal|fals|n|nu|nul|-|\.|[eE][+-]?|\\?u?[0-9a-fA-F]{0,4}")
 """What is left from where JSON cannot go on to the end of a file that only ends too early."""
+_SPACE = b" \t\n\r"
 _LOOK = 4096
 """Bytes that decide whether a file is text."""
 
 
 def parsed(text: str) -> Any:
     """The value that a text is. Unusable says what is wrong, and where JSON tells it."""
+    return _value(text, _PLAIN, lambda value: _keys(value) == "".join(text.split()).count('":'))
+
+
+def parsed_large(content: bytes, keys: Callable[[Any], int]) -> Any:
+    """The same for a large file with very many numbers: the caller looks for numbers that are too large.
+
+    `keys` counts the keys of all objects of a usual value, and gives -1 for another one, which is read key by key.
+    """
+    return _value(text_of(content), _FAST, lambda value: keys(value) == content.translate(None, _SPACE).count(b'":'))
+
+
+def _value(text: str, decoder: json.JSONDecoder, has_each_key_once: Callable[[Any], bool]) -> Any:
     if text.lstrip()[:1] not in ("{", "["):
         raise Unusable("foreign", "it is text, but not a JSON object")
     try:
-        value = _PLAIN.decode(text)
-        if _keys(value) != "".join(text.split()).count('":'):
+        value = decoder.decode(text)
+        if not has_each_key_once(value):
             value = _STRICT.decode(text)
     except json.JSONDecodeError as error:
         raise _syntax(error, text) from None
     except RecursionError:
         raise Unusable("damaged", "its brackets are nested too deeply") from None
+    except ValueError:  # Python refuses thousands of digits
+        raise Unusable("not_a_number", "it holds a number of thousands of digits") from None
     return value
 
 
@@ -113,3 +129,4 @@ def _keys(value: Any) -> int:
 
 _NUMBERS: dict[str, Any] = {"parse_constant": _no_number, "parse_float": _finite, "parse_int": _integer}
 _PLAIN, _STRICT = json.JSONDecoder(**_NUMBERS), json.JSONDecoder(object_pairs_hook=_object, **_NUMBERS)
+_FAST = json.JSONDecoder(parse_constant=_no_number)

@@ -1,0 +1,60 @@
+"""What is wrong with a file of another machine: where, how much it counts, and the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from ..records import record
+
+Level = Literal["error", "warning"]
+
+
+@record
+class ProblemKind:
+    """One kind of problem. An error means that a verdict may be unknown; a warning loses nothing."""
+
+    level: Level
+    hint: str
+
+
+@dataclass(frozen=True, order=True)
+class FileProblem:
+    """One finding. `line` and `column` count from 1; 0 where JSON gives none. A room that reads files says which kinds
+    there are."""
+
+    kinds: ClassVar[Mapping[str, ProblemKind]]
+
+    file: str
+    line: int
+    column: int
+    kind: str
+    message: str
+
+    @property
+    def level(self) -> Level:
+        """Whether it counts."""
+        return self.kinds[self.kind].level
+
+    @property
+    def hint(self) -> str:
+        """The way out."""
+        return self.kinds[self.kind].hint
+
+    @property
+    def place(self) -> str:
+        """`file`, or `file:line:column`."""
+        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+
+    def as_json(self) -> dict[str, object]:
+        """Plain data with stable keys."""
+        return {
+            "file": self.file,
+            "line": self.line or None,
+            "column": self.column or None,
+            "level": self.level,
+            "kind": self.kind,
+            "message": self.message,
+            "hint": self.hint,
+        }

@@ -1,0 +1,85 @@
+"""Every file below some paths, once."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator, Sequence
+
+from ..errors import CannotRead
+from .unusable import Unusable
+
+MAX_FILES = 200_000
+"""More files than this are someone's home folder, not the results of a cluster."""
+
+_Identity = tuple[int, int]
+"""Device and inode: what a file is, by whatever path."""
+
+
+class Walk:
+    """Every file below the paths once, in the order of their names; links are followed, circles are not.
+
+    Gives the path and how it is shown. CannotRead when a path is missing, or when there are more than `most` files.
+    """
+
+    def __init__(
+        self, paths: Sequence[str], leave_out: str | None = None, *, most: int = MAX_FILES, what: str = "the results"
+    ) -> None:
+        self._paths = paths
+        self._most = most
+        self._what = what
+        self._leave_out = _identity(leave_out) if leave_out else None
+        self._seen: set[_Identity] = set()
+        self._count = 0
+        self.problems: list[tuple[str, Unusable]] = []
+        """Path as it is shown, and what is wrong there."""
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        for path in self._paths:
+            if not os.path.lexists(path):
+                raise CannotRead(f"there is no file or folder {path}", "copy it from the cluster first: scp -r")
+        # A stack, because folders may be deeper than functions may call each other.
+        stack: list[tuple[str, tuple[_Identity, ...]]] = [(path, ()) for path in reversed(self._paths)]
+        while stack:
+            path, above = stack.pop()
+            shown = path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
+            try:
+                status = os.stat(path)  # noqa: PTH116 - a Path for each of many files costs more than its content
+                identity = (status.st_dev, status.st_ino)
+                names = self._names(path, status, above)
+            except Unusable as error:
+                self.problems.append((shown, error))
+                continue
+            except OSError as error:
+                kind = "loop" if error.errno == errno.ELOOP else "unreadable"
+                message = f"cannot read it: {(error.strerror or 'error').lower()}"
+                self.problems.append((shown, Unusable(kind, message)))
+                continue
+            if identity in self._seen or (above and identity == self._leave_out):
+                continue
+            self._seen.add(identity)
+            if names is None:
+                self._count += 1
+                if self._count > self._most:
+                    places = ", ".join(self._paths)
+                    raise CannotRead(
+                        f"there are more than {self._most} files below {places}", f"name only {self._what}"
+                    )
+                yield path, shown
+            else:
+                stack += [(os.path.join(path, name), (*above, identity)) for name in reversed(names)]  # noqa: PTH118
+
+    def _names(self, path: str, status: os.stat_result, above: tuple[_Identity, ...]) -> list[str] | None:
+        """What is in a folder, by name; None for everything that is not a folder."""
+        if (status.st_dev, status.st_ino) in above:
+            raise Unusable("loop", "the link points back to a folder that contains it")
+        return sorted(os.listdir(path)) if stat.S_ISDIR(status.st_mode) else None  # noqa: PTH208
+
+
+def _identity(path: str) -> _Identity | None:
+    try:
+        status = os.stat(path)  # noqa: PTH116
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -1,0 +1,128 @@
+"""The report as JSON, with stable keys."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from .assess import Assessment
+from .compare import Comparison
+from .figures import Measured
+from .headline import commands, headline
+from .history import Line
+from .nodes import NodeView
+from .proof import Proof
+from .record import Check, Run
+
+FORMAT = 1
+
+
+def as_json(assessment: Assessment, comparison: Comparison | None = None) -> dict[str, Any]:
+    """Everything that the report says."""
+    newest = assessment.newest
+    return {
+        "format": FORMAT,
+        "ok": assessment.verdict == "pass",
+        "verdict": assessment.verdict,
+        "proven": assessment.is_proven,
+        "headline": headline(assessment),
+        "newest": newest.started if newest else None,
+        "counts": assessment.counts,
+        "jobs": [_job(run, checks) for run, checks in assessment.current],
+        "nodes": [_node(view) for view in assessment.nodes],
+        "commands": [{"for": what, "command": command} for what, command in commands(assessment)],
+        "proofs": [_proof(proof) for proof in assessment.proofs],
+        "history": [_line(line) for line in assessment.lines],
+        "comparison": _comparison(comparison) if comparison else None,
+        "runs": [_named(run) | {"verdict": run.verdict, "started": run.started} for run in assessment.runs],
+        "problems": [problem.as_json() for problem in assessment.problems],
+    }
+
+
+def _named(run: Run) -> dict[str, Any]:
+    return {"job": run.job, "run": run.run, "file": run.file}
+
+
+def _job(run: Run, checks: list[Measured]) -> dict[str, Any]:
+    return _named(run) | {
+        "recipe": run.recipe,
+        "cluster": run.cluster,
+        "partition": run.partition,
+        "vm_size": run.vm_size,
+        "nodes": [node.name for node in run.nodes],
+        "started": run.started,
+        "ended": run.ended or None,
+        "verdict": run.verdict,
+        "doubt": run.doubt or None,
+        "summary": run.summary,
+        "checks": [_check(each) for measured in checks for each in measured.checks],
+    }
+
+
+def _proof(proof: Proof) -> dict[str, Any]:
+    return asdict(proof) | {"verdict": proof.verdict}
+
+
+def _check(each: Check) -> dict[str, Any]:
+    return {
+        "check": each.check,
+        "verdict": each.verdict,
+        "value": each.value,
+        "expected": each.expected,
+        "unit": each.unit,
+        "detail": each.detail,
+        "source": each.source,
+        "nodes": each.nodes,
+    }
+
+
+def _node(view: NodeView) -> dict[str, Any]:
+    return {
+        "cluster": view.cluster,
+        "node": view.name,
+        "physical_host": view.physical_host or None,
+        "vm_size": view.vm_size,
+        "state": view.state,
+        "findings": [{"state": each.state, "check": each.check, "text": each.text, "run": each.origin}
+                     for each in view.findings],
+    }  # fmt: skip
+
+
+def _line(line: Line) -> dict[str, Any]:
+    return {
+        "cluster": line.run.cluster,
+        "job": line.run.job,
+        "check": line.subject,
+        "unit": line.unit,
+        "usual": line.usual,
+        "change_percent": None if line.change_percent is None else round(line.change_percent, 2),
+        "worse": line.is_worse,
+        "points": [{"run": point.run.run, "started": point.run.started, "value": point.value, "verdict": point.verdict}
+                   for point in line.points],
+    }  # fmt: skip
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "before": {"name": comparison.before.label, "runs": [_named(run) for run in comparison.before.runs]},
+        "after": {"name": comparison.after.label, "runs": [_named(run) for run in comparison.after.runs]},
+        "checks": [
+            {
+                "job": each.job,
+                "check": each.subject,
+                "unit": each.unit,
+                "before": each.before.middle if each.before else None,
+                "after": each.after.middle if each.after else None,
+                "verdict_before": each.before.verdict if each.before else None,
+                "verdict_after": each.after.verdict if each.after else None,
+                "percent": None if each.percent is None else round(each.percent, 2),
+                "tone": each.tone or None,
+                "worse_nodes": list(each.worse_nodes),
+            }
+            for each in comparison.changes
+        ],
+        "differences": [
+            {"job": each.job, "what": each.what, "name": each.name, "before": each.before, "after": each.after}
+            for each in comparison.differences
+        ],
+    }

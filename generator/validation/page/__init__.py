@@ -1,0 +1,42 @@
+"""The report as one HTML page: a part of the page is a module here."""
+
+from __future__ import annotations
+
+from ...pages.blocks import Part
+from ...pages.shell import page
+from ...version import __version__
+from ..assess import Assessment
+from ..compare import Comparison
+from . import collectives, details, overview, pairs, past, proofs, sides, spread, storage, time
+
+
+def report_page(assessment: Assessment, comparison: Comparison | None = None) -> str:
+    """The whole page. The same runs give the same bytes."""
+    parts: list[Part | None] = [
+        overview.nodes(assessment) if assessment.in_state("replace") else None,
+        proofs.part(assessment),
+        overview.jobs(assessment),
+        None if assessment.in_state("replace") else overview.nodes(assessment),
+        collectives.part(assessment),
+        pairs.part(assessment),
+        spread.part(assessment),
+        storage.part(assessment),
+        time.part(assessment),
+        past.part(assessment),
+        sides.part(comparison) if comparison else None,
+        details.checks(assessment),
+        details.surroundings(assessment),
+        details.files(assessment),
+    ]
+    return page(
+        overview.title(assessment),
+        [part for part in parts if part],
+        subtitle=overview.subtitle(assessment),
+        banner=overview.banner(assessment),
+        tiles=overview.tiles(assessment),
+        footer=(
+            "A floor is published (with its address), derived (with its formula), given, or the median of peers; where "
+            "none exists there is no baseline, and nothing is proven. Ages count from the newest run.",
+            f"Made by CycleForge {__version__} from the records of the runs alone.",
+        ),
+    )

@@ -1,0 +1,1 @@
+"""Launches over real MPI on real Slurm; see conftest.py."""
