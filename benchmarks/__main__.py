@@ -9,6 +9,7 @@ from benchmarks.converge import converge_ratios
 from benchmarks.health_pass import health_ratio, nhc_health_ratio
 from benchmarks.health_report import report_ratio
 from benchmarks.processes import build_ratio, help_ratio
+from benchmarks.report import cluster_report
 from benchmarks.scaling import bad_partitions_ratio, partitions_ratio
 from benchmarks.table import Limit, Ratio
 from benchmarks.upload import upload_ratios
@@ -26,7 +27,7 @@ def main() -> int:
     for measure in measures:
         figures.append(measure())
         print(figures[-1].line(), flush=True)
-    for figure in itertools.chain(upload_ratios(), converge_ratios()):
+    for figure in itertools.chain(cluster_report(), upload_ratios(), converge_ratios()):
         figures.append(figure)
         print(figure.line(), flush=True)
     return 0 if all(figure.is_within for figure in figures) else 1

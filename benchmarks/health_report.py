@@ -7,19 +7,17 @@ switches off, too; of alternating rounds the one with the middle ratio.
 
 from __future__ import annotations
 
-import gc
-import json
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.beside_json import middle_round
 from benchmarks.table import Ratio
 from generator.health import values
 from generator.health.assess import Wishes, assess
 from generator.health.gather import gather
 from generator.health.text import Report
+from generator.results import units
 from tests.health import results
 from tests.health.results import check
 
@@ -36,8 +34,7 @@ def report_ratio() -> Ratio:
         text = _report(folder)
         if f"{NODES} nodes" not in text or "FAILURES" not in text:
             raise RuntimeError(f"no report of these nodes: {text[:500]}")
-        rounds = [(_cpu_s(lambda: _report(folder), _forget), _cpu_s(lambda: _loads(files))) for _ in range(ROUNDS)]
-    ours, least = sorted(rounds, key=lambda pair: pair[0] / pair[1])[ROUNDS // 2]
+        ours, least = middle_round(lambda: _report(folder), _forget, files, ROUNDS)
     return Ratio(f"health report of {NODES} nodes", ours, f"the same {len(files)} files as JSON", least, LIMIT)
 
 
@@ -45,26 +42,10 @@ def _report(folder: Path) -> str:
     return Report(assess(gather([str(folder)]), Wishes())).text()
 
 
-def _loads(files: list[Path]) -> list[Any]:
-    return [json.loads(file.read_bytes()) for file in files]
-
-
 def _forget() -> None:
     """What a report remembers while it runs; the command makes one report in a process."""
     values.number.cache_clear()
-    values.is_rate.cache_clear()
-
-
-def _cpu_s(run: Callable[[], object], before: Callable[[], None] = lambda: None) -> float:
-    before()
-    gc.collect()
-    gc.disable()
-    try:
-        start = time.process_time()
-        run()
-        return time.process_time() - start
-    finally:
-        gc.enable()
+    units.is_rate.cache_clear()
 
 
 def _cluster(folder: Path) -> Path:

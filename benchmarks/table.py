@@ -51,4 +51,5 @@ class Limit:
     def line(self) -> str:
         """One line of the table."""
         verdict = "ok" if self.is_within else "OVER"
-        return f"{verdict:4}  {self.value:5.0f} {self.unit} (limit {self.limit:.0f} {self.unit})  {self.what}"
+        shown = f"{self.value:5.0f}" if self.limit >= 10 else f"{self.value:5.2f}"
+        return f"{verdict:4}  {shown} {self.unit} (limit {self.limit:.0f} {self.unit})  {self.what}"

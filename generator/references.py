@@ -41,7 +41,7 @@ def documents() -> Mapping[str, Callable[[], str]]:
         "projects/slurm_nhc/specs/default/cluster-init/files/amd-messages.tsv": messages_table,
         **{
             f"projects/{project}/specs/default/cluster-init/files/blobs.tsv": partial(table, project)
-            for project in {blob.project: None for blob in pinned().values()}
+            for project in {blob.project: None for blob in pinned().values() if blob.is_for_nodes}
         },
     }
 

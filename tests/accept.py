@@ -15,6 +15,7 @@ from pathlib import Path
 
 from generator.files import assets
 from generator.projects import lock
+from tests.jobs import option_names
 
 ROOT = assets.root()
 
@@ -67,6 +68,7 @@ def main() -> int:
     """Write, compare, tell; 1 when a test fails for another reason than its snapshot."""
     before = accepted()
     subprocess.run([sys.executable, "-m", "generator.references"], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+    option_names.main()
     command = [sys.executable, "-m", "pytest", "-q", "--snapshot-update", *map(str, tests_with_snapshots())]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:

@@ -12,6 +12,7 @@ import hypothesis
 import pytest
 
 from tests.bed.sources import remember_store
+from tests.bed.temporary import use_memory
 
 pytest_plugins = ("tests.bed.guard", "tests.bed.order", "tests.bed.summary")
 
@@ -24,6 +25,7 @@ _STORE = pytest.StashKey[str]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """For this process and the ones that tests start; early, because cases are also made while tests are collected."""
+    use_memory()
     remember_store()
     # Python's own 700 lets it look for cycles thousands of times; half a million small objects are a few dozen MiB.
     gc.set_threshold(50_000)

@@ -8,9 +8,10 @@ readonly wanted=(
     cloud-init=cloud-init curl=curl flock=util-linux git=git perl=perl ps=procps
     mmdebstrap=mmdebstrap zstd=zstd systemd-nspawn=systemd-container ip=iproute2
     slurmctld=slurmctld slurmd=slurmd srun=slurm-client munged=munge slurmdbd=slurmdbd mariadbd=mariadb-server
-    mpirun=openmpi-bin
+    mpirun=openmpi-bin fio=fio
     qemu-system-x86_64=qemu-system-x86 depmod=kmod mke2fs=e2fsprogs
     node=nodejs npm=npm
+    chromium=chromium
 )
 
 # Without apt, what the machine has is what the tests run with.
@@ -34,7 +35,7 @@ install_packages() {
         chmod 755 "${policy}"
     fi
     apt-get update -qq
-    apt-get install -y -qq --no-install-recommends "${missing[@]}" slurm-wlm-basic-plugins debian-archive-keyring >/dev/null
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" slurm-wlm-basic-plugins debian-archive-keyring fonts-dejavu-core >/dev/null
 }
 
 # Azurite, Microsoft's imitation of Azure's blob server, with every dependency as the lock file has it. The folder appears
@@ -61,5 +62,16 @@ install_azurite() {
     mv -T "${folder}.new" "${folder}"
 }
 
+# PyTorch for the example of the recipe `own`, 147 MB; the only test that needs it skips without.
+install_torch() {
+    ! /usr/bin/python3 -c 'import torch' 2>/dev/null || return 0
+    if [[ "$(id -u)" != 0 ]] || ! command -v apt-get >/dev/null; then return 0; fi
+    export DEBIAN_FRONTEND=noninteractive
+    if ! { timeout 100 apt-get update -qq && timeout 300 apt-get install -y -qq --no-install-recommends python3-torch >/dev/null; }; then
+        printf 'not installed: python3-torch\n' >&2
+    fi
+}
+
 install_packages
 install_azurite
+install_torch

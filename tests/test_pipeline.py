@@ -85,7 +85,8 @@ def test_checkpoints_that_do_not_fit_are_found_before_anything_is_deployed() -> 
     text = text.replace("max_nodes: 2}", "max_nodes: 2, default: true}")
     text += "storage: {mounts: [{path: /data, type: amlfs, tier: 500, size_tib: 4}]}\n"
     text += "jobs: {training: [{recipe: gpt3-175b, nodes: 16, settings: {KEEP_CHECKPOINTS: 10}}]}\n"
-    assert ids(check(text)) == ["I1591", "E1690"]  # no blob is fetched here
+    # No blob is fetched here; 2 GB/s are slow for 2.4 TB.
+    assert sorted(ids(check(text))) == ["E1690", "I1591", "W1698"]
 
 
 def test_checkpoints_are_compared_with_the_file_system_that_they_go_to() -> None:
@@ -95,21 +96,21 @@ def test_checkpoints_are_compared_with_the_file_system_that_they_go_to() -> None
     text += "silence: [{rule: W0626, reason: the quota of the region was raised}]\n"
     text += "storage:\n  home: {type: anf, size_tib: 64}\n"
     text += "  mounts: [{path: /data, type: amlfs, tier: 500, size_tib: 4}]\n"
-    text += "jobs: {training: [{recipe: gpt3-175b, nodes: 16, settings: {%s}}]}\n"
+    text += "jobs: {training: [{recipe: gpt3-175b, nodes: 16, settings: {DATA: mock%s}}]}\n"
     for settings, errors in (
         ("", ["E1690"]),
-        ("DATA_DIR: /data/gpt", ["E1690"]),
-        ("DATA_DIR: /shared/gpt", []),
-        ("DATA_DIR: /shared/", []),
-        ("STAGE_PATH: /shared/runs", []),
-        ("DATA_DIR: /shared, STAGE_PATH: /data/runs", ["E1690"]),
-        ("DATA_DIR: /shared, KEEP_CHECKPOINTS: 30", ["E1690"]),
-        ("SAVE_INTERVAL: 0", []),  # writes none
-        ("KEEP_CHECKPOINTS: 0", ["E1690"]),  # keeps all three
-        ("DATA_DIR: /shared, KEEP_CHECKPOINTS: 0", []),
-        ("DATA_DIR: /shared, KEEP_CHECKPOINTS: 0, SAVE_INTERVAL: 10", ["E1690"]),
+        (", DATA_DIR: /data/gpt", ["E1690"]),
+        (", DATA_DIR: /shared/gpt", []),
+        (", DATA_DIR: /shared/", []),
+        (", STAGE_PATH: /shared/runs", []),
+        (", DATA_DIR: /shared, STAGE_PATH: /data/runs", ["E1690"]),
+        (", DATA_DIR: /shared, KEEP_CHECKPOINTS: 30", ["E1690"]),
+        (", SAVE_INTERVAL: 0", []),  # writes none
+        (", KEEP_CHECKPOINTS: 0", ["E1690"]),  # keeps all three
+        (", DATA_DIR: /shared, KEEP_CHECKPOINTS: 0", []),
+        (", DATA_DIR: /shared, KEEP_CHECKPOINTS: 0, SAVE_INTERVAL: 10", ["E1690"]),
     ):
-        assert [rule for rule in ids(check(text % settings)) if rule[0] != "I"] == errors, settings
+        assert [rule for rule in ids(check(text % settings)) if rule[0] == "E"] == errors, settings
 
 
 def test_a_model_that_does_not_fit_its_nodes_is_a_warning() -> None:

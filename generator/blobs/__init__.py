@@ -5,7 +5,7 @@ What is pinned is in `generator/catalog/blobs.json`; a new entry is only data. E
 | key | meaning |
 |---|---|
 | `file` | name in the locker, below `projects/<project>/blobs/`; holds the version, since blobs there have no other |
-| `project` | shipped project whose `project.ini` lists the file below `[blobs]` |
+| `project` | shipped project whose `project.ini` lists the file below `[blobs]`; `tests`: only tests build it |
 | `version`, `repository`, `commit` | what it is: release or `git describe`, owner/name, 40 hex digits |
 | `url` | https address at the source: a release asset, or the source archive of the commit |
 | `license` | SPDX expression |
@@ -14,7 +14,7 @@ What is pinned is in `generator/catalog/blobs.json`; a new entry is only data. E
 | `sha256`, `size_bytes` | of the file as it is in the store, in the locker and on the node |
 | `used_for` | one sentence for people |
 | `without` | what a node does when the file is missing; a clause such as "nodes run no checks of their own" |
-| `needed` | `always`, or `without_built_in_containers`: only where the Slurm project brings no enroot and pyxis |
+| `needed` | `always`; `without_built_in_containers`: where the Slurm project brings no enroot and pyxis; `by_tests` |
 
 Forges do not promise that the archive of a commit keeps its bytes, so a source archive is never pinned as it comes:
 `archive.normalised` takes the wanted members and writes them as a plain tar that depends on nothing but their names

@@ -29,7 +29,12 @@ class Blob:
     size_bytes: int
     used_for: str
     without: str
-    needed: Literal["always", "without_built_in_containers"]
+    needed: Literal["always", "without_built_in_containers", "by_tests"]
+
+    @property
+    def is_for_nodes(self) -> bool:
+        """Whether a project carries it; the others are sources that only tests build, fetched where they are named."""
+        return self.needed != "by_tests"
 
 
 @cache

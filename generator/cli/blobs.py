@@ -26,6 +26,7 @@ Fetch third-party files that nodes use, for example LBNL NHC, or show which are 
 
   cycleforge blobs fetch                      download what is missing or damaged
   cycleforge blobs fetch slurm_nhc            only the files of one project, or one file by its name
+  cycleforge blobs fetch tests                sources that no node needs, and some tests of CycleForge build
   cycleforge blobs fetch --from PATH          without internet access: a git clone of the source, a downloaded
                                               archive, the file itself, or a folder with such files
   cycleforge blobs status                     what is pinned and what this machine has
@@ -40,7 +41,7 @@ SSL_CERT_FILE.
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the flags."""
     parser.add_argument("action", choices=("fetch", "status"), help="what to do")
-    parser.add_argument("names", metavar="NAME", nargs="*", help="a file or a project; default: all")
+    parser.add_argument("names", metavar="NAME", nargs="*", help="a file, a project or tests; default: what nodes use")
     parser.add_argument(
         "--from",
         dest="origin",
@@ -70,7 +71,7 @@ def _wanted(names: Sequence[str]) -> list[Blob]:
     for name in names:
         if name not in known:
             raise CannotRead(f"there is no blob '{name}'", suggestion(name, known) or f"known: {', '.join(known)}")
-    return [blob for blob in every if not names or blob.file in names or blob.project in names]
+    return [blob for blob in every if (blob.file in names or blob.project in names if names else blob.is_for_nodes)]
 
 
 def _row(blob: Blob) -> dict[str, object]:

@@ -11,7 +11,9 @@ from ..errors import OK, CannotRead, ProblemsFound
 from . import common
 
 if TYPE_CHECKING:
-    from ..health.assess import Wishes
+    from collections.abc import Sequence
+
+    from ..health.assess import Assessment, Wishes
     from ..health.gather import Gathered
 
 DESCRIPTION = """\
@@ -30,7 +32,7 @@ The exit code is 0 when every node is healthy, 1 when one failed, is missing, st
 file that may be a result cannot be used. Suspects do not change it.
 """
 _PATHS = "folder or file of results, or a summary of `health collect`"
-_LISTS = ("failed", "missing", "stale", "unmeasured", "suspect")
+_LISTS = ("failed", "held", "missing", "stale", "unmeasured", "suspect")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -108,8 +110,8 @@ def _collect(args: Namespace) -> int:
 def _report(args: Namespace) -> int:
     from ..health.assess import assess
     from ..health.gather import gather
-    from ..health.hostlist import compress
     from ..health.text import Report, problem_lines
+    from ..results.hostlist import compress
 
     wishes = _wishes(args)
     gathered: Gathered = gather(args.paths)
@@ -121,6 +123,7 @@ def _report(args: Namespace) -> int:
 
         common.emit_json(as_json(assessment))
     elif args.nodes_only:
+        _left_out(assessment, args.nodes_only)
         if gathered.problems:
             print("\n".join(problem_lines(gathered.problems)), file=sys.stderr)
         names = assessment.named(*args.nodes_only)
@@ -133,10 +136,21 @@ def _report(args: Namespace) -> int:
     return OK if assessment.is_healthy else ProblemsFound.exit_code
 
 
+def _left_out(assessment: Assessment, states: Sequence[str]) -> None:
+    """Who drains what is listed must not drain what the guard holds: such a node would stay out when it is healthy."""
+    from ..results.hostlist import compress
+
+    if "failed" in states and "held" not in states and (held := assessment.named("held")):
+        text = (
+            f"not listed: {compress(held)}, which fail nothing but the check of the alarm and come back by themselves"
+        )
+        print(f"{text}; --nodes-only held lists them", file=sys.stderr)
+
+
 def _wishes(args: Namespace) -> Wishes:
     from ..health.ages import age_s, moment_s
     from ..health.assess import Wishes
-    from ..health.hostlist import expand
+    from ..results.hostlist import expand
 
     now = None
     ages = [

@@ -172,6 +172,10 @@ def _needs(wanted: Recipe) -> list[str]:
     needs = [counted(wanted.min_nodes, "node")]
     if wanted.needs_gpu:
         needs.append(f"{' or '.join(wanted.gpu_vendors)} GPUs".strip())
+    if wanted.needs_infiniband:
+        needs.append("InfiniBand")
+    if wanted.needs_no_gpu:
+        needs.append("no GPU")
     needs.append(" or ".join(wanted.architectures))
     if wanted.containers:
         needs.append("containers")

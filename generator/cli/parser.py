@@ -35,6 +35,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "explain": ("explain", "explain a problem: why it matters and how to fix it"),
     "schema": ("schema", "print the JSON Schema of definitions, for editors"),
     "health": ("health", "gather node health results; report nodes, failures and suspects"),
+    "report": ("report", "report what the validation jobs of a cluster prove: one HTML page, text or JSON"),
     "project": ("project", "build, list and start cluster-init projects; give a changed one a new version"),
     "blobs": ("blobs", "fetch third-party files that nodes use, or show which are here"),
     "upload": ("upload", "upload projects to the locker of a cluster"),

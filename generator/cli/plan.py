@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 from ..errors import OK
 from . import common
 
-DESCRIPTION = "Show what a definition results in. Nothing is written, and Azure is not contacted."
+DESCRIPTION = "Show what a definition results in. Only --html writes anything, and Azure is not contacted."
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the flags."""
     common.add_definitions(parser, many=False)
     common.add_all(parser)
+    parser.add_argument(
+        "--html",
+        metavar="FILE",
+        nargs="?",
+        const="",
+        help="write the plan as one HTML page: picture, subnets, roles, sizes, checks, jobs (default: NAME-plan.html)",
+    )
     common.add_json(parser)
 
 
@@ -27,11 +36,18 @@ def run(args: Namespace) -> int:
         common.print_problems([definition], args)
     if plan is None:
         return common.exit_code([definition])
+    if args.html is not None:
+        from ..pages.write import write
+        from ..render.plan_page import plan_page
+
+        path = Path(args.html or f"{plan.name}-plan.html")
+        write(path, plan_page(plan), "--html")
+        print(f"the page is in {path}", file=sys.stderr)
     if args.json:
         from ..pipeline import effective
 
         common.emit_json(effective(plan))
-    else:
+    elif args.html is None:
         from .plan_text import plan_text
 
         common.emit(plan_text(plan))

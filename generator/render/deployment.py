@@ -9,7 +9,7 @@ from ..files.manifest import MANIFEST, manifest_file
 from ..plan.effective import effective
 from ..plan.types import Plan
 from ..version import __version__
-from . import bicep, bootstrap, cluster_template, firewall, jobs, projects, readme
+from . import bicep, bootstrap, cluster_template, firewall, jobs, projects, prove, readme
 from .effective import yaml_file
 
 
@@ -18,7 +18,7 @@ def deployment_files(plan: Plan, folder: Path) -> Files:
     carried = cluster_template.render(plan) | projects.render(plan, folder)
     late = cluster_template.late_parameters(plan)
     boot = bootstrap.render(plan, carried, late)
-    files = carried | boot | jobs.render(plan)
+    files = carried | boot | jobs.render(plan) | prove.render(plan)
     if boot:
         files |= bicep.render(
             plan, bootstrap.payload_chunks(boot), bootstrap.content_hash(boot), bootstrap.payload_sha256(boot)

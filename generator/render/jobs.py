@@ -8,12 +8,14 @@ from pathlib import Path, PurePosixPath
 
 from ..files import assets
 from ..files.file import File, Files, text
-from ..plan.types import BaselinePlan, JobPlan, Plan, StepPlan
+from ..plan.types import BaselinePlan, JobPlan, Plan, StepPlan, TablePlan
+from ..projects.tree import is_dropping
 
 _LIBRARY = re.compile(rb"^\. \./lib/([a-z-]+\.sh)$", re.MULTILINE)
 _NOT_COPIED = frozenset({"recipe.json"})
 _BASELINE_COLUMNS = (
     "#kind",
+    "collectives",
     "nodes",
     "message",
     "metric",
@@ -45,6 +47,8 @@ def _job_files(job: JobPlan) -> Files:
         files[PurePosixPath("sharp.env")] = text(_environment_file(job.sharp))
     if job.baselines is not None:
         files[PurePosixPath("baselines.tsv")] = text(_baseline_table(job.baselines))
+    for table in job.tables:
+        files[PurePosixPath(table.file)] = text(_table(table))
     for step in job.steps:
         files[PurePosixPath(step.file)] = text(_batch_script(job, step), executable=True)
     return files
@@ -55,20 +59,38 @@ def _static_files(folder: Path) -> Files:
     files: Files = {}
     libraries: set[str] = set()
     for path in sorted(folder.rglob("*")):
-        if not path.is_file() or path.name in _NOT_COPIED:
+        inside = path.relative_to(folder)
+        # Installers compile what is Python.
+        if not path.is_file() or path.name in _NOT_COPIED or any(map(is_dropping, inside.parts)):
             continue
         content = path.read_bytes()
         # Modes of a checkout are not reliable everywhere: what starts with an interpreter line is a program.
-        files[PurePosixPath(path.relative_to(folder).as_posix())] = File(content, content.startswith(b"#!"))
+        files[PurePosixPath(inside.as_posix())] = File(content, content.startswith(b"#!"))
         libraries |= {name.decode() for name in _LIBRARY.findall(content)}
-    for name in sorted(libraries):
+    for name in sorted(_with_their_own(libraries, folder.parent / "lib")):
         files[PurePosixPath("lib") / name] = File((folder.parent / "lib" / name).read_bytes())
     return files
+
+
+def _with_their_own(libraries: set[str], folder: Path) -> set[str]:
+    """The library files, and those that they read themselves."""
+    known: set[str] = set()
+    while new := libraries - known:
+        known |= new
+        found = (_LIBRARY.findall((folder / name).read_bytes()) for name in new)
+        libraries = libraries | {name.decode() for names in found for name in names}
+    return known
 
 
 def _environment_file(settings: tuple[tuple[str, str], ...]) -> str:
     """`NAME=value` lines, quoted for the shell."""
     return "".join(f"{name}={shlex.quote(value)}\n" for name, value in settings) or "# none\n"
+
+
+def _table(table: TablePlan) -> str:
+    """A line with the names of the columns, then the rows, tab separated."""
+    lines = [("#" + table.columns[0], *table.columns[1:]), *table.rows]
+    return "".join("\t".join(line) + "\n" for line in lines)
 
 
 def _baseline_table(rows: tuple[BaselinePlan, ...]) -> str:
@@ -83,6 +105,7 @@ def _baseline_columns(row: BaselinePlan) -> tuple[str, ...]:
 
     return (
         row.kind,
+        ",".join(row.collectives),
         f"{row.nodes}{'+' if row.or_more else ''}",
         f"{row.message_size}{'+' if row.or_larger else ''}",
         row.metric,

@@ -13,6 +13,7 @@ from ..plan.drained import drained_nodes
 from ..plan.file_systems.registry import by_kind
 from ..plan.flow_rows import flow_rows
 from ..plan.parameters import RANDOM_TEXT
+from ..plan.shells import shells
 from ..plan.types import Asked, NodeArrayPlan, Plan, SchedulerPlan
 from .templates import environment
 
@@ -35,6 +36,7 @@ def render(plan: Plan) -> Files:
         "generations": " ".join(array.generation for array in plan.slurm.node_arrays) if plan.slurm else "",
         "drained": drained_nodes(plan.slurm) if plan.slurm else (),
         "racks": _racks(plan),
+        "shells": shells(plan.slurm) if plan.slurm else (),
         "new_password": RANDOM_TEXT,
         "trainings": [job for job in plan.jobs if job.kind == "training"],
     }

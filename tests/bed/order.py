@@ -14,6 +14,7 @@ CHAINS = (
     "tests/cluster/",
     "tests/locker/",
     "tests/machines/test_misc_ubuntu.py",
+    "tests/mpi/",
     "tests/sick/",
     "tests/wheel/",
 )
@@ -34,6 +35,7 @@ FIRST = (
     "tests/cluster/",
     # They wait, and compute nothing meanwhile.
     "tests/cloud/",
+    "tests/mpi/",
     "tests/sick/",
     # They need no root, which the one above is building meanwhile.
     "tests/bed/test_guard.py",

@@ -6,6 +6,7 @@ Neither is downloaded here. Where both are missing the tests that need them are 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -31,7 +32,7 @@ def developers_store() -> Store:
 
 
 def _variable(blob: Blob) -> str:
-    return f"{blob.repository.rpartition('/')[2].upper()}_SRC"
+    return re.sub(r"[^A-Z0-9]", "_", blob.repository.rpartition("/")[2].upper()) + "_SRC"
 
 
 @cache

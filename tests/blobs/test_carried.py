@@ -59,7 +59,7 @@ OTHERS = [
         needed="without_built_in_containers",
     )
     for each in pinned().values()
-    if each.file != FILE
+    if each.file != FILE and each.is_for_nodes
 ]
 
 
@@ -306,7 +306,9 @@ def test_what_is_kept_is_what_is_read(
 # ---------------------------------------------------------------- the real one
 
 
-@pytest.mark.parametrize("file", [file for file, each in pinned().items() if each.kind == "source_archive"])
+@pytest.mark.parametrize(
+    "file", [file for file, each in pinned().items() if each.kind == "source_archive" and each.is_for_nodes]
+)
 def test_a_real_blob_reaches_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str) -> None:
     real = pinned()[file]
     origin = origin_or_skip(file)

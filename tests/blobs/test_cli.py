@@ -17,7 +17,7 @@ import pytest
 
 from generator.blobs import fetch as fetch_module
 from generator.cli import main
-from tests.blobs.catalogue import ASSET, BINARY, SOURCE, TAR, archive, catalogue_of
+from tests.blobs.catalogue import ASSET, BINARY, SOURCE, TAR, archive, catalogue_of, entry
 from tests.blobs.server import Server, serving, status, whole
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -107,6 +107,14 @@ def test_status_for_machines(run: Run, folder: Path) -> None:
     }  # fmt: skip
     assert (second["state"], second["reason"]) == ("damaged", f"has 0 bytes instead of {len(ASSET)}")
     assert [row["file"] for row in run.json("status", "slurm_nhc")[1]["blobs"]] == [FILE]
+
+
+def test_what_only_tests_build_is_there_for_who_names_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = entry("osu-1.0.tar", TAR, project="tests", needed="by_tests")
+    with catalogue_of(monkeypatch, SOURCE, source):
+        assert [row["file"] for row in run.json("status")[1]["blobs"]] == [FILE]
+        for name in ("tests", "osu-1.0.tar"):
+            assert [row["file"] for row in run.json("status", name)[1]["blobs"]] == ["osu-1.0.tar"]
 
 
 # ---------------------------------------------------------------- fetch

@@ -54,9 +54,9 @@ def test_a_drained_node_is_kept_handed_back_after_the_limit_and_comes_back_new(c
     for name in NODES:
         cluster.slurm("scontrol", "update", f"NodeName={name}", "State=POWER_UP")
     drained = {"IDLE", "CLOUD", "DRAIN"}
-    cluster.wait("they are up", lambda: all(cluster.flags(name) == drained for name in (ours, theirs, kept)), 60)
-    cluster.wait("the idle node is suspended", lambda: f"suspend {idle}" in cluster.calls(), 60)
-    cluster.wait("its name is free", lambda: "POWERED_DOWN" in cluster.flags(idle), 60)
+    cluster.wait("they are up", lambda: all(cluster.flags(name) == drained for name in (ours, theirs, kept)))
+    cluster.wait("the idle node is suspended", lambda: f"suspend {idle}" in cluster.calls())
+    cluster.wait("its name is free", lambda: "POWERED_DOWN" in cluster.flags(idle))
     # Whatever would have taken the idle one would have taken them: they have been idle for as long.
     assert cluster.vms() == {ours: 1, theirs: 1, kept: 1}
     assert [cluster.states()[name].reason for name in (ours, theirs, kept)] == [REASON, "disk 3 is sick", REASON]
@@ -65,7 +65,7 @@ def test_a_drained_node_is_kept_handed_back_after_the_limit_and_comes_back_new(c
     evidence = idle
     cluster.drain(evidence, EVIDENCE)
     cluster.slurm("scontrol", "update", f"NodeName={evidence}", "State=POWER_UP")
-    cluster.wait("it is up", lambda: cluster.flags(evidence) == drained, 60)
+    cluster.wait("it is up", lambda: cluster.flags(evidence) == drained)
     said = release(cluster, "scheduler-1")
     assert re.search(rf"{ours}: drained for 0\.\d h; handed back in 2[34]\.\d h unless it heals", said)
     assert theirs not in said
@@ -79,8 +79,8 @@ def test_a_drained_node_is_kept_handed_back_after_the_limit_and_comes_back_new(c
     assert f"{evidence}: drained for 25.0 h; the VM is the evidence: report it to Azure first; at once: " in first
     assert theirs not in first
     assert "handed back" not in second
-    cluster.wait("its VM is deleted", lambda: ours not in cluster.vms(), 60)
-    cluster.wait("its name is free", lambda: cluster.flags(ours) == {"IDLE", "CLOUD", "POWERED_DOWN"}, 60)
+    cluster.wait("its VM is deleted", lambda: ours not in cluster.vms())
+    cluster.wait("its name is free", lambda: cluster.flags(ours) == {"IDLE", "CLOUD", "POWERED_DOWN"})
     assert "handed back" not in release(cluster, "scheduler-2")
     assert cluster.calls()[calls:] == [f"suspend {ours}"]
     assert cluster.vms() == {theirs: 1, kept: 1, evidence: 2}

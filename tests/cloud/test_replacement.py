@@ -50,7 +50,7 @@ def cloud(running: Cloud) -> Cloud:
 
 def nodes_sh(cloud: Cloud, *words: str, poll_s: float = 0.2) -> Result:
     command = f'CYCLEFORGE_POLL_S={poll_s} bash /mnt/shared/nodes.sh "$@"'
-    return cloud.run(command, *words, timeout_s=60)
+    return cloud.run(command, *words)
 
 
 def gets(cloud: Cloud, generation: str, *names: str) -> None:
@@ -82,7 +82,7 @@ def job_on(cloud: Cloud, *names: str) -> Iterator[None]:
     ) == sorted(names)
     assert cloud.job(number)["JobState"] == "RUNNING"
     cloud.slurm("scancel", number)
-    cloud.finish(number, 60)
+    cloud.finish(number)
 
 
 def is_drained(flags: set[str]) -> bool:
@@ -95,7 +95,7 @@ def record(cloud: Cloud, name: str) -> Path:
 
 def settled(cloud: Cloud) -> None:
     """No node is on its way down."""
-    cloud.wait("no node is on its way down", lambda: not set().union(*cloud.all_flags().values()) & LEAVING, 30)
+    cloud.wait("no node is on its way down", lambda: not set().union(*cloud.all_flags().values()) & LEAVING)
 
 
 def test_old_nodes_go_when_their_jobs_have_ended_and_new_ones_stay(cloud: Cloud) -> None:

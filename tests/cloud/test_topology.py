@@ -62,7 +62,7 @@ def cloud(running: Cloud) -> Cloud:
 
 def topology_sh(cloud: Cloud, *words: str) -> Result:
     command = 'PATH="/mnt/shared/bin:${PATH}" CYCLEFORGE_POLL_S=0.2 bash /mnt/shared/topology.sh "$@"'
-    return cloud.run(command, *words, timeout_s=120)
+    return cloud.run(command, *words)
 
 
 def answers(cloud: Cloud, text: str | None, *, code: int = 0, empties: bool = False) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.bed.slurm.client import NodeState
 from tests.bed.slurm.cluster import Cluster
 from tests.bed.slurm.members import RESULTS
 from tests.bed.slurm.stamps import seconds, stamped_hooks
@@ -38,7 +39,8 @@ def test_a_node_whose_deep_checks_fail_at_boot_joins_and_takes_no_job(cluster: C
         assert cluster.finish(cluster.submit("true", "--nodes=2"))["ExitCode"] == "0:0"
         for _ in range(3):
             node.quick()
-        assert cluster.states()["node3"] == state
+        # A star says only that a busy host did not answer a ping.
+        assert cluster.states()["node3"] in (state, NodeState("drained*", state.reason))
     finally:
         node.heal()
         node.reboot()
@@ -90,11 +92,11 @@ def test_an_idle_node_is_measured_again(idle_deep: Cluster) -> None:
 
 def test_a_busy_node_is_left_alone(idle_deep: Cluster) -> None:
     node = idle_deep["node1"]
-    job = idle_deep.submit("sleep 2", "--nodelist=node1", "--ntasks=1", "--mem=1000")
-    idle_deep.wait("the job runs", lambda: idle_deep.job(job)["JobState"] == "RUNNING")
+    job = idle_deep.submit_held("--nodelist=node1", "--ntasks=1", "--mem=1000")
     calls = len(node.calls())
     node.start_unit(IDLE)
     assert [call for call in node.calls()[calls:] if not call.startswith("nvidia-smi")] == []
+    idle_deep.release(job)
     assert idle_deep.finish(job)["ExitCode"] == "0:0"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from tests.bed.slurm.cluster import STRICT_NODE, Cluster
 
@@ -43,13 +44,29 @@ def test_by_policy_what_could_not_be_measured_drains(cluster: Cluster) -> None:
     cluster.wait_state(STRICT_NODE, "idle")
 
 
+HELD = "/run/test-holds-the-run"
+HOLD = f"[Service]\nExecStartPost=/bin/bash -c 'while [[ -e {HELD} ]]; do sleep 0.1; done'\n"
+
+
 def test_no_test_begins_while_a_run_meets_what_the_last_one_broke(cluster: Cluster) -> None:
     """An epilog leaves its own run out while another one goes on, as the one that slurmd starts does at first."""
     node = cluster["node2"]
-    node.state("nvidia-smi.hang")
-    node.start_unit("cycleforge-health.service", "--no-block")
-    cluster.wait("the driver hangs", lambda: node.processes("sleep 3600") != [])
-    node.ok("(sleep 1; pkill --newest -ALRM -x timeout) >/dev/null 2>&1 &")
-    cluster.restore()
-    assert node.processes("health.sh quick") == []
-    assert node.result("quick")["verdict"] == "incomplete"
+    drop_in = "/etc/systemd/system/cycleforge-health.service.d/test.conf"
+    node.machine.write(drop_in, HOLD)
+    node.ok(f"touch {HELD}; systemctl daemon-reload")
+    try:
+        node.gpus(7)
+        node.start_unit("cycleforge-health.service", "--no-block")
+        cluster.wait_state("node2", "drained")
+        with ThreadPoolExecutor(1) as pool:
+            restored = pool.submit(cluster.restore)
+            try:
+                cluster.wait("it waits", lambda: restored.done() or node.processes("is-active") != [])
+                assert not restored.done()
+            finally:
+                node.ok(f"rm {HELD}")
+            restored.result()
+    finally:
+        node.ok(f"rm -f {HELD}; rm -r {drop_in.rpartition('/')[0]}; systemctl daemon-reload")
+    assert cluster.states()["node2"].state == "idle"
+    assert node.quick()["verdict"] == "pass"

@@ -10,6 +10,7 @@ import pytest
 
 from generator.cli.plan_text import plan_text
 from generator.plan.types import Plan
+from generator.recipes import recipe
 from generator.render import readme
 from tests.bed.plans import plan_from, slurm_of
 from tests.cluster_template.rendered import Rendered, read
@@ -74,8 +75,13 @@ def test_health_checks_expect_slices() -> None:
 
 
 def test_jobs_that_need_whole_gpus_are_made_for_the_partition_that_has_them() -> None:
-    partitions = {job.partition for job in plan().jobs if job.recipe != "smoke"}
-    assert partitions == {"whole"}
+    jobs = plan().jobs
+    made_of = {job.name: found for job in jobs if (found := recipe(job.recipe))}
+    assert {job.partition for job in jobs if made_of[job.name].needs_gpu} == {"whole"}
+    # The CPUs of a node are measured where there are no GPUs at all.
+    assert {job.partition for job in jobs if made_of[job.name].uses_gpus} == {"whole", "htc"}
+    for name in ("storage", "start-times"):
+        assert {job.partition for job in jobs if job.recipe == name} == {"slices", "one", "whole", "htc"}
 
 
 def test_people_read_what_a_gpu_is_divided_into() -> None:

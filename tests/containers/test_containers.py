@@ -7,24 +7,33 @@ EL 9, where the plug-in is built and its line is missing.
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from generator import catalog
+from generator.render import jobs
+from tests.bed import parts
 from tests.bed.containers.cluster import AGENT, PROJECT, SPEC, Cluster, Member, Part, place, running
 from tests.bed.containers.sources import blobs
 from tests.bed.containers.toolchain import toolchain
 from tests.bed.machines.overlay import Machine, overlay_machine, saved
 from tests.bed.machines.roots import node_root
+from tests.bed.plans import plan_from
 from tests.bed.scripts.pyxis import ENROOT_CONF, PLUGIN, PLUGSTACK, PYXIS_CONF, SLURM_PROJECT_CONF
+from tests.cloud.readme_commands import readme_text
+from tests.jobs.running import job, plan_with
 
 CONTENT = "in the image"
 IMAGE = """
 set -euo pipefail
 cd "$(mktemp -d)"
 mkdir -p tree/{bin,etc,proc,sys,dev,tmp,run,root,home,usr}
-for program in bash sh cat id env sleep; do
+for program in bash sh cat date id env sleep; do
     path="$(readlink -f "$(type -P "${program}")")"
     cp --parents "${path}" tree
     ldd "${path}" | grep -o '/lib[^ ]*' | xargs cp --parents --dereference --target-directory tree
@@ -33,8 +42,23 @@ done
 cp /etc/passwd /etc/group tree/etc
 touch tree/etc/hosts tree/etc/resolv.conf
 printf '%s\\n' "$1" >tree/etc/marker
+install -D -m 755 /home/all_reduce_perf_mpi tree/usr/local/bin/all_reduce_perf_mpi
 mksquashfs tree /home/image.sqsh -all-root -noappend -quiet -no-progress
 """
+ALL_REDUCE = r"""#!/bin/bash
+# As nccl-tests prints one process with eight GPUs (NVIDIA/nccl-tests, src/util.cu), where the job's log is mounted.
+[[ "$*" == "-b 16G -e 16G -f 2 -g 8 -c 1 -n 20" ]] || exit 3
+line="$(cat /etc/marker) NCCL INFO"
+line+=" AllReduce: 17179869184 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..15}"
+echo "${line}" >"${NCCL_DEBUG_FILE//%[hp]/0}" || exit 4
+[[ -n "${PMIX_RANK}" && "${NCCL_TOPO_FILE}" == /opt/microsoft/* && -e "${NCCL_TOPO_FILE}" ]] || exit 5
+for gpu in {0..7}; do echo "#  Rank  ${gpu} Group  0 Pid 1 on node2 device  ${gpu} [000${gpu}:00:00] GPU"; done
+echo "#  size  count  type  redop  root  time  algbw  busbw #wrong  time  algbw  busbw #wrong"
+echo " 17179869184 1 float sum -1 1 1 231 0 1 1 231 0"
+echo "# Out of bounds values : 0 OK"
+echo "# Avg bus bandwidth    : 231"
+"""
+"""The test program of the image."""
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +93,7 @@ def cluster(both: Path) -> Iterator[Cluster]:
         made["node1"].ok("rm -f /etc/slurm/plugstack.conf; rmdir /etc/slurm/plugstack.conf.d")
         made["node2"].machine.write(f"/{PYXIS_CONF}", PLUGIN)
         made["node2"].machine.write(f"/{ENROOT_CONF}", SLURM_PROJECT_CONF)
+        (made.folder / "home/all_reduce_perf_mpi").write_text(ALL_REDUCE)
         made["login"].ok(IMAGE, CONTENT)
         for member in made.members.values():
             print(member.name, member.converge(), sep="\n")
@@ -127,6 +152,74 @@ def test_a_batch_script_runs_in_its_container(cluster: Cluster) -> None:
         "alice", "sbatch --quiet --wait -o job.out --container-image=/home/image.sqsh job.sh; cat job.out"
     )
     assert CONTENT in result.output.splitlines()
+
+
+def test_the_nccl_job_runs_in_its_container(cluster: Cluster) -> None:
+    """As an ordinary user, with PMIx: the image's program, the node's topology file, the log in the job's results."""
+    array = parts.node_array("hpc", catalog.vm_size("Standard_ND96amsr_A100_v4"), max_nodes=2)
+    folder = cluster.folder / "home/alice"
+    for path, file in jobs.render(plan_with(job("nccl-allreduce", 1), array)).items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(file.content)
+        target.chmod(0o755 if file.executable else 0o644)
+    cluster["login"].ok("chown -R alice:people /home/alice/jobs")
+    node, login = cluster["node2"], cluster["login"]
+    node.machine.write("/opt/microsoft/ndv4-topo.xml", "<system/>")
+    node.machine.write("/usr/bin/nvidia-smi", '#!/bin/bash\nprintf "GPU %d: A100\\n" {0..7}\n', 0o755)
+    given = "SET_CONTAINER=/home/image.sqsh,SET_TASKS_PER_NODE=1,SET_CPUS_PER_TASK=1,SET_CPU_BIND=none"
+    run = f"sbatch --quiet --wait -w node2 -N 1 -n 1 --gpus-per-node=8 -o job.out --export=ALL,{given} run.sh"
+    done = login.user("alice", f"cd jobs/nccl-allreduce; {run}; echo status $?; cat job.out; cat results/*/run.json")
+    assert "status 0\n" in done.output, f"{done.output}\n{node.journal('slurmd')[-3000:]}"
+    assert '"detail": "algorithm RING, fabric unknown, 17179869184 bytes, 8 ranks on 1 nodes; published' in done.output
+
+
+def test_the_start_times_job_copies_and_starts_an_image(cluster: Cluster) -> None:
+    """As an ordinary user on both nodes: the file goes to the local disks, and pyxis starts it twice from there."""
+    array = parts.node_array("hpc", catalog.vm_size("Standard_ND96amsr_A100_v4"), max_nodes=2)
+    folder = cluster.folder / "home/alice"
+    for path, file in jobs.render(plan_with(job("start-times", 2), array)).items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(file.content)
+        target.chmod(0o755 if file.executable else 0o644)
+    cluster["login"].ok("chown -R alice:people /home/alice/jobs")
+    login = cluster["login"]
+    # Importing takes a registry, and a test has none; who has the file needs no import.
+    given = "SET_IMAGE=/home/image.sqsh,SET_STAGE_PATH=/home/alice/stage,SET_NVME_MOUNT=/nvme"
+    for name in cluster.nodes:
+        cluster[name].ok("chmod 1777 /nvme")
+    run = f"sbatch --quiet --wait -N 2 -n 2 -o job.out '--export=ALL,{given}' run.sh"
+    done = login.user("alice", f"cd jobs/start-times; {run}; cat job.out results/*/*.log")
+    (written,) = (folder / "jobs/start-times/results").glob("*/run.json")
+    record = json.loads(written.read_text())
+    found = {(check["check"], *check["nodes"]): check["verdict"] for check in record["checks"]}
+    # With two nodes there is no median, and the nodes were running before the job.
+    starts = ("copy", "first start", "second start")
+    assert found == {("boot",): "no_baseline"} | {
+        (name, node): "no_baseline" for name in starts for node in cluster.nodes
+    }, done.output
+    seconds = [check["value"] for check in record["checks"] if check["check"].endswith("start")]
+    assert all(value > 0 for value in seconds), record["checks"]
+    assert "not tested: import, because IMAGE is a file" in record["summary"]
+    assert not list((cluster.folder / "home/alice/stage").rglob("*.sqsh"))
+    missing = login.user(
+        "alice", f"cd jobs/start-times; rm -r results; {run.replace('image.sqsh', 'nope.sqsh')}; cat results/*/verdict"
+    )
+    assert missing.output.endswith("error\n"), missing.output
+
+
+def test_readme_gives_a_shell_in_a_container(cluster: Cluster) -> None:
+    """The line of the README with an image that is there, on a terminal as `script` makes one."""
+    plan = plan_from("slurm: {partitions: [{name: hpc, vm_size: Standard_D4as_v5, max_nodes: 2}]}")
+    (line,) = re.findall(r"^srun .*--container-image.* --pty bash$", readme_text(plan), re.MULTILINE)
+    command = shlex.quote(line.replace("--container-image=ubuntu:24.04", "--container-image=/home/image.sqsh"))
+    typed = f"printf 'cat /etc/marker; id -un\\nexit 7\\n' | script --quiet --return --command {command} /dev/null"
+    result = cluster["login"].user("alice", typed)
+    assert result.code == 7, result.output
+    said = [line.strip() for line in result.output.splitlines()]
+    assert CONTENT in said, result.output
+    assert "alice" in said, result.output
 
 
 def test_two_users_of_one_group_can_both_import(cluster: Cluster) -> None:

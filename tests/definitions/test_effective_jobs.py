@@ -78,6 +78,7 @@ def baselines(table: str) -> list[dict[str, Any]]:
     return [
         {
             "kind": kind,
+            "collectives": collectives.split(","),
             "nodes": int(nodes.removesuffix("+")),
             "or_more": nodes.endswith("+"),
             "message_size": message.removesuffix("+"),
@@ -91,7 +92,7 @@ def baselines(table: str) -> list[dict[str, Any]]:
             "formula": None if formula == "-" else formula,
             "source": source,
         }
-        for kind, nodes, message, metric, algorithms, fabric, expected, warn, fail, formula, source in rows
+        for kind, collectives, nodes, message, metric, algorithms, fabric, expected, warn, fail, formula, source in rows
     ]
 
 
@@ -109,7 +110,10 @@ def check_jobs(files: Files) -> int:
     """Compares every job folder with the plan; the number of settings that were compared."""
     text = {str(path): file.content.decode() for path, file in files.items() if path.parts[0] in ("jobs", "README.md")}
     jobs = {job["name"]: job for job in derived(files)["jobs"]}
-    assert {path.split("/")[1] for path in text if path.startswith("jobs/")} == set(jobs)
+    proof = {"prove.sh", "prove.d", "prove.tsv"} if jobs else set()
+    assert {path.split("/")[1] for path in text if path.startswith("jobs/")} == set(jobs) | proof
+    gates = [line.split("\t") for line in text.get("jobs/prove.tsv", "").splitlines()[1:]]
+    assert {row[5] for row in gates} <= {*jobs, "-"}
     for name, job in jobs.items():
         settings = pairs(text[f"jobs/{name}/settings.env"])
         assert settings == job["settings"]

@@ -121,6 +121,25 @@ def test_it_builds_the_same_folder(python: Path, tmp_path: Path) -> None:
     assert files(tmp_path / "wheel") == files(tmp_path / "checkout")
 
 
+EVERY_MODULE = """
+import pkgutil, sys, cycleforge
+for module in pkgutil.walk_packages(cycleforge.__path__, "cycleforge."):
+    if not module.name.endswith("__main__"):
+        __import__(module.name)
+        print(module.name)
+assert "generator" not in sys.modules
+"""
+
+
+def test_every_module_can_be_imported(python: Path, wheel: Path, tmp_path: Path) -> None:
+    """An import of ours by another name than the installed one would fail where only the wheel is."""
+    imported = run(str(python), "-c", EVERY_MODULE, folder=tmp_path).stdout.split()
+    with zipfile.ZipFile(wheel) as archive:
+        modules = [name for name in archive.namelist() if name.endswith(".py") and "/_assets/" not in name]
+    names = {name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in modules}
+    assert {*imported} == names - {"cycleforge", "cycleforge.__main__"}
+
+
 def test_the_tests_of_the_command(python: Path) -> None:
     """Once more, in processes and inside one, with the wheel in the place of the checkout."""
     words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.wheel.installed"]

@@ -88,7 +88,10 @@ class Jobs(Section):
     training: list[Job] = setting(
         list,
         text="Training jobs: names of recipes, or mappings.",
-        example=["opt-175b", {"recipe": "mpt", "settings": {"MODEL": "mpt-30b"}}],
+        example=[
+            {"recipe": "opt-175b", "settings": {"MODEL": "opt-30b"}},
+            {"recipe": "mpt", "settings": {"MODEL": "mpt-30b"}},
+        ],
     )
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from tests.bed.cloud.files import ACCOUNTING, CLUSTER, Pool, config_files, hosts
 from tests.bed.cloud.inside import ENVIRONMENT, bash, inside
+from tests.bed.limits import COMMAND_S
 from tests.bed.machines.overlay import PATH, Result
 from tests.bed.slurm.client import Client
 
@@ -41,19 +42,19 @@ class Cloud(Client):
 
     # What a test asks of the scheduler
 
-    def run(self, script: str, *arguments: str, timeout_s: float = 60, user: int = 0) -> Result:
+    def run(self, script: str, *arguments: str, timeout_s: float = COMMAND_S, user: int = 0) -> Result:
         """Run Bash text on the scheduler, as root or as another user id. Code 124: it did not end in time."""
         identity = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"] if user else []
         done = inside(self._holder, [*identity, *bash(script, *arguments)], timeout_s)
         return Result(done.returncode, done.stdout + done.stderr)
 
-    def ok(self, script: str, *arguments: str, timeout_s: float = 60) -> str:
+    def ok(self, script: str, *arguments: str, timeout_s: float = COMMAND_S) -> str:
         """Run Bash text on the scheduler as root; it must succeed. What it wrote to standard output."""
         return self._ok(bash(script, *arguments), f"{script} {arguments}", timeout_s)
 
     def slurm(self, *command: str) -> str:
         """Output of a Slurm command that must succeed, without a shell around it: nothing is asked for more often."""
-        return self._ok(command, " ".join(command), 60)
+        return self._ok(command, " ".join(command), COMMAND_S)
 
     def _ok(self, command: Sequence[str], shown: str, timeout_s: float) -> str:
         done = inside(self._holder, command, timeout_s)
@@ -89,7 +90,7 @@ class Cloud(Client):
 
     def start_accounting(self) -> None:
         """Start MariaDB and slurmdbd, and make the cluster known; before slurmctld, which registers there."""
-        self.ok('/mnt/machine/accounting.sh "$1" >/dev/null', CLUSTER, timeout_s=180)
+        self.ok('/mnt/machine/accounting.sh "$1" >/dev/null', CLUSTER)
 
     def stop_controller(self) -> None:
         """End slurmctld, as `systemctl stop` does."""
@@ -199,7 +200,7 @@ def running_cloud(
     if accounting:
         _needs("slurmdbd", "mariadbd", "mariadb-install-db")
     # Short: the path of a socket ends at 107 characters. Others than root must be able to enter.
-    folder = Path(tempfile.mkdtemp(prefix="cf", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="cf"))
     folder.chmod(0o755)
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, folder)

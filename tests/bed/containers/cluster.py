@@ -6,7 +6,9 @@ the node agent runs them, then Slurm's daemons. /nvme is a file system that ever
 
 from __future__ import annotations
 
+import os
 import shutil
+import stat
 import subprocess
 import tempfile
 import time
@@ -47,7 +49,10 @@ SlurmdParameters=config_overrides
 SchedulerParameters=sched_interval=2,batch_sched_delay=0
 ReturnToService=2
 PrologFlags=alloc
+GresTypes=gpu
 """
+GRES_CONF = "AutoDetect=off\nName=gpu File=/sched/gpu[0-7]\n"
+"""GPUs that jobs can ask for; nothing is behind them. slurmd counts devices."""
 NVME = """\
 [Unit]
 DefaultDependencies=no
@@ -80,12 +85,15 @@ install -o munge -g munge -m 400 /sched/munge.key /etc/munge/munge.key
 install -m 644 /fake/nvme.mount /etc/systemd/system/nvme.mount
 install -d -o slurm -g slurm /var/spool/slurmctld
 mkdir -p /etc/slurm/plugstack.conf.d /nvme
-ln -sf /sched/slurm.conf /etc/slurm/slurm.conf
+ln -sf /sched/slurm.conf /sched/gres.conf /etc/slurm/
 printf 'SLURMD_OPTIONS=-b -N %s\\n' "${name}" >/etc/default/slurmd
 groupadd --gid "${group}" people
 for user in "$@"; do
     useradd --uid "${user#*=}" --gid "${group}" --no-create-home --home-dir "/home/${user%=*}" "${user%=*}"
 done
+# Debian's plug-in asks for the name of PMIx that comes with libpmix-dev.
+cd /usr/lib/*/pmix2/lib
+ln -sf libpmix.so.2 libpmix.so
 systemctl daemon-reload
 systemctl --quiet enable --now nvme.mount
 ln -s /lib/systemd/system/munge.service /etc/systemd/system/multi-user.target.wants/munge.service
@@ -276,9 +284,12 @@ def _shared(folder: Path, parts: Mapping[str, Part], blobs: Mapping[str, bytes])
     nodes = [name for name, part in parts.items() if part.role == "execute"]
     text = SLURM_CONF.format(controller=controller, address=ADDRESS, port=PORT)
     for place_, name in enumerate(nodes, 1):
-        text += f"NodeName={name} NodeHostname={name} NodeAddr={ADDRESS} Port={PORT + place_} CPUs=8\n"
+        text += f"NodeName={name} NodeHostname={name} NodeAddr={ADDRESS} Port={PORT + place_} CPUs=8 Gres=gpu:8\n"
     text += f"PartitionName=hpc Nodes={','.join(nodes)} Default=YES MaxTime=INFINITE State=UP\n"
     (folder / "sched/slurm.conf").write_text(text)
+    (folder / "sched/gres.conf").write_text(GRES_CONF)
+    for number in range(8):
+        os.mknod(folder / f"sched/gpu{number}", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
     (folder / "sched/munge.key").write_bytes(b"a key of the tests, the same on every machine" * 3)
     (folder / "hosts").write_text(f"127.0.0.1 localhost\n{ADDRESS} {' '.join(parts)}\n")
     for name, uid in USERS.items():

@@ -47,14 +47,16 @@ def _enter(leader: int) -> list[str]:
 
 def _wait_until_booted(shell: int, name: str) -> int:
     """The host's number of the container's first process."""
-    deadline = time.monotonic() + BOOT_S
+    deadline, pause = time.monotonic() + BOOT_S, 0.1
     while time.monotonic() < deadline:
         with suppress(FileNotFoundError, ProcessLookupError, IndexError):
             leader = children(children(shell)[0])[0]
             machine = Machine(name, leader, Path(), Path(), (), _enter(leader))
             if machine.run("systemctl is-active --quiet multi-user.target").code == 0:
                 return leader
-        time.sleep(0.05)
+        time.sleep(pause)
+        # Each look is processes in the machine, and work for the systemd that is waited for.
+        pause = min(pause * 1.5, 0.5)
     raise MachineError(f"{name} did not boot within {BOOT_S} s")
 
 

@@ -286,6 +286,6 @@ def children(pid: int) -> list[int]:
 @contextmanager
 def saved(machine: Machine) -> Iterator[Path]:
     """A copy of the machine's changes, to be put as a layer between the root and another machine."""
-    with tempfile.TemporaryDirectory(prefix="cfl", dir="/tmp") as name:
+    with tempfile.TemporaryDirectory(prefix="cfl") as name:
         subprocess.run(["cp", "-a", str(machine.upper), f"{name}/layer"], check=True)
         yield Path(name) / "layer"

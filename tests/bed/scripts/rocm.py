@@ -8,6 +8,7 @@ are made (ROCm/rocm-systems projects/rccl-tests); an error ends them with NVIDIA
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 from tests.bed.scripts.amd import AmdNode
 
@@ -41,6 +42,10 @@ _COPIES = """\
 
           2         1.000       1.000       1.000       1.000
 """
+_REFUSES = """\
+if [[ "$*" != -a ]]; then printf 'Argument is illegal or needs value: ?\\n\\nSupported arguments:\\n'; exit 0; fi
+"""
+"""Another option prints the help and ends 0. Source: ROCm/rocm_bandwidth_test rocm_bandwidth_test_parse.cpp"""
 _REDUCE = "# Out of bounds values : {wrong} OK\\n# Avg bus bandwidth    : {bus}\\n"
 _IB_WRITE = """
 port="" peer=""
@@ -64,15 +69,22 @@ printf ' 1048576    5000             396.21             VALUE 		   0.002935\\n'
 def rocm_tools(amd: AmdNode, to: str = "55.2", back: str = "57.0", peer: str = "48.4", bus: str = "330.1",
                wrong: str = "0", crash: str = "", network: str = "395.10") -> None:  # fmt: skip
     """Copies from and to the host and between GPUs and all-reduce (GB/s), wrong values, InfiniBand (Gb/s)."""
-    table = _COPIES.replace(" TO ", f" {to} ").replace(" BACK ", f" {back} ").replace(" PEER ", f" {peer} ")
-    bash = shutil.which("bash")
-    amd.node.write("opt/rocm/bin/rocm-bandwidth-test", f"#!{bash}\ncat <<'END'\n{table}END\n", 0o755)
+    copy_tool(amd.node.root, to, back, peer)
     amd.node.write("opt/rccl-tests/all_reduce_perf", "", 0o755)
     shown = _REDUCE.format(bus=bus, wrong=wrong)
     amd.node.fake("mpirun", f"env >\"$FAKE_STATE/mpirun.env\"\n{crash}\nprintf '{shown}'")
     amd.node.fake("ib_write_bw", _IB_WRITE.replace("VALUE", network))
     (amd.node.root / "proc/net").mkdir(exist_ok=True)
     amd.node.forget()
+
+
+def copy_tool(root: Path, to: str = "55.2", back: str = "57.0", peer: str = "48.4") -> None:
+    """rocm-bandwidth-test below a node's root, with the slowest copy of each direction (GB/s)."""
+    table = _COPIES.replace(" TO ", f" {to} ").replace(" BACK ", f" {back} ").replace(" PEER ", f" {peer} ")
+    path = root / "opt/rocm/bin/rocm-bandwidth-test"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!{shutil.which('bash')}\n{_REFUSES}cat <<'END'\n{table}END\n")
+    path.chmod(0o755)
 
 
 def another_copy_tool(amd: AmdNode) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.bed.limits import COMMAND_S
+
 LIMIT_S = 600.0
 """A net against hanging, for a busy machine; nothing that is waited for takes a tenth of it."""
 
@@ -29,7 +31,7 @@ class Client(ABC):
     """The same folder as nodes see it."""
 
     @abstractmethod
-    def ok(self, script: str, *arguments: str, timeout_s: float = 60) -> str:
+    def ok(self, script: str, *arguments: str, timeout_s: float = COMMAND_S) -> str:
         """Run Bash text on the scheduler, as root; it must succeed. Its output."""
 
     @abstractmethod
@@ -80,6 +82,16 @@ class Client(ABC):
         output = f"--output={self.shared_inside}/%j.out"
         words = ["sbatch", "--parsable", f"--chdir={self.shared_inside}", output, *options]
         return self.ok('printf "#!/bin/bash\\n%s\\n" "$1" | "${@:2}"', script, *words).strip()
+
+    def submit_held(self, *options: str) -> str:
+        """Submit a job that runs until `release`, and wait until it does; its number. It says `end` at its end."""
+        number = self.submit("until [[ -e go.$SLURM_JOB_ID ]]; do sleep 0.2; done; echo end", *options)
+        self.wait_job(number, "RUNNING")
+        return number
+
+    def release(self, number: str) -> None:
+        """Let a job of `submit_held` end."""
+        (self.shared / f"go.{number}").touch()
 
     def output(self, name: str) -> str:
         """What a job has written so far, by its number; empty when it has not begun."""

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.bed.fakes import NVIDIA_SMI
+from tests.bed.limits import COMMAND_S
 from tests.bed.machines.booted import booted_machine
 from tests.bed.machines.overlay import Bind, Machine
 from tests.bed.machines.roots import needs, node_root
@@ -46,7 +47,7 @@ class Cluster(Client):
     def __getitem__(self, name: str) -> GpuNode:
         return self.nodes[name]
 
-    def ok(self, script: str, *arguments: str, timeout_s: float = 60) -> str:
+    def ok(self, script: str, *arguments: str, timeout_s: float = COMMAND_S) -> str:
         """Run Bash text on the scheduler that must succeed; its output."""
         return self.scheduler.ok(script, *arguments, timeout_s=timeout_s)
 

@@ -11,8 +11,9 @@ NETWORK = "10.77.0"
 CONTROLLER_ADDRESS = f"{NETWORK}.254"
 ADDRESSES = {CONTROLLER: CONTROLLER_ADDRESS} | {name: f"{NETWORK}.{place}" for place, name in enumerate(NODES, 1)}
 HOOKS = ("prolog", "epilog")
-HEALTHAGENT_INTERVAL_S = 3
-"""Of Slurm's own HealthCheckProgram; 60 s in production, which a test cannot wait for."""
+HEALTHAGENT_INTERVAL_S = 12
+"""Of Slurm's own HealthCheckProgram; 60 s in production, which a test cannot wait for. Each time it is a handful of
+processes on every node."""
 LINKED = (
     "slurm.conf",
     "gres.conf",

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
+from tests.bed.limits import COMMAND_S
 from tests.bed.machines.agent import Agent
 from tests.bed.machines.overlay import Machine, Result, saved
 from tests.bed.slurm import hardware
@@ -43,11 +44,11 @@ class Member:
         self._running.close()
         self._kept.close()
 
-    def run(self, script: str, *arguments: str, timeout_s: float = 60) -> Result:
+    def run(self, script: str, *arguments: str, timeout_s: float = COMMAND_S) -> Result:
         """Run Bash text as root."""
         return self.machine.run(script, *arguments, timeout_s=timeout_s)
 
-    def ok(self, script: str, *arguments: str, timeout_s: float = 60) -> str:
+    def ok(self, script: str, *arguments: str, timeout_s: float = COMMAND_S) -> str:
         """Run Bash text that must succeed; its output."""
         return self.machine.ok(script, *arguments, timeout_s=timeout_s)
 

@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.bed.cloud.files import CONTROLLER, CONTROLLER_ADDRESS, INSTEAD, sooner
+from tests.bed.limits import COMMAND_S
 from tests.bed.machines.overlay import PATH
 from tests.bed.machines.roots import CACHE, needs
 from tests.bed.slurm.client import Client
@@ -106,7 +107,7 @@ class Newer(Client):
         spaces = (f"--{kind}=/proc/{holder}/ns/{file}" for kind, file in kinds.items())
         self._inside = ["nsenter", *spaces, "--", "chroot", str(root)]
 
-    def ok(self, script: str, *arguments: str, timeout_s: float = 60) -> str:
+    def ok(self, script: str, *arguments: str, timeout_s: float = COMMAND_S) -> str:
         """Run Bash text in the root; it must succeed. What it wrote to standard output."""
         done = subprocess.run(
             [*self._inside, "timeout", "--kill-after=5", str(timeout_s), "bash", "-c", script, "bash", *arguments],
@@ -146,7 +147,7 @@ def running_newer(lines: Sequence[str], *, cloud: bool = False) -> Iterator[Newe
     """
     needs("unshare", "nsenter", "ip", "mmdebstrap")
     root = unpacked_root()
-    folder = Path(tempfile.mkdtemp(prefix="cfn", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="cfn"))
     try:
         _write(folder, root, lines, cloud=cloud)
         command = ["unshare", "--net", "--mount", "--uts", "--pid", "--mount-proc", "--propagation=private", "--fork",

@@ -1,0 +1,112 @@
+"""The plan as one HTML page: what a deployment will be, before it exists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...pages.blocks import Block, Cell, Drawing, Drawings, Facts, Heading, Part, Table, Text, columns, figure
+from ...pages.shell import page
+from ...plan.types import Plan
+from ...version import __version__
+from ..plan_sections import Section, sections
+from . import checks, gates, jobs, sizes
+from .topology import picture
+
+
+def plan_page(plan: Plan) -> str:
+    """The whole page. The same plan gives the same bytes."""
+    found: dict[str, list[Section]] = {}
+    for section in sections(plan):
+        found.setdefault(section.key, []).append(section)
+    parts: list[Part | None] = [
+        Part(
+            "picture", "Picture", (Drawings((_picture(plan),)),), "Lines are connections; point at one to see what for."
+        ),
+        _part("deployment", "Deployment", found, "deployment"),
+        _network(plan, found),
+        _part("nodes", "Roles and nodes", found, "nodes", "projects", "drained"),
+        sizes.part(plan),
+        _part("storage", "File systems", found, "mounts", "ledger", "tiers"),
+        checks.part(plan),
+        jobs.part(plan),
+        gates.part(plan),
+        _part("needs", "What must be there first", found, "quota", "terms", "providers", "asked"),
+    ]
+    return page(
+        f"Plan of {plan.name}",
+        [part for part in parts if part],
+        subtitle=(f"{plan.definition}, in {plan.location}", _summary(plan)),
+        tiles=_tiles(plan),
+        footer=(f"Made by CycleForge {__version__} from the definition alone. Nothing of it exists yet.",),
+    )
+
+
+def _summary(plan: Plan) -> str:
+    access = plan.access.description
+    return f"{access[:1].upper()}{access[1:]}"
+
+
+def _tiles(plan: Plan) -> list[tuple[str, str]]:
+    slurm = plan.slurm
+    if slurm is None:
+        return []
+    every = [each for array in slurm.node_arrays for each in array.of_each_size]
+    gpus = sum(each.max_nodes * each.hardware.gpu_count for each in every)
+    tiles = [
+        (str(len(slurm.node_arrays)), "partitions"),
+        (f"{sum(each.max_nodes for each in every):,}", "nodes at most"),
+        (f"{gpus:,}", "GPUs at most"),
+        (str(len(plan.all_mounts)), "file systems"),
+        (str(len(plan.jobs)), "jobs"),
+    ]
+    return [tile for tile in tiles if tile[0] != "0"]
+
+
+def _picture(plan: Plan) -> Drawing:
+    network = plan.network
+    space = f", {network.address_space}" if network.address_space else ""
+    return Drawing("", picture(plan), caption=f"Virtual network {network.vnet_name}{space}")
+
+
+def _part(key: str, title: str, found: dict[str, list[Section]], *wanted: str) -> Part | None:
+    chosen = [section for name in wanted for section in found.get(name, ())]
+    blocks = [block for section in chosen for block in _blocks(section, titled=len(chosen) > 1)]
+    return Part(key, title, tuple(blocks)) if blocks else None
+
+
+def _blocks(section: Section, *, titled: bool) -> Iterator[Block]:
+    if titled:
+        yield Heading(section.title[:1].upper() + section.title[1:])
+    for line in section.lines:
+        yield Text(line)
+    if not section.rows:
+        return
+    if not section.has_head:
+        yield Facts(tuple((_text(name), _text(value)) for name, value in section.rows))
+        return
+    head, *rows = section.rows
+    yield Table(columns(*map(_text, head)), [[_cell(value) for value in row] for row in rows])
+
+
+def _network(plan: Plan, found: dict[str, list[Section]]) -> Part:
+    """Subnets, and who opens connections to whom."""
+    blocks = [block for section in found["network"] for block in _blocks(section, titled=False)]
+    rows = [
+        [Cell(each.source), Cell(each.destination), Cell(each.protocol.replace("*", "any")),
+         Cell(", ".join(each.ports).replace("*", "any")), Cell(each.purpose, "long")]
+        for each in plan.network.flows
+    ]  # fmt: skip
+    if rows:
+        blocks += [Heading("Who opens connections to whom")]
+        blocks.append(Table(columns("from", "to", "protocol", "ports", "what for"), rows))
+    return Part("network", "Network", tuple(blocks))
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _cell(value: object) -> Cell:
+    if isinstance(value, int | float):
+        return figure(f"{value:,}", value)
+    return Cell(_text(value))

@@ -1,0 +1,141 @@
+"""The jobs of a plan with their arithmetic: ranks, GPU hours, floors, checkpoints."""
+
+from __future__ import annotations
+
+import re
+
+from ...pages.blocks import Block, Cell, Facts, Heading, Part, Table, Text, columns, figure, two_lines
+from ...plan.types import BaselinePlan, JobPlan, Plan
+
+_TIME = re.compile(r"(?:(\d+)-)?(\d+):(\d\d):(\d\d)")
+
+
+def part(plan: Plan) -> Part | None:
+    """A table of all jobs, then each with what can be calculated."""
+    if not plan.jobs:
+        return None
+    sizes = (
+        {each.vm_size: each.hardware.gpu_count for array in plan.slurm.node_arrays for each in array.of_each_size}
+        if plan.slurm
+        else {}
+    )
+    rows = [_row(job, sizes.get(job.vm_size, 0)) for job in plan.jobs]
+    head = columns("job", "kind", "partition", "nodes#", "GPUs#", "time limit#", "GPU hours at most#", "what")
+    blocks: list[Block] = [Table(head, rows)]
+    for job in plan.jobs:
+        blocks += _details(job)
+    intro = "GPU hours: nodes × GPUs of a node × the time limit of the last step; the job may end much earlier."
+    return Part("jobs", "Jobs", tuple(blocks), intro)
+
+
+def _row(job: JobPlan, gpus_of_node: int) -> list[Cell]:
+    options = dict(job.steps[-1].options)
+    nodes = int(options.get("nodes", job.nodes))
+    hours = _hours(str(options.get("time", "")))
+    gpus = nodes * gpus_of_node
+    spent = None if hours is None or not gpus else gpus * hours
+    return [
+        Cell(job.name, "name"),
+        Cell(job.kind),
+        Cell(job.partition),
+        figure(str(nodes), nodes),
+        figure(str(gpus) if gpus else "", gpus or None),
+        figure("" if hours is None else f"{hours:g} h", hours),
+        figure("" if spent is None else f"{spent:,.0f}", spent),
+        Cell(job.title, "long"),
+    ]
+
+
+def _hours(limit: str) -> float | None:
+    """Hours of a time limit as Slurm writes it, `days-hours:minutes:seconds`."""
+    found = _TIME.fullmatch(limit)
+    if found is None:
+        return None
+    days, hours, minutes, seconds = (int(each or 0) for each in found.groups())
+    return days * 24 + hours + minutes / 60 + seconds / 3600
+
+
+def _details(job: JobPlan) -> list[Block]:
+    blocks: list[Block] = []
+    steps = [f"{step.title}: {_step(dict(step.options))}" for step in job.steps] if len(job.steps) > 1 else []
+    if job.baselines:
+        head = columns(
+            "floor",
+            "nodes",
+            "message",
+            "figure",
+            "algorithm",
+            "expected#",
+            "warns below#",
+            "fails below#",
+            "formula, and source",
+        )
+        blocks.append(Table(head, [_baseline(each) for each in job.baselines]))
+    elif job.baselines is not None:
+        blocks.append(
+            Text("No figure is published for this VM size: judged by the medians of the fleet and of earlier runs.")
+        )
+    if job.checkpoint is not None:
+        blocks.append(Facts((*_memory(job), *_checkpoint(job))))
+    if steps:
+        blocks.append(Facts((("steps", "; ".join(steps)),)))
+    return [Heading(job.name), *blocks] if blocks else []
+
+
+def _step(options: dict[str, str | int | bool]) -> str:
+    return f"{options.get('nodes', 1)} × {options.get('partition', '')}, at most {options.get('time', 'no limit')}"
+
+
+def _baseline(each: BaselinePlan) -> list[Cell]:
+    def gb_per_s(value: float | None) -> Cell:
+        return figure("" if value is None else f"{value:g} GB/s", value)
+
+    return [
+        Cell(each.kind, "name"),
+        Cell(f"{each.nodes}{' or more' if each.or_more else ''}", "", str(each.nodes)),
+        Cell(f"{each.message_size}{' or larger' if each.or_larger else ''}"),
+        Cell(each.metric),
+        Cell(", ".join(each.algorithms) or "any"),
+        gb_per_s(each.expected),
+        gb_per_s(each.warn),
+        gb_per_s(each.fail),
+        Cell(two_lines(each.formula or "", each.source), "long"),
+    ]
+
+
+def _memory(job: JobPlan) -> list[tuple[str, str]]:
+    """What a GPU holds, in GB of 10^9 bytes."""
+    found = job.memory
+    if found is None:
+        return []
+    parts = {
+        "weights": found.weights_bytes,
+        "gradients": found.gradients_bytes,
+        "optimizer": found.optimizer_bytes,
+        "activations": found.activations_bytes,
+    }
+    told = " + ".join(f"{name} {size / 1e9:.1f}" for name, size in parts.items())
+    sums = f"{found.needed_bytes / 1e9:.1f} of {found.usable_bytes / 1e9:.1f} GB"
+    return [("memory of a GPU", f"{told} = {sums}")]
+
+
+def _checkpoint(job: JobPlan) -> list[tuple[str, str]]:
+    found = job.checkpoint
+    if found is None:
+        return []
+    size = f"{found.checkpoint_bytes / 1e9:,.0f} GB"
+    rows = [("checkpoint", f"{found.parameters:,} parameters × {found.bytes_per_parameter} bytes = {size}")]
+    if not found.is_written:
+        return [*rows, ("", "not written by this job")]
+    needed = f"{found.kept} kept × {size} = {found.needed_bytes / 1e12:,.2f} TB"
+    if found.capacity_bytes:
+        needed += f" of {found.capacity_bytes / 1e12:,.1f} TB ({found.needed_bytes / found.capacity_bytes:.1%})"
+    rows.append(("space", needed))
+    rate = min((each for each in (found.bandwidth_gb_per_s, found.file_gb_per_s) if each), default=None)
+    if found.seconds_per_checkpoint is not None and rate:
+        rows.append(("time", f"{size} / {rate:g} GB/s = {found.seconds_per_checkpoint:,.0f} s each, at least"))
+    if found.interval_s is not None and found.failure_s is not None:
+        minutes, hours = found.interval_s / 60, found.failure_s / 3600
+        told = f"{minutes:,.0f} minutes lose least, with a failure each {hours:,.0f} h (Young, Daly)"
+        rows.append(("interval", told))
+    return rows
