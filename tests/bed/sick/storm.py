@@ -252,17 +252,24 @@ class Storm:
     def _see(self, name: str, place: int | None = None) -> None:
         """Take from a node's last result which of its faults the checks have seen."""
         book, node = self.books[name], self.cluster[name]
-        full = any(not fault.check for fault in book.faults)
-        path = node.root / RESULT
-        if not full and not path.exists():
+        text = self._result(node)
+        if not text:
             return
-        result = json.loads(node.read(RESULT) if full else path.read_text())
+        result = json.loads(text)
         failed = [row["check"] for row in result["checks"] if row["verdict"] == "fail"]
         for fault in book.faults:
             if fault.check and fault.name not in book.seen and any(one.startswith(fault.check) for one in failed):
                 book.seen[fault.name] = self._end_of_log() if place is None else place
         if result["verdict"] == "fail":
             book.needs = max(book.needs, CURES[result.get("cure", "")])
+
+    def _result(self, node: SickNode) -> str:
+        """A node's last result; empty where none was written: a full disk may have been full before the first run."""
+        if any(not fault.check for fault in self.books[node.name].faults):
+            # Another file system lies over the folder, which only processes on the node see.
+            return node.ok(f'file="${{CYCLEFORGE_ROOT}}/{RESULT}"; [[ ! -e "${{file}}" ]] || cat "${{file}}"')
+        path = node.root / RESULT
+        return path.read_text() if path.exists() else ""
 
     def _end_of_log(self) -> int:
         return self._log.stat().st_size
