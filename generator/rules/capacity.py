@@ -85,10 +85,7 @@ class CheckpointIsSlow(PlanRule):
         "All GPUs wait until it is written, unless the framework writes in the background, and a job that must stop "
         "has to write one before its time ends. The figure is a floor: nothing else uses the file system meanwhile."
     )
-    fix = (
-        "Choose a faster tier or a larger file system, write one file per rank (CHECKPOINT_STATE: sharded), or allow "
-        "it: settings: {CHECKPOINT_MAX_SECONDS: …}."
-    )
+    fix = "Choose a faster tier or a larger file system, or allow it: settings: {CHECKPOINT_MAX_SECONDS: …}."
     source = _SOURCE
 
     def check(self, plan: Plan) -> Iterator[Problem]:
@@ -105,7 +102,9 @@ class CheckpointIsSlow(PlanRule):
                 f"training job '{job.name}' needs at least {found.seconds_per_checkpoint:,.0f} s for a checkpoint of "
                 f"{_tb(found.checkpoint_bytes)} {how}; at most {most} s are allowed"
             )
-            yield self.problem(setting_path(plan, path, "CHECKPOINT_MAX_SECONDS", "CHECKPOINT_STATE"), text, self.fix)
+            # Only a recipe whose framework can write the whole state as one file has the setting.
+            hint = f"CHECKPOINT_STATE: sharded writes one file per rank. {self.fix}" if one_file else self.fix
+            yield self.problem(setting_path(plan, path, "CHECKPOINT_MAX_SECONDS", "CHECKPOINT_STATE"), text, hint)
 
 
 class FolderIsNotShared(PlanRule):
