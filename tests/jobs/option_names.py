@@ -2,7 +2,8 @@
 
 `python -m tests.jobs.option_names` writes the lists anew from the git directories in the folder that the variable
 `FRAMEWORK_SOURCES` names (`<owner>+<name>/repo`, or `<owner>+<name>`); `make accept` calls it. A framework whose source
-is not there keeps its list, and that is said.
+is not there keeps its list, and that is said. A clone without file contents is enough: `git clone --bare
+--filter=blob:none https://github.com/pytorch/pytorch pytorch+pytorch`.
 
 An option is a literal name in a call of `add_argument`, or a field of a dataclass of which the framework makes options
 (Megatron-LM in core 0.19, `ArgumentGroupFactory`): `--name`, for a switch that is on `--no-name` and
@@ -58,6 +59,8 @@ PROGRAMS = (
         "preprocess_data", "NVIDIA/Megatron-LM", "878d65f", ("tools/preprocess_data.py", _MEGATRON),
         functions=("_add_tokenizer_args",),
     ),
+    # v2.7.0 has the same names; NVIDIA's image has a commit between the two.
+    Program("torchrun", "pytorch/pytorch", "v2.6.0", ("torch/distributed/run.py",)),
     Program("composer", "mosaicml/composer", "v0.29.0", ("composer/cli/launcher.py",)),
     Program("convert_dataset_hf", "mosaicml/llm-foundry", "v0.18.0", ("scripts/data_prep/convert_dataset_hf.py",)),
     Program("convert_dataset_json", "mosaicml/llm-foundry", "v0.18.0", ("scripts/data_prep/convert_dataset_json.py",)),

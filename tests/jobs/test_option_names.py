@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from generator.files import assets
 from generator.recipes import recipe
 from tests.jobs import option_names
 from tests.jobs.option_names import PROGRAMS, Program, committed, names_of
+from tests.jobs.running import FAKES
 from tests.jobs.test_scripts import ERROR, FAIL, MPT_LOG, PASS, training
 from tests.jobs.training_logs import megatron_log
 
@@ -93,6 +97,22 @@ def test_an_option_that_the_framework_does_not_know_ends_the_job(tmp_path: Path)
         _, ran = training(tmp_path / recipe_name, recipe_name, log, 2, **{f"SET_{setting}": unknown})
         assert ran.returncode in (FAIL, ERROR)
         assert unknown.split(".")[0] in ran.stdout + ran.stderr
+
+
+def test_an_option_that_torchrun_does_not_know_ends_it(tmp_path: Path) -> None:
+    command = ["bash", "-c", f"FAKE_LOG={tmp_path}/log exec {FAKES}/torchrun --nnodes 2 --node_ranks 0 pretrain_gpt.py"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert "unrecognized arguments: --node_ranks" in ran.stderr
+
+
+def test_options_of_the_users_own_script_are_known_to_torchrun() -> None:
+    """Its launch has no stand-in: the tests of tests/mpi run PyTorch where it is installed."""
+    text = (assets.folder("recipes") / "own/run.sh").read_text(encoding="utf-8")
+    launch = text.split("-m torch.distributed.run", 1)[1].split('"${script}" "$@"', 1)[0]
+    given = set(re.findall(r"--[a-z_-]+", launch))
+    assert len(given) == 5
+    assert given <= committed("torchrun")
 
 
 def test_every_option_is_known_to_the_next_version_too(tmp_path: Path) -> None:
