@@ -35,6 +35,11 @@ _SHAPE = {
 _EXPERTS = "NUM_EXPERTS"
 """0 or the experts of each layer; the only number of the shape that may be 0."""
 
+SETTINGS_OF_A_MODEL = frozenset(
+    {*_SHAPE, _EXPERTS, "CONTEXT_PARALLEL", "EXPERT_PARALLEL", "GLOBAL_BATCH", "LEARNING_RATE", "MICRO_BATCH", "MODEL"}
+    | {"PIPELINE_PARALLEL", "RECOMPUTE", "TENSOR_PARALLEL"}
+)
+"""Settings that describe one model, its division and how it is trained; for another one they say nothing."""
 _COMMON = (
     "CPUS_PER_TASK",
     "CPU_BIND",

@@ -11,21 +11,25 @@ from .types import NodeArrayPlan, StepPlan
 
 _LONGEST_NOTICE_S = 65535
 """Source: man sbatch, --signal."""
-_JOB = "run.sh"
-"""The script of a recipe's last step, which is the job itself."""
+_JOB = "run"
+"""The last step of a recipe, which is the job itself."""
 
 
 def step_plan(
-    job: str, step: Step, place: Place, arrays: tuple[NodeArrayPlan, ...], settings: Mapping[str, str]
+    job: str,
+    step: Step,
+    place: Place,
+    arrays: tuple[NodeArrayPlan, ...],
+    settings: Mapping[str, str],
+    own: tuple[tuple[str, str], ...] = (),
 ) -> StepPlan:
-    """One batch file; `job.sbatch` is the job itself."""
-    stem = step.script.removesuffix(".sh")
+    """One batch file; `job.sbatch` is the job itself. `own`: those of the `settings` that this step alone has."""
     array = _array_of(step, place, arrays)
     nodes = step.nodes or (place.nodes if array is place.array else array.max_nodes)
     spare = (whole(settings.get("SPARE_NODES")) or 0) if step.restarts else 0
     tasks, cpus, gpus = _per_node(step, place, array)
     options: dict[str, str | int | bool | None] = {
-        "job-name": job if step.script == _JOB else f"{job}-{stem}",
+        "job-name": job if step.stem == _JOB else f"{job}-{step.stem}",
         "partition": array.partition,
         "constraint": array.constraint,
         "nodes": nodes + spare,
@@ -41,10 +45,16 @@ def step_plan(
     }
     return StepPlan(
         script=step.script,
-        file="job.sbatch" if step.script == _JOB else f"{stem}.sbatch",
+        file=batch_file(step),
         title=step.title,
         options=tuple((name, value) for name, value in options.items() if value is not None and value is not False),
+        settings=own,
     )
+
+
+def batch_file(step: Step) -> str:
+    """Its name in the job's folder."""
+    return "job.sbatch" if step.stem == _JOB else f"{step.stem}.sbatch"
 
 
 def _restart_options(settings: Mapping[str, str], spare: int) -> dict[str, str | int | bool | None]:
@@ -68,7 +78,7 @@ def submission(job: str, kind: str, steps: tuple[StepPlan, ...], stage_path: str
     folder = f"~/jobs/{shlex.quote(job)}"
     before, after = [], ""
     for step in steps[:-1]:
-        variable = step.script.removesuffix(".sh").lstrip("0123456789-").replace("-", "_")
+        variable = step.file.removesuffix(".sbatch").lstrip("0123456789-").replace("-", "_")
         before.append(f"{variable}=$(sbatch --parsable {after}{step.file})")
         after = f'--dependency=afterok:"${{{variable}}}" '
     last = f"{after}{steps[-1].file}"

@@ -11,8 +11,9 @@ from ..recipes.intervals import seconds_between_failures
 from ..recipes.models import Model
 from . import names, nccl_variables
 from .file_systems.base import FileSystem
+from .job_checks import step_plans
 from .job_settings import given_settings, job_settings, memory_of, model_of, place_of, whole
-from .job_steps import step_plan, submission
+from .job_steps import submission
 from .job_tables import job_tables
 from .nccl_baselines import baselines, judged_nodes
 from .storage import FileSystems
@@ -46,7 +47,7 @@ def job_plan(job: Job, slurm: SlurmPlan, shared: FileSystems, *, trains: bool = 
     place = place_of(array, nodes, given)
     shape = model_of(wanted, given, place.gpus)
     settings = job_settings(name, wanted, place, given, shape, shared)
-    steps = tuple(step_plan(name, step, place, slurm.node_arrays, settings) for step in wanted.steps)
+    steps = tuple(step_plans(name, wanted, place, slurm.node_arrays, given, settings, shape, shared))
     file_system = shared.holding(settings["STAGE_PATH"])
     return JobPlan(
         name=name,

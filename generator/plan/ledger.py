@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .. import catalog
+from ..recipes import models
+from ..recipes.checkpoints import CheckpointPlan, checkpoint
 from .file_systems.base import FileSystem
 from .types import JobPlan
 from .types.ledger import LedgerEntry, LedgerPlan
@@ -58,7 +60,17 @@ def _data(job: str, settings: dict[str, str]) -> Iterator[LedgerEntry]:
 
 
 def _checkpoints(job: JobPlan) -> Iterator[LedgerEntry]:
+    """Of the job, and of the smaller models that its steps train first."""
+    for step in job.steps:
+        own = dict(step.settings)
+        shape = models.model(own.get("MODEL", ""))
+        if shape is not None and own.get("SAVE_INTERVAL") != "0":
+            yield _written(job.name, f"checkpoints of {shape.name}", checkpoint(shape, int(own["KEEP_CHECKPOINTS"])))
     written = job.checkpoint
     if written is not None and written.is_written:
-        how = f"({written.kept} kept + 1 being written) x {written.checkpoint_bytes / 1e9:,.0f} GB"
-        yield LedgerEntry(job.name, "checkpoints", written.peak_bytes, how)
+        yield _written(job.name, "checkpoints", written)
+
+
+def _written(job: str, what: str, written: CheckpointPlan) -> LedgerEntry:
+    how = f"({written.kept} kept + 1 being written) x {written.checkpoint_bytes / 1e9:,.0f} GB"
+    return LedgerEntry(job, what, written.peak_bytes, how)

@@ -15,7 +15,7 @@ from ..recipes.models import Model
 from .node_benchmarks import titles
 from .types import TablePlan
 
-_COLUMNS = ("metric", "gpus", "published", "warn", "fail", "source")
+_COLUMNS = ("metric", "gpus", "published", "warn", "fail", "source", "model")
 _METRICS = ("mfu", "model_tflops", "tokens_per_gpu")
 """Percent of the peak, 10^12 operations and tokens a second of one GPU."""
 
@@ -51,4 +51,4 @@ def _figures(row: dict[str, Any], shares: dict[str, float]) -> Iterator[tuple[st
         for gpus, published in zip(row["gpus"], row.get(metric, ()), strict=False):
             fail = f"{published * shares['fail_below']:.6g}" if row["convicts"] else "-"
             limits = (f"{published * shares['warn_below']:.6g}", fail)
-            yield (metric, str(gpus), f"{published:g}", *limits, f"published: {titles(row['source'])}")
+            yield (metric, str(gpus), f"{published:g}", *limits, f"published: {titles(row['source'])}", row["model"])

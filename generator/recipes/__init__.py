@@ -15,7 +15,7 @@ Figures = Literal["latency", "links", "mounts", "nccl", "node-health", "node-per
 
 @record
 class Step:
-    """One batch job of a recipe; `<script>` becomes `<script without .sh>.sbatch`."""
+    """One batch job of a recipe; `<script>` becomes `<script without .sh>.sbatch`, or `<name>.sbatch`."""
 
     script: str
     title: str
@@ -31,6 +31,17 @@ class Step:
     """HH:MM:SS or D-HH:MM:SS."""
     restarts: bool = False
     """True: a long run, which Slurm may requeue and tells before its time limit (`lib/long-runs.sh`)."""
+    name: str | None = None
+    """Of the batch file, without its suffix; None: that of the script, which no other step runs."""
+    model: str | None = None
+    """A smaller model that this step trains, to try everything; left out where the job's own is no larger."""
+    settings: tuple[tuple[str, str], ...] = ()
+    """Sorted; what the step has instead of the job's."""
+
+    @property
+    def stem(self) -> str:
+        """Name of the step's batch file, without its suffix."""
+        return self.name or self.script.removesuffix(".sh")
 
 
 @record
@@ -107,6 +118,8 @@ def _read(name: str) -> Recipe:
         default_model=raw["default_model"],
         figures=tuple(raw.get("figures", ())),
         default_settings=tuple(sorted(raw["settings"].items())),
-        steps=tuple(Step(**step) for step in raw["steps"]),
+        steps=tuple(
+            Step(**step | {"settings": tuple(sorted(step.get("settings", {}).items()))}) for step in raw["steps"]
+        ),
         sources=tuple(raw["source"]),
     )

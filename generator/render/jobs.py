@@ -132,6 +132,7 @@ def _batch_script(job: JobPlan, step: StepPlan) -> str:
             f"# {job.title}: {step.title}. Submit it from this folder.",
             "set -euo pipefail",
             'cd -- "${SLURM_SUBMIT_DIR:?submit this file with sbatch}"',
+            *(f"export SET_{name}={shlex.quote(value)}" for name, value in step.settings),
             f"exec ./{step.script}",
             "",
         ]

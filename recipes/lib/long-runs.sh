@@ -127,7 +127,7 @@ give_up() {
 
 # continue_command: what a person types to go on with the run.
 continue_command() {
-    printf "sbatch --export='ALL,SET_RUN_NAME=%s,SET_RESUME=1' job.sbatch" "${RUN_NAME}"
+    printf "sbatch --export='ALL,SET_RUN_NAME=%s,SET_RESUME=1' %s" "${RUN_NAME}" "${BATCH_FILE:-job.sbatch}"
 }
 
 # submit_next TEXT: the next job of the run, without the nodes that are bad; this one ends, and has proven nothing yet.
@@ -140,7 +140,7 @@ submit_next() {
     # Slurm's variables of this job are no settings of the next one.
     while read -r name; do clean+=("--unset=${name}"); done < <(compgen -e | grep -E '^SLURM_' | grep -vx SLURM_CONF)
     words="$(env "${clean[@]}" SET_RUN_NAME="${RUN_NAME}" SET_RESUME=1 \
-        sbatch --parsable --dependency="afterany:${SLURM_JOB_ID}" "${options[@]}" job.sbatch 2>&1)" || words="sbatch: ${words}"
+        sbatch --parsable --dependency="afterany:${SLURM_JOB_ID}" "${options[@]}" "${BATCH_FILE:-job.sbatch}" 2>&1)" || words="sbatch: ${words}"
     # The last line: sbatch may warn before it.
     next="${words##*$'\n'}" next="${next%%;*}"
     if [[ ! "${next}" =~ ^[0-9]+$ ]]; then

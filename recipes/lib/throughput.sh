@@ -132,12 +132,12 @@ steady_median() {
         awk '{ v[NR] = $1 } END { if (NR && v[1] != "-") printf "%.4g", (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 }'
 }
 
-# published_speed METRIC: the line of throughput.tsv with the nearest number of GPUs, at most four times more or fewer:
+# published_speed METRIC: the line of throughput.tsv for MODEL with the nearest number of GPUs, at most four times more or fewer:
 # GPUS <tab> FIGURE <tab> WARN_BELOW <tab> FAIL_BELOW <tab> SOURCE; nothing where there is none.
 published_speed() {
     [[ -s throughput.tsv ]] || return 0
-    awk -F '\t' -v metric="$1" -v gpus="$((${wanted_nodes:-${SLURM_JOB_NUM_NODES}} * GPUS_PER_NODE))" '
-        $1 == metric {
+    awk -F '\t' -v metric="$1" -v model="${MODEL:-}" -v gpus="$((${wanted_nodes:-${SLURM_JOB_NUM_NODES}} * GPUS_PER_NODE))" '
+        $1 == metric && $7 == model {
             ratio = $2 > gpus ? $2 / gpus : gpus / $2
             if (ratio <= 4 && (best == "" || ratio < nearest)) { nearest = ratio; best = $2 "\t" $3 "\t" $4 "\t" $5 "\t" $6 }
         }

@@ -38,5 +38,5 @@ def test_a_recipe_is_a_job_with_a_page(name: str) -> None:
     found = recipe(name)
     assert found is not None
     assert {path.name for path in folder.iterdir()} >= {"README.md", *(step.script for step in found.steps)}
-    assert len({step.script for step in found.steps}) == len(found.steps)
-    assert found.steps[-1].script == "run.sh"
+    assert len({step.stem for step in found.steps}) == len(found.steps)
+    assert found.steps[-1].stem == "run"

@@ -24,7 +24,9 @@ from tests.jobs.training_logs import (
     straggler_line,
 )
 
-SETTINGS = "NUM_LAYERS=32 HIDDEN_SIZE=4096 SEQUENCE=2048 VOCABULARY=50304 GLOBAL_BATCH=64 GPU_PEAK_TFLOPS=989.5"
+SETTINGS = (
+    "MODEL=mine NUM_LAYERS=32 HIDDEN_SIZE=4096 SEQUENCE=2048 VOCABULARY=50304 GLOBAL_BATCH=64 GPU_PEAK_TFLOPS=989.5"
+)
 RUNNER = """
 set -euo pipefail
 . ./lib/common.sh
@@ -38,8 +40,9 @@ for results in "$1"/*; do
 done
 """
 TABLE = (
-    "#metric\tgpus\tpublished\twarn\tfail\tsource\n"
-    "tokens_per_gpu\t{gpus}\t{published}\t{warn}\t{fail}\tpublished: somewhere\n"
+    "#metric\tgpus\tpublished\twarn\tfail\tsource\tmodel\n"
+    "tokens_per_gpu\t{gpus}\t999999\t999999\t999999\tpublished: somewhere\tlarger\n"
+    "tokens_per_gpu\t{gpus}\t{published}\t{warn}\t{fail}\tpublished: somewhere\tmine\n"
 )
 
 

@@ -20,6 +20,8 @@ class StepPlan:
     title: str
     options: tuple[tuple[str, str | int | bool], ...]
     """Options of sbatch in the order in which the file has them; true is an option without a value."""
+    settings: tuple[tuple[str, str], ...]
+    """What the step has instead of the lines of `settings.env`, sorted."""
 
 
 @record
