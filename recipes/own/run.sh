@@ -21,7 +21,7 @@ on_node() {
     if [[ "${script}" == *.py ]]; then program=("${PYTHON}" -u "${script}"); fi
     if [[ "${launcher}" == torchrun ]]; then
         # Each node by its number, so that ranks stay where they are over launches.
-        exec "${PYTHON}" -m torch.distributed.run --nnodes "${RUN_NODES}" --node_rank "${SLURM_NODEID}" --nproc_per_node "${PROCESSES_PER_NODE}" \
+        exec "${PYTHON}" ./launcher.py --nnodes "${RUN_NODES}" --node_rank "${SLURM_NODEID}" --nproc_per_node "${PROCESSES_PER_NODE}" \
             --master_addr "${head}" --master_port "${port}" "${options[@]}" "${script}" "$@"
     fi
     # Here, because a hook of the image and pyxis have set some of them before.
