@@ -17,6 +17,7 @@ build_chunk() {
     unpacked "${files[@]}" |
         awk -v sets="${EXCLUDED_SETS}" '
             BEGIN { count = split(sets, names, /[ ,]+/) }
+            /^[ \t\r]*$/ { next } # no document; the tool that makes tokens would end at it
             {
                 for (i = 1; i <= count; i++)
                     if (names[i] != "" && $0 ~ "\"redpajama_set_name\": *\"" names[i] "\"") next

@@ -18,7 +18,11 @@ tokenize() {
     mkdir -p "${partial}"
     python3 "${STAGE_PATH}/Megatron-LM-${MEGATRON_COMMIT}/tools/preprocess_data.py" --input "$1" --output-prefix "${partial}/${name}" \
         --vocab-file "${STAGE_PATH}/tokenizers/gpt2/vocab.json" --merge-file "${STAGE_PATH}/tokenizers/gpt2/merges.txt" \
-        --tokenizer-type GPT2BPETokenizer --append-eod --workers "$(nproc)"
+        --tokenizer-type GPT2BPETokenizer --append-eod --workers "$(nproc)" 2>&1 | tee "${partial}/log"
+    # It ends with status 0 also when the process that reads the documents has not; the index is written last.
+    if [[ ! -s "${partial}/${name}_text_document.idx" ]]; then
+        die "$1 has no tokens: $(tail -n 1 "${partial}/log"). Every line must be a JSON object with the key 'text'"
+    fi
     mv "${partial}/${name}_text_document.bin" "${partial}/${name}_text_document.idx" "${out}/"
     rm -rf "${partial}"
 }

@@ -10,7 +10,8 @@
 # data_folder: where the stages of the corpus are, for all jobs of the file system.
 data_folder() {
     local name="${DATA:?}"
-    if [[ "${DATA}" == files ]]; then name+="-$(basename "${DATA_FILES:?}")"; fi
+    # Two folders of one name are two corpora.
+    if [[ "${DATA}" == files ]]; then name+="-$(basename "${DATA_FILES:?}")-$(cksum <<<"${DATA_FILES%/}" | cut -d ' ' -f 1)"; fi
     echo "${STAGE_PATH:?}/data/${name}"
 }
 
@@ -117,7 +118,7 @@ count_files() {
     find "$1" -maxdepth 1 -name "$2" | wc -l
 }
 
-# unpacked FILE...: the documents of files as they came.
+# unpacked FILE...: the documents of files as they came, one a line: the last line of a file may have no end.
 unpacked() {
     local file
     for file in "$@"; do
@@ -125,6 +126,6 @@ unpacked() {
             *.zst) zstd --decompress --stdout --quiet "${file}" ;;
             *.gz) gzip --decompress --stdout "${file}" ;;
             *) cat "${file}" ;;
-        esac || return
+        esac | sed -e "\$a\\" || return
     done
 }

@@ -17,7 +17,8 @@ splits() {
         *) die "DATA is '${DATA:-}'; c4, c4-small and files can be selected. LLM Foundry has no mock data" ;;
     esac
     local name=c4
-    if [[ "${DATA}" == files && -n "${DATA_FILES}" ]]; then name="files-$(basename "${DATA_FILES}")"; fi
+    # Two folders of one name are two corpora.
+    if [[ "${DATA}" == files && -n "${DATA_FILES}" ]]; then name="files-$(basename "${DATA_FILES}")-$(cksum <<<"${DATA_FILES%/}" | cut -d ' ' -f 1)"; fi
     # Tokens of one length: jobs with another one have their own folder.
     data="${DATA_REMOTE:-${STAGE_PATH:?}/data/mds-${name}-${SEQUENCE:?}}"
 }

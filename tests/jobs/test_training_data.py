@@ -73,7 +73,8 @@ def test_a_second_corpus_goes_through_the_same_steps(tmp_path: Path) -> None:
 def test_your_own_files_go_through_the_same_steps(tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir()
-    (own / "a.jsonl").write_text('{"text": "plain"}\n', encoding="utf-8")
+    # Its last line has no end, and an empty line is no document.
+    (own / "a.jsonl").write_text('{"text": "plain"}\n \n{"text": "cut"}', encoding="utf-8")
     with gzip.open(own / "b.jsonl.gz", "wt") as file:
         file.write('{"text": "packed"}\n')
     (own / "notes.txt").write_text("no data", encoding="utf-8")
@@ -81,8 +82,20 @@ def test_your_own_files_go_through_the_same_steps(tmp_path: Path) -> None:
     for step in ("20-download.sh", "30-concatenate.sh"):
         ran = folder.run(step)
         assert ran.returncode == PASS, ran.stdout + ran.stderr
-    (chunk,) = (tmp_path / "stage/data/files-own/chunks").glob("*.jsonl")
-    assert chunk.read_text(encoding="utf-8").splitlines() == ['{"text": "plain"}', '{"text": "packed"}']
+    (chunk,) = (tmp_path / "stage/data").glob("files-own-*/chunks/*.jsonl")
+    found = chunk.read_text(encoding="utf-8").splitlines()
+    assert found == ['{"text": "plain"}', '{"text": "cut"}', '{"text": "packed"}']
+    ran = folder.run("40-preprocess.sh", FAKE_BAD_DOCUMENT="KeyError: 'text'")
+    assert (ran.returncode, f"{chunk} has no tokens: KeyError: 'text'. Every line" in ran.stderr) == (ERROR, True)
+    assert list(chunk.parent.parent.glob("preprocessed/*.bin")) == []
+    # Another folder of that name is another corpus.
+    other = tmp_path / "other/own"
+    other.mkdir(parents=True)
+    (other / "c.jsonl").write_text('{"text": "other"}', encoding="utf-8")
+    for step in ("20-download.sh", "30-concatenate.sh"):
+        assert folder.run(step, SET_DATA_FILES=str(other)).returncode == PASS
+    texts = [path.read_text(encoding="utf-8") for path in (tmp_path / "stage/data").glob("files-own-*/chunks/*.jsonl")]
+    assert '{"text": "other"}\n' in texts
 
 
 def test_one_file_is_tried_before_nodes_wait(tmp_path: Path) -> None:
@@ -153,13 +166,13 @@ def test_mpt_takes_small_splits_and_your_files(tmp_path: Path) -> None:
     mine = {"DATA_FILES": str(own), "DATA_FILES_EVAL": str(own)}
     cases: dict[str, tuple[dict[str, str], str, tuple[str, str], str]] = {
         "c4-small": ({}, "mds-c4-2048", ("train_small", "val_small"), "--splits train_small val_small"),
-        "files": (mine, "mds-files-own-2048", ("train", "val"), f"--path {own}"),
+        "files": (mine, "mds-files-own-*-2048", ("train", "val"), f"--path {own}"),
     }
     for name, (settings, folder_name, splits, expected) in cases.items():
         folder = job_folder(tmp_path / name, plan_with(job("mpt")))
         ran = folder.run("20-data.sh", SET_DATA=name, **{f"SET_{key}": value for key, value in settings.items()})
         assert ran.returncode == PASS, ran.stdout + ran.stderr
-        data = tmp_path / name / "stage/data" / folder_name
+        (data,) = (tmp_path / name / "stage/data").glob(folder_name)
         assert {path.name for path in data.iterdir()} == set(splits)
         assert expected in Path(folder.environment["FAKE_LOG"] + ".python").read_text(encoding="utf-8")
     assert folder.run("20-data.sh", SET_DATA="files", SET_DATA_FILES=str(own), SLURM_JOB_ID="1").returncode == PASS
