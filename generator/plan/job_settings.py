@@ -83,6 +83,12 @@ def given_settings(job: Job, recipe: Recipe) -> dict[str, str]:
     return {name: _given_text(value, defaults.get(name)) for name, value in job.settings.items()}
 
 
+def spare_nodes(recipe: Recipe | None, job: Job) -> int:
+    """Nodes that the definition asks for beside those of the job; only long runs have some."""
+    is_long = recipe is not None and recipe.steps[-1].restarts
+    return (whole(str(job.settings.get("SPARE_NODES", ""))) or 0) if is_long else 0
+
+
 def place_of(array: NodeArrayPlan, nodes: int, given: Mapping[str, str]) -> Place:
     """The job's place; given settings that divide a node otherwise decide."""
     hardware = array.hardware

@@ -12,7 +12,7 @@ from ..recipes.models import Model
 from . import names, nccl_variables
 from .file_systems.base import FileSystem
 from .job_checks import step_plans
-from .job_settings import given_settings, job_settings, memory_of, model_of, place_of, whole
+from .job_settings import given_settings, job_settings, memory_of, model_of, place_of, spare_nodes, whole
 from .job_steps import submission
 from .job_tables import job_tables
 from .nccl_baselines import baselines, judged_nodes
@@ -43,7 +43,7 @@ def job_plan(job: Job, slurm: SlurmPlan, shared: FileSystems, *, trains: bool = 
     name = job.name or job.recipe
     kind: Kind = "training" if trains and wanted.trains else wanted.kind
     given = given_settings(job, wanted)
-    nodes = job.nodes if job.nodes is not None else _default_nodes(wanted, array)
+    nodes = job.nodes if job.nodes is not None else _default_nodes(wanted, array, spare_nodes(wanted, job))
     place = place_of(array, nodes, given)
     shape = model_of(wanted, given, place.gpus)
     settings = job_settings(name, wanted, place, given, shape, shared)
@@ -153,10 +153,11 @@ def _vendor_fits(wanted: Recipe, array: NodeArrayPlan) -> bool:
     return not wanted.gpu_vendors or array.hardware.gpu_vendor in wanted.gpu_vendors
 
 
-def _default_nodes(wanted: Recipe, array: NodeArrayPlan) -> int:
-    """The recipe's number of nodes; for NCCL one that a published figure can judge, where the partition has as many."""
+def _default_nodes(wanted: Recipe, array: NodeArrayPlan, spare: int) -> int:
+    """The recipe's number of nodes, at most what spare ones leave of the partition; for NCCL one that a published
+    figure can judge, where the partition has as many."""
     nodes = judged_nodes(array.hardware, array.max_nodes) if "nccl" in wanted.figures else None
-    return nodes or min(wanted.default_nodes, array.max_nodes)
+    return nodes or min(wanted.default_nodes, max(array.max_nodes - spare, 1))
 
 
 def _checkpoint(shape: Model, settings: dict[str, str], place: FileSystem | None, gpus: int) -> CheckpointPlan:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ..definition.model.definition import Job
 from ..definition.model.slurm import Partition
-from ..plan.job_settings import known_settings
+from ..plan.job_settings import known_settings, spare_nodes
 from ..problems.problem import Problem, Related
 from ..recipes import Recipe, recipe, recipe_names
 from ..words.counts import counted, listed
@@ -113,23 +113,30 @@ class UnknownPartition(DefinitionRule):
 
 class TooManyJobNodes(DefinitionRule):
     id = "E1603"
-    summary = "A job asks for more nodes than its partition may have."
+    summary = "A job asks for more nodes, with its spare ones, than its partition may have."
     why = "It would wait forever."
-    fix = "Lower the job's nodes, or raise max_nodes of the partition."
+    fix = "Lower the job's nodes or its SPARE_NODES, or raise max_nodes of the partition."
     source = _SBATCH
 
     def check(self, site: Site) -> Iterator[Problem]:
         for path, job in _jobs(site):
-            if job.nodes is None:
-                continue
             needs, chosen = recipe(job.recipe), _partition(site, job.partition)
+            spare = spare_nodes(needs, job)
+            if job.nodes is None and not spare:
+                continue
             fitting = [each for _, each in partitions(site) if needs is None or misfit(site, needs, each) is None]
             candidates = [chosen] if chosen else [] if job.partition is not None else fitting
             most = max((each.max_nodes for each in candidates), default=None)
-            if most is not None and job.nodes > most:
+            # Where the definition says nothing, the plan takes at most what the spare ones leave.
+            asked = job.nodes or 1
+            if most is not None and asked + spare > most:
                 where = f"partition {quoted(chosen.name)} has" if chosen else "the largest partition that fits has"
-                text = f"job {quoted(job.name or job.recipe)} asks for {job.nodes} nodes, {where} {most}"
-                yield self.problem((*path, "nodes"), text, f"nodes: {most}")
+                more = f" and {counted(spare, 'spare one')}" if spare else ""
+                text = f"job {quoted(job.name or job.recipe)} asks for {counted(asked, 'node')}{more}, {where} {most}"
+                place = (*path, "nodes") if job.nodes is not None else (*path, "settings", "SPARE_NODES")
+                yield self.problem(
+                    place, text, f"nodes: {most - spare}" if most > spare else f"SPARE_NODES: {most - 1}"
+                )
 
 
 class JobDoesNotFit(DefinitionRule):

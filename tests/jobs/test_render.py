@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from generator.definition.model.definition import Job
 from generator.files import assets
 from generator.plan.job_figures import expectations
 from generator.plan.job_settings import known_settings
@@ -183,6 +184,11 @@ def test_a_model_too_large_for_the_nodes_is_replaced() -> None:
         gpus = int(settings["TENSOR_PARALLEL"]) * int(settings["PIPELINE_PARALLEL"])
         assert nodes * 8 % gpus == 0
         assert int(settings["GLOBAL_BATCH"]) % (nodes * 8 // gpus) == 0
+
+
+def test_spare_nodes_are_within_the_partition() -> None:
+    plan = plan_with(Job(recipe="mpt", partition="hpc", settings={"SPARE_NODES": 2}))
+    assert (plan.jobs[0].nodes, dict(plan.jobs[0].steps[-1].options)["nodes"]) == (14, 16)
 
 
 def test_a_model_that_cannot_fit_leaves_the_layout_empty() -> None:
