@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from decimal import Decimal, InvalidOperation
 
 from .. import catalog
 from ..catalog.sizes import VmSize
@@ -36,8 +37,8 @@ _EXPERTS = "NUM_EXPERTS"
 """0 or the experts of each layer; the only number of the shape that may be 0."""
 
 SETTINGS_OF_A_MODEL = frozenset(
-    {*_SHAPE, _EXPERTS, "CONTEXT_PARALLEL", "EXPERT_PARALLEL", "GLOBAL_BATCH", "LEARNING_RATE", "MICRO_BATCH", "MODEL"}
-    | {"PIPELINE_PARALLEL", "RECOMPUTE", "TENSOR_PARALLEL"}
+    {*_SHAPE, _EXPERTS, "CONTEXT_PARALLEL", "EXPERT_PARALLEL", "GLOBAL_BATCH", "LEARNING_RATE", "MICRO_BATCH"}
+    | {"MIN_LEARNING_RATE", "MODEL", "PIPELINE_PARALLEL", "RECOMPUTE", "TENSOR_PARALLEL"}
 )
 """Settings that describe one model, its division and how it is trained; for another one they say nothing."""
 _COMMON = (
@@ -168,7 +169,11 @@ def job_settings(
     settings |= fabric_settings(recipe.figures, size)
     if shape is not None:
         settings |= _model_settings(shape, place, given)
-    return settings | dict(given)
+    settings |= dict(given)
+    if shape is not None and shape.family == "megatron" and "MIN_LEARNING_RATE" not in given:
+        share = Decimal(str(models.family(shape)["min_learning_rate_share"]["value"]))
+        settings["MIN_LEARNING_RATE"] = _part_of(settings["LEARNING_RATE"], share)
+    return settings
 
 
 def known_settings(recipe: Recipe) -> tuple[str, ...]:
@@ -194,6 +199,15 @@ def known_settings(recipe: Recipe) -> tuple[str, ...]:
 def whole(value: str | None) -> int | None:
     """A positive whole number; None for everything else."""
     return int(value) if value and value.isdecimal() and int(value) else None
+
+
+def _part_of(rate: str, share: Decimal) -> str:
+    """As people write rates, `6e-6`; empty, which stops the job at its start, where the rate is no number."""
+    try:
+        part = Decimal(rate) * share
+    except InvalidOperation:
+        return ""
+    return f"{part.normalize():e}" if part.is_finite() else ""
 
 
 def _common(job: str, recipe: Recipe, place: Place, given: Mapping[str, str], shared: FileSystems) -> dict[str, str]:
@@ -253,6 +267,7 @@ def _model_setting_names(shape: models.Model) -> set[str]:
     names = {*_SHAPE, "CHECKPOINT_MAX_SECONDS", "GLOBAL_BATCH", "MICRO_BATCH", "MODEL", "PRECISION"}
     if shape.family == "megatron":
         names |= {"TENSOR_PARALLEL", "PIPELINE_PARALLEL", "CONTEXT_PARALLEL", "EXPERT_PARALLEL", _EXPERTS, "RECOMPUTE"}
+        names.add("MIN_LEARNING_RATE")
     return names
 
 

@@ -16,8 +16,8 @@ from .node_benchmarks import titles
 from .types import TablePlan
 
 _COLUMNS = ("metric", "gpus", "published", "warn", "fail", "source", "model")
-_METRICS = ("mfu", "model_tflops", "tokens_per_gpu")
-"""Percent of the peak, 10^12 operations and tokens a second of one GPU."""
+_METRICS = ("mfu", "model_tflops", "tokens_per_gpu", "words_per_s")
+"""Percent of the peak, 10^12 operations, tokens a second of one GPU; words (which are tokens) a second of the job."""
 
 
 def peak_setting(size: VmSize) -> dict[str, str]:
@@ -50,5 +50,6 @@ def _figures(row: dict[str, Any], shares: dict[str, float]) -> Iterator[tuple[st
     for metric in _METRICS:
         for gpus, published in zip(row["gpus"], row.get(metric, ()), strict=False):
             fail = f"{published * shares['fail_below']:.6g}" if row["convicts"] else "-"
-            limits = (f"{published * shares['warn_below']:.6g}", fail)
+            # One that was published as the least is its own limit.
+            limits = (f"{published * row.get('warn_share', shares['warn_below']):.6g}", fail)
             yield (metric, str(gpus), f"{published:g}", *limits, f"published: {titles(row['source'])}", row["model"])

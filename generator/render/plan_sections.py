@@ -37,6 +37,7 @@ def sections(plan: Plan) -> Iterator[Section]:
         _quota(plan),
         _mounts(plan),
         *_ledgers(plan),
+        _speeds(plan),
         *_tiers(plan),
         _drained(plan),
         _projects(plan),
@@ -262,6 +263,15 @@ def _jobs(plan: Plan) -> Section | None:
         memory = job.memory and f"{job.memory.needed_bytes / 1e9:.0f} of {job.memory.usable_bytes / 1e9:.0f} GB"
         rows.append((job.name, job.kind, job.node_array, job.nodes, memory, checkpoint))
     return Section("jobs", "jobs", tuple(rows))
+
+
+def _speeds(plan: Plan) -> Section | None:
+    """By which published figures the speed of training is judged, where the number of GPUs is near theirs."""
+    rows: list[Row] = [("job", "figure", "published", "GPUs", "warns below", "fails below")]
+    tables = ((job, table) for job in plan.jobs for table in job.tables if table.file == "throughput.tsv")
+    for job, table in tables:
+        rows += [(job.name, row[0], row[2], row[1], row[3], row[4]) for row in table.rows]
+    return Section("speed", "published speeds of training", tuple(rows)) if len(rows) > 1 else None
 
 
 def _asked(plan: Plan) -> Section | None:

@@ -36,7 +36,7 @@ model_arguments() {
         --seq-length "${SEQUENCE}" --max-position-embeddings "${SEQUENCE}" --attention-backend auto \
         --tensor-model-parallel-size "${TENSOR_PARALLEL}" --pipeline-model-parallel-size "${PIPELINE_PARALLEL}" \
         --use-distributed-optimizer "--${PRECISION}" --micro-batch-size "${MICRO_BATCH}" --global-batch-size "${GLOBAL_BATCH}" \
-        --train-iters "${ITERATIONS}" --lr "${LEARNING_RATE}" --min-lr 6e-6 --lr-decay-style cosine --lr-warmup-fraction .001 \
+        --train-iters "${ITERATIONS}" --lr "${LEARNING_RATE}" --min-lr "${MIN_LEARNING_RATE}" --lr-decay-style cosine --lr-warmup-fraction .001 \
         --weight-decay 0.1 --adam-beta1 0.9 --adam-beta2 0.95 --init-method-std 0.006 --clip-grad 1.0 \
         --log-interval "${LOG_INTERVAL}" --eval-iters "${EVAL_ITERATIONS}" --eval-interval "${EVAL_INTERVAL}" \
         --tensorboard-dir "${run_dir}/tensorboard" --log-throughput

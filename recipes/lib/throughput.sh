@@ -79,6 +79,7 @@ judge_progress() {
     fi
     record "${file}" loss_falls "${verdict}" "${last:-none}" "below ${first:-a first report}" "" "means of the first and of the last quarter of ${reports} reports"
     judge_speed "${progress}" "${file}" tokens_per_gpu 5 "tokens/s/GPU"
+    judge_words "${progress}" "${file}"
     judge_speed "${progress}" "${file}" model_tflops 6 "TFLOP/s/GPU"
     if is_number "${GPU_PEAK_TFLOPS:-}"; then
         awk -F '\t' -v OFS='\t' -v peak="${GPU_PEAK_TFLOPS}" '{ $6 = $6 == "-" ? "-" : $6 / peak * 100; print }' "${progress}" >"${progress}.mfu"
@@ -125,11 +126,22 @@ judge_speed() {
     record "${file}" "${metric}" "$(judge "${value}" "${floor}" "${fail}")" "${value}" "${floor}" "${unit}" "${detail}" "${source}"
 }
 
+# judge_words PROGRESS FILE: tokens a second of the whole job, where that was published for as many GPUs as it has.
+judge_words() {
+    local -r gpus=$((${wanted_nodes:-${SLURM_JOB_NUM_NODES}} * GPUS_PER_NODE))
+    local published
+    IFS=$'\t' read -r published _ < <(published_speed words_per_s) || true
+    [[ "${published:-}" == "${gpus}" ]] || return 0
+    awk -F '\t' -v OFS='\t' -v gpus="${gpus}" '{ $5 = $5 == "-" ? "-" : $5 * gpus; print }' "$1" >"$1.words"
+    judge_speed "$1.words" "$2" words_per_s 5 "words/s"
+    rm -f "$1.words"
+}
+
 # steady_median: of the figures, one a line, without the first two; nothing where the last one is missing. Composer has
 # none before its window is full.
 steady_median() {
     awk '{ last = $1 } $1 != "-" && ++count > 2 { print } END { if (last == "-") print "-" }' | sort -g |
-        awk '{ v[NR] = $1 } END { if (NR && v[1] != "-") printf "%.4g", (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 }'
+        awk '{ v[NR] = $1 } END { if (NR && v[1] != "-") { m = (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2; printf (m < 10000 ? "%.4g" : "%.0f"), m } }'
 }
 
 # published_speed METRIC: the line of throughput.tsv for MODEL with the nearest number of GPUs, at most four times more or fewer:
