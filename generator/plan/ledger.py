@@ -65,7 +65,7 @@ def _checkpoints(job: JobPlan) -> Iterator[LedgerEntry]:
         own = dict(step.settings)
         shape = models.model(own.get("MODEL", ""))
         if shape is not None and own.get("SAVE_INTERVAL") != "0":
-            yield _written(job.name, f"checkpoints of {shape.name}", checkpoint(shape, int(own["KEEP_CHECKPOINTS"])))
+            yield _written(job.name, f"checkpoints: {shape.name}", checkpoint(shape, int(own["KEEP_CHECKPOINTS"])))
     written = job.checkpoint
     if written is not None and written.is_written:
         yield _written(job.name, "checkpoints", written)

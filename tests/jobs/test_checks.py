@@ -66,8 +66,8 @@ def test_checkpoints_of_checks_are_in_the_ledger() -> None:
     plan = plan_with(job("gpt3-175b", 16))
     (ledger,) = ledgers(plan.jobs, plan.mounts)
     rows = {row.what: row.needed_bytes for row in ledger.rows}
-    assert rows["checkpoints of gpt3-375m"] == 2 * 14 * 64_108_544 == 1_795_039_232
-    assert rows["checkpoints of gpt3-857m"] < 0.01 * rows["checkpoints"]
+    assert rows["checkpoints: gpt3-375m"] == 2 * 14 * 64_108_544 == 1_795_039_232
+    assert rows["checkpoints: gpt3-857m"] < 0.01 * rows["checkpoints"]
 
 
 def test_a_check_runs_with_its_own_settings_and_is_judged_by_no_figure_of_the_large_model(tmp_path: Path) -> None:

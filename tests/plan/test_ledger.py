@@ -94,7 +94,7 @@ def test_the_ledger_of_a_file_system() -> None:
     assert rows["mpt-30b", "checkpoints"] == 11 * written.checkpoint_bytes
     # The image is there once for all jobs, synthetic data takes nothing, and this job writes no checkpoint.
     assert {what for job, what in rows if job == "opt-175b"} == set()
-    assert {what for job, what in rows if job == "checks"} == {"image", "checkpoints of gpt3-375m", "checkpoints"}
+    assert {what for job, what in rows if job == "checks"} == {"image", "checkpoints: gpt3-375m", "checkpoints"}
     assert ledger.needed_bytes == sum(rows.values())
     text = plan_text(plan)
     table = text[text.index("what training keeps on /data\n") :].split("\n\n")[0]

@@ -12,7 +12,7 @@ class LedgerEntry:
     job: str
     """The first of those that share it."""
     what: str
-    """`image`, `data: <stage>`, `data` of an unknown size, or `checkpoints`."""
+    """`image`, `data: <stage>`, `data` of an unknown size, `checkpoints`, or `checkpoints: <model>` of a check."""
     needed_bytes: int
     how: str
     """How it was calculated, in words."""
