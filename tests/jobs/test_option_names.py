@@ -109,7 +109,7 @@ def test_an_option_that_torchrun_does_not_know_ends_it(tmp_path: Path) -> None:
 def test_options_of_the_users_own_script_are_known_to_torchrun() -> None:
     """Its launch has no stand-in: the tests of tests/mpi run PyTorch where it is installed."""
     text = (assets.folder("recipes") / "own/run.sh").read_text(encoding="utf-8")
-    launch = text.split("-m torch.distributed.run", 1)[1].split('"${script}" "$@"', 1)[0]
+    launch = text.split("./launcher.py", 1)[1].split('"${script}" "$@"', 1)[0]
     given = set(re.findall(r"--[a-z_-]+", launch))
     assert len(given) == 5
     assert given <= committed("torchrun")
