@@ -13,6 +13,9 @@
 #   run_mark                prints the step of the newest whole checkpoint; nothing if there is none
 #   run_is_finished STATUS  whether the launch that ended with this status has come to the end of the training;
 #                           $launch_log is what the launch has written
+#   mend_mark               before a launch: the framework must find the newest whole checkpoint, whatever a full file
+#                           system or a lost node has left; otherwise it would begin anew and say nothing
+#   way_back                prints the command that goes back to the checkpoint before; nothing if there is none
 #   judge_long_run          records the checks of the run
 # What the framework is told: STOP_AT, the second (Unix time) at which it has to write a checkpoint and end, empty if
 # there is no time limit, and STOP_FILE, a file that is there when it has to do so now.
@@ -79,12 +82,14 @@ train_to_the_end() {
     while :; do
         choose_nodes
         prepare_launch
+        mend_mark
         open_attempt
         status=0
         launch_and_wait || status=$?
         if [[ -e "${results}/stalled" ]]; then
             close_attempt stalled "no line in the log for ${STALL_S} s"
         elif run_is_finished "${status}"; then
+            rm -f "${results}/reserve"
             close_attempt finished ""
             judge_long_run
             conclude "run ${RUN_NAME}, $(attempts_in_words), in ${run_dir}"
@@ -100,11 +105,16 @@ train_to_the_end() {
 # go_on_or_end: after a launch that was not the last one. Returns if the next launch is to be in this job.
 go_on_or_end() {
     local -r how="${attempt_how}"
-    if grep -qiE 'no space left on device|disk quota exceeded' "${launch_log}" || ! can_write "${run_dir}"; then
+    local full=""
+    if grep -qiE 'no space left on device|disk quota exceeded' "${launch_log}" || ! can_write "${run_dir}" || ! can_write "${results}"; then full=1; fi
+    rm -f "${results}/reserve"
+    if [[ -n "${full}" ]]; then
         give_up "the file system of ${run_dir} is full: remove what is not needed, then continue with: $(continue_command)"
     fi
     if (($(barren_attempts) >= MAX_SAME_STEP)); then
-        give_up "${MAX_SAME_STEP} launches in a row have ended at step ${attempt_mark:-0} without a new checkpoint; the last one ${how}: ${attempt_detail}"
+        local back
+        back="$(way_back)"
+        give_up "${MAX_SAME_STEP} launches in a row have ended at step ${attempt_mark:-0} without a new checkpoint; the last one ${how}: ${attempt_detail}${back:+. If that checkpoint is damaged: ${back}; then $(continue_command)}"
     fi
     if (($(count_attempts) > MAX_RESTARTS)); then
         give_up "MAX_RESTARTS=${MAX_RESTARTS} restarts were not enough; step ${attempt_mark:-0} is saved; to go on: $(continue_command)"
@@ -123,6 +133,12 @@ give_up() {
     record "${results}/checks.tsv" restarts error "$(count_attempts)" "at most $((MAX_RESTARTS + 1))" launches "$1"
     judge_long_run
     conclude "run ${RUN_NAME} has not come to its end: $1"
+}
+
+# went_back TEXT: the run goes on from an older checkpoint than the framework had named.
+went_back() {
+    log "$1"
+    record "${results}/checks.tsv" checkpoint warn "$(run_mark)" "" step "$1"
 }
 
 # continue_command: what a person types to go on with the run.
@@ -169,13 +185,17 @@ options_of_this_job() {
 launch_and_wait() {
     local launched watcher status
     local -r from="$(size_of "${results}/train.log")"
-    rm -f "${stop_file}" "${results}/stalled" "${results}/launch.status"
+    rm -f "${stop_file}" "${results}/stalled"
+    # Room for the end of the job on a file system that the launch has filled.
+    head -c 1048576 /dev/zero >"${results}/reserve" 2>/dev/null || true
+    echo 137 >"${results}/launch.status"
     stop_requested=""
     set_stop_time
     (
         set +e
         launch 2>&1 | tee -a "${run_dir}/train.log" "${results}/train.log"
-        echo "${PIPESTATUS[0]}" >"${results}/launch.status"
+        # Over what is there, which needs no room.
+        printf '%03d\n' "${PIPESTATUS[0]}" 1<>"${results}/launch.status"
     ) &
     launched=$!
     watch_launch >>"${results}/watch.log" 2>&1 </dev/null &
@@ -185,9 +205,8 @@ launch_and_wait() {
     kill "${watcher}" 2>/dev/null || true
     wait "${watcher}" 2>/dev/null || true
     tail -c "+$((from + 1))" "${results}/train.log" >"${launch_log}" || true
-    status=137
-    if [[ -s "${results}/launch.status" ]]; then status="$(<"${results}/launch.status")"; fi
-    return "${status}"
+    status="$(<"${results}/launch.status")"
+    return "$((10#${status:-137}))"
 }
 
 # set_stop_time: STOP_AT of the launch that begins now.
@@ -219,6 +238,7 @@ on_notice() {
 # after the first does this job submit the next one: a person wants the end, and Slurm requeues by itself.
 on_termination() {
     trap '' TERM
+    rm -f "${results}/reserve"
     if [[ -n "${stop_requested:-}" ]]; then
         close_attempt stopped "at the time limit"
         submit_next "launch $(count_attempts) had not ended at the time limit"

@@ -8,6 +8,8 @@
 . ./lib/throughput.sh
 # shellcheck source=recipes/lib/data.sh
 . ./lib/data.sh
+# shellcheck source=recipes/lib/megatron-checkpoints.sh
+. ./lib/megatron-checkpoints.sh
 
 # check_layout: the divisor rules of Megatron, before any node waits for another.
 check_layout() {
@@ -54,7 +56,7 @@ model_arguments() {
     if ((SAVE_INTERVAL > 0)); then
         printf '%s\n' --save "${run_dir}/checkpoints" --save-interval "${SAVE_INTERVAL}" --ckpt-format torch_dist \
             --ckpt-fully-parallel-load --async-save --use-persistent-ckpt-worker --ckpt-assume-constant-structure
-        if [[ -s "${run_dir}/checkpoints/latest_checkpointed_iteration.txt" ]]; then printf '%s\n' --load "${run_dir}/checkpoints" --exit-on-missing-checkpoint; fi
+        if [[ -n "$(run_mark)" ]]; then printf '%s\n' --load "${run_dir}/checkpoints" --exit-on-missing-checkpoint; fi
         # By its own clock first: whoever signals torchrun leaves the ranks half a minute. Source: PyTorch,
         # torch/distributed/elastic/multiprocessing/api.py.
         echo --exit-signal-handler
@@ -133,11 +135,6 @@ launch() {
     return "${status}"
 }
 
-# run_mark: the iteration that Megatron names as saved whole.
-run_mark() {
-    cat "${run_dir}/checkpoints/latest_checkpointed_iteration.txt" 2>/dev/null || true
-}
-
 # run_is_finished STATUS: Megatron also ends well when its time is over, or when it is asked to.
 run_is_finished() {
     local reached
@@ -183,26 +180,6 @@ judge_training() {
     megatron_progress "${output}" >"${results}/progress.tsv"
     judge_progress "${results}/progress.tsv" "${file}"
     if ((wanted_nodes * GPUS_PER_NODE > 1)); then judge_stragglers "${output}" "${file}"; fi
-}
-
-# prune_checkpoints: Megatron keeps all; the newest KEEP_CHECKPOINTS stay, and always the one that `latest` names.
-prune_checkpoints() {
-    ((SAVE_INTERVAL > 0 && KEEP_CHECKPOINTS > 0)) || return 0
-    local latest folder
-    latest="$(cat "${run_dir}/checkpoints/latest_checkpointed_iteration.txt" 2>/dev/null || true)"
-    [[ "${latest}" =~ ^[0-9]+$ ]] || return 0
-    while read -r folder; do
-        # A folder above `latest` may still be written.
-        if ((10#${folder##*iter_} < latest)); then
-            log "removing ${folder}"
-            rm -rf -- "${folder}"
-        fi
-    done < <(find "${run_dir}/checkpoints" -maxdepth 1 -type d -name 'iter_[0-9]*' | sort -r | tail -n +$((KEEP_CHECKPOINTS + 1)))
-}
-
-# prune_in_background: keeps pruning while the job trains.
-prune_in_background() {
-    while sleep 300; do prune_checkpoints; done
 }
 
 # train DATA_ARGUMENT...: to the end, over launches and jobs; exits with the verdict.

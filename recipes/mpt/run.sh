@@ -13,6 +13,8 @@ set -euo pipefail
 . ./lib/throughput.sh
 # shellcheck source=recipes/mpt/splits.sh
 . ./splits.sh
+# shellcheck source=recipes/mpt/checkpoints.sh
+. ./checkpoints.sh
 
 # overrides: `key=value` arguments of LLM Foundry, one a line.
 overrides() {
@@ -78,13 +80,6 @@ launch() {
         bash -c 'exec composer --node_rank "${SLURM_NODEID}" "$@"' composer \
         --nproc "${GPUS_PER_NODE}" --world_size "$((wanted_nodes * GPUS_PER_NODE))" --master_addr "${address}" --master_port "${port}" --verbose \
         /llm-foundry/scripts/train/train.py "/llm-foundry/scripts/train/yamls/pretrain/${MODEL}.yaml" "${arguments[@]}"
-}
-
-# run_mark: the batch of the newest checkpoint; Composer points `latest` at one that is whole.
-run_mark() {
-    local target
-    target="$(readlink "${checkpoints}/latest-rank0.pt" 2>/dev/null)" || return 0
-    sed -nE 's/.*-ba([0-9]+).*/\1/p' <<<"${target}"
 }
 
 # run_is_finished STATUS: LLM Foundry says when it is done.

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from generator.files import assets
-from tests.jobs.test_scripts import ERROR, iteration, training
+from tests.jobs.running import job, job_folder, plan_with
+from tests.jobs.test_scripts import ERROR, MPT_LOG, WARN, iteration, training, whole_checkpoint
+from tests.jobs.training_logs import megatron_log
 
 PRELUDE = """
 set -eu
@@ -154,6 +160,43 @@ def test_a_full_file_system_is_noticed_before_anything_starts(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
+FILLS = """#!/usr/bin/env bash
+# Trains without an end, and keeps every checkpoint, of 1 MB.
+cd "${CHECKPOINT_DIR}" || exit 1
+for ((step = 1; ; step++)); do
+    echo "step ${step} loss $((100 - step))"
+    head -c 1000000 /dev/zero >"step-${step}" && echo "${step}" >latest || exit 9
+done
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small file system")
+def test_a_checkpoint_that_finds_no_room_ends_the_run_with_a_record(tmp_path: Path) -> None:
+    """Run, results and logs are on a file system of 5 MiB; a second launch would be of no use."""
+    folder = job_folder(tmp_path, plan_with(job("own", 1)), ("hpc-1",))
+    (folder.path / "fills.sh").write_text(FILLS, encoding="utf-8")
+    (folder.path / "fills.sh").chmod(0o755)
+    settings = {"SET_SCRIPT": "fills.sh", "SET_LAUNCHER": "srun", "SET_RUN_NAME": "mine"}
+    small = """
+    cp -a "$1" "$1.whole" && mount -t tmpfs -o size=5m none "$1" && cp -a "$1.whole/." "$1/" || exit 99
+    cd "$2" || exit 99
+    ./run.sh >/dev/null 2>&1
+    status=$?
+    cat results/4711/run.json "$1/stage/runs/mine/attempts.tsv"
+    exit "${status}"
+    """
+    ran = subprocess.run(
+        ["unshare", "--mount", "--propagation", "private", "bash", "-c", small, "-", str(tmp_path), str(folder.path)],
+        env=folder.environment | settings, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ran.returncode == ERROR, ran.stdout + ran.stderr
+    record, _, launches = ran.stdout.partition("\nbegin\t")
+    summary = json.loads(record)["summary"]
+    assert "stage/runs/mine is full: remove what is not needed, then continue with: sbatch" in summary
+    assert launches.count("begin") == 0
+    assert "\tfailed\texit status 9" in launches
+
+
 def test_the_recipe_says_what_it_needs() -> None:
     """The gate of prove.sh is one step without need of GPUs, and a definition may train with it, too."""
     found = json.loads((assets.folder("recipes") / "own/recipe.json").read_text(encoding="utf-8"))
@@ -183,3 +226,118 @@ def test_megatron_that_was_stopped_has_not_passed(tmp_path: Path) -> None:
     record = json.loads(folder.results("run.json"))
     assert {each["check"]: each["verdict"] for each in record["checks"]}["next_job"] == "error"
     assert "sbatch --export='ALL,SET_RUN_NAME=mine,SET_RESUME=1' job.sbatch" in record["summary"]
+
+
+# ---------------------------------------------------------------- spare nodes, checkpoints that are not whole
+
+
+def arguments_of(log: str, after: str) -> list[str]:
+    """The values of an option in a stand-in's log, one a line."""
+    lines = Path(log).read_text(encoding="utf-8").splitlines()
+    return [value for option, value in itertools.pairwise(lines) if option == after]
+
+
+@pytest.mark.parametrize("recipe", ["opt-175b", "mpt"])
+def test_a_spare_node_takes_the_place_of_one_that_does_not_answer(tmp_path: Path, recipe: str) -> None:
+    """Three nodes for a run of two; the first one is silent, so the others are ranks 0 and 1 and meet at the second."""
+    log = MPT_LOG if recipe == "mpt" else megatron_log(100)
+    spare = {"SET_SPARE_NODES": "1", "SET_GLOBAL_BATCH": "2048", "SET_MICRO_BATCH": "1", "FAKE_DEAD": "hpc-1"}
+    folder, ran = training(tmp_path, recipe, log, 3, **spare)
+    assert ran.returncode == WARN, ran.stdout + ran.stderr
+    (gate,) = (each for each in json.loads(folder.results("run.json"))["checks"] if each["check"] == "node_gate")
+    assert (gate["nodes"], gate["detail"]) == (["hpc-1"], "left out: it does not answer")
+    (step,) = (line for line in folder.log.splitlines() if "--container-workdir" in line)
+    assert {"--nodes=2", "--nodelist=hpc-2\\,hpc-3", "--ntasks=2"} <= set(step.split())
+    if recipe == "mpt":
+        world = Path(folder.environment["FAKE_LOG"] + ".world").read_text(encoding="utf-8").splitlines()
+        assert [line.split()[:1] + line.split()[3:4] for line in world] == [["16", "0"], ["16", "8"]]
+    else:
+        given = folder.environment["FAKE_LOG"] + ".torchrun"
+        assert (arguments_of(given, "--nnodes"), arguments_of(given, "--master_addr")) == (["2"], ["hpc-2"])
+
+
+def broken_megatron(checkpoints: Path, tracker: str | None) -> None:
+    """Two whole checkpoints, and one whose parts were not all written."""
+    for number in (10, 20, 30):
+        whole_checkpoint(checkpoints, number)
+    (checkpoints / "iter_0000030/metadata.json").unlink()
+    if tracker is not None:
+        (checkpoints / "latest_checkpointed_iteration.txt").write_text(tracker, encoding="utf-8")
+
+
+MENDED = """
+RUN_NAME=mine RESUME=1 results="$1"
+. ./lib/megatron-checkpoints.sh
+if [[ "$2" == mpt ]]; then . ./mpt/checkpoints.sh; fi
+for run_dir in "${@:3}"; do
+    checkpoints="${run_dir}/checkpoints"
+    (mend_mark >/dev/null 2>&1) || echo "died"
+    run_mark && echo
+done
+"""
+
+
+def test_megatron_goes_on_from_the_newest_whole_checkpoint(tmp_path: Path) -> None:
+    """A full file system leaves the tracker empty; who was killed may leave none, or half a checkpoint."""
+    cases = {"empty": "", "half": "30", "cut": "2x", "none": None, "whole": "10", "other": "release"}
+    for name, tracker in cases.items():
+        broken_megatron(tmp_path / name / "checkpoints", tracker)
+    (tmp_path / "new/checkpoints").mkdir(parents=True)
+    # The only one is not whole: a person decides. Another format has a folder for each rank.
+    broken_megatron(tmp_path / "lost/checkpoints", "30")
+    for number in (10, 20):
+        (tmp_path / f"lost/checkpoints/iter_{number:07d}/.metadata").unlink()
+    (tmp_path / "older/checkpoints/iter_0000030/mp_rank_00").mkdir(parents=True)
+    (tmp_path / "older/checkpoints/latest_checkpointed_iteration.txt").write_text("30", encoding="utf-8")
+    names = (*cases, "new", "lost", "older")
+    found = bash(MENDED, str(tmp_path), "megatron", *(str(tmp_path / name) for name in names)).split()
+    assert found == ["20", "20", "20", "20", "10", "release", "died", "30", "30"]
+    checks = (tmp_path / "checks.tsv").read_text(encoding="utf-8").splitlines()
+    assert [row.split("\t")[:3] for row in checks] == [["checkpoint", "warn", "20"]] * 4
+
+
+def composer_checkpoints(folder: Path) -> None:
+    """Sharded ones of batches 9 and 10, and one of batch 11 without what is written last."""
+    for batch in (9, 10, 11):
+        (folder / f"ep0-ba{batch}").mkdir(parents=True)
+        (folder / f"ep0-ba{batch}/__0_0.distcp").write_text("part", encoding="utf-8")
+        if batch < 11:
+            (folder / f"ep0-ba{batch}/.metadata").write_text("all", encoding="utf-8")
+
+
+def test_mpt_goes_on_from_the_newest_whole_checkpoint(tmp_path: Path) -> None:
+    """Composer begins anew where `latest` is gone, or what it names."""
+    cases = {"none": None, "half": "ep0-ba11", "gone": "ep0-ba7", "whole": "ep0-ba9"}
+    for name, named in cases.items():
+        composer_checkpoints(tmp_path / name / "checkpoints")
+        if named:
+            (tmp_path / name / "checkpoints/latest-rank0.pt").symlink_to(named)
+    (tmp_path / "new/checkpoints").mkdir(parents=True)
+    (tmp_path / "lost/checkpoints").mkdir(parents=True)
+    (tmp_path / "lost/checkpoints/latest-rank0.pt").symlink_to("ep0-ba7")
+    (tmp_path / "full/checkpoints").mkdir(parents=True)
+    for batch, text in ((5, "state"), (6, "")):
+        (tmp_path / f"full/checkpoints/ep0-ba{batch}-rank0.pt").write_text(text, encoding="utf-8")
+    names = (*cases, "new", "lost", "full")
+    found = bash(MENDED, str(tmp_path), "mpt", *(str(tmp_path / name) for name in names)).split()
+    assert found == ["10", "10", "10", "9", "died", "7", "5"]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "command"),
+    [("opt-175b", "echo 10 >{}/latest_checkpointed_iteration.txt"), ("mpt", "ln -sfn ep0-ba9 {}/latest-rank0.pt")],
+)
+def test_a_checkpoint_that_cannot_be_read_has_a_way_back(tmp_path: Path, recipe: str, command: str) -> None:
+    """A launch goes on from the newest whole one, and if that is of no use says how to go on from the one before."""
+    checkpoints = tmp_path / "stage/runs/mine/checkpoints"
+    broken_megatron(checkpoints, "30")
+    composer_checkpoints(checkpoints)
+    again = {"SET_RUN_NAME": "mine", "SET_RESUME": "1", "SET_SAVE_INTERVAL": "10ba" if recipe == "mpt" else "10"}
+    folder, ran = training(tmp_path, recipe, "", FAKE_STATUS="9", SET_MAX_SAME_STEP="1", **again)
+    assert ran.returncode != 0
+    said = json.loads(folder.results("run.json"))["summary"]
+    assert f"If that checkpoint is damaged: {command.format(checkpoints)}; then sbatch" in said
+    log = folder.results("train.log")
+    assert f", from step {10 if recipe == 'mpt' else 20}, on " in log
+    if recipe != "mpt":
+        assert arguments_of(folder.environment["FAKE_LOG"] + ".torchrun", "--load") == [str(checkpoints)]

@@ -263,10 +263,19 @@ def test_a_run_is_continued_only_on_request(tmp_path: Path) -> None:
     assert resumed.returncode == PASS
 
 
+def whole_checkpoint(checkpoints: Path, number: int) -> Path:
+    """What Megatron-LM leaves of a checkpoint that all ranks have written, as far as a recipe looks at it."""
+    folder = checkpoints / f"iter_{number:07d}"
+    folder.mkdir(parents=True)
+    for name in ("metadata.json", ".metadata"):
+        (folder / name).write_text("{}")
+    return folder
+
+
 def test_old_checkpoints_are_pruned_but_never_the_latest(tmp_path: Path) -> None:
     checkpoints = tmp_path / "stage/runs/mine/checkpoints"
     for number in (10, 20, 30, 40, 50):
-        (checkpoints / f"iter_{number:07d}").mkdir(parents=True)
+        whole_checkpoint(checkpoints, number)
     (checkpoints / "latest_checkpointed_iteration.txt").write_text("40")
     _, result = training(
         tmp_path,
@@ -288,7 +297,6 @@ GPT = {
     "SET_DATASET_FILES": "5",
     "SET_DATASET_FILES_PER_CHUNK": "2",
     "SET_DOWNLOADS_PER_NODE": "2",
-    "SET_DOWNLOADS_PER_5_MINUTES": "0",
 }
 
 
