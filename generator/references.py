@@ -26,6 +26,8 @@ def documents() -> Mapping[str, Callable[[], str]]:
     from .plan.health_floors import PAGE as FLOORS
     from .plan.health_floors import page as floors_page
     from .plan.xid_table import xid_table
+    from .recipes.versions_page import PAGE as VERSIONS
+    from .recipes.versions_page import page as versions_page
     from .rules.page import render
 
     return {
@@ -35,6 +37,7 @@ def documents() -> Mapping[str, Callable[[], str]]:
         "docs/definition.md": page,
         FLOORS: floors_page,
         "docs/rules.md": render,
+        VERSIONS: versions_page,
         "projects/slurm_nhc/specs/default/cluster-init/files/common_checks.tsv": common_table,
         "projects/slurm_nhc/specs/default/cluster-init/files/xids.tsv": xid_table,
         "projects/slurm_nhc/specs/default/cluster-init/files/guard.tsv": guard_table,

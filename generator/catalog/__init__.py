@@ -82,6 +82,7 @@ __all__ = [
     "support",
     "template_parameters",
     "training",
+    "training_versions",
     "vm_size",
     "vm_size_names",
     "xids",
@@ -267,3 +268,9 @@ def training() -> Mapping[str, Any]:
     """What training needs of file systems: bytes of `images` and of `data_sets` by stage, what one file and one storage
     account take (`storage`, by protocol), and the shares and seconds from which a plan warns."""
     return table("training")
+
+
+def training_versions() -> Mapping[str, Any]:
+    """What training runs: `frameworks` by commit, `containers` with their CUDA, the driver that a CUDA needs
+    (`cuda_drivers`) and the one that an image of nodes has (`image_drivers`); `generator.recipes.versions` reads it."""
+    return table("training_versions")

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from ..files import assets
 from ..records import record
+from .versions import pin
 
 Kind = Literal["validation", "training"]
 Figures = Literal["latency", "links", "mounts", "nccl", "node-health", "node-performance", "pairs", "throughput"]
@@ -72,7 +73,7 @@ class Recipe:
     figures: tuple[Figures, ...]
     """Published figures of the VM size that the job judges by; they become settings."""
     default_settings: tuple[tuple[str, str], ...]
-    """Sorted; a job may override each."""
+    """Sorted, with the versions that the catalogue pins; a job may override each."""
     steps: tuple[Step, ...]
     """In the order in which they are submitted; the last one is the job itself."""
     sources: tuple[str, ...]
@@ -117,9 +118,13 @@ def _read(name: str) -> Recipe:
         models=tuple(raw["models"]),
         default_model=raw["default_model"],
         figures=tuple(raw.get("figures", ())),
-        default_settings=tuple(sorted(raw["settings"].items())),
+        default_settings=tuple(sorted(raw["settings"].items() | _pins(raw).items())),
         steps=tuple(
             Step(**step | {"settings": tuple(sorted(step.get("settings", {}).items()))}) for step in raw["steps"]
         ),
         sources=tuple(raw["source"]),
     )
+
+
+def _pins(raw: dict[str, Any]) -> dict[str, str]:
+    return {name: pin(place) for name, place in raw.get("pins", {}).items()}

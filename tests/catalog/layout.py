@@ -23,6 +23,7 @@ TABLES = frozenset(
         "streams.json",
         "template_parameters.json",
         "training.json",
+        "training_versions.json",
         "throughput.json",
         "xids.json",
     }

@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from generator.recipes.versions import pin
+
 FOLDER = Path(__file__).parent / "options"
 Read = Callable[[str], str]
 """Path in the repository → text; raises `LookupError` where it is not there."""
@@ -52,19 +54,21 @@ _CORE = (
     "megatron/core/transformer/transformer_config.py", "megatron/core/model_parallel_config.py",
     "megatron/core/tokenizers/utils/build_tokenizer.py",
 )  # fmt: skip
+_MEGATRON_PIN = pin("frameworks/megatron-lm/commit")
+_COMPOSER, _FOUNDRY, _TORCH = (f"v{pin(f'frameworks/{name}/version')}" for name in ("composer", "llm-foundry", "torch"))
 PROGRAMS = (
-    Program("megatron", "NVIDIA/Megatron-LM", "878d65f", (_MEGATRON,)),
+    Program("megatron", "NVIDIA/Megatron-LM", _MEGATRON_PIN, (_MEGATRON,)),
     Program("megatron-0.19", "NVIDIA/Megatron-LM", "core_v0.19.0", (_MEGATRON,), dataclasses=(*_CONFIG, *_CORE)),
     Program(
-        "preprocess_data", "NVIDIA/Megatron-LM", "878d65f", ("tools/preprocess_data.py", _MEGATRON),
+        "preprocess_data", "NVIDIA/Megatron-LM", _MEGATRON_PIN, ("tools/preprocess_data.py", _MEGATRON),
         functions=("_add_tokenizer_args",),
     ),
     # v2.7.0 has the same names; NVIDIA's image has a commit between the two.
-    Program("torchrun", "pytorch/pytorch", "v2.6.0", ("torch/distributed/run.py",)),
-    Program("composer", "mosaicml/composer", "v0.29.0", ("composer/cli/launcher.py",)),
-    Program("convert_dataset_hf", "mosaicml/llm-foundry", "v0.18.0", ("scripts/data_prep/convert_dataset_hf.py",)),
-    Program("convert_dataset_json", "mosaicml/llm-foundry", "v0.18.0", ("scripts/data_prep/convert_dataset_json.py",)),
-    Program("train", "mosaicml/llm-foundry", "v0.18.0", ("llmfoundry/utils/config_utils.py",), config="TrainConfig"),
+    Program("torchrun", "pytorch/pytorch", _TORCH, ("torch/distributed/run.py",)),
+    Program("composer", "mosaicml/composer", _COMPOSER, ("composer/cli/launcher.py",)),
+    Program("convert_dataset_hf", "mosaicml/llm-foundry", _FOUNDRY, ("scripts/data_prep/convert_dataset_hf.py",)),
+    Program("convert_dataset_json", "mosaicml/llm-foundry", _FOUNDRY, ("scripts/data_prep/convert_dataset_json.py",)),
+    Program("train", "mosaicml/llm-foundry", _FOUNDRY, ("llmfoundry/utils/config_utils.py",), config="TrainConfig"),
 )  # fmt: skip
 
 

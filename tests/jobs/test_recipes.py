@@ -13,7 +13,7 @@ from generator.plan.job_settings import known_settings
 from generator.recipes import Recipe, Step, recipe, recipe_names
 
 PAGE = (assets.folder("recipes") / "README.md").read_text(encoding="utf-8")
-OPTIONAL = {"every_partition", "figures", "needs_infiniband", "needs_no_gpu", "trains"}
+OPTIONAL = {"every_partition", "figures", "needs_infiniband", "needs_no_gpu", "pins", "trains"}
 
 
 @pytest.mark.parametrize("name", recipe_names())
