@@ -45,10 +45,12 @@ main() {
         return
     fi
     mkdir -p "${out}"
+    local image
+    image="$(squash_path "${CONTAINER}")"
     # Nodes without GPUs have no driver: the enroot hooks for GPU and InfiniBand must not look for one.
     export NVIDIA_VISIBLE_DEVICES=void MELLANOX_VISIBLE_DEVICES=void
     with_progress "${out}" '*_text_document.idx' "${expected}" \
-        srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task="${SLURM_CPUS_ON_NODE}" --kill-on-bad-exit=0 --container-image="$(squash_path "${CONTAINER}")" \
+        srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task="${SLURM_CPUS_ON_NODE}" --kill-on-bad-exit=0 --container-image="${image}" \
         --container-mounts="${STAGE_PATH}:${STAGE_PATH},${PWD}:${PWD}" --container-workdir="${PWD}" \
         --container-env=NVIDIA_VISIBLE_DEVICES,MELLANOX_VISIBLE_DEVICES ./40-preprocess.sh worker || log "a worker failed"
     local bins indexes

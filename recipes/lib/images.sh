@@ -1,11 +1,22 @@
 # shellcheck shell=bash
-# Container images as squash files: imported once, put whole, striped over all Lustre targets, copied to local disks.
+# Container images as squash files: imported once by digest, put whole, striped over all Lustre targets, copied to local
+# disks.
 
-# squash_path IMAGE: where the squash file of a docker:// reference is.
+# shellcheck source=recipes/lib/image-digests.sh
+. ./lib/image-digests.sh
+
+# squash_path IMAGE: its squash file, which is named after the digest, so that equal images are there once. A path is
+# a squash file of your own. Ends the script where nothing has been imported: call it in an assignment of its own.
 squash_path() {
-    local name="${1#docker://}"
-    name="${name//[^A-Za-z0-9._-]/+}"
-    echo "${STAGE_PATH:?}/images/${name}.sqsh"
+    local digest
+    if [[ "$1" == /* ]]; then
+        echo "$1"
+        return
+    fi
+    digest="$(stated_digest "$1")" || exit
+    if [[ -z "${digest}" ]]; then digest="$(recorded_digest "$1")" || exit; fi
+    [[ -n "${digest}" ]] || die "${1} has not been imported to ${STAGE_PATH}; run the set-up step first"
+    echo "${STAGE_PATH:?}/images/${digest/:/-}.sqsh"
 }
 
 # striped_folder FOLDER: creates it; on Lustre its files are spread over all targets, because every node reads them at once.
@@ -17,30 +28,68 @@ striped_folder() {
     fi
 }
 
-# import_image IMAGE: nothing to do when the squash file is there; a broken import leaves no file of that name.
+# import_image IMAGE: asks the registry, refuses another image than the recorded one, and imports by digest what is not
+# there yet; a broken import leaves no file of that name.
 import_image() {
     local -r image="$1"
-    local file partial
-    file="$(squash_path "${image}")"
-    if [[ -s "${file}" ]]; then
-        log "image is there: ${file}"
-        return 0
+    local file partial digest
+    if [[ "${image}" == /* ]]; then
+        [[ -s "${image}" ]] || die "CONTAINER ${image} is not there"
+        return
     fi
     require_commands enroot sha256sum
-    striped_folder "$(dirname "${file}")"
-    partial="${file}.partial-${SLURM_JOB_ID:-$$}"
-    rm -f "${partial}"
-    enroot import --output "${partial}" "${image}"
-    (cd "$(dirname "${file}")" && sha256sum "$(basename "${partial}")") | awk -v name="$(basename "${file}")" '{ print $1 "  " name }' >"${file}.sha256"
-    mv "${partial}" "${file}"
-    log "imported ${image}: $(cat "${file}.sha256")"
+    check_credentials
+    # `set -e` is off where the status of the caller is tested.
+    digest="$(digest_to_import "${image}")" || exit
+    striped_folder "${STAGE_PATH:?}/images"
+    file="${STAGE_PATH}/images/${digest/:/-}.sqsh"
+    if [[ -s "${file}" ]]; then
+        log "image is there: ${image}, ${file}"
+    else
+        partial="${file}.partial-${SLURM_JOB_ID:-$$}"
+        rm -f "${partial}"
+        if ! with_credentials enroot import --output "${partial}" "${image%@sha256:*}@${digest}"; then
+            rm -f "${partial}"
+            die "enroot could not import ${image} as ${digest}; a registry may have removed it since the tag was moved: CONTAINER_DIGEST states another one"
+        fi
+        (cd "$(dirname "${file}")" && sha256sum "$(basename "${partial}")") | awk -v name="$(basename "${file}")" '{ print $1 "  " name }' >"${file}.sha256"
+        mv "${partial}" "${file}"
+        log "imported ${image}, ${digest}: $(cat "${file}.sha256")"
+    fi
+    # A stated digest is not what the tag stands for.
+    if [[ -z "$(stated_digest "${image}")" ]]; then record_digest "${image}" "${digest}"; fi
+}
+
+# need_image IMAGE: imports what is not there; a run that goes on asks no registry and keeps its image.
+need_image() {
+    local stated recorded file
+    stated="$(stated_digest "$1")" || exit
+    recorded="$(recorded_digest "$1")" || exit
+    if [[ "$1" == /* || -n "${stated}${recorded}" ]]; then
+        file="$(squash_path "$1")" || exit
+        if [[ -s "${file}" ]]; then return; fi
+    fi
+    import_image "$1"
+}
+
+# record_image IMAGE FILE: which image the run has had, for its record.
+record_image() {
+    local words="$1" digest
+    if [[ "$1" == /* ]]; then
+        if [[ -s "$1.sha256" ]]; then words+=" sha256:$(cut -d ' ' -f 1 "$1.sha256")"; fi
+    else
+        digest="$(basename "$2" .sqsh)"
+        words="${1%@sha256:*}@${digest/-/:}"
+    fi
+    version container "${words}"
 }
 
 # stage_image IMAGE: prints the path that nodes start from: the local disk where there is one, the shared file otherwise.
 stage_image() {
     local file local_file
-    file="$(squash_path "$1")"
+    file="$(squash_path "$1")" || exit
     [[ -s "${file}" ]] || die "${file} is missing; run the set-up step first"
+    record_image "$1" "${file}"
     if [[ -z "${NVME_MOUNT:-}" ]]; then
         echo "${file}"
         return 0

@@ -11,8 +11,10 @@ main() {
     require STAGE_PATH CONTAINER TOKENIZER
     mkdir -p "${STAGE_PATH}/huggingface"
     import_image "${CONTAINER}"
+    local image
+    image="$(squash_path "${CONTAINER}")"
     export NVIDIA_VISIBLE_DEVICES=void MELLANOX_VISIBLE_DEVICES=void HF_HOME="${STAGE_PATH}/huggingface"
-    srun --ntasks=1 --container-image="$(squash_path "${CONTAINER}")" --container-mounts="${STAGE_PATH}:${STAGE_PATH}" \
+    srun --ntasks=1 --container-image="${image}" --container-mounts="${STAGE_PATH}:${STAGE_PATH}" \
         --container-env=NVIDIA_VISIBLE_DEVICES,MELLANOX_VISIBLE_DEVICES,HF_HOME \
         python3 -c 'import sys, transformers; transformers.AutoTokenizer.from_pretrained(sys.argv[1])' "${TOKENIZER}"
     log "tokenizer ${TOKENIZER} is in ${HF_HOME}"

@@ -11,7 +11,7 @@ set -euo pipefail
 
 # converted SCRIPT ARGUMENT...: LLM Foundry's converter in the container.
 converted() {
-    srun --ntasks=1 --cpus-per-task="${SLURM_CPUS_ON_NODE}" --cpu-bind=none --mem=0 --container-image="$(squash_path "${CONTAINER}")" \
+    srun --ntasks=1 --cpus-per-task="${SLURM_CPUS_ON_NODE}" --cpu-bind=none --mem=0 --container-image="${image}" \
         --container-mounts="${STAGE_PATH}:${STAGE_PATH}${DATA_FILES:+,${DATA_FILES}:${DATA_FILES}:ro}${DATA_FILES_EVAL:+,${DATA_FILES_EVAL}:${DATA_FILES_EVAL}:ro}" \
         --container-env=NVIDIA_VISIBLE_DEVICES,MELLANOX_VISIBLE_DEVICES,HF_HOME \
         python3 "/llm-foundry/scripts/data_prep/$1" "${@:2}" --concat_tokens "${SEQUENCE}" --tokenizer "${TOKENIZER}" --eos_text '<|endoftext|>'
@@ -37,7 +37,8 @@ main() {
         return
     fi
     [[ -z "${DATA_REMOTE}" ]] || die "DATA_REMOTE ${DATA_REMOTE} has no ${TRAIN_SPLIT}/index.json and ${EVAL_SPLIT}/index.json; convert the data first, with DATA_REMOTE empty, and copy it there"
-    readonly partial="${data}.partial-${SLURM_JOB_ID}"
+    image="$(squash_path "${CONTAINER}")"
+    readonly image partial="${data}.partial-${SLURM_JOB_ID}"
     rm -rf "${partial}"
     mkdir -p "$(dirname "${data}")" "${data}"
     export NVIDIA_VISIBLE_DEVICES=void MELLANOX_VISIBLE_DEVICES=void HF_HOME="${STAGE_PATH}/huggingface"

@@ -55,7 +55,7 @@ prepare_launch() {
         has_python
         return
     fi
-    import_image "${CONTAINER}"
+    need_image "${CONTAINER}"
     local image mounts
     image="$(stage_image "${CONTAINER}")"
     # Everything that is read or written must be mounted.

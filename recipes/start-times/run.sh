@@ -80,7 +80,7 @@ import_image() {
     fi
     seconds="$(since "${began}")"
     check import pass "${seconds}" "" "${image}, $(stat -c %s "${imported}") bytes; reported, not judged" "" ""
-    REPLY="$(squash_path "${image}")"
+    REPLY="${STAGE_PATH}/images/$(image_name "${image}").sqsh"
     if [[ -s "${REPLY}" ]]; then rm -f "${imported}"; else mv "${imported}" "${REPLY}"; fi
 }
 

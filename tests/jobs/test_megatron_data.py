@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.jobs import option_names
-from tests.jobs.running import JobFolder, job, job_folder, plan_with, settings_of
+from tests.jobs.running import JobFolder, imported, job, job_folder, plan_with, settings_of
 from tests.jobs.test_scripts import PASS
 
 COMMIT = settings_of(plan_with(job("gpt3-175b")))["MEGATRON_COMMIT"]
@@ -115,7 +115,7 @@ def sequences_of(prefix: Path, documents: int) -> list[list[int]]:
 
 @pytest.mark.skipif(shutil.which("zstd") is None, reason="zstd is not installed")
 def test_compressed_documents_become_tokens(tmp_path: Path, source: bytes, python: str) -> None:
-    folder, stage = job_folder(tmp_path, plan_with(job("gpt3-175b", 2))), tmp_path / "stage"
+    folder, stage = imported(job_folder(tmp_path, plan_with(job("gpt3-175b", 2)))), tmp_path / "stage"
     prepared(folder, stage, source, python)
     for step in ("20-download.sh", "30-concatenate.sh", "40-preprocess.sh"):
         ran = folder.run(step)

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from generator.files import assets
-from tests.jobs.running import FAKES, JobFolder, job, job_folder, plan_with, settings_of
+from tests.jobs.running import FAKES, JobFolder, imported, job, job_folder, plan_with, settings_of
 from tests.jobs.test_scripts import ERROR, GPT, MPT_LOG, PASS, training
 from tests.jobs.training_logs import megatron_log
 
 
 def gpt(tmp_path: Path, **settings: str) -> JobFolder:
-    folder = job_folder(tmp_path, plan_with(job("gpt3-175b", 16)))
+    folder = imported(job_folder(tmp_path, plan_with(job("gpt3-175b", 16))))
     folder.environment |= GPT | {f"SET_{name}": value for name, value in settings.items()}
     return folder
 
@@ -169,7 +169,7 @@ def test_mpt_takes_small_splits_and_your_files(tmp_path: Path) -> None:
         "files": (mine, "mds-files-own-*-2048", ("train", "val"), f"--path {own}"),
     }
     for name, (settings, folder_name, splits, expected) in cases.items():
-        folder = job_folder(tmp_path / name, plan_with(job("mpt")))
+        folder = imported(job_folder(tmp_path / name, plan_with(job("mpt"))))
         ran = folder.run("20-data.sh", SET_DATA=name, **{f"SET_{key}": value for key, value in settings.items()})
         assert ran.returncode == PASS, ran.stdout + ran.stderr
         (data,) = (tmp_path / name / "stage/data").glob(folder_name)
