@@ -27,7 +27,8 @@ overrides() {
     printf '%s\n' "train_loader.dataset.split=${TRAIN_SPLIT}" "eval_loader.dataset.split=${EVAL_SPLIT}" \
         "global_train_batch_size=${GLOBAL_BATCH}" "device_train_microbatch_size=${MICRO_BATCH}" "precision=${PRECISION}" \
         "run_name=${RUN_NAME}" "save_folder=${checkpoints}" "save_interval=${SAVE_INTERVAL}" \
-        "save_num_checkpoints_to_keep=${KEEP_CHECKPOINTS}" "fsdp_config.state_dict_type=${CHECKPOINT_STATE}" "autoresume=true"
+        "save_num_checkpoints_to_keep=${KEEP_CHECKPOINTS}" "fsdp_config.state_dict_type=${CHECKPOINT_STATE}" "autoresume=true" \
+        "code_paths=['${PWD}/exit_clock.py']" "callbacks.exit_clock={}"
     if [[ -n "${MAX_DURATION}" ]]; then echo "max_duration=${MAX_DURATION}"; fi
     local -a extra=()
     if [[ -n "${EXTRA_OVERRIDES}" ]]; then read -r -a extra <<<"${EXTRA_OVERRIDES}"; fi
@@ -61,7 +62,7 @@ prepare_launch() {
 # launch: Composer's launcher on every node, in the container.
 launch() {
     local mounts
-    mounts="${STAGE_PATH}:${STAGE_PATH},${results:?}:${results}"
+    mounts="${STAGE_PATH}:${STAGE_PATH},${results:?}:${results},${PWD}:${PWD}"
     if [[ -n "${DATA_REMOTE}" ]]; then mounts+=",${DATA_REMOTE}:${DATA_REMOTE}:ro"; fi
     if [[ -n "${CHECKPOINT_DIR}" ]]; then mounts+=",${CHECKPOINT_DIR}:${CHECKPOINT_DIR}"; fi
     if [[ -n "${NVME_MOUNT}" ]]; then mounts+=",${NVME_MOUNT}:${NVME_MOUNT}"; fi
@@ -82,9 +83,9 @@ launch() {
         /llm-foundry/scripts/train/train.py "/llm-foundry/scripts/train/yamls/pretrain/${MODEL}.yaml" "${arguments[@]}"
 }
 
-# run_is_finished STATUS: LLM Foundry says when it is done.
+# run_is_finished STATUS: LLM Foundry says when it is done, also when exit_clock.py has stopped it before its end.
 run_is_finished() {
-    (($1 == 0)) && whole_lines "${launch_log}" | grep -qE 'llmfoundry\.command_utils\.train: Done\.'
+    (($1 == 0)) && ! grep -q '^exit_clock: stopped' "${launch_log}" && whole_lines "${launch_log}" | grep -qE 'llmfoundry\.command_utils\.train: Done\.'
 }
 
 judge_long_run() {

@@ -228,6 +228,19 @@ def test_megatron_that_was_stopped_has_not_passed(tmp_path: Path) -> None:
     assert "sbatch --export='ALL,SET_RUN_NAME=mine,SET_RESUME=1' job.sbatch" in record["summary"]
 
 
+def test_mpt_that_its_clock_has_stopped_has_not_passed(tmp_path: Path) -> None:
+    """LLM Foundry says that it is done also then."""
+    stopped = f"exit_clock: stopped after batch 24, as asked\n{MPT_LOG}"
+    folder, result = training(tmp_path, "mpt", stopped, SET_RUN_NAME="mine")
+    assert result.returncode != 0
+    record = json.loads(folder.results("run.json"))
+    assert {each["check"]: each["verdict"] for each in record["checks"]}["next_job"] == "error"
+    clock = folder.path / "exit_clock.py"
+    assert clock.is_file()
+    assert {f"code_paths=['{clock}']", "callbacks.exit_clock={}"} <= set(folder.results("overrides.txt").splitlines())
+    assert f"{folder.path}:{folder.path}" in next(line for line in folder.log.splitlines() if "composer" in line)
+
+
 # ---------------------------------------------------------------- spare nodes, checkpoints that are not whole
 
 
