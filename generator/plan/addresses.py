@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from .. import catalog
 from ..definition.model.definition import Definition
 from ..definition.model.slurm import Slurm
+from .file_systems.registry import wanted_by
 from .subnet_kinds import SubnetRole
 from .subnets import compute_role, kind_of_role
 
@@ -39,7 +40,13 @@ def needed_addresses(definition: Definition) -> Mapping[SubnetRole, int]:
     more = network.existing.compute_subnets if network.existing is not None else network.compute_subnets
     names = (None, *(each.name for each in more))
     nodes = {compute_role(name): compute_addresses(definition.slurm, name) for name in names}
-    return {"server": 1 + jumpbox, "endpoints": 1, **nodes}
+    locker = 1 if definition.server.existing is None else 0
+    return {"server": 1 + jumpbox, "endpoints": locker + len(endpoint_names(definition)), **nodes}
+
+
+def endpoint_names(definition: Definition) -> frozenset[str]:
+    """Private endpoints beside that of the locker."""
+    return frozenset(name for each in wanted_by(definition) for name in each.file_system.endpoints)
 
 
 def longest_prefix_for(addresses: int) -> int:

@@ -17,10 +17,7 @@ BicepValue = str | int | Expression
 
 @record
 class BicepModule:
-    """A module in the resource group; it also gets `location` and `tags`.
-
-    `parameters` are in the order in which they are printed.
-    """
+    """A module in the resource group. `parameters` are in the order in which they are printed."""
 
     symbol: str
     source: str
@@ -28,6 +25,8 @@ class BicepModule:
     parameters: tuple[tuple[str, BicepValue], ...]
     after: tuple[str, ...] = ()
     """Symbols of modules that must be finished before, although no parameter names them."""
+    has_place: bool = True
+    """Whether it also gets `location` and `tags`: all that create something of their own."""
 
 
 def given(**parameters: BicepValue | None) -> tuple[tuple[str, BicepValue], ...]:

@@ -49,6 +49,7 @@ def job_plan(job: Job, slurm: SlurmPlan, shared: FileSystems, *, trains: bool = 
     settings = job_settings(name, wanted, place, given, shape, shared)
     steps = tuple(step_plans(name, wanted, place, slurm.node_arrays, given, settings, shape, shared))
     file_system = shared.holding(settings["STAGE_PATH"])
+    checkpoints = shared.holding(settings.get("CHECKPOINT_DIR") or settings["STAGE_PATH"])
     return JobPlan(
         name=name,
         kind=kind,
@@ -68,7 +69,8 @@ def job_plan(job: Job, slurm: SlurmPlan, shared: FileSystems, *, trains: bool = 
         commands=submission(name, kind, steps, settings["STAGE_PATH"]),
         file_system=file_system.path if file_system else None,
         memory=memory_of(shape, settings, place.gpus) if shape else None,
-        checkpoint=_checkpoint(shape, settings, file_system, place.gpus.count) if shape else None,
+        checkpoint=_checkpoint(shape, settings, checkpoints, place.gpus.count) if shape else None,
+        checkpoint_file_system=checkpoints.path if checkpoints and shape else None,
     )
 
 

@@ -19,21 +19,22 @@ def ledgers(jobs: tuple[JobPlan, ...], mounts: tuple[FileSystem, ...]) -> tuple[
     training = [job for job in jobs if job.kind == "training"]
     found = []
     for mount in mounts:
-        rows = _rows([job for job in training if job.file_system == mount.path])
+        rows = _rows(training, mount.path)
         if rows:
             capacity = mount.size_gib * _GIB if mount.size_gib else None
             found.append(LedgerPlan(mount.path, rows, capacity))
     return tuple(found)
 
 
-def _rows(jobs: list[JobPlan]) -> tuple[LedgerEntry, ...]:
+def _rows(jobs: list[JobPlan], mount: str) -> tuple[LedgerEntry, ...]:
     """What jobs of one folder share is there once, and is of the first of them."""
     rows: dict[tuple[str, ...], LedgerEntry] = {}
     for job in jobs:
         settings = dict(job.settings)
-        for row in (*_image(job.name, settings), *_data(job.name, settings)):
+        found = (*_image(job.name, settings), *_data(job.name, settings)) if job.file_system == mount else ()
+        for row in found:
             rows.setdefault((settings["STAGE_PATH"], row.what, row.how), row)
-        for row in _checkpoints(job):
+        for row in _checkpoints(job) if job.checkpoint_file_system == mount else ():
             rows[job.name, row.what] = row
     return tuple(rows.values())
 

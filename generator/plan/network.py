@@ -11,7 +11,7 @@ from ..definition.model.network import ExistingSubnet
 from ..definition.model.slurm import NodeProjects
 from . import names
 from .access_kinds.registry import kind_of
-from .addresses import needed_addresses, smallest_subnet
+from .addresses import endpoint_names, needed_addresses, smallest_subnet
 from .file_systems.registry import wanted_by
 from .parameters import HUB_VNET, asked_or
 from .proxy import proxy_plan
@@ -28,6 +28,8 @@ def needed_roles(definition: Definition) -> tuple[SubnetRole, ...]:
     creates_server = definition.server.existing is None
     wanted = {"server", "compute", "endpoints"} if creates_server else {"compute"}
     wanted |= {each.file_system.subnet.role for each in wanted_by(definition) if each.file_system.subnet is not None}
+    if endpoint_names(definition):
+        wanted.add("endpoints")
     if access.subnet is not None and network.existing is None and creates_server:
         wanted.add(access.subnet.role)
     if _creates_database(definition):

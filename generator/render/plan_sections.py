@@ -197,7 +197,7 @@ def _tiers(plan: Plan) -> Iterator[Section]:
         writers = [
             (job.name, job.checkpoint.checkpoint_bytes)
             for job in plan.jobs
-            if job.checkpoint is not None and job.checkpoint.is_written and job.file_system == mount.path
+            if job.checkpoint is not None and job.checkpoint.is_written and job.checkpoint_file_system == mount.path
         ]
         head = ("", "MB/s per TiB", "step", "size", "GB/s", *(f"one checkpoint of {name}" for name, _ in writers))
         rows: list[Row] = [head]

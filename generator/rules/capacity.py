@@ -97,7 +97,9 @@ class CheckpointIsSlow(PlanRule):
                 continue
             one_file = found.file_gb_per_s is not None and found.file_gb_per_s < (found.bandwidth_gb_per_s or 1e9)
             rate = found.file_gb_per_s if one_file else found.bandwidth_gb_per_s
-            how = f"as one file at {rate:g} GB/s" if one_file else f"at the {rate:g} GB/s of {job.file_system}"
+            how = (
+                f"as one file at {rate:g} GB/s" if one_file else f"at the {rate:g} GB/s of {job.checkpoint_file_system}"
+            )
             text = (
                 f"training job '{job.name}' needs at least {found.seconds_per_checkpoint:,.0f} s for a checkpoint of "
                 f"{_tb(found.checkpoint_bytes)} {how}; at most {most} s are allowed"
@@ -114,7 +116,7 @@ class FolderIsNotShared(PlanRule):
         "Every node of the job reads its image and data there and writes its part of a checkpoint. A folder on a "
         "node's own disks is empty on the others and gone with the node; whether checkpoints fit cannot be said."
     )
-    fix = "Name a folder below a mount of storage.mounts or below /shared, or leave DATA_DIR out."
+    fix = "Name a folder below a mount of storage.mounts or below /shared, or leave DATA_DIR and CHECKPOINT_DIR out."
     source = "https://github.com/Azure/ai-infrastructure-on-azure"
 
     def check(self, plan: Plan) -> Iterator[Problem]:
@@ -124,3 +126,7 @@ class FolderIsNotShared(PlanRule):
                 folder = dict(job.settings)["STAGE_PATH"]
                 text = f"training job '{job.name}' works in {folder}, which is on none of the file systems {shared}"
                 yield self.problem(setting_path(plan, path, "DATA_DIR", "STAGE_PATH"), text, self.fix)
+            folder = dict(job.settings).get("CHECKPOINT_DIR", "")
+            if folder and job.checkpoint is not None and job.checkpoint_file_system is None:
+                text = f"training job '{job.name}' writes its checkpoints to {folder}, which is on none of {shared}"
+                yield self.problem(setting_path(plan, path, "CHECKPOINT_DIR"), text, self.fix)

@@ -19,6 +19,7 @@ from ..plan.vm_attributes import own_key
 from ..problems.problem import Problem
 from .base import DefinitionRule, Path, Site
 from .places import first_given
+from .redundancy import accounts
 from .resource_ids import GUID
 from .roles import machines, roles
 from .wording import quoted
@@ -165,16 +166,17 @@ class TypeDenied(_Demand):
 class StorageSkuNotAllowed(_Demand):
     id = "E2517"
     key = "allowed_storage_skus"
-    summary = "The redundancy of the locker is not one that the landing zone allows."
+    summary = "The redundancy of a storage account is not one that the landing zone allows."
     why = _REFUSED
-    fix = "Choose one of landing_zone.allowed_storage_skus for storage.locker.redundancy."
+    fix = "Choose one of landing_zone.allowed_storage_skus for its redundancy."
     source = _BUILT_IN
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
-        sku = site.definition.storage.locker.redundancy
-        if site.definition.server.existing is None and not _has(sku, zone.allowed_storage_skus):
-            hint = f"storage: {{locker: {{redundancy: {zone.allowed_storage_skus[0]}}}}}"
-            yield self.breach(site, ("storage", "locker", "redundancy"), f"the locker's account would be {sku}", hint)
+        for path, what, sku in accounts(site):
+            if not _has(sku, zone.allowed_storage_skus):
+                best = f"redundancy: {zone.allowed_storage_skus[0]}"
+                hint = f"storage: {{locker: {{{best}}}}}" if path[1] == "locker" else best
+                yield self.breach(site, path, f"{what} would be {sku}", hint)
 
 
 class NetworkNotAllowed(_Demand):

@@ -28,6 +28,23 @@ from_files() {
     converted convert_dataset_json.py --path "$1" --out_root "${partial}/$2" --split train
 }
 
+# to_remote: the converted splits into DATA_REMOTE, the index of each last, because it says that the split is whole.
+to_remote() {
+    local split
+    for split in "${TRAIN_SPLIT}" "${EVAL_SPLIT}"; do
+        if [[ -s "${DATA_REMOTE}/${split}/index.json" ]]; then continue; fi
+        log "copying ${split} to ${DATA_REMOTE}"
+        mkdir -p "${DATA_REMOTE}/${split}"
+        find "${data}/${split}" -type f ! -name index.json -printf '%P\n' |
+            while read -r file; do
+                mkdir -p "$(dirname "${DATA_REMOTE}/${split}/${file}")"
+                cp "${data}/${split}/${file}" "${DATA_REMOTE}/${split}/${file}"
+            done
+        cp "${data}/${split}/index.json" "${DATA_REMOTE}/${split}/index.json"
+    done
+    log "data is in ${DATA_REMOTE}; ${data} can be removed"
+}
+
 main() {
     load_settings
     require STAGE_PATH CONTAINER DATASET DATASET_SUBSET DATASET_WORKERS SEQUENCE TOKENIZER DATA
@@ -36,7 +53,22 @@ main() {
         log "data is there: ${data}"
         return
     fi
-    [[ -z "${DATA_REMOTE}" ]] || die "DATA_REMOTE ${DATA_REMOTE} has no ${TRAIN_SPLIT}/index.json and ${EVAL_SPLIT}/index.json; convert the data first, with DATA_REMOTE empty, and copy it there"
+    if [[ -n "${DATA_REMOTE}" ]]; then
+        on_a_mount "${DATA_REMOTE}"
+        local_folder
+        convert
+        to_remote
+        return
+    fi
+    convert
+}
+
+# convert: the splits into $data, if they are not there yet.
+convert() {
+    if [[ -s "${data}/${TRAIN_SPLIT}/index.json" && -s "${data}/${EVAL_SPLIT}/index.json" ]]; then
+        log "data is there: ${data}"
+        return
+    fi
     image="$(squash_path "${CONTAINER}")"
     readonly image partial="${data}.partial-${SLURM_JOB_ID}"
     rm -rf "${partial}"

@@ -108,6 +108,7 @@ main() {
     (((GLOBAL_BATCH / gpus) % MICRO_BATCH == 0)) || die "batch $((GLOBAL_BATCH / gpus)) per GPU is not a multiple of micro-batch ${MICRO_BATCH}"
     begin_long_run "${MODEL}"
     # On the shared file system, or below a mount of your own, such as a blob container.
+    if [[ -n "${CHECKPOINT_DIR}" ]]; then on_a_mount "${CHECKPOINT_DIR}"; fi
     readonly checkpoints="${CHECKPOINT_DIR:-${STAGE_PATH}/runs}/${RUN_NAME}/checkpoints"
     mkdir -p "${checkpoints}"
     load_nccl_env

@@ -16,9 +16,25 @@ splits() {
             ;;
         *) die "DATA is '${DATA:-}'; c4, c4-small and files can be selected. LLM Foundry has no mock data" ;;
     esac
+    local_folder
+    data="${DATA_REMOTE:-${data}}"
+}
+
+# local_folder: in $data the folder of the converted splits below STAGE_PATH.
+local_folder() {
     local name=c4
     # Two folders of one name are two corpora.
     if [[ "${DATA}" == files && -n "${DATA_FILES}" ]]; then name="files-$(basename "${DATA_FILES}")-$(cksum <<<"${DATA_FILES%/}" | cut -d ' ' -f 1)"; fi
     # Tokens of one length: jobs with another one have their own folder.
-    data="${DATA_REMOTE:-${STAGE_PATH:?}/data/mds-${name}-${SEQUENCE:?}}"
+    data="${STAGE_PATH:?}/data/mds-${name}-${SEQUENCE:?}"
+}
+
+# on_a_mount PATH: ends the job where a container is not mounted: what is written there would be on the disk of one node.
+on_a_mount() {
+    local folder="$1"
+    while [[ "${folder}" == /?* ]]; do
+        if mountpoint -q "${folder}"; then return 0; fi
+        folder="$(dirname "${folder}")"
+    done
+    die "$1 is on no mounted file system of $(hostname -s)"
 }

@@ -162,7 +162,22 @@ MORE_EXISTING_SUBNETS = """
 network: {existing: {compute_subnets: [{name: gpu, prefix: 10.20.8.0/24}]}}
 slurm: {partitions: [{name: htc, vm_size: Standard_D64ds_v5, max_nodes: 2, subnet: gpu}]}
 """
+CONTAINERS = f"""
+network: {{address_space: 10.50.0.0/20}}
+storage:
+  mounts:
+    - {{path: /sets, type: blob, storage_account: labdata0001, container: c4-sets, create: true}}
+    - {{path: /checkpoints, type: blob, storage_account: labdata0001, container: checkpoints, create: true}}
+    - {{path: /open, type: blob, storage_account: labopen0001, container: open, create: true, private_endpoint: false}}
+security: {{infrastructure_encryption: true, diagnostics_workspace_id: {LOGS_ID}}}
+"""
+EXISTING_SERVER_WITH_CONTAINERS = f"""
+network: {{existing: {{subnets: {{endpoints: endpoints}}}}, blob_dns_zone: {ZONE_ID}}}
+storage: {{mounts: [{{path: /sets, type: blob, storage_account: labdata0001, container: c4-sets, create: true}}]}}
+"""
 minimal = plan_from
+containers = partial(plan_from, CONTAINERS)
+existing_server_with_containers = partial(plan_from, EXISTING_SERVER, EXISTING_SERVER_WITH_CONTAINERS)
 infrastructure = partial(plan_from, INFRASTRUCTURE)
 existing_server = partial(plan_from, EXISTING_SERVER)
 existing_server_behind_a_hub = partial(plan_from, EXISTING_SERVER_BEHIND_A_HUB)
@@ -213,10 +228,12 @@ VARIANTS: dict[str, Callable[[], Plan]] = {
     "own_image": own_image,
     "hardened": hardened,
     "with_every_kind": with_every_kind,
+    "containers": containers,
     "infrastructure": infrastructure,
     "existing_server": existing_server,
     "existing_server_behind_a_hub": existing_server_behind_a_hub,
     "existing_server_alone": existing_server_alone,
+    "existing_server_with_containers": existing_server_with_containers,
 }
 
 

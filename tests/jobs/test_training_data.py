@@ -201,6 +201,45 @@ def test_mpt_reads_from_a_container_and_writes_to_one(tmp_path: Path) -> None:
     assert f"{blob}/checkpoints:{blob}/checkpoints" in mounts
 
 
+def test_mpt_data_goes_to_the_container_once(tmp_path: Path) -> None:
+    blob = tmp_path / "blob"
+    folder = job_folder(tmp_path, plan_with(job("mpt")))
+    remote = {"SET_DATA_REMOTE": f"{blob}/c4"}
+    cut_off = blob / "c4/train"
+    cut_off.mkdir(parents=True)
+    (cut_off / "shard.00000.mds").write_text("cut off")
+    local = tmp_path / "stage/data/mds-c4-2048"
+    for split in ("train", "val"):
+        (local / split).mkdir(parents=True)
+        (local / split / "index.json").write_text("{}")
+        (local / split / "shard.00000.mds").write_text("whole")
+    for _ in range(2):
+        ran = folder.run("20-data.sh", **remote)
+        assert ran.returncode == PASS, ran.stdout + ran.stderr
+    found = {str(path.relative_to(blob / "c4")): path.read_text() for path in (blob / "c4").glob("*/*")}
+    names = ("index.json", "shard.00000.mds")
+    wanted = zip(names, ("{}", "whole"), strict=True)
+    assert found == {f"{split}/{name}": text for name, text in wanted for split in ("train", "val")}
+    assert not Path(folder.environment["FAKE_LOG"] + ".python").exists()
+    assert "copying" not in ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize(("script", "setting"), [("20-data.sh", "DATA_REMOTE"), ("run.sh", "CHECKPOINT_DIR")])
+def test_mpt_writes_to_no_container_that_is_not_mounted(tmp_path: Path, script: str, setting: str) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/mountpoint").write_text("#!/bin/sh\nexit 32\n")
+    (tmp_path / "bin/mountpoint").chmod(0o755)
+    folder = job_folder(tmp_path, plan_with(job("mpt")))
+    folder.environment["PATH"] = f"{tmp_path}/bin:{folder.environment['PATH']}"
+    if script == "run.sh":
+        (tmp_path / "stage/data/mds-c4-2048/train").mkdir(parents=True)
+        (tmp_path / "stage/data/mds-c4-2048/train/index.json").write_text("{}")
+    ran = folder.run(script, **{f"SET_{setting}": f"{tmp_path}/blob/x"})
+    assert ran.returncode == ERROR
+    assert "is on no mounted file system" in ran.stdout + ran.stderr
+    assert not (tmp_path / "blob").exists()
+
+
 def test_mpt_without_its_data_does_not_start(tmp_path: Path) -> None:
     folder = job_folder(tmp_path, plan_with(job("mpt")))
     ran = folder.run()

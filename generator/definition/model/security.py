@@ -23,7 +23,7 @@ class Security(Section):
     )
     infrastructure_encryption: bool = setting(
         False,
-        text="The locker's account encrypts twice; only a new account takes it.",
+        text="The accounts of locker and created containers encrypt twice; only a new account takes it.",
         change="recreate",
         example=False,
     )
@@ -41,8 +41,8 @@ class Security(Section):
     )
     diagnostics_workspace_id: str | None = setting(
         None,
-        text="Resource id of the Log Analytics workspace that gets the logs of locker, network, Bastion and database; "
-        "default: none.",
+        text="Resource id of the Log Analytics workspace that gets the logs of locker, created containers, network, "
+        "Bastion and database; default: none.",
         example=f"{EXAMPLE_GROUPS}/security/providers/Microsoft.OperationalInsights/workspaces/logs",
         active=False,
     )

@@ -130,6 +130,22 @@ class BlobMount(_Mounted):
     type: Literal["blob"] = setting(text="Blob container.", change="recreate", example="blob")
     storage_account: str = setting(text="Name of the storage account.", change="node restart", example="datasets0001")
     container: str = setting(text="Container.", change="node restart", example="data")
+    create: bool = setting(
+        False,
+        text="Whether the deployment creates account and container, without keys, and lets the nodes read and write "
+        "the container. False: they belong to someone else.",
+        change="recreate",
+        example=False,
+    )
+    private_endpoint: bool = setting(
+        True,
+        text="Whether a created account is reached by a private endpoint alone. False: by its public address, which "
+        "anybody can reach and nobody without a role uses.",
+        example=True,
+    )
+    redundancy: Literal["Standard_LRS", "Standard_ZRS", "Standard_GRS"] = setting(
+        "Standard_LRS", text="Redundancy of a created account.", example="Standard_LRS"
+    )
 
 
 HomeFileSystem = BuiltinNfs | NetApp | Existing

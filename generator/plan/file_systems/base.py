@@ -128,6 +128,12 @@ class FileSystem(ABC):
 
     # ------------------------------------------------------------ in Azure
 
+    @classmethod
+    def is_created(cls, section: Any) -> bool:
+        """Whether the deployment creates what a section of the definition asks for."""
+        del section
+        return cls.service is not None
+
     service: ClassVar[str | None] = None
     """Azure service that the deployment creates it in, as messages name it."""
     slow_part: ClassVar[str | None] = None
@@ -161,6 +167,16 @@ class FileSystem(ABC):
     def shared_modules(cls, mounts: Sequence[Any]) -> tuple[BicepModule, ...]:
         """Modules that all file systems of this kind need once."""
         del mounts
+        return ()
+
+    @property
+    def created_accounts(self) -> tuple[tuple[str, str], ...]:
+        """(name, redundancy) of the storage accounts that the deployment creates for it; several may share one."""
+        return ()
+
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        """Private endpoints that it needs in the subnet of the locker's, by name; what several share is equal."""
         return ()
 
     def module(self, index: int) -> BicepModule | None:

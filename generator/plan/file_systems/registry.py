@@ -44,7 +44,7 @@ KINDS: tuple[type[FileSystem], ...] = tuple(_BY_TYPE.values())
 
 def is_created(section: Any) -> bool:
     """Whether the deployment creates what a section of the definition asks for, in a service of Azure."""
-    return _BY_TYPE[section.type].service is not None
+    return _BY_TYPE[section.type].is_created(section)
 
 
 @record

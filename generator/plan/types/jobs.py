@@ -98,3 +98,5 @@ class JobPlan:
     memory: MemoryPlan | None
     """What one GPU must hold while the model is trained; None: no model, or nothing is known of its division."""
     checkpoint: CheckpointPlan | None
+    checkpoint_file_system: str | None
+    """Mount point of the shared file system that checkpoints are written to; None = to none, or there are none."""

@@ -80,7 +80,7 @@ def test_what_is_created_has_a_module_with_its_parameters_and_an_address(mount: 
         if each is not None:
             text = (MODULES / each.source).read_text()
             declared = dict(re.findall(r"^param (\w+) [\w\[\]]+(\??)", text, re.MULTILINE))
-            given = {"location", "tags", *(name for name, _ in each.parameters)}
+            given = {*(("location", "tags") if each.has_place else ()), *(name for name, _ in each.parameters)}
             assert given <= set(declared)
             assert {name for name, optional in declared.items() if not optional} <= given
     assert module is None or re.search(r"^output address string", (MODULES / module.source).read_text(), re.MULTILINE)
