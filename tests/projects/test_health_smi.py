@@ -200,7 +200,9 @@ def test_what_a_driver_does_not_know_is_asked_once_in_a_boot(node: Healthy, unkn
         f"""case ",${{fields}}," in *,{name},*) echo 'Field "{name}" is not a valid field to query.'; exit 2 ;; esac"""
         for name in unknown
     )
-    node.fake("nvidia-smi", f"""case "$1" in --query-gpu=*) fields="${{1#*=}}" ;; *) fields="" ;; esac
+    node.fake(
+        "nvidia-smi",
+        f"""case "$1" in --query-gpu=*) fields="${{1#*=}}" ;; *) fields="" ;; esac
 {refused}
 value() {{
     case "$1" in
@@ -218,7 +220,8 @@ case "$1" in
         done ;;
     --query-remapped-rows=*) for gpu in 0 1 2 3 4 5 6 7; do echo "$gpu, 0, 0, 0"; done ;;
     nvlink) printf 'GPU 0: A100\\n\\t Link 0: 25 GB/s\\n' ;;
-esac""", light=True)  # fmt: skip
+esac""",
+    )
     assert node.quick()["verdict"] == "pass", node.result("quick")
     assert len(node.calls("nvidia-smi --query-gpu=")) == 1 + len(unknown)
     node.forget()

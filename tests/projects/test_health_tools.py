@@ -50,7 +50,6 @@ CASES = [
         (3, "Test NCCL failure", "failed", "exit code 3: Test NCCL failure"), (4, "", "failed", "exit code 4"),
         (139, "", "failed", "was ended by signal 11"), (124, "", "failed", "did not answer in time"),
         (75, "", "not_measured", "no time left"),
-        (76, "", "not_measured", "there is no room for the output of all_reduce_perf in /run"),
         (127, LOADER, "not_measured", "cannot be loaded: all_reduce_perf: error while loading"),
         (127, "", "not_measured", "is not installed"), (126, "bash: Permission denied", "not_measured", ""),
         # Open MPI's own refusals, before any rank has run.
@@ -129,6 +128,28 @@ def test_a_failure_stays_one_when_there_is_no_second_answer(tmp_path: Path) -> N
     run = subprocess.run(["bash", "-c", TWICE, "twice", str(_FILES), str(tmp_path)], capture_output=True, text=True,
                          check=True)  # fmt: skip
     assert run.stdout.splitlines() == ["failed", "all_reduce_perf ended with exit code 3: Test NCCL failure"]
+
+
+ASK = r"""
+set -euo pipefail
+CYCLEFORGE_BUDGET_S=60
+. "$1/tools.sh"
+for length in 0 1 8187 8188 8189 8190 8191 8192 8193 200000; do
+    code=0
+    run_tool 60 bash -c 'printf "%0$1d\n\n" 7; exit 3' tool "${length}" || code=$?
+    printf '%s %s %s\n' "${length}" "${#OUTPUT}" "${code}"
+done
+run_tool 60 bash -c 'printf "a\0\n\nb"' && printf '%q\n' "${OUTPUT}"
+"""
+
+
+def test_output_is_whole_whoever_reads_it_and_its_end_is_told_apart() -> None:
+    """Bash itself reads up to 8192 bytes, with the exit code behind them; a program reads what comes after."""
+    run = subprocess.run(["bash", "-c", ASK, "ask", str(_FILES)], capture_output=True, text=True, check=True)
+    *rows, text = run.stdout.splitlines()
+    assert [row.split()[2] for row in rows] == ["3"] * len(rows)
+    assert [row for row in rows if row.split()[1] != str(max(1, int(row.split()[0])))] == []
+    assert text == r"$'a\n\nb'", "zero bytes are nothing that Bash can hold"
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from generator import catalog
-from tests.bed.scripts.node import A100, H100, Node
+from tests.bed.scripts.node import A100, H100, TIMEOUT_FUNCTION, Node
 from tests.bed.scripts.tree import Tree
 from tests.bed.slurm.hardware import image_files
 
@@ -27,18 +27,21 @@ UPTIME_S = 100_000
 MEMORY_KIB = 2**29
 """Of a size whose memory nobody has published."""
 HANDLE = "Unable to determine the device handle for GPU0000:20:00.0: Unknown Error"
+# The names are its own: as a function it runs among those of the script.
 SCONTROL = """
-state=IDLE reason=""
-if [[ -e "$FAKE_STATE/slurm_state" ]]; then read -r state <"$FAKE_STATE/slurm_state" || true; fi
-if [[ -e "$FAKE_STATE/slurm_reason" ]]; then reason="$(<"$FAKE_STATE/slurm_reason")"; fi
+fake_state=IDLE fake_reason=""
+if [[ -e "$FAKE_STATE/slurm_state" ]]; then read -r fake_state <"$FAKE_STATE/slurm_state" || true; fi
+if [[ -e "$FAKE_STATE/slurm_reason" ]]; then IFS= read -r -d "" fake_reason <"$FAKE_STATE/slurm_reason" || true; fi
 case "$1" in
-    --oneliner) echo "NodeName=$4 State=$state ThreadsPerCore=1 ${reason:+Reason=$reason [root@2026-01-01T00:00:00]}" ;;
+    --oneliner)
+        fake_reason="${fake_reason:+Reason=$fake_reason [root@2026-01-01T00:00:00]}"
+        echo "NodeName=$4 State=$fake_state ThreadsPerCore=1 $fake_reason" ;;
     update)
-        for word in "$@"; do
-            case "$word" in
+        for fake_word in "$@"; do
+            case "$fake_word" in
                 State=DRAIN) echo IDLE+DRAIN >"$FAKE_STATE/slurm_state" ;;
                 State=RESUME) echo IDLE >"$FAKE_STATE/slurm_state"; rm -f "$FAKE_STATE/slurm_reason" ;;
-                Reason=*) printf '%s' "${word#Reason=}" >"$FAKE_STATE/slurm_reason" ;;
+                Reason=*) printf '%s' "${fake_word#Reason=}" >"$FAKE_STATE/slurm_reason" ;;
             esac
         done ;;
 esac
@@ -131,8 +134,10 @@ esac""",
         (self.state / "kernel.log").write_text(text)
 
     def health(self, *words: str, **extra: str) -> tuple[int, str]:
+        # Only deep checks have a `timeout` in the background (`WITHOUT_FUNCTION` of the node).
+        quick = {} if words[0] not in ("quick", "epilog") else {"BASH_FUNC_timeout%%": TIMEOUT_FUNCTION}
         result = self.command(str(self.root / "opt/cycleforge/slurm_nhc/health.sh"), *words,
-                              CYCLEFORGE_SAMPLE_S="0", **extra)  # fmt: skip
+                              CYCLEFORGE_SAMPLE_S="0", **quick, **extra)  # fmt: skip
         return result.returncode, result.stdout + result.stderr
 
     def quick(self) -> dict[str, Any]:
@@ -233,5 +238,5 @@ def _install_nvidia(made: Healthy, name: str) -> None:
         made.unit(unit)
     made.write("sys/module/nvidia_peermem/initstate", "live\n")
     made.set_gpus(made.rows)
-    made.fake("journalctl", 'cat "$FAKE_STATE/kernel.log"')
+    made.fake("journalctl", 'IFS= read -r -d "" log <"$FAKE_STATE/kernel.log"; printf %s "$log"')
     made.kernel_log()

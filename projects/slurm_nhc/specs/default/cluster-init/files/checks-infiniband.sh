@@ -7,15 +7,20 @@ IB_FOUND=false
 
 # find_ib_ports: the folders of all InfiniBand ports in IB_PORTS, in natural order (mlx5_ib2 before mlx5_ib10).
 find_ib_ports() {
-    local port
+    local port one_length=true
     local -a found=()
     if [[ "${IB_FOUND}" == true ]]; then return 0; fi
     for port in "${CF_ROOT}"/sys/class/infiniband/*/ports/1; do
         read_line "${port}/link_layer"
-        if [[ "${REPLY}" == InfiniBand ]]; then found+=("${port}"); fi
+        if [[ "${REPLY}" == InfiniBand ]]; then
+            found+=("${port}")
+            if ((${#port} != ${#found[0]})); then one_length=false; fi
+        fi
     done
-    IB_PORTS=()
-    if ((${#found[@]} > 0)); then
+    IB_PORTS=("${found[@]}")
+    # Numbers of one length stand in natural order already.
+    if [[ "${one_length}" == false ]]; then
+        IB_PORTS=()
         while IFS= read -r port; do IB_PORTS+=("${port}"); done < <(printf '%s\n' "${found[@]}" | LC_ALL=C sort -V)
     fi
     IB_FOUND=true

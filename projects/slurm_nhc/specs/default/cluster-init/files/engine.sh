@@ -62,7 +62,8 @@ run_checks() {
     configured_checks "${conf}"
     choose_engine
     cf_sweep "${RUN_DIR}/rows.${KIND}."*
-    rows="$(mktemp "${RUN_DIR}/rows.${KIND}.XXXXXX")"
+    rows="${RUN_DIR}/rows.${KIND}.${BASHPID}"
+    : >"${rows}"
     run_engine "${conf}" "${rows}" "${budget_s}"
     while IFS= read -r row; do
         case "${row}" in

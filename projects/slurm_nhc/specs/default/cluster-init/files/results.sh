@@ -28,12 +28,21 @@ json_text() {
 
 # add_record ROW: count it, keep it as JSON, log it when somebody should know.
 add_record() {
-    local verdict check value relation limit unit detail cure line key
-    IFS="${FIELD}" read -r verdict check value relation limit unit detail cure <<<"$1" || true
+    local line key IFS="${FIELD}"
+    set -f
+    # shellcheck disable=SC2206 # the fields of a row
+    local -a cells=($1)
+    set +f
+    IFS=$' \t\n'
+    local -r verdict="${cells[0]:-}" check="${cells[1]:-}" value="${cells[2]:-}" relation="${cells[3]:-}" limit="${cells[4]:-}"
+    local -r unit="${cells[5]:-}" detail="${cells[6]:-}"
+    local cure="${cells[7]:-heal}"
     if [[ -z "${COUNTS[${verdict:-none}]:-}" ]]; then return 0; fi
     COUNTS["${verdict}"]=$((COUNTS[${verdict}] + 1))
-    describe "${check}" "${value}" "${relation}" "${limit}" "${unit}" "${detail}"
-    cure="${cure:-heal}"
+    # Nobody is told in words of what is as it should be.
+    if [[ "${verdict}" != @(pass|no_baseline) ]]; then
+        describe "${check}" "${value}" "${relation}" "${limit}" "${unit}" "${detail}"
+    fi
     # Of a check with several records the failed one counts, of several of these the worst.
     if [[ "${verdict}" == fail ]]; then
         FAILED["${cure}"]+="${FAILED[${cure}]:+; }${REPLY}"
@@ -47,10 +56,15 @@ add_record() {
     if [[ "${verdict}" == not_measured && ", ${UNMEASURED}," != *", ${check},"* ]]; then UNMEASURED+="${UNMEASURED:+, }${check}"; fi
     if [[ "${verdict}" == @(fail|warn|not_measured) ]]; then cf_log "${verdict}: ${REPLY}"; fi
     line="{\"check\": \"${check}\", \"verdict\": \"${verdict}\""
-    for key in value relation limit unit detail; do
-        json_text "${!key}"
-        line+=", \"${key}\": ${REPLY}"
-    done
+    if [[ "${value}${relation}${limit}${unit}${detail}" == *[\\\"[:cntrl:]]* ]]; then
+        for key in value relation limit unit detail; do
+            json_text "${!key}"
+            line+=", \"${key}\": ${REPLY}"
+        done
+    else
+        line+=", \"value\": \"${value}\", \"relation\": \"${relation}\", \"limit\": \"${limit}\", \"unit\": \"${unit}\""
+        line+=", \"detail\": \"${detail}\""
+    fi
     RECORDS+=("${line}${cure:+, \"cure\": \"${cure}\"}}")
 }
 

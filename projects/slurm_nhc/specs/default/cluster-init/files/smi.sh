@@ -173,11 +173,14 @@ no_gpu_expected() {
 # column FIELD...: "GPU N:value" of all rows and these fields in COLUMN; [N/A] where the driver does not know the field.
 declare -a COLUMN=()
 column() {
-    local row name
+    local row name IFS=','
     local -a field=()
     COLUMN=()
     for row in "${GPU_ROWS[@]}"; do
-        IFS=',' read -r -a field <<<"${row}"
+        set -f
+        # shellcheck disable=SC2206 # fields of a row
+        field=(${row})
+        set +f
         for name in "$@"; do
             if [[ -n "${GPU_AT[${name}]:-}" ]]; then
                 COLUMN+=("GPU ${field[0]}:${field[${GPU_AT[${name}]}]:-}")

@@ -14,16 +14,16 @@ seconds_left() {
 }
 
 # run_tool SECONDS COMMAND...: output in OUTPUT, exit code returned; 127 missing, 124 hung, OUT_OF_TIME when the run has no
-# time left for it, NO_ROOM when its output could not be kept; the last two say nothing about the tool. What a broken tool
-# prints without end is cut at 4 MB.
+# time left for it, which says nothing about the tool. What a broken tool prints without end is cut at 4 MB; it ends by
+# signal 13 then, because nobody reads on.
 #
 # A process in a system call that does not return ignores even SIGKILL and keeps whatever it has open, and timeout waits
-# for it. So the output goes into a file, and the end is waited for with a limit of our own.
-readonly OUT_OF_TIME=75 NO_ROOM=76 LEFT_BEHIND_S=4
-OUTPUT="" LEFT_BEHIND=0
+# for it. So the end is waited for with a limit of our own. It comes behind the output, after a mark.
+readonly OUT_OF_TIME=75 LEFT_BEHIND_S=4 END_OF_TOOL=$'\n\x1e'
+OUTPUT=""
 run_tool() {
-    local -r limit_s="$1" file="${CYCLEFORGE_ROWS}.out${LEFT_BEHIND}"
-    local granted_s stream="" code="" kept=""
+    local -r limit_s="$1"
+    local granted_s stream="" code=0
     shift
     OUTPUT=""
     command -v "$1" >/dev/null || return 127
@@ -31,18 +31,37 @@ run_tool() {
     granted_s="${REPLY}"
     exec {stream}< <(
         exec 2>/dev/null
-        set +o pipefail
-        timeout --kill-after=2 "${granted_s}" "$@" 2>&1 | head --bytes=4000000 >"${file}"
-        printf '%s %s\n' "${PIPESTATUS[@]}"
+        timeout --kill-after=2 "${granted_s}" "$@" 2>&1 || code=$?
+        printf '%s%s' "${END_OF_TOOL}" "${code}"
     )
-    if ! read -r -t "$((granted_s + LEFT_BEHIND_S))" -u "${stream}" code kept; then
-        LEFT_BEHIND=$((LEFT_BEHIND + 1)) code=124 kept=0
-    fi
+    read_stream "${stream}" "$((granted_s + LEFT_BEHIND_S))" || code=$?
     exec {stream}<&-
-    { OUTPUT="$(<"${file}")"; } 2>/dev/null || kept=1
-    if [[ "${kept}" != 0 ]]; then return "${NO_ROOM}"; fi
+    if ((code == 0)); then
+        if [[ "${OUTPUT}" =~ "${END_OF_TOOL}"([0-9]{1,3})$ ]]; then
+            code="${BASH_REMATCH[1]}"
+            OUTPUT="${OUTPUT%"${END_OF_TOOL}"*}"
+            while [[ "${OUTPUT}" == *$'\n' ]]; do OUTPUT="${OUTPUT%$'\n'}"; done
+        else
+            code=141
+        fi
+    fi
     if ((code == 137)); then code=124; fi
     if ((code == 124 && granted_s < limit_s)); then code="${OUT_OF_TIME}"; fi
+    return "${code}"
+}
+
+# read_stream DESCRIPTOR SECONDS: up to 4 MB in OUTPUT; 124 when neither these nor their end came in time. Most tools print
+# little: Bash reads that itself, as each program that starts takes time from jobs, and is too slow for more. Byte by byte,
+# because Bash 4.4 loses what it reads in pieces of characters.
+read_stream() {
+    local -r stream="$1" deadline=$((SECONDS + $2)) little=8192 most=4000000
+    local left rest="" code=0
+    IFS='' LC_ALL=C read -r -N "${little}" -t "$2" -u "${stream}" OUTPUT || code=$?
+    if ((code == 1)); then return 0; fi
+    if ((code != 0)); then return 124; fi
+    left=$((deadline - SECONDS))
+    rest="$(timeout "$((left > 0 ? left : 1))" head --bytes="$((most - little))" <&"${stream}")" || code=$?
+    OUTPUT+="${rest}"
     return "${code}"
 }
 
@@ -66,7 +85,6 @@ why_not() {
     case "$1" in
         0) REPLY="$2 printed no result" ;;
         124 | 137) REPLY="$2 did not answer in time" ;;
-        "${NO_ROOM}") REPLY="there is no room for the output of $2 in ${CYCLEFORGE_ROWS%/*}" ;;
         "${OUT_OF_TIME}") REPLY="no time left for $2, the run has ${CYCLEFORGE_BUDGET_S} s" ;;
         126 | 127)
             telling_line
@@ -95,7 +113,7 @@ outcome() {
     OUTCOME=failed OUTCOME_CURE=reboot
     case "${code}" in
         0) if [[ "${OUTPUT}" =~ ${result} ]]; then OUTCOME=ran; fi ;;
-        126 | 127 | "${OUT_OF_TIME}" | "${NO_ROOM}") OUTCOME=not_measured ;;
+        126 | 127 | "${OUT_OF_TIME}") OUTCOME=not_measured ;;
     esac
     if [[ "${OUTCOME}" == failed ]] && declare -F "outcome_of_${tool//-/_}" >/dev/null; then "outcome_of_${tool//-/_}" "${code}"; fi
     why_not "${code}" "${tool}"

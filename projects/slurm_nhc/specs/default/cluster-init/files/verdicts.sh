@@ -38,15 +38,15 @@ describe() {
 
 # record VERDICT|CURE CHECK VALUE RELATION LIMIT UNIT DETAIL: the row has the cure of a fail in its last field.
 record() {
-    local verdict="$1" cure="" word row
+    local verdict="$1" cure="" IFS=' '
     shift
     case "${verdict}" in
         fail) cure=heal ;;
         reset | reboot | service) cure="${verdict}" verdict=fail ;;
     esac
-    row="${verdict}"
-    for word in "$@" "${cure}"; do row+="${FIELD}${word//[[:cntrl:]]/ }"; done
-    printf '%s\n' "${row}" >>"${CYCLEFORGE_ROWS}"
+    if [[ "$*" == *[[:cntrl:]]* ]]; then set -- "${@//[[:cntrl:]]/ }"; fi
+    IFS="${FIELD}"
+    printf '%s\n' "${verdict}${FIELD}$*${FIELD}${cure}" >>"${CYCLEFORGE_ROWS}"
     if [[ "${verdict}" == fail ]]; then
         describe "$@"
         FAILED_TEXT+="${FAILED_TEXT:+; }${REPLY}"
@@ -83,11 +83,14 @@ judge_floor() {
 # worst CHECK RELATION LIMIT UNIT SEVERITY NAME:VALUE...: one record for all, for the first that misses the limit.
 worst() {
     local -r check="$1" relation="$2" limit="$3" unit="$4" severity="$5"
-    local item last=""
+    local item last="" value="" passed=""
     shift 5
     for item in "$@"; do
-        last="${item}"
-        if [[ -n "${limit}" ]] && ! cf_compare "${item#*:}" "${relation}" "${limit}"; then break; fi
+        last="${item}" value="${item#*:}"
+        # Counters of healthy GPUs are all the same.
+        if [[ -z "${limit}" || "${value:-none}" == "${passed}" ]]; then continue; fi
+        if ! cf_compare "${value}" "${relation}" "${limit}"; then break; fi
+        passed="${value}"
     done
     if [[ -n "${last}" ]]; then judge "${check}" "${last#*:}" "${relation}" "${limit}" "${unit}" "${severity}" "${last%%:*}"; fi
 }
