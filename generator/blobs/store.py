@@ -11,6 +11,7 @@ from typing import Literal
 
 from ..disk import file
 from ..disk.reasons import reason, refusing
+from ..disk.user_cache import user_cache
 from ..errors import CannotRead
 from ..records import record
 from .pins import Blob
@@ -32,21 +33,11 @@ class Unusable(CannotRead):
 
 
 def store_of(environment: Mapping[str, str]) -> Store:
-    """The store of this user: `$CYCLEFORGE_BLOBS`, else below `$XDG_CACHE_HOME`, else `~/.cache/cycleforge/blobs`.
-
-    Source: https://specifications.freedesktop.org/basedir-spec/latest (a relative XDG_CACHE_HOME is ignored)
-    """
+    """The store of this user: `$CYCLEFORGE_BLOBS`, else `blobs` in the user's cache."""
     chosen = environment.get(VARIABLE, "")
     if chosen:
         return Store(Path(os.path.abspath(chosen)))  # noqa: PTH100 - resolve() would follow links
-    cache = environment.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(cache):  # noqa: PTH117 - an empty one is relative
-        return Store(Path(cache) / "cycleforge/blobs")
-    try:
-        home = Path(environment["HOME"]) if environment.get("HOME") else Path.home()
-    except RuntimeError as error:
-        raise CannotRead("this user has no home folder to keep blobs in", f"give a folder in {VARIABLE}") from error
-    return Store(home / ".cache/cycleforge/blobs")
+    return Store(user_cache(environment, f"give a folder in {VARIABLE}") / "blobs")
 
 
 class Store:

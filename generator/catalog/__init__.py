@@ -59,6 +59,7 @@ __all__ = [
     "images",
     "is_newer_than_table",
     "limits",
+    "meters",
     "mig_profiles",
     "models",
     "mount_options",
@@ -274,3 +275,9 @@ def training_versions() -> Mapping[str, Any]:
     """What training runs: `frameworks` by commit, `containers` with their CUDA, the driver that a CUDA needs
     (`cuda_drivers`) and the one that an image of nodes has (`image_drivers`); `generator.recipes.versions` reads it."""
     return table("training_versions")
+
+
+def meters() -> Mapping[str, Any]:
+    """Azure's public price list: its address and currencies (`price_list`), how each of `meters` is found in it, the
+    sizes that disks are billed as (`disk_tiers`), and the hours of a `month`."""
+    return table("meters")

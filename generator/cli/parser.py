@@ -32,6 +32,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "plan": ("plan", "show what a definition results in: network, partitions, mounts, projects, jobs"),
     "build": ("build", "render deployment folders from definitions"),
     "diff": ("diff", "compare a definition with what was built, and what each change costs"),
+    "cost": ("cost", "show what a deployment costs by the hour and month, from Azure's public price list"),
     "explain": ("explain", "explain a problem: why it matters and how to fix it"),
     "schema": ("schema", "print the JSON Schema of definitions, for editors"),
     "health": ("health", "gather node health results; report nodes, failures and suspects"),

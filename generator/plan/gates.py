@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..recipes import Recipe, recipe
 from ..recipes.gates import Gate, gates
 from ..records import record
+from ..words.slurm_time import whole_minutes
 from .types import JobPlan, NodeArrayPlan, SlurmPlan, StepPlan
 
 
@@ -66,7 +67,7 @@ def _gate_plan(gate: Gate, place: NodeArrayPlan, jobs: tuple[JobPlan, ...], plac
         job=job.name if job else None,
         min_nodes=wanted.min_nodes if wanted else 1,
         gpus_per_node=place.hardware.gpu_count,
-        minutes=_minutes(str(dict(job.steps[-1].options)["time"])) if job else 0,
+        minutes=whole_minutes(str(dict(job.steps[-1].options)["time"])) if job else 0,
         finder=gate.finder,
         settings=settings,
         what=gate.what,
@@ -81,7 +82,7 @@ def _setup_step(step: StepPlan, places: list[NodeArrayPlan]) -> SetupStep:
     (array,) = (place for place in places if (place.partition, place.constraint) == where)
     return SetupStep(
         file=step.file,
-        minutes=_minutes(str(options["time"])),
+        minutes=whole_minutes(str(options["time"])),
         nodes=int(options["nodes"]),
         gpus_per_node=array.hardware.gpu_count,
     )
@@ -128,10 +129,3 @@ def _reason(gate: Gate, wanted: Recipe | None, place: NodeArrayPlan) -> str:
         return f"{wanted.name} needs {wanted.min_nodes} nodes, and the partition has {place.max_nodes}"
     missing = f"this deployment has no job of the recipe {wanted.name} on this partition"
     return f"{missing}; add one to jobs.validation and build again"
-
-
-def _minutes(limit: str) -> int:
-    """Whole minutes of `HH:MM:SS` or `D-HH:MM:SS`, rounded up."""
-    days, _, clock = limit.rpartition("-")
-    hours, minutes, seconds = (int(part) for part in clock.split(":"))
-    return (int(days or 0) * 24 + hours) * 60 + minutes + (seconds > 0)

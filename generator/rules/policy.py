@@ -10,9 +10,10 @@ from ..definition.model.policy import PartitionPolicy
 from ..definition.model.slurm import Slurm
 from ..plan.policy import MAX_ROW, conf_lines, enforces, policy_rows
 from ..problems.problem import Problem
+from ..words.slurm_time import minutes
 from .base import ClusterRule, Path, Site
 from .places import PARTITIONS, given
-from .policy_words import NAME, PARTITION, RESERVATION, USER_MAX, minutes, start_fault, tres_fault
+from .policy_words import NAME, PARTITION, RESERVATION, USER_MAX, start_fault, tres_fault
 from .wording import choose_from, quoted
 
 POLICY: Path = ("slurm", "policy")

@@ -11,32 +11,10 @@ RESERVATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}", re.ASCII)
 USER_MAX = 32
 """Longest login name on Linux. Source: useradd(8)"""
 TRES = ("billing", "bb/", "cpu", "energy", "fs/disk", "gres/", "ic/", "license/", "mem", "node", "pages", "vmem")
-_TIME = re.compile(
-    r"(?:(?P<days>\d{1,5})-)?(?P<first>\d{1,7})(?::(?P<second>\d{1,2}))?(?::(?P<third>\d{1,2}))?", re.ASCII
-)
 _AMOUNT = re.compile(r"\d{1,15}", re.ASCII)
 _MEMORY = re.compile(r"\d{1,12}[KMGTP]?", re.ASCII)
 _TYPE = re.compile(r"(?:gres|license|ic|bb|fs)/[a-z0-9][\w.:-]{0,62}", re.ASCII)
 _START = re.compile(r"\d{4}-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d))?", re.ASCII)
-
-
-def minutes(text: str) -> float | None:
-    """A time as Slurm reads it, in minutes: `M`, `M:S`, `H:M:S`, `D-H`, `D-H:M`, `D-H:M:S`; None when it is none.
-
-    Source: https://slurm.schedmd.com/sbatch.html#OPT_time
-    """
-    found = _TIME.fullmatch(text)
-    if found is None:
-        return None
-    days = found["days"]
-    first, second, third = (int(found[key] or 0) for key in ("first", "second", "third"))
-    if second > 59 or third > 59:
-        return None
-    if days is not None:
-        return int(days) * 1440 + first * 60 + second + third / 60
-    if found["third"] is not None:
-        return first * 60 + second + third / 60
-    return first + second / 60
 
 
 def tres_fault(text: str) -> str | None:

@@ -168,6 +168,7 @@ def results() -> Iterator[str]:
     from generator import pipeline, recipes, references
     from generator.cli import listing
     from generator.health import fleet
+    from generator.plan.billed import billed
     from generator.recipes import models
     from generator.rules import check_files
     from generator.rules.base import Rendered
@@ -179,6 +180,7 @@ def results() -> Iterator[str]:
         checked = pipeline.check(text, name, {}, root / "cluster_defs")
         yield repr(checked.problems)
         if checked.plan is not None:
+            yield repr(billed(checked.plan))
             rendered = pipeline.render(checked.plan, root / "cluster_defs")
             yield repr(sorted((str(path), file.content) for path, file in rendered.items()))
             site = site_of(checked.source, {})
@@ -194,6 +196,26 @@ def results() -> Iterator[str]:
         found = recipes.recipe(recipe)
         yield repr([models.model(preset) for preset in (found.models if found else ())])
     yield repr(fleet.limits())
+    yield from meters()
+
+
+def meters() -> Iterator[str]:
+    """What is asked of the price list for each meter, and which items of it are the meter's."""
+    from generator.prices import costs, price, query
+
+    yield repr((costs.currencies(), costs.hours_per_month()))
+    words = {"size": "Standard_D4as_v5", "tier": "40", "level": "Premium"}
+    for name, meter in catalog.meters()["meters"].items():
+        asked = query.query(name, tuple(words.items()), "southcentralus", "USD")
+        fields = {
+            each["field"]: text.format(**words)
+            for each in meter.get("keep", ())
+            for kind, text in each.items()
+            if kind != "field"
+        }
+        item = {"type": "Consumption", "retailPrice": 1.0, "unitOfMeasure": "1/Month"} | fields
+        item |= {"productName": item.get("productName", ""), "meterName": item.get("meterName", "")}
+        yield repr((asked.address, [price.price_of([each], 1) for each in query.own_items(asked, [item])]))
 
 
 def digests_of(texts: Iterable[str], usual: Sequence[str]) -> list[str]:

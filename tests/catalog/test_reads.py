@@ -41,6 +41,7 @@ TABLES = (
     "mig.json/gpus",
     "mig.json/gpus/*/profiles",
     "models.json/models",
+    "meters.json/disk_tiers/rows",
     "mpi.json/latency",
     "nccl.json/environments/*/variables",
     "nccl.json/environments",

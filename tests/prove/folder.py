@@ -16,6 +16,8 @@ from generator.files.file import Files
 from generator.render.prove import program
 
 FAKES = Path(__file__).with_name("fakes")
+COMMANDS = ("sacct", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "sudo")
+"""What `fakes/slurm` is called as."""
 NODES = ("n1", "n2", "n3", "n4")
 COLUMNS = ("gate", "level", "partition", "constraint", "vm_size", "job", "min_nodes", "gpus_per_node", "minutes",
            "finder", "settings", "what", "reason", "setup")  # fmt: skip
@@ -75,12 +77,22 @@ class Bed:
         self.jobs, self.fake = root / "jobs", root / "fake"
         for name in ("nodes", "jobs", "jobs.d", "users"):
             (self.fake / name).mkdir(parents=True)
+        self._commands = root / "bin"
+        self._commands.mkdir()
+        for name in COMMANDS:
+            (self._commands / name).symlink_to(FAKES / "slurm")
         for node in nodes:
             (self.fake / "nodes" / node).write_text("idle|h100|none\n")
         (self.fake / "job.sh").write_bytes((FAKES / "job.sh").read_bytes())
         for name, text in texts.items():
             (self.fake / "jobs.d" / name).write_text(f"{text}\n")
         write_jobs(self.jobs, gates, dict.fromkeys(texts, "#!/bin/bash\n"))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Slurm's commands first in PATH."""
+        path = f"{self._commands}:{os.environ['PATH']}"
+        return {"PATH": path, "HOME": str(self.jobs.parent), "FAKE": str(self.fake)}
 
     def prove(self, *words: str, **environment: str) -> Proof:
         """One start of prove.sh to its end.
@@ -95,8 +107,8 @@ class Bed:
     def _run(self, words: tuple[str, ...], environment: dict[str, str], output: BinaryIO) -> int:
         return subprocess.run(
             [self.jobs / "prove.sh", *words],
-            env={"PATH": f"{FAKES}:{os.environ['PATH']}", "HOME": str(self.jobs.parent), "FAKE": str(self.fake),
-                 "TMPDIR": str(self.jobs.parent), "PROVE_POLL_S": "0.05", "PROVE_SETTLE_S": "0", **environment},
+            env={**self.environment, "TMPDIR": str(self.jobs.parent), "PROVE_POLL_S": "0.05", "PROVE_SETTLE_S": "0",
+                 **environment},
             stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, check=False,
         ).returncode  # fmt: skip
 

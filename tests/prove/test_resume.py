@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.prove.folder import FAKES, Bed, gate
+from tests.prove.folder import Bed, gate
 
 GATES = (gate("smoke"), gate("health"))
 TEXTS = {"smoke": "passes", "health": "blames n3"}
@@ -139,8 +139,7 @@ def test_a_silent_controller_is_asked_again_and_a_lost_answer_is_no_refusal(tmp_
 @contextmanager
 def running(bed: Bed) -> Iterator[subprocess.Popen[bytes]]:
     """A start whose job does not end."""
-    path = f"{FAKES}:{os.environ['PATH']}"
-    environment = {"PATH": path, "HOME": str(bed.jobs.parent), "FAKE": str(bed.fake), "PROVE_POLL_S": "0.2"}
+    environment = bed.environment | {"PROVE_POLL_S": "0.2"}
     command = [str(bed.jobs / "prove.sh"), "--yes"]
     said = (bed.fake / "said").open("wb")
     with said, subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=said) as process:

@@ -14,6 +14,7 @@ from ... import catalog
 from ...cctemplate.writing import Writable
 from ...records import named_record, record
 from ..bicep_modules import BicepModule
+from ..billing import Billed
 from ..flow import Flow
 from ..subnet_kinds import SubnetKind
 
@@ -186,6 +187,11 @@ class FileSystem(ABC):
 
     can_shrink: ClassVar[bool] = False
     """Whether Azure makes it smaller in place, though not by a deployment."""
+
+    @property
+    def billed(self) -> tuple[Billed, ...]:
+        """What Azure bills for it by the hour; nothing for what is someone else's or billed by what lies in it."""
+        return ()
 
     @property
     def own_names(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from ... import catalog
 from ...definition.model import storage
 from ...records import named_record
+from ..billing import Billed, disk
 from .base import FileSystem, Place
 
 
@@ -31,6 +32,12 @@ class BuiltinNfs(FileSystem):
         rows = catalog.file_systems()["nfs"]["disk"]["rows"]
         row = next((row for row in rows if self.size_gib <= row["max_gib"]), None)
         return (row["mb_per_s"], f"a premium SSD of {self.size_gib} GiB") if row else None
+
+    @property
+    def billed(self) -> tuple[Billed, ...]:
+        """The disk, which outlives the scheduler: the cluster template has `Persistent = true`."""
+        found = disk(self.path, self.size_gib, "deployed")
+        return (found,) if found is not None else ()
 
     @property
     def label(self) -> str:

@@ -10,6 +10,7 @@ from ...definition.model.storage import LustreMount
 from ...records import named_record
 from .. import names
 from ..bicep_modules import BicepModule, Expression, given
+from ..billing import Billed, capacity
 from ..flow import ANY, LUSTRE_PORTS, NODES, Flow
 from ..subnet_kinds import SubnetKind
 from .base import GIB_PER_TIB, FileSystem, Place, Tier, azure_resource_name, default_mount_options
@@ -58,6 +59,13 @@ class ManagedLustre(FileSystem):
             zone=section.zone or _first_zone(place.definition.location),
             resource_name=f"{prefix}-{azure_resource_name(place.name)}"[:80].rstrip("-"),
         )
+
+    @property
+    def billed(self) -> tuple[Billed, ...]:
+        """By the capacity of its tier, full or empty."""
+        tier = str(self.tier_mb_per_s_per_tib)
+        what = f"Managed Lustre, {self.size_tib} TiB, {tier} MB/s per TiB"
+        return (capacity(self.path, what, self.size_gib, "lustre", tier=tier),)
 
     @property
     def own_names(self) -> tuple[str, ...]:

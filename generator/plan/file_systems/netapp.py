@@ -10,6 +10,7 @@ from ...definition.model.storage import NetApp
 from ...records import named_record
 from .. import names
 from ..bicep_modules import BicepModule, Expression, given
+from ..billing import Billed, capacity
 from ..flow import ANY, NFS_PORTS, NODES, Flow
 from ..subnet_kinds import SubnetKind
 from .base import GIB_PER_TIB, MIB, FileSystem, Place, azure_resource_name, default_mount_options
@@ -103,6 +104,12 @@ class NetAppVolume(FileSystem):
     def pool_tib(self) -> int:
         """Size of its capacity pool, in TiB: pools come in whole ones."""
         return -(-self.size_gib // GIB_PER_TIB)
+
+    @property
+    def billed(self) -> tuple[Billed, ...]:
+        """By the whole pool, which the deployment creates for it alone."""
+        what = f"NetApp Files {self.service_level}, {self.pool_tib} TiB"
+        return (capacity(self.path, what, self.pool_tib * GIB_PER_TIB, "netapp", level=self.service_level),)
 
     @property
     def flows(self) -> tuple[Flow, ...]:

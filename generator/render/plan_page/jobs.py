@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 from ...pages.blocks import Block, Cell, Facts, Heading, Part, Table, Text, columns, figure, two_lines
+from ...plan.step_hours import StepHours, hours_of
 from ...plan.types import BaselinePlan, JobPlan, Plan
-
-_TIME = re.compile(r"(?:(\d+)-)?(\d+):(\d\d):(\d\d)")
 
 
 def part(plan: Plan) -> Part | None:
     """A table of all jobs, then each with what can be calculated."""
     if not plan.jobs:
         return None
-    sizes = (
-        {each.vm_size: each.hardware.gpu_count for array in plan.slurm.node_arrays for each in array.of_each_size}
-        if plan.slurm
-        else {}
-    )
-    rows = [_row(job, sizes.get(job.vm_size, 0)) for job in plan.jobs]
+    rows = [_row(job, hours_of(plan, job)[-1]) for job in plan.jobs]
     head = columns("job", "kind", "partition", "nodes#", "GPUs#", "time limit#", "GPU hours at most#", "what")
     blocks: list[Block] = [Table(head, rows)]
     for job in plan.jobs:
@@ -28,31 +20,17 @@ def part(plan: Plan) -> Part | None:
     return Part("jobs", "Jobs", tuple(blocks), intro)
 
 
-def _row(job: JobPlan, gpus_of_node: int) -> list[Cell]:
-    options = dict(job.steps[-1].options)
-    nodes = int(options.get("nodes", job.nodes))
-    hours = _hours(str(options.get("time", "")))
-    gpus = nodes * gpus_of_node
-    spent = None if hours is None or not gpus else gpus * hours
+def _row(job: JobPlan, hours: StepHours) -> list[Cell]:
     return [
         Cell(job.name, "name"),
         Cell(job.kind),
         Cell(job.partition),
-        figure(str(nodes), nodes),
-        figure(str(gpus) if gpus else "", gpus or None),
-        figure("" if hours is None else f"{hours:g} h", hours),
-        figure("" if spent is None else f"{spent:,.0f}", spent),
+        figure(str(hours.nodes), hours.nodes),
+        figure(str(hours.gpus) if hours.gpus else "", hours.gpus or None),
+        figure(f"{hours.hours:g} h", hours.hours),
+        figure(f"{hours.gpu_hours:,.0f}" if hours.gpus else "", hours.gpu_hours or None),
         Cell(job.title, "long"),
     ]
-
-
-def _hours(limit: str) -> float | None:
-    """Hours of a time limit as Slurm writes it, `days-hours:minutes:seconds`."""
-    found = _TIME.fullmatch(limit)
-    if found is None:
-        return None
-    days, hours, minutes, seconds = (int(each or 0) for each in found.groups())
-    return days * 24 + hours + minutes / 60 + seconds / 3600
 
 
 def _details(job: JobPlan) -> list[Block]:

@@ -1,0 +1,136 @@
+"""What a plan costs by the hour: each thing that is billed with its price, and the sums of three states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import get_args
+
+from .. import catalog
+from ..plan.billed import billed, partition_title
+from ..plan.billing import Billed, Since
+from ..plan.step_hours import hours_of
+from ..plan.types import JobPlan, Plan
+from ..records import record
+from .price import Price, price_of
+from .query import Query, own_items, query
+from .service import Answered, PriceList
+
+STATES: tuple[Since, ...] = get_args(Since)
+"""In the order in which each holds everything of those before it."""
+NO_METER = Price("unknown", reason="not known as what it is billed: the definition sets the disk itself")
+
+
+@record
+class Cost:
+    """One thing with its price."""
+
+    billed: Billed
+    price: Price
+
+    @property
+    def per_hour(self) -> float | None:
+        """Of all of it; None where no price was found."""
+        return None if self.price.per_hour is None else self.price.per_hour * self.billed.quantity
+
+
+@record
+class Sum:
+    """What everything that is billed in a state costs."""
+
+    state: Since
+    per_hour: float | None
+    """None: nothing in it has a price."""
+    missing: tuple[str, ...]
+    """Titles of what has no price, so that the sum is a lower bound."""
+
+    @property
+    def per_month(self) -> float | None:
+        """In a month of the price list."""
+        return None if self.per_hour is None else self.per_hour * hours_per_month()
+
+
+@record
+class JobCost:
+    """What all steps of a training job cost if each takes its whole time limit."""
+
+    name: str
+    node_hours: float
+    gpu_hours: float
+    amount: float | None
+    """Of the nodes alone, in the currency; None where a price is missing."""
+
+
+@record
+class Costs:
+    """Everything about a plan's costs."""
+
+    currency: str
+    region: str
+    rows: tuple[Cost, ...]
+    sums: tuple[Sum, ...]
+    jobs: tuple[JobCost, ...]
+    days: tuple[str, ...]
+    """The days of the prices used, sorted."""
+    failures: tuple[str, ...]
+    """Why prices were not got, or not got today; sorted, each once."""
+
+
+def hours_per_month() -> int:
+    """The hours of a month, as Azure's calculator counts them."""
+    return int(catalog.meters()["month"]["hours"])
+
+
+def currencies() -> Sequence[str]:
+    """Codes of the currencies that the list knows."""
+    codes: Sequence[str] = catalog.meters()["price_list"]["currencies"]
+    return codes
+
+
+def costs_of(plan: Plan, price_list: PriceList, currency: str, *, refresh: bool = False) -> Costs:
+    """Ask the price list for everything that the plan is billed for."""
+    things = billed(plan)
+    queries = [_query(each, plan.location, currency) for each in things]
+    answers = price_list.ask((asked for asked in queries if asked is not None), refresh=refresh)
+    rows = tuple(Cost(each, _price(each, asked, answers)) for each, asked in zip(things, queries, strict=True))
+    used = [answered for answered in answers.values() if answered.answer is not None]
+    return Costs(
+        currency=currency,
+        region=plan.location,
+        rows=rows,
+        sums=tuple(_sum(state, rows) for state in STATES),
+        jobs=tuple(_job(plan, job, rows) for job in plan.jobs if job.kind == "training"),
+        days=tuple(sorted({answered.answer.day for answered in used if answered.answer})),
+        failures=tuple(sorted({answered.failure for answered in answers.values() if answered.failure})),
+    )
+
+
+def _query(each: Billed, region: str, currency: str) -> Query | None:
+    return None if each.meter is None else query(each.meter, each.words, region, currency)
+
+
+def _price(each: Billed, asked: Query | None, answers: Mapping[str, Answered]) -> Price:
+    if asked is None:
+        return NO_METER
+    answered = answers[asked.address]
+    if answered.answer is None:
+        return Price("unknown", reason="the price list was not reached")
+    return price_of(own_items(asked, answered.answer.items), each.quantity)
+
+
+def _job(plan: Plan, job: JobPlan, rows: Iterable[Cost]) -> JobCost:
+    nodes = {(row.billed.title, row.billed.what): row.price.per_hour for row in rows}
+    steps = hours_of(plan, job)
+    prices = [nodes[partition_title(step.array), step.array.vm_size] for step in steps]
+    amounts = [step.node_hours * price for step, price in zip(steps, prices, strict=True) if price is not None]
+    return JobCost(
+        job.name,
+        sum(step.node_hours for step in steps),
+        sum(step.gpu_hours for step in steps),
+        sum(amounts) if len(amounts) == len(steps) else None,
+    )
+
+
+def _sum(state: Since, rows: Iterable[Cost]) -> Sum:
+    counted = [row for row in rows if STATES.index(row.billed.since) <= STATES.index(state)]
+    found = [row.per_hour for row in counted if row.per_hour is not None]
+    return Sum(state, sum(found) if found else None, tuple(row.billed.title for row in counted if row.per_hour is None))
