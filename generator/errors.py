@@ -26,7 +26,8 @@ class ProblemsFound(CycleForgeError):  # noqa: N818 - named by what happened
     exit_code = 1
     when = (
         "a definition breaks rules, `build --check` or `locker verify` found differences, a version has different "
-        "content, a blob could not be fetched, a node is unhealthy, or a validation job failed, warns or proves nothing"
+        "content, a blob could not be fetched, a node is unhealthy, a validation job failed, warns or proves nothing, "
+        "or something has no price"
     )
 
 
