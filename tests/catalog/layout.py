@@ -13,6 +13,7 @@ TABLES = frozenset(
         "health_tests.json",
         "images.json",
         "models.json",
+        "meters.json",
         "mpi.json",
         "nccl.json",
         "node_attributes.json",
