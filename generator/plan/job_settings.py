@@ -18,6 +18,7 @@ from ..recipes.memory import MemoryPlan
 from ..records import record
 from .fabric_settings import fabric_settings
 from .job_figures import expectations
+from .job_images import import_scratch_gb
 from .nccl_baselines import message_size, program_setting, relative_settings
 from .node_benchmarks import node_test_settings
 from .storage import FileSystems
@@ -41,6 +42,7 @@ SETTINGS_OF_A_MODEL = frozenset(
     | {"MIN_LEARNING_RATE", "MODEL", "PIPELINE_PARALLEL", "RECOMPUTE", "TENSOR_PARALLEL"}
 )
 """Settings that describe one model, its division and how it is trained; for another one they say nothing."""
+_SCRATCH = "IMPORT_SCRATCH_GB"
 _COMMON = (
     "CPUS_PER_TASK",
     "CPU_BIND",
@@ -170,6 +172,8 @@ def job_settings(
     if shape is not None:
         settings |= _model_settings(shape, place, given)
     settings |= dict(given)
+    if _SCRATCH in settings and _SCRATCH not in given:
+        settings[_SCRATCH] = str(import_scratch_gb(settings["CONTAINER"]))
     if shape is not None and shape.family == "megatron" and "MIN_LEARNING_RATE" not in given:
         share = Decimal(str(models.family(shape)["min_learning_rate_share"]["value"]))
         settings["MIN_LEARNING_RATE"] = _part_of(settings["LEARNING_RATE"], share)

@@ -8,6 +8,7 @@ from .. import catalog
 from ..recipes import models
 from ..recipes.checkpoints import CheckpointPlan, checkpoint
 from .file_systems.base import FileSystem
+from .job_images import image_name, squash_bytes
 from .types import JobPlan
 from .types.ledger import LedgerEntry, LedgerPlan
 
@@ -40,10 +41,10 @@ def _rows(jobs: list[JobPlan], mount: str) -> tuple[LedgerEntry, ...]:
 
 
 def _image(job: str, settings: dict[str, str]) -> Iterator[LedgerEntry]:
-    name = settings.get("CONTAINER", "").rsplit("/", 1)[-1].split(":", 1)[0]
-    row = catalog.training()["images"].get(name)
-    if row is not None:
-        yield LedgerEntry(job, "image", row["bytes"], f"{name} as a squash file")
+    container = settings.get("CONTAINER", "")
+    size = squash_bytes(container)
+    if size is not None:
+        yield LedgerEntry(job, "image", size, f"{image_name(container)} as a squash file")
 
 
 def _data(job: str, settings: dict[str, str]) -> Iterator[LedgerEntry]:

@@ -4,6 +4,8 @@
 
 # shellcheck source=recipes/lib/image-digests.sh
 . ./lib/image-digests.sh
+# shellcheck source=recipes/lib/scratch.sh
+. ./lib/scratch.sh
 
 # squash_path IMAGE: its squash file, which is named after the digest, so that equal images are there once. A path is
 # a squash file of your own. Ends the script where nothing has been imported: call it in an assignment of its own.
@@ -48,6 +50,7 @@ import_image() {
     else
         partial="${file}.partial-${SLURM_JOB_ID:-$$}"
         rm -f "${partial}"
+        check_scratch "${image}"
         if ! with_credentials enroot import --output "${partial}" "${image%@sha256:*}@${digest}"; then
             rm -f "${partial}"
             die "enroot could not import ${image} as ${digest}; a registry may have removed it since the tag was moved: CONTAINER_DIGEST states another one"

@@ -83,6 +83,7 @@ def job_folder(tmp_path: Path, plan: Plan | None, nodes: tuple[str, ...] = ("hpc
         "SET_SHARED_DIR": str(tmp_path),
         "SET_STAGE_PATH": str(tmp_path / "stage"),
         "SET_NVME_MOUNT": "",
+        "SET_IMPORT_SCRATCH_GB": "0",
     }
     (tmp_path / "stage").mkdir(exist_ok=True)
     (folder,) = (root / "jobs").iterdir()

@@ -22,6 +22,7 @@ SMALL = {
     "SET_DOWNLOADS_PER_5_MINUTES": "0",
     "SET_WORKERS_PER_NODE": "1",
     "SET_CHUNKS": "1",
+    "SET_IMPORT_SCRATCH_GB": "0",
 }
 """Of a corpus that is there in an instant: what a person may give to try the steps."""
 BLOCK = re.compile(r"```bash\n(.*?)```", re.DOTALL)
