@@ -63,7 +63,7 @@ import_image() {
     if [[ -z "$(stated_digest "${image}")" ]]; then record_digest "${image}" "${digest}"; fi
 }
 
-# need_image IMAGE: imports what is not there; a run that goes on asks no registry and keeps its image.
+# need_image IMAGE: imports what is not there, and once recorded always the same; a run that goes on keeps its image.
 need_image() {
     local stated recorded file
     stated="$(stated_digest "$1")" || exit
@@ -72,7 +72,7 @@ need_image() {
         file="$(squash_path "$1")" || exit
         if [[ -s "${file}" ]]; then return; fi
     fi
-    import_image "$1"
+    CONTAINER_DIGEST="${stated:-${recorded}}" import_image "$1"
 }
 
 # record_image IMAGE FILE: which image the run has had, for its record.

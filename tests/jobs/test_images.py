@@ -137,3 +137,22 @@ def test_credentials_reach_enroot_and_nothing_else(folder: JobFolder, tmp_path: 
     assert holding == []
     assert secret not in text
     assert "cannot be read" in set_up(folder, ERROR, SET_REGISTRY_CREDENTIALS=str(tmp_path / "gone"))
+
+
+def test_a_run_that_goes_on_asks_no_registry_and_keeps_its_image(folder: JobFolder) -> None:
+    """What `own` does before each launch; the first one imports."""
+    script = folder.path / "need.sh"
+    script.write_text(
+        "#!/usr/bin/env bash\nset -euo pipefail\n. ./lib/common.sh\n. ./lib/images.sh\nload_settings\n"
+        'need_image "${CONTAINER}"\n',
+        encoding="utf-8",
+    )
+    script.chmod(0o755)
+    assert folder.run("need.sh").returncode == 0
+    assert len(asked(folder)) == 2
+    assert folder.run("need.sh", FAKE_DIGEST=OTHER).returncode == 0
+    assert len(asked(folder)) == 2
+    for file in (stage(folder) / "images").glob("*.sqsh"):
+        file.unlink()
+    assert folder.run("need.sh", FAKE_DIGEST=OTHER).returncode == 0
+    assert images(folder) == [FIRST.replace(":", "-")]
