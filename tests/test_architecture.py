@@ -34,3 +34,9 @@ def test_every_room_is_drawn() -> None:
 def test_every_file_is_there(name: str) -> None:
     """Relative to the checkout, to the package or to the folder of the Bicep templates."""
     assert any((ROOT / top / name).exists() for top in (".", "generator", "bicep_templates"))
+
+
+def test_nothing_in_the_sources_is_a_link() -> None:
+    """Some ways of copying make a file of a link, which holds the name of its target."""
+    tops = ("bootstrap", "cluster_defs", "docs", "generator", "projects", "recipes", "tests")
+    assert [path for top in tops for path in (ROOT / top).rglob("*") if path.is_symlink()] == []
