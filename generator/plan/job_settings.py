@@ -42,6 +42,7 @@ SETTINGS_OF_A_MODEL = frozenset(
     | {"MIN_LEARNING_RATE", "MODEL", "PIPELINE_PARALLEL", "RECOMPUTE", "TENSOR_PARALLEL"}
 )
 """Settings that describe one model, its division and how it is trained; for another one they say nothing."""
+_PACE = "DOWNLOADS_PER_5_MINUTES"
 _SCRATCH = "IMPORT_SCRATCH_GB"
 _COMMON = (
     "CPUS_PER_TASK",
@@ -162,6 +163,8 @@ def job_settings(
         settings["MESSAGE_SIZE"] = message_size(size, place.nodes, settings["MESSAGE_SIZE"])
     if "node-health" in recipe.figures:
         settings |= expectations(size)
+    if _PACE in settings:
+        settings[_PACE] = str(allowed_requests())
     if "mounts" in recipe.figures:
         settings["MEDIAN_MIN_RUNS"] = relative_settings()["MEDIAN_MIN_RUNS"]
     if "node-performance" in recipe.figures:
@@ -198,6 +201,12 @@ def known_settings(recipe: Recipe) -> tuple[str, ...]:
     if shape is not None:
         names |= _model_setting_names(shape)
     return tuple(sorted(names))
+
+
+def allowed_requests() -> int:
+    """Files that a job may ask Hugging Face for in each of its windows of five minutes."""
+    limit = catalog.training()["downloads"]
+    return int(limit["requests"] * limit["share"])
 
 
 def whole(value: str | None) -> int | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..catalog.sizes import VmSize
 from ..plan.job_settings import choices_of, model_of, whole
+from ..plan.preparation import preparation
 from ..plan.types import JobPlan, Plan
 from ..problems.problem import Problem
 from ..recipes import models, recipe
@@ -150,6 +151,34 @@ class UnknownModel(PlanRule):
                 )
                 hint = choose_from(name, models.names_of_family(family), few=20)
                 yield self.problem(setting_path(plan, path, "MODEL"), text, hint)
+
+
+class DataOnGpus(PlanRule):
+    id = "W1610"
+    summary = "Nodes with GPUs would prepare the data of a training job, because no partition is without GPUs."
+    why = (
+        "Downloading, extracting and tokenizing use no GPU, and take hours to days on nodes that cost many times as "
+        "much. Nobody has published how long these steps take, so their time limits are the most; the least is what "
+        "the source's limit of requests makes of the download."
+    )
+    fix = "Add a partition without GPUs: {name: htc, vm_size: Standard_D64ds_v5, max_nodes: 8}."
+    source = "https://huggingface.co/docs/hub/rate-limits"
+
+    def check(self, plan: Plan) -> Iterator[Problem]:
+        for path, job in training_jobs(plan):
+            found = preparation(job, plan.slurm.node_arrays if plan.slurm else ())
+            if found is None:
+                continue
+            told = listed(
+                [f"{step.title} {step.nodes} x {step.gpus_per_node} x {step.hours:g} h" for step in found.steps]
+            )
+            least = found.download_gpu_hours
+            more = f", and at least {least:,.0f} for the download, by the limit of the source" if least else ""
+            text = (
+                f"training job '{job.name}' prepares its data on nodes with GPUs: up to {found.gpu_hours:,.0f} "
+                f"GPU-hours by the time limits ({told}){more}"
+            )
+            yield self.problem(path, text, self.fix)
 
 
 def training_jobs(plan: Plan) -> Iterator[tuple[Path, JobPlan]]:

@@ -15,6 +15,8 @@ worker() {
     while read -r remote name; do
         number=$((number + 1))
         ((number % SLURM_NTASKS == SLURM_PROCID)) || continue
+        if [[ -s "${raw}/${name}" ]]; then continue; fi
+        pace
         if ((running >= DOWNLOADS_PER_NODE)); then
             wait -n || true
             running=$((running - 1))
@@ -26,9 +28,17 @@ worker() {
     [[ ! -s "${failed}" ]]
 }
 
+# pace: waits before a file is asked for, so that all nodes together stay below what the source allows one address. One
+# after the other, not so many at once in each window: nobody knows when that of the source begins.
+pace() {
+    if [[ "${SOURCE}" != https://huggingface.co/* ]] || ((DOWNLOADS_PER_5_MINUTES == 0)); then return 0; fi
+    local -r milliseconds=$((300000 * SLURM_NTASKS / DOWNLOADS_PER_5_MINUTES))
+    sleep "$((milliseconds / 1000)).$(printf '%03d' "$((milliseconds % 1000))")"
+}
+
 main() {
     load_settings
-    require STAGE_PATH DATA DOWNLOADS_PER_NODE
+    require STAGE_PATH DATA DOWNLOADS_PER_NODE DOWNLOADS_PER_5_MINUTES
     corpus
     if [[ "${DATA}" == mock ]]; then
         log "DATA is mock: nothing to fetch"

@@ -4,6 +4,7 @@ for."""
 from __future__ import annotations
 
 import gzip
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -154,6 +155,34 @@ def test_a_rate_limit_is_waited_for(tmp_path: Path) -> None:
     )
     assert ran.stdout.splitlines() == list(LIMIT_CASES.values()), ran.stderr
     assert sorted(path.name for path in tmp_path.iterdir() if "partial" in path.name) == []
+
+
+def test_nodes_together_stay_below_what_the_source_allows(tmp_path: Path) -> None:
+    """Two nodes: each waits before a file, so that both together keep to the number, and not for what is there."""
+    (tmp_path / "bin").mkdir()
+    sleep = tmp_path / "bin/sleep"
+    sleep.write_text(f'#!/bin/sh\necho "$1" >>{tmp_path}/waits\n')
+    sleep.chmod(0o755)
+    folder = gpt(tmp_path, DOWNLOADS_PER_5_MINUTES="1800")
+    folder.environment["PATH"] = f"{tmp_path}/bin:{folder.environment['PATH']}"
+    raw = tmp_path / "stage/data/slimpajama/raw"
+    raw.mkdir(parents=True)
+    (raw / "example_train_chunk2_shard0.jsonl.zst").write_text("there")
+    assert folder.run("20-download.sh").returncode == PASS
+    # One of five was there before, and one is fetched before the nodes begin.
+    assert (tmp_path / "waits").read_text().split() == ["0.333"] * 3
+    (tmp_path / "waits").unlink()
+    copy = tmp_path / "copy/chunk1"
+    copy.mkdir(parents=True)
+    (copy / "example_train_0.jsonl.zst").write_text("copied")
+    shutil.rmtree(raw)
+    own = {"SET_DATASET_URL": str(copy.parent), "SET_DATASET_FILES": "1", "SLURM_JOB_ID": "4712"}
+    assert folder.run("20-download.sh", **own).returncode == PASS
+    assert not (tmp_path / "waits").exists()
+
+
+def test_the_limit_is_that_of_the_source() -> None:
+    assert settings_of(plan_with(job("gpt3-175b", 16)))["DOWNLOADS_PER_5_MINUTES"] == "2700"
 
 
 # ---------------------------------------------------------------- MPT

@@ -1,0 +1,85 @@
+"""What the preparation of data costs where no partition without GPUs can do it: hours of GPUs that do nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from .. import catalog
+from ..recipes import recipe
+from ..records import record
+from .job_settings import allowed_requests, whole
+from .types import JobPlan, NodeArrayPlan
+
+_HUGGING_FACE = "https://huggingface.co/"
+
+
+@record
+class StepOnGpus:
+    """A step that uses no GPU and holds some."""
+
+    title: str
+    nodes: int
+    gpus_per_node: int
+    hours: float
+    """Its time limit; nobody has published how long these steps take."""
+
+    @property
+    def gpu_hours(self) -> float:
+        """At most."""
+        return self.nodes * self.gpus_per_node * self.hours
+
+
+@record
+class Preparation:
+    """The data steps of one job on nodes with GPUs."""
+
+    steps: tuple[StepOnGpus, ...]
+    download_gpu_hours: float | None
+    """At least, because the source gives files no faster; None where nothing is known of it."""
+
+    @property
+    def gpu_hours(self) -> float:
+        """At most."""
+        return sum(step.gpu_hours for step in self.steps)
+
+
+def preparation(job: JobPlan, arrays: tuple[NodeArrayPlan, ...]) -> Preparation | None:
+    """None where nodes without GPUs prepare the data, or there is nothing to prepare."""
+    settings = dict(job.settings)
+    if settings.get("DATA", "mock") == "mock":
+        return None
+    steps = tuple(_steps(job, arrays))
+    if not steps:
+        return None
+    download = next((step for step in steps if step.title.startswith("download")), None)
+    hours = _download_hours(settings)
+    return Preparation(steps, download.nodes * download.gpus_per_node * hours if download and hours else None)
+
+
+def _steps(job: JobPlan, arrays: tuple[NodeArrayPlan, ...]) -> Iterator[StepOnGpus]:
+    wanted = recipe(job.recipe)
+    without = {step.script for step in wanted.steps if step.partition == "cpu"} if wanted else set()
+    for step in job.steps:
+        options = dict(step.options)
+        places = (each for array in arrays if array.partition == options["partition"] for each in array.of_each_size)
+        place = next((each for each in places if each.constraint == options.get("constraint")), None)
+        if step.script in without and place is not None and place.hardware.gpu_count:
+            nodes, hours = int(options["nodes"]), hours_of(str(options["time"]))
+            yield StepOnGpus(step.title, nodes, place.hardware.gpu_count, hours)
+
+
+def _download_hours(settings: dict[str, str]) -> float | None:
+    """From Hugging Face, at the pace of the job, in the windows of its limit."""
+    files, source = whole(settings.get("DATASET_FILES")), settings.get("DATASET_URL", "")
+    if files is None or not (source == "" or source.startswith(_HUGGING_FACE)):
+        return None
+    pace = whole(settings.get("DOWNLOADS_PER_5_MINUTES")) or allowed_requests()
+    return math.ceil(files / pace) * int(catalog.training()["downloads"]["window_s"]) / 3600
+
+
+def hours_of(limit: str) -> float:
+    """Of a time limit as Slurm writes it, `days-hours:minutes:seconds`."""
+    days, _, clock = limit.rpartition("-")
+    hours, minutes, seconds = (int(part) for part in clock.split(":"))
+    return int(days or 0) * 24 + hours + minutes / 60 + seconds / 3600
