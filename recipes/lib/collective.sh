@@ -137,6 +137,8 @@ launch() {
     local -a options=(--mpi=pmix "--ntasks=${tasks}" "--cpus-per-task=${CPUS_PER_TASK}" --gpus-per-node="${GPUS_PER_NODE}")
     local -a sizes=(-b "${SWEEP_FROM:-${MESSAGE_SIZE}}" -e "${MESSAGE_SIZE}" -f 2 -g $((GPUS_PER_NODE / TASKS_PER_NODE)) -c 1 -n "${ITERATIONS}")
     options+=(--ntasks-per-node="${TASKS_PER_NODE}" "--cpu-bind=${CPU_BIND}" --mem=0)
+    # The others would wait for a rank that has died until the time is up.
+    options+=(--kill-on-bad-exit=1)
     # The log of rank 0 tells which algorithm NCCL used; a baseline holds for its algorithm only.
     export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,TUNING NCCL_DEBUG_FILE="${results}/nccl.${1}.%h.%p.log"
     if [[ "${LAUNCH}" == container ]]; then
@@ -157,8 +159,19 @@ launch() {
 # measure COLLECTIVE: launches and judges it; sets `failed` where the launch did not end well.
 measure() {
     local -a logs
-    if ! launch "$1"; then
-        record "${results}/checks.tsv" "$1" error "" "" "" "${1}_perf or its launcher failed or ran past ${TIMEOUT_S} s"
+    local status=0 problem
+    launch "$1" || status=$?
+    # A launch may fail by itself. What ran out of time, or has begun to print figures, counts.
+    if ((status != 0 && status != 124 && status != 137)) && ! grep -qE '^ +[0-9]+ +[0-9]+ ' "${results}/${1}.log"; then
+        log "${1}_perf or its launcher ended with ${status}; launched once more"
+        rm -f "${results}/nccl.${1}."*.log
+        status=0
+        launch "$1" || status=$?
+    fi
+    if ((status != 0)); then
+        problem="failed with exit status ${status}"
+        if ((status == 124)); then problem="ran past ${TIMEOUT_S} s"; fi
+        record "${results}/checks.tsv" "$1" error "" "" "" "${1}_perf or its launcher ${problem}"
         failed="$1"
         return
     fi

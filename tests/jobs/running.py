@@ -16,6 +16,41 @@ from tests.bed.plans import slurm_of
 
 FAKES = Path(__file__).parent / "fakes"
 
+AZNHC_GOOD = "SUCCESS:  nhc:  Health check passed\nHealth checks completed with exit code: 0.\n"
+
+
+def a100_devices(folder: Path, inside: str | None = None) -> dict[str, str]:
+    """Write what a node of the A100 size shows in /sys and /proc/meminfo, and with which environment it is read.
+
+    `inside` is the folder's path on the node, where it has another one there.
+    """
+    sys = folder / "sys"
+    for number in range(8):
+        disk = sys / f"block/nvme{number}n1/device"
+        disk.mkdir(parents=True)
+        (disk / "model").write_text("Microsoft NVMe Direct Disk\n")
+        port = sys / f"class/infiniband/mlx5_ib{number}/ports/1"
+        (port / "counters").mkdir(parents=True)
+        for name, value in (
+            ("link_layer", "InfiniBand"),
+            ("state", "4: ACTIVE"),
+            ("phys_state", "5: LinkUp"),
+            ("rate", "200 Gb/sec (4X HDR)"),
+        ):
+            (port / name).write_text(f"{value}\n")
+    (folder / "meminfo").write_text("MemTotal:       1857830712 kB\n")
+    place = inside or str(folder)
+    return {
+        "CF_SYS": f"{place}/sys", "CF_MEMINFO": f"{place}/meminfo", "FAKE_VM_SIZE": "Standard_ND96amsr_A100_v4",
+        "SET_EXPECT_VCPUS": str(os.sysconf("SC_NPROCESSORS_ONLN")),
+    }  # fmt: skip
+
+
+def write_aznhc(folder: Path, said: str = AZNHC_GOOD) -> None:
+    """The health checks of the image, which say that much."""
+    folder.mkdir(parents=True)
+    (folder / "run-health-checks.sh").write_text(f"cat <<'EOF'\n{said}EOF\n")
+
 
 def plan_with(job: Job, *arrays: NodeArrayPlan) -> Plan:
     """A plan with one job, on A100 nodes and CPU nodes unless arrays are given, and Lustre at /data."""

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from generator.files import assets
-from tests.jobs.running import JobFolder, imported, job, job_folder, plan_with
+from tests.jobs.running import (
+    AZNHC_GOOD,
+    JobFolder,
+    a100_devices,
+    imported,
+    job,
+    job_folder,
+    plan_with,
+    write_aznhc,
+)
 from tests.jobs.training_logs import composer_log, megatron_line, megatron_log
 
 PASS, FAIL, ERROR, WARN, NO_BASELINE = 0, 1, 2, 3, 4
@@ -101,37 +109,16 @@ def test_results_of_an_earlier_run_are_never_read(tmp_path: Path) -> None:
 
 # ---------------------------------------------------------------- node health
 
-AZNHC_GOOD = "SUCCESS:  nhc:  Health check passed\nHealth checks completed with exit code: 0.\n"
-
 
 def health(
     tmp_path: Path, aznhc: str | None = AZNHC_GOOD, nodes: tuple[str, ...] = ("hpc-2",), /, **environment: str
 ) -> tuple[JobFolder, int]:
     """The job on nodes that are all alike, so one of them shows what a fault leads to."""
     folder = job_folder(tmp_path, plan_with(job("node-health", len(nodes))), nodes)
-    sys = tmp_path / "sys"
-    for number in range(8):
-        disk = sys / f"block/nvme{number}n1/device"
-        disk.mkdir(parents=True)
-        (disk / "model").write_text("Microsoft NVMe Direct Disk\n")
-        port = sys / f"class/infiniband/mlx5_ib{number}/ports/1"
-        (port / "counters").mkdir(parents=True)
-        for name, value in (
-            ("link_layer", "InfiniBand"),
-            ("state", "4: ACTIVE"),
-            ("phys_state", "5: LinkUp"),
-            ("rate", "200 Gb/sec (4X HDR)"),
-        ):
-            (port / name).write_text(f"{value}\n")
-    (tmp_path / "meminfo").write_text("MemTotal:       1857830712 kB\n")
-    folder.environment |= {
-        "CF_SYS": str(sys), "CF_MEMINFO": str(tmp_path / "meminfo"), "FAKE_VM_SIZE": "Standard_ND96amsr_A100_v4",
-        "SET_EXPECT_VCPUS": str(os.sysconf("SC_NPROCESSORS_ONLN")),
-        "SET_AZNHC_DIR": str(tmp_path / "aznhc"),
-    }  # fmt: skip
+    folder.environment |= a100_devices(tmp_path)
+    folder.environment["SET_AZNHC_DIR"] = str(tmp_path / "aznhc")
     if aznhc is not None:
-        (tmp_path / "aznhc").mkdir()
-        (tmp_path / "aznhc/run-health-checks.sh").write_text(f"cat <<'EOF'\n{aznhc}EOF\n")
+        write_aznhc(tmp_path / "aznhc", aznhc)
     return folder, folder.run(**environment).returncode
 
 

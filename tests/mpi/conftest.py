@@ -37,6 +37,8 @@ mapfile -t fakes < <(env | grep '^FAKE_')
 exec nsenter --target "${pid}" --all --wd=/root \
     env --ignore-environment HOME=/root USER=root PATH="${PATH}" "${fakes[@]}" sh -c "$*"
 """
+MOUNT = "/mnt/data"
+"""A file system of its own, on all nodes."""
 PMIX = """
 folder="$(echo /usr/lib/*/pmix2/lib)"
 cp -a "${folder}" /mnt/pmix
@@ -63,6 +65,7 @@ def mpi_cluster() -> Iterator[Cloud]:
         (fakes / "ssh").chmod(0o755)
         (cloud.shared / "faked").mkdir()
         cloud.ok(PMIX)
+        cloud.ok('mkdir /mnt/shared/.data "$1" && mount --bind /mnt/shared/.data "$1"', MOUNT)
         cloud.start(*pool.node_names)
         cloud.wait("all nodes are idle", lambda: {row.state for row in cloud.states().values()} == {"idle"})
         yield cloud

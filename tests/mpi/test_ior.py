@@ -1,4 +1,4 @@
-"""Jobs that look at nodes and file systems, on real Slurm: real fio, STREAM as nodes compile it, Slurm's records."""
+"""The job `storage` on real Slurm with real IOR and mdtest; test_prove.py has it run with fio."""
 
 from __future__ import annotations
 
@@ -40,33 +40,6 @@ def run(cluster: Cloud, recipe: str, mounts: str = "", **settings: str) -> dict[
     return json.loads(record.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
 
 
-def of_nodes(record: dict[str, Any], name: str) -> set[str]:
-    """The nodes that passed a check."""
-    return {check["nodes"][0] for check in record["checks"] if check["check"] == name and check["verdict"] == "pass"}
-
-
-@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
-def test_four_clients_of_one_file_system(mpi_cluster: Cloud) -> None:
-    """fio writes on each node and reads what its neighbour wrote; the sum of all is judged."""
-    # In this bed the shared folder is part of a larger mount.
-    mounts = mpi_cluster.shared / "root/proc/mounts"
-    mounts.parent.mkdir(parents=True)
-    mounts.write_text(f"server:/x {mpi_cluster.shared_inside} nfs4 rw 0 0\n", encoding="utf-8")
-    table = f"#path\n{mpi_cluster.shared_inside}\tnfs\trw\t0.1\ttier\n"
-    inside = mpi_cluster.shared_inside
-    small = {"CLIENT_JOBS": "1", "CLIENT_MIB": "2", "METADATA_FILES": "20", "DISK_DIRECT": "0"}
-    settings = {**small, "FLEET_FAIL_PERCENT": "60", "CF_ROOT": f"{inside}/root", "STAGE_PATH": f"{inside}/jobs"}
-    record = run(mpi_cluster, "storage", table, **settings)
-    found = {check["check"]: check for check in record["checks"]}
-    for way in ("write", "read"):
-        assert found[f"{way} {mpi_cluster.shared_inside}"]["verdict"] == "pass", record
-        assert "4 clients, fio" in found[f"{way} {mpi_cluster.shared_inside}"]["detail"]
-    assert {node["name"] for node in record["nodes"]} == NODES
-    assert {curve["name"] for curve in record["series"]} == {
-        f"{way} {mpi_cluster.shared_inside}" for way in ("write", "read")
-    }
-
-
 @pytest.mark.skipif(IOR is None, reason="no IOR: build hpc/ior with this machine's MPI and name it in IOR_BINARY")
 def test_real_ior_and_mdtest_measure_all_clients(mpi_cluster: Cloud) -> None:
     """Two processes on each node, started with PMIx; what both print is read whole."""
@@ -86,17 +59,3 @@ def test_real_ior_and_mdtest_measure_all_clients(mpi_cluster: Cloud) -> None:
         assert found[f"{way} {inside}"]["verdict"] == "pass", record
         assert "4 clients, ior" in found[f"{way} {inside}"]["detail"]
     assert "mdtest: creation " in found[f"metadata {inside}"]["detail"]
-
-
-def test_every_node_is_measured(mpi_cluster: Cloud) -> None:
-    """GPUs are counted, links read, and STREAM runs on every node at the same time."""
-    record = run(mpi_cluster, "node-performance", TESTS="inventory links stream link_errors", STREAM_MIB="1")
-    for name in ("gpus", "gpus_alike"):
-        assert of_nodes(record, name) == NODES, record
-    assert {node for check in record["checks"] if check["check"] == "cpu_stream" for node in check["nodes"]} == NODES
-
-
-def test_boot_times_are_in_slurms_records(mpi_cluster: Cloud) -> None:
-    """These nodes were running already, so Slurm knows no boot for this job, and nothing is proven."""
-    record = run(mpi_cluster, "start-times", TESTS="boot")
-    assert [(check["check"], check["verdict"]) for check in record["checks"]] == [("boot", "no_baseline")], record
