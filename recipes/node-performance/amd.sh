@@ -19,7 +19,6 @@ readonly RVS_RAMP_S=5 RVS_GEMM_S=15
 # Form: ROCm/rocm_smi_lib, python_smi_tools/rocm_smi.py (printLog): `GPU[0]<tab><tab>: NAME: VALUE`
 test_inventory() {
     local -r log="${work}/inventory.log" file="${work}/inventory.csv"
-    local count different
     if ! timeout 60 rocm-smi --showid --showvbios >"${log}" 2>&1; then
         not_proven inventory "rocm-smi: $(last_words "${log}")"
         return
@@ -35,19 +34,7 @@ test_inventory() {
             said[gpu] = said[gpu] (said[gpu] == "" ? "" : ", ") text
         }
         END { for (i = 1; i <= gpus; i++) print order[i] ", " said[order[i]] }' "${log}" >"${file}"
-    count="$(wc -l <"${file}")"
-    if [[ "${count}" == "${GPUS_PER_NODE}" ]]; then
-        note gpus pass "${count}" "${GPUS_PER_NODE}" GPUs ""
-    else
-        note gpus fail "${count}" "${GPUS_PER_NODE}" GPUs "counted by rocm-smi"
-    fi
-    different="$(sed -E 's/^[0-9]+, *//' "${file}" | sort | uniq -c | sort -rn | tail -n +2)"
-    if [[ -z "${different}" ]]; then
-        note gpus_alike pass "" "" "" "$(sed -nE '1s/^[0-9]+, *//p' "${file}")"
-    else
-        note gpus_alike warn "" "" "" "differs from the others of the node: $(head -n 1 <<<"${different}" | sed -E 's/^ *[0-9]+ //')"
-    fi
-    { sed -E 's/^[0-9]+, *//' "${file}" && cat "${CF_ROOT:-}/sys/module/amdgpu/version" 2>/dev/null; } | sort -u >"${results}/${SLURMD_NODENAME}.alike" || true
+    judge_inventory "${file}" rocm-smi "${CF_ROOT:-}/sys/module/amdgpu/version"
 }
 
 # find_rvs: the suite, which Azure's Ubuntu images do not bring.

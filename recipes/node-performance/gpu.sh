@@ -14,16 +14,23 @@ smi() {
 # test_inventory: the GPUs are there, and alike. run.sh compares the nodes with each other.
 test_inventory() {
     local -r file="${work}/inventory.csv"
-    local count different
     if ! smi name,driver_version,vbios_version,clocks.max.sm,power.limit,ecc.mode.current,persistence_mode >"${file}" 2>&1; then
         not_proven inventory "nvidia-smi: $(last_words "${file}")"
         return
     fi
+    judge_inventory "${file}" nvidia-smi
+}
+
+# judge_inventory FILE TOOL [FILE]: GPUs as lines `INDEX, WORDS`: as many as the size has, and all with the same words. Those are
+# what nodes have in common; the second file is of the whole node.
+judge_inventory() {
+    local -r file="$1" tool="$2" more="${3:-}"
+    local count different
     count="$(grep -c '^[0-9]' "${file}" || true)"
     if [[ "${count}" == "${GPUS_PER_NODE}" ]]; then
         note gpus pass "${count}" "${GPUS_PER_NODE}" GPUs ""
     else
-        note gpus fail "${count}" "${GPUS_PER_NODE}" GPUs "counted by nvidia-smi"
+        note gpus fail "${count}" "${GPUS_PER_NODE}" GPUs "counted by ${tool}"
     fi
     different="$(sed -E 's/^[0-9]+, *//' "${file}" | sort | uniq -c | sort -rn | tail -n +2)"
     if [[ -z "${different}" ]]; then
@@ -31,7 +38,10 @@ test_inventory() {
     else
         note gpus_alike warn "" "" "" "differs from the others of the node: $(head -n 1 <<<"${different}" | sed -E 's/^ *[0-9]+ //')"
     fi
-    sed -E 's/^[0-9]+, *//' "${file}" | sort -u >"${results}/${SLURMD_NODENAME}.alike"
+    {
+        sed -E 's/^[0-9]+, *//' "${file}"
+        if [[ -r "${more}" ]]; then cat "${more}"; fi
+    } | sort -u >"${results}/${SLURMD_NODENAME}.alike"
 }
 
 # find_program NAME-OR-PATH...: the first that is there.
