@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import shutil
 import subprocess
@@ -35,10 +36,10 @@ SMALL: dict[str, str | int | bool] = {
 """The default, 64 messages of 4 MiB at once and that 1,000 times, takes minutes between two processes of a host."""
 
 
-def judged(cluster: Cloud) -> dict[str, Any]:
-    """The record of the job on two nodes."""
+def judged(cluster: Cloud, nodes: int) -> dict[str, Any]:
+    """The record of the job on so many nodes."""
     array = parts.node_array("hpc", vm_size(SIZE), max_nodes=4)
-    plan = plan_with(Job(recipe="osu", partition="hpc", nodes=2, settings=SMALL), array)
+    plan = plan_with(Job(recipe="osu", partition="hpc", nodes=nodes, settings=SMALL), array)
     folder = cluster.shared / f"osu{len(list(cluster.shared.glob('osu*')))}"
     for path, file in jobs.render(plan).items():
         target = folder / path
@@ -52,14 +53,16 @@ def judged(cluster: Cloud) -> dict[str, Any]:
 
 
 def check(record: dict[str, Any]) -> None:
-    """Two nodes are judged by floors alone, which are below whatever this host does; both curves are whole."""
+    """Up to three nodes are judged by floors alone, which are below whatever this host does; both curves are whole."""
     assert record["verdict"] == "pass", record
     found = {each["check"]: each for each in record["checks"]}
-    pair = ",".join(each["name"] for each in record["nodes"])
+    names = [each["name"] for each in record["nodes"]]
     for kind, unit in (("latency", "us"), ("bandwidth", "GB/s")):
-        each = found[f"{kind} pair {pair}"]
-        assert (each["verdict"], each["unit"]) == ("pass", unit)
-        assert each["value"] > 0
+        pairs = {frozenset(name.split()[2].split(",")) for name in found if name.startswith(f"{kind} pair ")}
+        assert pairs == {frozenset(pair) for pair in itertools.combinations(names, 2)}
+        for each in (found[name] for name in found if name.startswith(f"{kind} pair ")):
+            assert (each["verdict"], each["unit"]) == ("pass", unit)
+            assert each["value"] > 0
     curves = {each["name"]: each["points"] for each in record["series"]}
     assert curves.keys() == set(PROGRAMS)
     for points in curves.values():
@@ -74,7 +77,7 @@ def test_stand_ins_send_real_messages(mpi_cluster: Cloud) -> None:
     for name in PROGRAMS:
         (folder / name).write_text(text, encoding="utf-8")
         (folder / name).chmod(0o755)
-    check(judged(mpi_cluster))
+    check(judged(mpi_cluster, nodes=3))
 
 
 def test_the_real_programs_as_the_pinned_source_makes_them(mpi_cluster: Cloud, tmp_path: Path) -> None:
@@ -92,4 +95,4 @@ def test_the_real_programs_as_the_pinned_source_makes_them(mpi_cluster: Cloud, t
         (folder / name).unlink(missing_ok=True)
         words = ["-o", str(folder / name), f"c/mpi/pt2pt/standard/{name}.c", *objects, "-lm"]
         subprocess.run([*compile_, *words], cwd=tmp_path, check=True)
-    check(judged(mpi_cluster))
+    check(judged(mpi_cluster, nodes=2))
