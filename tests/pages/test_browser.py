@@ -20,6 +20,7 @@ from tests.pages.test_page import page_of, poisoned_cluster
 from tests.validation import records
 
 SHOTS = ROOT / ".cache" / "pages"
+READABLE = Path(__file__).with_name("readable.js").read_text(encoding="utf-8")
 PAGES = ("report", "plan", "poisoned")
 
 
@@ -172,6 +173,42 @@ def test_a_phone_does_not_scroll_sideways(width: int, opened: Page, request: pyt
     assert content <= window == width
     if width == 390:
         shot(opened, f"{request.node.callspec.params['opened']}-phone")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("kind", "width", "phone"),
+    [
+        pytest.param("screen", 390, True, id="phone"),
+        pytest.param("screen", 1280, False, id="desk"),
+        # A4 across without its margins, at the 96 dots an inch of CSS.
+        pytest.param("print", 1032, False, id="paper"),
+    ],
+)
+@pytest.mark.parametrize("opened", ["report", "plan"], indirect=True)
+def test_everything_can_be_read(opened: Page, kind: str, width: int, phone: bool, scheme: str) -> None:
+    """Contrast, size, nothing cut off, whole words on paper, no head of a column without words."""
+    opened.size(width, 800, phone=phone)
+    opened.media(kind=kind, scheme=scheme)
+    assert opened.script(READABLE) == []
+
+
+def test_what_cannot_be_read_is_found(opened: Page) -> None:
+    """The proof that the test above would notice."""
+    opened.size(1032, 800)
+    opened.media(kind="print")
+    opened.script(
+        "(() => { const bad = document.createElement('div'); bad.id = 'bad'; bad.innerHTML ="
+        " '<p>pale</p><p>tiny</p><p>far</p><section id=none><table><tr><th></th></tr><tr><td>twolines</td></tr></table>"
+        "</section>'; const set = (place, style) => Object.assign(bad.querySelectorAll('p, td')[place].style, style);"
+        " set(0, {color: '#999'}); set(1, {fontSize: '6px'}); set(2, {marginLeft: '1400px'});"
+        " set(3, {display: 'block', width: '20px', minWidth: 0}); document.querySelector('main').append(bad) })()"
+    )
+    complaints = opened.script(READABLE)
+    opened.script("document.getElementById('bad').remove()")
+    assert {each.partition(":")[0] for each in complaints} == {
+        "contrast", "small", "beyond the edge", "wider than the window", "no title", "a word on two lines",
+    }  # fmt: skip
 
 
 def test_paper_is_light_and_has_no_buttons(opened: Page) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ...pages.blocks import Block, Cell, Drawing, Drawings, Facts, Heading, Part, Table, Text, columns, figure
 from ...pages.shell import page
@@ -84,8 +84,7 @@ def _blocks(section: Section, *, titled: bool) -> Iterator[Block]:
     if not section.has_head:
         yield Facts(tuple((_text(name), _text(value)) for name, value in section.rows))
         return
-    head, *rows = section.rows
-    yield Table(columns(*map(_text, head)), [[_cell(value) for value in row] for row in rows])
+    yield _table(*section.rows)
 
 
 def _network(plan: Plan, found: dict[str, list[Section]]) -> Part:
@@ -106,7 +105,15 @@ def _text(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _cell(value: object) -> Cell:
+def _table(head: Sequence[object], *rows: Sequence[object]) -> Table:
+    """A column that has a number has numbers, and words around some; one without a title has notes."""
+    numbers = [any(isinstance(row[place], int | float) for row in rows) for place in range(len(head))]
+    heads = [f"{_text(title) or 'note'}{'#' if number else ''}" for title, number in zip(head, numbers, strict=True)]
+    cells = [[_cell(value, number) for value, number in zip(row, numbers, strict=True)] for row in rows]
+    return Table(columns(*heads), cells)
+
+
+def _cell(value: object, number: bool) -> Cell:
     if isinstance(value, int | float):
         return figure(f"{value:,}", value)
-    return Cell(_text(value))
+    return Cell(_text(value), "number", "".join(filter(str.isdigit, _text(value)))) if number else Cell(_text(value))

@@ -131,7 +131,7 @@ def files(assessment: Assessment) -> Part | None:
         [Cell(each.place, "mono"), Cell(each.level), Cell(_cut(each.message), "long"), Cell(each.hint, "long")]
         for each in problems[:_MOST_PROBLEMS]
     ]
-    blocks: list[Block] = [Table(columns("file", "", "what is wrong", "what to do"), rows)]
+    blocks: list[Block] = [Table(columns("file", "level", "what is wrong", "what to do"), rows)]
     if len(problems) > _MOST_PROBLEMS:
         blocks.append(Text(f"{counted(len(problems) - _MOST_PROBLEMS, 'file')} more; `--json` lists all."))
     return Part("files", "Files that cannot be used", tuple(blocks), "What they would prove is unknown.")

@@ -34,7 +34,7 @@ def part(comparison: Comparison) -> Part:
     ]
     if comparison.changes:
         head = columns(
-            "job", "check", "before#", "after#", "change#", "", "verdict before", "verdict after", "worse nodes"
+            "job", "check", "before#", "after#", "change#", "which is", "verdict before", "verdict after", "worse nodes"
         )
         ordered = sorted(comparison.changes, key=lambda change: _ORDER.index(change.tone))
         blocks.append(Table(head, [_row(change) for change in ordered]))
