@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -264,3 +265,24 @@ def write_folder(plan: Plan, folder: Path, payload: tuple[str, ...] = PAYLOAD) -
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(file.content)
     return folder / "main.bicep"
+
+
+def block(text: str, start: str) -> str:
+    """A top-level declaration, from the line that begins with `start` to its closing brace."""
+    found = re.search(rf"^{re.escape(start)}.*?^\}}$", text, re.MULTILINE | re.DOTALL)
+    assert found, f"no {start!r}"
+    return found[0]
+
+
+WITH_DEFAULTS = {"bootstrapRun": " = '1'", "serverKey": " = ''", "serverImageVersion": " = ''"}
+"""The parameters with a default that every deployment from a marketplace image has."""
+
+
+def parameters(text: str) -> dict[str, str]:
+    """Name → what stands behind the type, empty where the deployment must ask."""
+    return dict(re.findall(r"^param (\w+) [\w\[\]]+(.*)$", text, re.MULTILINE))
+
+
+def parameters_block(text: str) -> str:
+    """Everything before the first variable."""
+    return text[: text.index("\nvar ")]

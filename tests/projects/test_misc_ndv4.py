@@ -1,4 +1,4 @@
-"""misc_ndv4 beside the disks: GPU settings, slurmd's limits, NFS slots, NCCL files.
+"""misc_ndv4 beside the disks: GPU settings, slurmd's limits, NFS slots; NCCL and PMIx have files of their own.
 
 `defect` in a test's name marks a row of the table of defects of the older projects.
 """
@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
 from generator import catalog
 from tests.bed.scripts.node import A100, H100, HANGS, Node
-from tests.projects.conftest import MakeNode
+from tests.projects.conftest import NDV4_SCRIPTS
+from tests.projects.pmix import plugin, repository
 from tests.size_attributes import size_attributes
 
-OTHERS = ("20-gpu.sh", "30-limits.sh", "40-nfs.sh", "50-nccl.sh", "60-pmix.sh")
 MI300X = "Standard_ND96isr_MI300X_v5"
 # index, maximum and current memory clock, maximum and current graphics clock of an A100 at its defaults
 SLOW = "0, 1215, 1215, 1410, 1095\\n1, 1215, 1215, 1410, 1410\\n"
@@ -25,13 +24,8 @@ OFF_ON = "0, Disabled\\n1, Enabled\\n"
 
 
 @pytest.fixture
-def node(make_node: MakeNode) -> Node:
-    made = make_node("misc_ndv4")
-    made.vm_size(A100)
-    made.write("dev/nvidia-uvm", "")
-    made.write("sys/class/net/eth0/mtu", "1500\n")
-    (made.state / "active/cycleforge-gpu.service").write_text("active")
-    return made
+def node(gpu_node: Node) -> Node:
+    return gpu_node
 
 
 def smi(node: Node, clocks: str = SLOW, persistence: str = OFF_ON, ac: str = "true", pm: str = "") -> None:
@@ -324,225 +318,10 @@ def test_nfs_slots_before_the_module_is_loaded(node: Node) -> None:
     assert not (node.root / "proc").exists()
 
 
-# ---------------------------------------------------------------- NCCL
-
-
-def variables_of(node: Node) -> dict[str, str]:
-    return dict(line.split("=", 1) for line in node.read("etc/cycleforge/nccl.env").splitlines() if "=" in line)
-
-
-def test_nccl_files_of_an_a100(node: Node) -> None:
-    node.write("opt/microsoft/ndv4-topo.xml", "<system/>")
-    (node.root / "etc/enroot").mkdir()
-    (node.root / "usr/local/nccl-rdma-sharp-plugins/lib").mkdir(parents=True)
-    node.ok("50-nccl.sh")
-    variables = variables_of(node)
-    assert variables == {
-        "CUDA_DEVICE_ORDER": "PCI_BUS_ID", "NCCL_IB_PCI_RELAXED_ORDERING": "1", "NCCL_IGNORE_CPU_AFFINITY": "1",
-        "NCCL_SOCKET_IFNAME": "eth0", "NCCL_TOPO_FILE": "/opt/microsoft/ndv4-topo.xml",
-    }  # fmt: skip
-    assert node.read("etc/enroot/environ.d/50-cycleforge-nccl.env").splitlines() == [
-        f"{k}={v}" for k, v in sorted(variables.items())
-    ]
-    assert node.read("etc/enroot/mounts.d/50-cycleforge-nccl.fstab").startswith("/opt/microsoft /opt/microsoft none ")
-    assert "NCCL_TOPO_FILE=/opt/microsoft/ndv4-topo.xml" in node.read("etc/nccl.conf")
-    shown = node.command(
-        "-c",
-        '. "$CYCLEFORGE_ROOT/etc/cycleforge/nccl.sh"; echo "$NCCL_TOPO_FILE $LD_LIBRARY_PATH"',
-        LD_LIBRARY_PATH="/a:/b",
-    )
-    assert shown.stdout == "/opt/microsoft/ndv4-topo.xml /usr/local/nccl-rdma-sharp-plugins/lib:/a:/b\n"
-
-
-def test_the_other_name_of_the_topology_file_is_found(node: Node) -> None:
-    node.vm_size(H100)
-    node.write("opt/microsoft/ndv5/topo.xml", "<system/>")
-    node.ok("50-nccl.sh")
-    assert "NCCL_TOPO_FILE=/opt/microsoft/ndv5/topo.xml" in node.read("etc/cycleforge/nccl.env")
-
-
-def test_a_missing_topology_file_is_reported_and_not_named_to_nccl(node: Node) -> None:
-    output = node.ok("50-nccl.sh")
-    assert "the image has no /opt/microsoft/ndv4-topo.xml" in output
-    assert "NCCL_TOPO_FILE" not in node.read("etc/cycleforge/nccl.env")
-
-
-def test_an_interface_that_does_not_exist_is_reported_and_not_named_to_nccl(node: Node) -> None:
-    """NCCL ends every job otherwise."""
-    (node.root / "sys/class/net/eth0/mtu").unlink()
-    (node.root / "sys/class/net/eth0").rmdir()
-    assert "this node has no interface eth0" in node.ok("50-nccl.sh")
-    assert "NCCL_SOCKET_IFNAME" not in variables_of(node)
-
-
-def test_variables_of_one_benchmark_do_not_reach_every_job(node: Node) -> None:
-    for size in (A100, H100):
-        node.vm_size(size)
-        node.ok("50-nccl.sh")
-        assert not [
-            word
-            for word in ("UCX_", "OMPI_", "SHARP_", "CHANNELS", "COLLNET")
-            if word in node.read("etc/cycleforge/nccl.env")
-        ]
-
-
-def test_the_nccl_conf_of_the_image_stays(node: Node) -> None:
-    node.write("etc/nccl.conf", "NCCL_IB_PCI_RELAXED_ORDERING=1\n")
-    assert "nccl.conf: the image's own stays" in node.ok("50-nccl.sh")
-    assert node.read("etc/nccl.conf") == "NCCL_IB_PCI_RELAXED_ORDERING=1\n"
-
-
-@pytest.mark.parametrize("size", ["Standard_D4as_v5", "Standard_Unknown_v9"])
-def test_sizes_without_nccl_figures_get_nothing_and_lose_what_another_size_left(node: Node, size: str) -> None:
-    (node.root / "etc/enroot").mkdir()
-    before = node.content()
-    node.ok("50-nccl.sh")
-    assert node.content() != before
-    node.vm_size(size)
-    assert "no NCCL variables" in node.ok("50-nccl.sh")
-    assert node.content() == before
-
-
-# ---------------------------------------------------------------- PMIx
-
-SLURM_LIB = "usr/lib/x86_64-linux-gnu/slurm"
-MICROSOFT = "\0/opt/pmix/4.2.9/lib\0libpmix.so\0../../src/plugins/mpi/pmix/x.c\0"
-BARE = "\0/pmix.\0libpmix.so\0stepd.slurm.pmix.\0"
-DISTRIBUTION = "\0/usr/lib/x86_64-linux-gnu/pmix2/lib\0libpmix.so.2\0"
-
-
-def plugin(node: Node, text: str = MICROSOFT, folder: str = SLURM_LIB) -> None:
-    node.write(f"{folder}/mpi_pmix_v4.so", f"\x7fELF{text}")
-    node.fake("ldconfig", 'if [[ "$1" == -p ]]; then cat "$FAKE_STATE/ld" 2>/dev/null; fi; exit 0')
-
-
-def repository(node: Node, tool: str, *packages: str, brings: str = "opt/pmix/4.2.9/lib/libpmix.so") -> None:
-    """A package manager that has these packages; each brings one file."""
-    node.fake(
-        tool,
-        f"""for name; do :; done
-case "$*" in *update*|*makecache*) exit 0 ;; esac
-[[ " {" ".join(packages)} " == *" $name "* ]] || exit 100
-mkdir -p "$CYCLEFORGE_ROOT/{Path(brings).parent}"; touch "$CYCLEFORGE_ROOT/{brings}" """,
-    )
-
-
-@pytest.mark.parametrize(
-    "folder", [SLURM_LIB, "usr/lib64/slurm", "usr/lib/x86_64-linux-gnu/slurm-wlm", "opt/slurm/lib64/slurm"]
-)
-def test_pmix_of_the_image_is_reported_with_its_version(node: Node, folder: str) -> None:
-    plugin(node, folder=folder)
-    node.write("opt/pmix/4.2.9/lib/libpmix.so", "")
-    node.fake("apt-get", "exit 1")
-    assert "PMIx: PMIx 4.2.9 (/opt/pmix/4.2.9/lib/libpmix.so), in the image" in node.ok("60-pmix.sh")
-    assert node.calls("apt-get") == []
-
-
-@pytest.mark.parametrize(
-    ("name", "version", "tool", "call"),
-    [
-        ("ubuntu", "22.04", "apt-get", "apt-get -o DPkg::Lock::Timeout=300 install --yes --no-install-recommends pmix"),
-        ("ubuntu", "24.04", "apt-get", "apt-get -o DPkg::Lock::Timeout=300 install --yes --no-install-recommends pmix"),
-        ("almalinux", "8.10", "dnf", "dnf --assumeyes --setopt=install_weak_deps=False install pmix"),
-        ("almalinux", "9.4", "dnf", "dnf --assumeyes --setopt=install_weak_deps=False install pmix"),
-    ],
-)
-def test_a_missing_pmix_is_installed_from_its_package(
-    node: Node, name: str, version: str, tool: str, call: str
-) -> None:
-    node.os(name, version)
-    plugin(node)
-    repository(node, tool, "pmix")
-    assert "PMIx 4.2.9 (/opt/pmix/4.2.9/lib/libpmix.so), installed" in node.ok("60-pmix.sh")
-    assert node.calls(tool) == [call]
-
-
-@pytest.mark.parametrize("size", ["Standard_D4as_v5", A100, "Standard_Unknown_v9"])
-def test_pmix_is_the_same_on_nodes_without_gpus(node: Node, size: str) -> None:
-    node.vm_size(size)
-    plugin(node)
-    repository(node, "apt-get", "pmix")
-    assert "PMIx 4.2.9" in node.ok("60-pmix.sh")
-
-
-def test_the_pmix_of_a_distribution_is_another_package(node: Node) -> None:
-    plugin(node, DISTRIBUTION)
-    repository(node, "apt-get", "libpmix2", brings="usr/lib/x86_64-linux-gnu/pmix2/lib/libpmix.so.2")
-    node.fake("dpkg-query", "case $* in *--search*) echo libpmix2:amd64: x ;; *) echo 4.1.2-2 ;; esac")
-    assert "PMIx 4.1.2-2 (/usr/lib/x86_64-linux-gnu/pmix2/lib/libpmix.so.2), installed" in node.ok("60-pmix.sh")
-
-
-def test_a_pmix_that_the_linker_does_not_see_is_shown_to_it(node: Node) -> None:
-    """Below /opt/pmix, while the plug-in asks for the bare name."""
-    plugin(node, BARE)
-    node.write("opt/pmix/4.2.9/lib/libpmix.so", "")
-    node.fake(
-        "ldconfig",
-        """if [[ "$1" != -p ]]; then touch "$FAKE_STATE/ran"
-elif [[ -e "$FAKE_STATE/ran" ]]; then
-    printf '\\tlibpmix.so.2 (libc6,x86-64) => /x/libpmix.so.2\\n'
-    printf '\\tlibpmix.so (libc6,x86-64) => /opt/pmix/4.2.9/lib/libpmix.so\\n'
-fi""",
-    )
-    assert "PMIx 4.2.9 (/opt/pmix/4.2.9/lib/libpmix.so), in the image" in node.ok("60-pmix.sh")
-    assert node.read("etc/ld.so.conf.d/90-cycleforge-pmix.conf") == "/opt/pmix/4.2.9/lib\n"
-
-
-@pytest.mark.parametrize("how", ["no such package", "no network", "unknown system"])
-def test_a_pmix_that_cannot_be_had_is_a_warning_with_what_to_do(node: Node, how: str) -> None:
-    plugin(node)
-    if how == "unknown system":
-        node.os("opensuse-leap", "15.6")
-    repository(node, "apt-get")
-    if how == "no network":
-        node.fake("apt-get", "exit 100")
-    output = node.ok("60-pmix.sh")
-    assert "finds no /opt/pmix/4.2.9/lib/libpmix.so: no repository offers any of: pmix libpmix2" in output
-    assert "  do:  use an HPC image" in output
-    assert ("is not known here" in output) == (how == "unknown system")
-
-
-def test_a_package_without_the_library_is_a_warning(node: Node) -> None:
-    plugin(node)
-    repository(node, "apt-get", "pmix", brings="opt/pmix/5.0.1/lib/libpmix.so")
-    assert "the package pmix libpmix2 did not bring it" in node.ok("60-pmix.sh")
-
-
-def test_the_package_lists_are_renewed_once(node: Node) -> None:
-    """Those of an image may be empty."""
-    plugin(node)
-    node.fake(
-        "apt-get",
-        """case "$*" in
-    *update*) touch "$FAKE_STATE/lists" ;;
-    *" pmix") [[ -e "$FAKE_STATE/lists" ]] || exit 100; mkdir -p "$CYCLEFORGE_ROOT/opt/pmix/4.2.9/lib"
-        touch "$CYCLEFORGE_ROOT/opt/pmix/4.2.9/lib/libpmix.so" ;;
-    *) exit 100 ;;
-esac""",
-    )
-    assert "PMIx 4.2.9" in node.ok("60-pmix.sh")
-    assert len([call for call in node.calls("apt-get") if call.endswith(" update")]) == 1
-
-
-def test_a_slurm_without_the_plugin_and_no_slurm_at_all(node: Node) -> None:
-    assert "Slurm is not installed" in node.ok("60-pmix.sh")
-    node.fake("slurmd", "exit 0")
-    assert "this Slurm has no PMIx plug-in" in node.ok("60-pmix.sh")
-
-
-def test_nothing_of_slurmds_environment_is_set_for_pmix(node: Node) -> None:
-    """PMIX_MCA_ptl, psec and gds of the older projects worked around PMIx 3; 4.2.9 runs without."""
-    plugin(node)
-    node.write("opt/pmix/4.2.9/lib/libpmix.so", "")
-    for script in OTHERS:
-        node.ok(script)
-    assert not [path for path in node.files() if path.startswith("etc/") and "PMIX_" in node.read(path)]
-
-
 # ---------------------------------------------------------------- all of it
 
 
-@pytest.mark.parametrize("script", OTHERS)
+@pytest.mark.parametrize("script", NDV4_SCRIPTS)
 def test_a_second_run_changes_nothing(node: Node, script: str) -> None:
     smi(node)
     plugin(node)
