@@ -32,8 +32,10 @@ choose_nodes() {
         fi
         submit_next "${#run_nodes[@]} nodes are fit to train and ${wanted_nodes} are needed; left out: ${bad_nodes[*]}"
     fi
+    # A step that ends because Slurm takes a lost node out of the job keeps the CPUs of the others ("unable to update job's
+    # core use information due to job resizing"), and srun would ask for them without an end. Nobody else has steps here.
     # shellcheck disable=SC2034  # for launches
-    srun_places=("--nodes=${wanted_nodes}" "--nodelist=$(IFS=,; echo "${run_nodes[*]}")")
+    srun_places=("--nodes=${wanted_nodes}" "--nodelist=$(IFS=,; echo "${run_nodes[*]}")" --overlap)
 }
 
 # slurms_verdict NODE...: nodes that are down, do not answer, or that a health check drains while the job runs.
