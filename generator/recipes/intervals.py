@@ -13,11 +13,11 @@ def seconds_between_failures(gpus: int, gpu_hours_per_failure: float) -> float:
 def checkpoint_interval(cost_s: float, failures_s: float) -> float:
     """Seconds of training between two checkpoints that lose least, if writing one stops the training for `cost_s`.
 
-    Young's square root of 2·C·M with Daly's terms of higher order; M itself where a checkpoint takes more than half of
-    it. Source: J. T. Daly, A higher order estimate of the optimum checkpoint interval for restart dumps (2006),
+    Young's square root of 2·C·M with Daly's terms of higher order; M itself where a checkpoint takes twice as long or
+    longer. Source: J. T. Daly, A higher order estimate of the optimum checkpoint interval for restart dumps (2006),
     equation 37, https://doi.org/10.1016/j.future.2004.11.016.
     """
-    if cost_s >= failures_s / 2:
+    if cost_s >= 2 * failures_s:
         return failures_s
     share = cost_s / (2 * failures_s)
     return sqrt(2 * cost_s * failures_s) * (1 + sqrt(share) / 3 + share / 9) - cost_s

@@ -55,15 +55,17 @@ def test_launches_without_a_new_checkpoint_are_counted(tmp_path: Path) -> None:
         return line("begin", 1, 0, before, 1, 0, "a") + line("end", 1, 9, after, how, "")
 
     histories = {
-        launch("-", "-"): "1 1",
-        launch("-", "-") + launch("-", "-", "stopped"): "2 2",
-        launch("-", "10") + launch("10", "10"): "1 2",
-        launch("10", "10") + launch("10", "20"): "0 2",
-        launch("-", "-", "lost") + launch("-", "-", "ended"): "2 2",
+        launch("-", "-"): "1 one launch",
+        launch("-", "-") + launch("-", "-", "stopped"): "2 2 launches",
+        launch("-", "10") + launch("10", "10"): "1 2 launches",
+        launch("10", "10") + launch("10", "20"): "0 2 launches",
+        launch("-", "-", "lost") + launch("-", "-", "ended"): "2 2 launches",
+        # The second one has not ended.
+        launch("-", "-") + line("begin", 1, 0, "-", 1, 0, "a"): "1 2 launches",
     }
     for number, text in enumerate(histories):
         (tmp_path / str(number)).write_text(text, encoding="utf-8")
-    script = 'for attempts in "$@"; do echo "$(barren_attempts) $(count_attempts)"; done'
+    script = 'for attempts in "$@"; do echo "$(barren_attempts) $(attempts_in_words)"; done'
     found = bash(script, *(str(tmp_path / str(number)) for number in range(len(histories))))
     assert found.splitlines() == list(histories.values())
 
@@ -151,6 +153,29 @@ def test_a_node_that_is_not_fit_says_why(tmp_path: Path) -> None:
         "n5": "a GPU waits for a reset to remap memory rows",
         "n7": "it does not answer",
     }
+
+
+def test_too_few_fit_nodes_lead_to_the_next_job_only_if_others_can_help(tmp_path: Path) -> None:
+    """Two are wanted; a node that begins with `b` is bad."""
+    cases = {
+        "a1": "1 nodes for a run that wants 2",
+        "b1 b2": "no node of this job is fit to train, so it is not the nodes: b1: broken",
+        "a1 b1": "next job: 1 nodes are fit to train and 2 are needed; left out: b1",
+        "a1 a2 b1": "a1 a2, without b1",
+    }
+    script = """
+    export results="$1" wanted_nodes=2
+    sinfo() { :; }
+    ask_nodes() {
+        for node in "$@"; do if [[ "${node}" == b* ]]; then echo broken >"${results}/gate/${node}.bad"; fi; done
+    }
+    submit_next() { echo "next job: $1"; exit; }
+    for list in "${@:2}"; do
+        requested_nodes() { printf '%s\n' ${list}; }
+        (choose_nodes; echo "${run_nodes[*]}, without ${bad_nodes[*]}") 2>&1 | tail -n 1 | sed 's/.*ERROR: //'
+    done
+    """
+    assert bash(script, str(tmp_path), *cases).splitlines() == list(cases.values())
 
 
 def test_a_full_file_system_is_noticed_before_anything_starts(tmp_path: Path) -> None:

@@ -92,6 +92,9 @@ def test_the_ledger_of_a_file_system() -> None:
     written = jobs["mpt-30b"].checkpoint
     assert written is not None
     assert rows["mpt-30b", "checkpoints"] == 11 * written.checkpoint_bytes
+    assert {entry.how for entry in ledger.rows if (entry.job, entry.what) == ("mpt-30b", "checkpoints")} == {
+        "(10 kept + 1 being written) x 360 GB"
+    }
     # The image is there once for all jobs, synthetic data takes nothing, and this job writes no checkpoint.
     assert {what for job, what in rows if job == "opt-175b"} == set()
     assert {what for job, what in rows if job == "checks"} == {"image", "checkpoints: gpt3-375m", "checkpoints"}
@@ -100,6 +103,12 @@ def test_the_ledger_of_a_file_system() -> None:
     table = text[text.index("what training keeps on /data\n") :].split("\n\n")[0]
     assert f"{ledger.needed_bytes / 1e9:,.1f}" in table
     assert f"of 17,592 GB, {ledger.needed_bytes / (16 * 2**40):.0%}" in table
+
+
+def test_what_nobody_has_measured_is_a_row_without_a_size() -> None:
+    (ledger,) = plan_from(TRAINING.replace("DATA: mock", "DATA: files, DATA_FILES: /data/own")).ledgers
+    (row,) = (entry for entry in ledger.rows if (entry.job, entry.what) == ("checks", "data"))
+    assert (row.needed_bytes, row.how) == (0, "files: its size is not known, and not counted")
 
 
 def test_the_stages_of_slimpajama() -> None:

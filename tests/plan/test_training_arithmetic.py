@@ -92,11 +92,25 @@ def test_what_changes_activations(layout: Parallelism, choices: Choices, factor:
 def test_experts_are_divided_over_data_ranks() -> None:
     shape = replace(shape_of("gpt3-13b"), experts=8)
     dense = shape_of("gpt3-13b").parameters
+    # Two matrices of 4h², and biases of 4h and h.
+    assert shape.mlp_parameters == 40 * (8 * 5120**2 + 5 * 5120)
     assert shape.parameters == dense + 7 * shape.mlp_parameters + 8 * 5120 * 40
     one, eight = (megatron_memory(shape, Parallelism(1, 1, 8, expert=n), H100, Choices()) for n in (1, 8))
     assert one.weights_bytes - eight.weights_bytes == pytest.approx(2 * shape.mlp_parameters * 7)
     # Eight times as many replicas of an expert are one each, so that its optimizer state is the same.
     assert one.optimizer_bytes == pytest.approx(eight.optimizer_bytes)
+    assert megatron_memory(shape, Parallelism(1, 1, 8), H100, Choices()).weights_bytes == one.weights_bytes
+
+
+def test_a_token_passes_through_two_experts() -> None:
+    """arXiv 2205.05198: of a layer's 34·s·b·h the MLP keeps 19, which is there once more; the logits stay."""
+    dense = shape_of("gpt3-13b")
+    layout = Parallelism(8, 4, 1)
+    usual, expert = (
+        megatron_memory(shape, layout, H100, Choices()).activations_bytes
+        for shape in (dense, replace(dense, experts=8))
+    )
+    assert expert == pytest.approx(usual * (34 + 19) / 34)
 
 
 # ---------------------------------------------------------------- micro-batches
