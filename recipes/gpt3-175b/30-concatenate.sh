@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Extracts the files and packs them into chunks, without the sources that are not wanted. Safe to run again:
-# a chunk is written under a temporary name and counts as finished only with its line count beside it.
+# a chunk is written under a temporary name and counts as finished only with its line count beside it, and while it would
+# be made of the same files: a trial takes the first ones of the corpus.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
 . ./lib/common.sh
@@ -9,11 +10,13 @@ set -euo pipefail
 
 # build_chunk NUMBER: the files of one chunk, in sorted order.
 build_chunk() {
-    local output
+    local output made_of
     printf -v output '%s/train_chunk_%03d.jsonl' "${chunks}" "$1"
-    if [[ -s "${output}" && -s "${output}.lines" ]]; then return 0; fi
     local -a files
     mapfile -t files < <(corpus_files | cut -d ' ' -f 2 | sort | tail -n +$(($1 * DATASET_FILES_PER_CHUNK + 1)) | sed -n "1,${DATASET_FILES_PER_CHUNK}p" | sed "s|^|${raw}/|")
+    made_of="$(printf '%s\n' "${EXCLUDED_SETS}" "${files[@]}" | cksum)"
+    if [[ -s "${output}" && -s "${output}.lines" && "$(cat "${output}.made_of" 2>/dev/null)" == "${made_of}" ]]; then return 0; fi
+    rm -f "${output}.lines"
     unpacked "${files[@]}" |
         awk -v sets="${EXCLUDED_SETS}" '
             BEGIN { count = split(sets, names, /[ ,]+/) }
@@ -24,6 +27,7 @@ build_chunk() {
                 print
             }' >"${output}.partial"
     wc -l <"${output}.partial" >"${output}.lines.partial"
+    printf '%s\n' "${made_of}" >"${output}.made_of"
     mv "${output}.partial" "${output}"
     mv "${output}.lines.partial" "${output}.lines"
     log "${output}: $(cat "${output}.lines") documents of ${#files[@]} files"

@@ -12,7 +12,9 @@ set -euo pipefail
 tokenize() {
     local name
     name="$(basename "$1" .jsonl)"
-    if [[ -s "${out}/${name}_text_document.bin" && -s "${out}/${name}_text_document.idx" ]]; then return 0; fi
+    # Not those of an earlier chunk of that name.
+    if [[ -s "${out}/${name}_text_document.bin" && "${out}/${name}_text_document.idx" -nt "$1" ]]; then return 0; fi
+    rm -f "${out}/${name}_text_document.bin" "${out}/${name}_text_document.idx"
     local -r partial="${out}/.partial-${name}"
     rm -rf "${partial}"
     mkdir -p "${partial}"

@@ -89,6 +89,17 @@ def test_your_own_files_go_through_the_same_steps(tmp_path: Path) -> None:
     ran = folder.run("40-preprocess.sh", FAKE_BAD_DOCUMENT="KeyError: 'text'")
     assert (ran.returncode, f"{chunk} has no tokens: KeyError: 'text'. Every line" in ran.stderr) == (ERROR, True)
     assert list(chunk.parent.parent.glob("preprocessed/*.bin")) == []
+    # With a file more, which is the first one, both chunks and their tokens are made anew, and only then.
+    tool = Path(folder.environment["FAKE_LOG"] + ".python")
+    assert folder.run("40-preprocess.sh").returncode == PASS
+    calls = tool.read_text(encoding="utf-8").count("--output-prefix")
+    for added in (0, 1):
+        if added:
+            (own / "0.jsonl").write_text('{"text": "later"}\n', encoding="utf-8")
+        for step in ("20-download.sh", "30-concatenate.sh", "40-preprocess.sh"):
+            assert folder.run(step).returncode == PASS
+        assert ('{"text": "later"}' in chunk.read_text(encoding="utf-8").splitlines()) == bool(added)
+        assert tool.read_text(encoding="utf-8").count("--output-prefix") == calls + 2 * added
     # Another folder of that name is another corpus.
     other = tmp_path / "other/own"
     other.mkdir(parents=True)
