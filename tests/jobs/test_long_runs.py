@@ -233,6 +233,12 @@ def test_the_recipe_says_what_it_needs() -> None:
     )
 
 
+def test_a_job_of_spare_nodes_alone_is_refused(tmp_path: Path) -> None:
+    folder = job_folder(tmp_path, plan_with(job("own", 1)), ("hpc-1",))
+    ran = folder.run(SET_SPARE_NODES="1", SET_LAUNCHER="srun", SET_SCRIPT="run.sh")
+    assert (ran.returncode, "SPARE_NODES=1: none is left to train on" in ran.stderr) == (ERROR, True)
+
+
 def test_megatron_is_launched_again_until_that_is_no_use(tmp_path: Path) -> None:
     """It always breaks before a checkpoint; the record says so, and how to go on."""
     folder, result = training(tmp_path, "opt-175b", "", FAKE_STATUS="9", SET_SAVE_INTERVAL="50", SET_RUN_NAME="mine")
