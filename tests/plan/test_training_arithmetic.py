@@ -71,6 +71,25 @@ def test_each_figure_of_gpt3_175b_by_hand() -> None:
     assert found.usable_bytes == 72e9
 
 
+def test_each_figure_of_mpt_30b_by_hand() -> None:
+    """LF, mpt-30b.yaml: 48 layers of 7168, 2048 tokens, activation checkpointing; FSDP divides 4 + 4 + 8 bytes."""
+    shape = shape_of("mpt-30b")
+    assert (shape.layers, shape.hidden, shape.sequence, shape.vocabulary) == (48, 7168, 2048, 50368)
+    found = llm_foundry_memory(shape, Gpus(2, 8, H100), 3)
+    # Two layers are gathered in 16 bit.
+    assert found.weights_bytes == pytest.approx(4 * shape.parameters / 16 + 2 * 2 * (12 * 7168**2 + 13 * 7168))
+    assert found.gradients_bytes == pytest.approx(4 * shape.parameters / 16)
+    assert found.optimizer_bytes == pytest.approx(8 * shape.parameters / 16)
+    # The input of each layer, all of one, and the logits in 16 and 32 bit.
+    assert found.activations_bytes == pytest.approx(3 * 2048 * ((2 * 48 + 34) * 7168 + 6 * 50368))
+
+
+def test_a_model_in_one_stage_has_its_logits_there() -> None:
+    shape = shape_of("gpt3-13b")
+    one, two = (megatron_memory(shape, Parallelism(8, n, 1), H100, Choices()).activations_bytes for n in (1, 2))
+    assert one - two == pytest.approx(4 * shape.sequence * shape.vocabulary / 8)
+
+
 @pytest.mark.parametrize(
     ("layout", "choices", "factor"),
     [
