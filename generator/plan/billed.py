@@ -39,6 +39,8 @@ def _deployment(plan: Plan) -> Iterator[Billed]:
         yield one("Bastion's address", "public IPv4 address", "public_address")
     if plan.locker.is_new:
         yield one("locker's endpoint", "private endpoint", "private_endpoint")
+    for name in sorted({name for mount in plan.all_mounts for name in mount.endpoints}):
+        yield one(name, "private endpoint", "private_endpoint")
     for mount in plan.all_mounts:
         yield from (replace(each, meter=None) for each in mount.billed) if _is_own_disk(plan, mount) else mount.billed
     if plan.slurm is not None and plan.slurm.accounting is not None and plan.slurm.accounting.sku:

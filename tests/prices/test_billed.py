@@ -30,6 +30,14 @@ def test_file_systems_are_billed_by_what_is_provisioned() -> None:
     assert row(found["/shared"]) == (1, "premium_ssd", {"tier": "10"}, "deployed")
 
 
+def test_a_new_account_has_one_endpoint_for_all_its_containers() -> None:
+    mounts = [
+        {"path": path, "type": "blob", "storage_account": "corpora", "container": path[1:], "create": True}
+        for path in ("/one", "/two")
+    ]
+    assert row(things(storage={"mounts": mounts})["corpora-endpoint"]) == (1, "private_endpoint", {}, "deployed")
+
+
 def test_a_disk_of_its_own_kind_has_no_known_meter() -> None:
     own = {"volume.shared.StorageAccountType": "StandardSSD_LRS"}
     found = things(slurm={"scheduler": {"vm_size": "Standard_D4as_v5", "node_attributes": own}})
