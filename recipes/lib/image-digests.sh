@@ -64,7 +64,7 @@ digest_to_import() {
     recorded="$(recorded_digest "$1")" || exit
     now="$(registry_digest "$1")" || true
     if [[ -z "${recorded}${now}" ]]; then
-        die "the registry says no digest of ${1}: is it reachable from here, is the name right, does it need REGISTRY_CREDENTIALS? \`enroot digest\` needs enroot 4.0.0; with an older one set CONTAINER_DIGEST"
+        die "the registry says no digest of ${1}: is it reachable from here, is the name right, does it need REGISTRY_NETRC? \`enroot digest\` needs enroot 4.0.0; with an older one set CONTAINER_DIGEST"
     fi
     if [[ -n "${recorded}" && -n "${now}" && "${recorded}" != "${now}" ]]; then
         die "${1} is another image now: the registry has ${now}, the first import recorded ${recorded}. To keep the recorded one, set CONTAINER_DIGEST=${recorded}; to take the new one, set CONTAINER_DIGEST=${now}, or remove $(digest_file "$1")"
@@ -75,24 +75,24 @@ digest_to_import() {
 
 # check_credentials: before anything asks the registry.
 check_credentials() {
-    if [[ -z "${REGISTRY_CREDENTIALS:-}" ]]; then return; fi
-    [[ -r "${REGISTRY_CREDENTIALS}" ]] || die "REGISTRY_CREDENTIALS ${REGISTRY_CREDENTIALS} cannot be read"
-    if [[ -n "$(find -L "${REGISTRY_CREDENTIALS}" -maxdepth 0 -perm /007)" ]]; then
-        die "everybody can read or change ${REGISTRY_CREDENTIALS}; type: chmod o= ${REGISTRY_CREDENTIALS}"
+    if [[ -z "${REGISTRY_NETRC:-}" ]]; then return; fi
+    [[ -r "${REGISTRY_NETRC}" ]] || die "REGISTRY_NETRC ${REGISTRY_NETRC} cannot be read"
+    if [[ -n "$(find -L "${REGISTRY_NETRC}" -maxdepth 0 -perm /007)" ]]; then
+        die "everybody can read or change ${REGISTRY_NETRC}; type: chmod o= ${REGISTRY_NETRC}"
     fi
 }
 
 # with_credentials COMMAND...: enroot reads `.credentials` in the folder ENROOT_CONFIG_PATH, which here is a link to the
-# file that REGISTRY_CREDENTIALS names; what is in it is on no command line and in no log. Without it enroot looks where
+# file that REGISTRY_NETRC names; what is in it is on no command line and in no log. Without it enroot looks where
 # the node or the user has set it up.
 with_credentials() {
-    if [[ -z "${REGISTRY_CREDENTIALS:-}" ]]; then
+    if [[ -z "${REGISTRY_NETRC:-}" ]]; then
         "$@"
         return
     fi
     local folder status=0
     folder="$(mktemp -d)"
-    ln -s "$(realpath "${REGISTRY_CREDENTIALS}")" "${folder}/.credentials"
+    ln -s "$(realpath "${REGISTRY_NETRC}")" "${folder}/.credentials"
     ENROOT_CONFIG_PATH="${folder}" "$@" || status=$?
     rm -rf "${folder}"
     return "${status}"

@@ -127,6 +127,6 @@ def test_enroot_reads_the_credentials_that_the_setting_names(home: Path, registr
     file = home / "netrc"
     file.write_text(f"machine 127.0.0.1 login me password {PASSWORD}\n", encoding="utf-8")
     file.chmod(0o600)
-    ran = asked(home, f"check_credentials; registry_digest {image}", REGISTRY_CREDENTIALS=str(file))
+    ran = asked(home, f"check_credentials; registry_digest {image}", REGISTRY_NETRC=str(file))
     assert ran.stdout == f"{DIGEST}\n", ran.stderr
     assert PASSWORD not in ran.stderr

@@ -121,7 +121,7 @@ def test_credentials_reach_enroot_and_nothing_else(folder: JobFolder, tmp_path: 
     file = tmp_path / "credentials"
     file.write_text(f"machine nvcr.io login $oauthtoken password {secret}\n", encoding="utf-8")
     file.chmod(0o644)
-    given = {"SET_REGISTRY_CREDENTIALS": str(file), "TMPDIR": str(tmp_path)}
+    given = {"SET_REGISTRY_NETRC": str(file), "TMPDIR": str(tmp_path)}
     assert "type: chmod o= " in set_up(folder, ERROR, **given)
     file.chmod(0o640)
     text = set_up(folder, **given)
@@ -136,7 +136,7 @@ def test_credentials_reach_enroot_and_nothing_else(folder: JobFolder, tmp_path: 
     ]
     assert holding == []
     assert secret not in text
-    assert "cannot be read" in set_up(folder, ERROR, SET_REGISTRY_CREDENTIALS=str(tmp_path / "gone"))
+    assert "cannot be read" in set_up(folder, ERROR, SET_REGISTRY_NETRC=str(tmp_path / "gone"))
 
 
 def test_a_run_that_goes_on_asks_no_registry_and_keeps_its_image(folder: JobFolder) -> None:
