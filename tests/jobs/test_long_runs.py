@@ -50,6 +50,54 @@ def test_time_left_as_squeue_prints_it() -> None:
     assert bash(script, *said).splitlines() == list(said.values())
 
 
+def test_a_framework_has_until_shortly_before_the_time_limit() -> None:
+    script = """
+    STOP_BEFORE_END_S=300
+    for rest in 100000 ""; do
+        seconds_left() { echo "${rest}"; }
+        set_stop_time
+        printf -v now '%(%s)T' -1
+        echo "${STOP_AT:+$(((STOP_AT - now) / 1000))}"
+    done
+    """
+    assert bash(script).splitlines() == ["99", ""]
+
+
+def test_a_launch_that_hangs_or_does_not_stop_is_signalled(tmp_path: Path) -> None:
+    """Seconds since somebody asked for the stop, since the last line, and how long a launch may be silent."""
+    cases = {"160 0 900": "TERM", "120 100 50": "KILL", "120 0 50": "none", "- 100 0": "none", "- 100 900": "none"}
+    script = """
+    results="$1" stop_file="$1/stop" STOP_BEFORE_END_S=300
+    sleep() { :; }
+    # A third look would find nothing else.
+    wait() { rounds=$((rounds + 1)); if ((rounds > 2)); then echo none; exit; fi; builtin wait "$@"; }
+    signal_steps() { echo "$1"; exit; }
+    for case in "${@:2}"; do
+        read -r asked silent STALL_S <<<"${case}"
+        rm -f "${stop_file}" "${results}/stalled"
+        printf -v now '%(%s)T' -1
+        if [[ "${asked}" != - ]]; then touch -d "@$((now - asked))" "${stop_file}"; fi
+        touch -d "@$((now - silent))" "${results}/train.log"
+        (rounds=0; watch_launch)
+        if [[ -e "${results}/stalled" ]]; then echo stalled; fi
+    done
+    """
+    expected = [word for said in cases.values() for word in ([said, "stalled"] if said == "KILL" else [said])]
+    assert bash(script, str(tmp_path), *cases).split() == expected
+
+
+def test_only_a_job_whose_time_is_over_submits_the_next_one(tmp_path: Path) -> None:
+    """A person who cancels it wants the end, and after preemption Slurm requeues by itself."""
+    script = """
+    results="$1" attempts="$1/attempts"
+    close_attempt() { echo "$1"; }
+    submit_next() { echo "next job"; exit; }
+    ended_by() { echo "$1"; exit; }
+    for stop_requested in 1 ""; do (on_termination); done
+    """
+    assert bash(script, str(tmp_path)).splitlines() == ["stopped", "next job", "ended", "SIGTERM"]
+
+
 def test_launches_without_a_new_checkpoint_are_counted(tmp_path: Path) -> None:
     def launch(before: str, after: str, how: str = "failed") -> str:
         return line("begin", 1, 0, before, 1, 0, "a") + line("end", 1, 9, after, how, "")
