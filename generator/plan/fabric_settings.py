@@ -17,10 +17,10 @@ _NO_FLOOR = {"FLOOR_FAIL": "", "FLOOR_SOURCE": "none is published", "FLOOR_WARN"
 
 
 def fabric_settings(figures: Collection[str], size: VmSize) -> dict[str, str]:
-    """Settings of a job that names such figures (`pairs`, `links`, `latency`); one that nobody published is empty."""
+    """Settings of a job that names such figures; one that nobody published is empty."""
     return {
         name: value
-        for figure, settings in (("pairs", _pairs), ("links", _links), ("latency", _latency))
+        for figure, settings in (("pairs", _pairs), ("ports", _ports), ("links", _links), ("latency", _latency))
         if figure in figures
         for name, value in settings(size).items()
     }
@@ -58,6 +58,21 @@ def _cpu_pairs(size: VmSize) -> dict[str, str]:
         floors["FLOOR_WARN"] = str(round(figures["share"] * gbps / 8, 2))
         floors["FLOOR_SOURCE"] = f"derived: {figures['share']} x {gbps} Gb/s / 8, the line rate of the port"
     return {"BINARY": "osu_bw", "MESSAGE_SIZE": "4M", "METHOD": "osu", **floors}
+
+
+def _ports(size: VmSize) -> dict[str, str]:
+    """Every port of a node with the same port of another; GB/s of one port."""
+    write, relative = figures_of(size, "ib_write"), tests()["relative"]
+    share, gbps = catalog.mpi()["bandwidth"]["share"], size.infiniband_gbps_per_nic
+    return {
+        "LINK_GPU_MEMORY": "1" if write.get("gpu_memory", False) else "0",
+        "LINK_MESSAGE_BYTES": _text(write.get("message_bytes", relative["message_bytes"])),
+        "LINK_PORTS": str(size.infiniband_nics),
+        "PORT_FLOOR_WARN": str(round(share * gbps / 8, 2)) if gbps else "",
+        "PORT_SOURCE": f"derived: {share} x {gbps} Gb/s / 8, the line rate of the port"
+        if gbps
+        else "none is published",
+    }
 
 
 def _links(size: VmSize) -> dict[str, str]:

@@ -11,7 +11,9 @@ from ..records import record
 from .versions import pin
 
 Kind = Literal["validation", "training"]
-Figures = Literal["latency", "links", "mounts", "nccl", "node-health", "node-performance", "pairs", "throughput"]
+Figures = Literal[
+    "latency", "links", "mounts", "nccl", "node-health", "node-performance", "pairs", "ports", "throughput"
+]
 
 
 @record

@@ -44,7 +44,48 @@ play_round() {
         else
             series "pair ${METRIC}" GB/s round "${names}" "${rounds_played}" "${value}"
         fi
+        if [[ "${METHOD}" == perftest ]]; then ports_of_pair "${tag}" "$1" "${a}" "${b}" "${names}"; fi
     done <"${results}/round.table"
+}
+
+# ports_of_pair TAG ROUND NODE NODE NAMES: adds what each port gave to ports.tsv, and to the curves of the run.
+ports_of_pair() {
+    local port value
+    while IFS=$'\t' read -r port value; do
+        printf '%s\t%s\t%s\t%s\t%s\n' "$2" "$3" "$4" "${value}" "${port}" >>"${results}/ports.tsv"
+        series "pair ${METRIC} ${port}" GB/s round "$5" "${rounds_played}" "${value}"
+    done < <(cat "${results}/groups/$1.ports" 2>/dev/null || true)
+}
+
+# judge_played: the verdict on all that was measured, in judged.tsv. With perftest each port is judged by itself, too, because
+# seven good ones hide what is wrong with one; of a node and of a pair the worst counts, and says which port it is.
+judge_played() {
+    local port
+    judge_pairs "${results}/played.tsv" "${results}/measured.tsv" "${FLOOR_FAIL}" "${FLOOR_WARN}" "${results}/groups.tsv" >"${results}/judged.tsv"
+    if [[ ! -s "${results}/ports.tsv" ]]; then return; fi
+    sed 's/^/-\t/' "${results}/judged.tsv" >"${results}/judged.all"
+    while read -r port; do
+        awk -F '\t' -v OFS='\t' -v port="${port}" '$5 == port { print $1, $2, $3, $4 }' "${results}/ports.tsv" >"${results}/port.tsv"
+        judge_pairs "${results}/played.tsv" "${results}/port.tsv" "" "${PORT_FLOOR_WARN}" "${results}/groups.tsv" |
+            awk -v port="${port}" '{ print port "\t" $0 }' >>"${results}/judged.all"
+    done < <(cut -f 5 "${results}/ports.tsv" | sort -u -V)
+    worst_judged "" <"${results}/judged.all" >"${results}/judged.tsv"
+}
+
+# worst_judged WORDS: of lines `LABEL <tab> what judge_pairs prints` on standard input, the worst of each node, pair and whole,
+# the first of several. The label of one that did not pass is added to its words; `-` is none.
+worst_judged() {
+    awk -F '\t' -v OFS='\t' -v words="$1" '
+        BEGIN { for (i = split("pass warn no_baseline error fail", word, " "); i; i--) rank[word[i]] = i }
+        {
+            key = $2 OFS $3
+            if (!(key in worst)) order[++keys] = key
+            else if (rank[$4] <= worst[key]) next
+            worst[key] = rank[$4]
+            if ($4 != "pass" && $1 != "-") $7 = words == "" ? $1 ": " $7 : $7 "; in pass " $1 " of " words
+            line[key] = substr($0, length($1) + 2)
+        }
+        END { for (i = 1; i <= keys; i++) print line[order[i]] }'
 }
 
 # tournament: all rounds, then more of those in which something seemed slow. Sets short.
@@ -58,14 +99,15 @@ tournament() {
     tournament_rounds "${results}/nodes.txt" "${limit}" "${repeats}" >"${results}/plan.tsv"
     : >"${results}/played.tsv"
     : >"${results}/measured.tsv"
+    : >"${results}/ports.tsv"
     if ! play "${results}/plan.tsv"; then short="the time was up after $(cut -f 1 "${results}/played.tsv" | uniq | wc -l) of $(cut -f 1 "${results}/plan.tsv" | uniq | wc -l) rounds"; fi
-    judge_pairs "${results}/played.tsv" "${results}/measured.tsv" "${FLOOR_FAIL}" "${FLOOR_WARN}" "${results}/groups.tsv" >"${results}/judged.tsv"
+    judge_played
     if [[ -n "${short}" ]]; then return; fi
     confirmation_rounds "${results}/judged.tsv" "${CONFIRMATIONS}" >"${results}/confirmation.tsv"
     if [[ -s "${results}/confirmation.tsv" ]]; then
         log "$(awk -F '\t' '($1 == "node" || $1 == "pair") && $3 != "pass"' "${results}/judged.tsv" | wc -l) suspects meet good nodes again"
         play "${results}/confirmation.tsv" || short="the time was up before all suspects were looked at again"
-        judge_pairs "${results}/played.tsv" "${results}/measured.tsv" "${FLOOR_FAIL}" "${FLOOR_WARN}" "${results}/groups.tsv" >"${results}/judged.tsv"
+        judge_played
     fi
 }
 
@@ -84,17 +126,7 @@ passes() {
     if ((number == 1)); then return; fi
     keep_pass "${number}"
     for name in played measured; do mv "${results}/${name}.passes" "${results}/${name}.tsv"; done
-    awk -F '\t' -v OFS='\t' -v passes="${number}" '
-        BEGIN { for (i = split("pass warn no_baseline error fail", word, " "); i; i--) rank[word[i]] = i }
-        {
-            key = $2 OFS $3
-            if (!(key in worst)) order[++keys] = key
-            else if (rank[$4] <= worst[key]) next
-            worst[key] = rank[$4]
-            if ($4 != "pass") $7 = $7 "; in pass " $1 " of " passes
-            line[key] = substr($0, length($1) + 2)
-        }
-        END { for (i = 1; i <= keys; i++) print line[order[i]] }' "${results}/judged.passes" >"${results}/judged.tsv"
+    worst_judged "${number}" <"${results}/judged.passes" >"${results}/judged.tsv"
     log "${number} passes in ${SECONDS} s"
 }
 

@@ -19,11 +19,25 @@ fabric_tool() {
             export NCCL_ALGO="${FABRIC_ALGORITHM:-RING}" NCCL_COLLNET_ENABLE=0
             ;;
         osu) ;;
-        *) die "METHOD is '${METHOD}'; it must be nccl or osu" ;;
+        perftest) perftest_tool ;;
+        *) die "METHOD is '${METHOD}'; it must be nccl or osu, or for pairs perftest" ;;
     esac
     load_modules
     # HPC-X says where its OSU programs are.
     if [[ "${METHOD}" == osu && "${BINARY}" != */* && -n "${HPCX_OSU_DIR:-}" ]]; then BINARY="${HPCX_OSU_DIR}/${BINARY}"; fi
+}
+
+# perftest_tool: what ib_write_bw between two nodes needs, and its floor: of a port, and of all ports of a pair together.
+# shellcheck disable=SC2034  # whoever judges reads them
+perftest_tool() {
+    [[ -f pair.sh ]] || die "METHOD is perftest, which measures pairs of nodes (job fabric-pairs); this job takes nccl or osu"
+    require LINK_PORTS LINK_MESSAGE_BYTES PORT_SECONDS PORT_SOURCE
+    require_commands ib_write_bw
+    ((LINK_PORTS > 0)) || die "METHOD is perftest, and ${VM_SIZE:-this VM size} has no InfiniBand port"
+    FLOOR_FAIL="" FLOOR_WARN="" FLOOR_SOURCE="${PORT_SOURCE}"
+    if [[ -n "${PORT_FLOOR_WARN}" ]]; then
+        FLOOR_WARN="$(awk -v floor="${PORT_FLOOR_WARN}" -v ports="${LINK_PORTS}" 'BEGIN { printf "%.2f", floor * ports }')"
+    fi
 }
 
 # stated_time: MINUTES for which a job measures again and again, in $stated_s; one pass without. Its last pass may end after that.
@@ -69,7 +83,7 @@ measure_groups() {
 
 # has_measured TAG: the output of the step has at least the beginning of a figure.
 has_measured() {
-    grep -qE '^ *[0-9]+ +[0-9]' "${results}/groups/$1.log" 2>/dev/null
+    grep -qE '^( *[0-9]+ +|port [^ ]+ from [^ ]+ )[0-9]' "${results}/groups/$1.log" 2>/dev/null
 }
 
 # has_wrong_values TAG: nccl-tests has checked the data and found some wrong.
@@ -102,6 +116,10 @@ measure_group() {
         options+=("--ntasks=$((count * TASKS_PER_NODE))" "--ntasks-per-node=${TASKS_PER_NODE}" "--cpus-per-task=${CPUS_PER_TASK}")
         options+=("--gpus-per-node=${GPUS_PER_NODE}" "--cpu-bind=${CPU_BIND:-none}")
         command=("${BINARY}" -b "${MESSAGE_SIZE}" -e "${MESSAGE_SIZE}" -f 2 -g $((GPUS_PER_NODE / TASKS_PER_NODE)) -c 1 -n "${ITERATIONS}")
+    elif [[ "${METHOD}" == perftest ]]; then
+        options+=(--mpi=none "--ntasks=${count}" --ntasks-per-node=1 "--cpus-per-task=${VCPUS:-1}" --cpu-bind=none)
+        if [[ "${LINK_GPU_MEMORY}" == 1 ]]; then options+=("--gpus-per-node=${GPUS_PER_NODE}"); fi
+        command=(./pair.sh "${nodes%,*}" "${nodes#*,}" "${results}/groups/$1")
     else
         if [[ -n "${adapter}" ]]; then export UCX_NET_DEVICES="${adapter}:1"; fi
         options+=("--ntasks=${count}" --ntasks-per-node=1 --cpus-per-task=1)
@@ -121,7 +139,7 @@ group_value() {
     if [[ -s "${code_file}" ]]; then code="$(<"${code_file}")"; fi
     case "${code}" in
         "") problem="the step was never ended" ;;
-        0) if [[ "${METHOD}" == nccl ]]; then nccl_value; else osu_value; fi ;;
+        0) "${METHOD}_value" "$1" ;;
         124 | 137) problem="ran past ${GROUP_TIMEOUT_S} s" ;;
         *) problem="ended with exit status ${code}: $(grep -vE '^[[:space:]]*(#|$)' "${log_file}" 2>/dev/null | tail -n 1 | cut -c 1-200 || true)" ;;
     esac
@@ -154,6 +172,27 @@ nccl_value() {
 osu_value() {
     value="$(osu_row "${log_file}" "$(bytes_of "${MESSAGE_SIZE}")" | awk -v program="${BINARY##*/}" '
         $1 > 0 { printf "%.4f", (program == "osu_latency" ? 1000 / $1 : $1 / 1000) }')"
+}
+
+# perftest_value TAG: GB/s of all ports together. A port has the lower figure of its two ways; those of each port are in
+# groups/<tag>.ports. A port that has not both has failed, and the pair with it.
+perftest_value() {
+    problem="$(awk -v wanted="${LINK_PORTS}" -v file="${results}/groups/$1.ports" '
+        $1 == "port" && $3 == "from" {
+            if (!($2 in ways)) { ways[$2] = 0; name[++ports] = $2 }
+            if ($5 !~ /^[0-9]+([.][0-9]+)?$/ || $5 + 0 <= 0) { if (why == "") why = $0; next }
+            ways[$2]++
+            if (!($2 in least) || $5 + 0 < least[$2]) least[$2] = $5 + 0
+        }
+        $1 == "end" { ends++ }
+        END {
+            printf "" >file
+            for (i = 1; i <= ports; i++) if (ways[name[i]] == 2) { printf "%s\t%.4f\n", name[i], least[name[i]] / 8 >file; whole++ }
+            if (why != "") print why
+            else if (ends != 2) print "a node did not come to its end"
+            else if (whole != wanted) print whole + 0 " of " wanted " ports have figures both ways"
+        }' "${log_file}")"
+    if [[ -z "${problem}" ]]; then value="$(awk -F '\t' '{ sum += $2 } END { printf "%.4f", sum }' "${results}/groups/$1.ports")"; fi
 }
 
 # osu_row OUTPUT BYTES: the value of the one complete row of that message; nothing where there is none, or several.

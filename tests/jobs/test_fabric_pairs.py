@@ -90,6 +90,60 @@ def test_a_pair_without_a_whole_result_fails(tmp_path: Path, fault: dict[str, st
     assert reason in record["log"]
 
 
+def ports(tmp_path: Path, nodes: int, /, **environment: str) -> tuple[int, dict[str, Any]]:
+    """Exit status and record of a tournament with ib_write_bw, on nodes with two ports of 200 Gb/s each."""
+    names = tuple(f"hpc-{number}" for number in range(1, nodes + 1))
+    folder = job_folder(tmp_path, plan_with(job("fabric-pairs", nodes, MPI_MODULE="", METHOD="perftest")), names)
+    for number in range(2):
+        port = tmp_path / f"sys/class/infiniband/mlx5_ib{number}/ports/1"
+        port.mkdir(parents=True)
+        (port / "link_layer").write_text("InfiniBand\n")
+    (tmp_path / "sys/module/nvidia_peermem").mkdir(parents=True)
+    folder.environment |= {"CF_SYS": str(tmp_path / "sys"), "SET_LINK_PORTS": "2", "SET_CONFIRMATIONS": "1"}
+    return run(folder, **environment)
+
+
+def test_one_slow_port_of_a_node_is_named(tmp_path: Path) -> None:
+    """15 % of one port of two are 7.5 % of both, and less of eight."""
+    slow = {"FAKE_LINKS": "hpc-3/mlx5_ib1=163", "FAKE_LINK_GBPS": "192", "FAKE_NOISE": "1", "FAKE_SEED": "3"}
+    status, record = ports(tmp_path, 4, **slow)
+    assert status == FAIL, record["log"]
+    assert set(verdicts(record, "pass", "warn")) == {"pairs node hpc-3", "pairs whole"}
+    (node,) = (check for check in record["checks"] if check["check"] == "pairs node hpc-3")
+    assert node["detail"].startswith("mlx5_ib1: "), node
+    assert (node["unit"], node["nodes"]) == ("GB/s", ["hpc-3"])
+    assert 20 < node["value"] < 21
+    curves = {(series["name"], frozenset(series["nodes"])) for series in record["series"]}
+    assert len(curves) == 3 * 6, "both ports together and each by itself, of six pairs"
+    calls = (tmp_path / "srun.log").read_text(encoding="utf-8")
+    sent = [line.split() for line in calls.splitlines() if line.startswith("ib_write_bw") and line.endswith(" hpc-1")]
+    assert {words[words.index("-d") + 1] for words in sent} == {"mlx5_ib0", "mlx5_ib1"}
+    assert any(line.startswith("ib_write_bw") and line.endswith(" hpc-4") for line in calls.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (
+            {"FAKE_LINKS": "hpc-2/mlx5_ib1=dead"},
+            "port mlx5_ib1 from hpc-2 failed ib_write_bw ended with 1:  Failed",
+        ),
+        ({"FAKE_LINKS": "hpc-2/mlx5_ib1=cut"}, "port mlx5_ib1 from hpc-2 failed ib_write_bw ended with 0"),
+        ({"SET_LINK_PORTS": "8"}, "2 of 8 ports have figures both ways"),
+    ],
+)
+def test_a_port_without_a_figure_fails_its_pair(tmp_path: Path, fault: dict[str, str], reason: str) -> None:
+    status, record = ports(tmp_path, 2, **fault)
+    assert (status, verdicts(record, "pass")["pairs pair hpc-1,hpc-2"]) == (FAIL, "fail"), record["log"]
+    assert reason in record["log"]
+
+
+def test_perftest_is_refused_where_there_is_none_and_by_jobs_that_do_not_measure_pairs(tmp_path: Path) -> None:
+    folder = job_folder(tmp_path, plan_with(job("fabric-bisect", 2, MPI_MODULE="", METHOD="perftest")))
+    status, record = run(folder)
+    assert (status, "measures pairs of nodes (job fabric-pairs)" in record["summary"]) == (ERROR, True)
+
+
 ONCE = {"FAKE_ONCE": "1", "FAKE_BUSBW": "195", "FAKE_SEED": "1"}
 
 
