@@ -388,6 +388,20 @@ def test_megatron_goes_on_from_the_newest_whole_checkpoint(tmp_path: Path) -> No
     assert [row.split("\t")[:3] for row in checks] == [["checkpoint", "warn", "20"]] * 4
 
 
+def test_a_checkpoint_that_is_removed_stops_being_whole_first(tmp_path: Path) -> None:
+    """Whatever ends the job in the middle leaves none that only looks whole."""
+    broken_megatron(tmp_path / "checkpoints", "20")
+    script = """
+    run_dir="$1" SAVE_INTERVAL=10 KEEP_CHECKPOINTS=1
+    . ./lib/megatron-checkpoints.sh
+    log() { :; }
+    rm() { echo "${@: -1}"; command rm "$@"; }
+    prune_checkpoints
+    """
+    oldest = tmp_path / "checkpoints/iter_0000010"
+    assert bash(script, str(tmp_path)).splitlines() == [f"{oldest}/metadata.json", str(oldest)]
+
+
 def composer_checkpoints(folder: Path) -> None:
     """Sharded ones of batches 9 and 10, and one of batch 11 without what is written last."""
     for batch in (9, 10, 11):
