@@ -104,7 +104,9 @@ class SickNode(hardware.Hardware):
         return str(found)
 
     def read(self, path: str) -> str:
-        """A file below the root, as the node sees it."""
+        """A file below the root, as the node sees it: only a full disk is a file system of its own there."""
+        if not self._has_full_disk:
+            return (self.root / path).read_text()
         return self.ok(f'cat "${{CYCLEFORGE_ROOT}}/{path}"')
 
     def write(self, path: str, text: str) -> None:
