@@ -31,7 +31,7 @@ from tests.jobs.allreduce import (
     output,
     row,
 )
-from tests.jobs.running import job, job_folder, plan_with
+from tests.jobs.running import FAKES, job, job_folder, plan_with
 
 SIZES = {
     "a100": "Standard_ND96amsr_A100_v4",
@@ -140,6 +140,18 @@ def test_a_run_that_does_not_end_well_is_an_error(runs: Make) -> None:
     ] * 2
     assert run.job(output(), SET_TIMEOUT_S="0.2", SET_NCCL_TEST_BINARY="sleep", SET_ITERATIONS="60") == ERROR, "no end"
     assert run.job(output(), SET_NCCL_TEST_BINARY="./all_reduce_perf") == ERROR, "no such program"
+
+
+def test_a_launch_that_fails_before_it_measures_is_made_once_more(runs: Make) -> None:
+    run = runs()
+    once = run.folder.path / "once/all_reduce_perf"
+    once.parent.mkdir()
+    once.write_text(
+        f'#!/bin/bash\nif mkdir "${{FAKE_LOG}}.once"; then exit 139; fi\nexec {FAKES}/all_reduce_perf "$@"\n'
+    )
+    once.chmod(0o755)
+    assert run.job(output(), SET_NCCL_TEST_BINARY=str(once)) == PASS, run.done.stdout
+    assert "ended with 139; launched once more" in run.done.stdout + run.done.stderr
 
 
 def test_eight_separate_tests_do_not_pass(runs: Make) -> None:
