@@ -6,18 +6,22 @@ import json
 import re
 import shutil
 import subprocess
+import sys
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pytest
 
 from generator.files import assets
 from generator.projects import contents, read_project
 from tests.bed.scripts.node import TIMEOUT_FUNCTION, Node
-from tests.bed.scripts.shellchecked import SHELLCHECK, Script, findings
+from tests.bed.scripts.reachable import reachable
 from tests.projects.conftest import MakeNode
 
 PROJECTS = ("misc_ndv4", "misc_ubuntu", "pyxis_enroot", "slurm_nhc", "slurm_policy")
 SOURCES = sorted(assets.folder("projects").rglob("*.sh"))
+SHELLCHECK = Path(sys.executable).parent / "shellcheck"
 
 
 def name_of(path: Path) -> str:
@@ -41,21 +45,78 @@ def rendered_scripts(project: str) -> dict[PurePosixPath, bytes]:
     return {path: file.content for path, file in files.items() if path.suffix == ".sh"}
 
 
+def shellcheck(*scripts: Path) -> list[dict[str, Any]]:
+    """What it says of these, with what they source followed and without our .shellcheckrc."""
+    command = [str(SHELLCHECK), "--norc", "--external-sources", "--format=json1", *map(str, scripts)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.stderr == ""
+    found: list[dict[str, Any]] = json.loads(result.stdout)["comments"]
+    assert (result.returncode == 0) == (found == [])
+    return found
+
+
+def placed(folder: Path, path: PurePosixPath, content: str, sources: Mapping[str, str]) -> Path:
+    """A script in a folder of its own, with what it sources beside it."""
+    (folder / "files").mkdir(parents=True)
+    for name, text in sources.items():
+        (folder / "files" / name).write_text(text)
+    script = folder / path.parent.name / path.name
+    script.parent.mkdir(exist_ok=True)
+    script.write_text(content)
+    return script
+
+
 @pytest.mark.parametrize("project", PROJECTS)
 def test_shellcheck_accepts_the_rendered_project(tmp_path: Path, project: str) -> None:
-    """The first project has the copies of the library checked for all."""
+    """Each script with the part of its sources that it can reach. ShellCheck takes variables of one name in several
+    functions for one, and a part has another order of them: what it says then counts if it says so of the whole too.
+    The first project has the copies of the library checked for all."""
     library = [path.read_bytes() for path in SOURCES if path.parent.name == "_lib"]
     rendered = rendered_scripts(project)
-    sources = {
-        f"files/{path.name}": content.decode() for path, content in rendered.items() if path.parent.name == "files"
-    }
-    scripts = [
-        Script(f"{path.parent.name}/{path.name}", content.decode(), sources)
-        for path, content in rendered.items()
-        if content not in library or project == PROJECTS[0]
-    ]
+    sources = {path.name: content.decode() for path, content in rendered.items() if path.parent.name == "files"}
+    scripts: dict[str, Path] = {}
+    for path, content in rendered.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(content)
+        if content not in library:
+            text = content.decode()
+            part = placed(tmp_path / "parts" / path.stem, path, text, reachable(text, sources))
+            scripts[str(part)] = tmp_path / path
     assert len(scripts) > 5
-    assert findings(scripts, tmp_path) == []
+    suspects = {scripts[comment["file"]] for comment in shellcheck(*map(Path, scripts))}
+    whole = [path for path in SOURCES if path.parent.name == "_lib"] if project == PROJECTS[0] else []
+    again = [*suspects, *whole]
+    assert again == [] or shellcheck(*again) == []
+
+
+SEEDED = """#!/usr/bin/env bash
+# shellcheck source-path=SCRIPTDIR/../files source=cycleforge.sh disable=SC1091
+. "${CYCLECLOUD_SPEC_PATH}/files/cycleforge.sh"
+main() {
+    echo "${CF_CONF}"
+    CF_CONF=text
+    cf_die gone
+    echo never
+}
+cf_main main "$@"
+main
+"""
+
+
+def test_shellcheck_finds_the_same_with_what_a_script_can_reach(tmp_path: Path) -> None:
+    """An array of the library that is taken for a text, and what stands behind a function that never returns."""
+    sources = {"cycleforge.sh": next(path.read_text() for path in SOURCES if path.name == "cycleforge.sh")}
+    part = reachable(SEEDED, sources)
+    assert "\ncf_log() " in part["cycleforge.sh"], "cf_die calls it"
+    assert "\ncf_write() " not in part["cycleforge.sh"]
+    assert part["cycleforge.sh"].count("\n") < 0.8 * sources["cycleforge.sh"].count("\n")
+    place = PurePosixPath("scripts/10-seeded.sh")
+    whole, short, alone = (
+        [(comment["line"], comment["code"]) for comment in shellcheck(placed(tmp_path / name, place, SEEDED, files))]
+        for name, files in (("whole", sources), ("short", part), ("alone", {}))
+    )
+    assert whole == short
+    assert {code for _, code in set(whole) - set(alone)} == {2128, 2178, 2317}
 
 
 def test_what_shellcheck_says_of_the_rendered_projects_holds_for_the_sources() -> None:
