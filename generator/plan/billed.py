@@ -11,7 +11,7 @@ from .types import NodeArrayPlan, Plan, ServerPlan, SlurmPlan
 
 NOT_COUNTED = (
     "disks that come with an image, and those of nodes",
-    "network traffic, requests to storage, and what lies in the locker and in blob containers",
+    "network traffic, requests to storage, the content of the locker and of blob containers",
     "logs and metrics, licences, support, taxes, and the discounts of your agreement",
 )
 

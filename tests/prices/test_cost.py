@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from generator.cli import main
 from generator.prices import service
@@ -97,7 +98,7 @@ def test_three_states_are_added_up(run: Run) -> None:
     assert not any(each["without_price"] for each in found["together"].values())
 
 
-def test_the_text_says_what_when_and_by_which_meter(run: Run, snapshot: Any) -> None:
+def test_the_text_says_what_when_and_by_which_meter(run: Run, snapshot: SnapshotAssertion) -> None:
     code, out, err = run()
     assert code == 0
     day, _, rest = out.partition(", USD")

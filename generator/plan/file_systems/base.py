@@ -190,7 +190,7 @@ class FileSystem(ABC):
 
     @property
     def billed(self) -> tuple[Billed, ...]:
-        """What Azure bills for it by the hour; nothing for what is someone else's or billed by what lies in it."""
+        """What Azure bills for it by the hour; nothing for what belongs to someone else or is billed by its content."""
         return ()
 
     @property
