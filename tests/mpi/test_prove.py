@@ -122,6 +122,8 @@ def test_the_standard_level_has_a_verdict_for_each_gate(mpi_cluster: Cloud) -> N
     if why := missing_torch():
         pytest.skip(f"{PYTHON} has no PyTorch ({why}); tests/install-tools.sh installs Debian's python3-torch")
     folder = prepare(mpi_cluster)
+    # prove.sh takes the first two that are free, and a node of the test before may be busy with its epilog.
+    mpi_cluster.wait("all nodes are idle", lambda: {row.state for row in mpi_cluster.states().values()} == {"idle"})
     variables = ENVIRONMENT | a100_devices(folder / "machine", f"{FOLDER}/machine")
     words = shlex.join(["env", *(f"{name}={value}" for name, value in variables.items())])
     done = mpi_cluster.run(f"cd {FOLDER}/jobs && {words} ./prove.sh standard --yes --nodes 2", timeout_s=500)
