@@ -53,9 +53,9 @@ def mpi_cluster() -> Iterator[Cloud]:
     """All nodes running and idle; a test leaves no jobs."""
     needs_mpi()
     # Nobody waits for a node to start again: idle nodes stay for longer than the tests run.
-    # And Slurm 22.05 may keep a node that is idle from exclusive jobs until it has answered something: its count of them
-    # is wrong after the loss of a node (share_node_bitmap; src/slurmctld/node_mgr.c, make_node_idle, _node_did_resp).
-    # The ping comes every 100 s, this every other second.
+    # And Slurm 22.05 may keep an idle node from jobs until it has answered something: what was seen fits a wrong count
+    # of exclusive jobs (share_node_bitmap; src/slurmctld/node_mgr.c, make_node_idle and _node_did_resp). A ping comes
+    # every 100 s, a health check every other second.
     lines = ("SuspendTime=108000", "HealthCheckInterval=2", "HealthCheckProgram=/bin/true")
     pool = Pool("hpc", NODES, gpus=8, cpus=96, memory_mib=64000, default=True)
     with running_cloud([pool], lines) as cloud:
