@@ -66,8 +66,8 @@ def own_mpi_cluster() -> Iterator[Cloud]:
 @contextmanager
 def _running() -> Iterator[Cloud]:
     needs_mpi()
-    # Nobody waits for a node to start again: idle nodes stay for longer than the tests run. And now and then Slurm 22.05
-    # starts no job on an idle node until its next ping, which comes after a third of this time; why is not known.
+    # Nobody waits for a node to start again: idle nodes stay for longer than the tests run. And now and then Slurm
+    # 22.05 starts no job on an idle node until its next ping, which comes after a third of this time; why is not known.
     lines = ("SuspendTime=108000", "SlurmdTimeout=90")
     pool = Pool("hpc", NODES, gpus=8, cpus=96, memory_mib=64000, default=True)
     with running_cloud([pool], lines) as cloud:

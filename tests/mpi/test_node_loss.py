@@ -16,7 +16,7 @@ def lose(cloud: Cloud, node: str) -> None:
 
 
 def bring_back(cloud: Cloud, *nodes: str) -> None:
-    """As a person does, for the tests that come after."""
+    """As a person does."""
     for node in nodes:
         cloud.slurm("scontrol", "update", f"NodeName={node}", "State=POWER_DOWN_FORCE")
     off = {"IDLE", "CLOUD", "POWERED_DOWN"}
@@ -32,10 +32,10 @@ def bring_back(cloud: Cloud, *nodes: str) -> None:
     cloud.wait("they are idle", lambda: all(cloud.states()[node].state == "idle" for node in nodes))
 
 
-def test_a_run_goes_on_without_the_node_that_it_has_lost(mpi_cluster: Cloud) -> None:
+def test_a_run_goes_on_without_the_node_that_it_has_lost(own_mpi_cluster: Cloud) -> None:
     """One run has a spare node, and goes on in its job; the other one loses the node of its batch script, and Slurm
     puts it back into the queue."""
-    runs = Runs(mpi_cluster)
+    runs = Runs(own_mpi_cluster)
     spared = runs.train("spared", 20, "--nodes=3", "--no-kill", SPARE_NODES="1")
     alone = runs.train("alone", 20, "--nodes=1")
     for name, number in (("spared", spared), ("alone", alone)):
@@ -43,11 +43,11 @@ def test_a_run_goes_on_without_the_node_that_it_has_lost(mpi_cluster: Cloud) -> 
     (second,) = re.findall(r"=== launch 1 .* on \S+ (\S+)\n", runs.log("spared"))
     (only,) = re.findall(r"=== launch 1 .* on (\S+)\n", runs.log("alone"))
     try:
-        lose(mpi_cluster, second)
-        lose(mpi_cluster, only)
-        mpi_cluster.wait_job(alone, "PENDING")
+        lose(own_mpi_cluster, second)
+        lose(own_mpi_cluster, only)
+        own_mpi_cluster.wait_job(alone, "PENDING")
         # As in test_own: two minutes that nobody waits for.
-        mpi_cluster.slurm("scontrol", "update", f"JobId={alone}", "StartTime=now+1")
+        own_mpi_cluster.slurm("scontrol", "update", f"JobId={alone}", "StartTime=now+1")
         record = runs.record(spared)
         assert (record["verdict"], record["run"]) == ("warn", spared), (record, runs.log("spared"))
         (gate,) = (each for each in record["checks"] if each["check"] == "node_gate")
@@ -55,7 +55,7 @@ def test_a_run_goes_on_without_the_node_that_it_has_lost(mpi_cluster: Cloud) -> 
         again = runs.record(alone)
         assert (again["verdict"], again["run"]) == ("pass", f"{alone}-restart1"), (again, runs.log("alone"))
     finally:
-        bring_back(mpi_cluster, second, only)
+        bring_back(own_mpi_cluster, second, only)
     for name, lost in (("spared", second), ("alone", only)):
         first, *later = re.findall(r"=== launch .*\n", runs.log(name))
         assert later
