@@ -203,6 +203,16 @@ def print_file(problems: Sequence[Problem], source: Source, args: Namespace) -> 
         print(f"{text}{summary(problems, source.filename)}", file=sys.stderr)
 
 
+def read_one(args: Namespace) -> Definition:
+    """The definition that `args.name` names, its problems shown; with --json only where they leave no plan."""
+    definition = read_definitions([args.name])[0]
+    if not args.json:
+        print_problems([definition], args)
+    elif definition.checked.plan is None:
+        emit_json({"ok": False, "problems": problems_json([definition])})
+    return definition
+
+
 def problems_json(definitions: Sequence[Definition]) -> list[dict[str, object]]:
     """All problems of all files as plain data."""
     from ..problems.text import as_json

@@ -42,12 +42,8 @@ def run(args: Namespace) -> int:
     currency = args.currency.upper()
     if currency not in currencies():
         raise CannotRead(f"the price list has no currency '{args.currency}'", f"it has {', '.join(currencies())}")
-    definition = common.read_definitions([args.name])[0]
+    definition = common.read_one(args)
     plan = definition.checked.plan
-    if plan is None and args.json:
-        common.emit_json({"ok": False, "problems": common.problems_json([definition])})
-    if not args.json:
-        common.print_problems([definition], args)
     if plan is None:
         return common.exit_code([definition])
     if plan.cloud != "public":

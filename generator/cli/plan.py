@@ -28,12 +28,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print the plan."""
-    definition = common.read_definitions([args.name])[0]
+    definition = common.read_one(args)
     plan = definition.checked.plan
-    if plan is None and args.json:
-        common.emit_json({"ok": False, "problems": common.problems_json([definition])})
-    if not args.json:
-        common.print_problems([definition], args)
     if plan is None:
         return common.exit_code([definition])
     if args.html is not None:

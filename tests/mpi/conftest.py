@@ -1,9 +1,9 @@
-"""One cluster for every test of this folder: real Slurm, four nodes with eight GPUs, Open MPI and PMIx between them.
+"""Clusters for the tests of this folder: real Slurm, four nodes with eight GPUs, Open MPI and PMIx between them.
 
 Nodes are those of `tests.bed.cloud`: processes in namespaces of their own, with host names and addresses, which stay
 once they have started. `/opt/nccl-tests/build` and `/opt/rccl-tests` hold the stand-ins of `tests.bed.collective`,
 /opt/fakes the program of a GPU driver, and an `ssh` with which the scheduler enters a node.
-`tests/bed/order.py` keeps all these tests in one process, so that there is only one cluster.
+`tests/bed/order.py` keeps all these tests in one process, so that the first one is booted once.
 """
 
 from __future__ import annotations
