@@ -166,6 +166,7 @@ def record_fields(of: type) -> None:
 def results() -> Iterator[str]:
     """Artefacts and messages of definitions and cases, listings, generated pages, fleet statistics."""
     from generator import pipeline, recipes, references
+    from generator.azure.clouds import cloud_of
     from generator.cli import listing
     from generator.health import fleet
     from generator.plan.billed import billed
@@ -197,6 +198,7 @@ def results() -> Iterator[str]:
         yield repr([models.model(preset) for preset in (found.models if found else ())])
     yield repr(fleet.limits())
     yield from meters()
+    yield repr([cloud_of(name, {}) for name in ("public", "usgov", "china", "germany")])
 
 
 def meters() -> Iterator[str]:

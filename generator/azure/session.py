@@ -1,0 +1,155 @@
+"""Who asks, in which cloud, about which subscription.
+
+The credential is DefaultAzureCredential, so `az login`, a managed identity and the variables of a pipeline all serve.
+Source: https://learn.microsoft.com/azure/developer/python/sdk/authentication/credential-chains
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import CannotRead
+from ..records import record
+from .clouds import Cloud
+from .refusals import NotAsked
+
+if TYPE_CHECKING:
+    from azure.core.credentials import AccessToken, TokenCredential
+
+SILENCE_S = 10.0
+"""After this long an endpoint that should give a token is not waited for."""
+PROGRAM_S = 30
+"""`az account get-access-token` takes seconds, and much longer when it waits for somebody."""
+_EARLY_S = 300
+"""A token is not used in its last minutes."""
+_GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_TRIED = re.compile(r"^\w+Credential (?:authentication )?unavailable\. ")
+_HINT = (
+    "az login (on a machine without a browser: az login --use-device-code; in a pipeline: AZURE_CLIENT_ID, "
+    "AZURE_TENANT_ID and AZURE_CLIENT_SECRET, or a managed identity)"
+)
+
+
+@record
+class Who:
+    """Whom a token is for. Its content is Azure's own affair, so nothing but messages and comparisons rest on it.
+
+    Source: https://learn.microsoft.com/entra/identity-platform/access-token-claims-reference
+    """
+
+    name: str
+    object_id: str
+    tenant: str
+    groups: tuple[str, ...] | None
+    """Ids of the groups that the token names; None where it names none, which does not mean that there are none."""
+
+
+class Session:
+    """A credential, a cloud and a subscription. The token stays in here and in the header of requests."""
+
+    def __init__(self, cloud: Cloud, credential: TokenCredential, subscription: str) -> None:
+        self.cloud, self.subscription = cloud, subscription
+        self._credential = credential
+        self._lock = threading.Lock()
+        self._token: AccessToken | None = None
+
+    def __repr__(self) -> str:
+        return f"Session({self.cloud.name}, {self.subscription})"
+
+    def get_token(self, *scopes: str, claims: str | None = None, **_: Any) -> AccessToken:
+        """A token for the resource manager, kept until shortly before it ends; raises NotAsked.
+
+        The signature is that of azure-core's TokenCredential. `claims` is a challenge, which needs another token.
+        """
+        from azure.core.exceptions import AzureError
+
+        with self._lock:
+            if claims is None and self._token is not None and self._token.expires_on - _EARLY_S > time.time():
+                return self._token
+            try:
+                self._token = self._credential.get_token(*(scopes or (self.cloud.scope,)), claims=claims)
+            except (AzureError, ValueError) as error:
+                raise NotAsked(f"not signed in to {self.cloud.name}; tried:{_tried(str(error))}", _HINT) from None
+            return self._token
+
+    def who(self) -> Who | None:
+        """Whom the token is for, where it says so."""
+        return _who(self.get_token().token)
+
+
+def sign_in(cloud: Cloud, subscription: str) -> Session:
+    """A session with DefaultAzureCredential. Nobody is asked for a token yet."""
+    from azure.identity import DefaultAzureCredential
+
+    credential = DefaultAzureCredential(
+        authority=cloud.authority,
+        read_timeout=SILENCE_S,
+        retry_read=1,
+        process_timeout=PROGRAM_S,
+        disable_instance_discovery=not cloud.is_published,
+    )
+    return Session(cloud, credential, subscription)
+
+
+def subscription_of(flag: str | None, definition: str | None, environment: Mapping[str, str]) -> str:
+    """The subscription that is meant: the flag, the definition, AZURE_SUBSCRIPTION_ID, what `az account set` chose."""
+    if flag and definition and flag.casefold() != definition.casefold():
+        raise CannotRead(
+            f"--subscription {flag} is not that of the definition, {definition}", "leave the flag out, or change one"
+        )
+    found = flag or definition or environment.get("AZURE_SUBSCRIPTION_ID", "").strip() or _chosen(environment)
+    if not found:
+        raise CannotRead(
+            "no subscription is chosen",
+            "write azure.subscription_id, give --subscription, or type: az account set --subscription ID",
+        )
+    if not _GUID.fullmatch(found):
+        raise CannotRead(f"'{found}' is not the id of a subscription", "az account list --output table shows the ids")
+    return found.lower()
+
+
+def az_folder(environment: Mapping[str, str]) -> Path:
+    """Where the Azure command line keeps what it was told. Source: https://learn.microsoft.com/cli/azure/azure-cli-configuration"""
+    return Path(environment.get("AZURE_CONFIG_DIR") or Path(environment.get("HOME") or Path.home()) / ".azure")
+
+
+def _chosen(environment: Mapping[str, str]) -> str:
+    """The default subscription of the Azure command line; it writes its profile with a byte order mark."""
+    try:
+        profile = json.loads((az_folder(environment) / "azureProfile.json").read_text(encoding="utf-8-sig"))
+        return next(str(each["id"]) for each in profile["subscriptions"] if each.get("isDefault"))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, StopIteration):
+        return ""
+
+
+def _who(token: str) -> Who | None:
+    try:
+        payload = token.split(".")[1]
+        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        object_id = str(claims["oid"])
+        name = next((str(claims[key]) for key in ("upn", "unique_name", "appid") if claims.get(key)), object_id)
+        groups = claims.get("groups")
+        return Who(name, object_id, str(claims["tid"]), tuple(map(str, groups)) if isinstance(groups, list) else None)
+    except (IndexError, KeyError, TypeError, ValueError, RecursionError, AttributeError):
+        return None
+
+
+def _tried(text: str) -> str:
+    """One line per credential, of the text of azure-identity."""
+    _, found, attempts = text.partition("Attempted credentials:")
+    if not found:
+        return f" {text.splitlines()[0] if text else 'no reason was given'}"
+    lines = []
+    for line in attempts.splitlines():
+        name, colon, reason = line.strip().partition(": ")
+        if colon and name.isidentifier() and name.endswith("Credential"):
+            reason = reason.rpartition("Token request error: ")[2]
+            lines.append(f"\n  {name}: {_TRIED.sub('', reason).split('. ')[0].rstrip('.')}")
+    return "".join(lines)
