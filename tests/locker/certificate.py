@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import ssl
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,12 +34,13 @@ class Certificate:
         return ssl.create_default_context(cafile=str(self.certificate))
 
 
-def self_signed(folder: Path) -> Certificate:
-    """Made anew, valid for a day, for 127.0.0.1 and localhost."""
+def self_signed(folder: Path, hosts: Sequence[str] = ()) -> Certificate:
+    """Made anew, valid for a day, for 127.0.0.1, localhost and these hosts."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
     now = datetime.datetime.now(datetime.UTC)
     names: list[x509.GeneralName] = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address(HOST))]
+    names += [x509.DNSName(host) for host in hosts]
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)

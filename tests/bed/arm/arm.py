@@ -1,0 +1,159 @@
+"""The stand-in as a test uses it.
+
+    with running_arm(folder) as arm:                      # a folder for the certificate and a home
+        monkeypatch.setenv(...arm.environment...)         # or subprocess(..., env=arm.environment)
+        arm.state.providers["Microsoft.NetApp"]["registrationState"] = "NotRegistered"
+        arm.throttle(times=1)
+        …run the command…
+        assert arm.changes == []                          # nothing was changed
+        assert arm.refused == []                          # nothing was asked that Azure does not describe
+
+`arm.renewed()` gives a healthy state and an empty record to the next test, so that one server serves a module. The
+state and its forms: state.py. Which requests there are: requests.json, explained in table.py.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from . import metadata, resources, rights, tokens
+from .answers import ANSWERS, answered
+from .exchange import Answer, Asked, NotInTableError, RefusedError
+from .faults import Fault, Faults, throttled
+from .healthy import healthy_state
+from .server import LostError, serving
+from .state import State
+from .table import row_of
+
+AUDIENCES = ("https://management.azure.com", "https://management.core.windows.net")
+CHANGING = ("PUT", "PATCH", "DELETE")
+
+
+class Arm:
+    """Azure Resource Manager, on one port."""
+
+    def __init__(self, port: int, folder: Path, certificate: Path) -> None:
+        self.url = f"https://localhost:{port}"
+        self.proxy = f"http://127.0.0.1:{port}"
+        self.folder = folder
+        self.certificate = certificate
+        self.answer_s = 0.0
+        """How long each answer takes."""
+        self.renewed()
+
+    def renewed(self) -> Arm:
+        """As at the start: healthy, nothing asked, nothing going wrong."""
+        self.state: State = healthy_state()
+        self.state.url = self.state.authority = self.url
+        self.requests: list[Asked] = []
+        self.refused: list[str] = []
+        """What the table does not have."""
+        self.faults = Faults()
+        self.answer_s = 0.0
+        return self
+
+    # ---- for tests
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables for the command under test."""
+        caller = self.state.caller
+        return {
+            "ARM_CLOUD_METADATA_URL": f"{self.url}/metadata/endpoints?api-version=2022-09-01",
+            "AZURE_AUTHORITY_HOST": self.url,
+            "AZURE_TENANT_ID": self.state.tenant,
+            "AZURE_CLIENT_ID": caller.client_id,
+            "AZURE_CLIENT_SECRET": caller.secret,
+            "AZURE_SUBSCRIPTION_ID": self.state.subscription,
+            "AZURE_TOKEN_CREDENTIALS": "EnvironmentCredential",
+            "REQUESTS_CA_BUNDLE": str(self.certificate),
+            "SSL_CERT_FILE": str(self.certificate),
+            "HTTPS_PROXY": self.proxy,
+            "NO_PROXY": "localhost,127.0.0.1",
+            "HOME": str(self.folder),
+            "AZURE_CONFIG_DIR": str(self.folder / ".azure"),
+        }
+
+    @property
+    def changes(self) -> list[str]:
+        """Requests that change something, in order; POSTs are in `posts`."""
+        return [each.line for each in self.requests if each.method in CHANGING]
+
+    @property
+    def posts(self) -> list[str]:
+        """POST requests, those for tokens not among them."""
+        return [each.line for each in self.requests if each.method == "POST"]
+
+    def fail(self, method: str, path: str, refused: RefusedError, times: int = 1) -> None:
+        """Answer the next such requests with an error; `path` is a pattern."""
+        self.faults.add(Fault(method, path, times, refused))
+
+    def throttle(self, path: str = "*", method: str = "*", *, times: int = 1, retry_after: str = "0") -> None:
+        """Answer the next such requests with 429."""
+        self.faults.add(Fault(method, path, times, throttled(retry_after)))
+
+    def lose(self, method: str, path: str, *, after_effect: bool, times: int = 1) -> None:
+        """Close the connection instead of answering, before or after the request has had its effect."""
+        self.faults.add(Fault(method, path, times, None, "after" if after_effect else "before"))
+
+    # ---- for the server
+
+    def answer(self, asked: Asked, authorization: str | None) -> Answer:
+        """The answer to a request; LostError when there is none."""
+        entra = tokens.answer(asked, self.state)
+        if entra is not None:
+            return entra
+        if asked.path == "/metadata/endpoints":
+            return metadata.answer(asked, self.url, self.state)
+        if self.answer_s:
+            time.sleep(self.answer_s)
+        self.requests.append(asked)
+        answer = self._answer(asked, authorization)
+        asked.status = answer.status
+        if self.faults.take(asked, "after"):
+            asked.status = 0
+            raise LostError
+        return answer
+
+    def _answer(self, asked: Asked, authorization: str | None) -> Answer:
+        fault = self.faults.take(asked, "before")
+        if fault is not None:
+            if fault.refused is None:
+                raise LostError
+            return fault.refused.answer
+        try:
+            with self.state.lock:
+                return self._allowed(asked, authorization)
+        except RefusedError as refused:
+            return refused.answer
+        except NotInTableError as error:
+            self.refused.append(str(error))
+            return RefusedError(400, "NotInTable", str(error)).answer
+
+    def _allowed(self, asked: Asked, authorization: str | None) -> Answer:
+        state = self.state
+        row = row_of(asked)
+        caller = tokens.caller_of(authorization, (*AUDIENCES, self.url), state)
+        asked.caller = caller.client_id
+        named = asked.path.split("/")
+        if len(named) > 2 and named[1].lower() == "subscriptions" and named[2].lower() != state.subscription:
+            raise RefusedError(404, "SubscriptionNotFound", f"The subscription '{named[2]}' could not be found.")
+        if row is None:
+            return resources.answer(state, asked, caller)
+        found, parts = row
+        if found.action is not None:
+            rights.require(state, caller, found.action, asked.path.partition("/providers/")[0])
+        return answered(state, asked, ANSWERS[found.answer](state, asked, caller, parts))
+
+
+@contextmanager
+def running_arm(folder: Path) -> Iterator[Arm]:
+    """A stand-in on a free port; `folder` takes its certificate and is the HOME of `environment`."""
+    with serving(folder, lambda port, certificate: Arm(port, folder, certificate)) as arm:
+        yield arm
+
+
+__all__ = ["Arm", "RefusedError", "running_arm"]

@@ -1,0 +1,41 @@
+"""A subscription in which gpt3-h100 can be deployed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.bed.bicep.place import SUBSCRIPTION
+
+from .state import OWNER, Caller, State
+
+_FILE = Path(__file__).with_name("healthy.json")
+
+
+def healthy_state() -> State:
+    """Everything is registered, offered, accepted and allowed."""
+    content: dict[str, Any] = json.loads(_FILE.read_text().replace("{subscription}", SUBSCRIPTION))
+    state = State()
+    state.callers = {
+        name: Caller(name, secret, object_id, [(state.scope, OWNER)])
+        for name, secret, object_id in (
+            ("aaaaaaaa-0000-0000-0000-000000000001", "the-secret-of-the-first", "bbbbbbbb-0000-0000-0000-000000000001"),
+            (
+                "aaaaaaaa-0000-0000-0000-000000000002",
+                "the-secret-of-the-second",
+                "bbbbbbbb-0000-0000-0000-000000000002",
+            ),
+        )
+    }
+    state.locations = content["locations"]
+    state.providers = {
+        name: {"registrationState": "Registered", "resourceTypes": [
+            {"resourceType": kind, "locations": ["East US", "South Central US"], "apiVersions": versions,
+             "zoneMappings": [{"location": "East US", "zones": ["1", "2", "3"]}]}
+            for kind, versions in kinds.items()
+        ]}
+        for name, kinds in content["providers"].items()
+    }  # fmt: skip
+    state.documents = content["documents"]
+    return state

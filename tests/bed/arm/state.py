@@ -1,0 +1,155 @@
+"""What the stand-in knows: plain data that a test reads and changes.
+
+    arm.state.documents["/providers/microsoft.compute/locations/eastus/usages"][0]["limit"] = 0
+    arm.state.providers["Microsoft.NetApp"]["registrationState"] = "NotRegistered"
+    arm.state.caller.roles = [(arm.state.scope, READER)]
+
+`documents` has what is only read, by its path below the subscription in lower case; a list is answered as `value` with
+pages, a function is asked (`state`, `asked`). `resources` has what was created, by id in lower case.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.bed.bicep.place import SUBSCRIPTION
+
+from .exchange import Answer, Asked, RefusedError
+
+OWNER: dict[str, Any] = {"actions": ["*"], "notActions": [], "dataActions": [], "notDataActions": []}
+"""https://learn.microsoft.com/azure/role-based-access-control/built-in-roles/privileged#owner"""
+CONTRIBUTOR: dict[str, Any] = OWNER | {
+    "notActions": [
+        "Microsoft.Authorization/*/Delete", "Microsoft.Authorization/*/Write",
+        "Microsoft.Authorization/elevateAccess/Action", "Microsoft.Blueprint/blueprintAssignments/write",
+        "Microsoft.Blueprint/blueprintAssignments/delete", "Microsoft.Compute/galleries/share/action",
+        "Microsoft.Purview/consents/write", "Microsoft.Purview/consents/delete",
+        "Microsoft.Resources/deploymentStacks/manageDenySetting/action",
+    ],
+}  # fmt: skip
+"""https://learn.microsoft.com/azure/role-based-access-control/built-in-roles/privileged#contributor"""
+READER: dict[str, Any] = OWNER | {"actions": ["*/read"]}
+"""https://learn.microsoft.com/azure/role-based-access-control/built-in-roles/general#reader"""
+TENANT = "99999999-8888-7777-6666-555555555555"
+Document = Any | Callable[["State", Asked], Any]
+
+
+@dataclass
+class Caller:
+    """A service principal, and its roles: pairs of a scope and the permissions of a role."""
+
+    client_id: str
+    secret: str
+    object_id: str
+    roles: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+
+@dataclass
+class Operation:
+    """Something that takes time: it is finished by the poll that makes `polls` zero."""
+
+    id: str
+    finish: Callable[[], Answer]
+    polls: int
+    result: Answer | None = None
+
+    def polled(self) -> Answer | None:
+        """The result, None while it runs."""
+        if self.result is None:
+            self.polls -= 1
+            if self.polls <= 0:
+                try:
+                    self.result = self.finish()
+                except RefusedError as refused:
+                    self.result = refused.answer
+        return self.result
+
+
+@dataclass
+class State:
+    """A subscription."""
+
+    subscription: str = SUBSCRIPTION
+    tenant: str = TENANT
+    subscription_tenant: str = TENANT
+    """Another one makes every token that of a wrong tenant."""
+    subscription_state: str = "Enabled"
+    quota_id: str = "EnterpriseAgreement_2014-09-01"
+    url: str = ""
+    authority: str = ""
+    callers: dict[str, Caller] = field(default_factory=dict)
+    deny_assignments: list[dict[str, Any]] = field(default_factory=list)
+    providers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    locations: list[dict[str, Any]] = field(default_factory=list)
+    documents: dict[str, Document] = field(default_factory=dict)
+    resources: dict[str, dict[str, Any]] = field(default_factory=dict)
+    operations: dict[str, Operation] = field(default_factory=dict)
+    page_size: int = 1000
+    polls: int = 2
+    """How often a long operation is asked before it has ended."""
+    retry_after: str = "0"
+    """Sent with what is not finished."""
+    lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+
+    @property
+    def scope(self) -> str:
+        """Id of the subscription."""
+        return f"/subscriptions/{self.subscription}"
+
+    @property
+    def caller(self) -> Caller:
+        """The one whose secret is in `Arm.environment`."""
+        return next(iter(self.callers.values()))
+
+    def begin(self, finish: Callable[[], Answer], polls: int | None = None) -> Operation:
+        """Start a long operation."""
+        operation = Operation(str(uuid.uuid4()), finish, self.polls if polls is None else polls)
+        self.operations[operation.id] = operation
+        return operation
+
+    # ---- resources
+
+    def resource(self, resource_id: str) -> dict[str, Any] | None:
+        """A resource, also one that stands in its parent's properties: a subnet, a rule, a peering."""
+        found = self.resources.get(resource_id.lower())
+        if found is not None:
+            return found
+        parent_id, kind, name = [*resource_id.rsplit("/", 2), "", ""][:3]
+        parent = self.resources.get(parent_id.lower())
+        listed = next(
+            (value for key, value in (parent or {}).get("properties", {}).items() if key.lower() == kind.lower()), None
+        )
+        if not isinstance(listed, list):
+            return None
+        return next((each for each in listed if str(each.get("name", "")).lower() == name.lower()), None)
+
+    def put(self, resource_id: str, **fields: Any) -> dict[str, Any]:
+        """A resource that is there before the test begins; type and name follow from the id."""
+        kind, name = kind_of(resource_id)
+        body = {"id": resource_id, "name": name, "type": kind, "properties": {}} | fields
+        self.resources[resource_id.lower()] = body
+        return body
+
+    def below(self, scope: str) -> Iterator[dict[str, Any]]:
+        """Every resource below a scope, itself not among them."""
+        start = f"{scope.lower().rstrip('/')}/"
+        for key in list(self.resources):
+            if key.startswith(start):
+                yield self.resources[key]
+
+    def of_type(self, kind: str) -> list[dict[str, Any]]:
+        """Every resource of a type."""
+        return [each for each in self.resources.values() if each["type"].lower() == kind.lower()]
+
+
+def kind_of(resource_id: str) -> tuple[str, str]:
+    """Type and name of a resource id: https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules"""
+    before, providers, rest = resource_id.rpartition("/providers/")
+    if not providers:
+        return "Microsoft.Resources/resourceGroups", before.rpartition("/")[2] or rest.rpartition("/")[2]
+    namespace, *parts = rest.split("/")
+    return "/".join([namespace, *parts[::2]]), parts[-1]
