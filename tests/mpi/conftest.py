@@ -58,7 +58,13 @@ def mpi_cluster() -> Iterator[Cloud]:
 
 @pytest.fixture
 def own_mpi_cluster() -> Iterator[Cloud]:
-    """Another one, on which nothing has run or broken yet."""
+    """Another one, for a test that loses nodes.
+
+    A node that a job with whole nodes and `--no-kill` has lost stays closed to jobs that share it, also when it is
+    back: each time after another job with whole nodes, until it answers a ping. Slurm counts the lost job for ever.
+    Source: SchedMD/slurm, 22.05 to 25.05: excise_node_from_job (src/slurmctld/job_mgr.c) calls make_node_idle
+    (node_mgr.c), which leaves no_share_job_cnt as it was.
+    """
     with _running() as cloud:
         yield cloud
 
@@ -66,9 +72,8 @@ def own_mpi_cluster() -> Iterator[Cloud]:
 @contextmanager
 def _running() -> Iterator[Cloud]:
     needs_mpi()
-    # Nobody waits for a node to start again: idle nodes stay for longer than the tests run. And now and then Slurm
-    # 22.05 starts no job on an idle node until its next ping, which comes after a third of this time; why is not known.
-    lines = ("SuspendTime=108000", "SlurmdTimeout=90")
+    # Nobody waits for a node to start again: idle nodes stay for longer than the tests run.
+    lines = ("SuspendTime=108000",)
     pool = Pool("hpc", NODES, gpus=8, cpus=96, memory_mib=64000, default=True)
     with running_cloud([pool], lines) as cloud:
         for place in ("nccl-tests/build", "rccl-tests"):
