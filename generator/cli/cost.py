@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Show what a deployment costs by the hour and month: stopped, idle, and with every partition full; for each thing that is
-billed, and for each training job until its time limit.
+billed, and for each training job: until its time limit, and at the speed that is published for its model.
 
 Prices are those of Azure's public price list, without the discounts of an agreement, and are kept for a day. Nothing is
 asked of your subscription. What has no price there is shown as such and left out of the sums.

@@ -8,6 +8,7 @@ from typing import get_args
 from .. import catalog
 from ..plan.billed import billed, partition_title
 from ..plan.billing import Billed, Since
+from ..plan.published_hours import PublishedHours, published_hours
 from ..plan.step_hours import hours_of
 from ..plan.types import JobPlan, Plan
 from ..records import record
@@ -51,13 +52,18 @@ class Sum:
 
 @record
 class JobCost:
-    """What all steps of a training job cost if each takes its whole time limit."""
+    """What all steps of a training job cost if each takes its whole time limit, and the training at published speed.
+
+    Amounts are those of the nodes alone, in the currency; None where a price is missing.
+    """
 
     name: str
     node_hours: float
     gpu_hours: float
     amount: float | None
-    """Of the nodes alone, in the currency; None where a price is missing."""
+    published: PublishedHours
+    published_amount: float | None
+    """None also where no speed is published, or nobody knows how many steps there are."""
 
 
 @record
@@ -122,11 +128,16 @@ def _job(plan: Plan, job: JobPlan, rows: Iterable[Cost]) -> JobCost:
     steps = hours_of(plan, job)
     prices = [nodes[partition_title(step.array), step.array.vm_size] for step in steps]
     amounts = [step.node_hours * price for step, price in zip(steps, prices, strict=True) if price is not None]
+    published = published_hours(job)
+    training, price = steps[-1], prices[-1]
+    node_hours = published.gpu_hours / training.array.hardware.gpu_count if published.gpu_hours else None
     return JobCost(
         job.name,
         sum(step.node_hours for step in steps),
         sum(step.gpu_hours for step in steps),
         sum(amounts) if len(amounts) == len(steps) else None,
+        published,
+        None if price is None or node_hours is None else node_hours * price,
     )
 
 

@@ -8,7 +8,7 @@ from ..plan.billed import NOT_COUNTED
 from ..plan.billing import Since
 from ..words.counts import counted
 from ..words.terminal import columns
-from .costs import STATES, Cost, Costs, hours_per_month
+from .costs import STATES, Cost, Costs, JobCost, hours_per_month
 
 TITLES: dict[Since, str] = {
     "deployed": "as long as the deployment exists",
@@ -40,7 +40,18 @@ def _parts(costs: Costs, name: str) -> Iterator[str]:
         for job in costs.jobs:
             jobs.append((job.name, f"{job.node_hours:,.0f}", f"{job.gpu_hours:,.0f}", _amount(job.amount)))
         yield f"training jobs, all steps to their time limits\n{columns(jobs, indent='  ')}"
+        speeds = [("job", "", "GPU hours", costs.currency, ""), *(_published(job) for job in costs.jobs)]
+        yield f"training alone, at published speed\n{columns(speeds, indent='  ')}"
     yield "not counted\n" + "".join(f"  {line}\n" for line in NOT_COUNTED)
+
+
+def _published(job: JobCost) -> tuple[str, str, str, str, str]:
+    found = job.published
+    if found.reason:
+        return job.name, "", "?", "?", found.reason
+    speed = f"{found.metric} {found.published:g} on {counted(found.gpus, 'GPU')}"
+    tokens = f"{found.tokens / 1e9:,.2f} billion tokens"
+    return job.name, tokens, f"{found.gpu_hours:,.1f}", _amount(job.published_amount), speed
 
 
 def _row(row: Cost) -> tuple[str, str, str, str]:

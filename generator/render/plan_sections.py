@@ -60,6 +60,8 @@ def _head(plan: Plan) -> Section:
         *_cluster(plan.slurm),
         ("monitoring", plan.monitoring.ingestion_endpoint if plan.monitoring else "none"),
     ]
+    if plan.cloud == "public":
+        rows.append(("costs", f"see `cycleforge cost {plan.definition_name}`"))
     return Section("deployment", f"{plan.name} ({plan.definition})", tuple(rows), has_head=False)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -15,7 +15,10 @@ from generator.prices import service
 from generator.prices.kept import Kept
 from generator.prices.query import own_items, query
 from generator.prices.service import PriceList
-from tests.bed.plans import SMALL
+from generator.render import readme
+from generator.render.plan_sections import sections
+from tests.bed.parts import settled
+from tests.bed.plans import SMALL, plan_from
 from tests.prices.list import PriceServer, item, serving_prices, vm
 
 HUNDREDS = [
@@ -214,6 +217,16 @@ def test_only_the_public_cloud_has_a_price_list(run: Run) -> None:
     assert run.server.asked == []
 
 
+@pytest.mark.parametrize("cloud", ["public", "usgov"])
+def test_plan_and_readme_say_where_costs_are_shown(cloud: str) -> None:
+    region = {"public": "southcentralus", "usgov": "usgovvirginia"}[cloud]
+    plan = plan_from(f"location: {region}\nazure: {{cloud: {cloud}}}\n")
+    head = next(iter(sections(plan)))
+    page = readme.render(settled(plan))[PurePosixPath("README.md")].content.decode()
+    command = "see `cycleforge cost minimal`"
+    assert [("costs", command) in head.rows, command in page] == [cloud == "public"] * 2
+
+
 def test_a_broken_definition_asks_nobody(run: Run) -> None:
     code, _, err = run(text=SMALL.replace("max_nodes: 2", "max_nodes: two"))
     assert code == 1
@@ -221,17 +234,51 @@ def test_a_broken_definition_asks_nobody(run: Run) -> None:
     assert run.server.asked == []
 
 
-def test_a_training_job_has_its_hours_and_their_price(run: Run) -> None:
-    text = SMALL.replace(
+def on_gpus(job: str) -> str:
+    """SMALL with a partition of H100 nodes and this training job on two of them."""
+    return SMALL.replace(
         "- {name: htc, vm_size: Standard_D64ds_v5, max_nodes: 2, default: true}",
         "- {name: htc, vm_size: Standard_D64ds_v5, max_nodes: 2, default: true}\n"
         "    - {name: gpu, vm_size: Standard_ND96isr_H100_v5, max_nodes: 2}",
-    ).replace("validation: [smoke]", "training: [{recipe: own, partition: gpu, nodes: 2}]")
+    ).replace("validation: [smoke]", f"training: [{{{job}, partition: gpu, nodes: 2}}]")
+
+
+TRAINED = "recipe: mpt, settings: {MODEL: mpt-30b, MAX_DURATION: 100ba, GLOBAL_BATCH: 256}"
+LUSTRE = "storage: {mounts: [{path: /data, type: amlfs, tier: 250, size_tib: 128}]}\n"
+
+
+def test_a_training_job_has_its_hours_and_their_price(run: Run) -> None:
     run.server.items += vm("Standard_ND96isr_H100_v5", 98.0)
-    code, found = run.json(text=text)
+    code, found = run.json(text=on_gpus("recipe: own"))
     (job,) = found["training_jobs"]
     assert (code, job["node_hours"], job["gpu_hours"]) == (0, 2, 16), "its time limit is an hour"
     assert job["amount"] == pytest.approx(2 * 98.0)
+    assert (job["at_published_speed"], job["reason"]) == (None, "its settings do not say how many steps it has")
+
+
+def test_training_has_its_money_at_published_speed(run: Run) -> None:
+    run.server.items += vm("Standard_ND96isr_H100_v5", 98.0)
+    text = on_gpus(TRAINED).replace("10.50.0.0/22", "10.50.0.0/20") + LUSTRE
+    _, found = run.json(text=text)
+    (job,) = found["training_jobs"]
+    published, hours = job["at_published_speed"], 100 * 256 * 2048 / 2263 / 3600
+    assert (published["figure"], published["published"], published["published_on_gpus"]) == ("tokens_per_gpu", 2263, 16)
+    assert published["gpu_hours"] == pytest.approx(hours)
+    assert published["amount"] == pytest.approx(hours / 8 * 98.0)
+    _, out, _ = run(text=text)
+    part = out[out.index("training alone, at published speed") :].splitlines()
+    assert part[2].split() == [
+        "mpt", "0.05", "billion", "tokens", f"{hours:.1f}", f"{hours / 8 * 98:.2f}",
+        "tokens_per_gpu", "2263", "on", "16", "GPUs",
+    ]  # fmt: skip
+
+
+def test_training_without_a_price_has_hours_and_no_amount(run: Run) -> None:
+    text = on_gpus(TRAINED).replace("10.50.0.0/22", "10.50.0.0/20") + LUSTRE
+    code, found = run.json(text=text)
+    (job,) = found["training_jobs"]
+    assert (code, job["amount"], job["at_published_speed"]["amount"]) == (1, None, None)
+    assert job["at_published_speed"]["gpu_hours"] > 0
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,80 @@
+"""How long a training job computes at the speed that somebody has published for its model and its GPUs."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+from ..records import record
+from .types import JobPlan
+
+_METRICS = ("tokens_per_gpu", "words_per_s", "model_tflops")
+"""Of `throughput.tsv`, the most direct one first; words are tokens, of the whole job."""
+
+
+@record
+class PublishedHours:
+    """All steps of the training itself, without its preparation, checkpoints, evaluation and restarts.
+
+    `reason` says why nothing is known; the other values are 0 then.
+    """
+
+    gpu_hours: float = 0
+    tokens: int = 0
+    metric: str = ""
+    published: float = 0
+    gpus: int = 0
+    """On so many GPUs it was published; on another number the speed of one GPU is taken to be the same."""
+    reason: str = ""
+
+
+def published_hours(job: JobPlan) -> PublishedHours:
+    """GPU-hours = tokens / tokens a second of one GPU."""
+    settings = dict(job.settings)
+    tokens = _tokens(settings)
+    if tokens is None:
+        return PublishedHours(reason="its settings do not say how many steps it has")
+    figures = [row for table in job.tables if table.file == "throughput.tsv" for row in table.rows]
+    own = job.nodes * int(settings["GPUS_PER_NODE"])
+    for metric in _METRICS:
+        of_metric = [(int(row[1]), float(row[2])) for row in figures if row[0] == metric]
+        if of_metric:
+            gpus, published = min(of_metric, key=lambda each: abs(math.log(each[0] / own)))
+            each_second = _tokens_a_second(metric, gpus, published, settings)
+            return PublishedHours(tokens / each_second / 3600, tokens, metric, published, gpus)
+    return PublishedHours(reason="no speed is published for its model on its GPUs")
+
+
+def _tokens(settings: Mapping[str, str]) -> int | None:
+    steps = settings.get("ITERATIONS") or _batches(settings.get("MAX_DURATION", ""))
+    values = (steps, settings.get("GLOBAL_BATCH"), settings.get("SEQUENCE"))
+    if not all(value and value.isdecimal() for value in values):
+        return None
+    return math.prod(int(value) for value in values if value)
+
+
+def _batches(duration: str) -> str:
+    """Composer's `1000ba`; it also counts in epochs, tokens and samples.
+
+    Source: https://docs.mosaicml.com/projects/composer/en/stable/trainer/time.html
+    """
+    found = re.fullmatch(r"(\d+)ba", duration)
+    return found[1] if found else ""
+
+
+def _tokens_a_second(metric: str, gpus: int, published: float, settings: Mapping[str, str]) -> float:
+    """Of one GPU."""
+    if metric == "model_tflops":
+        return published * 1e12 / _operations(settings)
+    return published / gpus if metric == "words_per_s" else published
+
+
+def _operations(settings: Mapping[str, str]) -> float:
+    """Floating-point operations for one token, forward and backward, of a causal model, nothing calculated again.
+
+    Source: https://arxiv.org/abs/2104.04473, section 5.1, with half of the scores of attention.
+    """
+    layers, hidden = int(settings["NUM_LAYERS"]), int(settings["HIDDEN_SIZE"])
+    sequence, vocabulary = int(settings["SEQUENCE"]), int(settings["VOCABULARY"])
+    return 72 * layers * hidden**2 * (1 + sequence / (12 * hidden) + vocabulary / (12 * hidden * layers))
