@@ -27,7 +27,7 @@ class ProblemsFound(CycleForgeError):  # noqa: N818 - named by what happened
     when = (
         "a definition breaks rules, `build --check` or `locker verify` found differences, a version has different "
         "content, a blob could not be fetched, a node is unhealthy, a validation job failed, warns or proves nothing, "
-        "or something has no price"
+        "something has no price, or preflight found what would make the deployment fail"
     )
 
 
@@ -49,7 +49,9 @@ class AzureRefused(CycleForgeError):  # noqa: N818 - named by what happened
     """Azure or the CycleCloud server answered with an error."""
 
     exit_code = 4
-    when = "Azure or the CycleCloud server refused a request or cannot be reached"
+    when = (
+        "Azure or the CycleCloud server refused a request or cannot be reached, or preflight could not ask everything"
+    )
 
 
 class CannotWrite(CycleForgeError):  # noqa: N818 - named by what happened

@@ -14,6 +14,7 @@ from .files import assets
 
 def documents() -> Mapping[str, Callable[[], str]]:
     """Path in the checkout → the text that belongs there."""
+    from .azure.checks import all_checks
     from .blobs.pins import pinned, table
     from .definition.pages.keys import page
     from .definition.pages.parameters import PAGE
@@ -36,7 +37,7 @@ def documents() -> Mapping[str, Callable[[], str]]:
         PAGE: cluster_page,
         "docs/definition.md": page,
         FLOORS: floors_page,
-        "docs/rules.md": render,
+        "docs/rules.md": lambda: render(all_checks()),
         VERSIONS: versions_page,
         "projects/slurm_nhc/specs/default/cluster-init/files/common_checks.tsv": common_table,
         "projects/slurm_nhc/specs/default/cluster-init/files/xids.tsv": xid_table,

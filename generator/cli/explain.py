@@ -27,9 +27,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Explain."""
+    from ..azure.checks import all_checks
     from ..rules import all_rules
 
-    rules = {rule.id: rule for rule in all_rules()}
+    rules = {rule.id: rule for rule in (*all_rules(), *all_checks())}
     chosen = (
         list(rules.values()) if args.all or not args.ids else [_find(word, rules) for word in dict.fromkeys(args.ids)]
     )

@@ -189,10 +189,12 @@ def _sources() -> Rows:
 
 
 def _rules() -> Rows:
+    from ..azure.checks import all_checks
     from ..rules import all_rules
 
     return [
-        {"id": rule.id, "level": rule.level, "subject": rule.subject, "summary": rule.summary} for rule in all_rules()
+        {"id": rule.id, "level": rule.level, "subject": rule.subject, "summary": rule.summary}
+        for rule in (*all_rules(), *all_checks())
     ]
 
 

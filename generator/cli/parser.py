@@ -33,6 +33,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "build": ("build", "render deployment folders from definitions"),
     "diff": ("diff", "compare a definition with what was built, and what each change costs"),
     "cost": ("cost", "show what a deployment costs by the hour and month, from Azure's public price list"),
+    "preflight": ("preflight", "ask Azure for everything that would make the deployment or its first job fail"),
     "explain": ("explain", "explain a problem: why it matters and how to fix it"),
     "schema": ("schema", "print the JSON Schema of definitions, for editors"),
     "health": ("health", "gather node health results; report nodes, failures and suspects"),

@@ -87,9 +87,10 @@ def can_be_silenced(rule_id: str) -> bool:
 
     E00xx (YAML, environment) and E01xx (keys, types) leave nothing that could be built, and the rules about silencing
     (17xx) guard the rest, so they always count. Without E0401 there would be no figures to plan with, and
-    `custom_vm_sizes` gives them. The rules of cluster templates (2xxx) find nothing in a definition.
+    `custom_vm_sizes` gives them. The rules of cluster templates (2xxx) and of Azure (4xxx) look at nothing that a
+    definition could excuse.
     """
-    return rule_id[1:3] not in ("00", "01", "17") and rule_id[1:2] != "2" and rule_id != UNKNOWN_SIZE
+    return rule_id[1:3] not in ("00", "01", "17") and rule_id[1:2] not in "24" and rule_id != UNKNOWN_SIZE
 
 
 def silence(problems: Iterable[Problem], silenced: Sequence[tuple[str, str]]) -> tuple[Problem, ...]:

@@ -7,11 +7,11 @@ from typing import ClassVar, Literal, TypeVar, get_args
 
 from .problem import KeyPath, Level, Place, Problem, Related
 
-Stage = Literal["text", "model", "definition", "plan", "files", "findings", "run", "template"]
+Stage = Literal["text", "model", "definition", "plan", "files", "findings", "run", "template", "azure"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 """When a rule looks: at the text of a definition, its keys and types, the read definition, the finished plan, the
 rendered files, what all others found, the other definitions of the run; and, apart from definitions, at a cluster
-template. A stage runs when nothing of those before it stopped the build."""
+template, and at what Azure answers (`generator.azure`). A stage runs when nothing before it stopped the build."""
 
 SUBJECTS = {
     "00": "the file",
@@ -47,6 +47,15 @@ SUBJECTS = {
     "34": "settings of health checks",
     "35": "tools of deep health checks",
     "37": "programs that check nodes",
+    "40": "Azure: sign-in, subscription, region",
+    "41": "Azure: rights",
+    "42": "Azure: providers and features",
+    "43": "Azure: VM sizes and quota",
+    "44": "Azure: images and terms",
+    "45": "Azure: names",
+    "46": "Azure: networks and DNS zones",
+    "47": "Azure: file systems and databases",
+    "48": "Azure: the deployment as a whole",
 }
 """First two digits of a rule's id → its subject."""
 

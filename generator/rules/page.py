@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 
 from ..problems.problem import can_be_silenced
@@ -11,9 +12,10 @@ from . import all_rules
 _HEAD = """\
 # Rules
 
-What `cycleforge validate` checks, and with the numbers 2000 to 2499 what `cycleforge template check` does. `cycleforge
-explain ID` prints the same text offline. The letter of an id is its level: `E` an error, which stops the build; `W` a
-warning; `I` advice. The first two digits are the subject. An id is never reused.
+What `cycleforge validate` checks, with the numbers 2000 to 2499 what `cycleforge template check` does, and from 4000 on
+what `cycleforge preflight` asks Azure. `cycleforge explain ID` prints the same text offline. The letter
+of an id is its level: `E` an error, which stops the build; `W` a warning; `I` advice. The first two digits are the
+subject. An id is never reused.
 
 A rule that does not apply is silenced in the definition, with the reason:
 
@@ -27,9 +29,9 @@ This page is generated from the rules; `make accept` writes it.
 """
 
 
-def render() -> str:
-    """The whole page."""
-    infos = all_rules()
+def render(checks: Sequence[type[Rule]]) -> str:
+    """The whole page: the rules, and the checks of preflight, which stand above them."""
+    infos = (*all_rules(), *checks)
     parts = [_HEAD, _overview(infos)]
     for subject, group in groupby(infos, key=_subject):
         parts.append(f"## {subject[0].upper()}{subject[1:]}\n")
@@ -52,7 +54,7 @@ def _section(info: type[Rule]) -> str:
         lines.append(
             f"*Read more:* <{info.source}>\n" if info.source.startswith("https://") else f"*Read more:* {info.source}\n"
         )
-    if not can_be_silenced(info.id) and info.stage != "template":
+    if not can_be_silenced(info.id) and info.stage not in ("template", "azure"):
         lines.append("*Always counts; cannot be silenced.*\n")
     return "\n".join(lines)
 

@@ -54,7 +54,15 @@ def test_silence_takes_out_whole_rules_only() -> None:
 
 @pytest.mark.parametrize(
     ("rule_id", "expected"),
-    [("E0001", False), ("E0101", False), ("E0401", False), ("E0402", True), ("E0201", True), ("W1201", True)],
+    [
+        ("E0001", False),
+        ("E0101", False),
+        ("E0401", False),
+        ("E0402", True),
+        ("E0201", True),
+        ("W1201", True),
+        ("E4101", False),
+    ],
 )
 def test_what_cannot_be_read_cannot_be_silenced(rule_id: str, expected: bool) -> None:
     """There would be nothing to build."""

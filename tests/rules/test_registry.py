@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import generator
+from generator.azure.checks import all_checks
 from generator.files import assets
 from generator.problems.rule import STAGES, SUBJECTS, registered
 from generator.rules import all_rules, rule_ids, rules
@@ -31,14 +32,14 @@ def trees(text: str) -> Iterator[tuple[Path, ast.Module]]:
 
 
 def test_ids_are_unique_also_without_their_letter() -> None:
-    numbers = [info.id[1:] for info in all_rules()]
+    numbers = [info.id[1:] for info in (*all_rules(), *all_checks())]
 
     assert len(numbers) == len(set(numbers))
     assert rule_ids() == {info.id for info in all_rules()}
 
 
 def test_every_rule_says_what_why_and_how() -> None:
-    for rule in OWN:
+    for rule in (*OWN, *all_checks()):
         assert re.fullmatch(r"[EWI]\d{4}", rule.id)
         assert rule.id[1:3] in SUBJECTS, rule.id
         for text in (rule.summary, rule.why, rule.fix):
@@ -57,13 +58,13 @@ def test_class_names_are_unique() -> None:
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert (assets.root() / "docs/rules.md").read_text(encoding="utf-8") == render(), "run `make accept`"
+    assert (assets.root() / "docs/rules.md").read_text(encoding="utf-8") == render(all_checks()), "run `make accept`"
 
 
 def test_the_page_names_every_rule_once() -> None:
-    headings = re.findall(r"^### (\S+)$", render(), re.MULTILINE)
+    headings = re.findall(r"^### (\S+)$", render(all_checks()), re.MULTILINE)
 
-    assert headings == [info.id for info in all_rules()]
+    assert headings == [info.id for info in (*all_rules(), *all_checks())]
 
 
 def test_importing_the_package_stays_light() -> None:
@@ -87,7 +88,7 @@ def test_rules_are_found_by_the_folder_that_they_stand_in() -> None:
     }
 
     assert len(written) > 140
-    assert written == rule_ids()
+    assert written == rule_ids() | {check.id for check in all_checks()}
     assert {rule.stage for rule in all_rules()} <= set(STAGES)
     assert [rule.id for rule in registered(["files"])] == ["E1801"]
 

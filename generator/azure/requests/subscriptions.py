@@ -18,6 +18,13 @@ SUBSCRIPTION = Request(
     f"{_RESOURCES}/subscriptions/stable/2022-12-01/subscriptions.json",
     az="az account show",
 )
+LOCATIONS = Request(
+    "GET",
+    "/subscriptions/{subscription}/locations",
+    "2022-12-01",
+    f"{_RESOURCES}/subscriptions/stable/2022-12-01/subscriptions.json",
+    az="az account list-locations",
+)
 PROVIDERS = Request(
     "GET",
     "/subscriptions/{subscription}/providers",

@@ -1,0 +1,85 @@
+"""What a check of preflight is, what it finds, and how a finding could be mended by us."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from ..plan.types import Plan
+from ..problems.problem import KeyPath, Problem
+from ..problems.rule import Rule
+from ..records import record
+from .reader import Reader
+
+if TYPE_CHECKING:
+    from .writer import Writer
+
+
+@record
+class Remedy:
+    """What `preflight --fix` can do about a finding."""
+
+    text: str
+    """What would be done, as a command to oneself: "register the provider Microsoft.NetApp"."""
+    apply: Callable[[Writer], None]
+    """Does it and waits until it is done; raises `Refused` and `NotAsked`."""
+
+
+@record
+class Finding(Problem):
+    """A problem that Azure's answers show; with `is_known` false, one that could not be looked for."""
+
+    is_known: bool = True
+    remedy: Remedy | None = None
+
+
+@record
+class Local:
+    """What is on this machine and belongs to the deployment."""
+
+    folder: Path
+    """The deployment folder; it need not be there."""
+    environment: Mapping[str, str]
+
+
+class Check(Rule):
+    """One thing that would make the deployment or its first job fail, and that Azure can be asked about.
+
+    It enters the register of rules by its id. `run` may ask at most three questions that wait for one another; whatever
+    it lets through of `Refused` and `NotAsked` becomes a finding that says that it is not known.
+    """
+
+    stage = "azure"
+    question: ClassVar[str]
+    """What is not known when it could not be asked: "whether …"."""
+    path: ClassVar[KeyPath] = ()
+    """Where in the definition to say so."""
+
+    def needed(self, plan: Plan) -> bool:
+        """Whether this deployment depends on it."""
+        del plan
+        return True
+
+    def run(self, plan: Plan, reader: Reader) -> Iterable[Finding]:
+        """What is wrong."""
+        raise NotImplementedError
+
+    @classmethod
+    def finding(cls, path: KeyPath, message: str, hint: str | None = None, remedy: Remedy | None = None) -> Finding:
+        """Something is wrong at a place of the definition; `hint` is what to type."""
+        return Finding(cls.id, cls.level, path, message, hint, remedy=remedy)
+
+    @classmethod
+    def not_known(cls, reason: str, hint: str | None = None, path: KeyPath | None = None) -> Finding:
+        """It could not be asked, or Azure's answer does not tell."""
+        where = cls.path if path is None else path
+        return Finding(cls.id, cls.level, where, f"not known {cls.question}: {reason}", hint, is_known=False)
+
+
+class LocalCheck(Check):
+    """A check that also needs what is on this machine."""
+
+    def run_here(self, plan: Plan, reader: Reader, local: Local) -> Iterable[Finding]:
+        """What is wrong."""
+        raise NotImplementedError

@@ -1,0 +1,86 @@
+"""Runs the checks, all at once, and says of each what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Literal
+
+from ..plan.types import Plan
+from ..records import record
+from .check import Check, Finding, Local, LocalCheck
+from .checks import checks
+from .checks.sign_in import NotSignedIn
+from .reader import Reader
+from .refusals import NotAsked, Refused
+
+Outcome = Literal["ok", "found", "not known", "not needed"]
+_ODD = (KeyError, TypeError, ValueError, AttributeError, LookupError)
+"""What reading an answer of another form than Azure documents raises."""
+
+
+@record
+class Report:
+    """What preflight found. `outcomes` has every check, by number."""
+
+    findings: tuple[Finding, ...]
+    outcomes: tuple[tuple[Check, Outcome], ...]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether everything could be asked."""
+        return all(finding.is_known for finding in self.findings)
+
+
+def preflight(plan: Plan, reader: Reader, local: Local, chosen: Sequence[Check] | None = None) -> Report:
+    """Ask everything that this plan needs to know; changes nothing and raises nothing that Azure could cause."""
+    every = checks() if chosen is None else tuple(chosen)
+    needed = [check for check in every if check.needed(plan)]
+    try:
+        reader.session.get_token()
+    except NotAsked as reason:
+        return _unasked(every, needed, reason)
+    with ThreadPoolExecutor(max(len(needed), 1)) as pool:
+        found = dict(zip(needed, pool.map(lambda check: _run(check, plan, reader, local), needed), strict=True))
+    outcomes = tuple((check, _outcome(found.get(check))) for check in every)
+    return Report(tuple(_folded(each for one in found.values() for each in one)), outcomes)
+
+
+def _unasked(every: Iterable[Check], needed: Sequence[Check], reason: NotAsked) -> Report:
+    """Nobody is signed in: said once, and everything else is not known either."""
+    finding = NotSignedIn.not_known(reason.reason, reason.hint)
+    return Report((finding,), tuple((check, "not known" if check in needed else "not needed") for check in every))
+
+
+def _run(check: Check, plan: Plan, reader: Reader, local: Local) -> tuple[Finding, ...]:
+    try:
+        if isinstance(check, LocalCheck):
+            return tuple(check.run_here(plan, reader, local))
+        return tuple(check.run(plan, reader))
+    except NotAsked as not_asked:
+        return (check.not_known(not_asked.reason, not_asked.hint),)
+    except Refused as refused:
+        return (check.not_known(f"Azure refused to answer: {refused}"),)
+    except _ODD as error:
+        return (check.not_known(f"Azure's answer has another form than is documented ({type(error).__name__})"),)
+
+
+def _outcome(found: Sequence[Finding] | None) -> Outcome:
+    if found is None:
+        return "not needed"
+    if not found:
+        return "ok"
+    return "found" if any(each.is_known for each in found) else "not known"
+
+
+def _folded(found: Iterable[Finding]) -> Iterable[Finding]:
+    """The findings; what is not known for one reason is said in full once, and briefly after that."""
+    first: dict[str, str] = {}
+    for each in found:
+        reason = each.message.partition(": ")[2]
+        if each.is_known or first.setdefault(reason, each.rule_id) == each.rule_id:
+            yield each
+        else:
+            short = f"{each.message.partition(': ')[0]}, for the reason of {first[reason]}"
+            yield replace(each, message=short, hint=None)

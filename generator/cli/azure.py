@@ -1,0 +1,37 @@
+"""What the verbs that talk to Azure share: sign in, and name what could not be asked."""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from ..errors import AzureRefused
+
+if TYPE_CHECKING:
+    from ..azure.session import Session
+    from ..plan.types import Plan
+
+
+def add_subscription(parser: ArgumentParser) -> None:
+    """--subscription."""
+    text = "id of the subscription; default: the definition's, AZURE_SUBSCRIPTION_ID, or what `az account set` chose"
+    parser.add_argument("--subscription", metavar="ID", help=text)
+
+
+def add_print(parser: ArgumentParser) -> None:
+    """--print."""
+    parser.add_argument("--print", action="store_true", help="print the `az` lines that ask, or do, the same")
+
+
+def session_of(plan: Plan, args: Namespace) -> Session:
+    """A session for the plan's cloud and subscription; nobody is asked for a token yet."""
+    from ..azure.clouds import cloud_of
+    from ..azure.refusals import NotAsked
+    from ..azure.session import sign_in, subscription_of
+
+    subscription = subscription_of(args.subscription, plan.subscription_id, os.environ)
+    try:
+        return sign_in(cloud_of(plan.cloud, os.environ), subscription)
+    except NotAsked as not_asked:
+        raise AzureRefused(not_asked.reason, not_asked.hint) from None

@@ -1,0 +1,51 @@
+"""The command in this process, and what must be true of every run of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from generator.azure.requests import declared
+from generator.cli import main
+from tests.bed.arm import Arm
+from tests.bed.plans import SMALL
+
+ASKING = {request.path.rpartition("/")[2].casefold() for _, request in declared() if request.changes_nothing}
+"""Last words of the paths of POSTs that only ask."""
+
+
+class Run:
+    """`cycleforge preflight small.yaml …`; nothing is changed by it, nothing undocumented asked, no secret shown."""
+
+    def __init__(self, arm: Arm, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.arm, self.folder, self._capsys = arm, folder, capsys
+
+    def __call__(
+        self, *words: str, text: str = SMALL, name: str = "small", changes: bool = False
+    ) -> tuple[int, str, str]:
+        """Exit code, standard output, standard error; `name` of a shipped definition, or `text` as `small`."""
+        if name == "small":
+            (self.folder / "small.yaml").write_text(text)
+        code = main(["preflight", name, *words])
+        out, err = self._capsys.readouterr()
+        assert "Traceback" not in err
+        assert self.arm.refused == []
+        for secret in (self.arm.state.caller.secret, "Bearer", "eyJ"):
+            assert secret not in out + err
+        if not changes:
+            assert self.arm.changes == []
+            assert {each.rpartition("/")[2].casefold() for each in self.arm.posts} <= ASKING
+        return code, out, err
+
+    def json(self, *words: str, text: str = SMALL, name: str = "small") -> dict[str, Any]:
+        """What --json prints."""
+        result: dict[str, Any] = json.loads(self(*words, "--json", text=text, name=name)[1])
+        return result
+
+    def found(self, *, text: str = SMALL, name: str = "small") -> list[str]:
+        """Ids of what was found, and of what is not known with a question mark."""
+        result = self.json(text=text, name=name)
+        return sorted([row["rule"] for row in result["problems"]] + [f"{row['rule']}?" for row in result["not_known"]])

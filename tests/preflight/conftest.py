@@ -1,0 +1,31 @@
+"""One stand-in for each process, healthy again for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.bed.arm import Arm, running_arm
+from tests.preflight.command import Run
+
+
+@pytest.fixture(scope="session")
+def _running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arm]:
+    with running_arm(tmp_path_factory.mktemp("arm")) as arm:
+        yield arm
+
+
+@pytest.fixture
+def arm(_running: Arm, monkeypatch: pytest.MonkeyPatch) -> Arm:
+    _running.renewed()
+    for name, value in _running.environment.items():
+        monkeypatch.setenv(name, value)
+    return _running
+
+
+@pytest.fixture
+def run(arm: Arm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(tmp_path)
+    return Run(arm, tmp_path, capsys)
