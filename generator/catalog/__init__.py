@@ -45,6 +45,7 @@ __all__ = [
     "SlurmProject",
     "VmSize",
     "amd_messages",
+    "azure_failures",
     "blobs",
     "canonical_vm_size",
     "cloud",
@@ -86,6 +87,7 @@ __all__ = [
     "training_versions",
     "vm_size",
     "vm_size_names",
+    "what_if",
     "xids",
 ]
 
@@ -161,6 +163,17 @@ def mig_profiles(model: str | None, memory_gb: int | None) -> Mapping[str, int]:
             found: Mapping[str, int] = gpu["profiles"]
             return found
     return {}
+
+
+def what_if() -> Mapping[str, Any]:
+    """Resource types that hold data, and what Azure's what-if is known to show although it does not happen."""
+    return table("what_if")
+
+
+def azure_failures() -> Sequence[Mapping[str, Any]]:
+    """What Azure's error codes mean for a deployment, and what to do: `codes`, `words`, `fix`."""
+    rows: Sequence[Mapping[str, Any]] = table("azure_failures")["failures"]["rows"]
+    return rows
 
 
 def xids() -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -96,7 +96,7 @@ def add_out(parser: ArgumentParser) -> None:
 # ---------------------------------------------------------------- definitions
 
 
-def read_definitions(names: Sequence[str]) -> list[Definition]:
+def read_definitions(names: Sequence[str], environment: Mapping[str, str] = os.environ) -> list[Definition]:
     """Read and check the named definitions, or all of them."""
     from ..pipeline import check, check_together
 
@@ -107,7 +107,7 @@ def read_definitions(names: Sequence[str]) -> list[Definition]:
             filename, folder, text = "<stdin>", Path(), sys.stdin.buffer.read(_read_limit())
         else:
             filename, folder, text = str(path), path.parent, _read(path)
-        found.append(Definition(filename, folder, check(text, filename, os.environ, folder)))
+        found.append(Definition(filename, folder, check(text, filename, environment, folder)))
     together = check_together([each.checked for each in found])
     return [replace(each, checked=checked) for each, checked in zip(found, together, strict=True)]
 

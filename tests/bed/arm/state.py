@@ -88,6 +88,8 @@ class State:
     documents: dict[str, Document] = field(default_factory=dict)
     resources: dict[str, dict[str, Any]] = field(default_factory=dict)
     operations: dict[str, Operation] = field(default_factory=dict)
+    what_if: dict[str, Any] = field(default_factory=dict)
+    """`changes`, `potentialChanges`, `diagnostics`, or the `error` with which it fails."""
     page_size: int = 1000
     polls: int = 2
     """How often a long operation is asked before it has ended."""

@@ -1,0 +1,43 @@
+"""The lines for the Azure command line that do what a verb does, to be typed in the built folder."""
+
+from __future__ import annotations
+
+import shlex
+
+from ..plan.types import Plan
+from .requests import deployments
+
+
+def beginning(plan: Plan) -> list[str]:
+    """What comes before any deployment: the environment, and what Azure has and would refuse to change."""
+    lines = ["source .envrc"] if plan.variables else []
+    return [*lines, *_server(plan), *_database(plan)]
+
+
+def deployment(plan: Plan, action: str, *more: str) -> str:
+    """`az deployment sub what-if` or `create`."""
+    words = ["az", "deployment", "sub", action, "--name", plan.deployment_name, "--location", plan.location]
+    return shlex.join([*words, "--template-file", "main.bicep", "--parameters", "main.bicepparam", *more])
+
+
+def _server(plan: Plan) -> list[str]:
+    if plan.server is None:
+        return []
+    show = deployments.SERVER(group=plan.resource_group, name=plan.server.vm_name).az
+    queries = {"CYCLEFORGE_SERVER_KEY": "'osProfile.linuxConfiguration.ssh.publicKeys[0].keyData'"}
+    if plan.server.image is not None:
+        queries["CYCLEFORGE_SERVER_IMAGE"] = "storageProfile.imageReference.version"
+    lines = [f"{name}=$({show} --query {query} --output tsv 2>/dev/null || true)" for name, query in queries.items()]
+    return [*lines, f"export {' '.join(queries)}"]
+
+
+def _database(plan: Plan) -> list[str]:
+    if not plan.creates_database:
+        return []
+    name = "CYCLEFORGE_DATABASE_STORAGE"
+    show = deployments.DATABASES(group=plan.resource_group).az
+    own = f"[?tags.{plan.cleanup.tag}=='{plan.name}'].storage.storageSizeGb | [0]"
+    return [
+        f'{name}=$({show} --query "{own}" --output tsv 2>/dev/null || true)',
+        f'export {name}="${{{name}:-0}}"',
+    ]

@@ -1,0 +1,115 @@
+"""The operations of a deployment as a tree of its parts.
+
+A module is a deployment of its own, whose operations are asked for by its id. Source of their form:
+https://learn.microsoft.com/rest/api/resources/deployment-operations/list-at-subscription-scope
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Literal
+
+from ..records import record
+from .refusals import Cause, causes
+from .resource_ids import Resource, resource
+
+NESTED = "microsoft.resources/deployments"
+State = Literal["running", "done", "failed", "canceled"]
+_STATES: Mapping[str, State] = {"succeeded": "done", "failed": "failed", "canceled": "canceled"}
+_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
+_DEEPEST = 6
+List = Callable[[str], Iterable[Mapping[str, Any]]]
+"""The operations of the deployment with this id."""
+
+
+@record
+class Part:
+    """A module, or a resource."""
+
+    resource: Resource
+    state: State
+    seconds: float | None
+    """How long it took, or takes until now."""
+    parts: tuple[Part, ...]
+    causes: tuple[Cause, ...]
+
+    @property
+    def title(self) -> str:
+        """A module's name without what all have; of a resource, its type and name."""
+        if self.resource.type.lower() == NESTED:
+            return self.resource.name
+        return f"{self.resource.type.rpartition('/')[2]} {self.resource.name}"
+
+    @property
+    def leaves(self) -> Iterator[Part]:
+        """What has no parts."""
+        if not self.parts:
+            yield self
+        for each in self.parts:
+            yield from each.leaves
+
+
+def state_of(text: object) -> State:
+    """A provisioning state; what is not final is running."""
+    return _STATES.get(str(text).lower(), "running")
+
+
+def seconds_of(duration: object) -> float | None:
+    """An ISO 8601 duration, `PT4M12.5S`; None for what is not one."""
+    found = _DURATION.fullmatch(duration) if isinstance(duration, str) else None
+    if found is None or not any(found.groups()):
+        return None
+    days, hours, minutes, seconds = (float(each or 0) for each in found.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+class Tree:
+    """The parts of one deployment; what has ended well is not asked again."""
+
+    def __init__(self, operations: List) -> None:
+        self._operations = operations
+        self._done: dict[str, Part] = {}
+
+    def of(self, deployment_id: str) -> tuple[Part, ...]:
+        """Its parts as they are now, in the order in which they began."""
+        return self._parts(deployment_id, 0)
+
+    def _parts(self, deployment_id: str, depth: int) -> tuple[Part, ...]:
+        newest: dict[str, Part] = {}
+        for operation in self._operations(deployment_id):
+            part = self._part(operation, depth)
+            # The same resource can be written twice; Azure lists the newest operation first.
+            if part is not None and part.resource.id.lower() not in newest:
+                newest[part.resource.id.lower()] = part
+        return tuple(reversed(newest.values()))
+
+    def _part(self, operation: Mapping[str, Any], depth: int) -> Part | None:
+        properties = operation.get("properties")
+        target = properties.get("targetResource") if isinstance(properties, Mapping) else None
+        if not isinstance(properties, Mapping) or not isinstance(target, Mapping):
+            return None
+        if str(properties.get("provisioningOperation", "Create")).lower() != "create":
+            return None
+        of = resource(str(target.get("id", "")))
+        key = of.id.lower()
+        if key in self._done:
+            return self._done[key]
+        state = state_of(properties.get("provisioningState"))
+        nested = of.type.lower() == NESTED and depth < _DEEPEST
+        parts = self._parts(of.id, depth + 1) if nested else ()
+        found = causes(properties.get("statusMessage")) if state == "failed" else ()
+        part = Part(of, state, seconds_of(properties.get("duration")), parts, found)
+        if state == "done":
+            self._done[key] = part
+        return part
+
+
+def failed(parts: Iterable[Part]) -> Iterator[Part]:
+    """The innermost parts that failed."""
+    for part in parts:
+        inside = list(failed(part.parts))
+        if inside:
+            yield from inside
+        elif part.state == "failed":
+            yield part

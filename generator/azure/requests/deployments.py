@@ -1,0 +1,42 @@
+"""Deployments of the subscription: what they would do, begin, watch, forget; and what has to be known before.
+
+Each source is a file of https://github.com/Azure/azure-rest-api-specs.
+"""
+
+from __future__ import annotations
+
+from ..request import Request
+
+_SPEC = "https://github.com/Azure/azure-rest-api-specs/blob/main/specification"
+_DEPLOYMENTS = f"{_SPEC}/resources/resource-manager/Microsoft.Resources/deployments/stable/2025-04-01/deployments.json"
+_VERSION = "2025-04-01"
+_PATH = "/subscriptions/{subscription}/providers/Microsoft.Resources/deployments/{name}"
+
+DEPLOYMENT = Request("GET", _PATH, _VERSION, _DEPLOYMENTS, az="az deployment sub show --name {name}")
+WHAT_IF = Request("POST", f"{_PATH}/whatIf", _VERSION, _DEPLOYMENTS, changes_nothing=True)
+BEGIN = Request("PUT", _PATH, _VERSION, _DEPLOYMENTS)
+FORGET = Request("DELETE", _PATH, _VERSION, _DEPLOYMENTS, az="az deployment sub delete --name {name}")
+OPERATIONS = Request(
+    "GET", f"{_PATH}/operations", _VERSION, _DEPLOYMENTS, az="az deployment operation sub list --name {name}"
+)
+GROUP_OPERATIONS = Request(
+    "GET",
+    "/subscriptions/{subscription}/resourcegroups/{group}/deployments/{name}/operations",
+    _VERSION,
+    _DEPLOYMENTS,
+    az="az deployment operation group list --resource-group {group} --name {name}",
+)
+SERVER = Request(
+    "GET",
+    "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Compute/virtualMachines/{name}",
+    "2025-04-01",
+    f"{_SPEC}/compute/resource-manager/Microsoft.Compute/ComputeRP/stable/2025-04-01/virtualMachine.json",
+    az="az vm show --resource-group {group} --name {name}",
+)
+DATABASES = Request(
+    "GET",
+    "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.DBforMySQL/flexibleServers",
+    "2024-12-30",
+    f"{_SPEC}/mysql/resource-manager/Microsoft.DBforMySQL/FlexibleServers/stable/2024-12-30/FlexibleServers.json",
+    az="az mysql flexible-server list --resource-group {group}",
+)

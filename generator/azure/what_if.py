@@ -1,0 +1,194 @@
+"""What Azure's what-if answers, as one row per resource with the values that change.
+
+Source of the answer's form: WhatIfOperationResult in Azure/azure-rest-api-specs,
+specification/resources/resource-manager/Microsoft.Resources/deployments.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from .. import catalog
+from ..records import record
+from .resource_ids import Resource, resource
+
+Action = Literal["create", "change", "delete", "unknown", "ignore", "none"]
+ACTIONS: tuple[Action, ...] = ("delete", "change", "create", "unknown", "ignore", "none")
+"""In the order of what has to be looked at first; `unknown`: Azure cannot say what it would do."""
+Kind = Literal["create", "change", "delete"]
+_ACTIONS: Mapping[str, Action] = {
+    "create": "create",
+    "modify": "change",
+    "delete": "delete",
+    "deploy": "unknown",
+    "unsupported": "unknown",
+    "ignore": "ignore",
+    "nochange": "none",
+}
+_KINDS: Mapping[str, Kind] = {"create": "create", "modify": "change", "array": "change", "delete": "delete"}
+_SECRET = re.compile(r"password|passwd|secret|token|private_?key|connection_?string|customdata|protectedsettings", re.I)
+"""Parts of a path whose values are never shown."""
+HIDDEN = "(not shown)"
+
+
+@record
+class Value:
+    """One value of a resource that changes; `before` or `after` is None where there is none."""
+
+    path: str
+    kind: Kind
+    before: Any
+    after: Any
+
+
+@record
+class Row:
+    """What happens to one resource."""
+
+    action: Action
+    resource: Resource
+    values: tuple[Value, ...]
+    folded: tuple[str, ...]
+    """What is known not to happen although Azure says so, each with the reason."""
+    reason: str | None
+    """Why Azure cannot say what it would do."""
+    holds_data: bool
+    is_certain: bool = True
+    """False: Azure says only that it may happen."""
+
+
+@record
+class WhatIf:
+    """The whole answer."""
+
+    rows: tuple[Row, ...]
+    """What needs a look first; then by type and name."""
+    left_out: tuple[str, ...]
+    """What the answer does not cover: modules that Azure did not take apart, and why."""
+
+    def of(self, *actions: Action) -> tuple[Row, ...]:
+        """The rows of some actions."""
+        return tuple(row for row in self.rows if row.action in actions)
+
+    @property
+    def changes(self) -> bool:
+        """Whether the deployment does anything that Azure can predict."""
+        return bool(self.of("create", "change", "delete"))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether Azure could say of everything what happens to it."""
+        return not self.left_out and not self.of("unknown")
+
+
+def read(properties: Mapping[str, Any]) -> WhatIf:
+    """The answer's `properties`."""
+    rows = [*_rows(properties.get("changes"), certain=True), *_rows(properties.get("potentialChanges"), certain=False)]
+    # Values that only noise made different are no change.
+    rows.sort(key=lambda row: (ACTIONS.index(row.action), row.resource.type.lower(), row.resource.name.lower()))
+    return WhatIf(tuple(rows), tuple(_left_out(properties.get("diagnostics"))))
+
+
+def _rows(changes: object, *, certain: bool) -> Iterator[Row]:
+    for each in _mappings(changes):
+        yield _row(each, certain=certain)
+
+
+def _row(change: Mapping[str, Any], *, certain: bool) -> Row:
+    named = str(change.get("changeType", ""))
+    of = resource(str(change.get("resourceId", "")))
+    action = _ACTIONS.get(named.lower(), "unknown")
+    reason = change.get("unsupportedReason")
+    if action == "unknown" and not reason:
+        reason = "Azure does not say what would change" if named.lower() == "deploy" else f"Azure answers '{named}'"
+    values, folded = _values(of, change.get("delta"))
+    if action == "change" and folded and not values:
+        action = "none"
+    return Row(action, of, values, folded, str(reason) if reason else None, holds_data(of.type), certain)
+
+
+def holds_data(type_name: str) -> bool:
+    """Whether resources of a type hold data that goes with them."""
+    return type_name.lower() in catalog.what_if()["data_types"]["rows"]
+
+
+def _values(of: Resource, delta: object) -> tuple[tuple[Value, ...], tuple[str, ...]]:
+    kept: list[Value] = []
+    folded: dict[str, None] = {}
+    for value in _flat(delta, ""):
+        why = _noise(of, value)
+        if why is None:
+            kept.append(value)
+        else:
+            folded[f"{value.path}: {why}"] = None
+    return tuple(kept), tuple(folded)
+
+
+def _flat(delta: object, above: str) -> Iterator[Value]:
+    """The leaves of a change; what has no effect is left out."""
+    for each in _mappings(delta):
+        path = _joined(above, str(each.get("path") or ""))
+        kind = str(each.get("propertyChangeType", "")).lower()
+        if kind == "noeffect":
+            continue
+        children = each.get("children")
+        if children:
+            yield from _flat(children, path)
+        else:
+            # What is not known is shown, as a change.
+            yield _value(path, _KINDS.get(kind, "change"), each.get("before"), each.get("after"))
+
+
+def _joined(above: str, path: str) -> str:
+    if path.isdecimal():
+        return f"{above}[{path}]"
+    return f"{above}.{path}" if above and path else above or path
+
+
+def _value(path: str, kind: Kind, before: Any, after: Any) -> Value:
+    if _SECRET.search(path):
+        return Value(path, kind, *(None if value is None else HIDDEN for value in (before, after)))
+    return Value(path, kind, _shown(before), _shown(after))
+
+
+def _shown(value: Any) -> Any:
+    """A value without what may be secret in it."""
+    if isinstance(value, Mapping):
+        return {
+            key: HIDDEN if _SECRET.search(str(key)) and item is not None else _shown(item)
+            for key, item in value.items()
+        }
+    return [_shown(item) for item in value] if isinstance(value, list) else value
+
+
+def _noise(of: Resource, value: Value) -> str | None:
+    """Why a change of a value is known not to happen; None: it is shown."""
+    for row in catalog.what_if()["noise"]["rows"]:
+        if (
+            row["type"] == of.type.lower()
+            and any(_is_within(value.path.lower(), path) for path in row["paths"])
+            and value.kind in row["kinds"]
+        ):
+            return str(row["why"])
+    return None
+
+
+def _is_within(path: str, above: str) -> bool:
+    return path == above or path.startswith((f"{above}.", f"{above}["))
+
+
+def _left_out(diagnostics: object) -> Iterator[str]:
+    for each in _mappings(diagnostics):
+        code, message = str(each.get("code", "")), str(each.get("message", "")).strip()
+        target = resource(str(each.get("target", "")))
+        name = target.name or "a module"
+        if code == "NestedDeploymentShortCircuited":
+            yield f"{name}: its names need what only the deployment creates, so nothing of it is predicted"
+        elif str(each.get("level", "")).lower() != "info":
+            yield f"{name}: {message or code or 'Azure gives no reason'}"
+
+
+def _mappings(value: object) -> Iterable[Mapping[str, Any]]:
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, Sequence) else []

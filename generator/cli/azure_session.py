@@ -1,0 +1,54 @@
+"""What verbs that ask Azure share: flags, signing in, and what to say when Azure does not answer."""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ..errors import AzureRefused
+from . import common
+
+if TYPE_CHECKING:
+    from ..azure.session import Session
+    from ..plan.types import Plan
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The flags that all of them have."""
+    common.add_definitions(parser, many=False)
+    common.add_out(parser)
+    common.add_all(parser)
+    parser.add_argument("--subscription", metavar="ID", help="subscription, where the definition names none")
+    parser.add_argument(
+        "--print", action="store_true", dest="lines", help="print the az lines that do the same; ask nothing"
+    )
+
+
+def session(args: Namespace, plan: Plan) -> Session:
+    """Who asks, in which cloud, about which subscription."""
+    from ..azure.clouds import cloud_of
+    from ..azure.session import sign_in, subscription_of
+
+    subscription = subscription_of(args.subscription, plan.subscription_id, os.environ)
+    return sign_in(cloud_of(plan.cloud, os.environ), subscription)
+
+
+@contextmanager
+def refusals(plan: Plan) -> Iterator[None]:
+    """What Azure refuses, and that it could not be asked, as an error of the command."""
+    from ..azure import failures
+    from ..azure.refusals import NotAsked, Refused
+
+    try:
+        yield
+    except NotAsked as error:
+        raise AzureRefused(
+            error.reason, error.hint or "nothing was changed; try again when Azure can be reached"
+        ) from None
+    except Refused as refused:
+        found = failures.explained(refused.causes, name=plan.definition_name, group=plan.resource_group)
+        text = failures.text(found).rstrip() or f"{refused.code}: {refused.message}"
+        raise AzureRefused(f"Azure refused\n{text}") from None

@@ -1,0 +1,73 @@
+"""The built folder that a verb deploys, as it was built: what Azure gets is what was reviewed."""
+
+from __future__ import annotations
+
+import os
+import re
+from argparse import Namespace
+from pathlib import Path
+
+from ..errors import CannotRead, ProblemsFound
+from ..plan.types import Plan
+from ..records import record
+from ..words.counts import counted, first
+from . import common
+
+_ASKED = re.compile(r"readEnvironmentVariable\('(\w+)'\)")
+"""A value without a default, which the deployment asks for."""
+_SHOWN = 3
+
+
+@record
+class Built:
+    """A definition, its plan, and the folder that holds exactly what they say."""
+
+    definition: common.Definition
+    plan: Plan
+    folder: Path
+
+
+def built(args: Namespace) -> Built | int:
+    """The folder of the definition that `args.name` names, or the exit code of a definition with errors.
+
+    Raises CannotRead where nothing is built, ProblemsFound where the folder is not what the definition says now.
+    """
+    definition = common.read_one(args)
+    plan = definition.checked.plan
+    if plan is None:
+        return common.exit_code([definition])
+    folder: Path = args.out / plan.name
+    answered = _answered_later(folder, plan)
+    if answered:
+        # `source .envrc` sets for the deployment what the build left open, and must not make another build of it.
+        environment = {name: value for name, value in os.environ.items() if name not in answered}
+        definition = common.read_definitions([args.name], environment)[0]
+        plan = definition.checked.plan or plan
+    _must_be_current(args.name, definition, plan, folder)
+    return Built(definition, plan, folder)
+
+
+def _answered_later(folder: Path, plan: Plan) -> set[str]:
+    """Variables that the folder asks for at deployment, and that the environment has by now."""
+    try:
+        text = (folder / "main.bicepparam").read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return set()
+    known = {*plan.asked_variables, *(secret.variable for secret in plan.secrets)}
+    return {name for name in _ASKED.findall(text) if name in os.environ} - known
+
+
+def _must_be_current(name: str, definition: common.Definition, plan: Plan, folder: Path) -> None:
+    from .. import pipeline
+    from ..output import folder as output
+
+    changes = output.check(folder, pipeline.render(plan, definition.folder))
+    if changes.is_new:
+        raise CannotRead(f"{folder} is not built yet", f"cycleforge build {name}")
+    if changes.any:
+        different = [*changes.changed, *changes.added, *changes.removed]
+        raise ProblemsFound(
+            f"{folder} is not what {plan.definition} says now: {counted(len(different), 'file')} would change "
+            f"({first([str(each) for each in different], _SHOWN)})",
+            f"`cycleforge diff {name}` shows what, `cycleforge build {name}` brings it up to date",
+        )

@@ -1,0 +1,53 @@
+"""`cycleforge what-if`."""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, Namespace
+
+from ..errors import OK
+from . import azure_session, common
+
+DESCRIPTION = """\
+Ask Azure what deploying the built folder would do, and show it as a short list: what is deleted, changed (old → new)
+and created, and what Azure cannot say. Nothing is changed.
+
+What Azure is known to show although it does not happen is folded, and said at the end; that storage, a disk or a
+database is deleted is never folded. Secrets are not needed and are not sent.
+
+The exit code is 0 whether or not anything would change, and 4 when Azure refuses or cannot be reached.
+"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the flags."""
+    azure_session.add_arguments(parser)
+    common.add_json(parser)
+
+
+def run(args: Namespace) -> int:
+    """Ask and show."""
+    from .built import Built, built
+
+    found = built(args)
+    if not isinstance(found, Built):
+        return found
+    from ..azure import az_lines
+
+    if args.lines:
+        common.emit("\n".join([*az_lines.beginning(found.plan), az_lines.deployment(found.plan, "what-if")]))
+        return OK
+    from ..azure import question, what_if_text
+    from ..azure.reader import Reader
+
+    with azure_session.refusals(found.plan):
+        reader = Reader(azure_session.session(args, found.plan))
+        try:
+            answer = question.what_if(found.plan, reader, found.folder, os.environ)
+        finally:
+            reader.close()
+    if args.json:
+        common.emit_json({"ok": True, "deployment": found.plan.deployment_name, **what_if_text.as_json(answer)})
+    else:
+        common.emit(what_if_text.text(answer))
+    return OK
