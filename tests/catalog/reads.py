@@ -198,6 +198,7 @@ def results() -> Iterator[str]:
         yield repr([models.model(preset) for preset in (found.models if found else ())])
     yield repr(fleet.limits())
     yield from meters()
+    yield from azure_says()
     yield repr([cloud_of(name, {}) for name in ("public", "usgov", "china", "germany")])
 
 
@@ -218,6 +219,24 @@ def meters() -> Iterator[str]:
         item = {"type": "Consumption", "retailPrice": 1.0, "unitOfMeasure": "1/Month"} | fields
         item |= {"productName": item.get("productName", ""), "meterName": item.get("meterName", "")}
         yield repr((asked.address, [price.price_of([each], 1) for each in query.own_items(asked, [item])]))
+
+
+def azure_says() -> Iterator[str]:
+    """Azure's error codes in plain words, what it shows although it does not happen, and what holds data."""
+    from generator.azure import failures, what_if
+    from generator.azure.refusals import Cause
+
+    for row in catalog.azure_failures():
+        causes = [Cause(code, "message") for code in row["codes"]]
+        yield repr(failures.explained(causes, name="lab", group="lab-rg"))
+    for row in catalog.what_if()["noise"]["rows"]:
+        provider, *kinds = row["type"].split("/")
+        place = "/".join(["/subscriptions/s/providers", provider, *(f"{kind}/x" for kind in kinds)])
+        delta = [
+            {"path": path, "propertyChangeType": kind, "children": []} for path in row["paths"] for kind in row["kinds"]
+        ]
+        yield repr(what_if.read({"changes": [{"resourceId": place, "changeType": "Modify", "delta": delta}]}))
+    yield repr(what_if.holds_data("Microsoft.StorageCache/amlFilesystems"))
 
 
 def digests_of(texts: Iterable[str], usual: Sequence[str]) -> list[str]:
