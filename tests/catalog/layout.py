@@ -10,6 +10,7 @@ from tests.catalog.reads import is_leaf
 TABLES = frozenset(
     {
         "amd_messages.json",
+        "azure_failures.json",
         "health_tests.json",
         "images.json",
         "models.json",
@@ -26,6 +27,7 @@ TABLES = frozenset(
         "training.json",
         "training_versions.json",
         "throughput.json",
+        "what_if.json",
         "xids.json",
     }
 )
