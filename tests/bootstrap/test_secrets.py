@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.bed.server.fakes.site import TOKEN
+from tests.bed.server.fakes.azure import TOKEN
 from tests.bed.server.harness import ADMIN_PASSWORD, DATABASE_PASSWORD, plan
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def test_defect_of_ours_leaves_no_trace(server: Server) -> None:
 def test_program_that_repeats_the_password(server: Server) -> None:
     """What a program prints goes into log and status only without the secrets."""
     server.unpack(steps={"login": 30})
-    server.site._account = lambda *_: {"status": 1, "errors": f"bad: {server.secrets}\n{ADMIN_PASSWORD}\n"}  # type: ignore[method-assign]
+    server.site.command_line.account = lambda *_: {"status": 1, "errors": f"bad: {server.secrets}\n{ADMIN_PASSWORD}\n"}  # type: ignore[method-assign]
     result = server.run()
     assert result.returncode == 1
     assert "***" in result.stdout
@@ -128,7 +128,7 @@ def test_password_that_is_folded_and_cut(server: Server) -> None:
     server.secrets["adminPassword"] = password
     server.unpack(steps={"login": 30})
     text = f"{password}{'y' * 590}"
-    server.site._account = lambda *_: {"status": 1, "errors": text}  # type: ignore[method-assign]
+    server.site.command_line.account = lambda *_: {"status": 1, "errors": text}  # type: ignore[method-assign]
     result = server.run()
     assert result.returncode == 1
     assert "xxxx" not in result.stdout + (server.root / "var/lib/cycleforge/status.json").read_text()

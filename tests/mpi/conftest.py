@@ -58,7 +58,7 @@ def mpi_cluster() -> Iterator[Cloud]:
 
 @pytest.fixture
 def own_mpi_cluster() -> Iterator[Cloud]:
-    """Another one, for a test that loses nodes.
+    """Another one, whose nodes are all as new: for a test that needs them so, or that loses some.
 
     A node that a job with whole nodes and `--no-kill` has lost stays closed to jobs that share it, also when it is
     back: each time after another job with whole nodes, until it answers a ping. Slurm counts the lost job for ever.

@@ -119,13 +119,13 @@ def checks_of(folder: Path, job: str) -> dict[tuple[str, ...], dict[str, Any]]:
 
 
 @pytest.mark.guard(7200)
-def test_the_standard_level_has_a_verdict_for_each_gate(mpi_cluster: Cloud) -> None:
+def test_the_standard_level_has_a_verdict_for_each_gate(own_mpi_cluster: Cloud) -> None:
     if why := missing_torch():
         pytest.skip(f"{PYTHON} has no PyTorch ({why}); tests/install-tools.sh installs Debian's python3-torch")
-    folder = prepare(mpi_cluster)
+    folder = prepare(own_mpi_cluster)
     variables = ENVIRONMENT | a100_devices(folder / "machine", f"{FOLDER}/machine")
     words = shlex.join(["env", *(f"{name}={value}" for name, value in variables.items())])
-    done = mpi_cluster.run(f"cd {FOLDER}/jobs && {words} ./prove.sh standard --yes --nodes 2", timeout_s=3000)
+    done = own_mpi_cluster.run(f"cd {FOLDER}/jobs && {words} ./prove.sh standard --yes --nodes 2", timeout_s=3000)
     assert done.code == 4, done.output
     table = done.output.rpartition("\ngate ")[2]
     rows = re.findall(r"^(\w+) {2,}(pass|fail|warn|not proven|skipped) +(.*)$", table, re.MULTILINE)

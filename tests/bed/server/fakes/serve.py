@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.bed.server.fakes.accounts import Accounts
+from tests.bed.server.fakes.faults import Faults
 from tests.bed.server.fakes.releases import KNOWN
-from tests.bed.server.fakes.site import Faults, Site
+from tests.bed.server.fakes.site import Site
 
 PORTS = (8001, 8002, 8003)
 PORTAL = "https://localhost:443"
@@ -24,7 +25,8 @@ PORTAL = "https://localhost:443"
 class Served(Site):
     """A site that can be set and read from outside."""
 
-    def _control(self, argv: list[str], request: dict[str, Any]) -> dict[str, Any]:
+    def control(self, argv: list[str], _: dict[str, Any]) -> dict[str, Any]:
+        """Set what the JSON object says; the state afterwards."""
         wanted = json.loads(argv[0])
         if "release" in wanted:
             self.cli = next(release for release in KNOWN if release.build == wanted["release"])
@@ -43,6 +45,7 @@ def main(folder: Path) -> None:
     facts = json.loads((folder / "facts.json").read_text())
     chunks = {path.name: path.read_bytes() for path in sorted((folder / "chunks").iterdir())}
     site = Served(Path("/"), facts, chunks, folder / "site.pem", facts["scale"])
+    site.programs["control"] = site.control
     site.start(PORTS)
     site.portal = PORTAL
     (folder / "ready").touch()
