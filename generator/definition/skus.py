@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import CannotRead
@@ -69,6 +69,9 @@ class Figures:
     family: str | None
     retirement: str | None
     """Date after which Azure stops the size."""
+    low_priority: bool | None = None
+    """Whether spot VMs can be made of it."""
+    trusted_launch: bool | None = None
 
 
 @record
@@ -83,8 +86,13 @@ class Sku:
 
 def read_skus(content: bytes, filename: str) -> tuple[Sku, ...]:
     """The VM sizes of a file, sorted by name. CannotRead says what is wrong with it, and what to type."""
+    return skus_of(_machines(_items(content, filename), filename), filename)
+
+
+def skus_of(items: Iterable[Mapping[str, Any]], filename: str = "Azure's list") -> tuple[Sku, ...]:
+    """The VM sizes of items that are known to be VM sizes, sorted by name; `filename` says where they are from."""
     found: dict[str, Sku] = {}
-    for item in _machines(_items(content, filename), filename):
+    for item in items:
         sku = _sku(item, filename)
         known = found.get(sku.name)
         if known is not None and known.figures != sku.figures:
@@ -180,6 +188,9 @@ def _figures(item: Mapping[str, Any], place: str) -> Figures:
         encryption_at_host=_BOOLEANS.get(capabilities.get("encryptionathostsupported", "").casefold()),
         family=family.strip() if isinstance(family, str) and family.strip() else None,
         retirement=_word(capabilities["retirementdateutc"]) if "retirementdateutc" in capabilities else None,
+        low_priority=_BOOLEANS.get(capabilities.get("lowprioritycapable", "").casefold()),
+        # The list names what cannot have it; a size of which it says nothing can.
+        trusted_launch=False if capabilities.get("trustedlaunchdisabled", "").casefold() == "true" else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Which requests there are: `requests.json`, where every row names the public source of what it allows.
+"""Which requests there are: `requests*.json`, where every row names the public source of what it allows.
 
 `rows` are single requests. `path` has `{name}` for one part and `{scope}` for any number of parts; `api_versions` are
 the ones that may be sent (`*`: the server has given the address); `query` the other options; `body` the fields that
@@ -20,7 +20,7 @@ from typing import Any
 
 from .exchange import Asked, NotInTableError
 
-_FILE = Path(__file__).with_name("requests.json")
+_FILES = sorted(Path(__file__).parent.glob("requests*.json"))
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,11 @@ def kinds() -> dict[str, Kind]:
 
 @cache
 def _content() -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(_FILE.read_text())
+    """All files together, each with the requests of one subject."""
+    content: dict[str, Any] = {"rows": [], "types": []}
+    for file in _FILES:
+        for name, listed in json.loads(file.read_text()).items():
+            content[name] += listed
     return content
 
 

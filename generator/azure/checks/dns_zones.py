@@ -1,0 +1,102 @@
+"""Private DNS zones: there, linked to the network once and not to another zone of the name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ...plan.resources import resource_id
+from ...plan.types import Plan
+from ..check import Check, Finding
+from ..meaning import dns
+from ..reader import Reader
+from ..refusals import Refused
+from ..requests.network import ZONE_LINKS, ZONES
+
+_LINKS = "https://learn.microsoft.com/azure/dns/private-dns-virtual-network-links"
+Body = Mapping[str, Any]
+
+
+def _links(reader: Reader, zone_id: str) -> Sequence[Body] | None:
+    """The links of a zone; None: there is no such zone."""
+    parts = resource_id(zone_id)
+    try:
+        return reader.pages(ZONE_LINKS(owner=parts.subscription, group=parts.resource_group, zone=parts.name))
+    except Refused as refused:
+        if refused.is_missing:
+            return None
+        raise
+
+
+class LinkedElsewhere(Check):
+    id = "E4610"
+    summary = "The network is linked to another private DNS zone of the same name."
+    why = "Azure links a network to one zone of a name, and refuses a second one."
+    fix = "Use that zone, by its id, or have the link deleted."
+    source = _LINKS
+    question = "whether the network is linked to another zone"
+    path = ("network", "blob_dns_zone")
+
+    def needed(self, plan: Plan) -> bool:
+        """Whether a zone is created or linked."""
+        return any(zone.zone_id is None or zone.links for zone in dns.zones(plan))
+
+    def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
+        """Zones of the subscription; Azure's own validation finds those of others."""
+        listed, vnet_id = reader.pages(ZONES()), dns.network_id(plan, reader.subscription)
+        for zone in (each for each in dns.zones(plan) if each.zone_id is None or each.links):
+            rivals = dns.rivals(plan, zone, listed)
+            answers = reader.together([partial(_links, reader, str(each.get("id"))) for each in rivals])
+            for rival, links in zip(rivals, answers, strict=True):
+                yield from (self.finding(*each) for each in dns.linked_elsewhere(zone, vnet_id, rival, links or ()))
+
+
+class _OfExistingZone(Check):
+    path = ("network", "blob_dns_zone")
+
+    def needed(self, plan: Plan) -> bool:
+        """Whether one is named."""
+        return any(zone.zone_id is not None for zone in dns.zones(plan))
+
+    @staticmethod
+    def answers(plan: Plan, reader: Reader) -> Iterator[tuple[dns.Zone, Sequence[Body] | None]]:
+        """Each existing zone with its links."""
+        zones = [zone for zone in dns.zones(plan) if zone.zone_id is not None]
+        yield from zip(
+            zones, reader.together([partial(_links, reader, str(zone.zone_id)) for zone in zones]), strict=True
+        )
+
+
+class ZoneUnusable(_OfExistingZone):
+    id = "E4611"
+    summary = "An existing private DNS zone is not there, or is linked to the network by another name."
+    why = "Without the zone the locker or the database has no name; a second link of one network is refused."
+    fix = "Correct the id, or set `network.link_dns_zones: false`."
+    source = _LINKS
+    question = "whether the existing DNS zones can be used"
+
+    def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
+        """Each zone."""
+        vnet_id = dns.network_id(plan, reader.subscription)
+        for zone, links in self.answers(plan, reader):
+            if links is None:
+                yield self.finding(*dns.missing_zone(zone))
+            else:
+                yield from (self.finding(*found) for found in dns.other_link(plan, zone, vnet_id, links))
+
+
+class ZoneNotLinked(_OfExistingZone):
+    id = "W4612"
+    summary = "Nobody links an existing private DNS zone to the network."
+    why = "Server and nodes do not find the locker or the database, unless the network's DNS servers resolve the zone."
+    fix = "Have the zone linked to the network, or see that its DNS servers resolve it."
+    source = _LINKS
+    question = "whether the existing DNS zones are linked to the network"
+
+    def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
+        """Each zone."""
+        vnet_id = dns.network_id(plan, reader.subscription)
+        for zone, links in self.answers(plan, reader):
+            if links is not None:
+                yield from (self.finding(*found) for found in dns.not_linked(plan, zone, vnet_id, links))

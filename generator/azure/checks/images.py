@@ -1,0 +1,212 @@
+"""Images: there in the region, not deprecated, replicated, and their marketplace terms accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from ...catalog.node_images import ImagePlan
+from ...plan.types import Plan
+from ...problems.problem import KeyPath
+from ..check import Check, Finding, Remedy
+from ..meaning import images
+from ..meaning.images import Urn, Wanted, wanted_images
+from ..meaning.own_images import OwnImage, own_image
+from ..reader import Reader
+from ..requests.compute import (
+    ACCEPT_TERMS,
+    GALLERY_IMAGE,
+    GALLERY_VERSION,
+    GALLERY_VERSIONS,
+    IMAGE,
+    IMAGE_VERSIONS,
+    MANAGED_IMAGE,
+    TERMS,
+)
+from ..writer import Writer
+from .own import listed
+
+Body = Mapping[str, Any]
+_DEPRECATED = "https://learn.microsoft.com/azure/virtual-machines/deprecated-images"
+_TERMS = "https://learn.microsoft.com/azure/virtual-machines/linux/cli-ps-findimage"
+
+
+def _marketplace(plan: Plan, reader: Reader, urn: Urn) -> Body | None:
+    """The image, in at most two steps; None: the region does not have it."""
+    parts = {"region": plan.location, "publisher": urn.publisher, "offer": urn.offer, "sku": urn.sku}
+    version: str | None = urn.version
+    if urn.is_latest:
+        version = images.newest(listed(reader, IMAGE_VERSIONS(**parts)))
+        if version is None:
+            return None
+    return reader.find(IMAGE(**parts, version=str(version)))
+
+
+class _OfImages(Check):
+    path = ("slurm", "image")
+    question = "whether the images can be used"
+
+    def needed(self, plan: Plan) -> bool:
+        """Whether Azure can be asked about one."""
+        return any(each.urn is not None or own_image(each) is not None for each in wanted_images(plan))
+
+    def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
+        """All images at once; one of which nothing is known hides nothing of the others."""
+        wanted = wanted_images(plan)
+        for found in reader.together([partial(self._one, plan, reader, each) for each in wanted]):
+            yield from found
+
+    def _one(self, plan: Plan, reader: Reader, wanted: Wanted) -> list[Finding]:
+        urn, own = wanted.urn, own_image(wanted)
+        if urn is not None:
+            return list(self.of_marketplace(plan, reader, wanted, urn))
+        return list(self.of_owner(plan, reader, wanted, own)) if own is not None else []
+
+    def of_marketplace(self, plan: Plan, reader: Reader, wanted: Wanted, urn: Urn) -> Iterator[Finding]:
+        """What is wrong with a marketplace image."""
+        raise NotImplementedError
+
+    def of_owner(self, plan: Plan, reader: Reader, wanted: Wanted, own: OwnImage) -> Iterator[Finding]:
+        """What is wrong with somebody's own image."""
+        del plan, reader, wanted, own
+        yield from ()
+
+
+class ImageMissing(_OfImages):
+    id = "E4401"
+    summary = "An image, or this version of it, is not in the region, or not yet replicated to it."
+    why = "Azure refuses every VM of it (PlatformImageNotFound, GalleryImageNotFound)."
+    fix = "Choose a version that exists: the command lists them. Replicate an own image to the region."
+    source = "https://learn.microsoft.com/rest/api/compute/virtual-machine-images/get"
+
+    def of_marketplace(self, plan: Plan, reader: Reader, wanted: Wanted, urn: Urn) -> Iterator[Finding]:
+        """It is not in the region."""
+        if _marketplace(plan, reader, urn) is None:
+            yield self.finding(*images.missing(wanted, plan.location))
+
+    def of_owner(self, plan: Plan, reader: Reader, wanted: Wanted, own: OwnImage) -> Iterator[Finding]:
+        """It is nowhere, or elsewhere."""
+        if not own.can_be_asked:
+            yield self.not_known(f"{wanted.image} ({wanted.title}) is of another tenant's gallery", path=wanted.path)
+            return
+        body = _own_body(reader, own)
+        if body is None:
+            yield self.finding(wanted.path, f"there is no image {wanted.image} ({wanted.title})")
+        elif own.gallery is None:
+            yield from (self.finding(*found) for found in images.managed_faults(wanted, body, plan.location))
+        else:
+            yield from (self.finding(*found) for found in images.gallery_faults(wanted, body, plan.location))
+
+
+def _own_body(reader: Reader, own: OwnImage) -> Body | None:
+    """A managed image, or a version of a gallery's image: the newest where none is named."""
+    if own.gallery is None:
+        return reader.find(MANAGED_IMAGE(**own.parts))
+    if own.version is not None:
+        return reader.find(GALLERY_VERSION(**own.parts, version=own.version))
+    versions = listed(reader, GALLERY_VERSIONS(**own.parts))
+    newest = images.newest(versions)
+    return next((each for each in versions if each.get("name") == newest), None)
+
+
+class ImageDeprecated(_OfImages):
+    id = "E4402"
+    summary = "An image is deprecated: no VM can be made of it any more."
+    why = "Azure refuses it (ImageVersionDeprecated)."
+    fix = "Choose the image that the message names, or a newer version."
+    source = _DEPRECATED
+    question = "whether the images are still offered"
+
+    def of_marketplace(self, plan: Plan, reader: Reader, wanted: Wanted, urn: Urn) -> Iterator[Finding]:
+        """It is, today."""
+        image = _marketplace(plan, reader, urn)
+        if image is not None and images.is_deprecated(image):
+            yield from (self.finding(*found) for found in images.deprecated(wanted, image))
+
+
+class ImageDeprecatedSoon(_OfImages):
+    id = "W4403"
+    summary = "An image will be deprecated: from a day on no VM can be made of it."
+    why = "Nodes are made of it whenever a job needs one, so the cluster stops growing on that day."
+    fix = "Choose the image that the message names, or a newer version."
+    source = _DEPRECATED
+    question = "whether the images will still be offered"
+
+    def of_marketplace(self, plan: Plan, reader: Reader, wanted: Wanted, urn: Urn) -> Iterator[Finding]:
+        """It will be."""
+        image = _marketplace(plan, reader, urn)
+        if image is not None and not images.is_deprecated(image):
+            yield from (self.finding(*found) for found in images.deprecated(wanted, image))
+
+
+class TermsNotAccepted(_OfImages):
+    id = "E4404"
+    summary = "The marketplace terms of an image are not accepted in this subscription."
+    why = "Azure refuses every VM of it (MarketplacePurchaseEligibilityFailed, ResourcePurchaseValidationFailed)."
+    fix = "Read the terms and accept them, once per subscription: the command does, and `preflight --fix`."
+    source = _TERMS
+    question = "whether the terms of the images are accepted"
+
+    def needed(self, plan: Plan) -> bool:
+        """Whether there is an image that could have terms."""
+        return bool(plan.image_terms) or super().needed(plan)
+
+    def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
+        """Those that the images themselves name, and those of images that only CycleCloud knows by name."""
+        yield from super().run(plan, reader)
+        if any(each.urn is None for each in wanted_images(plan)):
+            known = {_key(found) for found in self._named(plan, reader)}
+            for terms in plan.image_terms:
+                each = ImagePlan(terms.publisher, terms.product, terms.name)
+                if _key(each) not in known:
+                    yield from self._terms(reader, each, _place(plan, terms.used_by), terms.used_by[0])
+
+    def _named(self, plan: Plan, reader: Reader) -> Iterator[ImagePlan]:
+        """Plans that marketplace images of this deployment name; they have been asked about before."""
+        for wanted in wanted_images(plan):
+            image = _marketplace(plan, reader, wanted.urn) if wanted.urn is not None else None
+            found = images.plan_of(image) if image is not None else None
+            if found is not None:
+                yield found
+
+    def of_marketplace(self, plan: Plan, reader: Reader, wanted: Wanted, urn: Urn) -> Iterator[Finding]:
+        """Those of the plan that the image's answer names."""
+        image = _marketplace(plan, reader, urn)
+        found = images.plan_of(image) if image is not None else None
+        if found is not None:
+            yield from self._terms(reader, found, wanted.path, wanted.title)
+
+    def of_owner(self, plan: Plan, reader: Reader, wanted: Wanted, own: OwnImage) -> Iterator[Finding]:
+        """Those that a gallery's image has kept from the one that it was made from."""
+        del plan
+        if own.gallery is None or not own.can_be_asked:
+            return
+        image = reader.find(GALLERY_IMAGE(**own.parts))
+        found = images.purchase_plan(image) if image is not None else None
+        if found is not None:
+            yield from self._terms(reader, found, wanted.path, wanted.title)
+
+    def _terms(self, reader: Reader, plan: ImagePlan, path: KeyPath, title: str) -> Iterator[Finding]:
+        parts = {"publisher": plan.publisher, "offer": plan.product, "plan": plan.name}
+        agreement = reader.get(TERMS(**parts))
+        for found in images.not_accepted(plan, agreement, path, title):
+            text = f"accept the terms of {plan.publisher}:{plan.product}:{plan.name}"
+            link = (agreement.get("properties") or {}).get("licenseTextLink")
+            more = f" ({link})" if link else ""
+            yield self.finding(*found, Remedy(f"{text}{more}", partial(_accept, parts)))
+
+
+def _accept(parts: Mapping[str, str], writer: Writer) -> None:
+    """The same document back, with `accepted`: its signature is that of the text that was shown."""
+    agreement = writer.get(TERMS(**parts))
+    body = {**agreement, "properties": {**agreement["properties"], "accepted": True}}
+    writer.do(ACCEPT_TERMS(**parts, body=body))
+
+
+def _key(plan: ImagePlan) -> tuple[str, ...]:
+    return plan.publisher.casefold(), plan.product.casefold(), plan.name.casefold()
+
+
+def _place(plan: Plan, users: tuple[str, ...]) -> KeyPath:
+    return next((each.path for each in wanted_images(plan) if each.title in users), ("slurm", "image"))

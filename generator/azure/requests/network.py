@@ -1,0 +1,30 @@
+"""Networks and private DNS zones.
+
+Each source is a file of https://github.com/Azure/azure-rest-api-specs.
+"""
+
+from __future__ import annotations
+
+from ..request import Request
+
+_SPEC = "https://github.com/Azure/azure-rest-api-specs/blob/main/specification"
+_NETWORK = "https://learn.microsoft.com/azure/templates/microsoft.network/2025-05-01/virtualnetworks"
+_DNS = f"{_SPEC}/privatedns/resource-manager/Microsoft.Network/stable/2024-06-01/privatedns.json"
+
+_OTHERS = "/subscriptions/{owner}/resourceGroups/{group}/providers/Microsoft.Network"
+
+VNET = Request("GET", f"{_OTHERS}/virtualNetworks/{{vnet}}", "2025-05-01", _NETWORK)
+VNET_USAGES = Request(
+    "GET",
+    f"{_OTHERS}/virtualNetworks/{{vnet}}/usages",
+    "2024-05-01",
+    f"{_SPEC}/network/resource-manager/Microsoft.Network/stable/2024-05-01/virtualNetwork.json",
+)
+ZONES = Request(
+    "GET",
+    "/subscriptions/{subscription}/providers/Microsoft.Network/privateDnsZones",
+    "2024-06-01",
+    _DNS,
+    az="az network private-dns zone list",
+)
+ZONE_LINKS = Request("GET", f"{_OTHERS}/privateDnsZones/{{zone}}/virtualNetworkLinks", "2024-06-01", _DNS)

@@ -1,0 +1,1 @@
+"""Preflight checks of resources and network."""
