@@ -85,5 +85,5 @@ def _secure(url: str, variable: str) -> str:
         address = f"https://{address}"
     parts = urlsplit(address)
     if parts.scheme != "https" or not parts.hostname or parts.username:
-        raise NotAsked(f"{variable} gives an address that is not https://HOST", f"unset {variable}, or mend it")
+        raise NotAsked(f"{variable} gives an address that is not https://HOST", f"unset {variable}, or correct it")
     return address

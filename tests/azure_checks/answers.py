@@ -8,9 +8,13 @@ Answer = dict[str, Any]
 
 
 def size(
-    name: str, family: str = "f", vcpus: int = 4, zones: tuple[str, ...] = ("1", "2", "3"), region: str = "southcentralus",
+    name: str,
+    family: str = "f",
+    vcpus: int = 4,
+    zones: tuple[str, ...] = ("1", "2", "3"),
+    region: str = "southcentralus",
     **more: Any,
-) -> Answer:  # fmt: skip
+) -> Answer:
     """An item of the list of VM sizes.
 
     Source: compute/resource-manager/Microsoft.Compute/Skus/stable/2021-07-01/examples/ListAvailableResourceSkus.json

@@ -48,10 +48,14 @@ def test_sizes_that_nobody_wants_may_be_odd() -> None:
 
 def test_a_region_and_a_family_may_be_written_otherwise() -> None:
     plan = plan_from()
-    items = [size(name, "Standard DASv5 Family", region="SouthCentralUS") for name in ("Standard_D4as_v5", "Standard_D64ds_v5")]
+    items = [
+        size(name, "Standard DASv5 Family", region="SouthCentralUS")
+        for name in ("Standard_D4as_v5", "Standard_D64ds_v5")
+    ]
     sizes = vm_sizes.offered(items, ("Standard_D4as_v5", "Standard_D64ds_v5"))
     known = quota.limits([usage("standardDASv5Family", 0, 1), usage("cores", 0, 1000)])
     assert list(vm_sizes.not_offered(plan, sizes)) == []
     assert [need.name for need in quota.needs(plan, sizes)] == ["Standard DASv5 Family", "cores"]
     texts = [found.message for found in quota.too_small(plan, "S", sizes, known, (), at_least=True)]
-    assert len(texts) == 1 and "standardDASv5Family" in texts[0]
+    assert len(texts) == 1
+    assert "standardDASv5Family" in texts[0]

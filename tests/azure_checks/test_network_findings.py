@@ -28,7 +28,9 @@ slurm: {{partitions: [{{name: htc, vm_size: Standard_D64ds_v5, max_nodes: 20, su
 
 def subnet(name: str, *services: str, used_by: tuple[str, ...] = (), **properties: Any) -> Answer:
     """Source: network/resource-manager/Microsoft.Network/stable/2024-05-01/virtualNetwork.json (Subnet)"""
-    group = f"/subscriptions/{ME}/resourceGroups/{{}}/providers/Microsoft.Network/networkInterfaces/n/ipConfigurations/i"
+    group = (
+        f"/subscriptions/{ME}/resourceGroups/{{}}/providers/Microsoft.Network/networkInterfaces/n/ipConfigurations/i"
+    )
     return {
         "id": f"{VNET}/subnets/{name}",
         "name": name,
@@ -54,7 +56,13 @@ def space(name: str, used: int, limit: int) -> Answer:
 
 def test_a_healthy_network_gives_no_finding() -> None:
     plan, network = plan_from(PLAN), vnet()
-    assert [subnet.role for subnet in plan.network.subnets] == ["server", "endpoints", "netapp", "compute", "compute-gpu"]
+    assert [subnet.role for subnet in plan.network.subnets] == [
+        "server",
+        "endpoints",
+        "netapp",
+        "compute",
+        "compute-gpu",
+    ]
     assert list(existing_network.misplaced(plan, ME.upper(), network)) == []
     for judge in ("missing_subnets", "wrong_delegations", "without_way_out"):
         assert list(getattr(existing_network, judge)(plan, network)) == []
@@ -63,7 +71,8 @@ def test_a_healthy_network_gives_no_finding() -> None:
 def test_a_network_elsewhere() -> None:
     plan = plan_from(PLAN)
     (one,) = existing_network.misplaced(plan, "another", vnet())
-    assert one.path == ("network", "existing", "vnet_id") and ME in one.hint
+    assert one.path == ("network", "existing", "vnet_id")
+    assert ME in one.hint
     (one,) = existing_network.misplaced(plan, ME, vnet(location="eastus"))
     assert "is in eastus" in one.message
     (one,) = existing_network.misplaced(plan, ME, None)
@@ -74,13 +83,15 @@ def test_a_subnet_that_is_not_there() -> None:
     without = vnet()
     without["properties"]["subnets"].pop(2)
     (one,) = existing_network.missing_subnets(plan_from(PLAN), without)
-    assert one.path == ("network", "existing", "compute_subnets", 0) and "it has Server, compute, files" in one.message
+    assert one.path == ("network", "existing", "compute_subnets", 0)
+    assert "it has Server, compute, files" in one.message
 
 
 def test_delegations() -> None:
     plan = plan_from(PLAN)
     (one,) = existing_network.wrong_delegations(plan, vnet(subnet("files")))
-    assert "must be delegated to Microsoft.Netapp/volumes" in one.message and "--delegations" in one.hint
+    assert "must be delegated to Microsoft.Netapp/volumes" in one.message
+    assert "--delegations" in one.hint
     (one,) = existing_network.wrong_delegations(plan, vnet(subnet("gpu", "Microsoft.Web/serverFarms")))
     assert "must not be delegated" in one.message
 
@@ -101,11 +112,11 @@ def test_free_addresses_beside_what_is_ours() -> None:
 
 def test_a_private_subnet_needs_a_way_out() -> None:
     plan = plan_from(PLAN)
-    private = {"defaultOutboundAccess": False}
+    private: Answer = {"defaultOutboundAccess": False}
     (one,) = existing_network.without_way_out(plan, vnet(subnet("gpu", **private)))
     assert "no way out" in one.message
     for way in ("natGateway", "routeTable"):
-        mended = vnet(subnet("gpu", **private, **{way: {"id": "x"}}))
+        mended = vnet(subnet("gpu", **private | {way: {"id": "x"}}))
         assert list(existing_network.without_way_out(plan, mended)) == []
 
 
@@ -117,7 +128,9 @@ network: {{access: hub, hub: {{vnet_id: {HUB}, use_remote_gateway: true, address
 OURS = f"/subscriptions/{ME}/resourceGroups/minimal-rg/providers/Microsoft.Network/virtualNetworks/minimal-vnet"
 
 
-def hub_vnet(spaces: tuple[str, ...] = ("10.0.0.0/16",), peerings: tuple[Answer, ...] = (), gateway: bool = True) -> Answer:
+def hub_vnet(
+    spaces: tuple[str, ...] = ("10.0.0.0/16",), peerings: tuple[Answer, ...] = (), gateway: bool = True
+) -> Answer:
     gateways = subnet("GatewaySubnet", used_by=("net",) if gateway else ())
     properties = {
         "addressSpace": {"addressPrefixes": list(spaces)},
@@ -159,7 +172,8 @@ def test_what_is_wrong_with_a_hub() -> None:
 
 # ------------------------------------------------------------ DNS zones
 
-ZONE = f"/subscriptions/{ME}/resourceGroups/dns/providers/Microsoft.Network/privateDnsZones/privatelink.blob.core.windows.net"
+NAME = "privatelink.blob.core.windows.net"
+ZONE = f"/subscriptions/{ME}/resourceGroups/dns/providers/Microsoft.Network/privateDnsZones/{NAME}"
 
 
 def link(network: str, name: str = "someone") -> Answer:
@@ -180,18 +194,21 @@ def test_a_new_zone_beside_another_one_that_the_network_is_linked_to() -> None:
     network = dns.network_id(plan, ME)
     assert list(dns.linked_elsewhere(wanted, network, zone(), [link(HUB)])) == []
     (one,) = dns.linked_elsewhere(wanted, network, zone(), [link(VNET.upper())])
-    assert one.path == ("network", "blob_dns_zone") and ZONE in one.hint
+    assert one.path == ("network", "blob_dns_zone")
+    assert ZONE in one.hint
 
 
 def test_an_existing_zone() -> None:
     existing = plan_from(PLAN, f"network: {{blob_dns_zone: {ZONE}}}")
     (wanted,) = dns.zones(existing)
-    assert (wanted.zone_id, wanted.links) == (ZONE, False) and dns.rivals(existing, wanted, [zone()]) == []
+    assert (wanted.zone_id, wanted.links) == (ZONE, False)
+    assert dns.rivals(existing, wanted, [zone()]) == []
     assert [each.path for each in dns.not_linked(existing, wanted, VNET, [link(HUB)])] == [("network", "blob_dns_zone")]
     assert list(dns.not_linked(existing, wanted, VNET, [link(VNET)])) == []
     new = plan_from(f"network: {{blob_dns_zone: {ZONE}}}")
     (wanted,) = dns.zones(new)
-    assert wanted.links and dns.network_id(new, ME) == OURS
+    assert wanted.links
+    assert dns.network_id(new, ME) == OURS
     assert list(dns.not_linked(new, wanted, OURS, [])) == []
     assert list(dns.other_link(new, wanted, OURS, [link(OURS, "minimal-abc"), link(VNET)])) == []
     assert len(list(dns.other_link(new, wanted, OURS, [link(OURS)]))) == 1

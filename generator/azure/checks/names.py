@@ -65,6 +65,7 @@ class ForeignGroup(Check):
     summary = "The resource group that the deployment would create exists, and is not its own."
     why = "Who deletes the deployment deletes its resource group, and what others have put there."
     fix = "Write `resource_group: {existing: NAME}`, or choose another name."
+    source = "https://learn.microsoft.com/azure/azure-resource-manager/management/delete-resource-group"
     question = "whether the resource group is the deployment's own"
     path = ("azure", "resource_group")
 

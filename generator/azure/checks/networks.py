@@ -63,6 +63,7 @@ class SubnetMissing(_OfExisting):
     summary = "The existing network has no subnet of a name that the definition gives."
     why = "The deployment creates no subnet in someone else's network."
     fix = "Correct the name: the message says which subnets there are."
+    source = "https://learn.microsoft.com/rest/api/virtualnetwork/virtual-networks/get"
     question = "whether the subnets are there"
 
     def judged(self, plan: Plan, vnet: Body) -> Iterator[Found]:

@@ -201,5 +201,5 @@ def purchase_plan(definition: Item) -> ImagePlan | None:
 def managed_faults(wanted: Wanted, image: Item, region: str) -> Iterator[Found]:
     """A managed image that is in another region than the VMs."""
     if not same(image.get("location"), region):
-        text = f"the image of {wanted.title} is in {image.get('location')}, the VMs are to be in {region}"
+        text = f"the image of {wanted.title} is in {image.get('location')}, the VMs will be in {region}"
         yield Found(wanted.path, text, "copy it into a gallery, and replicate it to the region")

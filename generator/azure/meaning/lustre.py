@@ -48,7 +48,7 @@ def not_sold(plan: Plan, skus: Iterable[Item]) -> Iterator[Found]:
             yield Found((*path, "tier"), text, "open a support request, or choose another tier or region")
         zones = sorted({zone for offer in here for zone in _zones(offer, plan.location)})
         if mount.zone is not None and zones and mount.zone not in zones:
-            text = f"{mount.path} is to be in zone {mount.zone}; {plan.location} sells {mount.sku} in {listed(zones)}"
+            text = f"{mount.path} wants zone {mount.zone}; {plan.location} sells {mount.sku} in {listed(zones)}"
             yield Found((*path, "zone"), text, f"zone: {zones[0]}")
 
 

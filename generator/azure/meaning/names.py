@@ -71,8 +71,8 @@ _GROUP: KeyPath = ("azure", "resource_group")
 def group_faults(plan: Plan, group: Item | None) -> Iterator[Found]:
     """A group that must exist and does not, or that is in another region than the deployment would create it in.
 
-    Source: https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-invalid-template: the location
-    of a resource group cannot be changed (InvalidResourceGroupLocation).
+    The location of a resource group cannot be changed (InvalidResourceGroupLocation).
+    Source: https://learn.microsoft.com/azure/azure-resource-manager/management/manage-resource-groups-cli
     """
     name = plan.resource_group
     if group is None:

@@ -52,7 +52,7 @@ def missing_zones(plan: Plan, region: Item) -> Iterator[Found]:
     for mount in volumes(plan):
         if mount.zone is not None and mount.zone not in usable:
             has = f"it has NetApp Files in zone {listed(usable)}" if usable else "it has NetApp Files in no zone"
-            text = f"{mount.path} is to be in zone {mount.zone} of {plan.location}; {has}"
+            text = f"{mount.path} wants zone {mount.zone} of {plan.location}; {has}"
             hint = f"zone: {usable[0]}, or none: then Azure chooses" if usable else "take the zone out"
             yield Found((*mount_path(plan, mount.path), "zone"), text, hint)
 

@@ -74,7 +74,7 @@ def wrong_zones(plan: Plan, sizes: Offered) -> Iterator[Found]:
         for zone, path in each.zones:
             if zone not in usable:
                 where = f"in zone {listed(usable)}" if usable else "in no zone"
-                text = f"{each.title} is to be in zone {zone}, but {plan.location} offers {each.vm_size} {where}"
+                text = f"{each.title} wants zone {zone}, but {plan.location} offers {each.vm_size} {where}"
                 yield Found(path, text, "name one of these zones, or none" if usable else "take the zone out")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.bed.bicep.place import SUBSCRIPTION
 
+from . import offers
 from .state import OWNER, Caller, State
 
 _FILE = Path(__file__).with_name("healthy.json")
@@ -37,5 +38,5 @@ def healthy_state() -> State:
         ]}
         for name, kinds in content["providers"].items()
     }  # fmt: skip
-    state.documents = content["documents"]
+    state.documents = content["documents"] | offers.documents()
     return state

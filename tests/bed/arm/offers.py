@@ -1,6 +1,6 @@
 """What a region offers to the subscription: VM sizes, quota, images and terms, file systems, databases; names.
 
-The healthy state offers everything that the catalogue knows in `REGION`. Forms: the example or the model in the source
+The healthy state offers everything that the catalogue knows in `REGIONS`. Forms: the example or the model in the source
 of the row in requests_offers.json; what an example does not show has its own source below.
 """
 
@@ -15,7 +15,7 @@ from .answers import Parts, answer
 from .exchange import Answer, Asked, RefusedError
 from .state import Caller, State
 
-REGION, DISPLAY = "eastus", "East US"
+REGIONS = ("eastus", "southcentralus")
 ZONES = ["1", "2", "3"]
 PLENTY = 100_000
 IMAGES = {
@@ -26,27 +26,26 @@ IMAGES = {
 }
 """Image without its version → whether it has a plan."""
 NODE_IMAGE = "22.04.2026050101"
-_COMPUTE = f"/providers/microsoft.compute/locations/{REGION}"
-_LUSTRE, _NETAPP = "/providers/microsoft.storagecache", f"/providers/microsoft.netapp/locations/{REGION}"
+SKUS, LUSTRE_SKUS = "/providers/microsoft.compute/skus", "/providers/microsoft.storagecache/skus"
 
 
 def documents() -> dict[str, Any]:
     """What is only read, by path below the subscription."""
-    return {
-        "/providers/microsoft.compute/skus": [_size(name) for name in catalog.vm_size_names()],
-        f"{_COMPUTE}/usages": _usages(),
-        f"{_LUSTRE}/skus": [_lustre(name) for name in catalog.file_systems()["amlfs"]["tiers"]],
-        f"{_LUSTRE}/locations/{REGION}/usages": [_usage("AmlFilesystem", 0, 4)],
-        f"{_NETAPP}/usages": [
-            {"name": _name("totalTibsPerSubscription"), "properties": {"currentValue": 0, "limit": 100, "unit": "count"}}
-        ],
-        f"{_NETAPP}/regioninfo": {
-            "storageToNetworkProximity": "T2",
-            "availabilityZoneMappings": [{"availabilityZone": zone, "isAvailable": True} for zone in ZONES],
-        },
-        f"/providers/microsoft.dbformysql/locations/{REGION}/capabilitysets/default": _mysql(),
-        **_images(),
-    }
+    found: dict[str, Any] = {SKUS: [], LUSTRE_SKUS: []}
+    for region in REGIONS:
+        found[SKUS] += [_size(name, region) for name in catalog.vm_size_names()]
+        found[LUSTRE_SKUS] += [_lustre(name, region) for name in catalog.file_systems()["amlfs"]["tiers"]]
+        netapp = [{"name": _name("totalTibsPerSubscription"), "properties": {"currentValue": 0, "limit": 100}}]
+        zones = [{"availabilityZone": zone, "isAvailable": True} for zone in ZONES]
+        found |= {
+            f"/providers/microsoft.compute/locations/{region}/usages": _usages(),
+            f"/providers/microsoft.storagecache/locations/{region}/usages": [_usage("AmlFilesystem", 0, 4)],
+            f"/providers/microsoft.netapp/locations/{region}/usages": netapp,
+            f"/providers/microsoft.netapp/locations/{region}/regioninfo": {"availabilityZoneMappings": zones},
+            f"/providers/microsoft.dbformysql/locations/{region}/capabilitysets/default": _mysql(),
+            **_images(region),
+        }
+    return found
 
 
 def _name(value: str) -> dict[str, str]:
@@ -63,7 +62,7 @@ def _usages() -> list[dict[str, Any]]:
     return [_usage(name, 0, PLENTY) for name in names]
 
 
-def _size(name: str) -> dict[str, Any]:
+def _size(name: str, region: str) -> dict[str, Any]:
     size = catalog.vm_size(name)
     capabilities = {
         "vCPUs": size.vcpus,
@@ -73,8 +72,8 @@ def _size(name: str) -> dict[str, Any]:
     }
     return {
         "resourceType": "virtualMachines", "name": name, "tier": "Standard", "family": size.quota_family or "unknown",
-        "locations": [REGION],
-        "locationInfo": [{"location": REGION, "zones": list(ZONES), "zoneDetails": None}],
+        "locations": [region],
+        "locationInfo": [{"location": region, "zones": list(ZONES), "zoneDetails": None}],
         "capabilities": [
             {"name": key, "value": str(value)} for key, value in capabilities.items() if value is not None
         ],
@@ -82,10 +81,10 @@ def _size(name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _lustre(name: str) -> dict[str, Any]:
+def _lustre(name: str, region: str) -> dict[str, Any]:
     return {
-        "resourceType": "amlFilesystems", "name": name, "locations": [REGION],
-        "locationInfo": [{"location": REGION, "zones": list(ZONES)}], "capabilities": [], "restrictions": [],
+        "resourceType": "amlFilesystems", "name": name, "locations": [region],
+        "locationInfo": [{"location": region, "zones": list(ZONES)}], "capabilities": [], "restrictions": [],
     }  # fmt: skip
 
 
@@ -102,16 +101,17 @@ def _mysql() -> dict[str, Any]:
     return {"name": "default", "properties": properties}
 
 
-def _images() -> dict[str, Any]:
+def _images(region: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
+    images = f"/providers/microsoft.compute/locations/{region}"
     for urn, has_plan in IMAGES.items():
         publisher, offer, sku = urn.split(":")
         if publisher == "azurecyclecloud":
             versions = sorted({row.image_version for row in catalog.releases() if row.image_version})
         else:
             versions = ["22.04.2025010101", NODE_IMAGE]
-        listed = f"{_COMPUTE}/publishers/{publisher}/artifacttypes/vmimage/offers/{offer}/skus/{sku}/versions"
-        found[listed] = [{"name": version, "location": REGION} for version in versions]
+        listed = f"{images}/publishers/{publisher}/artifacttypes/vmimage/offers/{offer}/skus/{sku}/versions"
+        found[listed] = [{"name": version, "location": region} for version in versions]
         plan = {"publisher": publisher, "product": offer, "name": sku} if has_plan else None
         for version in versions:
             properties = {
@@ -120,7 +120,7 @@ def _images() -> dict[str, Any]:
                 "architecture": "x64",
                 "imageDeprecationStatus": {"imageState": "Active"},
             }
-            found[f"{listed}/{version}"] = {"name": version, "location": REGION, "properties": properties}
+            found[f"{listed}/{version}"] = {"name": version, "location": region, "properties": properties}
         if has_plan:
             found[terms_path(publisher, offer, sku)] = {
                 "type": "Microsoft.MarketplaceOrdering/offertypes",
@@ -144,7 +144,7 @@ def sizes(state: State, asked: Asked, caller: Caller, parts: Parts) -> Any:
     found = re.fullmatch(r"location eq '([^']+)'", asked.query.get("$filter", ""))
     if found is None and "$filter" in asked.query:
         raise RefusedError(400, "InvalidFilterInQueryString", "The filter is not known.")
-    listed: list[Any] = state.documents["/providers/microsoft.compute/skus"]
+    listed: Any = state.documents[SKUS]
     return [each for each in listed if found is None or found[1].lower() in map(str.lower, each["locations"])]
 
 
@@ -152,7 +152,7 @@ def sizes(state: State, asked: Asked, caller: Caller, parts: Parts) -> Any:
 def bare_list(state: State, asked: Asked, caller: Caller, parts: Parts) -> Any:
     """The versions of an image are an array without `value`, and those of an image that is not there an error.
 
-    Source: ComputeRP/stable/2024-07-01/examples/virtualMachineImageExamples/VirtualMachineImages_List_MaximumSet_Gen.json
+    Source: examples/virtualMachineImageExamples/VirtualMachineImages_List_MaximumSet_Gen.json beside the row's source
     """
     key = re.sub(r"^/subscriptions/[^/]+", "", asked.path.lower())
     if key not in state.documents:
@@ -164,7 +164,7 @@ def bare_list(state: State, asked: Asked, caller: Caller, parts: Parts) -> Any:
 def accept_terms(state: State, asked: Asked, caller: Caller, parts: Parts) -> Any:
     """Only the document that was read before, with `accepted`, is taken: the signature is that of the text."""
     path = terms_path(parts["publisher"], parts["offer"], parts["plan"])
-    known = state.documents.get(path)
+    known: Any = state.documents.get(path)
     if known is None or asked.body["properties"]["signature"] != known["properties"]["signature"]:
         raise RefusedError(400, "BadRequest", "The signature is not that of the current terms.")
     state.documents[path] = asked.body
@@ -174,7 +174,8 @@ def accept_terms(state: State, asked: Asked, caller: Caller, parts: Parts) -> An
 def _availability(state: State, asked: Asked, kind: str) -> dict[str, Any]:
     name = asked.body["name"].lower()
     taken = any(each["name"].lower() == name for each in state.of_type(kind))
-    if taken or name in state.documents.get(f"names of {kind}", ()):
+    others: Any = state.documents.get(f"names of {kind}", ())
+    if taken or name in others:
         message = f"The name {asked.body['name']} is already taken."
         return {"nameAvailable": False, "reason": "AlreadyExists", "message": message}
     return {"nameAvailable": True}
@@ -210,6 +211,7 @@ def lustre_subnet(state: State, asked: Asked, caller: Caller, parts: Parts) -> A
 @answer("netapp path")
 def netapp_path(state: State, asked: Asked, caller: Caller, parts: Parts) -> Any:
     """Names of others are in `documents["exports"]`."""
-    if asked.body["name"] in state.documents.get("exports", ()):
+    others: Any = state.documents.get("exports", ())
+    if asked.body["name"] in others:
         return {"isAvailable": False, "reason": "AlreadyExists", "message": "The file path is in use."}
     return {"isAvailable": True}
