@@ -29,6 +29,11 @@ def _content() -> dict[str, Any]:
     return content
 
 
+def template(name: str) -> dict[str, Any]:
+    """The template itself, as Azure receives it; not to be changed."""
+    return dict(_content()["deployments"][name])
+
+
 @cache
 def compiled_resources(name: str) -> list[Resource]:
     """What the deployment of that day led to."""

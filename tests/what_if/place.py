@@ -18,6 +18,7 @@ DEFINITION = SMALL.replace("name: minimal", "name: small").replace(KEY, "${CYCLE
 TEMPLATE: dict[str, Any] = {
     "$schema": "https://schema.management.azure.com/schemas/2018-05-01/subscriptionDeploymentTemplate.json#",
     "contentVersion": "1.0.0.0",
+    "parameters": {"adminPassword": {"type": "securestring"}, "sshPublicKey": {"type": "string"}},
     "resources": [],
 }
 PASSWORD = "s3cret-of-the-test-A1"

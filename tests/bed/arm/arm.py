@@ -19,7 +19,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from . import metadata, previews, resources, rights, tokens  # noqa: F401 - answers enter themselves
+from . import deployments as _deployments  # noqa: F401 - enters its answers in the table
+from . import metadata, resources, rights, tokens
 from .answers import ANSWERS, answered
 from .exchange import Answer, Asked, NotInTableError, RefusedError
 from .faults import Fault, Faults, throttled
@@ -139,7 +140,11 @@ class Arm:
         caller = tokens.caller_of(authorization, (*AUDIENCES, self.url), state)
         asked.caller = caller.client_id
         named = asked.path.split("/")
-        if len(named) > 2 and named[1].lower() == "subscriptions" and named[2].lower() != state.subscription:
+        if (
+            len(named) > 2
+            and named[1].lower() == "subscriptions"
+            and named[2].lower() not in (state.subscription, *state.others)
+        ):
             raise RefusedError(404, "SubscriptionNotFound", f"The subscription '{named[2]}' could not be found.")
         if row is None:
             return resources.answer(state, asked, caller)

@@ -119,12 +119,17 @@ def _endpoint(_: State, resource: dict[str, Any]) -> None:
     resource["properties"]["networkInterfaces"] = [{"id": f"{resource['id']}.nic"}]
 
 
+def _role(_: State, resource: dict[str, Any]) -> None:
+    resource["properties"]["scope"] = resource["id"].rpartition("/providers/Microsoft.Authorization/")[0]
+
+
 def _link(_: State, resource: dict[str, Any]) -> None:
     resource["properties"]["virtualNetworkLinkState"] = "Completed"
 
 
 _OF_TYPE: dict[str, Completion] = {
     "microsoft.resources/resourcegroups": _group,
+    "microsoft.authorization/roleassignments": _role,
     "microsoft.managedidentity/userassignedidentities": _identity,
     "microsoft.network/virtualnetworks": _network,
     "microsoft.network/networksecuritygroups": _rules,

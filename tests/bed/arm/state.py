@@ -10,15 +10,19 @@ pages, a function is asked (`state`, `asked`). `resources` has what was created,
 
 from __future__ import annotations
 
+import datetime
 import threading
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.bed.bicep.place import SUBSCRIPTION
 
 from .exchange import Answer, Asked, RefusedError
+
+if TYPE_CHECKING:
+    from .runs import Run
 
 OWNER: dict[str, Any] = {"actions": ["*"], "notActions": [], "dataActions": [], "notDataActions": []}
 """https://learn.microsoft.com/azure/role-based-access-control/built-in-roles/privileged#owner"""
@@ -77,6 +81,8 @@ class State:
     tenant: str = TENANT
     subscription_tenant: str = TENANT
     """Another one makes every token that of a wrong tenant."""
+    others: tuple[str, ...] = ()
+    """Further subscriptions of the tenant: a hub's, that of private DNS zones."""
     subscription_state: str = "Enabled"
     quota_id: str = "EnterpriseAgreement_2014-09-01"
     url: str = ""
@@ -89,7 +95,22 @@ class State:
     resources: dict[str, dict[str, Any]] = field(default_factory=dict)
     operations: dict[str, Operation] = field(default_factory=dict)
     what_if: dict[str, Any] = field(default_factory=dict)
-    """`changes`, `potentialChanges`, `diagnostics`, or the `error` with which it fails."""
+    """What what-if answers, instead of comparing: `changes`, `potentialChanges`, `diagnostics`, or an `error`."""
+    runs: dict[str, Run] = field(default_factory=dict)
+    """Deployments, nested ones too, by id in lower case."""
+    breakages: list[tuple[str, RefusedError]] = field(default_factory=list)
+    """Resources, by a pattern of their id, that a deployment fails to create; see failures.py."""
+    refusals: list[tuple[str, RefusedError]] = field(default_factory=list)
+    """Resources, by a pattern of their id, that validation refuses, before anything is deployed."""
+    secrets: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Of key vaults, by id of the vault in lower case and name."""
+    ticks: dict[str, int] = field(default_factory=dict)
+    """How many ticks resources take, by a pattern of their id; others take one."""
+    pace: int = 1
+    """Ticks that pass when somebody asks about a deployment."""
+    now: int = 1
+    tick_s: int = 20
+    began_at: datetime.datetime = field(default_factory=lambda: datetime.datetime.now(datetime.UTC))
     page_size: int = 1000
     polls: int = 2
     """How often a long operation is asked before it has ended."""
@@ -112,6 +133,22 @@ class State:
         operation = Operation(str(uuid.uuid4()), finish, self.polls if polls is None else polls)
         self.operations[operation.id] = operation
         return operation
+
+    # ---- deployments
+
+    def passes(self, ticks: int | None = None) -> None:
+        """Time passes for all deployments; nested ones go with theirs."""
+        nested = {part.inner.id.lower() for run in self.runs.values() for part in run.parts if part.inner is not None}
+        for _ in range(self.pace if ticks is None else ticks):
+            self.now += 1
+            for key, run in list(self.runs.items()):
+                if key not in nested:
+                    run.tick()
+
+    def deployment_document(self, resource_id: str) -> dict[str, Any] | None:
+        """The record of a deployment."""
+        run = self.runs.get(resource_id.lower())
+        return None if run is None else run.document()
 
     # ---- resources
 

@@ -2,65 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import requests
 
-from tests.bed.arm import Arm, running_arm
+from tests.bed.arm import Arm
 from tests.bed.arm.answers import ANSWERS
+from tests.bed.arm.client import Client
 from tests.bed.arm.exchange import RefusedError
 from tests.bed.arm.state import CONTRIBUTOR, READER
 from tests.bed.arm.table import kinds, rows
 
 GROUP = "2025-04-01"
 NETWORK = "2025-05-01"
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arm]:
-    with running_arm(tmp_path_factory.mktemp("arm")) as arm:
-        yield arm
-
-
-@pytest.fixture
-def arm(running: Arm, monkeypatch: pytest.MonkeyPatch) -> Arm:
-    running.renewed()
-    for name, value in running.environment.items():
-        monkeypatch.setenv(name, value)
-    return running
-
-
-class Client:
-    """One who is signed in with the real library."""
-
-    def __init__(self, arm: Arm) -> None:
-        from azure.identity import DefaultAzureCredential
-
-        self.arm, self.session = arm, requests.Session()
-        with DefaultAzureCredential() as credential:
-            token = credential.get_token("https://management.azure.com/.default").token
-        self.session.headers["Authorization"] = f"Bearer {token}"
-
-    def __call__(
-        self, method: str, path: str, version: str | None, body: Any = None, **query: str
-    ) -> requests.Response:
-        address = path if path.startswith("https://") else f"{self.arm.url}{path}"
-        options = ({"api-version": version} if version else {}) | query
-        return self.session.request(method, address, params=options, json=body, timeout=20)
-
-    def error(self, *request: Any, **query: str) -> tuple[int, str]:
-        """Status and code of a refusal."""
-        response = self(*request, **query)
-        return response.status_code, response.json()["error"]["code"]
-
-
-@pytest.fixture
-def client(arm: Arm) -> Iterator[Client]:
-    made = Client(arm)
-    with made.session:
-        yield made
 
 
 def group_of(arm: Arm, name: str = "rg") -> str:

@@ -1,0 +1,1 @@
+"""The stand-in of Azure Resource Manager itself: tests/bed/arm."""
