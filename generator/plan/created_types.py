@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..definition.model.definition import Definition
-from ..records import computed_once, record
+from ..records import computed_once
 from . import names
 from .access_kinds.registry import kind_of
 from .file_systems.registry import wanted_by
 from .network import route_plan, uses_nat_gateway
+from .types.created import Created
 
 Path = tuple[str | int, ...]
 _NETWORK = "Microsoft.Network"
@@ -22,17 +23,6 @@ PUBLIC_SERVER = "the public server"
 """The purpose of what a server gets that has a public address on its network interface."""
 _LINK = f"{_NETWORK}/privateDnsZones/virtualNetworkLinks"
 _ROLES = "Microsoft.Authorization/roleAssignments"
-
-
-@record
-class Created:
-    """One resource type."""
-
-    type: str
-    path: Path
-    """Of the key that asks for it, or whose default does."""
-    purpose: str
-    """In words."""
 
 
 @computed_once

@@ -16,6 +16,7 @@ from .access_kinds.registry import kind_of
 from .blobs import with_need
 from .cleanup import cleanup_plan
 from .cluster import server_release, slurm_plan
+from .created_types import created_types
 from .custom_sizes import size_of
 from .egress import egress_plan
 from .file_systems.registry import late_addresses, modules, node_settings, requirements
@@ -138,6 +139,7 @@ def make_plan(
             network, all_mounts, accounting, monitoring, server or existing_server, locker, azure_names
         ),
         silenced=tuple(sorted((entry.rule, entry.reason) for entry in definition.silence)),
+        created_types=created_types(definition),
         resolved=resolved(definition),
     )
 

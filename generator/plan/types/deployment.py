@@ -10,6 +10,7 @@ from ..access_kinds.base import Access
 from ..bicep_modules import BicepModule
 from ..file_systems.base import FileSystem, Grant, NodeSettings
 from .cleanup import CleanupPlan
+from .created import Created
 from .egress import EgressPlan
 from .jobs import JobPlan
 from .ledger import LedgerPlan
@@ -84,6 +85,8 @@ class Plan:
     """Destinations outside of the network; `firewall-rules.json` prints them."""
     silenced: tuple[tuple[str, str], ...]
     """(rule id, reason), sorted."""
+    created_types: tuple[Created, ...] = ()
+    """The types of what the deployment creates, each once for every purpose."""
     resolved: dict[str, object] = field(default_factory=dict, compare=False)
     """The definition with all defaults as plain data; `effective.yaml` begins with it."""
 

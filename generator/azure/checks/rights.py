@@ -1,0 +1,129 @@
+"""What the deployer may do: roles, deny assignments, conditions of delegated role assignments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ...plan.types import Plan
+from ...words.counts import listed
+from ..actions import ROLES, SUBSCRIPTION, Need, assigned_roles, group_of, needs
+from ..check import Check, Finding, Local, LocalCheck
+from ..grants import concerns, denied, excludes_services, grants, missing, unsure_roles
+from ..reader import Reader
+from ..requests.subscriptions import DENY_ASSIGNMENTS, GROUP, PERMISSIONS
+
+Items = Sequence[Mapping[str, Any]]
+_SHOWN = 8
+_ASSIGN = f"{ROLES}/write"
+
+
+def _at(plan: Plan, reader: Reader, need: Need) -> str:
+    """The scope that can be asked: a group that is not there yet has what the subscription gives."""
+    own = group_of(plan)
+    if need.scope == own and reader.find(GROUP(group=plan.resource_group)) is None:
+        return SUBSCRIPTION
+    return need.scope
+
+
+def _asked(plan: Plan, reader: Reader, request: Any, wanted: Sequence[Need]) -> list[tuple[Need, str, Items]]:
+    """Each need with the scope that was asked and what it answered, all of them at the same time."""
+
+    def one(need: Need) -> tuple[Need, str, Items]:
+        scope = _at(plan, reader, need)
+        return need, scope, reader.pages(request(scope=scope))
+
+    return reader.together([partial(one, need) for need in wanted])
+
+
+def _some(actions: Sequence[str]) -> str:
+    more = f" and {len(actions) - _SHOWN} more" if len(actions) > _SHOWN else ""
+    return ", ".join(actions[:_SHOWN]) + more
+
+
+def _role(actions: Sequence[str]) -> str:
+    """A built-in role that has all of these."""
+    roles = [action.casefold().startswith("microsoft.authorization/") for action in actions]
+    return "User Access Administrator" if all(roles) else "Owner" if any(roles) else "Contributor"
+
+
+class MissingRights(LocalCheck):
+    id = "E4101"
+    summary = "The login may not take an action that the deployment takes."
+    why = "Azure refuses that resource while the deployment runs, when others are there already."
+    fix = "An owner of the scope assigns a role that has the action, or deploys."
+    source = "https://learn.microsoft.com/azure/role-based-access-control/overview"
+    question = "whether the login may deploy"
+    path = ("azure",)
+
+    def run_here(self, plan: Plan, reader: Reader, local: Local) -> Iterator[Finding]:
+        """What no role gives, by scope and key."""
+        who = reader.session.who()
+        for need, scope, permissions in _asked(plan, reader, PERMISSIONS, needs(plan, local.environment)):
+            lacking = missing(permissions, need.actions)
+            if lacking:
+                where = scope.replace("{subscription}", reader.subscription)
+                assignee = who.object_id if who else "OBJECT_ID"
+                yield self.finding(
+                    need.path,
+                    f"{need.purpose}: this login may not {_some(lacking)} at {where}",
+                    f'az role assignment create --assignee {assignee} --role "{_role(lacking)}" --scope {where}',
+                )
+
+
+class DeniedRights(LocalCheck):
+    id = "E4102"
+    summary = "A deny assignment takes an action from the login that the deployment takes."
+    why = "Deny assignments count above all roles, of Owner too; Azure refuses the resource while the deployment runs."
+    fix = "Deploy to another group, or ask those who made it: deployment stacks and managed applications do."
+    source = "https://learn.microsoft.com/azure/role-based-access-control/deny-assignments"
+    question = "whether a deny assignment is in the way"
+    path = ("azure",)
+
+    def run_here(self, plan: Plan, reader: Reader, local: Local) -> Iterator[Finding]:
+        """What is denied, by assignment."""
+        who, told = reader.session.who(), set[tuple[str, str]]()
+        for need, scope, found in _asked(plan, reader, DENY_ASSIGNMENTS, needs(plan, local.environment)):
+            where = scope.replace("{subscription}", reader.subscription)
+            for assignment in found:
+                actions = denied(assignment, need.actions, where)
+                name = str(assignment["properties"].get("denyAssignmentName") or assignment["name"])
+                is_mine = concerns(assignment, who.object_id, who.groups) if who is not None else "not known"
+                if not actions or is_mine == "no" or (name, need.purpose) in told:
+                    continue
+                told.add((name, need.purpose))
+                text = f"the deny assignment '{name}' takes {_some(actions)} at {where}"
+                if is_mine == "yes":
+                    yield self.finding(need.path, f"{need.purpose}: {text}")
+                else:
+                    yield self.not_known(f"{text}, perhaps from a group of this login", path=need.path)
+
+
+class ConditionalRights(Check):
+    id = "W4103"
+    summary = "The login may assign roles under a condition that does not plainly allow those of the deployment."
+    why = "Azure refuses a role assignment that breaks the condition, when everything before it is there already."
+    fix = "Have the condition allow the roles that the finding names, for principals of the type ServicePrincipal."
+    source = "https://learn.microsoft.com/azure/role-based-access-control/delegate-role-assignments-overview"
+    question = "whether the login may assign the roles of the deployment"
+    path = ("server",)
+
+    def needed(self, plan: Plan) -> bool:
+        """Whether roles are assigned."""
+        return bool(assigned_roles(plan))
+
+    def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
+        """Conditions of all roles that let it assign any; one role without a condition is enough."""
+        scope = _at(plan, reader, Need(group_of(plan), (_ASSIGN,), self.path, ""))
+        giving = [each for each in reader.pages(PERMISSIONS(scope=scope)) if grants(each, _ASSIGN)]
+        if not giving or any(not each.get("condition") for each in giving):
+            return
+        conditions = [str(each["condition"]) for each in giving]
+        roles = min((unsure_roles(each, assigned_roles(plan)) for each in conditions), key=len)
+        if roles:
+            text = f"the condition of the login's right to assign roles does not name {listed(roles)}"
+            yield self.finding(self.path, f"{text}; Azure may refuse {'them' if len(roles) > 1 else 'it'}")
+        elif all(excludes_services(each) for each in conditions):
+            text = "the condition of the login's right to assign roles names kinds of principals, not ServicePrincipal"
+            yield self.finding(self.path, f"{text}, which server and nodes are")
