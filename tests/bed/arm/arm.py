@@ -19,8 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from . import deployments as _deployments  # noqa: F401 - enters its answers in the table
-from . import metadata, resources, rights, tokens
+from . import deployments, machines, metadata, resources, rights, tokens  # noqa: F401 - answers enter themselves
 from .answers import ANSWERS, answered
 from .exchange import Answer, Asked, NotInTableError, RefusedError
 from .faults import Fault, Faults, throttled

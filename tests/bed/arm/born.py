@@ -75,6 +75,11 @@ def _storage(_: State, resource: dict[str, Any]) -> None:
 
 def _machine(_: State, resource: dict[str, Any]) -> None:
     resource["properties"]["vmId"] = made("vm", resource["id"])
+    disk = resource["properties"].get("storageProfile", {}).get("osDisk")
+    if disk:
+        disk.setdefault("name", f"{resource['name']}_OsDisk_1_{made('disk', resource['id']).replace('-', '')}")
+        scope = resource["id"].partition("/providers/")[0]
+        disk.setdefault("managedDisk", {})["id"] = f"{scope}/providers/Microsoft.Compute/disks/{disk['name']}"
 
 
 def _nic(_: State, resource: dict[str, Any]) -> None:
@@ -116,7 +121,10 @@ def _bastion(_: State, resource: dict[str, Any]) -> None:
 
 
 def _endpoint(_: State, resource: dict[str, Any]) -> None:
-    resource["properties"]["networkInterfaces"] = [{"id": f"{resource['id']}.nic"}]
+    """Its interface is a resource of its own, in no template."""
+    scope, name = resource["id"].partition("/providers/")[0], resource["name"]
+    nic = f"{scope}/providers/Microsoft.Network/networkInterfaces/{name}.nic.{made('nic', resource['id'])}"
+    resource["properties"]["networkInterfaces"] = [{"id": nic}]
 
 
 def _role(_: State, resource: dict[str, Any]) -> None:

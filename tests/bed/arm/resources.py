@@ -11,6 +11,7 @@ import copy
 from typing import Any
 
 from . import born
+from .attached import accompany, leaving, unused
 from .exchange import Answer, Asked, NotInTableError, RefusedError
 from .rights import require
 from .state import Caller, State, kind_of
@@ -133,6 +134,7 @@ def create(state: State, resource_id: str, body: Any, *, patch: bool = False) ->
     resource["properties"]["provisioningState"] = "Succeeded"
     born.complete(state, resource, before)
     state.resources[resource_id.lower()] = resource
+    accompany(state, resource)
     return resource
 
 
@@ -162,9 +164,12 @@ def unlocked(state: State, resource_id: str, levels: set[str]) -> None:
 
 
 def remove(state: State, resource_id: str) -> None:
-    """Take a resource away, with what is below it."""
-    for each in list(state.below(resource_id)):
-        state.resources.pop(each["id"].lower(), None)
+    """Take a resource away, with what is below it and what goes with it."""
+    gone = state.resources.get(resource_id.lower())
+    for each in leaving(state, gone) if gone is not None else []:
+        state.resources.pop(each.lower(), None)
+    for below in list(state.below(resource_id)):
+        state.resources.pop(below["id"].lower(), None)
     if state.resources.pop(resource_id.lower(), None) is not None:
         return
     parent_id, kind, name = resource_id.rsplit("/", 2)
@@ -178,6 +183,8 @@ def _deleted(state: State, asked: Asked, row: Kind) -> Answer:
         return Answer(204)
     unlocked(state, asked.path, {"CanNotDelete", "ReadOnly"})
     resource = state.resources.get(asked.path.lower())
+    if resource is not None:
+        unused(state, resource)
     if "DELETE" not in row.long:
         remove(state, asked.path)
         return Answer(200, resource)

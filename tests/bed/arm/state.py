@@ -111,6 +111,9 @@ class State:
     now: int = 1
     tick_s: int = 20
     began_at: datetime.datetime = field(default_factory=lambda: datetime.datetime.now(datetime.UTC))
+    shell: Callable[[str, str], tuple[str, str]] = lambda machine, script: ("", "")
+    """What a machine's shell writes, by id of the machine and script."""
+    commands_running: set[str] = field(default_factory=set)
     page_size: int = 1000
     polls: int = 2
     """How often a long operation is asked before it has ended."""
