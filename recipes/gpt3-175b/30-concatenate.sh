@@ -59,7 +59,7 @@ main() {
         srun --ntasks=$((WORKERS_PER_NODE * SLURM_JOB_NUM_NODES)) --ntasks-per-node="${WORKERS_PER_NODE}" \
         --cpus-per-task=$((SLURM_CPUS_ON_NODE / WORKERS_PER_NODE)) --kill-on-bad-exit=0 ./30-concatenate.sh worker || log "a worker failed"
     have="$(find "${chunks}" -name 'train_chunk_*.jsonl.lines' | wc -l)"
-    ((have == expected)) || die "${have} of ${expected} chunks in ${chunks}; submit this step again"
+    all_there "${have}" "${expected}" chunks "${chunks}"
     log "${have} chunks in ${chunks}"
 }
 main "$@"

@@ -58,7 +58,8 @@ main() {
     local bins indexes
     bins="$(find "${out}" -maxdepth 1 -name '*_text_document.bin' | wc -l)"
     indexes="$(find "${out}" -maxdepth 1 -name '*_text_document.idx' | wc -l)"
-    ((bins == expected && indexes == expected)) || die "${bins} .bin and ${indexes} .idx of ${expected} in ${out}; submit this step again"
+    all_there "${bins}" "${expected}" "files .bin" "${out}"
+    all_there "${indexes}" "${expected}" "files .idx" "${out}"
     log "${bins} tokenized chunks in ${out}"
 }
 main "$@"

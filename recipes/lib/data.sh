@@ -118,6 +118,13 @@ count_files() {
     find "$1" -maxdepth 1 -name "$2" | wc -l
 }
 
+# all_there HAVE EXPECTED WHAT FOLDER: as many as the corpus makes. A worker that failed has left too few, an earlier corpus
+# of more files too many.
+all_there() {
+    (($1 <= $2)) || die "${1} ${3} in ${4}, and this corpus makes ${2}: an earlier one had more files; remove what it has left there, or the folder, and submit this step again"
+    (($1 == $2)) || die "${1} of ${2} ${3} in ${4}; submit this step again"
+}
+
 # unpacked FILE...: the documents of files as they came, one a line: the last line of a file may have no end.
 unpacked() {
     local file

@@ -325,6 +325,11 @@ def test_concatenation_counts_filters_and_resumes(tmp_path: Path) -> None:
     assert "RedPajamaBook" not in text
     assert "cut off" not in text
     assert [path.read_text().strip() for path in sorted(chunks.glob("*.lines"))] == ["2", "2", "1"]
+    (chunks / "train_chunk_003.jsonl.lines").write_text("2")
+    done = folder.run("30-concatenate.sh")
+    assert (done.returncode, "4 chunks in " in done.stderr, "an earlier one had more files" in done.stderr) == (
+        ERROR, True, True
+    )  # fmt: skip
 
 
 def test_tokenizing_makes_one_pair_per_chunk(tmp_path: Path) -> None:
@@ -338,7 +343,11 @@ def test_tokenizing_makes_one_pair_per_chunk(tmp_path: Path) -> None:
     assert len(list(out.glob("*.bin"))) == len(list(out.glob("*.idx"))) == 3
     (chunks / "train_chunk_002.jsonl").unlink()
     (out / "train_chunk_002_text_document.idx").unlink()
-    assert folder.run("40-preprocess.sh").returncode == ERROR
+    done = folder.run("40-preprocess.sh")
+    assert (done.returncode, "2 of 3 files .idx in " in done.stderr) == (ERROR, True)
+    (out / "train_chunk_003_text_document.bin").touch()
+    done = folder.run("40-preprocess.sh")
+    assert (done.returncode, "4 files .bin in " in done.stderr) == (ERROR, True)
 
 
 def gpt_training(tmp_path: Path, files: int, chunks: int = 2) -> tuple[JobFolder, subprocess.CompletedProcess[str]]:
