@@ -50,7 +50,7 @@ def _role(actions: Sequence[str]) -> str:
 
 class MissingRights(LocalCheck):
     id = "E4101"
-    summary = "The login may not take an action that the deployment takes."
+    summary = "The login has no right to an action that the deployment takes."
     why = "Azure refuses that resource while the deployment runs, when others are there already."
     fix = "An owner of the scope assigns a role that has the action, or deploys."
     source = "https://learn.microsoft.com/azure/role-based-access-control/overview"
@@ -67,7 +67,7 @@ class MissingRights(LocalCheck):
                 assignee = who.object_id if who else "OBJECT_ID"
                 yield self.finding(
                     need.path,
-                    f"{need.purpose}: this login may not {_some(lacking)} at {where}",
+                    f"{need.purpose}: this login has no right to {_some(lacking)} at {where}",
                     f'az role assignment create --assignee {assignee} --role "{_role(lacking)}" --scope {where}',
                 )
 
