@@ -1,6 +1,7 @@
 """Tournament and bisection for real: steps of Slurm with PMIx, MPI between nodes, one node or one adapter 15 % slower.
 
-The noise is 5 %, uniform, and the same in every run of these tests; the cases that walk through files have others.
+The noise is 5 %, uniform, and the same in every run of these tests; the cases that walk through files have others. On
+healthy nodes nobody is named: the gate `pairs` of test_prove.py, and with noise tests/jobs/test_fabric_pairs.py.
 """
 
 from __future__ import annotations
@@ -65,9 +66,3 @@ def test_the_bisection_names_the_node_and_its_adapter(mpi_cluster: Cloud) -> Non
     assert (code, record["verdict"]) == ("1:0", "fail"), record["summary"]
     assert bad(record, "rail") == {"rail mlx5_ib1"}
     assert bad(record, "node") == {"mlx5_ib1 node emu-hpc-2"}
-
-
-def test_on_a_healthy_cluster_nobody_is_named(mpi_cluster: Cloud) -> None:
-    code, record = finished(mpi_cluster, "fabric-pairs", "FAKE_SLOW_NODE=none")
-    assert (code, record["summary"]) == ("0:0", "18 measurements of pairs; slow: nobody")
-    assert {check["verdict"] for check in record["checks"]} == {"pass"}

@@ -46,7 +46,7 @@ SETTINGS = {
         "FLEET_WARN_PERCENT": "98",
     },
     "own": {
-        "ARGUMENTS": "--steps 40 --batch 8", "PYTHON": PYTHON, "PACKAGES": "", "PROCESSES_PER_NODE": "1",
+        "ARGUMENTS": "--steps 40 --batch 8", "PYTHON": PYTHON, "PACKAGES": "", "IMPORTS": "", "PROCESSES_PER_NODE": "1",
         "NVME_MOUNT": "", "WATCH_S": "1",
     },
 }  # fmt: skip
