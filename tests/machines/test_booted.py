@@ -6,9 +6,9 @@ import re
 from dataclasses import replace
 
 from tests.bed.machines.agent import SPECS, Agent
-from tests.bed.machines.images import ALMA_9, CPU_NODE, GPU_NODE, LOGIN, SCHEDULER
-from tests.bed.machines.nodes import booted_image, booted_node, booted_on, run_to_the_end
-from tests.bed.machines.overlay import Machine, saved
+from tests.bed.machines.images import ALMA_9, CPU_NODE, GPU_NODE, LOGIN, SCHEDULER, UBUNTU_24, forbidden_calls
+from tests.bed.machines.nodes import booted_image, booted_node, booted_on, inodes, rewritten, run_to_the_end, state
+from tests.bed.machines.overlay import Machine, differences, saved
 
 KNOWN_FAILED = {"nvmf-autoconnect.service"}
 """Of the image: it cannot work in a container."""
@@ -22,11 +22,15 @@ def runs(machine: Machine) -> dict[str, str]:
 
 
 def two_converges(machine: Machine, agent: Agent) -> None:
-    """The second one starts nothing again; what is there then has the form and the state that it should have."""
+    """The second one changes, writes and starts nothing again; what is there then has the form that it should have."""
     run_to_the_end(agent)
-    before = runs(machine)
+    before, first = runs(machine), state(machine)
+    files = inodes(machine, first)
     agent.forget_markers()
     run_to_the_end(agent)
+    assert differences(first, state(machine)) == []
+    assert rewritten(files, inodes(machine, first)) == []
+    assert forbidden_calls(machine) == []
     after = runs(machine)
     assert {unit: before[unit] for unit in before.keys() & after.keys()} == {
         unit: started for unit, started in after.items() if unit in before
@@ -54,7 +58,7 @@ def test_two_converges_of_a_scheduler() -> None:
 
 
 def test_two_converges_of_a_login_node() -> None:
-    with booted_node(LOGIN) as (machine, agent):
+    with booted_node(replace(LOGIN, system=UBUNTU_24)) as (machine, agent):
         two_converges(machine, agent)
 
 

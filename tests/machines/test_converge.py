@@ -1,6 +1,7 @@
 """All projects from start to end on a disposable node, as CycleCloud's agent runs them, twice, and after kills.
 
-systemd does not run here, an imitation answers for it; `test_booted.py` has the real one.
+systemd does not run here, an imitation answers for it; `test_booted.py` has the real one, and the kinds of nodes that
+are not here.
 """
 
 from __future__ import annotations
@@ -16,13 +17,11 @@ from tests.bed.machines.images import (
     ALMA_9,
     CPU_NODE,
     GPU_NODE,
-    LOGIN,
-    NOT_DURING_CONVERGE,
     SCHEDULER,
-    UBUNTU_24,
     UNKNOWN,
     NodeKind,
     calls,
+    forbidden_calls,
 )
 from tests.bed.machines.nodes import (
     ACTS,
@@ -30,8 +29,10 @@ from tests.bed.machines.nodes import (
     RESTARTS,
     SLURM_UNIT,
     commands_per_step,
+    inodes,
     kills,
     node,
+    rewritten,
     run_to_the_end,
     state,
 )
@@ -39,10 +40,7 @@ from tests.bed.machines.overlay import Machine, differences, saved
 
 KINDS = {
     "scheduler": SCHEDULER,
-    "login": replace(LOGIN, system=UBUNTU_24),
-    "gpu": GPU_NODE,
     "gpu-alma8": replace(GPU_NODE, system=ALMA_8),
-    "cpu-alma9": replace(CPU_NODE, system=ALMA_9),
     "unknown-system": replace(GPU_NODE, system=UNKNOWN),
     "unknown-size": replace(GPU_NODE, vm_size="Standard_ND1024_v9"),
 }
@@ -63,17 +61,16 @@ def test_a_second_converge_changes_and_restarts_nothing(name: str) -> None:
         output = "".join(ran.output for ran in run_to_the_end(agent).values())
         assert name not in REPORTED or [line for line in agent.warnings() if REPORTED[name] in line]
         first = state(machine)
-        assert [call for call in calls(machine) if call.split()[0] in NOT_DURING_CONVERGE] == []
+        assert forbidden_calls(machine) == []
         assert [call for call in calls(machine) if ACTS.match(call) and SLURM_UNIT.search(call)] == []
         assert "in this imitation" not in output
         forget_calls(machine)
-        inodes = {name: machine.path(f"/{name}").lstat().st_ino for name in first if first[name].kind == "file"}
+        files = inodes(machine, first)
         agent.forget_markers()
         run_to_the_end(agent)
         assert differences(first, state(machine)) == []
         assert [call for call in calls(machine) if RESTARTS.match(call)] == []
-        rewritten = [name for name, inode in inodes.items() if machine.path(f"/{name}").lstat().st_ino != inode]
-        assert [name for name in rewritten if not name.startswith(("mnt/", "var/lib/cycleforge/health/"))] == []
+        assert rewritten(files, inodes(machine, first)) == []
 
 
 def check_kills(agent: Agent, kind: NodeKind, scripts: list[Script]) -> int:
@@ -104,7 +101,7 @@ GPU_PROJECTS = tuple(project for project in ORDER if project != "slurm_policy")
     [
         (GPU_NODE, GPU_PROJECTS),
         (SCHEDULER, ("slurm_nhc", "slurm_policy")),
-        (KINDS["cpu-alma9"], ("misc_ubuntu",)),
+        (replace(CPU_NODE, system=ALMA_9), ("misc_ubuntu",)),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else f"{value.role}-{value.system}",
 )

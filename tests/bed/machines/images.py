@@ -144,6 +144,11 @@ def calls(machine: Machine, start: str = "") -> list[str]:
     return [line for line in machine.read("/var/lib/faked/calls").splitlines() if line.startswith(start)]
 
 
+def forbidden_calls(machine: Machine) -> list[str]:
+    """Calls of programs that must not run during a converge."""
+    return [call for call in calls(machine) if call.split()[0] in NOT_DURING_CONVERGE]
+
+
 def _system(machine: Machine, system: System) -> None:
     release = f'NAME="x"\nID={system.name}\nVERSION_ID="{system.version}"\nID_LIKE="{system.like}"\n'
     machine.ok("rm -f /etc/os-release")

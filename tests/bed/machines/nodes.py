@@ -81,6 +81,9 @@ def booted_image(kind: NodeKind, files: Mapping[str, str] | None = None) -> Iter
         machine.write("/etc/default/chrony", 'DAEMON_OPTS="-x"\n')
         for path in (CHRONY_CONTAINER, CHRONY_CONTAINER.replace("chrony.", "chronyd.")):
             machine.write(path, UNCONDITIONAL)
+        # Only the agent finds them there: what systemd runs has the real ones.
+        for program in images.NOT_DURING_CONVERGE:
+            machine.write(f"{HOME}/bin/{program}", (FAKES / "recorded").read_text(), 0o755)
         for path, text in (files or {}).items():
             machine.write(path, text)
         with saved(machine) as layer:
@@ -115,6 +118,17 @@ def state(machine: Machine) -> dict[str, Entry]:
         for name, entry in machine.changes(since_root=True).items()
         if not NOT_COMPARED.match(name)
     }
+
+
+def inodes(machine: Machine, entries: Mapping[str, Entry]) -> dict[str, int]:
+    """Of the files among these; another one means that the file was written anew."""
+    return {name: machine.path(f"/{name}").lstat().st_ino for name, entry in entries.items() if entry.kind == "file"}
+
+
+def rewritten(before: Mapping[str, int], after: Mapping[str, int]) -> list[str]:
+    """Files that a second converge has written anew although nothing in them is new."""
+    names = [name for name, inode in before.items() if after[name] != inode]
+    return [name for name in names if not name.startswith(("mnt/", "var/lib/cycleforge/health/"))]
 
 
 def commands_per_step(agent: Agent, script: Script) -> tuple[Ran, dict[str, int]]:
