@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 
 from generator.files import assets
 from generator.projects import contents, read_project
-from tests.bed.machines.booted import booted_machine
+from tests.bed.machines.booted import QUIET, booted_machine
 from tests.bed.machines.overlay import Bind, Machine, Network, Result, saved
 from tests.bed.machines.roots import node_root
 
@@ -148,7 +148,7 @@ class Member:
         """Boot."""
         self._network = network
         self.machine = self._running.enter_context(
-            booted_machine(node_root(), *self._layers, name=self.name, binds=self._binds, network=network)
+            booted_machine(node_root(), *self._layers, name=self.name, binds=self._binds, network=network, masked=QUIET)
         )
 
     def reboot(self) -> None:

@@ -4,7 +4,7 @@
 # ends, the kernel ends everything in them and drops the mounts.
 #
 # FOLDER becomes a tmpfs that only these namespaces see: upper layer u, work folder w, merged root m. It is removed at the
-# end. LOOPBACK=yes brings lo up, CGROUPS are the control groups below which to work.
+# end. LOOPBACK=yes brings lo up, CGROUPS are the control groups below which to work, MASKED are units that do not start.
 set -euo pipefail
 readonly kind="$1" folder="$2" lower="$3" name="$4"
 readonly root="${folder}/m"
@@ -64,7 +64,7 @@ IDLE_GENERATORS=(cryptsetup debug gpt-auto hibernate-resume integritysetup rc-lo
 readonly IDLE_GENERATORS
 
 boot() {
-    local parent generator
+    local parent generator unit
     local -a options=()
     while (($# > 0)); do
         if [[ "$3" == ro ]]; then options+=("--bind-ro=$1:$2"); else options+=("--bind=$1:$2"); fi
@@ -83,6 +83,7 @@ boot() {
     for generator in "${IDLE_GENERATORS[@]}"; do
         ln -sfn /dev/null "${root}/etc/systemd/system-generators/systemd-${generator}-generator"
     done
+    for unit in ${MASKED:-}; do ln -sfn /dev/null "${root}/etc/systemd/system/${unit}"; done
     systemd-nspawn --quiet --register=no --keep-unit --resolv-conf=off --link-journal=no --timezone=off \
         --machine="${name}" "${options[@]}" \
         --directory="${root}" --boot </dev/null >&2 &

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.files import assets
-from tests.bed.machines.booted import booted_machine
+from tests.bed.machines.booted import QUIET, booted_machine
 from tests.bed.machines.overlay import Bind, Machine, Result
 from tests.bed.machines.roots import node_root
 from tests.bed.server.certificates import certificate
@@ -100,7 +100,7 @@ def booted_server(folder: Path) -> Iterator[BootedServer]:
     try:
         server.facts["armEndpoint"] = URL + "/"
         binds = [Bind(assets.root() / "tests", "/standin/tests")]
-        with booted_machine(node_root(), name="server", binds=binds) as machine:
+        with booted_machine(node_root(), name="server", binds=binds, masked=QUIET) as machine:
             _install(machine, server)
             yield BootedServer(machine, server)
     finally:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tests.bed.fakes import NVIDIA_SMI
 from tests.bed.limits import COMMAND_S
-from tests.bed.machines.booted import booted_machine
+from tests.bed.machines.booted import QUIET, booted_machine
 from tests.bed.machines.overlay import Bind, Machine
 from tests.bed.machines.roots import needs, node_root
 from tests.bed.slurm import configuration, hardware
@@ -116,7 +116,7 @@ def _boot(root: Path, folder: Path, name: str, space: Path, *layers: Path) -> Ab
         Bind(folder / "sched", "/sched", writable=True), Bind(folder / "shared", "/shared", writable=True),
         Bind(folder / name, "/fake", writable=True), Bind(folder / "hosts", "/etc/hosts"),
     ]  # fmt: skip
-    return booted_machine(root, *layers, name=name, binds=binds, network=space)
+    return booted_machine(root, *layers, name=name, binds=binds, network=space, masked=QUIET)
 
 
 def _set_up(member: Member, blobs: Mapping[str, bytes]) -> None:
