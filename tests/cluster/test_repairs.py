@@ -1,4 +1,4 @@
-"""A node that is sick twice, a controller that hangs, a node that someone has repaired, what a run leaves behind."""
+"""A node that is sick twice, a controller that hangs, what a run leaves behind."""
 
 from __future__ import annotations
 
@@ -48,19 +48,6 @@ def test_a_deep_run_that_was_stopped_leaves_no_files(cluster: Cluster) -> None:
     cluster.wait("ib_write_bw runs", lambda: bool(node.processes("ib_write_bw .*localhost")))
     assert cluster.finish(cluster.submit("true", "--nodelist=node1"))["ExitCode"] == "0:0"
     assert node.ok("ls -A /tmp") == before
-
-
-def test_a_person_can_clear_a_failed_deep_verdict_without_a_reboot(cluster: Cluster) -> None:
-    node = cluster["node3"]
-    node.state("bus_gb_s", "230.50")
-    node.reboot()
-    try:
-        cluster.wait_state("node3", "drained")
-        node.heal()
-        node.ok("bash /opt/cycleforge/slurm_nhc/health.sh repaired")
-        assert cluster.finish(cluster.submit("true", "--nodelist=node3"))["ExitCode"] == "0:0"
-    finally:
-        node.reboot()
 
 
 def test_units_write_no_shell_errors(cluster: Cluster) -> None:
