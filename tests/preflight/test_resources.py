@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.bed.arm.offers import LUSTRE_SKUS, SKUS, terms_path
+from generator.azure.writer import Writer
+from generator.cli.azure import session_of
+from generator.files import assets
+from tests.bed.arm import Arm
+from tests.bed.arm.offers import LUSTRE_SKUS, NODE_IMAGE, REGIONS, SKUS, terms_path
 from tests.bed.arm.state import State
-from tests.preflight.command import Run
+from tests.bed.plans import plan_from
+from tests.preflight.asked import found_by, report_of
 
+DEFINITIONS = assets.root() / "cluster_defs"
 Change = Callable[[State], object]
 COMPUTE = "/providers/microsoft.compute/locations/eastus"
 SERVER_TERMS = terms_path("azurecyclecloud", "azure-cyclecloud", "cyclecloud8-gen2")
@@ -25,9 +32,10 @@ def size(state: State, name: str) -> dict[str, Any]:
 
 
 def limit(state: State, name: str, value: int, used: int = 0) -> None:
-    usages: Any = state.documents[f"{COMPUTE}/usages"]
-    row = next(each for each in usages if each["name"]["value"].lower() == name.lower())
-    row |= {"limit": value, "currentValue": used}
+    for region in REGIONS:
+        usages: Any = state.documents[f"/providers/microsoft.compute/locations/{region}/usages"]
+        row = next(each for each in usages if each["name"]["value"].lower() == name.lower())
+        row |= {"limit": value, "currentValue": used}
 
 
 def document(state: State, path: str) -> Any:
@@ -62,6 +70,7 @@ def all_changed(path: str, **fields: Any) -> Change:
     return lambda state: [each.update(fields) for each in document(state, path)]
 
 
+GPT3 = plan_from(base=(DEFINITIONS / "gpt3-h100.yaml").read_text())
 H100, DURABLE = "Standard_ND96isr_H100_v5", "AMLFS-Durable-Premium-500"
 NO_ACCESS = "NotAvailableForSubscription"
 LUSTRE, NETAPP = (f"/providers/microsoft.{name}/locations/eastus/usages" for name in ("storagecache", "netapp"))
@@ -87,12 +96,134 @@ PROVOKED: dict[str, tuple[str, Change]] = {
 """What is done to a healthy subscription → the rule that finds it, alone."""
 
 
-def test_gpt3_h100_can_be_deployed_into_a_healthy_subscription(run: Run) -> None:
-    assert run.found(name="gpt3-h100") == []
+EASTUS = "/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups"
+VERSIONS = f"{EASTUS}/images/providers/Microsoft.Compute/galleries/own/images/server/versions"
+MANAGED = f"{EASTUS}/images/providers/Microsoft.Compute/images/nodes"
+OTHERS = plan_from(f"""
+azure: {{prefix: own}}
+security: {{encryption_at_host: true, trusted_launch: true}}
+server: {{image_id: {VERSIONS}/1.0.0}}
+storage:
+  locker: {{account_name: ownlocker}}
+  home: {{type: anf, size_tib: 4, zone: "2"}}
+slurm:
+  image: microsoft-dsvm:ubuntu-hpc:2204:latest
+  scheduler: {{image: {MANAGED}}}
+  login: {{image: almalinux9}}
+  accounting: {{type: new, server_name: own-database}}
+  partitions: [{{name: htc, vm_size: Standard_D64ds_v5, max_nodes: 2, default: true, zone: "3", spot: true}}]
+""")
+ALMA = terms_path("almalinux", "almalinux-hpc", "9-hpc-gen2")
+SOUTH = "/providers/microsoft.compute/locations/southcentralus"
+NEWEST = f"{SOUTH}/{IMAGE.partition('eastus/')[2]}/{NODE_IMAGE}"
+NETAPP_ZONES = "/providers/microsoft.netapp/locations/southcentralus/regioninfo"
+
+
+def below(path: str) -> str:
+    """A path as the documents have it."""
+    return f"/{path.split('/', 3)[3]}".lower()
+
+
+def own_images(state: State) -> None:
+    """An image in a gallery, which has kept its plan, and a managed one."""
+    gallery, version = below(VERSIONS), below(f"{VERSIONS}/1.0.0")
+    plan = {"publisher": "almalinux", "product": "almalinux-hpc", "name": "9-hpc-gen2"}
+    regions = [{"name": "South Central US", "regionalReplicaCount": 1}]
+    state.documents |= {
+        version: {"name": "1.0.0", "properties": {"publishingProfile": {"targetRegions": regions}}},
+        gallery: [{"name": "1.0.0"}],
+        gallery.removesuffix("/versions"): {"name": "server", "properties": {"purchasePlan": plan}},
+        below(MANAGED): {"name": "nodes", "location": "southcentralus"},
+    }
+
+
+def others(state: State, kind: str, name: str) -> None:
+    state.documents[f"names of {kind}"] = [name]
+
+
+def abilities(state: State, **values: str) -> None:
+    listed: Any = state.documents[SKUS]
+    for each in listed:
+        if each["name"] == "Standard_D64ds_v5":
+            each["capabilities"] += [{"name": name, "value": value} for name, value in values.items()]
+
+
+def zones(state: State, *names: str) -> None:
+    listed: Any = state.documents[SKUS]
+    for each in listed:
+        each["locationInfo"][0]["zones"] = list(names)
+
+
+DEPRECATED = {"imageState": "Deprecated", "alternativeOption": {"type": "Plan", "value": "another"}}
+SOON = {"imageState": "ScheduledForDeprecation", "scheduledDeprecationTime": "2026-12-24T00:00:00+00:00"}
+MORE: dict[str, tuple[str, Change]] = {
+    "account of others": ("E4501", lambda state: others(state, "Microsoft.Storage/storageAccounts", "ownlocker")),
+    "server of others": ("E4501", lambda state: others(state, "Microsoft.DBforMySQL/flexibleServers", "own-database")),
+    "no spot": ("E4303", lambda state: abilities(state, TrustedLaunchDisabled="True")),
+    "other zones": ("E4302", lambda state: zones(state, "1", "2")),
+    "no spot quota": ("E4305", lambda state: limit(state, "lowPriorityCores", 63)),
+    "deprecated": ("E4402", changed(NEWEST, "properties", imageDeprecationStatus=DEPRECATED)),
+    "deprecated soon": ("W4403", changed(NEWEST, "properties", imageDeprecationStatus=SOON)),
+    "no gallery image": ("E4401", lambda state: state.documents.pop(below(f"{VERSIONS}/1.0.0"))),
+    "not replicated": ("E4401", changed(below(f"{VERSIONS}/1.0.0"), "properties", publishingProfile={})),
+    "managed elsewhere": ("E4401", changed(below(MANAGED), location="eastus")),
+    "terms by name": ("E4404 E4404", changed(ALMA, "properties", accepted=False)),
+    "no netapp in the zone": ("E4705", changed(NETAPP_ZONES, "availabilityZoneMappings", 1, isAvailable=False)),
+}
+
+
+@pytest.mark.parametrize("case", MORE)
+def test_more_findings_are_provoked_and_alone(arm: Arm, case: str) -> None:
+    expected, change = MORE[case]
+    own_images(arm.state)
+    change(arm.state)
+    assert found_by(arm, OTHERS) == expected.split()
+
+
+def test_what_is_ours_is_not_in_our_way(arm: Arm) -> None:
+    """The same definition a second time: names, addresses, quota and file systems of the first are its own."""
+    state = arm.state
+    own_images(state)
+    own = f"{EASTUS}/own-rg"
+    there = {"location": "southcentralus"}
+    state.put(own, **there, tags={"cycleforge": "minimal"})
+    state.put(f"{own}/providers/Microsoft.Storage/storageAccounts/ownlocker", **there)
+    state.put(f"{own}/providers/Microsoft.DBforMySQL/flexibleServers/own-database", **there)
+    hardware = {"hardwareProfile": {"vmSize": "Standard_D64ds_v5"}, "priority": "Spot"}
+    for name in ("a", "b"):
+        state.put(f"{own}/providers/Microsoft.Compute/virtualMachines/{name}", **there, properties=hardware)
+    limit(state, "lowPriorityCores", 128, used=128)
+    assert found_by(arm, OTHERS) == []
+    limit(state, "lowPriorityCores", 128, used=129)
+    assert found_by(arm, OTHERS) == ["W4306"]
+
+
+def test_long_lists_come_in_pages(arm: Arm) -> None:
+    arm.state.page_size = 9
+    assert found_by(arm, GPT3) == []
+    without(arm.state, SKUS, H100)
+    assert found_by(arm, GPT3) == ["E4301"]
+
+
+def test_accepting_terms_sends_the_document_back_that_was_read(arm: Arm) -> None:
+    state = arm.state
+    changed(SERVER_TERMS, "properties", accepted=False)(state)
+    (finding,) = report_of(plan_from()).findings
+    assert finding.hint is not None
+    assert finding.hint.startswith("az vm image terms accept --publisher azurecyclecloud")
+    assert finding.remedy is not None
+    before = dict(document(state, SERVER_TERMS)["properties"])
+    finding.remedy.apply(Writer(session_of(plan_from(), Namespace(subscription=None))))
+    assert document(state, SERVER_TERMS)["properties"] == before | {"accepted": True}
+    assert [each.rpartition("/")[2] for each in arm.changes] == ["current"]
+
+
+def test_gpt3_h100_can_be_deployed_into_a_healthy_subscription(arm: Arm) -> None:
+    assert found_by(arm, GPT3) == []
 
 
 @pytest.mark.parametrize("case", PROVOKED)
-def test_each_finding_is_provoked_and_alone(run: Run, case: str) -> None:
+def test_each_finding_is_provoked_and_alone(arm: Arm, case: str) -> None:
     expected, change = PROVOKED[case]
-    change(run.arm.state)
-    assert run.found(name="gpt3-h100") == [expected]
+    change(arm.state)
+    assert found_by(arm, GPT3) == [expected]

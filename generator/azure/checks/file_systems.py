@@ -89,12 +89,13 @@ class LustreSubnet(_OfLustre):
 
     def _existing(self, plan: Plan, reader: Reader, mount: ManagedLustre, subnet: str) -> list[Finding]:
         try:
-            reader.post(LUSTRE_SUBNET(body=lustre.check_body(mount, subnet, plan.location)))
+            said: object = reader.post(LUSTRE_SUBNET(body=lustre.check_body(mount, subnet, plan.location)))
         except Refused as refused:
             if refused.status != 400:
                 raise
-            return [self.finding(*found) for found in lustre.refused_subnet(mount, refused.body)]
-        return []
+            said = refused.body
+        # A subnet that will do gets an answer without a body.
+        return [self.finding(*found) for found in lustre.refused_subnet(mount, said)] if said else []
 
 
 class _OfNetApp(Check):

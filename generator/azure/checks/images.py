@@ -11,6 +11,7 @@ from ...plan.types import Plan
 from ...problems.problem import KeyPath
 from ..check import Check, Finding, Remedy
 from ..meaning import images
+from ..meaning.answers import described
 from ..meaning.images import Urn, Wanted, wanted_images
 from ..meaning.own_images import OwnImage, own_image
 from ..reader import Reader
@@ -40,7 +41,8 @@ def _marketplace(plan: Plan, reader: Reader, urn: Urn) -> Body | None:
         version = images.newest(listed(reader, IMAGE_VERSIONS(**parts)))
         if version is None:
             return None
-    return reader.find(IMAGE(**parts, version=str(version)))
+    found = reader.find(IMAGE(**parts, version=str(version)))
+    return None if found is None else described(found, "an image")
 
 
 class _OfImages(Check):
@@ -152,23 +154,13 @@ class TermsNotAccepted(_OfImages):
         """Whether there is an image that could have terms."""
         return bool(plan.image_terms) or super().needed(plan)
 
-    def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
-        """Those that the images themselves name, and those of images that only CycleCloud knows by name."""
-        yield from super().run(plan, reader)
-        if any(each.urn is None for each in wanted_images(plan)):
-            known = {_key(found) for found in self._named(plan, reader)}
-            for terms in plan.image_terms:
-                each = ImagePlan(terms.publisher, terms.product, terms.name)
-                if _key(each) not in known:
-                    yield from self._terms(reader, each, _place(plan, terms.used_by), terms.used_by[0])
-
-    def _named(self, plan: Plan, reader: Reader) -> Iterator[ImagePlan]:
-        """Plans that marketplace images of this deployment name; they have been asked about before."""
-        for wanted in wanted_images(plan):
-            image = _marketplace(plan, reader, wanted.urn) if wanted.urn is not None else None
-            found = images.plan_of(image) if image is not None else None
-            if found is not None:
-                yield found
+    def _one(self, plan: Plan, reader: Reader, wanted: Wanted) -> list[Finding]:
+        """Those that the image itself names; of one that only CycleCloud knows by name, those of the catalogue."""
+        if wanted.urn is not None or own_image(wanted) is not None:
+            return super()._one(plan, reader, wanted)
+        named = (terms for terms in plan.image_terms if wanted.title in terms.used_by)
+        plans = (ImagePlan(terms.publisher, terms.product, terms.name) for terms in named)
+        return [found for each in plans for found in self._terms(reader, each, wanted.path, wanted.title)]
 
     def of_marketplace(self, plan: Plan, reader: Reader, wanted: Wanted, urn: Urn) -> Iterator[Finding]:
         """Those of the plan that the image's answer names."""
@@ -202,11 +194,3 @@ def _accept(parts: Mapping[str, str], writer: Writer) -> None:
     agreement = writer.get(TERMS(**parts))
     body = {**agreement, "properties": {**agreement["properties"], "accepted": True}}
     writer.do(ACCEPT_TERMS(**parts, body=body))
-
-
-def _key(plan: ImagePlan) -> tuple[str, ...]:
-    return plan.publisher.casefold(), plan.product.casefold(), plan.name.casefold()
-
-
-def _place(plan: Plan, users: tuple[str, ...]) -> KeyPath:
-    return next((each.path for each in wanted_images(plan) if each.title in users), ("slurm", "image"))

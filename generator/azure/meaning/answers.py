@@ -30,6 +30,13 @@ def item(answer: object, what: str) -> Item:
     return answer
 
 
+def described(answer: Item, what: str) -> Item:
+    """An answer about a resource, which has properties; one without says nothing of it."""
+    if not isinstance(answer.get("properties"), Mapping):
+        raise OddAnswer(f"the answer about {what} does not describe it")
+    return answer
+
+
 def items(answer: object, what: str) -> list[Item]:
     """The mappings of an answer that must be a list of them, bare or below `value`; null is an empty one."""
     if isinstance(answer, Mapping):

@@ -16,7 +16,7 @@ from ...catalog.node_images import ImagePlan
 from ...plan.types import Plan
 from ...problems.problem import KeyPath
 from ...records import record
-from .answers import Found, Item, OddAnswer, below, listed_below, same
+from .answers import Found, Item, OddAnswer, below, described, listed_below, same
 
 
 @record
@@ -107,7 +107,7 @@ def _version(name: str) -> tuple[int, ...]:
 
 def plan_of(image: Item) -> ImagePlan | None:
     """The plan in the answer about an image; None: it has none."""
-    plan = below(image, "properties", "plan")
+    plan = below(described(image, "an image"), "properties", "plan")
     if plan is None:
         return None
     parts = tuple(str(below(image, "properties", "plan", key) or "") for key in ("publisher", "product", "name"))
@@ -131,7 +131,7 @@ def deprecated(wanted: Wanted, image: Item) -> Iterator[Found]:
 
     Source: https://learn.microsoft.com/azure/virtual-machines/deprecated-images
     """
-    status = below(image, "properties", "imageDeprecationStatus") or {}
+    status = below(described(image, "an image"), "properties", "imageDeprecationStatus") or {}
     state = below(image, "properties", "imageDeprecationStatus", "imageState")
     if state is None or same(state, "Active"):
         return
@@ -144,7 +144,8 @@ def deprecated(wanted: Wanted, image: Item) -> Iterator[Found]:
 
 def is_deprecated(image: Item) -> bool:
     """Whether no VM can be made of it any more."""
-    return same(below(image, "properties", "imageDeprecationStatus", "imageState"), "Deprecated")
+    state = below(described(image, "an image"), "properties", "imageDeprecationStatus", "imageState")
+    return same(state, "Deprecated")
 
 
 # ------------------------------------------------------------ terms
@@ -176,7 +177,7 @@ def gallery_faults(wanted: Wanted, version: Item, region: str) -> Iterator[Found
 
     Source: https://learn.microsoft.com/rest/api/compute/gallery-image-versions/get
     """
-    regions = listed_below(version, "properties", "publishingProfile", "targetRegions")
+    regions = listed_below(described(version, "an image"), "properties", "publishingProfile", "targetRegions")
     here = [each for each in regions if same(each.get("name"), region)]
     if not here:
         has = ", ".join(str(each.get("name")) for each in regions) or "none"
@@ -189,7 +190,7 @@ def gallery_faults(wanted: Wanted, version: Item, region: str) -> Iterator[Found
 
 def purchase_plan(definition: Item) -> ImagePlan | None:
     """The marketplace plan that a gallery image has kept from the image that it was made from."""
-    plan = below(definition, "properties", "purchasePlan")
+    plan = below(described(definition, "an image"), "properties", "purchasePlan")
     if not plan:
         return None
     parts = (

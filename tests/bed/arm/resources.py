@@ -88,6 +88,9 @@ def _listed(state: State, asked: Asked, caller: Caller, before: str, parts: list
     require(state, caller, f"{row.type}/read", before)
     group_exists(state, asked.path)
     parent = "/".join([before, "providers", *parts[:-1]]) if len(parts) > 2 else before
+    if len(parts) > 2 and state.resource(parent) is None:
+        text = f"Failed to perform 'read' on resource(s) of type '{row.type}', because the parent resource '{parent}' "
+        raise RefusedError(404, "ParentResourceNotFound", f"{text}could not be found.")
     within = [each for each in state.below(parent) if each["type"].lower() == row.type.lower()]
     embedded = (state.resource(parent) or {}).get("properties", {}).get(parts[-1]) if len(parts) > 2 else None
     return page(state, asked, within + [each for each in embedded or [] if each not in within])

@@ -1,0 +1,164 @@
+"""Existing networks, hubs and DNS zones, asked of the stand-in: provoked once, mended once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from generator.plan.types import Plan
+from tests.bed.arm import Arm
+from tests.bed.arm.state import State
+from tests.bed.bicep.place import SUBSCRIPTION
+from tests.bed.plans import plan_from
+from tests.preflight.asked import found_by
+
+Change = Callable[[State], object]
+NETWORK = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/net/providers/Microsoft.Network"
+VNET, HUB, SPOKE = (f"{NETWORK}/virtualNetworks/{name}" for name in ("corp", "hub", "spoke"))
+BLOB = "privatelink.blob.core.windows.net"
+ZONE, OTHER_ZONE = (f"{NETWORK.replace('/net/', f'/{name}/')}/privateDnsZones/{BLOB}" for name in ("dns", "more"))
+OURS = (
+    f"/subscriptions/{SUBSCRIPTION}/resourceGroups/minimal-rg/providers/Microsoft.Network/virtualNetworks/minimal-vnet"
+)
+SUBNETS = {"server": [], "compute": [], "lustre": [], "files": ["Microsoft.NetApp/volumes"], "gpu": []}
+
+
+EXISTING = plan_from(f"""
+network:
+  address_space: null
+  blob_dns_zone: {ZONE}
+  existing:
+    vnet_id: {VNET}
+    subnets: {{server: server, compute: compute, netapp: files, lustre: lustre}}
+    compute_subnets: [{{name: gpu, prefix: 10.20.8.0/24}}]
+storage:
+  home: {{type: anf, size_tib: 4}}
+  mounts: [{{path: /data, type: amlfs, tier: 500, size_tib: 4}}]
+slurm: {{partitions: [{{name: htc, vm_size: Standard_D64ds_v5, max_nodes: 20, subnet: gpu}}]}}
+""")
+PEERED = plan_from(f"""
+network:
+  access: hub
+  hub: {{vnet_id: {HUB}, use_remote_gateway: true, address_spaces: [10.0.0.0/16]}}
+  blob_dns_zone: {ZONE}
+""")
+NEW_ZONE = plan_from("network: {access: public, allowed_sources: [203.0.113.0/24]}")
+
+
+def group(state: State, name: str) -> None:
+    state.put(
+        f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{name}",
+        location="southcentralus",
+        tags={"cycleforge": "minimal"},
+    )
+
+
+def link(state: State, zone: str, vnet: str, name: str = "someone") -> None:
+    state.put(f"{zone}/virtualNetworkLinks/{name}", properties={"virtualNetwork": {"id": vnet}})
+
+
+def subnet(name: str, services: list[str]) -> dict[str, Any]:
+    delegations = [{"name": "d", "properties": {"serviceName": service}} for service in services]
+    return {
+        "id": f"{VNET}/subnets/{name}",
+        "name": name,
+        "properties": {"delegations": delegations, "ipConfigurations": []},
+    }
+
+
+def healthy(state: State) -> None:
+    """A network, a hub with a gateway, and a zone that the network is linked to."""
+    for name in ("net", "dns", "more"):
+        group(state, name)
+    subnets = [subnet(name, services) for name, services in SUBNETS.items()]
+    state.put(VNET, location="southcentralus", properties={"subnets": subnets})
+    spaces = [
+        {"id": each["id"], "name": {"value": "SubnetSpace"}, "currentValue": 0, "limit": 251, "unit": "Count"}
+        for each in subnets
+    ]
+    state.documents[f"{VNET.lower().partition(SUBSCRIPTION)[2]}/usages"] = spaces
+    gateway = {
+        "id": f"{HUB}/subnets/GatewaySubnet",
+        "name": "GatewaySubnet",
+        "properties": {"ipConfigurations": [{"id": "x"}]},
+    }
+    hub = {"addressSpace": {"addressPrefixes": ["10.0.0.0/16"]}, "subnets": [gateway], "virtualNetworkPeerings": []}
+    state.put(HUB, location="southcentralus", properties=hub)
+    state.put(ZONE, location="global")
+    link(state, ZONE, VNET)
+
+
+def properties(state: State, resource_id: str) -> dict[str, Any]:
+    found: dict[str, Any] = state.resources[resource_id.lower()]["properties"]
+    return found
+
+
+def delegated(state: State, index: int, *services: str) -> None:
+    name = list(SUBNETS)[index]
+    properties(state, VNET)["subnets"][index] = subnet(name, list(services))
+
+
+def peered(state: State, remote: str, prefix: str, peering_state: str = "Connected") -> None:
+    fields = {
+        "remoteVirtualNetwork": {"id": remote},
+        "remoteAddressSpace": {"addressPrefixes": [prefix]},
+        "peeringState": peering_state,
+    }
+    properties(state, HUB)["virtualNetworkPeerings"].append({"name": "p", "properties": fields})
+
+
+def full(state: State) -> None:
+    spaces: Any = state.documents[f"{VNET.lower().partition(SUBSCRIPTION)[2]}/usages"]
+    spaces[4]["currentValue"] = 240
+
+
+def other_zone(state: State, vnet: str) -> None:
+    state.put(OTHER_ZONE, location="global")
+    link(state, OTHER_ZONE, vnet)
+
+
+def hub_overlaps(state: State) -> None:
+    properties(state, HUB)["addressSpace"] = {"addressPrefixes": ["10.48.0.0/13"]}
+
+
+def private(state: State) -> None:
+    properties(state, VNET)["subnets"][1]["properties"]["defaultOutboundAccess"] = False
+
+
+PROVOKED: dict[str, tuple[Plan, str, Change]] = {
+    "network elsewhere": (EXISTING, "E4601", lambda state: state.resources[VNET.lower()].update(location="eastus")),
+    "no network": (EXISTING, "E4601", lambda state: state.resources.pop(VNET.lower())),
+    "no subnet": (EXISTING, "E4602", lambda state: properties(state, VNET)["subnets"].pop()),
+    "not delegated": (EXISTING, "E4603", lambda state: delegated(state, 3)),
+    "delegated": (EXISTING, "E4603", lambda state: delegated(state, 1, "Microsoft.Web/serverFarms")),
+    "no addresses": (EXISTING, "E4604", full),
+    "no way out": (EXISTING, "W4605", private),
+    "lustre's subnet": (EXISTING, "E4703", lambda state: state.documents.update({"subnet of lustre": "too small"})),
+    "export of others": (EXISTING, "E4706", lambda state: state.documents.update(exports=["minimal-home"])),
+    "not linked": (EXISTING, "W4612", lambda state: state.resources.pop(f"{ZONE}/virtualNetworkLinks/someone".lower())),
+    "no zone": (EXISTING, "E4611", lambda state: state.resources.pop(ZONE.lower())),
+    "no hub": (PEERED, "E4606", lambda state: state.resources.pop(HUB.lower())),
+    "no gateway": (PEERED, "E4606", lambda state: properties(state, HUB)["subnets"].clear()),
+    "hub overlaps": (PEERED, "E4607", hub_overlaps),
+    "spoke overlaps": (PEERED, "W4608", lambda state: peered(state, SPOKE, "10.50.2.0/24")),
+    "disconnected": (PEERED, "E4609", lambda state: peered(state, OURS, "10.50.0.0/22", "Disconnected")),
+    "linked by another name": (PEERED, "E4611", lambda state: link(state, ZONE, OURS)),
+    "linked elsewhere": (PEERED, "E4610", lambda state: other_zone(state, OURS)),
+    "new zone, linked elsewhere": (NEW_ZONE, "E4610", lambda state: other_zone(state, OURS.upper())),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("definition", [EXISTING, PEERED, NEW_ZONE], ids=["existing", "hub", "new zone"])
+def test_nothing_is_found_where_all_is_well(arm: Arm, definition: Plan) -> None:
+    healthy(arm.state)
+    assert found_by(arm, definition) == []
+
+
+@pytest.mark.parametrize("case", PROVOKED)
+def test_each_finding_is_provoked_and_alone(arm: Arm, case: str) -> None:
+    definition, expected, change = PROVOKED[case]
+    healthy(arm.state)
+    change(arm.state)
+    assert found_by(arm, definition) == expected.split()
