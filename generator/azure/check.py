@@ -41,6 +41,8 @@ class Local:
     folder: Path
     """The deployment folder; it need not be there."""
     environment: Mapping[str, str]
+    difference: Callable[[], str | None] = lambda: None
+    """In which way the folder is not what the definition says now; None where it is."""
 
 
 class Check(Rule):

@@ -76,6 +76,10 @@ class Reader:
             futures = [pool.submit(question) for question in questions]
         return [future.result() for future in futures]
 
+    def once(self, what: str, ask: Callable[[], _Result]) -> _Result:
+        """What several checks need and one finds out: the first to ask does it, the others wait for it."""
+        return self._once(("once", what), None, ask)
+
     def close(self) -> None:
         """Give the connections back."""
         self._transport.close()
@@ -84,13 +88,14 @@ class Reader:
         if call.request.method != method or not call.request.only_asks:
             raise TypeError(f"a Reader does not send {call.request.method} {call.request.path}")
 
-    def _once(self, key: _Key, call: Call, ask: Callable[[], _Result]) -> _Result:
+    def _once(self, key: _Key, call: Call | None, ask: Callable[[], _Result]) -> _Result:
         with self._lock:
             future: Future[_Result] | None = self._known.get(key)
             is_first = future is None
             if future is None:
                 future = self._known[key] = Future()
-                self._asked.append(call)
+                if call is not None:
+                    self._asked.append(call)
         if is_first:
             try:
                 future.set_result(ask())

@@ -25,6 +25,8 @@ class Cause:
     code: str
     message: str
     target: str = ""
+    policy: str = ""
+    """The policy that denies it and its assignment, in words."""
 
 
 class NotAsked(Exception):  # noqa: N818 - named by what happened
@@ -71,7 +73,19 @@ def _innermost(value: object, depth: int) -> Iterator[Cause]:
         yield from found
     elif error.get("code") or error.get("message"):
         text = " ".join(str(error.get("message") or "no reason is given").split())
-        yield Cause(str(error.get("code") or "unknown"), text[:_LONGEST], str(error.get("target") or ""))
+        code, target = str(error.get("code") or "unknown"), str(error.get("target") or "")
+        yield Cause(code, text[:_LONGEST], target, _policy(error))
+
+
+def _policy(error: Mapping[str, Any]) -> str:
+    """Source: https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-policy-requestdisallowedbypolicy"""
+    for each in _list(error.get("additionalInfo")):
+        info = each.get("info") if isinstance(each, dict) and each.get("type") == "PolicyViolation" else None
+        if isinstance(info, dict):
+            policy = info.get("policyDefinitionDisplayName") or info.get("policyDefinitionName")
+            by = info.get("policyAssignmentDisplayName") or info.get("policyAssignmentName")
+            return f"the policy '{policy}', assigned as '{by}' ({info.get('policyAssignmentId')})"
+    return ""
 
 
 def _error(value: object) -> Mapping[str, Any] | None:

@@ -20,7 +20,7 @@ _SHOWN = 3
 
 @record
 class Built:
-    """A definition, its plan, and the folder that holds exactly what they say."""
+    """A definition, its plan, and the folder that holds what they say, or should."""
 
     definition: common.Definition
     plan: Plan
@@ -32,6 +32,14 @@ def built(args: Namespace) -> Built | int:
 
     Raises CannotRead where nothing is built, ProblemsFound where the folder is not what the definition says now.
     """
+    found = looked_for(args)
+    if isinstance(found, Built):
+        _must_be_current(args.name, found)
+    return found
+
+
+def looked_for(args: Namespace) -> Built | int:
+    """The same, whether or not anything is built."""
     definition = common.read_one(args)
     plan = definition.checked.plan
     if plan is None:
@@ -43,8 +51,20 @@ def built(args: Namespace) -> Built | int:
         environment = {name: value for name, value in os.environ.items() if name not in answered}
         definition = common.read_definitions([args.name], environment)[0]
         plan = definition.checked.plan or plan
-    _must_be_current(args.name, definition, plan, folder)
     return Built(definition, plan, folder)
+
+
+def difference(found: Built) -> str | None:
+    """In which way the folder is not what the definition says now; None where it is, or is not there at all."""
+    from .. import pipeline
+    from ..output import folder as output
+
+    changes = output.check(found.folder, pipeline.render(found.plan, found.definition.folder))
+    if changes.is_new or not changes.any:
+        return None
+    different = [str(each) for each in (*changes.changed, *changes.added, *changes.removed)]
+    text = f"{found.folder} is not what {found.plan.definition} says now"
+    return f"{text}: {counted(len(different), 'file')} would change ({first(different, _SHOWN)})"
 
 
 def _answered_later(folder: Path, plan: Plan) -> set[str]:
@@ -57,17 +77,11 @@ def _answered_later(folder: Path, plan: Plan) -> set[str]:
     return {name for name in _ASKED.findall(text) if name in os.environ} - known
 
 
-def _must_be_current(name: str, definition: common.Definition, plan: Plan, folder: Path) -> None:
-    from .. import pipeline
-    from ..output import folder as output
-
-    changes = output.check(folder, pipeline.render(plan, definition.folder))
-    if changes.is_new:
-        raise CannotRead(f"{folder} is not built yet", f"cycleforge build {name}")
-    if changes.any:
-        different = [*changes.changed, *changes.added, *changes.removed]
+def _must_be_current(name: str, found: Built) -> None:
+    if not found.folder.exists():
+        raise CannotRead(f"{found.folder} is not built yet", f"cycleforge build {name}")
+    different = difference(found)
+    if different is not None:
         raise ProblemsFound(
-            f"{folder} is not what {plan.definition} says now: {counted(len(different), 'file')} would change "
-            f"({first([str(each) for each in different], _SHOWN)})",
-            f"`cycleforge diff {name}` shows what, `cycleforge build {name}` brings it up to date",
+            different, f"`cycleforge diff {name}` shows what, `cycleforge build {name}` brings it up to date"
         )

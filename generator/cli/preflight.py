@@ -6,6 +6,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..errors import OK, AzureRefused, ProblemsFound
@@ -43,17 +44,17 @@ def run(args: Namespace) -> int:
     from ..azure.check import Local
     from ..azure.preflight import preflight
     from ..azure.reader import Reader
+    from .built import Built, difference, looked_for
 
-    definition = common.read_one(args)
-    plan = definition.checked.plan
-    if plan is None:
-        return common.exit_code([definition])
-    reader = Reader(azure.session_of(plan, args))
+    found = looked_for(args)
+    if not isinstance(found, Built):
+        return found
+    reader = Reader(azure.session_of(found.plan, args))
     try:
-        report = preflight(plan, reader, Local(args.out / plan.name, os.environ))
+        report = preflight(found.plan, reader, Local(found.folder, os.environ, partial(difference, found)))
     finally:
         reader.close()
-    _show(report, definition, reader, args)
+    _show(report, found.definition, reader, args)
     return exit_code(report)
 
 

@@ -166,6 +166,7 @@ def record_fields(of: type) -> None:
 def results() -> Iterator[str]:
     """Artefacts and messages of definitions and cases, listings, generated pages, fleet statistics."""
     from generator import pipeline, recipes, references
+    from generator.azure.checks.deployment import oldest_bicep
     from generator.azure.clouds import cloud_of
     from generator.cli import listing
     from generator.health import fleet
@@ -199,6 +200,7 @@ def results() -> Iterator[str]:
     yield repr(fleet.limits())
     yield from meters()
     yield from azure_says()
+    yield oldest_bicep()
     yield repr([cloud_of(name, {}) for name in ("public", "usgov", "china", "germany")])
 
 

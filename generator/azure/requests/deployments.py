@@ -14,6 +14,7 @@ _PATH = "/subscriptions/{subscription}/providers/Microsoft.Resources/deployments
 
 DEPLOYMENT = Request("GET", _PATH, _VERSION, _DEPLOYMENTS, az="az deployment sub show --name {name}")
 WHAT_IF = Request("POST", f"{_PATH}/whatIf", _VERSION, _DEPLOYMENTS, changes_nothing=True)
+VALIDATE = Request("POST", f"{_PATH}/validate", _VERSION, _DEPLOYMENTS, changes_nothing=True)
 BEGIN = Request("PUT", _PATH, _VERSION, _DEPLOYMENTS)
 FORGET = Request("DELETE", _PATH, _VERSION, _DEPLOYMENTS, az="az deployment sub delete --name {name}")
 OPERATIONS = Request(
