@@ -9,6 +9,7 @@ from ..plan.assignment import HEALTH, is_checked, specs_of
 from ..plan.cluster import deciding_size
 from ..plan.slurm_conf import KEPT_STATES, newer_keys
 from ..problems.problem import Problem
+from ..records import computed_once
 from ..words.counts import listed
 from .base import ClusterRule, Path, Site
 from .places import LOGIN, SCHEDULER, first_given, given
@@ -26,12 +27,18 @@ def checked(site: Site, slurm: Slurm) -> tuple[list[str], bool]:
 
 def attached(site: Site, slurm: Slurm) -> tuple[list[str], bool]:
     """The partitions whose nodes have the project slurm_nhc, in words, and whether the scheduler does."""
-    found = tuple(health_roles(site, slurm))
+    found = health_roles(site)
     return [node.label for role, node in found if role == "execute"], any(role == "scheduler" for role, _ in found)
 
 
-def health_roles(site: Site, slurm: Slurm) -> Iterator[tuple[str, RoleNode]]:
+@computed_once
+def health_roles(site: Site) -> tuple[tuple[str, RoleNode], ...]:
     """The roles that have the project slurm_nhc, each with what it is to the project: scheduler, login or execute."""
+    slurm = site.definition.slurm
+    return () if slurm is None else tuple(_health_roles(site, slurm))
+
+
+def _health_roles(site: Site, slurm: Slurm) -> Iterator[tuple[str, RoleNode]]:
     sizes = [site.vm_size(size) for partition in slurm.partitions for size in partition.sizes]
     are_checked = any(is_checked(size) for size in sizes)
     for node in roles(site):

@@ -67,7 +67,7 @@ class BadHealthSetting(ClusterRule):
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
         accepted: Mapping[str, Mapping[str, Any]] = figures()["health_values"]["keys"]
-        for _, node in health_roles(site, slurm):
+        for _, node in health_roles(site):
             for key, value in node.settings.configuration.items():
                 row = accepted.get(key)
                 if row is None or str(value) in _NOT_SET:
@@ -90,7 +90,7 @@ class GuardOnOneSide(ClusterRule):
     source = "https://slurm.schedmd.com/scontrol.html"
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        found = tuple(health_roles(site, slurm))
+        found = health_roles(site)
         scheduler = next((node for role, node in found if role == "scheduler"), None)
         if scheduler is None or not _is_on(scheduler, _ENABLED):
             return

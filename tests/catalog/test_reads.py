@@ -89,11 +89,17 @@ TABLES = (
 """Mappings of rows that are looked up by name: a column counts as read when it is read of one row."""
 
 
+@cache
+def rows_of(start: str) -> list[re.Pattern[str]]:
+    """Of each table of a file, or of the files of a folder, the paths of its rows."""
+    tables = [table for table in TABLES if table.partition("/")[0] == start]
+    return [re.compile(rf"^({table.replace('*', '[^/]+').replace('.', r'[.]')})/(?:/?[^/]+)") for table in tables]
+
+
 def column(path: str) -> str:
     """The path with `*` for the row of a table."""
-    for table in TABLES:
-        start = table.replace("*", "[^/]+").replace(".", r"\.")
-        path = re.sub(rf"^({start})/(?:/?[^/]+)", r"\1/*", path)
+    for row in rows_of(path.partition("/")[0]):
+        path = row.sub(r"\1/*", path)
     return path
 
 
