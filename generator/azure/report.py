@@ -25,6 +25,11 @@ def as_json(report: Report, source: Source, reader: Reader) -> dict[str, Any]:
     }
 
 
+def fixing_lines(report: Report) -> list[str]:
+    """What --fix would do, as the findings say it: their hints are these lines."""
+    return list(dict.fromkeys(each.hint for each in report.findings if each.remedy is not None and each.hint))
+
+
 def lines(reader: Reader) -> list[str]:
     """What was asked, each once."""
     manager = reader.session.cloud.resource_manager

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from ..errors import AzureRefused
+from ..errors import AzureRefused, CannotRead
 
 if TYPE_CHECKING:
     from ..azure.session import Session
@@ -22,6 +23,17 @@ def add_subscription(parser: ArgumentParser) -> None:
 def add_print(parser: ArgumentParser) -> None:
     """--print."""
     parser.add_argument("--print", action="store_true", help="print the `az` lines that ask, or do, the same")
+
+
+def confirmed(text: str, without_terminal: str) -> bool:
+    """Whether somebody at a terminal says yes; raises CannotRead where there is none."""
+    if not sys.stdin.isatty():
+        raise CannotRead(f"there is no terminal on which to ask: {text}", without_terminal)
+    print(f"{text} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() in ("y", "yes"):
+        return True
+    print("nothing was changed", file=sys.stderr)
+    return False
 
 
 def session_of(plan: Plan, args: Namespace) -> Session:
