@@ -8,6 +8,7 @@ import pytest
 
 from generator.azure.meaning import dns, existing_network, hub
 from generator.plan.types import Plan
+from generator.rules.wording import quoted
 from tests.azure_checks.answers import Answer, usage
 from tests.bed.plans import plan_from
 
@@ -104,7 +105,7 @@ def test_free_addresses_beside_what_is_ours() -> None:
     spaces = [space("server", 1, 2), space("compute", 10, 11), space("gpu", 6, 25)]
     found = list(existing_network.too_few_addresses(plan, vnet(), spaces))
     assert [each.path[-1] for each in found] == ["server", "compute", 0]
-    assert found[2].message == "the subnet gpu has 19 free addresses; the deployment may need 20 more"
+    assert found[2].message == "the subnet 'gpu' has 19 free addresses; the deployment may need 20 more"
     ours = vnet(subnet("gpu", used_by=("MINIMAL-RG", "other")), subnet("server", used_by=("minimal-rg",)))
     assert [each.path[-1] for each in existing_network.too_few_addresses(plan, ours, spaces)] == ["compute"]
     assert existing_network.uncounted_subnets(plan, vnet(), spaces[:2]) == ["gpu"]
@@ -160,12 +161,12 @@ def test_a_healthy_hub_gives_no_finding() -> None:
 
 
 def test_what_is_wrong_with_a_hub() -> None:
-    assert judged("no_gateway", None) == [f"there is no network {HUB}"]
+    assert judged("no_gateway", None) == [f"there is no network {quoted(HUB)}"]
     assert "no VPN or ExpressRoute gateway" in judged("no_gateway", hub_vnet(gateway=False))[0]
     without = plan_from(HUB_PLAN.replace("use_remote_gateway: true", "use_remote_gateway: false"))
     assert judged("no_gateway", hub_vnet(gateway=False), without) == []
-    assert "overlaps 10.48.0.0/14 of the hub hub" in judged("overlaps", hub_vnet(("10.0.0.0/16", "10.48.0.0/14")))[0]
-    assert "of corp" in judged("overlapping_spokes", hub_vnet(peerings=(peering(VNET, "10.50.2.0/24"),)))[0]
+    assert "overlaps 10.48.0.0/14 of the hub 'hub'" in judged("overlaps", hub_vnet(("10.0.0.0/16", "10.48.0.0/14")))[0]
+    assert "of 'corp'" in judged("overlapping_spokes", hub_vnet(peerings=(peering(VNET, "10.50.2.0/24"),)))[0]
     stale = hub_vnet(peerings=(peering(OURS, "10.50.0.0/22", "Disconnected"),))
     assert "is disconnected" in judged("disconnected", stale)[0]
 
@@ -203,13 +204,15 @@ def test_an_existing_zone() -> None:
     (wanted,) = dns.zones(existing)
     assert (wanted.zone_id, wanted.links) == (ZONE, False)
     assert dns.rivals(existing, wanted, [zone()]) == []
-    assert [each.path for each in dns.not_linked(existing, wanted, VNET, [link(HUB)])] == [("network", "blob_dns_zone")]
-    assert list(dns.not_linked(existing, wanted, VNET, [link(VNET)])) == []
+    assert [each.path for each in dns.not_linked(wanted, VNET, [link(HUB)])] == [("network", "blob_dns_zone")]
+    assert list(dns.not_linked(wanted, VNET, [link(VNET)])) == []
+    assert not dns.own_servers(existing, vnet())
+    assert dns.own_servers(existing, {"properties": {"dhcpOptions": {"dnsServers": ["10.0.0.4"]}}})
     new = plan_from(f"network: {{blob_dns_zone: {ZONE}}}")
     (wanted,) = dns.zones(new)
     assert wanted.links
     assert dns.network_id(new, ME) == OURS
-    assert list(dns.not_linked(new, wanted, OURS, [])) == []
+    assert list(dns.not_linked(wanted, OURS, [])) == []
     assert list(dns.other_link(new, wanted, OURS, [link(OURS, "minimal-abc"), link(VNET)])) == []
     assert len(list(dns.other_link(new, wanted, OURS, [link(OURS)]))) == 1
 

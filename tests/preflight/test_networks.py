@@ -156,6 +156,12 @@ def test_nothing_is_found_where_all_is_well(arm: Arm, definition: Plan) -> None:
     assert found_by(arm, definition) == []
 
 
+def test_a_hub_that_is_asked_for_later_is_not_known(arm: Arm) -> None:
+    healthy(arm.state)
+    plan = plan_from("network: {access: hub, hub: {vnet_id: '${HUB_VNET_ID}'}}")
+    assert found_by(arm, plan) == ["E4606?", "E4607?", "E4609?", "W4608?"]
+
+
 @pytest.mark.parametrize("case", PROVOKED)
 def test_each_finding_is_provoked_and_alone(arm: Arm, case: str) -> None:
     definition, expected, change = PROVOKED[case]

@@ -81,6 +81,8 @@ PROVOKED: dict[str, tuple[str, Change]] = {
     "family without quota": ("E4305", lambda state: limit(state, "standardNDSH100v5Family", 96)),
     "family below the maximum": ("W4306", lambda state: limit(state, "standardDDSv5Family", 2000)),
     "region full": ("E4305", lambda state: limit(state, "cores", 100)),
+    "no addresses": ("E4307", changed(LUSTRE.replace("storagecache", "network"), 1, currentValue=999)),
+    "no accounts": ("E4308", changed(LUSTRE.replace("storagecache", "storage"), 0, currentValue=250)),
     "no such image": ("E4401", lambda state: state.documents.pop(IMAGE)),
     "terms": ("E4404", changed(SERVER_TERMS, "properties", accepted=False)),
     "group elsewhere": ("E4502", lambda state: state.put(GROUP, location="westus", tags={"cycleforge": "gpt3-h100"})),

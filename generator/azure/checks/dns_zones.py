@@ -12,7 +12,8 @@ from ..check import Check, Finding
 from ..meaning import dns
 from ..reader import Reader
 from ..refusals import Refused
-from ..requests.network import ZONE_LINKS, ZONES
+from ..requests.network import VNET, ZONE_LINKS, ZONES
+from .networks import vnet_call
 
 _LINKS = "https://learn.microsoft.com/azure/dns/private-dns-virtual-network-links"
 Body = Mapping[str, Any]
@@ -97,6 +98,9 @@ class ZoneNotLinked(_OfExistingZone):
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
         """Each zone."""
         vnet_id = dns.network_id(plan, reader.subscription)
+        vnet = reader.find(vnet_call(VNET, vnet_id)) if plan.network.vnet_id is not None else None
+        if dns.own_servers(plan, vnet):
+            return
         for zone, links in self.answers(plan, reader):
             if links is not None:
-                yield from (self.finding(*found) for found in dns.not_linked(plan, zone, vnet_id, links))
+                yield from (self.finding(*found) for found in dns.not_linked(zone, vnet_id, links))

@@ -9,6 +9,7 @@ from typing import Any
 from ...catalog.node_images import ImagePlan
 from ...plan.types import Plan
 from ...problems.problem import KeyPath
+from ...rules.wording import quoted
 from ..check import Check, Finding, Remedy
 from ..meaning import images
 from ..meaning.answers import described
@@ -94,7 +95,7 @@ class ImageMissing(_OfImages):
             return
         body = _own_body(reader, own)
         if body is None:
-            yield self.finding(wanted.path, f"there is no image {wanted.image} ({wanted.title})")
+            yield self.finding(wanted.path, f"there is no image {quoted(wanted.image)} ({wanted.title})")
         elif own.gallery is None:
             yield from (self.finding(*found) for found in images.managed_faults(wanted, body, plan.location))
         else:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ...plan.resources import resource_id
-from ...plan.types import Plan
+from ...plan.types import Asked, Plan
 from ..check import Check, Finding
 from ..meaning import existing_network, hub
 from ..meaning.answers import Found
@@ -35,7 +35,7 @@ class _OfExisting(Check):
         return plan.network.vnet_id is not None
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
-        """What the judge finds; that a network is not there is for one check to say."""
+        """What is wrong; that a network is not there is for one check to say."""
         vnet = reader.find(vnet_call(VNET, plan.network.vnet_id or ""))
         if vnet is not None:
             yield from (self.finding(*found) for found in self.judged(plan, vnet))
@@ -124,11 +124,15 @@ class _OfHub(Check):
     path = ("network", "hub")
 
     def needed(self, plan: Plan) -> bool:
-        """Whether the deployment peers with one that it knows."""
-        return hub.hub_id(plan) is not None
+        """Whether the deployment peers with one."""
+        return plan.network.hub is not None
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
-        """What the judge finds."""
+        """What is wrong with it; nothing is known of one that is yet to be named."""
+        named = plan.network.hub.vnet_id if plan.network.hub is not None else None
+        if isinstance(named, Asked):
+            yield self.not_known("the environment does not name the hub", f"export {named.variable}=…")
+            return
         vnet = reader.find(vnet_call(VNET, hub.hub_id(plan) or ""))
         yield from (self.finding(*found) for found in self.judged(plan, vnet))
 

@@ -4,15 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import ClassVar
 
 from ...plan.types import Plan
+from ...problems.problem import KeyPath
 from ..check import Check, Finding
 from ..meaning.machines import machines
-from ..meaning.quota import Limit, Running, limits, running, too_small, uncounted
+from ..meaning.quota import (
+    ACCOUNTS,
+    PUBLIC_ADDRESSES,
+    Limit,
+    Running,
+    accounts,
+    limits,
+    public_addresses,
+    running,
+    too_many,
+    too_small,
+    uncounted,
+)
 from ..meaning.vm_sizes import Offered, offered
 from ..reader import Reader
+from ..request import Request
 from ..requests.compute import SCALE_SETS, SIZES, USAGES, VMS
-from .own import listed
+from ..requests.network import NETWORK_USAGES
+from ..requests.services import STORAGE_USAGES
+from .own import listed, own_resources
 
 _QUOTAS = "https://learn.microsoft.com/azure/virtual-machines/quotas"
 
@@ -72,3 +89,62 @@ class QuotaBelowMaximum(_OfQuota):
         sizes, known, own = self.answers(plan, reader)
         for found in too_small(plan, reader.subscription, sizes, known, own, at_least=False):
             yield self.finding(*found)
+
+
+class _OfCounts(Check):
+    path: ClassVar[KeyPath] = ("location",)
+    request: ClassVar[Request]
+    names: ClassVar[tuple[str, ...]]
+    type: ClassVar[str]
+    what: ClassVar[str]
+
+    def needed(self, plan: Plan) -> bool:
+        """Whether it creates one."""
+        return self.count(plan) > 0
+
+    def count(self, plan: Plan) -> int:
+        """How many there will be."""
+        raise NotImplementedError
+
+    def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
+        """Beyond the limit, without those of an earlier run."""
+        usages, ours = reader.pages(self.request(region=plan.location)), own_resources(plan, reader)
+        own = sum(kind == self.type for kind, _ in ours)
+        for found in too_many(self.names, self.count(plan), own, limits(usages), self.path, self.what):
+            yield self.finding(*found)
+
+
+class AddressLimit(_OfCounts):
+    id = "E4307"
+    summary = "The subscription may have no more public addresses in the region."
+    why = "Bastion, NAT gateway or a public server is refused (PublicIPCountLimitReached)."
+    fix = "Open a support request for the limit, or delete addresses that are not needed."
+    source = "https://learn.microsoft.com/azure/azure-resource-manager/management/azure-subscription-service-limits"
+    question = "whether the region has public addresses left"
+    path = ("network", "access")
+    request = NETWORK_USAGES
+    names = PUBLIC_ADDRESSES
+    type = "microsoft.network/publicipaddresses"
+    what = "public addresses"
+
+    def count(self, plan: Plan) -> int:
+        """Of server, NAT gateway and Bastion."""
+        return public_addresses(plan)
+
+
+class AccountLimit(_OfCounts):
+    id = "E4308"
+    summary = "The subscription may have no more storage accounts in the region."
+    why = "The locker is refused, and with it everything that nodes download."
+    fix = "Request a higher limit, or delete accounts that are not needed."
+    source = "https://learn.microsoft.com/azure/storage/common/scalability-targets-standard-account"
+    question = "whether the region has storage accounts left"
+    path = ("storage", "locker")
+    request = STORAGE_USAGES
+    names = ACCOUNTS
+    type = "microsoft.storage/storageaccounts"
+    what = "storage accounts"
+
+    def count(self, plan: Plan) -> int:
+        """Locker and blob containers."""
+        return accounts(plan)

@@ -9,6 +9,7 @@ from ...problems.problem import KeyPath
 from ..refusals import NotAsked
 
 Item = Mapping[str, Any]
+_LONGEST = 300
 
 
 class Found(NamedTuple):
@@ -76,6 +77,12 @@ def number(answer: Item, *keys: str, what: str) -> int:
     if isinstance(found, bool) or not isinstance(found, int | float) or found != found // 1:
         raise OddAnswer(f"the answer about {what} has no whole number as {keys[-1]}")
     return int(found)
+
+
+def said(text: object, missing: str = "no reason is given") -> str:
+    """What Azure says, on one line, without control characters and not too long."""
+    shown = " ".join("".join(sign if sign.isprintable() else " " for sign in str(text or missing)).split())
+    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
 
 
 def folded(name: object) -> str:

@@ -13,7 +13,7 @@ from ... import catalog
 from ...plan.types import Plan
 from ...problems.problem import KeyPath
 from ...records import record
-from .answers import Found, Item, below, folded, same
+from .answers import Found, Item, below, folded, said, same, texts_below
 
 
 @record
@@ -71,8 +71,10 @@ def linked_elsewhere(zone: Zone, vnet_id: str, rival: Item, links: Iterable[Item
     """A network that is linked to another zone of the name."""
     for link in links:
         if same(below(link, "properties", "virtualNetwork", "id"), vnet_id):
-            text = f"the network is linked to another zone {zone.name}: {rival.get('id')}"
-            yield Found(zone.path, text, f"{'.'.join(map(str, zone.path))}: {rival.get('id')}, or delete the link")
+            text = f"the network is linked to another zone {zone.name}: {said(rival.get('id'))}"
+            yield Found(
+                zone.path, text, f"{'.'.join(map(str, zone.path))}: {said(rival.get('id'))}, or delete the link"
+            )
 
 
 def other_link(plan: Plan, zone: Zone, vnet_id: str, links: Iterable[Item]) -> Iterator[Found]:
@@ -80,14 +82,19 @@ def other_link(plan: Plan, zone: Zone, vnet_id: str, links: Iterable[Item]) -> I
     for link in links if zone.links else ():
         is_ours = folded(link.get("name")).startswith(folded(plan.names.shared_dns_link_stem))
         if same(below(link, "properties", "virtualNetwork", "id"), vnet_id) and not is_ours:
-            text = f"the zone {zone.name} has a link to the network already: {link.get('name')}"
+            text = f"the zone {zone.name} has a link to the network already: {said(link.get('name'))}"
             yield Found(zone.path, text, "network.link_dns_zones: false")
 
 
-def not_linked(plan: Plan, zone: Zone, vnet_id: str, links: Iterable[Item]) -> Iterator[Found]:
-    """An existing zone that neither somebody has linked nor the deployment links; a resolver elsewhere may do."""
+def own_servers(plan: Plan, vnet: Item | None) -> bool:
+    """Whether the network asks DNS servers of its own, which may know a zone without a link."""
+    return bool(plan.network.dns_servers or (vnet and texts_below(vnet, "properties", "dhcpOptions", "dnsServers")))
+
+
+def not_linked(zone: Zone, vnet_id: str, links: Iterable[Item]) -> Iterator[Found]:
+    """An existing zone that neither someone has linked nor the deployment links."""
     linked = any(same(below(link, "properties", "virtualNetwork", "id"), vnet_id) for link in links)
-    if zone.zone_id is not None and not zone.links and not linked and not plan.network.dns_servers:
+    if zone.zone_id is not None and not zone.links and not linked:
         text = f"the network is not linked to the zone {zone.name}, and the deployment links it not"
         yield Found(zone.path, text, "have it linked, unless the network's own DNS servers resolve the zone")
 

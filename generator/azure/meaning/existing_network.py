@@ -7,10 +7,12 @@ lacks the five addresses that Azure keeps. Network cards join only networks of t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from shlex import quote
 
 from ...plan.types import Plan, SubnetPlan
 from ...problems.problem import KeyPath
-from .answers import Found, Item, below, folded, listed_below, number, same, texts_below
+from ...rules.wording import quoted
+from .answers import Found, Item, below, folded, listed_below, number, said, same, texts_below
 
 _EXISTING: KeyPath = ("network", "existing")
 _ID: KeyPath = (*_EXISTING, "vnet_id")
@@ -36,9 +38,9 @@ def misplaced(plan: Plan, subscription: str, vnet: Item | None) -> Iterator[Foun
         text = f"the network is in subscription {parts[2]}, the deployment goes to {subscription}"
         yield Found(_ID, text, f"deploy with --subscription {parts[2]}, or peer a new network with it")
     if vnet is None:
-        yield Found(_ID, f"there is no network {vnet_id}", "az network vnet list --query [].id -o tsv")
+        yield Found(_ID, f"there is no network {quoted(vnet_id)}", "az network vnet list --query [].id -o tsv")
     elif not same(vnet.get("location"), plan.location):
-        text = f"the network is in {vnet.get('location')}, the deployment in {plan.location}"
+        text = f"the network is in {said(vnet.get('location'))}, the deployment in {plan.location}"
         yield Found(_ID, text, "deploy into the network's region, or peer a new network with it")
 
 
@@ -56,8 +58,8 @@ def missing_subnets(plan: Plan, vnet: Item) -> Iterator[Found]:
     known = subnets(vnet)
     for subnet in plan.network.subnets:
         if folded(subnet.name) not in known:
-            names = ", ".join(str(each.get("name")) for each in _subnets(vnet)) or "none"
-            text = f"the network has no subnet {subnet.name} (for {subnet.role}); it has {names}"
+            names = ", ".join(said(each.get("name")) for each in _subnets(vnet)) or "none"
+            text = f"the network has no subnet {quoted(subnet.name)} (for {subnet.role}); it has {names}"
             yield Found(subnet_path(plan, subnet), text)
 
 
@@ -71,20 +73,20 @@ def wrong_delegations(plan: Plan, vnet: Item) -> Iterator[Found]:
         ]
         wanted = subnet.delegation
         if wanted is not None and not any(same(wanted, service) for service in services):
-            text = f"the subnet {subnet.name} must be delegated to {wanted}; {_delegated(services)}"
+            text = f"the subnet {quoted(subnet.name)} must be delegated to {wanted}; {_delegated(services)}"
             yield Found(subnet_path(plan, subnet), text, _delegate_line(plan, subnet, wanted))
         elif wanted is None and services:
-            text = f"the subnet {subnet.name} ({subnet.role}) must not be delegated; {_delegated(services)}"
+            text = f"the subnet {quoted(subnet.name)} ({subnet.role}) must not be delegated; {_delegated(services)}"
             yield Found(subnet_path(plan, subnet), text, "use another subnet")
 
 
 def _delegated(services: list[str]) -> str:
-    return f"it is delegated to {', '.join(services)}" if services else "it is not delegated"
+    return f"it is delegated to {said(', '.join(services))}" if services else "it is not delegated"
 
 
 def _delegate_line(plan: Plan, subnet: SubnetPlan, service: str) -> str:
-    network = f"--resource-group {plan.network.vnet_resource_group} --vnet-name {plan.network.vnet_name}"
-    return f"az network vnet subnet update {network} --name {subnet.name} --delegations {service}"
+    network = f"--resource-group {quote(plan.network.vnet_resource_group)} --vnet-name {quote(plan.network.vnet_name)}"
+    return f"az network vnet subnet update {network} --name {quote(subnet.name)} --delegations {service}"
 
 
 def _found(plan: Plan, vnet: Item) -> Iterator[tuple[SubnetPlan, Item]]:
@@ -116,7 +118,7 @@ def too_few_addresses(plan: Plan, vnet: Item, usages: Iterable[Item]) -> Iterato
         has = free.get(folded(actual.get("id")))
         more = need - own_addresses(plan, actual)
         if has is not None and has < more:
-            text = f"the subnet {subnet.name} has {has} free addresses; the deployment may need {more} more"
+            text = f"the subnet {quoted(subnet.name)} has {has} free addresses; the deployment may need {more} more"
             yield Found(subnet_path(plan, subnet), text, "use a larger subnet, or lower max_nodes")
 
 
@@ -147,7 +149,9 @@ def without_way_out(plan: Plan, vnet: Item) -> Iterator[Found]:
         is_private = below(actual, "properties", "defaultOutboundAccess") is False
         ways = (below(actual, "properties", "natGateway"), below(actual, "properties", "routeTable"))
         if subnet.role.split("-")[0] in ("server", "compute") and is_private and not any(ways):
-            text = f"the subnet {subnet.name} is private and has neither a NAT gateway nor a route table: no way out"
+            text = (
+                f"the subnet {quoted(subnet.name)} has no way out: it is private, without NAT gateway and route table"
+            )
             yield Found(subnet_path(plan, subnet), text, "give it a NAT gateway or a route to a firewall")
 
 

@@ -16,7 +16,8 @@ from ...catalog.node_images import ImagePlan
 from ...plan.types import Plan
 from ...problems.problem import KeyPath
 from ...records import record
-from .answers import Found, Item, OddAnswer, below, described, listed_below, same
+from ...rules.wording import quoted
+from .answers import Found, Item, OddAnswer, below, described, listed_below, said, same
 
 
 @record
@@ -123,7 +124,7 @@ def missing(wanted: Wanted, region: str) -> Found:
     if urn is not None:
         names = f"--publisher {quote(urn.publisher)} --offer {quote(urn.offer)} --sku {quote(urn.sku)}"
         look = f"az vm image list --all -l {region} {names} -o table"
-    return Found(wanted.path, f"{region} has no image {wanted.image} ({wanted.title})", look)
+    return Found(wanted.path, f"{region} has no image {quoted(wanted.image)} ({wanted.title})", look)
 
 
 def deprecated(wanted: Wanted, image: Item) -> Iterator[Found]:
@@ -138,8 +139,10 @@ def deprecated(wanted: Wanted, image: Item) -> Iterator[Found]:
     day = str(status.get("scheduledDeprecationTime") or "").split("T")[0]
     other = below(image, "properties", "imageDeprecationStatus", "alternativeOption", "value")
     when = f" from {day}" if day and not same(state, "Deprecated") else ""
-    text = f"{wanted.image} ({wanted.title}) is {'deprecated' if same(state, 'Deprecated') else f'deprecated{when}'}"
-    yield Found(wanted.path, text, f"Azure names another: {other}" if other else "choose another version or image")
+    text = f"{quoted(wanted.image)} ({wanted.title}) is deprecated{when}"
+    yield Found(
+        wanted.path, text, f"Azure names another: {said(other)}" if other else "choose another version or image"
+    )
 
 
 def is_deprecated(image: Item) -> bool:
@@ -180,12 +183,12 @@ def gallery_faults(wanted: Wanted, version: Item, region: str) -> Iterator[Found
     regions = listed_below(described(version, "an image"), "properties", "publishingProfile", "targetRegions")
     here = [each for each in regions if same(each.get("name"), region)]
     if not here:
-        has = ", ".join(str(each.get("name")) for each in regions) or "none"
+        has = ", ".join(said(each.get("name")) for each in regions) or "none"
         text = f"the image of {wanted.title} is not replicated to {region}; its regions are {has}"
         yield Found(wanted.path, text, "az sig image-version update --target-regions …")
     state = below(version, "properties", "provisioningState")
     if state is not None and not same(state, "Succeeded"):
-        yield Found(wanted.path, f"the image of {wanted.title} is not ready: its state is {state}")
+        yield Found(wanted.path, f"the image of {wanted.title} is not ready: its state is {said(state)}")
 
 
 def purchase_plan(definition: Item) -> ImagePlan | None:
@@ -202,5 +205,5 @@ def purchase_plan(definition: Item) -> ImagePlan | None:
 def managed_faults(wanted: Wanted, image: Item, region: str) -> Iterator[Found]:
     """A managed image that is in another region than the VMs."""
     if not same(image.get("location"), region):
-        text = f"the image of {wanted.title} is in {image.get('location')}, the VMs will be in {region}"
+        text = f"the image of {wanted.title} is in {said(image.get('location'))}, the VMs will be in {region}"
         yield Found(wanted.path, text, "copy it into a gallery, and replicate it to the region")

@@ -15,7 +15,7 @@ from ...plan.file_systems.managed_lustre import ManagedLustre
 from ...plan.subnets import parse_network
 from ...plan.types import Plan
 from ...words.counts import listed
-from .answers import Found, Item, OddAnswer, below, folded, listed_below, number, same, texts_below
+from .answers import Found, Item, OddAnswer, below, folded, listed_below, number, said, same, texts_below
 from .machines import mount_path
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def not_sold(plan: Plan, skus: Iterable[Item]) -> Iterator[Found]:
             continue
         reason = next((each for offer in here for each in listed_below(offer, "restrictions")), None)
         if reason is not None:
-            text = f"{mount.sku} for {mount.path} is restricted for this subscription: {reason.get('reasonCode')}"
+            text = f"{mount.sku} for {mount.path} is restricted for this subscription: {said(reason.get('reasonCode'))}"
             yield Found((*path, "tier"), text, "open a support request, or choose another tier or region")
         zones = sorted({zone for offer in here for zone in _zones(offer, plan.location)})
         if mount.zone is not None and zones and mount.zone not in zones:
@@ -118,9 +118,10 @@ def subnet_id(plan: Plan) -> str | None:
 
 def refused_subnet(mount: ManagedLustre, body: object) -> Iterator[Found]:
     """What the service says of an existing subnet that it would not take; OddAnswer where it says nothing of it."""
-    said = body.get("filesystemSubnet") if isinstance(body, dict) else None
-    if not isinstance(said, dict) or "status" not in said:
+    about = body.get("filesystemSubnet") if isinstance(body, dict) else None
+    if not isinstance(about, dict) or "status" not in about:
         raise OddAnswer("the service says nothing of the subnet")
-    if not same(said["status"], "Ok"):
-        text = f"Managed Lustre would not take the subnet for {mount.path}: {said.get('message') or said['status']}"
+    if not same(about["status"], "Ok"):
+        why = said(about.get("message") or about["status"])
+        text = f"Managed Lustre would not take the subnet for {mount.path}: {why}"
         yield Found(("network", "existing", "subnets", "lustre"), text, "use a larger, empty subnet")

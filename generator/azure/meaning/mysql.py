@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ...plan.types import AccountingPlan, Plan
 from ...problems.problem import KeyPath
-from .answers import Found, Item, listed_below, same
+from .answers import Found, Item, listed_below, said, same
 
 _HERE: KeyPath = ("slurm", "accounting")
 
@@ -36,7 +36,7 @@ def not_offered(plan: Plan, answer: Item) -> Iterator[Found]:
     sizes = [sku for each in editions for sku in listed_below(each, "supportedSkus")]
     if not any(same(sku.get("name"), wanted.sku) for sku in sizes):
         tier = next((each for each in editions if same(each.get("name"), wanted.tier)), {})
-        names = ", ".join(str(sku.get("name")) for sku in listed_below(tier, "supportedSkus")) or "none"
+        names = ", ".join(said(sku.get("name")) for sku in listed_below(tier, "supportedSkus")) or "none"
         text = f"{plan.location} does not offer the MySQL size {wanted.sku}"
         yield Found((*_HERE, "sku"), text, f"{wanted.tier} there: {names}")
     versions = [str(each.get("name")) for each in _versions(answer)]

@@ -8,12 +8,14 @@ this deployment is taken as well: then the resource is in our own group.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from shlex import quote
 
 from ...plan.names import OWNER_TAG
 from ...plan.types import Plan
 from ...problems.problem import KeyPath
 from ...records import record
-from .answers import Found, Item, OddAnswer, below, folded, same
+from ...rules.wording import quoted
+from .answers import Found, Item, OddAnswer, below, folded, said, same
 from .machines import mount_path
 
 STORAGE, MYSQL = "Microsoft.Storage/storageAccounts", "Microsoft.DBforMySQL/flexibleServers"
@@ -59,8 +61,8 @@ def taken(wanted: WantedName, answer: Item, ours: Collection[tuple[str, str]]) -
         raise OddAnswer(f"the answer about the name {wanted.name} does not say whether it is free")
     if free or (folded(wanted.type), folded(wanted.name)) in ours:
         return
-    why = " ".join(str(answer.get("message") or answer.get("reason") or "no reason is given").split())
-    yield Found(wanted.path, f"the name {wanted.name} cannot be had: {why}", "choose another name")
+    why = said(answer.get("message") or answer.get("reason"))
+    yield Found(wanted.path, f"the name {quoted(wanted.name)} cannot be had: {why}", "choose another name")
 
 
 # ------------------------------------------------------------ the resource group
@@ -74,18 +76,20 @@ def group_faults(plan: Plan, group: Item | None) -> Iterator[Found]:
     The location of a resource group cannot be changed (InvalidResourceGroupLocation).
     Source: https://learn.microsoft.com/azure/azure-resource-manager/management/manage-resource-groups-cli
     """
-    name = plan.resource_group
+    name, shown = plan.resource_group, quoted(plan.resource_group)
     if group is None:
         if not plan.creates_resource_group:
-            text = f"the resource group {name} does not exist, and the deployment is not to create it"
-            yield Found(_GROUP, text, f"az group create --name {name} --location {plan.location}")
+            text = f"the resource group {shown} does not exist, and the deployment does not create it"
+            yield Found(_GROUP, text, f"az group create --name {quote(name)} --location {plan.location}")
         return
     state = below(group, "properties", "provisioningState")
     if same(state, "Deleting"):
-        yield Found(_GROUP, f"the resource group {name} is being deleted", f"az group wait --deleted --name {name}")
+        yield Found(
+            _GROUP, f"the resource group {shown} is being deleted", f"az group wait --deleted --name {quote(name)}"
+        )
     place = group.get("location")
     if plan.creates_resource_group and not same(place, plan.location):
-        text = f"the resource group {name} exists in {place}; the deployment would create it in {plan.location}"
+        text = f"the resource group {shown} exists in {said(place)}; the deployment would create it in {plan.location}"
         yield Found(_GROUP, text, "choose another resource group, or delete it")
 
 
@@ -95,10 +99,10 @@ def foreign_group(plan: Plan, group: Item | None) -> Iterator[Found]:
         return
     tag = below(group, "tags", OWNER_TAG)
     if tag is None:
-        text = f"the resource group {plan.resource_group} exists and is not of this deployment"
+        text = f"the resource group {quoted(plan.resource_group)} exists and is not of this deployment"
         yield Found(
             _GROUP, text, f"say so: resource_group: {{existing: {plan.resource_group}}}, or choose another name"
         )
     elif not same(tag, plan.name):
-        text = f"the resource group {plan.resource_group} is of the deployment {tag}"
+        text = f"the resource group {quoted(plan.resource_group)} is of the deployment {quoted(str(tag))}"
         yield Found(_GROUP, text, "choose another resource group")

@@ -12,7 +12,7 @@ from ...plan.file_systems.base import GIB_PER_TIB
 from ...plan.file_systems.netapp import NetAppVolume
 from ...plan.types import Plan
 from ...words.counts import listed
-from .answers import Found, Item, OddAnswer, below, folded, listed_below, number, same
+from .answers import Found, Item, OddAnswer, below, folded, listed_below, number, said, same
 from .machines import mount_path
 
 _BYTES = GIB_PER_TIB * 2**30
@@ -76,6 +76,6 @@ def taken_path(plan: Plan, mount: NetAppVolume, answer: Item, ours: Collection[t
         raise OddAnswer("the answer about the name of an export does not say whether it is free")
     own = f"{mount.account_name}/{mount.resource_name}/{mount.resource_name}"
     if not free and (folded(_VOLUMES), folded(own)) not in ours:
-        why = answer.get("message") or answer.get("reason") or "no reason is given"
+        why = said(answer.get("message") or answer.get("reason"))
         text = f"the export {mount.export_path} cannot be had in the subnet: {why}"
         yield Found(mount_path(plan, mount.path), text, "set azure.prefix: names of exports begin with it")

@@ -180,3 +180,36 @@ def request_line(subscription: str, region: str, name: str, value: int) -> str:
         f"az quota update --resource-name {quote(name)} --scope {quote(scope)} --limit-object value={value} "
         f"--resource-type {kind}"
     )
+
+
+# ------------------------------------------------------------ other limits
+
+PUBLIC_ADDRESSES = ("StandardSkuPublicIpAddresses", "PublicIPAddresses")
+ACCOUNTS = ("StorageAccounts",)
+
+
+def public_addresses(plan: Plan) -> int:
+    """Public addresses that the deployment creates."""
+    server = plan.server is not None and plan.access.is_public
+    return sum((server, plan.network.nat_gateway, plan.access.creates_bastion))
+
+
+def accounts(plan: Plan) -> int:
+    """Storage accounts that the deployment creates."""
+    created = {name for mount in plan.all_mounts for name, _ in mount.created_accounts}
+    return len(created) + (1 if plan.locker.is_new else 0)
+
+
+def too_many(
+    names: tuple[str, ...], need: int, own: int, known: Mapping[str, Limit], path: KeyPath, what: str
+) -> Iterator[Found]:
+    """A count beyond one of the named limits; OddAnswer where the answer has none of them."""
+    found = [known[folded(name)] for name in names if folded(name) in known]
+    if not found:
+        raise OddAnswer(f"the limits of the region do not name {names[0]}")
+    new = max(0, need - own)
+    for limit in found:
+        if new and 0 <= limit.limit < limit.used + new:
+            text = f"{what}: {new} more are needed; {limit.used} of {limit.limit} exist ({limit.name})"
+            yield Found(path, text, "open a support request (type: service and subscription limits (quotas))")
+            return

@@ -20,6 +20,13 @@ VNET_USAGES = Request(
     "2024-05-01",
     f"{_SPEC}/network/resource-manager/Microsoft.Network/stable/2024-05-01/virtualNetwork.json",
 )
+NETWORK_USAGES = Request(
+    "GET",
+    "/subscriptions/{subscription}/providers/Microsoft.Network/locations/{region}/usages",
+    "2024-05-01",
+    "https://learn.microsoft.com/rest/api/virtualnetwork/usages/list",
+    az="az network list-usages --location {region}",
+)
 ZONES = Request(
     "GET",
     "/subscriptions/{subscription}/providers/Microsoft.Network/privateDnsZones",

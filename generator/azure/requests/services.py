@@ -29,6 +29,13 @@ STORAGE_NAME = Request(
     f"{_SPEC}/storage/resource-manager/Microsoft.Storage/stable/2023-05-01/storage.json",
     changes_nothing=True,
 )
+STORAGE_USAGES = Request(
+    "GET",
+    f"{_PROVIDERS}/Microsoft.Storage/locations/{{region}}/usages",
+    "2023-05-01",
+    f"{_SPEC}/storage/resource-manager/Microsoft.Storage/stable/2023-05-01/storage.json",
+    az="az storage account show-usage --location {region}",
+)
 LUSTRE_SKUS = Request("GET", f"{_PROVIDERS}/Microsoft.StorageCache/skus", "2026-01-01", _LUSTRE("Skus_List"))
 LUSTRE_USAGES = Request(
     "GET",

@@ -40,6 +40,11 @@ def documents() -> dict[str, Any]:
         found |= {
             f"/providers/microsoft.compute/locations/{region}/usages": _usages(),
             f"/providers/microsoft.storagecache/locations/{region}/usages": [_usage("AmlFilesystem", 0, 4)],
+            f"/providers/microsoft.network/locations/{region}/usages": [
+                _usage("PublicIPAddresses", 0, 1000),
+                _usage("StandardSkuPublicIpAddresses", 0, 1000),
+            ],
+            f"/providers/microsoft.storage/locations/{region}/usages": [_usage("StorageAccounts", 0, 250)],
             f"/providers/microsoft.netapp/locations/{region}/usages": netapp,
             f"/providers/microsoft.netapp/locations/{region}/regioninfo": {"availabilityZoneMappings": zones},
             f"/providers/microsoft.dbformysql/locations/{region}/capabilitysets/default": _mysql(),
