@@ -1,7 +1,7 @@
 """The stand-in as a test uses it.
 
     with running_arm(folder) as arm:                      # a folder for the certificate and a home
-        monkeypatch.setenv(...arm.environment...)         # or subprocess(..., env=arm.environment)
+        … = arm.environment | {"PATH": arm.path}         # of the command under test; PATH for the stand-in `bicep`
         arm.state.providers["Microsoft.NetApp"]["registrationState"] = "NotRegistered"
         arm.throttle(times=1)
         …run the command…
@@ -14,6 +14,7 @@ state and its forms: state.py. Which requests there are: requests.json, explaine
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from pathlib import Path
 
 from . import deployments, machines, metadata, resources, rights, tokens  # noqa: F401 - answers enter themselves
 from .answers import ANSWERS, answered
+from .bicep import placed
 from .exchange import Answer, Asked, NotInTableError, RefusedError
 from .faults import Fault, Faults, throttled
 from .healthy import healthy_state
@@ -40,6 +42,8 @@ class Arm:
         self.proxy = f"http://127.0.0.1:{port}"
         self.folder = folder
         self.certificate = certificate
+        self.bicep = placed(folder / "bin")
+        """The stand-in compiler, see bicep.py; a file `broken` or `version` beside it changes what it says."""
         self.answer_s = 0.0
         """How long each answer takes."""
         self.renewed()
@@ -59,7 +63,7 @@ class Arm:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables for the command under test."""
+        """Variables for the command under test; `path` is not among them."""
         caller = self.state.caller
         return {
             "ARM_CLOUD_METADATA_URL": f"{self.url}/metadata/endpoints?api-version=2022-09-01",
@@ -76,6 +80,11 @@ class Arm:
             "HOME": str(self.folder),
             "AZURE_CONFIG_DIR": str(self.folder / ".azure"),
         }
+
+    @property
+    def path(self) -> str:
+        """A PATH that begins with the stand-in `bicep`, which compiles what we render."""
+        return f"{self.bicep.parent}{os.pathsep}{os.environ['PATH']}"
 
     @property
     def changes(self) -> list[str]:

@@ -42,6 +42,8 @@ def accompany(state: State, resource: dict[str, Any]) -> None:
             fields = {"provisioningState": "Succeeded", "diskState": "Attached"}
             tags = resource.get("tags") or {}
             state.put(disk_id, location=place, tags=tags, properties=fields, managedBy=resource["id"])
+    if kind == f"{MACHINE}/extensions" and resource["name"] == "cycleforge-bootstrap":
+        state.boot(state, resource)
     if kind == f"{_NETWORK}privateendpoints":
         for each in resource["properties"]["networkInterfaces"]:
             if each["id"].lower() not in state.resources:

@@ -146,6 +146,9 @@ def _replaceable(state: State, before: Run | None, scope: Scope, location: str) 
 def deployment(state: State, asked: Asked, caller: Caller, parts: Parts) -> Any:
     """Time passes for a deployment whose record is asked."""
     _allowed(state, caller, parts, "read")
+    left = state.resources.get(_id(state, parts).lower())
+    if left is not None:
+        return left
     run = _run(state, parts)
     if run.running:
         state.passes()
@@ -174,7 +177,8 @@ def deployments(state: State, asked: Asked, caller: Caller, parts: Parts) -> Any
     scope = _scope(state, parts)
     require(state, caller, f"{DEPLOYMENT}/read", scope.id)
     start = f"{scope.id}/providers/{DEPLOYMENT}/".lower()
-    return [run.document() for key, run in state.runs.items() if key.startswith(start)]
+    left = [each for key, each in state.resources.items() if key.startswith(start)]
+    return [run.document() for key, run in state.runs.items() if key.startswith(start)] + left
 
 
 @answer("deployment operations")
@@ -213,6 +217,8 @@ def delete_deployment(state: State, asked: Asked, caller: Caller, parts: Parts) 
     """The record goes, nothing that it created."""
     _allowed(state, caller, parts, "delete")
     resource_id = _id(state, parts)
+    if state.resources.pop(resource_id.lower(), None) is not None:
+        return Answer(200)
     run = state.runs.get(resource_id.lower())
     if run is None:
         return Answer(204)

@@ -85,6 +85,10 @@ class Live(Template):
             )
         return found if full else found["properties"]
 
+    @staticmethod
+    def _call_shallowMerge(objects: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N802
+        return {key: value for each in objects for key, value in each.items()}
+
     def _symbol(self, symbol: str) -> str:
         raw = self.template["resources"].get(symbol)
         if raw is None:
