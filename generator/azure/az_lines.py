@@ -20,6 +20,18 @@ def deployment(plan: Plan, action: str, *more: str) -> str:
     return shlex.join([*words, "--template-file", "main.bicep", "--parameters", "main.bicepparam", *more])
 
 
+def watching(plan: Plan) -> list[str]:
+    """How far a deployment is, and the first boot of its server."""
+    show = deployments.DEPLOYMENT(name=plan.deployment_name).az
+    lines = [f"{show} --query properties.provisioningState --output tsv"]
+    if plan.server is not None:
+        lines.append(
+            f"az vm run-command invoke {plan.access.server_arguments} --command-id RunShellScript "
+            "--scripts 'cat /var/lib/cycleforge/status.json' --query 'value[0].message' --output tsv"
+        )
+    return lines
+
+
 def _server(plan: Plan) -> list[str]:
     if plan.server is None:
         return []

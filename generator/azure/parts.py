@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any, Literal
 
 from ..records import record
@@ -33,6 +34,8 @@ class Part:
     """How long it took, or takes until now."""
     parts: tuple[Part, ...]
     causes: tuple[Cause, ...]
+    began: float
+    """In seconds since 1970; 0 where Azure does not say it."""
 
     @property
     def title(self) -> str:
@@ -76,22 +79,15 @@ class Tree:
         return self._parts(deployment_id, 0)
 
     def _parts(self, deployment_id: str, depth: int) -> tuple[Part, ...]:
-        newest: dict[str, Part] = {}
-        for operation in self._operations(deployment_id):
-            part = self._part(operation, depth)
-            # The same resource can be written twice; Azure lists the newest operation first.
-            if part is not None and part.resource.id.lower() not in newest:
-                newest[part.resource.id.lower()] = part
-        return tuple(reversed(newest.values()))
+        newest: dict[str, Mapping[str, Any]] = {}
+        # The same resource can be written twice; the last time counts.
+        for operation in sorted(filter(_is_create, self._operations(deployment_id)), key=_changed):
+            newest[_target(operation).lower()] = operation["properties"]
+        parts = [self._part(properties, depth) for properties in newest.values()]
+        return tuple(sorted(parts, key=lambda part: (part.began, part.title)))
 
-    def _part(self, operation: Mapping[str, Any], depth: int) -> Part | None:
-        properties = operation.get("properties")
-        target = properties.get("targetResource") if isinstance(properties, Mapping) else None
-        if not isinstance(properties, Mapping) or not isinstance(target, Mapping):
-            return None
-        if str(properties.get("provisioningOperation", "Create")).lower() != "create":
-            return None
-        of = resource(str(target.get("id", "")))
+    def _part(self, properties: Mapping[str, Any], depth: int) -> Part:
+        of = resource(str(properties["targetResource"].get("id", "")))
         key = of.id.lower()
         if key in self._done:
             return self._done[key]
@@ -99,10 +95,35 @@ class Tree:
         nested = of.type.lower() == NESTED and depth < _DEEPEST
         parts = self._parts(of.id, depth + 1) if nested else ()
         found = causes(properties.get("statusMessage")) if state == "failed" else ()
-        part = Part(of, state, seconds_of(properties.get("duration")), parts, found)
+        seconds = seconds_of(properties.get("duration"))
+        began = _time(properties.get("timestamp")) - (seconds or 0)
+        part = Part(of, state, seconds, parts, found, began)
         if state == "done":
             self._done[key] = part
         return part
+
+
+def _is_create(operation: Mapping[str, Any]) -> bool:
+    """Whether an operation writes a resource; others read, or work out outputs."""
+    properties = operation.get("properties")
+    if not isinstance(properties, Mapping) or not isinstance(properties.get("targetResource"), Mapping):
+        return False
+    return str(properties.get("provisioningOperation", "Create")).lower() == "create"
+
+
+def _target(operation: Mapping[str, Any]) -> str:
+    return str(operation["properties"]["targetResource"].get("id", ""))
+
+
+def _changed(operation: Mapping[str, Any]) -> float:
+    return _time(operation["properties"].get("timestamp"))
+
+
+def _time(text: object) -> float:
+    try:
+        return datetime.fromisoformat(str(text)).timestamp()
+    except ValueError:
+        return 0.0
 
 
 def failed(parts: Iterable[Part]) -> Iterator[Part]:

@@ -15,7 +15,9 @@ from ..records import record
 
 _DEEPEST = 12
 _LONGEST = 2000
-_MISSING = frozenset({"resourcenotfound", "resourcegroupnotfound", "notfound", "parentresourcenotfound"})
+_MISSING = frozenset(
+    {"resourcenotfound", "resourcegroupnotfound", "notfound", "parentresourcenotfound", "deploymentnotfound"}
+)
 
 
 @record

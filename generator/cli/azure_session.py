@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..errors import AzureRefused
-from . import common
+from . import azure, common
 
 if TYPE_CHECKING:
-    from ..azure.session import Session
     from ..plan.types import Plan
 
 
@@ -21,19 +19,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     common.add_definitions(parser, many=False)
     common.add_out(parser)
     common.add_all(parser)
-    parser.add_argument("--subscription", metavar="ID", help="subscription, where the definition names none")
+    azure.add_subscription(parser)
     parser.add_argument(
         "--print", action="store_true", dest="lines", help="print the az lines that do the same; ask nothing"
     )
-
-
-def session(args: Namespace, plan: Plan) -> Session:
-    """Who asks, in which cloud, about which subscription."""
-    from ..azure.clouds import cloud_of
-    from ..azure.session import sign_in, subscription_of
-
-    subscription = subscription_of(args.subscription, plan.subscription_id, os.environ)
-    return sign_in(cloud_of(plan.cloud, os.environ), subscription)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import os
 from argparse import ArgumentParser, Namespace
 
 from ..errors import OK
-from . import azure_session, common
+from . import azure, azure_session, common
 
 DESCRIPTION = """\
 Ask Azure what deploying the built folder would do, and show it as a short list: what is deleted, changed (old → new)
@@ -41,7 +41,7 @@ def run(args: Namespace) -> int:
     from ..azure.reader import Reader
 
     with azure_session.refusals(found.plan):
-        reader = Reader(azure_session.session(args, found.plan))
+        reader = Reader(azure.session_of(found.plan, args))
         try:
             answer = question.what_if(found.plan, reader, found.folder, os.environ)
         finally:

@@ -14,7 +14,7 @@ from generator.cli import main
 from tests.bed.arm import Arm
 from tests.bed.plans import KEY, SMALL
 
-DEFINITION = SMALL.replace("name: minimal", "name: small").replace(KEY, "${CYCLECLOUD_SSH_PUBLIC_KEY}")
+DEFINITION = SMALL.replace(KEY, "${CYCLECLOUD_SSH_PUBLIC_KEY}")
 TEMPLATE: dict[str, Any] = {
     "$schema": "https://schema.management.azure.com/schemas/2018-05-01/subscriptionDeploymentTemplate.json#",
     "contentVersion": "1.0.0.0",
@@ -59,7 +59,7 @@ class Place:
         program.parent.mkdir(parents=True)
         program.write_text(BICEP.replace("TEMPLATE", repr(TEMPLATE)))
         program.chmod(0o755)
-        (folder / "small.yaml").write_text(DEFINITION)
+        (folder / "minimal.yaml").write_text(DEFINITION)
 
     def __call__(self, *words: str) -> tuple[int, str, str]:
         code = main(list(words))
@@ -72,8 +72,8 @@ class Place:
         """With the folder built."""
         kept = self._kept / str("CYCLECLOUD_SSH_PUBLIC_KEY" in os.environ)
         if not kept.exists():
-            assert self("build", "small.yaml", "--out", str(kept))[0] == 0
-        shutil.copytree(kept / "small", self.folder / "output" / "small")
+            assert self("build", "minimal.yaml", "--out", str(kept))[0] == 0
+        shutil.copytree(kept / "minimal", self.folder / "output" / "minimal")
         return self
 
     @property

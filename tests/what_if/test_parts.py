@@ -23,13 +23,14 @@ NETWORK = f"{GROUP}/Microsoft.Resources/deployments/cycleforge-network"
 SERVER = f"{GROUP}/Microsoft.Resources/deployments/cycleforge-server"
 
 
-def operation(path: str, state: str, length: str = "PT1M2.5S", **more: Any) -> dict[str, Any]:
+def operation(path: str, state: str, minute: int = 0, **more: Any) -> dict[str, Any]:
     target = {"id": path, "resourceType": "ignored", "resourceName": "ignored"}
     return {
         "properties": {
             "provisioningOperation": "Create",
             "provisioningState": state,
-            "duration": length,
+            "duration": "PT1M2.5S",
+            "timestamp": f"2026-11-23T12:{minute:02}:00.1234567Z",
             "targetResource": target,
         }
         | more
@@ -52,14 +53,14 @@ def usual() -> Answers:
     return Answers(
         lab=[
             operation("", "Succeeded", provisioningOperation="EvaluateDeploymentOutput"),
-            operation(SERVER, "Failed"),
+            operation(SERVER, "Failed", 9),
             operation(NETWORK, "Running"),
             {"properties": {"provisioningOperation": "Create", "provisioningState": "Running"}},
         ],
         network=[operation(f"{GROUP}/Microsoft.Network/virtualNetworks/v", "Succeeded")],
         server=[
             operation(
-                f"{GROUP}/Microsoft.Compute/virtualMachines/s", "Failed",
+                f"{GROUP}/Microsoft.Compute/virtualMachines/s", "Failed", 8,
                 statusMessage={"status": "Failed", "error": {"code": "SkuNotAvailable", "message": "not in eastus"}},
             ),
             operation(f"{GROUP}/Microsoft.Network/networkInterfaces/n", "Succeeded"),
@@ -92,7 +93,7 @@ def test_a_module_that_ended_well_is_not_asked_again() -> None:
 
 def test_a_second_try_counts_not_the_first() -> None:
     path = f"{GROUP}/Microsoft.Compute/virtualMachines/s"
-    tree = Tree(Answers(lab=[operation(path, "Succeeded"), operation(path, "Failed")]))
+    tree = Tree(Answers(lab=[operation(path, "Succeeded", 5), operation(path, "Failed", 4)]))
     assert [part.state for part in tree.of(MAIN)] == ["done"]
 
 

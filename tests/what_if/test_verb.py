@@ -13,9 +13,9 @@ from tests.bed.arm.state import READER
 from tests.bed.plans import KEY
 from tests.what_if.place import PASSWORD, Place
 
-VNET = "/subscriptions/{}/resourceGroups/small-rg/providers/Microsoft.Network/virtualNetworks/small-vnet"
+VNET = "/subscriptions/{}/resourceGroups/minimal-rg/providers/Microsoft.Network/virtualNetworks/minimal-vnet"
 LATER = KEY.replace("IG5v", "IG5w")
-SERVER = "/subscriptions/{}/resourceGroups/small-rg/providers/Microsoft.Compute/virtualMachines/small-server"
+SERVER = "/subscriptions/{}/resourceGroups/minimal-rg/providers/Microsoft.Compute/virtualMachines/minimal-server"
 
 
 def sent(place: Place) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def sent(place: Place) -> dict[str, Any]:
 
 def with_server(place: Place, **os_profile: Any) -> None:
     scope = place.arm.state.scope
-    place.arm.state.put(f"{scope}/resourceGroups/small-rg", location="southcentralus", type="x")
+    place.arm.state.put(f"{scope}/resourceGroups/minimal-rg", location="southcentralus", type="x")
     profile = {"linuxConfiguration": {"ssh": {"publicKeys": [{"keyData": "ssh-ed25519 AAAAold"}]}}} | os_profile
     image = {"imageReference": {"version": "8.9.0"}}
     place.arm.state.put(
@@ -38,9 +38,9 @@ def test_it_shows_what_would_change_and_changes_nothing(place: Place) -> None:
     vnet = VNET.format(place.arm.state.subscription)
     place.arm.state.what_if = {"changes": [{"resourceId": vnet, "changeType": "Create"}]}
     place.patch.setenv("CYCLECLOUD_ADMIN_PASSWORD", PASSWORD)
-    code, out, err = place.built()("what-if", "small.yaml")
+    code, out, err = place.built()("what-if", "minimal.yaml")
     assert (code, err) == (0, "")
-    assert out == "1 to create\n\nto create:\n  +  Microsoft.Network/virtualNetworks  small-vnet\n"
+    assert out == "1 to create\n\nto create:\n  +  Microsoft.Network/virtualNetworks  minimal-vnet\n"
     assert place.arm.changes == []
     assert place.arm.refused == []
     assert [line.rpartition("/")[2] for line in place.arm.posts] == ["whatIf"]
@@ -49,25 +49,25 @@ def test_it_shows_what_would_change_and_changes_nothing(place: Place) -> None:
 
 
 def test_json(place: Place) -> None:
-    code, out, _ = place.built()("what-if", "small.yaml", "--json")
+    code, out, _ = place.built()("what-if", "minimal.yaml", "--json")
     answer = json.loads(out)
     assert (code, answer["ok"], answer["changes"], answer["is_complete"]) == (0, True, False, True)
 
 
 def test_a_server_that_exists_keeps_its_key_and_image(place: Place) -> None:
     with_server(place)
-    assert place.built()("what-if", "small.yaml")[0] == 0
+    assert place.built()("what-if", "minimal.yaml")[0] == 0
     assert sent(place)["properties"]["parameters"]["sshPublicKey"] == {"value": "ssh-ed25519 AAAAold"}
     assert place.compiler["CYCLEFORGE_SERVER_IMAGE"] == "8.9.0"
 
 
 def test_a_server_that_cannot_be_asked_is_not_taken_for_none(place: Place) -> None:
-    place.built().arm.fail("GET", "*/small-server", RefusedError(403, "AuthorizationFailed", "may not read"))
-    code, _, err = place("what-if", "small.yaml")
+    place.built().arm.fail("GET", "*/minimal-server", RefusedError(403, "AuthorizationFailed", "may not read"))
+    code, _, err = place("what-if", "minimal.yaml")
     assert code == 4
     assert "your account may not do this" in err
     with_server(place, linuxConfiguration={})
-    code, _, err = place("what-if", "small.yaml")
+    code, _, err = place("what-if", "minimal.yaml")
     assert code == 4
     assert "which SSH key" in err
     assert not place.arm.posts
@@ -76,70 +76,70 @@ def test_a_server_that_cannot_be_asked_is_not_taken_for_none(place: Place) -> No
 def test_a_refusal_is_its_innermost_cause(place: Place) -> None:
     inner = {"code": "RequestDisallowedByPolicy", "message": "Resource 'x' was disallowed by policy."}
     place.arm.state.what_if = {"error": {"code": "InvalidTemplateDeployment", "message": "…", "details": [inner]}}
-    code, out, err = place.built()("what-if", "small.yaml")
+    code, out, err = place.built()("what-if", "minimal.yaml")
     assert (code, out) == (4, "")
     assert "a policy of your organisation forbids it\n  Azure: RequestDisallowedByPolicy: Resource 'x' was" in err
 
 
 @pytest.mark.parametrize(
     ("path", "after_effect"),
-    [("*/small-server", False), ("*/whatIf", False), ("*/whatIf", True), ("*/operationResults/*", False)],
+    [("*/minimal-server", False), ("*/whatIf", False), ("*/whatIf", True), ("*/operationResults/*", False)],
 )
 def test_a_lost_connection_is_said_and_nothing_is_changed(place: Place, path: str, after_effect: bool) -> None:
     place.built().arm.lose("*", path, after_effect=after_effect, times=99)
-    code, out, err = place("what-if", "small.yaml")
+    code, out, err = place("what-if", "minimal.yaml")
     assert (code, out) == (4, "")
     assert "nothing was changed" in err
     assert place.arm.changes == []
     place.arm.faults.due.clear()
-    assert place("what-if", "small.yaml")[0] == 0
+    assert place("what-if", "minimal.yaml")[0] == 0
 
 
 def test_no_rights_are_said(place: Place) -> None:
     place.arm.state.caller.roles = [(place.arm.state.scope, READER)]
-    code, _, err = place.built()("what-if", "small.yaml")
+    code, _, err = place.built()("what-if", "minimal.yaml")
     assert code == 4
     assert "deployments/whatIf/action" in err
 
 
 def test_only_what_was_built_is_asked(place: Place) -> None:
-    code, _, err = place("what-if", "small.yaml")
-    assert (code, "is not built yet" in err, "cycleforge build small.yaml" in err) == (2, True, True)
+    code, _, err = place("what-if", "minimal.yaml")
+    assert (code, "is not built yet" in err, "cycleforge build minimal.yaml" in err) == (2, True, True)
     place.built()
-    text = (place.folder / "small.yaml").read_text()
-    (place.folder / "small.yaml").write_text(text.replace("max_nodes: 2", "max_nodes: 3"))
-    code, _, err = place("what-if", "small.yaml")
+    text = (place.folder / "minimal.yaml").read_text()
+    (place.folder / "minimal.yaml").write_text(text.replace("max_nodes: 2", "max_nodes: 3"))
+    code, _, err = place("what-if", "minimal.yaml")
     assert code == 1
-    assert "is not what small.yaml says now" in err
+    assert "is not what minimal.yaml says now" in err
     assert place.arm.requests == []
 
 
 def test_what_envrc_sets_is_no_other_build(place: Place) -> None:
     place.patch.delenv("CYCLECLOUD_SSH_PUBLIC_KEY")
     place.built()
-    code, _, err = place("what-if", "small.yaml")
+    code, _, err = place("what-if", "minimal.yaml")
     assert code == 2
     assert "CYCLECLOUD_SSH_PUBLIC_KEY is not set" in err
     place.patch.setenv("CYCLECLOUD_SSH_PUBLIC_KEY", LATER)
-    assert place("what-if", "small.yaml")[0] == 0
+    assert place("what-if", "minimal.yaml")[0] == 0
     assert sent(place)["properties"]["parameters"]["sshPublicKey"] == {"value": LATER}
 
 
 def test_the_compiler_says_what_it_does_not_like(place: Place) -> None:
     place.built().patch.setenv("BICEP_FAILS", "1")
-    code, _, err = place("what-if", "small.yaml")
+    code, _, err = place("what-if", "minimal.yaml")
     assert (code, "Error BCP018" in err, "az bicep upgrade" in err) == (3, True, True)
     program = place.folder / "home" / ".azure" / "bin" / "bicep"
     program.write_text("#!/bin/sh\necho '[]'\n")
-    assert place("what-if", "small.yaml")[0] == 3
+    assert place("what-if", "minimal.yaml")[0] == 3
     program.unlink()
     place.patch.setenv("PATH", "/nowhere")
-    assert "bicep is not installed" in place("what-if", "small.yaml")[2]
+    assert "bicep is not installed" in place("what-if", "minimal.yaml")[2]
 
 
 def test_the_az_lines_are_those_of_the_readme(place: Place) -> None:
-    code, out, _ = place.built()("what-if", "small.yaml", "--print")
-    readme = (place.folder / "output" / "small" / "README.md").read_text().splitlines()
+    code, out, _ = place.built()("what-if", "minimal.yaml", "--print")
+    readme = (place.folder / "output" / "minimal" / "README.md").read_text().splitlines()
     assert code == 0
     assert place.arm.requests == []
     assert [line for line in out.splitlines() if line not in readme] == []

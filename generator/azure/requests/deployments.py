@@ -41,3 +41,9 @@ DATABASES = Request(
     f"{_SPEC}/mysql/resource-manager/Microsoft.DBforMySQL/FlexibleServers/stable/2024-12-30/FlexibleServers.json",
     az="az mysql flexible-server list --resource-group {group}",
 )
+RUN_COMMAND = Request(
+    "POST",
+    "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Compute/virtualMachines/{name}/runCommand",
+    "2025-04-01",
+    f"{_SPEC}/compute/resource-manager/Microsoft.Compute/ComputeRP/stable/2025-04-01/virtualMachine.json",
+)

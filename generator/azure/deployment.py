@@ -1,0 +1,143 @@
+"""Begins a deployment, finds one that runs, and looks at it until it has ended.
+
+There is no state file: the record of the deployment in Azure says what runs, and its tags which content was sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..files.manifest import MANIFEST
+from ..plan.types import Plan
+from ..records import record
+from . import az_lines
+from .parts import NESTED, Part, State, Tree, failed, state_of
+from .question import body_of
+from .refusals import Cause, NotAsked, Refused, causes
+from .requests import deployments
+from .resource_ids import resource
+from .writer import Writer
+
+CONTENT_TAG = "cycleforge-content"
+PAUSE_S = 10.0
+"""Between two looks; a look is one request for each module that has not ended."""
+LOST_S = 900.0
+"""For so long a connection that is lost is tried again."""
+_ACTIVE = "deploymentactive"
+
+
+@record
+class Seen:
+    """A deployment as Azure has it."""
+
+    id: str
+    state: State
+    began: str
+    """When it began, as Azure writes it."""
+    content: str
+    """Digest of the folder that was sent; empty where nobody wrote it."""
+    correlation: str
+    """Tells two deployments of one name apart."""
+    outputs: Mapping[str, Any]
+    causes: tuple[Cause, ...]
+
+
+class Show(Protocol):
+    """Who is told what goes on."""
+
+    def parts(self, parts: tuple[Part, ...]) -> None:
+        """How far each part is."""
+
+    def lost(self, reason: str) -> None:
+        """Azure cannot be asked at the moment."""
+
+
+def content_of(folder: Path) -> str:
+    """What tells the content of a built folder from another: the manifest has the digest of every file."""
+    return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()[:16]
+
+
+def look(plan: Plan, writer: Writer) -> Seen | None:
+    """The deployment of this name, asked anew; None where there has never been one."""
+    writer.forget()
+    body = writer.find(deployments.DEPLOYMENT(name=plan.deployment_name))
+    if body is None:
+        return None
+    properties = body.get("properties")
+    if not isinstance(properties, Mapping) or not properties.get("provisioningState"):
+        raise NotAsked("Azure's answer does not say how the deployment is")
+    outputs = properties.get("outputs")
+    return Seen(
+        id=f"/subscriptions/{writer.subscription}/providers/Microsoft.Resources/deployments/{plan.deployment_name}",
+        state=state_of(properties["provisioningState"]),
+        began=str(properties.get("timestamp") or "an unknown time"),
+        content=str((body.get("tags") or {}).get(CONTENT_TAG, "")),
+        correlation=str(properties.get("correlationId", "")),
+        outputs=outputs if isinstance(outputs, Mapping) else {},
+        causes=causes(properties.get("error")),
+    )
+
+
+def begin(plan: Plan, writer: Writer, template: Mapping[str, Any], parameters: Mapping[str, Any], content: str) -> None:
+    """Send it, once. An answer that is lost is looked up, never sent again: it may be running.
+
+    Raises Refused, and NotAsked where it is not known whether it was begun.
+    """
+    before = look(plan, writer)
+    body = body_of(plan, template, parameters) | {"tags": {plan.cleanup.tag: plan.name, CONTENT_TAG: content}}
+    call = replace(deployments.BEGIN(name=plan.deployment_name, body=body), az=az_lines.deployment(plan, "create"))
+    try:
+        writer.begin(call)
+    except Refused as refused:
+        # Another one was faster, or an attempt of ours whose answer was lost.
+        if refused.code.lower() != _ACTIVE:
+            raise
+    except NotAsked as lost:
+        found = look(plan, writer)
+        if found is None or (before is not None and found.correlation == before.correlation):
+            reason = f"{lost.reason}; Azure has not begun the deployment"
+            raise NotAsked(reason, "type the same command again") from None
+
+
+def watch(
+    plan: Plan, writer: Writer, show: Show, pause: Callable[[float], None] = time.sleep
+) -> tuple[Seen, tuple[Part, ...]]:
+    """Look until it has ended. Raises NotAsked when Azure cannot be asked for long; the deployment goes on."""
+    tree = Tree(lambda deployment_id: writer.pages(_operations(deployment_id)))
+    lost_s = 0.0
+    while True:
+        try:
+            seen = look(plan, writer)
+            if seen is None:
+                raise Refused(404, {"error": {"code": "DeploymentNotFound", "message": "somebody deleted its record"}})
+            parts = tree.of(seen.id)
+            lost_s = 0.0
+            show.parts(parts)
+            if seen.state != "running":
+                return seen, parts
+        except NotAsked as reason:
+            if lost_s >= LOST_S:
+                raise NotAsked(reason.reason, "Azure goes on; the same command attaches again") from None
+            lost_s += PAUSE_S
+            show.lost(reason.reason)
+        pause(PAUSE_S)
+
+
+def _operations(deployment_id: str) -> Any:
+    of = resource(deployment_id)
+    if of.type.lower() != NESTED:
+        raise NotAsked(f"Azure names a part that is no deployment: {deployment_id}")
+    if of.group is None:
+        return deployments.OPERATIONS(name=of.name)
+    return deployments.GROUP_OPERATIONS(group=of.group, name=of.name)
+
+
+def reasons(seen: Seen, parts: tuple[Part, ...]) -> list[tuple[str, Cause]]:
+    """What failed and why: the innermost parts, else what the deployment itself says."""
+    found = [(part.title, cause) for part in failed(parts) for cause in part.causes]
+    return found or [("", cause) for cause in seen.causes]

@@ -1,0 +1,249 @@
+"""`cycleforge deploy`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import uuid
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any
+
+from ..errors import OK, AzureRefused, CannotRead, ProblemsFound
+from . import azure, azure_session, common
+
+if TYPE_CHECKING:
+    from ..azure.bicep import Compiled
+    from ..azure.deployment import Seen
+    from ..azure.parts import Part
+    from ..azure.writer import Writer
+    from .built import Built
+
+DESCRIPTION = """\
+Deploy the built folder: look what would fail (preflight), show what Azure would do (what-if), ask, deploy, and show how
+far each part is until the server has configured itself.
+
+Ctrl-C ends only the watching. Azure goes on, and the same command attaches again, also from another machine; so a
+second person who deploys meanwhile is told, and watches the same deployment.
+
+Secrets are read from the environment or asked for without echo, are sent to Azure, and stored nowhere. In place of a
+secret the environment may have the id of one in a Key Vault: /subscriptions/…/vaults/VAULT/secrets/NAME.
+
+The exit code is 0 when the deployment has succeeded, 1 when it was not begun, and 4 when it failed.
+"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the flags."""
+    azure_session.add_arguments(parser)
+    parser.set_defaults(json=False)
+    parser.add_argument("--yes", action="store_true", help="do not ask; data is deleted only after a question, though")
+    parser.add_argument("--no-preflight", action="store_true", help="do not look first what would fail")
+    parser.add_argument(
+        "--rerun-first-boot", action="store_true", help="let the server repeat what is unfinished of its first boot"
+    )
+
+
+def run(args: Namespace) -> int:
+    """Look, ask, deploy, watch."""
+    from .built import Built, built
+
+    found = built(args)
+    if not isinstance(found, Built):
+        return found
+    if args.lines:
+        common.emit("\n".join(_lines(found)))
+        return OK
+    from ..azure.writer import Writer
+
+    with azure_session.refusals(found.plan):
+        writer = Writer(azure.session_of(found.plan, args))
+        try:
+            return _deploy(found, writer, args)
+        finally:
+            writer.close()
+
+
+def _lines(found: Built) -> list[str]:
+    from ..azure import az_lines
+
+    plan = found.plan
+    return [
+        *az_lines.beginning(plan), az_lines.deployment(plan, "what-if"), az_lines.deployment(plan, "create"),
+        *az_lines.watching(plan),
+    ]  # fmt: skip
+
+
+def _deploy(found: Built, writer: Writer, args: Namespace) -> int:
+    from ..azure import deployment
+
+    seen = deployment.look(found.plan, writer)
+    if seen is None or seen.state != "running":
+        if not _begun(found, writer, args):
+            return ProblemsFound.exit_code
+        before, seen = seen, deployment.look(found.plan, writer)
+        if seen is None or (before is not None and before.correlation == seen.correlation):
+            raise AzureRefused("Azure took the deployment, and has none of this name", "run the command again")
+        if seen.content == deployment.content_of(found.folder):
+            return _watched(found, writer, args)
+    return _watched(found, writer, args) if _may_attach(found, seen, args) else ProblemsFound.exit_code
+
+
+# ---------------------------------------------------------------- somebody deploys already
+
+
+def _may_attach(found: Built, running: Seen, args: Namespace) -> bool:
+    """Tell that a deployment runs; one of another content is not taken for this one without a word."""
+    from ..azure.deployment import content_of
+
+    name = found.plan.deployment_name
+    print(f"{name} is being deployed since {running.began}; nothing new is begun", file=sys.stderr)
+    if running.content == content_of(found.folder):
+        return True
+    print("what is being deployed is not what this folder holds", file=sys.stderr)
+    return args.yes or _confirmed("watch it?", "run the command again when it has ended")
+
+
+# ---------------------------------------------------------------- begin
+
+
+def _begun(found: Built, writer: Writer, args: Namespace) -> bool:
+    from ..azure import bicep, deployment, present
+    from . import secrets
+
+    plan = found.plan
+    _must_be_ours(found, writer)
+    made = bicep.compiled(found.folder, plan, dict(os.environ) | present.variables(plan, writer))
+    wanted = [each for each in plan.secrets if "reference" not in made.parameters.get(each.parameter, {})]
+    secrets.must_be_there(wanted)
+    if not args.no_preflight and not _preflight_passed(found, writer, args):
+        return False
+    if not _agreed(found, writer, made, args):
+        return False
+    parameters = bicep.with_secrets(made, plan, secrets.values(wanted))
+    if args.rerun_first_boot and plan.server is not None:
+        parameters["bootstrapRun"] = {"value": uuid.uuid4().hex[:8]}
+    deployment.begin(plan, writer, made.template, parameters, deployment.content_of(found.folder))
+    return True
+
+
+def _must_be_ours(found: Built, writer: Writer) -> None:
+    from ..azure.requests import subscriptions
+
+    plan = found.plan
+    group = writer.find(subscriptions.GROUP(group=plan.resource_group))
+    if plan.creates_resource_group and group is not None:
+        owner = (group.get("tags") or {}).get(plan.cleanup.tag)
+        if owner != plan.name:
+            raise ProblemsFound(
+                f"the resource group {plan.resource_group} is there already, and is not this deployment's",
+                "choose another name, or use the group as it is, with "
+                f"azure: {{resource_group: {{existing: {plan.resource_group}}}}} in the definition",
+            )
+
+
+def _preflight_passed(found: Built, writer: Writer, args: Namespace) -> bool:
+    from ..azure.check import Local
+    from ..azure.preflight import preflight
+    from ..problems.text import render
+    from .preflight import exit_code, summary
+
+    report = preflight(found.plan, writer, Local(found.folder, os.environ))
+    limit = None if args.all else common.SHOWN_PROBLEMS
+    color = common.use_color(sys.stderr, args)
+    text = render(report.findings, found.definition.checked.source, color=color, limit=limit)
+    print(f"{text}{summary(report)}", file=sys.stderr)
+    if exit_code(report) != ProblemsFound.exit_code:
+        return True
+    print("nothing was deployed, because it would fail; --no-preflight deploys all the same", file=sys.stderr)
+    return False
+
+
+def _agreed(found: Built, writer: Writer, made: Compiled, args: Namespace) -> bool:
+    from ..azure import bicep, question, what_if_text
+
+    plan = found.plan
+    answer = question.asked(plan, writer, made.template, bicep.with_secrets(made, plan, bicep.stand_ins(plan)))
+    common.emit(what_if_text.text(answer))
+    if any(row.holds_data for row in answer.of("delete")):
+        return _confirmed("data would be deleted: deploy all the same?", "run it on a terminal")
+    if args.yes:
+        return True
+    where = f"{plan.resource_group} in {plan.location}, subscription {writer.subscription}"
+    return _confirmed(f"deploy {plan.deployment_name} to {where}?", "give --yes")
+
+
+def _confirmed(text: str, without_terminal: str) -> bool:
+    if not sys.stdin.isatty():
+        raise CannotRead(f"there is no terminal on which to ask: {text}", without_terminal)
+    print(f"{text} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() in ("y", "yes"):
+        return True
+    print("nothing was changed", file=sys.stderr)
+    return False
+
+
+# ---------------------------------------------------------------- watch
+
+
+def _watched(found: Built, writer: Writer, args: Namespace) -> int:
+    from ..azure import deployment
+    from .live import Shown
+
+    plan = found.plan
+    for part in plan.slow_resources:
+        print(f"{part} takes longer than the rest", file=sys.stderr)
+    drawn = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    try:
+        with Shown(is_drawn=drawn, no_color=not common.use_color(sys.stderr, args)) as shown:
+            seen, parts = deployment.watch(plan, writer, shown)
+    except KeyboardInterrupt:
+        print(f"\nAzure goes on deploying; `cycleforge deploy {args.name}` attaches again", file=sys.stderr)
+        raise
+    return _ended(found, writer, seen, parts)
+
+
+def _ended(found: Built, writer: Writer, seen: Seen, parts: tuple[Part, ...]) -> int:
+    from ..azure import deployment, failures
+
+    plan = found.plan
+    _first_boot(found, writer)
+    if seen.state == "done":
+        common.emit(f"{_outputs(seen.outputs)}{plan.deployment_name} is deployed; README.md, Connect, has the way in")
+        return OK
+    if seen.state == "canceled":
+        raise AzureRefused("the deployment was cancelled; what was made stays", "the same command goes on from there")
+    why = [
+        failure
+        for part, cause in deployment.reasons(seen, parts)
+        for failure in failures.explained([cause], part=part, name=plan.definition_name, group=plan.resource_group)
+    ]
+    print(failures.text(why), file=sys.stderr, end="")
+    hint = "after the fix, the same command goes on from there"
+    raise AzureRefused("the deployment failed; what was made stays", hint)
+
+
+def _outputs(outputs: Any) -> str:
+    from ..words.terminal import columns, printable
+
+    rows = [
+        (name, printable(str(value["value"])))
+        for name, value in outputs.items()
+        if isinstance(value, dict) and isinstance(value.get("value"), str | int)
+    ]
+    return columns(rows)
+
+
+def _first_boot(found: Built, writer: Writer) -> None:
+    """What the server says, as soon as it answers; a server that is not there or does not answer is no failure."""
+    from ..azure import first_boot
+    from ..azure.refusals import NotAsked, Refused
+    from ..words.terminal import printable
+
+    try:
+        text = first_boot.steps(found.plan, writer)
+    except Refused as refused:
+        text = "" if refused.is_missing else f"the server cannot be asked for its first boot: {refused.code}"
+    except NotAsked as reason:
+        text = f"the server cannot be asked for its first boot: {reason.reason}"
+    for line in (text or "").splitlines():
+        print(printable(line), file=sys.stderr)

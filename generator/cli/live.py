@@ -1,0 +1,61 @@
+"""What a deployment does, while it does it: a tree that is drawn anew on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from ..azure.parts import Part
+from ..azure.progress_text import news, tree_lines
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+
+class Shown:
+    """A `Show` of generator.azure.deployment; `with` ends the drawing, and leaves the last tree."""
+
+    def __init__(self, *, is_drawn: bool, no_color: bool = False) -> None:
+        self._is_drawn, self._no_color = is_drawn, no_color
+        self._live: Live | None = None
+        self._said: dict[str, str] = {}
+        self._lost = False
+
+    def __enter__(self) -> Shown:
+        if self._is_drawn:
+            from rich.console import Console
+            from rich.live import Live
+
+            console = Console(stderr=True, no_color=self._no_color or None)
+            self._live = Live(console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def parts(self, parts: tuple[Part, ...]) -> None:
+        """How far each part is."""
+        self._lost = False
+        if self._live is None:
+            for line in news(parts, self._said):
+                print(line, file=sys.stderr, flush=True)
+        else:
+            self._draw(tree_lines(parts))
+
+    def lost(self, reason: str) -> None:
+        """Azure cannot be asked at the moment; said once."""
+        if not self._lost:
+            text = f"{reason}; Azure goes on, and is asked again"
+            if self._live is None:
+                print(text, file=sys.stderr, flush=True)
+            else:
+                self._live.console.print(text, markup=False, highlight=False)
+        self._lost = True
+
+    def _draw(self, lines: list[str]) -> None:
+        from rich.text import Text
+
+        assert self._live is not None
+        self._live.update(Text("\n".join(lines)), refresh=True)

@@ -1,0 +1,1 @@
+"""`cycleforge deploy`."""
