@@ -18,7 +18,9 @@ from ..records import record
 from . import az_lines
 from .parts import NESTED, Part, State, Tree, failed, state_of
 from .question import body_of
+from .reader import Reader
 from .refusals import Cause, NotAsked, Refused, causes
+from .request import Call
 from .requests import deployments
 from .resource_ids import resource
 from .writer import Writer
@@ -62,10 +64,10 @@ def content_of(folder: Path) -> str:
     return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()[:16]
 
 
-def look(plan: Plan, writer: Writer) -> Seen | None:
+def look(plan: Plan, reader: Reader) -> Seen | None:
     """The deployment of this name, asked anew; None where there has never been one."""
-    writer.forget()
-    body = writer.find(deployments.DEPLOYMENT(name=plan.deployment_name))
+    reader.forget()
+    body = reader.find(deployments.DEPLOYMENT(name=plan.deployment_name))
     if body is None:
         return None
     properties = body.get("properties")
@@ -73,7 +75,7 @@ def look(plan: Plan, writer: Writer) -> Seen | None:
         raise NotAsked("Azure's answer does not say how the deployment is")
     outputs = properties.get("outputs")
     return Seen(
-        id=f"/subscriptions/{writer.subscription}/providers/Microsoft.Resources/deployments/{plan.deployment_name}",
+        id=f"/subscriptions/{reader.subscription}/providers/Microsoft.Resources/deployments/{plan.deployment_name}",
         state=state_of(properties["provisioningState"]),
         began=str(properties.get("timestamp") or "an unknown time"),
         content=str((body.get("tags") or {}).get(CONTENT_TAG, "")),
@@ -108,13 +110,13 @@ def watch(
     plan: Plan, writer: Writer, show: Show, pause: Callable[[float], None] = time.sleep
 ) -> tuple[Seen, tuple[Part, ...]]:
     """Look until it has ended. Raises NotAsked when Azure cannot be asked for long; the deployment goes on."""
-    tree = Tree(lambda deployment_id: writer.pages(_operations(deployment_id)))
+    tree = Tree(lambda deployment_id: writer.pages(operations(deployment_id)))
     lost_s = 0.0
     while True:
         try:
             seen = look(plan, writer)
             if seen is None:
-                raise Refused(404, {"error": {"code": "DeploymentNotFound", "message": "somebody deleted its record"}})
+                raise Refused(404, {"error": {"code": "DeploymentNotFound", "message": "someone deleted its record"}})
             parts = tree.of(seen.id)
             lost_s = 0.0
             show.parts(parts)
@@ -128,7 +130,8 @@ def watch(
         pause(PAUSE_S)
 
 
-def _operations(deployment_id: str) -> Any:
+def operations(deployment_id: str) -> Call:
+    """The question for the operations of a deployment, nested or not."""
     of = resource(deployment_id)
     if of.type.lower() != NESTED:
         raise NotAsked(f"Azure names a part that is no deployment: {deployment_id}")

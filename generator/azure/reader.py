@@ -80,6 +80,11 @@ class Reader:
         """What several checks need and one finds out: the first to ask does it, the others wait for it."""
         return self._once(("once", what), None, ask)
 
+    def forget(self) -> None:
+        """Ask anew whatever is asked from now on."""
+        with self._lock:
+            self._known.clear()
+
     def close(self) -> None:
         """Give the connections back."""
         self._transport.close()

@@ -55,6 +55,8 @@ class Row:
     reason: str | None
     """Why Azure cannot say what it would do."""
     holds_data: bool
+    tags: Mapping[str, Any]
+    """Those that it has now; none of what comes and goes with another resource, as the disk of a machine."""
     is_certain: bool = True
     """False: Azure says only that it may happen."""
 
@@ -106,7 +108,13 @@ def _row(change: Mapping[str, Any], *, certain: bool) -> Row:
     values, folded = _values(of, change.get("delta"))
     if action == "change" and folded and not values:
         action = "none"
-    return Row(action, of, values, folded, str(reason) if reason else None, holds_data(of.type), certain)
+    return Row(action, of, values, folded, str(reason) if reason else None, holds_data(of.type), _tags(change), certain)
+
+
+def _tags(change: Mapping[str, Any]) -> Mapping[str, Any]:
+    before = change.get("before")
+    tags = before.get("tags") if isinstance(before, Mapping) and not before.get("managedBy") else None
+    return tags if isinstance(tags, Mapping) else {}
 
 
 def holds_data(type_name: str) -> bool:

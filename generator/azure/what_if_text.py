@@ -114,12 +114,13 @@ def as_json(answer: WhatIf) -> dict[str, object]:
     return {
         "changes": answer.changes,
         "is_complete": answer.is_complete,
-        "resources": [_row_json(row) for row in answer.rows],
+        "resources": [row_json(row) for row in answer.rows],
         "left_out": list(answer.left_out),
     }
 
 
-def _row_json(row: Row) -> dict[str, object]:
+def row_json(row: Row) -> dict[str, object]:
+    """One row as plain data."""
     return {
         "action": row.action,
         "type": row.resource.type,

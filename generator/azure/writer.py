@@ -27,11 +27,6 @@ class Writer(Reader):
         """Send it and wait until it is done."""
         return finished(self.begin(call), limit_s)
 
-    def forget(self) -> None:
-        """Ask anew whatever is asked from now on."""
-        with self._lock:
-            self._known.clear()
-
     def _changed(self, call: Call) -> None:
         with self._lock:
             self._asked.append(call)

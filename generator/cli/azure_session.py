@@ -26,17 +26,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 @contextmanager
-def refusals(plan: Plan) -> Iterator[None]:
-    """What Azure refuses, and that it could not be asked, as an error of the command."""
+def refusals(plan: Plan, otherwise: str = "nothing was changed; try again when Azure can be reached") -> Iterator[None]:
+    """What Azure refuses, and that it could not be asked, as an error of the command; `otherwise` is the usual hint."""
     from ..azure import failures
     from ..azure.refusals import NotAsked, Refused
 
     try:
         yield
     except NotAsked as error:
-        raise AzureRefused(
-            error.reason, error.hint or "nothing was changed; try again when Azure can be reached"
-        ) from None
+        raise AzureRefused(error.reason, error.hint or otherwise) from None
     except Refused as refused:
         found = failures.explained(refused.causes, name=plan.definition_name, group=plan.resource_group)
         text = failures.text(found).rstrip() or f"{refused.code}: {refused.message}"

@@ -55,7 +55,7 @@ def run(args: Namespace) -> int:
         return OK
     from ..azure.writer import Writer
 
-    with azure_session.refusals(found.plan):
+    with azure_session.refusals(found.plan, "type the same command again; what was begun goes on, and it attaches"):
         writer = Writer(azure.session_of(found.plan, args))
         try:
             return _deploy(found, writer, args)
@@ -88,7 +88,7 @@ def _deploy(found: Built, writer: Writer, args: Namespace) -> int:
     return _watched(found, writer, args) if _may_attach(found, seen, args) else ProblemsFound.exit_code
 
 
-# ---------------------------------------------------------------- somebody deploys already
+# ---------------------------------------------------------------- someone deploys already
 
 
 def _may_attach(found: Built, running: Seen, args: Namespace) -> bool:

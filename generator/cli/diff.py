@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ..errors import OK, CannotRead
-from . import common
+from . import azure, common
 
 if TYPE_CHECKING:
     from ..output.diff import Change
@@ -34,6 +34,9 @@ The column "reaches" says where a change arrives on a cluster that runs, once th
 Where building and deploying again is not all, the section of the folder's operations.md is named that says what is
 lost, what to copy first and what to type.
 
+With --deployed, Azure is asked instead: what is missing there, what someone changed, and what it has of this
+deployment that the definition does not name any more. The folder must be what the definition says; build it first.
+
 The exit code is 0 whether or not anything changes; `build --check` is for scripts.
 """
 
@@ -41,6 +44,10 @@ The exit code is 0 whether or not anything changes; `build --check` is for scrip
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the flags."""
     common.add_definitions(parser, many=False)
+    parser.add_argument(
+        "--deployed", action="store_true", help="compare with what is deployed in Azure; changes nothing there"
+    )
+    azure.add_subscription(parser)
     common.add_out(parser)
     common.add_all(parser)
     common.add_json(parser)
@@ -48,6 +55,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Compare."""
+    if args.deployed:
+        from . import diff_deployed
+
+        return diff_deployed.run(args)
     definition = common.read_definitions([args.name])[0]
     plan = definition.checked.plan
     if plan is None:

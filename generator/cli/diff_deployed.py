@@ -1,0 +1,35 @@
+"""`cycleforge diff --deployed`."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+
+from ..errors import OK
+from . import azure, azure_session, common
+
+
+def run(args: Namespace) -> int:
+    """Ask Azure what it has, and compare."""
+    from .built import Built, built
+
+    found = built(args)
+    if not isinstance(found, Built):
+        return found
+    from ..azure import deployment, drift, question
+    from ..azure.reader import Reader
+
+    plan = found.plan
+    with azure_session.refusals(plan):
+        reader = Reader(azure.session_of(plan, args))
+        try:
+            last = deployment.look(plan, reader)
+            answer = question.what_if(plan, reader, found.folder, os.environ)
+        finally:
+            reader.close()
+    result = drift.drift(plan, answer, last, deployment.content_of(found.folder))
+    if args.json:
+        common.emit_json({"ok": True, "deployment": plan.deployment_name, **drift.as_json(result)})
+    else:
+        common.emit(drift.text(result))
+    return OK
