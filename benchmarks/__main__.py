@@ -8,6 +8,7 @@ import sys
 from benchmarks.converge import converge_ratios
 from benchmarks.health_pass import health_ratio, nhc_health_ratio
 from benchmarks.health_report import report_ratio
+from benchmarks.preflight import preflight_figures
 from benchmarks.processes import build_ratio, help_ratio
 from benchmarks.report import cluster_report
 from benchmarks.scaling import bad_partitions_ratio, partitions_ratio
@@ -27,7 +28,7 @@ def main() -> int:
     for measure in measures:
         figures.append(measure())
         print(figures[-1].line(), flush=True)
-    for figure in itertools.chain(cluster_report(), upload_ratios(), converge_ratios()):
+    for figure in itertools.chain(cluster_report(), upload_ratios(), preflight_figures(), converge_ratios()):
         figures.append(figure)
         print(figure.line(), flush=True)
     return 0 if all(figure.is_within for figure in figures) else 1
