@@ -197,3 +197,22 @@ def test_other_hosts_are_not_reached(arm: Arm) -> None:
     assert arm.refused == ["CONNECT example.org:443: not a host of the stand-in"]
     public = requests.get("https://management.azure.com/metadata/endpoints", timeout=20)
     assert public.json()[0]["resourceManager"] == f"{arm.url}/"
+
+
+def test_what_the_stand_in_cannot_do_is_no_lost_connection(client: Client, arm: Arm) -> None:
+    arm.state.documents["/providers/microsoft.features/providers/microsoft.compute/features/x"] = lambda *_: 1 / 0
+    feature = f"{arm.state.scope}/providers/Microsoft.Features/providers/Microsoft.Compute/features/x"
+    assert client.error("GET", feature, "2021-07-01") == (500, "StandInFailed")
+    broken = client.session.post(
+        f"{arm.url}{feature}", data="{", headers={"Content-Type": "application/json"}, timeout=20
+    )
+    assert broken.status_code == 500
+    assert "ZeroDivisionError" in arm.refused[0]
+    assert "JSONDecodeError" in arm.refused[1]
+
+
+def test_az_writes_one_key_without_quotes(client: Client, arm: Arm) -> None:
+    path = f"{arm.state.scope}/providers/Microsoft.Resources/deployments/a?api-version=2025-04-01"
+    text = '{"location": "eastus", "properties": {"mode": "Incremental", template:{"resources": []}}}'
+    answer = client.session.put(f"{arm.url}{path}", data=text, headers={"Content-Type": "application/json"}, timeout=20)
+    assert answer.status_code == 201

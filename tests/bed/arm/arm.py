@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -141,6 +142,9 @@ class Arm:
         except NotInTableError as error:
             self.refused.append(str(error))
             return RefusedError(400, "NotInTable", str(error)).answer
+        except Exception as error:
+            self.refused.append(f"{asked.line}: the stand-in failed: {''.join(traceback.format_exception(error))}")
+            return RefusedError(500, "StandInFailed", f"{type(error).__name__}: {error}").answer
 
     def _allowed(self, asked: Asked, authorization: str | None) -> Answer:
         state = self.state

@@ -12,7 +12,7 @@ from typing import Any
 
 from .answers import Parts, answer
 from .exchange import Answer, Asked, RefusedError
-from .resources import found, polling
+from .resources import found, group_exists, polling
 from .rights import require
 from .state import Caller, State
 
@@ -28,6 +28,7 @@ def _machine_id(parts: Parts) -> str:
 @answer("run command")
 def run_command(state: State, asked: Asked, caller: Caller, parts: Parts) -> Any:
     """202; what the script wrote is at Location."""
+    group_exists(state, asked.path)
     machine = found(state, _machine_id(parts), MACHINE)
     require(state, caller, f"{MACHINE}/runCommand/action", machine["id"])
     if machine["id"].lower() in state.commands_running:
