@@ -28,9 +28,11 @@ def test_a_provider_that_the_cloud_does_not_have(run: Run) -> None:
 def test_encryption_at_host_needs_its_feature(run: Run) -> None:
     text = f"{SMALL}\nsecurity: {{encryption_at_host: true}}\n"
     assert run.found(text=text) == []
+    of_nodes = SMALL.replace("default: true}", "default: true, node_attributes: {EncryptionAtHost: true}}")
     documents = run.arm.state.documents
     del documents[FEATURE]
     assert run.found(text=text) == ["E4202"]
+    assert run.found(text=of_nodes) == ["E4202"]
     documents[FEATURE] = {"properties": {"state": "Pending"}}
     assert run.found(text=text) == ["E4202"]
     assert run.found() == [], "nobody asked for it"

@@ -75,8 +75,9 @@ class HostEncryptionFeature(Check):
     path = ("security", "encryption_at_host")
 
     def needed(self, plan: Plan) -> bool:
-        """Whether it is asked for."""
-        return plan.security.encryption_at_host
+        """Whether it is asked for, of all machines or of a role's nodes."""
+        of_nodes = plan.slurm is not None and plan.slurm.has_vm_attribute("EncryptionAtHost", True)
+        return plan.security.encryption_at_host or of_nodes
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
         """Its state; a feature that the subscription has never asked about counts as one that it has not."""
