@@ -39,6 +39,10 @@ INSTEAD = {
 """What a container cannot have, and what it has instead: cgroups belong to the host."""
 NEWER = ("maxbatchrequeue", "suspendexcstates")
 """Keys that came after Slurm 22.05, whose slurmctld does not start with them: both with 23.02."""
+FEW_NODES = "200"
+"""MaxNodeCount; 10000 in production. An answer about nodes has a record for every place in the table, also for empty
+ones: that is three quarters of the CPU time of a `sinfo` or `scontrol`, of which tests start thousands.
+Source: SchedMD/slurm, src/slurmctld/node_mgr.c, pack_all_node."""
 SOON = {"sched_interval": "1", "bf_interval": "1", "batch_sched_delay": "0"}
 """Slurm's own: 60 s, 30 s and 3 s until it looks at a job again, which only a test cannot wait for."""
 
@@ -132,6 +136,7 @@ def config_files(pools: Sequence[Pool], lines: Sequence[str]) -> dict[str, str]:
         "SuspendTime": str(300 // FASTER),
         # Slurm 22.05 does not know the flag: it came with 23.02.
         "ReconfigFlags": None,
+        "MaxNodeCount": FEW_NODES,
         "SchedulerParameters": sooner("max_switch_wait=24:00:00"),
         **INSTEAD,
     }

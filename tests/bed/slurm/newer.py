@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.bed.cloud.files import CONTROLLER, CONTROLLER_ADDRESS, INSTEAD, sooner
+from tests.bed.cloud.files import CONTROLLER, CONTROLLER_ADDRESS, FEW_NODES, INSTEAD, sooner
 from tests.bed.limits import COMMAND_S
 from tests.bed.machines.overlay import PATH
 from tests.bed.machines.roots import CACHE, needs
@@ -45,6 +45,7 @@ SETTINGS: Mapping[str, str | None] = {
     "SlurmdPidFile": "/run/slurmd-%n.pid",
     "SlurmdSpoolDir": "/var/spool/%n",
     "SlurmdParameters": "config_overrides",
+    "MaxNodeCount": FEW_NODES,
     "AuthType": "auth/slurm",
     "CredType": "cred/slurm",
     "MpiDefault": "none",
