@@ -21,17 +21,12 @@ mount_overlay() {
 }
 
 mount_kernel() {
-    mount -t proc proc "${root}/proc"
-    # A script that sets a kernel parameter must not set the host's.
-    mount --bind "${root}/proc/sys" "${root}/proc/sys"
-    mount -o remount,bind,ro "${root}/proc/sys"
-    mount -t sysfs -o ro sysfs "${root}/sys"
-    mount -t tmpfs -o mode=755 tmpfs "${root}/dev"
-    mount -t tmpfs -o mode=755 tmpfs "${root}/run"
-    mount -t tmpfs -o mode=1777 tmpfs "${root}/tmp"
+    # One process for all of them. A script that sets a kernel parameter must not set the host's.
+    printf '%s\n' "proc ${root}/proc proc defaults" "${root}/proc/sys ${root}/proc/sys none bind,ro" "sysfs ${root}/sys sysfs ro" \
+        "tmpfs ${root}/dev tmpfs mode=755" "tmpfs ${root}/run tmpfs mode=755" "tmpfs ${root}/tmp tmpfs mode=1777" \
+        "devpts ${root}/dev/pts devpts X-mount.mkdir,newinstance,ptmxmode=0666" >"${folder}/fstab"
+    mount --all --fstab "${folder}/fstab"
     install -d -m 1777 "${root}/dev/shm" "${root}/run/lock"
-    mkdir "${root}/dev/pts"
-    mount -t devpts -o newinstance,ptmxmode=0666 devpts "${root}/dev/pts"
     ln -s pts/ptmx "${root}/dev/ptmx"
 }
 

@@ -69,11 +69,6 @@ class Machine:
         self.name, self.pid, self.root, self.upper = name, pid, root, upper
         self._lower, self._enter = tuple(lower), tuple(enter)
 
-    def command(self, *words: str, environment: Mapping[str, str] | None = None) -> list[str]:
-        """Arguments that run a program in the machine as root, with nothing of the caller's environment."""
-        variables = {"HOME": "/root", "TERM": "dumb", "PATH": PATH} | dict(environment or {})
-        return [*self._enter, "/usr/bin/env", "-i", *(f"{key}={value}" for key, value in variables.items()), *words]
-
     def run(
         self,
         script: str,
@@ -81,11 +76,15 @@ class Machine:
         environment: Mapping[str, str] | None = None,
         timeout_s: float = 600,
     ) -> Result:
-        """Run Bash text; `$1` and so on are the arguments. TimeoutExpired after its whole session was killed."""
-        command = self.command("/bin/bash", "-c", script, "script", *arguments, environment=environment)
+        """Run Bash text as root, with nothing of the caller's environment; `$1` and so on are the arguments.
+
+        TimeoutExpired after its whole session was killed.
+        """
+        variables = {"HOME": "/root", "TERM": "dumb", "PATH": PATH} | dict(environment or {})
         with subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
-        ) as process:
+            [*self._enter, "/bin/bash", "-c", script, "script", *arguments], env=variables,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+        ) as process:  # fmt: skip
             try:
                 output, _ = process.communicate(timeout=timeout_s)
             except BaseException:
@@ -208,14 +207,14 @@ def overlay_machine(
     network: Network = "none",
 ) -> Iterator[Machine]:
     """A machine on `root`; each layer (made by `save`) is above the one before. Ended with everything in it."""
-    needs("chroot", "unshare", "nsenter", "mount", "ip")
+    needs("unshare", "nsenter", "mount", "ip")
     lower = [*reversed(layers), root]
     with held("overlay", lower, name, binds, network, {}) as (holder, folder):
         (pid,) = children(holder)
         namespaces = ("--mount", "--uts", "--ipc", "--net", "--pid")
-        # --root: the test itself may run in a chroot.
-        enter = ["nsenter", f"--target={pid}", *namespaces, "--root", "--", "/usr/sbin/chroot", f"{folder}/m"]
         outside = Path(f"/proc/{pid}/root{folder}")
+        # By nsenter itself: a program less for every command of a test.
+        enter = ["nsenter", f"--target={pid}", *namespaces, f"--root={outside}/m", f"--wd={outside}/m", "--"]
         yield Machine(name, pid, outside / "m", outside / "u", lower, enter)
 
 
