@@ -141,7 +141,8 @@ def _in_service(sick: SickCluster, nodes: Mapping[str, AmdNode], job: str) -> No
     """Slurm gives them jobs again, as the one that has waited."""
     shown = sick.states()
     out = {fault: shown[amd.node.name] for fault, amd in nodes.items()}
-    assert not {fault: state for fault, state in out.items() if state.state.startswith("drain")}, out
+    drained = [fault for fault, state in out.items() if state.state.startswith("drain")]
+    assert not drained, [(out[fault], nodes[fault].node.result("quick")) for fault in drained]
     assert sick.finish(job)["ExitCode"] == "0:0"
 
 
