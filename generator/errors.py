@@ -27,7 +27,8 @@ class ProblemsFound(CycleForgeError):  # noqa: N818 - named by what happened
     when = (
         "a definition breaks rules, `build --check` or `locker verify` found differences, a version has different "
         "content, a blob could not be fetched, a node is unhealthy, a validation job failed, warns or proves nothing, "
-        "something has no price, or preflight found what would make the deployment fail"
+        "something has no price, preflight found what would make the deployment fail, or something is in the way of "
+        "delete"
     )
 
 

@@ -16,8 +16,11 @@ from ..records import record
 _DEEPEST = 12
 _LONGEST = 2000
 _MISSING = frozenset(
-    {"resourcenotfound", "resourcegroupnotfound", "notfound", "parentresourcenotfound", "deploymentnotfound"}
-)
+    {
+        "resourcenotfound", "resourcegroupnotfound", "notfound", "parentresourcenotfound",
+        "deploymentnotfound", "deploymentstacknotfound",
+    }
+)  # fmt: skip
 
 
 @record

@@ -206,7 +206,7 @@ def print_file(problems: Sequence[Problem], source: Source, args: Namespace) -> 
 def read_one(args: Namespace) -> Definition:
     """The definition that `args.name` names, its problems shown; with --json only where they leave no plan."""
     definition = read_definitions([args.name])[0]
-    if not args.json:
+    if not getattr(args, "json", False):
         print_problems([definition], args)
     elif definition.checked.plan is None:
         emit_json({"ok": False, "problems": problems_json([definition])})

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from . import deployments, machines, metadata, resources, rights, tokens  # noqa: F401 - answers enter themselves
+from . import deployments, machines, metadata, removal, resources, rights, tokens  # noqa: F401 - answers enter themselves
 from .answers import ANSWERS, answered
 from .bicep import placed
 from .exchange import Answer, Asked, NotInTableError, RefusedError

@@ -167,7 +167,12 @@ def unlocked(state: State, resource_id: str, levels: set[str]) -> None:
 
 
 def remove(state: State, resource_id: str) -> None:
-    """Take a resource away, with what is below it and what goes with it."""
+    """Take a resource away, with what is below it and what goes with it; a group's records are below it, too.
+
+    Source: https://learn.microsoft.com/azure/azure-resource-manager/management/delete-resource-group
+    """
+    for record in [key for key in state.runs if key.startswith(f"{resource_id.lower()}/")]:
+        del state.runs[record]
     gone = state.resources.get(resource_id.lower())
     for each in leaving(state, gone) if gone is not None else []:
         state.resources.pop(each.lower(), None)

@@ -1,0 +1,198 @@
+"""Does what was decided, in order. Every step may have been done before, by an earlier run or by somebody else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import groupby
+
+from ...plan.types import Plan
+from ..refusals import Refused
+from ..requests.subscriptions import GROUP
+from ..writer import Writer
+from . import cluster, ids
+from .answers import value_at
+from .decide import decide, is_node
+from .decision import TURNS, Decision, Going
+from .seen import NotSeen, Seen
+from .survey import Place, survey
+
+PAUSE_S = 15.0
+"""Between two looks at what takes its time and says nothing about when to look."""
+_TRIES = 8
+_NODES_S = 30 * 60
+_LIMIT_S = 2 * 60 * 60
+_PROOFS = 4
+Say = Callable[[str], None]
+
+
+class Stopped(Exception):  # noqa: N818 - named by what happened
+    """It does not go on; what was done stays done, and the same command goes on from there."""
+
+    def __init__(self, text: str, hint: str | None = None) -> None:
+        super().__init__(text)
+        self.text, self.hint = text, hint
+
+
+class Deleting:
+    """One run; `seen` and `decision` are what the user agreed to."""
+
+    def __init__(self, plan: Plan, writer: Writer, seen: Seen, decision: Decision, say: Say, *, keeps: bool) -> None:
+        self.plan, self.writer, self._say, self._keeps = plan, writer, say, keeps
+        self._seen, self._decision = seen, decision
+        self._shown = {each.casefold() for each in _ids(decision)}
+
+    def run(self) -> tuple[Decision, tuple[NotSeen, ...]]:
+        """What is left in the end, and what could not be asked. Raises Stopped, Refused, NotAsked."""
+        if self._decision.nodes and self._seen.server and not self._is_going:
+            self._end_nodes()
+            self._agreed_still()
+        for turn in TURNS:
+            items = [each for each in self._decision.going if each.turn == turn]
+            if turn == "group":
+                for each in items:
+                    self._delete_group(each)
+            elif turn == "record":
+                for each in items:  # the deployment's own is the last: it leads to the others
+                    self._delete(each)
+            else:
+                for _, same in groupby(items, lambda each: ids.type_of(each.id)):
+                    self.writer.together([partial(self._delete, each) for each in same])
+        return self._proof()
+
+    @property
+    def _is_going(self) -> bool:
+        """Whether somebody, or an earlier run, has told Azure to delete the group."""
+        return self._seen.group_state.casefold() == "deleting"
+
+    # ---- the cluster
+
+    def _end_nodes(self) -> None:
+        self._say(f"terminating the cluster: {len(self._decision.nodes)} machines")
+        self._on_server("terminate_cluster")
+        end = time.monotonic() + _NODES_S
+        while left := self._nodes():
+            if time.monotonic() > end:
+                raise Stopped(f"these machines are still there: {', '.join(left)}", "look for them in the portal")
+            self._say(f"waiting for {len(left)} machines")
+            self._pause()
+        if self.plan.existing_server:
+            self._on_server("delete_cluster")
+
+    def _on_server(self, verb: str) -> None:
+        """A command on the server, which takes one at a time: that of somebody else, or of an earlier run, first."""
+        for left in reversed(range(_TRIES)):
+            try:
+                cluster.run(self.plan, self.writer, self._seen.server, verb)
+            except Refused as refused:
+                if not left or refused.code.casefold() != "conflict":
+                    raise
+                self._say("another command is running on the server; waiting for it")
+                self._pause()
+            else:
+                return
+
+    def _nodes(self) -> list[str]:
+        self.writer.forget()
+        return [each.name for each in Place(self.plan, self.writer).resources() if is_node(self.plan, each)]
+
+    def _agreed_still(self) -> None:
+        """Look again, for terminating took minutes: nothing goes that was not shown."""
+        self._look()
+        new = [each for each in _ids(self._decision) if each.casefold() not in self._shown]
+        if new:
+            raise Stopped(f"meanwhile there is more to delete than was shown: {', '.join(new)}", "look at it again")
+        if self._decision.obstacles:
+            raise Stopped(self._decision.obstacles[0].text, self._decision.obstacles[0].hint)
+
+    def _look(self) -> None:
+        self.writer.forget()
+        self._seen = survey(self.plan, self.writer, self._seen.principals)
+        self._decision = decide(self.plan, self._seen, keeps_data=self._keeps)
+
+    # ---- one thing
+
+    def _delete(self, each: Going) -> None:
+        for left in reversed(range(_TRIES)):
+            try:
+                self.writer.do(each.call, _LIMIT_S)
+                break
+            except Refused as refused:
+                if refused.is_missing:
+                    break
+                if not left or not _passes(refused):
+                    raise Stopped(f"{each.text}: {refused}", _hint(refused)) from None
+                self._pause()
+        self._say(f"deleted: {each.text}" if each.turn != "mark" else each.text)
+
+    def _delete_group(self, each: Going) -> None:
+        if self._is_going:
+            self._say("Azure is deleting the resource group already; waiting for it")
+        else:
+            self._say(f"deleting the {each.text}; Azure takes minutes for it")
+            try:
+                self.writer.do(each.call, _LIMIT_S)
+            except Refused as refused:
+                if not refused.is_missing and not self._group_is_going():
+                    raise Stopped(f"{each.text}: {refused}", _hint(refused)) from None
+        end = time.monotonic() + _LIMIT_S
+        while self._group_is_going():
+            if time.monotonic() > end:
+                raise Stopped("Azure has not deleted the resource group within two hours", "look at it in the portal")
+            self._pause()
+        if self._group_state() is not None:
+            raise Stopped(
+                f"the resource group {self.plan.resource_group} is still there, and Azure does not delete it any more",
+                f"az monitor activity-log list --resource-group {self.plan.resource_group} says why",
+            )
+        self._say(f"deleted: {each.text}")
+
+    def _group_is_going(self) -> bool:
+        return (self._group_state() or "").casefold() == "deleting"
+
+    def _group_state(self) -> str | None:
+        """State of the group, None when it is gone."""
+        self.writer.forget()
+        found = self.writer.find(GROUP(group=self.plan.resource_group))
+        return None if found is None else str(value_at(found, "properties", "provisioningState"))
+
+    # ---- the end
+
+    def _proof(self) -> tuple[Decision, tuple[NotSeen, ...]]:
+        """Ask for everything once more; lists of Azure may be late."""
+        for left in reversed(range(_PROOFS)):
+            self._look()
+            if self._decision.is_nothing or not left:
+                break
+            self._pause()
+        return self._decision, tuple(each for each in self._seen.not_seen if each.is_leftover)
+
+    def _pause(self) -> None:
+        time.sleep(PAUSE_S)
+
+
+def _ids(decision: Decision) -> Iterator[str]:
+    """What the user agrees to; nodes and their parts go with the cluster."""
+    yield from (each.id for each in decision.going)
+    yield from (each.id for each in decision.others)
+
+
+def _passes(refused: Refused) -> bool:
+    """Whether something else has to be finished first, as Azure's lists and deletions are late.
+
+    Source: https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-in-use
+    """
+    code = refused.code.casefold()
+    return "inuse" in code or (refused.status == 409 and code != "scopelocked")
+
+
+def _hint(refused: Refused) -> str:
+    """What to do about a refusal; the codes are those of
+    https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/common-deployment-errors"""
+    again = "then type the same command again"
+    return {
+        "scopelocked": f"a lock was set meanwhile: an owner removes it (az lock list); {again}",
+        "requestdisallowedbypolicy": f"a policy forbids it: ask who assigned it for an exemption; {again}",
+        "authorizationfailed": f"someone with this right has to do it, or give it to you; {again}",
+    }.get(refused.code.casefold(), "type the same command again; it goes on where it stopped")

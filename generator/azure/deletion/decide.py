@@ -1,0 +1,194 @@
+"""What goes, in which order, and what stays: a pure function of the plan and of what Azure says is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from ...plan.types import Plan
+from ..request import Call
+from ..requests import deletion as requests
+from . import ids
+from .decision import Decision, Going, Obstacle
+from .obstacles import obstacles
+from .seen import Seen, Thing
+
+Mine = Callable[[Thing], bool]
+
+
+def decide(plan: Plan, seen: Seen, *, keeps_data: bool = False) -> Decision:
+    """What deleting this deployment means now."""
+    takes_group = not keeps_data and group_is_ours(plan, seen)
+    single = () if takes_group else tuple(_one_by_one(plan, seen, keeps_data=keeps_data))
+    chosen = {each.casefold() for each in single}
+    gone = seen.resources if takes_group else tuple(each for each in seen.resources if each.id.casefold() in chosen)
+    others = tuple(_of_others(plan, seen)) if takes_group else ()
+    going = (
+        *(_going("role", role.id, f"role of an identity at {role.scope}") for role in seen.roles),
+        *(() if keeps_data else _connections(seen)),
+        *_diagnostics(seen, gone),
+        *(() if takes_group else _marks(plan, seen)),
+        *(_going("resource", each, f"{ids.type_of(each)} {ids.name_of(each)}") for each in single),
+        *(_group(plan, seen) if takes_group else ()),
+        *(() if keeps_data else _records(seen, takes_group=takes_group)),
+    )
+    left = tuple(each for each in seen.resources if each not in gone and not _is_below(each, gone))
+    return Decision(
+        nodes=tuple(each for each in seen.resources if is_node(plan, each)),
+        going=going,
+        gone=gone,
+        others=others,
+        staying=(*_staying(plan, seen, left, keeps_data=keeps_data), *plan.cleanup.left),
+        obstacles=(*_strangers(plan, seen), *obstacles(seen, going, gone, takes_group=takes_group)),
+        not_seen=seen.not_seen,
+    )
+
+
+def group_is_ours(plan: Plan, seen: Seen) -> bool:
+    """Whether the group carries the tag that this deployment wrote when it created it."""
+    return plan.creates_resource_group and seen.group is not None and is_tagged(plan, seen.group)
+
+
+def is_tagged(plan: Plan, each: Thing) -> bool:
+    """Whether something carries the deployment's tag; the names of tags have any case, their values do not.
+
+    Source: https://learn.microsoft.com/azure/azure-resource-manager/management/tag-resources
+    """
+    return any(name.casefold() == plan.cleanup.tag and value == plan.name for name, value in each.tags.items())
+
+
+def is_node(plan: Plan, each: Thing) -> bool:
+    """Whether CycleCloud made this machine: it carries the tag and is neither the server nor the jumpbox.
+
+    A jumpbox that the definition no longer names is one, too.
+    """
+    own = plan.server
+    named = {own.vm_name, f"{own.vm_name.removesuffix('-server')}-jumpbox"} if own else set()
+    return each.is_machine and is_tagged(plan, each) and each.name not in named
+
+
+def _strangers(plan: Plan, seen: Seen) -> Iterator[Obstacle]:
+    """What has the name of ours, but not the tag: roles and connections of it must not go."""
+    ours = {
+        ("microsoft.compute/virtualmachines", plan.server.vm_name.casefold() if plan.server else ""),
+        ("microsoft.managedidentity/userassignedidentities", plan.names.node_identity.casefold()),
+        ("microsoft.network/virtualnetworks", plan.network.vnet_name.casefold() if plan.network.is_new else ""),
+    }
+    for each in seen.resources:
+        if (each.type.casefold(), each.name.casefold()) in ours and not is_tagged(plan, each):
+            tag = f"{plan.cleanup.tag}={plan.name}"
+            yield Obstacle(
+                f"{each.type} {each.name} does not carry the tag {tag}: it is of another deployment, or an old one",
+                f"if it is yours: az tag update --operation Merge --tags {tag} --resource-id {each.id} (and so for all "
+                "that is yours), or deploy once more, which writes the tags",
+            )
+
+
+def _one_by_one(plan: Plan, seen: Seen, *, keeps_data: bool) -> Iterator[str]:
+    """Ids of what the deployment made, each after what uses it."""
+    cleanup = plan.cleanup
+    named = {kind.casefold(): {each.casefold() for each in names} for kind, names in cleanup.names_without_data}
+    whole = {kind.casefold() for kind in cleanup.types_without_data}
+    there = {each.id.casefold(): each for each in seen.resources}
+    for kind in map(str.casefold, cleanup.types):
+        for each in there.values():
+            if each.type.casefold() != kind or not (is_tagged(plan, each) or _is_data_disk(each, seen)):
+                continue
+            if not keeps_data or kind in whole or each.name.casefold() in named.get(kind, ()):
+                yield each.id
+
+
+def _is_data_disk(each: Thing, seen: Seen) -> bool:
+    return any(ids.same(each.id, disk) for disk in seen.data_disks)
+
+
+def _of_others(plan: Plan, seen: Seen) -> Iterator[Thing]:
+    """What goes with the group although the deployment did not make it.
+
+    Disks and the interfaces of private endpoints carry no tag; those of nodes go when the nodes do.
+    """
+    mine = [each for each in seen.resources if is_tagged(plan, each)]
+    has_nodes = any(is_node(plan, each) for each in mine)
+    for each in seen.resources:
+        held = any(ids.same(each.managed_by, one.id) for one in mine)
+        endpoint = any(
+            each.name.casefold().startswith(f"{one.name.casefold()}.nic")
+            for one in mine
+            if one.type.casefold() == "microsoft.network/privateendpoints"
+        )
+        part = has_nodes and each.type.casefold() in ("microsoft.compute/disks", "microsoft.network/networkinterfaces")
+        if not (each in mine or _is_below(each, mine) or _is_data_disk(each, seen) or held or endpoint or part):
+            yield each
+
+
+def _is_below(each: Thing, above: Iterable[Thing]) -> bool:
+    """Whether something is part of one of these."""
+    return any(ids.within(one.id, each.id) for one in above)
+
+
+def _connections(seen: Seen) -> Iterator[Going]:
+    for each in (*seen.peerings, *seen.links):
+        kind = "link" if each in seen.links else "peering"
+        yield _going("connection", each, f"{kind} {ids.name_of(each)} in {_parent(each)}")
+
+
+def _parent(resource_id: str) -> str:
+    return resource_id.rsplit("/", 2)[0]
+
+
+def _diagnostics(seen: Seen, gone: Iterable[Thing]) -> Iterator[Going]:
+    for each in seen.diagnostics:
+        if any(ids.within(one.id, each) for one in gone):
+            yield _going("diagnostics", each, f"diagnostic setting {each}")
+
+
+def _marks(plan: Plan, seen: Seen) -> Iterator[Going]:
+    """The tag for disks that outlive the server, so that a later run knows them."""
+    tagged = {each.id.casefold() for each in seen.resources if is_tagged(plan, each)}
+    body = {"operation": "Merge", "properties": {"tags": {plan.cleanup.tag: plan.name}}}
+    for each in seen.data_disks:
+        if each.casefold() not in tagged:
+            call = requests.MARK(scope=each, body=body)
+            yield Going("mark", each, f"tag {plan.cleanup.tag}={plan.name} for the disk {ids.name_of(each)}", call)
+
+
+def _group(plan: Plan, seen: Seen) -> Iterator[Going]:
+    assert seen.group is not None
+    call = requests.DELETE_GROUP(group=plan.resource_group)
+    yield Going("group", seen.group.id, f"resource group {plan.resource_group} with everything in it", call)
+
+
+def _records(seen: Seen, *, takes_group: bool) -> Iterator[Going]:
+    """Those of parts in the group go with it. The deployment's own is the last, for it leads to the others."""
+    if seen.stack:
+        call = ids.call_for(requests.DELETE_STACK, seen.stack)
+        yield Going("record", seen.stack, f"deployment stack {ids.name_of(seen.stack)}", call)
+    for each in seen.records:
+        if not (takes_group and seen.group and ids.within(seen.group.id, each.id)):
+            yield _going("record", each.id, f"record of the deployment {ids.name_of(each.id)}")
+
+
+def _going(turn: str, resource_id: str, text: str) -> Going:
+    call: Call | None = ids.removal_of(resource_id)
+    if call is None:
+        raise ValueError(f"nothing deletes {resource_id}")
+    return Going(turn, resource_id, text, call)
+
+
+def _staying(plan: Plan, seen: Seen, left: Iterable[Thing], *, keeps_data: bool) -> Iterator[str]:
+    if seen.group is not None:
+        if keeps_data:
+            yield f"resource group {plan.resource_group}"
+        elif not plan.creates_resource_group:
+            yield f"resource group {plan.resource_group}, which was there before"
+        elif not group_is_ours(plan, seen):
+            tag = f"{plan.cleanup.tag}={plan.name}"
+            yield f"resource group {plan.resource_group}, which this deployment did not make: it has no tag {tag}"
+    for each in left:
+        reason = "" if is_tagged(plan, each) and keeps_data else ", which this deployment did not make"
+        if is_tagged(plan, each) and not keeps_data:
+            reason = f", of which CycleForge does not know how it is deleted: az resource delete --ids {each.id}"
+        yield f"{each.type} {each.name}{reason}"
+    if keeps_data:
+        yield from (f"connection {each}" for each in (*seen.peerings, *seen.links))
+    for each in seen.elsewhere:
+        yield f"{each.id}, which carries the tag but is in another resource group"

@@ -1,0 +1,82 @@
+"""The deployment's records in Azure's history: they go last, for they also tell whose roles may be left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from ...plan.types import Plan
+from ...records import record
+from ..reader import Reader
+from ..refusals import Refused
+from ..requests import deletion as ask
+from ..requests import deployments
+from . import ids
+from .answers import text, value_at
+from .seen import NotSeen, Record
+
+_TYPE = "microsoft.resources/deployments"
+
+
+@record
+class Records:
+    """What the history has; the deployment's own record is the last, because it leads to the others."""
+
+    records: tuple[Record, ...]
+    principals: tuple[str, ...]
+    not_seen: tuple[NotSeen, ...]
+
+
+def records_of(plan: Plan, reader: Reader) -> Records:
+    """The record of the deployment, and those of its parts."""
+    own = reader.find(deployments.DEPLOYMENT(name=plan.deployment_name))
+    fingerprints = tuple(_fingerprints(plan, reader))
+    if own is None:
+        return Records(fingerprints, (), ())
+    parts = sorted(_parts(reader.pages(deployments.OPERATIONS(name=plan.deployment_name))))
+    answers = reader.together([partial(_part, reader, each) for each in parts])
+    found = [each for each in answers if isinstance(each, dict)]
+    return Records(
+        records=(*fingerprints, *map(_record, found), _record(own)),
+        principals=tuple(principal for each in found for principal in _principals(plan, each)),
+        not_seen=tuple(each for each in answers if isinstance(each, NotSeen)),
+    )
+
+
+def _fingerprints(plan: Plan, reader: Reader) -> Iterator[Record]:
+    """What the server records at the end of its first boot: no part of the deployment made it."""
+    if plan.server is not None:
+        scope = f"/subscriptions/{reader.subscription}/resourceGroups/{plan.resource_group}"
+        found = reader.find(ask.RECORD(scope=scope, deployment=f"{plan.nested_stem}-fingerprints"))
+        if found is not None:
+            yield _record(found)
+
+
+def _parts(operations: Any) -> set[str]:
+    """Ids of the deployments that it consists of."""
+    targets = [value_at(each, "properties", "targetResource") for each in operations]
+    return {
+        text(each, "id")
+        for each in targets
+        if isinstance(each, dict) and str(each.get("resourceType")).casefold() == _TYPE
+    }
+
+
+def _part(reader: Reader, resource_id: str) -> Mapping[str, Any] | NotSeen | None:
+    try:
+        return reader.find(ids.call_for(ask.RECORD, resource_id))
+    except Refused as reason:
+        return NotSeen(f"whether there is the record {resource_id}", str(reason))
+
+
+def _record(answer: Mapping[str, Any]) -> Record:
+    return Record(text(answer, "id"), str(value_at(answer, "properties", "provisioningState") or ""))
+
+
+def _principals(plan: Plan, answer: Mapping[str, Any]) -> Iterator[str]:
+    """Identities that a part gave roles to; the server's is ours only where the deployment made the server."""
+    for name in ("serverPrincipalId", "nodePrincipalId") if plan.server else ("nodePrincipalId",):
+        found = value_at(answer, "properties", "parameters", name, "value")
+        if isinstance(found, str) and found:
+            yield found

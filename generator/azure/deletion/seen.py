@@ -1,0 +1,112 @@
+"""What Azure says is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from ...records import record
+
+
+@record
+class Thing:
+    """One resource of a list."""
+
+    id: str
+    type: str
+    name: str
+    tags: Mapping[str, str] = field(default_factory=dict)
+    location: str = ""
+    managed_by: str = ""
+    """Id of the resource that holds it, such as the machine of a disk."""
+
+    @property
+    def is_machine(self) -> bool:
+        """Whether nodes can be in it."""
+        return self.type.casefold() in _MACHINES
+
+
+_MACHINES = ("microsoft.compute/virtualmachines", "microsoft.compute/virtualmachinescalesets")
+
+
+@record
+class Role:
+    """A role assignment of an identity of the deployment."""
+
+    id: str
+    scope: str
+    principal: str
+
+
+@record
+class Lock:
+    """A management lock; `scope` is what it is on."""
+
+    id: str
+    scope: str
+    level: str
+
+
+@record
+class Denial:
+    """A policy that forbids deleting: the assignment, and its rule as far as it can be evaluated here."""
+
+    assignment: str
+    name: str
+    condition: object
+    parameters: Mapping[str, object]
+    spares_groups: bool
+    """Whether a resource may go with its resource group."""
+    not_scopes: tuple[str, ...] = ()
+
+
+@record
+class Record:
+    """A deployment in the history of Azure; it holds no resource."""
+
+    id: str
+    state: str
+
+
+@record
+class NotSeen:
+    """Something that Azure does not let the caller see, and why. A connection that is lost ends the whole."""
+
+    what: str
+    reason: str
+    hint: str | None = None
+    is_leftover: bool = True
+    """Whether something may stay in Azure because of it."""
+
+
+@record
+class Seen:
+    """All that matters for deleting one deployment."""
+
+    subscription: str
+    group: Thing | None
+    """The resource group; None when there is none."""
+    group_state: str
+    """Its state: `Succeeded`, `Deleting`."""
+    resources: tuple[Thing, ...]
+    """What is in the group."""
+    elsewhere: tuple[Thing, ...]
+    """What carries the deployment's tag in other groups."""
+    server: str
+    """Id of the CycleCloud server; empty when it is not there."""
+    data_disks: tuple[str, ...]
+    """Ids of the disks that stay when the server's machine is deleted."""
+    principals: tuple[str, ...]
+    """Object ids of the identities of this deployment."""
+    roles: tuple[Role, ...]
+    peerings: tuple[str, ...]
+    """Of the hub, to exactly this network."""
+    links: tuple[str, ...]
+    """Of existing DNS zones, to exactly this network."""
+    diagnostics: tuple[str, ...]
+    records: tuple[Record, ...]
+    stack: str
+    """Id of the deployment stack of that name; empty when there is none."""
+    locks: tuple[Lock, ...]
+    denials: tuple[Denial, ...]
+    not_seen: tuple[NotSeen, ...]

@@ -1,0 +1,243 @@
+"""Asks Azure what there is of a deployment, and what would stop its deletion. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from ...plan.types import Plan
+from ..reader import Reader
+from ..refusals import Refused
+from ..request import Call
+from ..requests import deletion as ask
+from ..requests.services import OWN_RESOURCES
+from ..requests.subscriptions import GROUP
+from . import ids
+from .answers import text, thing, value_at
+from .foreign import foreign_things
+from .policies import denials
+from .records import records_of
+from .seen import Lock, NotSeen, Role, Seen, Thing
+
+CONTRIBUTOR = "b24988ac-6180-42a0-ab88-20f7382dd24c"
+"""https://learn.microsoft.com/azure/role-based-access-control/built-in-roles/privileged#contributor"""
+_Found = TypeVar("_Found")
+
+
+def survey(plan: Plan, reader: Reader, principals: Iterable[str] = ()) -> Seen:
+    """What is there now; `principals` are identities known from before. Raises Refused and NotAsked.
+
+    What is in other subscriptions and groups may be out of the caller's sight, which is then said.
+    """
+    place = Place(plan, reader)
+    first: Sequence[Any] = reader.together(
+        [
+            place.group,
+            place.resources,
+            place.elsewhere,
+            place.server,
+            place.node_principals,
+            partial(records_of, plan, reader),
+            place.stack,
+            partial(foreign_things, plan, reader),
+            place.locks,
+            partial(denials, place.scope, reader),
+        ]
+    )
+    group, resources, elsewhere, machine, nodes, records, stack, foreign, locks, forbids = first
+    owners = (*principals, *(_principal(machine) if plan.server else ()), *nodes, *records.principals)
+    who = tuple(sorted({each.casefold() for each in owners}))
+    roles, blind = place.roles(who)
+    foreign_locks, unlocked = place.locks_at(foreign.scopes)
+    known = {each.casefold() for each in (*foreign.links, *(each.id for each in resources))}
+    return Seen(
+        subscription=reader.subscription,
+        group=thing(group) if group is not None else None,
+        group_state=str(value_at(group or {}, "properties", "provisioningState") or ""),
+        resources=resources,
+        elsewhere=tuple(each for each in elsewhere if each.id.casefold() not in known),
+        server=place.server_id if machine is not None else "",
+        data_disks=tuple(_data_disks(machine or {})) if plan.server else (),
+        principals=who,
+        roles=roles,
+        peerings=foreign.peerings,
+        links=foreign.links,
+        diagnostics=place.diagnostics(resources),
+        records=records.records,
+        stack=stack,
+        locks=(*locks, *foreign_locks),
+        denials=forbids[0],
+        not_seen=(*foreign.not_seen, *records.not_seen, *blind, *unlocked, *forbids[1]),
+    )
+
+
+class Place:
+    """The questions about the deployment's own subscription and group."""
+
+    def __init__(self, plan: Plan, reader: Reader) -> None:
+        self.plan, self.reader = plan, reader
+        self.subscription = f"/subscriptions/{reader.subscription}"
+        self.scope = f"{self.subscription}/resourceGroups/{plan.resource_group}"
+
+    @property
+    def server_id(self) -> str:
+        """Where the CycleCloud server is, whosever it is."""
+        if self.plan.server is None:
+            return self.plan.existing_server.vm_id if self.plan.existing_server else ""
+        return f"{self.scope}/providers/Microsoft.Compute/virtualMachines/{self.plan.server.vm_name}"
+
+    def group(self) -> Mapping[str, Any] | None:
+        """The resource group."""
+        return self.reader.find(GROUP(group=self.plan.resource_group))
+
+    def resources(self) -> tuple[Thing, ...]:
+        """What is in it."""
+        return tuple(map(thing, pages_or_none(self.reader, OWN_RESOURCES(group=self.plan.resource_group))))
+
+    def elsewhere(self) -> tuple[Thing, ...]:
+        """What carries the tag in other groups."""
+        call = ask.TAGGED_RESOURCES(tag=self.plan.cleanup.tag, value=self.plan.name)
+        return tuple(each for each in map(thing, self.reader.pages(call)) if not ids.within(self.scope, each.id))
+
+    def server(self) -> Mapping[str, Any] | None:
+        """The machine of the CycleCloud server."""
+        return self.reader.find(ids.call_for(ask.MACHINE, self.server_id)) if self.server_id else None
+
+    def node_principals(self) -> tuple[str, ...]:
+        """Of the identity of the nodes."""
+        found = self.reader.find(ask.IDENTITY(scope=self.scope, identity=self.plan.names.node_identity))
+        return () if found is None else (text(found, "properties", "principalId"),)
+
+    def stack(self) -> str:
+        """Id of the deployment stack."""
+        found = self.reader.find(ask.STACK(scope=self.subscription, stack=self.plan.deployment_name))
+        return "" if found is None else text(found, "id")
+
+    def locks(self) -> tuple[Lock, ...]:
+        """Every lock of the subscription, its groups and resources."""
+        return tuple(_locks(self.reader.pages(ask.LOCKS(scope=self.subscription))))
+
+    def locks_at(self, scopes: Iterable[str]) -> tuple[tuple[Lock, ...], tuple[NotSeen, ...]]:
+        """Locks of other subscriptions in which something goes."""
+        others = sorted({"/".join(each.split("/")[:3]).casefold() for each in scopes} - {self.subscription.casefold()})
+        return _each_seen(
+            others,
+            lambda at: _locks(self.reader.pages(ask.LOCKS(scope=at))),
+            "whether something is locked in",
+            is_leftover=False,
+        )
+
+    def roles(self, principals: Sequence[str]) -> tuple[tuple[Role, ...], tuple[NotSeen, ...]]:
+        """Roles of the deployment's identities, in this subscription and in those that the plan names."""
+        own = tuple(role for each in principals for role in self._roles(self.subscription, each))
+        others = [
+            (scope, each)
+            for scope in (f"/subscriptions/{name}" for name in self.plan.cleanup.other_subscriptions)
+            if not ids.same(scope, self.subscription)
+            for each in principals
+        ]
+        found, blind = _each_seen(
+            others, lambda pair: self._roles(*pair), "which roles an identity has in", lambda pair: " of ".join(pair)
+        )
+        return (*own, *self._of_existing_server(), *found), blind
+
+    def _roles(self, scope: str, principal: str) -> Iterator[Role]:
+        call = ask.ROLES_OF_PRINCIPAL(scope=scope, principal=principal)
+        for row in self.reader.pages(call):
+            role = Role(text(row, "id"), text(row, "properties", "scope"), principal)
+            if ids.within(scope, role.scope):  # a role that holds further up is not this deployment's
+                yield role
+
+    def _of_existing_server(self) -> Iterator[Role]:
+        """The one role that the deployment gave to the identity of somebody's server."""
+        server = self.plan.existing_server
+        if server is None or server.principal_id is None:
+            return
+        call = ask.ROLES_OF_PRINCIPAL(scope=self.subscription, principal=server.principal_id)
+        for row in self.reader.pages(call):
+            role = Role(text(row, "id"), text(row, "properties", "scope"), server.principal_id)
+            definition = ids.name_of(text(row, "properties", "roleDefinitionId"))
+            if definition.casefold() == CONTRIBUTOR and ids.same(role.scope, self.scope):
+                yield role
+
+    def diagnostics(self, resources: Iterable[Thing]) -> tuple[str, ...]:
+        """Diagnostic settings, which outlive what they belong to."""
+        if not self.plan.security.diagnostics_workspace_id:
+            return ()
+        calls = [
+            ask.DIAGNOSTICS(scope=_logged(each), setting=self.plan.security.diagnostics_name)
+            for each in resources
+            if each.type.casefold() in _LOGGED
+        ]
+        found = self.reader.together([partial(self.reader.find, call) for call in calls])
+        return tuple(
+            call.path.replace("{subscription}", self.reader.subscription)
+            for call, answer in zip(calls, found, strict=True)
+            if answer is not None
+        )
+
+
+_LOGGED = (
+    "microsoft.dbformysql/flexibleservers",
+    "microsoft.network/bastionhosts",
+    "microsoft.network/networksecuritygroups",
+    "microsoft.storage/storageaccounts",
+)
+"""Types whose modules in bicep_templates/ make a diagnostic setting."""
+
+
+def _logged(each: Thing) -> str:
+    """What of a resource has the setting."""
+    return f"{each.id}/blobServices/default" if each.type.casefold().endswith("/storageaccounts") else each.id
+
+
+def pages_or_none(reader: Reader, call: Call) -> Sequence[Mapping[str, Any]]:
+    """A list; empty where there is not even what it would belong to."""
+    try:
+        return reader.pages(call)
+    except Refused as refused:
+        if refused.is_missing:
+            return ()
+        raise
+
+
+def _each_seen(
+    where: Iterable[Any],
+    look: Callable[[Any], Iterable[_Found]],
+    what: str,
+    say: Callable[[Any], str] = str,
+    *,
+    is_leftover: bool = True,
+) -> tuple[tuple[_Found, ...], tuple[NotSeen, ...]]:
+    """What is found in places that may be out of sight, and those that are."""
+    found: list[_Found] = []
+    blind: list[NotSeen] = []
+    for each in where:
+        try:
+            found += look(each)
+        except Refused as reason:
+            blind.append(NotSeen(f"{what} {say(each)}", str(reason), is_leftover=is_leftover))
+    return tuple(found), tuple(blind)
+
+
+def _locks(rows: Iterable[Mapping[str, Any]]) -> Iterator[Lock]:
+    for row in rows:
+        lock = text(row, "id")
+        scope = lock[: lock.casefold().rindex("/providers/microsoft.authorization/locks/")]
+        yield Lock(lock, scope, text(row, "properties", "level"))
+
+
+def _principal(machine: Mapping[str, Any] | None) -> Iterator[str]:
+    """Of the machine's own identity."""
+    found = value_at(machine or {}, "identity", "principalId")
+    if isinstance(found, str) and found:
+        yield found
+
+
+def _data_disks(machine: Mapping[str, Any]) -> Iterator[str]:
+    disks = value_at(machine, "properties", "storageProfile", "dataDisks")
+    for each in disks if isinstance(disks, list) else []:
+        disk = value_at(each, "managedDisk", "id")
+        if isinstance(disk, str):
+            yield disk

@@ -1,0 +1,92 @@
+"""How a decision is shown, and as lines for `az`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from ...plan.types import Plan
+from ...words.counts import counted
+from ..reader import Reader
+from . import cluster
+from .decision import Decision
+from .seen import Seen, Thing
+
+_KEPT = {
+    "microsoft.storage/storageaccounts": (
+        "a deleted storage account, for recovery",
+        "https://learn.microsoft.com/azure/storage/common/storage-account-recover",
+    ),
+    "microsoft.dbformysql/flexibleservers": (
+        "the backup of a deleted database server",
+        "https://learn.microsoft.com/azure/mysql/flexible-server/how-to-restore-dropped-server",
+    ),
+    "microsoft.netapp/netappaccounts/capacitypools/volumes": (
+        "backups of NetApp volumes in backup vaults",
+        "https://learn.microsoft.com/azure/azure-netapp-files/backup-delete",
+    ),
+}
+"""What Azure keeps for some days, by type, and the page that says for how long."""
+
+
+def shown(plan: Plan, seen: Seen, decision: Decision) -> str:
+    """What goes, what stays, what is not known, what is in the way."""
+    parts = [f"{plan.name} in subscription {seen.subscription}"]
+    if decision.is_nothing:
+        parts.append("nothing of it is there")
+    else:
+        parts += _section("goes", _goes(plan, decision))
+    named = [f"{each.type} {each.name}" for each in decision.others]
+    parts += _section("goes with the resource group, although this deployment did not make it", named)
+    parts += _section("stays", decision.staying)
+    parts += _section("not known", (f"{each.what}: {each.reason}" for each in decision.not_seen))
+    parts += _section("Azure keeps for some days", kept(decision.gone))
+    parts += _section("in the way", (f"{each.text}\n    {each.hint}" for each in decision.obstacles))
+    return "\n".join(parts)
+
+
+def _goes(plan: Plan, decision: Decision) -> Iterator[str]:
+    if decision.nodes:
+        name = plan.slurm.cluster_name if plan.slurm else plan.name
+        yield f"cluster {name}: {counted(len(decision.nodes), 'machine')}"
+        if plan.slurm and plan.slurm.home.is_scheduler_disk:
+            yield "the home folders, which are on a disk of the scheduler"
+    for each in decision.going:
+        if each.turn == "mark":
+            continue
+        yield each.text
+        if each.turn == "group":
+            numbers = Counter(one.type for one in decision.gone)
+            yield from (f"  {number} {kind}" for kind, number in sorted(numbers.items()))
+            yield from (
+                f"  with its data: {one.type} {one.name}" for one in decision.gone if one.type.casefold() in _WITH_DATA
+            )
+
+
+_MACHINES = ("Microsoft.Compute/virtualMachines", "Microsoft.Compute/virtualMachineScaleSets")
+_WITH_DATA = (*_KEPT, "microsoft.storagecache/amlfilesystems", "microsoft.compute/disks")
+
+
+def kept(gone: Iterable[Thing]) -> list[str]:
+    """What Azure keeps of what goes."""
+    types = {each.type.casefold() for each in gone}
+    return [f"{text} ({page})" for kind, (text, page) in _KEPT.items() if kind in types]
+
+
+def _section(title: str, lines: Iterable[str]) -> list[str]:
+    found = list(lines)
+    return [f"\n{title}:", *(f"  {line}" for line in found)] if found else []
+
+
+def lines(plan: Plan, seen: Seen, decision: Decision, reader: Reader) -> list[str]:
+    """The `az` lines that do the same, in this order."""
+    manager = reader.session.cloud.resource_manager
+    tag, name = plan.cleanup.tag, plan.name
+    found = []
+    if decision.nodes and seen.server and plan.slurm:
+        call = cluster.command(plan, seen.server, "terminate_cluster")
+        machines = " || ".join(f"type=='{kind}'" for kind in _MACHINES)
+        found += [call.line(reader.subscription, manager), "# until this names no node:"]
+        found.append(f'az resource list --tag {tag}={name} --query "[?{machines}].name" --output tsv')
+    found += [each.call.line(reader.subscription, manager) for each in decision.going]
+    return [*found, "# in the end this prints nothing of the deployment:", f"az resource list --tag {tag}={name}"]

@@ -1,0 +1,166 @@
+"""What `delete` asks beside what others ask, and everything that it removes.
+
+Each source is a file of https://github.com/Azure/azure-rest-api-specs, or the page of a resource type.
+"""
+
+from __future__ import annotations
+
+from ..request import Request
+
+_SPEC = "https://github.com/Azure/azure-rest-api-specs/blob/main/specification"
+_RESOURCES = f"{_SPEC}/resources/resource-manager/Microsoft.Resources"
+_AUTHORIZATION = f"{_SPEC}/authorization/resource-manager/Microsoft.Authorization"
+_TYPES = "https://learn.microsoft.com/azure/templates"
+_GROUP = "/subscriptions/{subscription}/resourceGroups/{group}"
+
+# ---- asked
+
+TAGGED_RESOURCES = Request(
+    "GET",
+    "/subscriptions/{subscription}/resources",
+    "2021-04-01",
+    f"{_RESOURCES}/resources/stable/2021-04-01/resources.json",
+    query=(("$filter", "tagName eq '{tag}' and tagValue eq '{value}'"),),
+)
+LOCKS = Request(
+    "GET",
+    "/{scope}/providers/Microsoft.Authorization/locks",
+    "2016-09-01",
+    f"{_AUTHORIZATION}/stable/2016-09-01/locks.json",
+)
+POLICY_ASSIGNMENTS = Request(
+    "GET",
+    "/{scope}/providers/Microsoft.Authorization/policyAssignments",
+    "2023-04-01",
+    f"{_AUTHORIZATION}/stable/2023-04-01/policyAssignments.json",
+)
+POLICY_DEFINITION = Request("GET", "/{id}", "2023-04-01", f"{_AUTHORIZATION}/stable/2023-04-01/policyDefinitions.json")
+ROLES_OF_PRINCIPAL = Request(
+    "GET",
+    "/{scope}/providers/Microsoft.Authorization/roleAssignments",
+    "2022-04-01",
+    f"{_AUTHORIZATION}/stable/2022-04-01/authorization-RoleAssignmentsCalls.json",
+    query=(("$filter", "principalId eq '{principal}'"),),
+)
+MACHINE = Request(
+    "GET",
+    "/{scope}/providers/Microsoft.Compute/virtualMachines/{machine}",
+    "2025-04-01",
+    f"{_TYPES}/microsoft.compute/2025-04-01/virtualmachines",
+)
+IDENTITY = Request(
+    "GET",
+    "/{scope}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{identity}",
+    "2024-11-30",
+    f"{_TYPES}/microsoft.managedidentity/2024-11-30/userassignedidentities",
+)
+PEERINGS = Request(
+    "GET",
+    "/{scope}/providers/Microsoft.Network/virtualNetworks/{network}/virtualNetworkPeerings",
+    "2025-05-01",
+    f"{_TYPES}/microsoft.network/2025-05-01/virtualnetworks/virtualnetworkpeerings",
+)
+DIAGNOSTICS = Request(
+    "GET",
+    "/{scope}/providers/Microsoft.Insights/diagnosticSettings/{setting}",
+    "2021-05-01-preview",
+    f"{_TYPES}/microsoft.insights/2021-05-01-preview/diagnosticsettings",
+)
+RECORD = Request(
+    "GET",
+    "/{scope}/providers/Microsoft.Resources/deployments/{deployment}",
+    "2021-04-01",
+    f"{_RESOURCES}/resources/stable/2021-04-01/resources.json",
+)
+STACK = Request(
+    "GET",
+    "/{scope}/providers/Microsoft.Resources/deploymentStacks/{stack}",
+    "2024-03-01",
+    f"{_RESOURCES}/deploymentStacks/stable/2024-03-01/deploymentStacks.json",
+    az="az stack sub show --name {stack}",
+)
+
+# ---- changed
+
+RUN_ON_MACHINE = Request(
+    "POST",
+    "/{scope}/providers/Microsoft.Compute/virtualMachines/{machine}/runCommand",
+    "2025-04-01",
+    "https://learn.microsoft.com/rest/api/compute/virtual-machines/run-command",
+)
+MARK = Request(
+    "PATCH",
+    "/{scope}/providers/Microsoft.Resources/tags/default",
+    "2021-04-01",
+    f"{_RESOURCES}/resources/stable/2021-04-01/resources.json",
+)
+DELETE_GROUP = Request(
+    "DELETE",
+    _GROUP,
+    "2021-04-01",
+    "https://learn.microsoft.com/rest/api/resources/resource-groups/delete",
+    query=(
+        (
+            "forceDeletionTypes",
+            "Microsoft.Compute/virtualMachines,Microsoft.Compute/virtualMachineScaleSets",
+        ),
+    ),
+    az="az group delete --name {group} --yes"
+    " --force-deletion-types Microsoft.Compute/virtualMachines Microsoft.Compute/virtualMachineScaleSets",
+)
+DELETE_STACK = Request(
+    "DELETE",
+    "/{scope}/providers/Microsoft.Resources/deploymentStacks/{stack}",
+    "2024-03-01",
+    f"{_RESOURCES}/deploymentStacks/stable/2024-03-01/deploymentStacks.json",
+    query=(
+        ("unmanageAction.Resources", "detach"),
+        ("unmanageAction.ResourceGroups", "detach"),
+        ("unmanageAction.ManagementGroups", "detach"),
+    ),
+    az="az stack sub delete --name {stack} --action-on-unmanage detachAll --yes",
+)
+DELETE_RECORD = Request(
+    "DELETE",
+    "/{scope}/providers/Microsoft.Resources/deployments/{deployment}",
+    "2021-04-01",
+    f"{_RESOURCES}/resources/stable/2021-04-01/resources.json",
+)
+DELETE_DIAGNOSTICS = Request(
+    "DELETE",
+    "/{scope}/providers/Microsoft.Insights/diagnosticSettings/{setting}",
+    "2021-05-01-preview",
+    f"{_TYPES}/microsoft.insights/2021-05-01-preview/diagnosticsettings",
+)
+
+
+def _removal(kind: str, version: str) -> Request:
+    """DELETE of a resource of a type, whose page is its source."""
+    namespace, *types = kind.split("/")
+    path = "/".join(f"{each}/{{name{number}}}" for number, each in enumerate(types))
+    source = f"{_TYPES}/{namespace.lower()}/{version}/{'/'.join(types).lower()}"
+    return Request("DELETE", f"/{{scope}}/providers/{namespace}/{path}", version, source)
+
+
+DELETE_ROLE = _removal("Microsoft.Authorization/roleAssignments", "2022-04-01")
+DELETE_PEERING = _removal("Microsoft.Network/virtualNetworks/virtualNetworkPeerings", "2025-05-01")
+DELETE_LINK = _removal("Microsoft.Network/privateDnsZones/virtualNetworkLinks", "2024-06-01")
+DELETE_SCALE_SET = _removal("Microsoft.Compute/virtualMachineScaleSets", "2025-04-01")
+DELETE_MACHINE = _removal("Microsoft.Compute/virtualMachines", "2025-04-01")
+DELETE_DISK = _removal("Microsoft.Compute/disks", "2025-01-02")
+DELETE_INTERFACE = _removal("Microsoft.Network/networkInterfaces", "2025-05-01")
+DELETE_BASTION = _removal("Microsoft.Network/bastionHosts", "2025-05-01")
+DELETE_ENDPOINT = _removal("Microsoft.Network/privateEndpoints", "2025-05-01")
+DELETE_VOLUME = _removal("Microsoft.NetApp/netAppAccounts/capacityPools/volumes", "2025-12-01")
+DELETE_POOL = _removal("Microsoft.NetApp/netAppAccounts/capacityPools", "2025-12-01")
+DELETE_NETAPP = _removal("Microsoft.NetApp/netAppAccounts", "2025-12-01")
+DELETE_LUSTRE = _removal("Microsoft.StorageCache/amlFilesystems", "2026-01-01")
+DELETE_DATABASE = _removal("Microsoft.DBforMySQL/flexibleServers", "2024-12-30")
+DELETE_ZONE = _removal("Microsoft.Network/privateDnsZones", "2024-06-01")
+DELETE_STORAGE = _removal("Microsoft.Storage/storageAccounts", "2025-06-01")
+DELETE_IDENTITY = _removal("Microsoft.ManagedIdentity/userAssignedIdentities", "2024-11-30")
+DELETE_NETWORK = _removal("Microsoft.Network/virtualNetworks", "2025-05-01")
+DELETE_NAT = _removal("Microsoft.Network/natGateways", "2025-05-01")
+DELETE_ROUTES = _removal("Microsoft.Network/routeTables", "2025-05-01")
+DELETE_RULES = _removal("Microsoft.Network/networkSecurityGroups", "2025-05-01")
+DELETE_ADDRESS = _removal("Microsoft.Network/publicIPAddresses", "2025-05-01")

@@ -1,0 +1,1 @@
+"""`cycleforge delete` against the stand-in of Azure Resource Manager."""
