@@ -93,11 +93,21 @@ requested_nodes() {
 # is_number VALUE: a positive decimal number; zero, NaN, text and nothing are not.
 is_number() {
     [[ "${1:-}" =~ ^[0-9]+([.][0-9]+)?([eE][+-]?[0-9]+)?$ ]] || return 1
-    awk -v value="$1" 'BEGIN { exit !(value + 0 > 0) }'
+    [[ "${1%%[eE]*}" == *[1-9]* ]]
 }
 
-# at_least VALUE FLOOR: numeric comparison.
+# at_least VALUE FLOOR: numeric comparison; in Bash, which starts nothing, for what it can count in billionths.
 at_least() {
+    local -r decimal='^([0-9]{1,9})([.]([0-9]{1,9}))?$'
+    local first second
+    if [[ "$1" =~ ${decimal} ]]; then
+        first="${BASH_REMATCH[3]}000000000" first="${BASH_REMATCH[1]}${first:0:9}"
+        if [[ "$2" =~ ${decimal} ]]; then
+            second="${BASH_REMATCH[3]}000000000" second="${BASH_REMATCH[1]}${second:0:9}"
+            ((10#${first} >= 10#${second}))
+            return
+        fi
+    fi
     awk -v value="$1" -v floor="$2" 'BEGIN { exit !(value + 0 >= floor + 0) }'
 }
 

@@ -115,7 +115,7 @@ end_record() {
 share_record() {
     if [[ -z "${RUNS_DIR:-}" ]]; then return 0; fi
     local -r folder="${RUNS_DIR}/${JOB:-${PWD##*/}}-${results##*/}"
-    mkdir -p "${folder}" 2>/dev/null && cp "${results}/run.json" "${folder}/run.json.partial" 2>/dev/null && mv "${folder}/run.json.partial" "${folder}/run.json"
+    { [[ -d "${folder}" ]] || mkdir -p "${folder}" 2>/dev/null; } && cp "${results}/run.json" "${folder}/run.json.partial" 2>/dev/null && mv "${folder}/run.json.partial" "${folder}/run.json"
 }
 
 # write_record VERDICT ENDED: the whole record, or the one before it.
@@ -123,6 +123,10 @@ write_record() {
     local -r file="${results:?}/run.json"
     local now
     printf -v now '%(%s)T' -1
+    if [[ -z "${slurm_version:-}" ]]; then
+        slurm_version="$(scontrol --version 2>/dev/null)" || slurm_version=""
+        slurm_version="${slurm_version%%$'\n'*}"
+    fi
     {
         # One stream of tagged lines, so that one awk writes all of it.
         record_values "$1" "${2:+${now}}"
@@ -140,12 +144,15 @@ as_ascii() {
 
 # tagged KIND FILE: the file's lines, each with its kind in front.
 tagged() {
-    if [[ -s "$2" ]]; then awk -v kind="$1" '{ print kind "\t" $0 }' "$2"; fi
+    local -a lines
+    if [[ ! -s "$2" ]]; then return 0; fi
+    mapfile -t lines <"$2"
+    printf "$1"'\t%s\n' "${lines[@]}"
 }
 
 # record_values VERDICT END: what the record says of the run itself.
 record_values() {
-    local name
+    local name names=" "
     printf 'run\tformat\t%s\n' "${RECORD_FORM}"
     printf 'run\tjob\t%s\n' "${JOB:-${PWD##*/}}"
     printf 'run\trecipe\t%s\n' "${RECIPE:-}"
@@ -157,11 +164,15 @@ record_values() {
     printf 'run\tvm_size\t%s\n' "${VM_SIZE:-}"
     printf 'run\tverdict\t%s\n' "$1"
     printf 'run\tsummary\t%s\n' "${run_summary//[$'\t\n']/ }"
-    while read -r name; do record_variable setting "${name}"; done < <(setting_names)
+    while read -r name; do
+        record_variable setting "${name}"
+        names+="${name} "
+    done < <(setting_names)
     # Settings are exported too, and some begin like a variable of NCCL.
-    while read -r name; do record_variable environment "${name}"; done \
-        < <(compgen -e | grep -E "${RECORDED_PREFIX}" | grep -vxFf <(setting_names) | sort)
-    if [[ -n "${slurm_version:=$(scontrol --version 2>/dev/null | awk 'NR == 1 { print $NF }')}" ]]; then printf 'version\tslurm\t%s\n' "${slurm_version}"; fi
+    while read -r name; do
+        if [[ "${name}" =~ ${RECORDED_PREFIX} && "${names}" != *" ${name} "* ]]; then record_variable environment "${name}"; fi
+    done < <(compgen -e)
+    if [[ -n "${slurm_version}" ]]; then printf 'version\tslurm\t%s\n' "${slurm_version##* }"; fi
 }
 
 # setting_names: the names in settings.env.
@@ -181,7 +192,7 @@ record_nodes() {
     local node
     while read -r node; do
         printf 'node\t%s\n' "${node}"
-        if [[ -s "${results}/${node}.facts" ]]; then awk -v node="${node}" '{ print "fact\t" node "\t" $0 }' "${results}/${node}.facts"; fi
+        tagged "fact\t${node}" "${results}/${node}.facts"
     done < <(requested_nodes)
 }
 
