@@ -156,6 +156,18 @@ def test_nothing_is_found_where_all_is_well(arm: Arm, definition: Plan) -> None:
     assert found_by(arm, definition) == []
 
 
+def test_our_own_file_system_does_not_need_its_subnet_twice(arm: Arm) -> None:
+    healthy(arm.state)
+    group(arm.state, "minimal-rg")
+    own = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/minimal-rg/providers/Microsoft.StorageCache/amlFilesystems"
+    arm.state.documents["subnet of lustre"] = "too small"
+    limits: Any = arm.state.documents["/providers/microsoft.storagecache/locations/southcentralus/usages"]
+    limits[0]["currentValue"] = limits[0]["limit"]
+    assert found_by(arm, EXISTING) == ["E4702", "E4703"]
+    arm.state.put(f"{own}/minimal-data", location="southcentralus")
+    assert found_by(arm, EXISTING) == []
+
+
 def test_a_hub_that_is_asked_for_later_is_not_known(arm: Arm) -> None:
     healthy(arm.state)
     plan = plan_from("network: {access: hub, hub: {vnet_id: '${HUB_VNET_ID}'}}")

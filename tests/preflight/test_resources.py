@@ -74,6 +74,7 @@ GPT3 = plan_from(base=(DEFINITIONS / "gpt3-h100.yaml").read_text())
 H100, DURABLE = "Standard_ND96isr_H100_v5", "AMLFS-Durable-Premium-500"
 NO_ACCESS = "NotAvailableForSubscription"
 LUSTRE, NETAPP = (f"/providers/microsoft.{name}/locations/eastus/usages" for name in ("storagecache", "netapp"))
+ACCOUNTS = LUSTRE.replace("storagecache", "storage")
 PROVOKED: dict[str, tuple[str, Change]] = {
     "no such size": ("E4301", lambda state: without(state, SKUS, H100)),
     "no access to a size": ("E4301", lambda state: restricted(state, H100, "Location", NO_ACCESS)),
@@ -82,7 +83,7 @@ PROVOKED: dict[str, tuple[str, Change]] = {
     "family below the maximum": ("W4306", lambda state: limit(state, "standardDDSv5Family", 2000)),
     "region full": ("E4305", lambda state: limit(state, "cores", 100)),
     "no addresses": ("E4307", changed(LUSTRE.replace("storagecache", "network"), 1, currentValue=999)),
-    "no accounts": ("E4308", changed(LUSTRE.replace("storagecache", "storage"), 0, currentValue=250)),
+    "no accounts": ("E4308", changed(ACCOUNTS, 0, currentValue=250)),
     "no such image": ("E4401", lambda state: state.documents.pop(IMAGE)),
     "terms": ("E4404", changed(SERVER_TERMS, "properties", accepted=False)),
     "group elsewhere": ("E4502", lambda state: state.put(GROUP, location="westus", tags={"cycleforge": "gpt3-h100"})),
@@ -195,6 +196,11 @@ def test_what_is_ours_is_not_in_our_way(arm: Arm) -> None:
     for name in ("a", "b"):
         state.put(f"{own}/providers/Microsoft.Compute/virtualMachines/{name}", **there, properties=hardware)
     limit(state, "lowPriorityCores", 128, used=128)
+    account = f"{own}/providers/Microsoft.NetApp/netAppAccounts/own-netapp"
+    state.put(account, **there)
+    state.put(f"{account}/capacityPools/home", **there, properties={"size": 4 * 2**40})
+    changed(NETAPP.replace("eastus", "southcentralus"), 0, "properties", currentValue=100)(state)
+    changed(ACCOUNTS.replace("eastus", "southcentralus"), 0, currentValue=250)(state)
     assert found_by(arm, OTHERS) == []
     limit(state, "lowPriorityCores", 128, used=129)
     assert found_by(arm, OTHERS) == ["W4306"]
