@@ -26,6 +26,7 @@ class Drift:
     """In Azure, of this deployment, and not in the definition any more."""
     unknown: tuple[Row, ...]
     left_out: tuple[str, ...]
+    """Modules that Azure did not take apart, and values that it cannot compare."""
     record: str
     """What was deployed last, in words."""
 
@@ -39,7 +40,9 @@ def drift(plan: Plan, answer: WhatIf, last: Seen | None, content: str) -> Drift:
     """`last` is the deployment's record, `content` the digest of the built folder."""
     own = tuple(row for row in answer.of("ignore") if row.tags.get(plan.cleanup.tag) == plan.name)
     missing, different = answer.of("create"), answer.of("change")
-    return Drift(missing, different, own, answer.of("unknown"), answer.left_out, _record(plan, last, content))
+    uncompared = tuple(f"{row.resource.name}, {each}" for row in answer.rows for each in row.uncompared)
+    not_known = (*answer.left_out, *uncompared)
+    return Drift(missing, different, own, answer.of("unknown"), not_known, _record(plan, last, content))
 
 
 def _record(plan: Plan, last: Seen | None, content: str) -> str:

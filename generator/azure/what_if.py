@@ -31,6 +31,11 @@ _KINDS: Mapping[str, Kind] = {"create": "create", "modify": "change", "array": "
 _SECRET = re.compile(r"password|passwd|secret|token|private_?key|connection_?string|customdata|protectedsettings", re.I)
 """Parts of a path whose values are never shown."""
 HIDDEN = "(not shown)"
+_EXPRESSION = re.compile(r"\[.*\breference\(.*\]", re.DOTALL)
+"""A value that depends on another resource, which what-if does not work out.
+
+Source: https://learn.microsoft.com/azure/azure-resource-manager/bicep/deploy-what-if
+"""
 
 
 @record
@@ -52,6 +57,8 @@ class Row:
     values: tuple[Value, ...]
     folded: tuple[str, ...]
     """What is known not to happen although Azure says so, each with the reason."""
+    uncompared: tuple[str, ...]
+    """Values that Azure shows as changes only because it cannot compare them, each with the reason."""
     reason: str | None
     """Why Azure cannot say what it would do."""
     holds_data: bool
@@ -82,7 +89,7 @@ class WhatIf:
     @property
     def is_complete(self) -> bool:
         """Whether Azure could say of everything what happens to it."""
-        return not self.left_out and not self.of("unknown")
+        return not self.left_out and not self.of("unknown") and not any(row.uncompared for row in self.rows)
 
 
 def read(properties: Mapping[str, Any]) -> WhatIf:
@@ -105,10 +112,20 @@ def _row(change: Mapping[str, Any], *, certain: bool) -> Row:
     reason = change.get("unsupportedReason")
     if action == "unknown" and not reason:
         reason = "Azure does not say what would change" if named.lower() == "deploy" else f"Azure answers '{named}'"
-    values, folded = _values(of, change.get("delta"))
-    if action == "change" and folded and not values:
+    values, folded, uncompared = _values(of, change.get("delta"))
+    if action == "change" and (folded or uncompared) and not values:
         action = "none"
-    return Row(action, of, values, folded, str(reason) if reason else None, holds_data(of.type), _tags(change), certain)
+    return Row(
+        action,
+        of,
+        values,
+        folded,
+        uncompared,
+        str(reason) if reason else None,
+        holds_data(of.type),
+        _tags(change),
+        certain,
+    )
 
 
 def _tags(change: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -122,16 +139,31 @@ def holds_data(type_name: str) -> bool:
     return type_name.lower() in catalog.what_if()["data_types"]["rows"]
 
 
-def _values(of: Resource, delta: object) -> tuple[tuple[Value, ...], tuple[str, ...]]:
+def _values(of: Resource, delta: object) -> tuple[tuple[Value, ...], tuple[str, ...], tuple[str, ...]]:
+    """What changes, what is known not to, and what Azure cannot compare."""
     kept: list[Value] = []
     folded: dict[str, None] = {}
+    uncompared: dict[str, None] = {}
     for value in _flat(delta, ""):
-        why = _noise(of, value)
-        if why is None:
-            kept.append(value)
+        noise, unknown = _noise(of, value), _unknown(value)
+        if noise is not None:
+            folded[f"{value.path}: {noise}"] = None
+        elif unknown is not None:
+            uncompared[f"{value.path}: {unknown}"] = None
         else:
-            folded[f"{value.path}: {why}"] = None
-    return tuple(kept), tuple(folded)
+            kept.append(value)
+    return tuple(kept), tuple(folded), tuple(uncompared)
+
+
+def _unknown(value: Value) -> str | None:
+    """Why Azure cannot compare a value; what goes is shown in any case."""
+    if value.kind == "delete":
+        return None
+    if value.after == HIDDEN:
+        return "a secret, which Azure never shows"
+    if isinstance(value.after, str) and _EXPRESSION.fullmatch(value.after):
+        return "only the deployment knows the value"
+    return None
 
 
 def _flat(delta: object, above: str) -> Iterator[Value]:

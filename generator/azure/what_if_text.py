@@ -26,7 +26,7 @@ def headline(answer: WhatIf) -> str:
     """One sentence."""
     counts = [f"{len(answer.of(action))} {title}" for action, (_, title) in _TITLES.items() if answer.of(action)]
     if not counts:
-        return "nothing changes, as far as Azure can say" if answer.left_out else "nothing changes"
+        return "nothing changes" if answer.is_complete else "nothing changes, as far as Azure can say"
     return listed(counts)
 
 
@@ -94,6 +94,11 @@ def _others(answer: WhatIf) -> Iterator[str]:
         yield ""
         yield "not predicted:"
         yield from (f"  {printable(line)}" for line in answer.left_out)
+    uncompared = [f"  {row.resource.name}, {line}" for row in answer.rows for line in row.uncompared]
+    if uncompared:
+        yield ""
+        yield "not compared:"
+        yield from map(printable, uncompared)
     folded = [f"  {row.resource.name}, {line}" for row in answer.rows for line in row.folded]
     if folded:
         yield ""
@@ -133,4 +138,5 @@ def row_json(row: Row) -> dict[str, object]:
             {"path": each.path, "kind": each.kind, "before": each.before, "after": each.after} for each in row.values
         ],
         "folded": list(row.folded),
+        "uncompared": list(row.uncompared),
     }

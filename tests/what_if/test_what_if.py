@@ -128,15 +128,35 @@ def test_what_azure_cannot_say_is_named() -> None:
     assert headline(answer(diagnostics=[{"code": "Y", "target": ""}])).endswith("as far as Azure can say")
 
 
-def test_no_secret_is_shown() -> None:
+def test_no_secret_is_shown_nor_compared() -> None:
     changed = (
         delta("Modify", "properties.osProfile.adminPassword", "s3cret", "s3cret2"),
+        delta("Create", "properties.protectedSettings", None, {"script": "s3cret"}),
         delta("Create", "properties.osProfile", None, {"customData": "s3cret", "secrets": ["s3cret"]}),
         delta("Modify", "properties.settings", None, [{"fine": 1, "sasToken": "s3cret"}]),
+        delta("Delete", "properties.secret", "s3cret"),
     )
     found = answer(change("Modify", "Microsoft.Compute/virtualMachines/s", *changed))
     assert "s3cret" not in text(found) + str(as_json(found)) + repr(found)
-    assert "(not shown)" in text(found)
+    assert "properties.secret: (not shown) (not sent any more)" in text(found)
+    assert "not compared:\n  s, properties.osProfile.adminPassword: a secret, which Azure never shows\n" in text(found)
+    assert [value.path for value in found.rows[0].values] == [
+        "properties.osProfile", "properties.settings", "properties.secret",
+    ]  # fmt: skip
+
+
+def test_what_only_the_deployment_knows_is_not_compared() -> None:
+    late = "[reference('network').outputs.subnetIds.value.server]"
+    found = answer(change("Modify", "Microsoft.Network/networkInterfaces/n",
+                          delta("Modify", "properties.subnet.id", "/subscriptions/s/x", late)))  # fmt: skip
+    assert (found.rows[0].action, found.changes, found.is_complete) == ("none", False, False)
+    assert headline(found) == "nothing changes, as far as Azure can say"
+    assert "  n, properties.subnet.id: only the deployment knows the value\n" in text(found)
+    for other in ("[a list]", "reference('network')", ["[reference('x')]"]):
+        shown = answer(change("Modify", "Microsoft.Network/networkInterfaces/n", delta("Modify", "tags.a", "b", other)))
+        assert shown.changes
+    gone = answer(change("Modify", "Microsoft.Network/networkInterfaces/n", delta("Delete", "tags.a", late)))
+    assert gone.changes
 
 
 def test_names_do_not_steer_the_terminal() -> None:
