@@ -62,7 +62,8 @@ class Place:
             seen = survey(plan, writer)
             decision = decide(plan, seen)
             agreed()
-            return Deleting(plan, writer, seen, decision, lambda _: None, keeps=False).run()[0].is_nothing
+            left, self.blind = Deleting(plan, writer, seen, decision, lambda _: None, keeps=False).run()
+            return left.is_nothing
         finally:
             writer.close()
 

@@ -133,7 +133,7 @@ class Place:
         own = tuple(role for each in principals for role in self._roles(self.subscription, each))
         others = [
             (scope, each)
-            for scope in (f"/subscriptions/{name}" for name in self.plan.cleanup.other_subscriptions)
+            for scope in self._role_scopes()
             if not ids.same(scope, self.subscription)
             for each in principals
         ]
@@ -141,6 +141,12 @@ class Place:
             others, lambda pair: self._roles(*pair), "which roles an identity has in", lambda pair: " of ".join(pair)
         )
         return (*own, *self._of_existing_server(), *found), blind
+
+    def _role_scopes(self) -> list[str]:
+        """Subscriptions in which the deployment gave roles: the plan's, that of an existing network or locker."""
+        used = [each for each in (self.plan.network.vnet_id, self.plan.locker.account_id) if each]
+        names = {*self.plan.cleanup.other_subscriptions, *(each.split("/")[2] for each in used)}
+        return sorted({f"/subscriptions/{each}".casefold() for each in names})
 
     def _roles(self, scope: str, principal: str) -> Iterator[Role]:
         call = ask.ROLES_OF_PRINCIPAL(scope=scope, principal=principal)
