@@ -272,7 +272,22 @@ def test_facts_are_the_ones_that_the_server_reads() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [name for name, build in VARIANTS.items() if build().server and build().slurm])
+WITHOUT_SERVER_OR_CLUSTER = (
+    "infrastructure",
+    "existing_server",
+    "existing_server_behind_a_hub",
+    "existing_server_alone",
+    "existing_server_with_containers",
+)
+
+
+def test_the_variants_without_server_or_cluster_are_these() -> None:
+    """By name, because plans are not made while tests are collected, once in each process."""
+    found = [name for name, build in VARIANTS.items() if not (build().server and build().slurm)]
+    assert found == list(WITHOUT_SERVER_OR_CLUSTER)
+
+
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name not in WITHOUT_SERVER_OR_CLUSTER])
 def test_parameters_that_the_server_fills_have_their_fact(name: str) -> None:
     plan = VARIANTS[name]()
     bootstrap = block(main_bicep(plan), "module bootstrap ")
