@@ -116,3 +116,8 @@ def test_checks_run_at_the_same_time(arm: Arm) -> None:
     reader.close()
     assert [each.message for each in report.findings] == ["not known whether they meet: they met"] * 3
     assert arm.requests == []
+
+
+def test_every_check_is_provoked_somewhere() -> None:
+    texts = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+    assert [check.id for check in all_checks() if check.id not in texts] == []
