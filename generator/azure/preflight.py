@@ -14,6 +14,7 @@ from .checks import checks
 from .checks.sign_in import NotSignedIn
 from .reader import Reader
 from .refusals import NotAsked, Refused
+from .session import cloud_of_az
 
 Outcome = Literal["ok", "found", "not known", "not needed"]
 _ODD = (KeyError, TypeError, ValueError, AttributeError, LookupError)
@@ -40,7 +41,7 @@ def preflight(plan: Plan, reader: Reader, local: Local, chosen: Sequence[Check] 
     try:
         reader.session.get_token()
     except NotAsked as reason:
-        return _unasked(every, needed, reason)
+        return _unasked(every, needed, NotAsked(reason.reason, _hint(reason, reader, local)))
     with ThreadPoolExecutor(max(len(needed), 1)) as pool:
         found = dict(zip(needed, pool.map(lambda check: _run(check, plan, reader, local), needed), strict=True))
     outcomes = tuple((check, _outcome(found.get(check))) for check in every)
@@ -51,6 +52,14 @@ def _unasked(every: Iterable[Check], needed: Sequence[Check], reason: NotAsked) 
     """Nobody is signed in: said once, and everything else is not known either."""
     finding = NotSignedIn.not_known(reason.reason, reason.hint)
     return Report((finding,), tuple((check, "not known" if check in needed else "not needed") for check in every))
+
+
+def _hint(reason: NotAsked, reader: Reader, local: Local) -> str | None:
+    """What to type to be signed in: az asks the cloud that was set last, whatever the deployment's."""
+    wanted = reader.session.cloud.name
+    if cloud_of_az(local.environment) == wanted:
+        return reason.hint
+    return f"az cloud set --name {wanted}, then {reason.hint or 'az login'}"
 
 
 def _run(check: Check, plan: Plan, reader: Reader, local: Local) -> tuple[Finding, ...]:

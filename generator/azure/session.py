@@ -12,6 +12,8 @@ import re
 import threading
 import time
 from collections.abc import Mapping
+from configparser import ConfigParser
+from configparser import Error as ConfigError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,6 +120,20 @@ def subscription_of(flag: str | None, definition: str | None, environment: Mappi
 def az_folder(environment: Mapping[str, str]) -> Path:
     """Where the Azure command line keeps what it was told. Source: https://learn.microsoft.com/cli/azure/azure-cli-configuration"""
     return Path(environment.get("AZURE_CONFIG_DIR") or Path(environment.get("HOME") or Path.home()) / ".azure")
+
+
+def cloud_of_az(environment: Mapping[str, str]) -> str:
+    """The cloud that the Azure command line signs in to, as `az cloud set` keeps it.
+
+    Source: `CLOUD_CONFIG_FILE` and `[cloud] name` in
+    https://github.com/Azure/azure-cli/blob/dev/src/azure-cli-core/azure/cli/core/cloud.py
+    """
+    config = ConfigParser(interpolation=None)
+    try:
+        config.read(az_folder(environment) / "config", encoding="utf-8")
+    except (ConfigError, UnicodeDecodeError):
+        return "AzureCloud"
+    return environment.get("AZURE_CLOUD_NAME") or str(config.get("cloud", "name", fallback="AzureCloud"))
 
 
 def _chosen(environment: Mapping[str, str]) -> str:

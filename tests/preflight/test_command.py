@@ -89,6 +89,16 @@ def test_nobody_signed_in_ends_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
     assert run.arm.requests == []
 
 
+def test_az_may_be_in_another_cloud(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("AZURE_CLIENT_SECRET", "wrong")
+    monkeypatch.setenv("AZURE_CONFIG_DIR", str(tmp_path))
+    assert "az cloud set" not in run()[1]
+    (tmp_path / "config").write_text("[cloud]\nname = AzureUSGovernment\n")
+    assert "hint: az cloud set --name AzureCloud, then az login" in run()[1]
+    (tmp_path / "config").write_text("not a config")
+    assert "az cloud set" not in run()[1]
+
+
 def test_an_odd_answer_is_not_known(run: Run) -> None:
     """An older or newer Azure, or a proxy that answers JSON."""
     run.arm.fail("GET", "/subscriptions/*", RefusedError(200, "Odd", "of no known form"), times=1000)

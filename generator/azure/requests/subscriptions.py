@@ -23,7 +23,7 @@ LOCATIONS = Request(
     "/subscriptions/{subscription}/locations",
     "2022-12-01",
     f"{_RESOURCES}/subscriptions/stable/2022-12-01/subscriptions.json",
-    az="az account list-locations",
+    # `az account list-locations` takes no --subscription, so the line is `az rest`.
 )
 PROVIDERS = Request(
     "GET",
