@@ -28,7 +28,7 @@ from .exchange import Answer, Asked, NotInTableError, RefusedError
 from .faults import Fault, Faults, throttled
 from .healthy import healthy_state
 from .server import LostError, serving
-from .state import State
+from .state import Caller, State
 from .table import row_of
 
 AUDIENCES = ("https://management.azure.com", "https://management.core.windows.net")
@@ -65,7 +65,10 @@ class Arm:
     @property
     def environment(self) -> dict[str, str]:
         """Variables for the command under test; `path` is not among them."""
-        caller = self.state.caller
+        return self.environment_of(self.state.caller)
+
+    def environment_of(self, caller: Caller) -> dict[str, str]:
+        """Those of one of `State.callers`, for a second person."""
         return {
             "ARM_CLOUD_METADATA_URL": f"{self.url}/metadata/endpoints?api-version=2022-09-01",
             "AZURE_AUTHORITY_HOST": self.url,
