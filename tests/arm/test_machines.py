@@ -22,17 +22,17 @@ def machine(arm: Arm, client: Client, **disk: Any) -> str:
     nic = path_of(arm, "Microsoft.Network/networkInterfaces", "nic")
     client("PUT", nic, NETWORK, {"location": "eastus", "properties": {"ipConfigurations": []}})
     vm = path_of(arm, "Microsoft.Compute/virtualMachines", "vm")
-    profile = {"storageProfile": {"osDisk": {"createOption": "FromImage"} | disk},
+    profile = {"storageProfile": {"osDisk": {"createOption": "FromImage"} | disk, "dataDisks": [{"lun": 0}]},
                "networkProfile": {"networkInterfaces": [{"id": nic}]}}  # fmt: skip
     assert client("PUT", vm, COMPUTE, {"location": "eastus", "properties": profile}).status_code == 201
     return vm
 
 
-@pytest.mark.parametrize(("disk", "left"), [({"deleteOption": "Delete"}, []), ({}, ["Unattached"])])
+@pytest.mark.parametrize(("disk", "left"), [({"deleteOption": "Delete"}, ["Unattached"]), ({}, ["Unattached"] * 2)])
 def test_a_disk_goes_with_its_machine_or_stays(client: Client, arm: Arm, disk: dict[str, Any], left: list[str]) -> None:
     vm = machine(arm, client, **disk)
-    (made,) = arm.state.of_type("Microsoft.Compute/disks")
-    assert made["managedBy"] == vm
+    made = arm.state.of_type("Microsoft.Compute/disks")
+    assert [each["managedBy"] for each in made] == [vm, vm], "that of the system, and one for data"
     nic = arm.state.of_type("Microsoft.Network/networkInterfaces")[0]["id"]
     assert client.error("DELETE", nic, NETWORK) == (400, "NicInUse")
     deleted = client("DELETE", vm, COMPUTE)

@@ -36,18 +36,24 @@ def accompany(state: State, resource: dict[str, Any]) -> None:
     kind = resource["type"].lower()
     place = resource.get("location")
     if kind == MACHINE:
-        disk = resource["properties"].get("storageProfile", {}).get("osDisk") or {}
-        disk_id = disk.get("managedDisk", {}).get("id", "")
-        if disk_id and disk_id.lower() not in state.resources:
-            fields = {"provisioningState": "Succeeded", "diskState": "Attached"}
-            tags = resource.get("tags") or {}
-            state.put(disk_id, location=place, tags=tags, properties=fields, managedBy=resource["id"])
+        for disk_id in _disks(resource):
+            if disk_id.lower() not in state.resources:
+                fields = {"provisioningState": "Succeeded", "diskState": "Attached"}
+                tags = resource.get("tags") or {}
+                state.put(disk_id, location=place, tags=tags, properties=fields, managedBy=resource["id"])
     if kind == f"{MACHINE}/extensions" and resource["name"] == "cycleforge-bootstrap":
         state.boot(state, resource)
     if kind == f"{_NETWORK}privateendpoints":
         for each in resource["properties"]["networkInterfaces"]:
             if each["id"].lower() not in state.resources:
                 state.put(each["id"], location=place, properties={"privateEndpoint": {"id": resource["id"]}})
+
+
+def _disks(machine: dict[str, Any]) -> list[str]:
+    profile = machine["properties"].get("storageProfile", {})
+    disks = [profile.get("osDisk") or {}, *(profile.get("dataDisks") or [])]
+    found = [each.get("managedDisk", {}).get("id", "") for each in disks]
+    return [each for each in found if each]
 
 
 def leaving(state: State, resource: dict[str, Any]) -> list[str]:

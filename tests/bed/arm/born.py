@@ -75,11 +75,14 @@ def _storage(_: State, resource: dict[str, Any]) -> None:
 
 def _machine(_: State, resource: dict[str, Any]) -> None:
     resource["properties"]["vmId"] = made("vm", resource["id"])
-    disk = resource["properties"].get("storageProfile", {}).get("osDisk")
-    if disk:
-        disk.setdefault("name", f"{resource['name']}_OsDisk_1_{made('disk', resource['id']).replace('-', '')}")
-        scope = resource["id"].partition("/providers/")[0]
-        disk.setdefault("managedDisk", {})["id"] = f"{scope}/providers/Microsoft.Compute/disks/{disk['name']}"
+    profile = resource["properties"].get("storageProfile", {})
+    scope = resource["id"].partition("/providers/")[0]
+    named = [(profile.get("osDisk"), "OsDisk_1")]
+    named += [(each, f"disk{place + 2}") for place, each in enumerate(profile.get("dataDisks") or [])]
+    for disk, kind in named:
+        if disk:
+            disk.setdefault("name", f"{resource['name']}_{kind}_{made(kind, resource['id']).replace('-', '')}")
+            disk.setdefault("managedDisk", {})["id"] = f"{scope}/providers/Microsoft.Compute/disks/{disk['name']}"
 
 
 def _nic(_: State, resource: dict[str, Any]) -> None:
