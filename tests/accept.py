@@ -10,21 +10,22 @@ from __future__ import annotations
 import difflib
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from generator.files import assets
 from generator.projects import lock
 from tests.jobs import option_names
+from tests.tutorial import tell
 
 ROOT = assets.root()
 
 
-def pages() -> Iterator[Path]:
-    """The files that `generator.references` writes, asked of a process of its own: a page may be new."""
+def pages() -> Sequence[Path]:
+    """The tutorial, and the files that `generator.references` writes, asked of another process: a page may be new."""
     names = "from generator.references import documents; print(*documents(), sep='\\n')"
     found = subprocess.run([sys.executable, "-c", names], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return (ROOT / name for name in found.splitlines())
+    return (*(ROOT / name for name in found.splitlines()), tell.PAGE)
 
 
 def snapshots() -> Iterator[Path]:
@@ -69,6 +70,7 @@ def main() -> int:
     before = accepted()
     subprocess.run([sys.executable, "-m", "generator.references"], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
     option_names.main()
+    tell.main()
     command = [sys.executable, "-m", "pytest", "-q", "--snapshot-update", *map(str, tests_with_snapshots())]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:
