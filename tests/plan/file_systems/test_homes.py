@@ -1,4 +1,5 @@
-"""What is particular to one kind of file system is in its class, its rules and its section of the definition."""
+"""What is particular to one kind of file system is in its class, its rules, what Azure says of it, and its section of
+the definition."""
 
 from __future__ import annotations
 
@@ -13,7 +14,12 @@ from generator.plan.file_systems.registry import KINDS
 
 PACKAGE = assets.root() / "generator"
 MODULES = {kind.__module__.rpartition(".")[2] for kind in KINDS}
-HOMES = ("plan/file_systems/*.py", "definition/model/storage.py", *(f"rules/{module}.py" for module in MODULES))
+ROOMS = ("rules", "azure/checks", "azure/meaning")
+HOMES = (
+    "plan/file_systems/*.py",
+    "definition/model/storage.py",
+    *(f"{room}/{module}.py" for room in ROOMS for module in MODULES),
+)
 TYPES = {kind.kind for kind in KINDS}
 NAMED = re.compile(rf"file_systems|model\.storage|model import|['\"]({'|'.join(TYPES)})['\"]")
 """A module without any of these cannot hold what is searched for; most need not be parsed."""
