@@ -6,7 +6,6 @@ Source: https://learn.microsoft.com/azure/developer/python/sdk/authentication/cr
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import threading
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CannotRead
+from ..login import HINT, SILENCE_S, claims, name_in, tried
 from ..records import record
 from .clouds import Cloud
 from .refusals import NotAsked
@@ -25,26 +25,16 @@ from .refusals import NotAsked
 if TYPE_CHECKING:
     from azure.core.credentials import AccessToken, TokenCredential
 
-SILENCE_S = 10.0
-"""After this long an endpoint that should give a token is not waited for."""
 PROGRAM_S = 30
 """`az account get-access-token` takes seconds, and much longer when it waits for somebody."""
 _EARLY_S = 300
 """A token is not used in its last minutes."""
 _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_TRIED = re.compile(r"^\w+Credential (?:authentication )?unavailable\. ")
-_HINT = (
-    "az login (on a machine without a browser: az login --use-device-code; in a pipeline: AZURE_CLIENT_ID, "
-    "AZURE_TENANT_ID and AZURE_CLIENT_SECRET, or a managed identity)"
-)
 
 
 @record
 class Who:
-    """Whom a token is for. Its content is Azure's own affair, so nothing but messages and comparisons rest on it.
-
-    Source: https://learn.microsoft.com/entra/identity-platform/access-token-claims-reference
-    """
+    """Whom a token is for."""
 
     name: str
     object_id: str
@@ -78,7 +68,7 @@ class Session:
             try:
                 self._token = self._credential.get_token(*(scopes or (self.cloud.scope,)), claims=claims)
             except (AzureError, ValueError) as error:
-                raise NotAsked(f"not signed in to {self.cloud.name}; tried:{_tried(str(error))}", _HINT) from None
+                raise NotAsked(f"not signed in to {self.cloud.name}; tried:{tried(str(error))}", HINT) from None
             return self._token
 
     def who(self) -> Who | None:
@@ -146,26 +136,9 @@ def _chosen(environment: Mapping[str, str]) -> str:
 
 
 def _who(token: str) -> Who | None:
-    try:
-        payload = token.split(".")[1]
-        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-        object_id = str(claims["oid"])
-        name = next((str(claims[key]) for key in ("upn", "unique_name", "appid") if claims.get(key)), object_id)
-        groups = claims.get("groups")
-        return Who(name, object_id, str(claims["tid"]), tuple(map(str, groups)) if isinstance(groups, list) else None)
-    except (IndexError, KeyError, TypeError, ValueError, RecursionError, AttributeError):
+    found = claims(token)
+    if found is None or "tid" not in found:
         return None
-
-
-def _tried(text: str) -> str:
-    """One line per credential, of the text of azure-identity."""
-    _, found, attempts = text.partition("Attempted credentials:")
-    if not found:
-        return f" {text.splitlines()[0] if text else 'no reason was given'}"
-    lines = []
-    for line in attempts.splitlines():
-        name, colon, reason = line.strip().partition(": ")
-        if colon and name.isidentifier() and name.endswith("Credential"):
-            reason = reason.rpartition("Token request error: ")[2]
-            lines.append(f"\n  {name}: {_TRIED.sub('', reason).split('. ')[0].rstrip('.')}")
-    return "".join(lines)
+    groups = found.get("groups")
+    known = tuple(map(str, groups)) if isinstance(groups, list) else None
+    return Who(name_in(found), str(found["oid"]), str(found["tid"]), known)

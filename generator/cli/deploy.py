@@ -8,8 +8,8 @@ import uuid
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import OK, AzureRefused, CannotRead, ProblemsFound
-from . import azure, azure_session, common
+from ..errors import OK, AzureRefused, ProblemsFound
+from . import azure, common
 
 if TYPE_CHECKING:
     from ..azure.bicep import Compiled
@@ -34,7 +34,7 @@ The exit code is 0 when the deployment has succeeded, 1 when it was not begun, a
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the flags."""
-    azure_session.add_arguments(parser)
+    azure.add_arguments(parser)
     parser.set_defaults(json=False)
     parser.add_argument("--yes", action="store_true", help="do not ask; data is deleted only after a question, though")
     parser.add_argument("--no-preflight", action="store_true", help="do not look first what would fail")
@@ -50,12 +50,12 @@ def run(args: Namespace) -> int:
     found = built(args)
     if not isinstance(found, Built):
         return found
-    if args.lines:
+    if args.print:
         common.emit("\n".join(_lines(found)))
         return OK
     from ..azure.writer import Writer
 
-    with azure_session.refusals(found.plan, "type the same command again; what was begun goes on, and it attaches"):
+    with azure.refusals(found.plan, "type the same command again; what was begun goes on, and it attaches"):
         writer = Writer(azure.session_of(found.plan, args))
         try:
             return _deploy(found, writer, args)
@@ -100,7 +100,7 @@ def _may_attach(found: Built, running: Seen, args: Namespace) -> bool:
     if running.content == content_of(found.folder):
         return True
     print("what is being deployed is not what this folder holds", file=sys.stderr)
-    return args.yes or _confirmed("watch it?", "run the command again when it has ended")
+    return args.yes or azure.confirmed("watch it?", "run the command again when it has ended")
 
 
 # ---------------------------------------------------------------- begin
@@ -165,21 +165,11 @@ def _agreed(found: Built, writer: Writer, made: Compiled, args: Namespace) -> bo
     answer = question.asked(plan, writer, made.template, bicep.with_secrets(made, plan, bicep.stand_ins(plan)))
     common.emit(what_if_text.text(answer))
     if any(row.holds_data for row in answer.of("delete")):
-        return _confirmed("data would be deleted: deploy all the same?", "run it on a terminal")
+        return azure.confirmed("data would be deleted: deploy all the same?", "run it on a terminal")
     if args.yes:
         return True
     where = f"{plan.resource_group} in {plan.location}, subscription {writer.subscription}"
-    return _confirmed(f"deploy {plan.deployment_name} to {where}?", "give --yes")
-
-
-def _confirmed(text: str, without_terminal: str) -> bool:
-    if not sys.stdin.isatty():
-        raise CannotRead(f"there is no terminal on which to ask: {text}", without_terminal)
-    print(f"{text} [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() in ("y", "yes"):
-        return True
-    print("nothing was changed", file=sys.stderr)
-    return False
+    return azure.confirmed(f"deploy {plan.deployment_name} to {where}?", "give --yes")
 
 
 # ---------------------------------------------------------------- watch

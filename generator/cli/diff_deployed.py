@@ -6,7 +6,7 @@ import os
 from argparse import Namespace
 
 from ..errors import OK
-from . import azure, azure_session, common
+from . import azure, common
 
 
 def run(args: Namespace) -> int:
@@ -20,7 +20,7 @@ def run(args: Namespace) -> int:
     from ..azure.reader import Reader
 
     plan = found.plan
-    with azure_session.refusals(plan):
+    with azure.refusals(plan):
         reader = Reader(azure.session_of(plan, args))
         try:
             last = deployment.look(plan, reader)

@@ -6,7 +6,7 @@ import os
 from argparse import ArgumentParser, Namespace
 
 from ..errors import OK
-from . import azure, azure_session, common
+from . import azure, common
 
 DESCRIPTION = """\
 Ask Azure what deploying the built folder would do, and show it as a short list: what is deleted, changed (old → new)
@@ -21,7 +21,7 @@ The exit code is 0 whether or not anything would change, and 4 when Azure refuse
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the flags."""
-    azure_session.add_arguments(parser)
+    azure.add_arguments(parser)
     common.add_json(parser)
 
 
@@ -34,13 +34,13 @@ def run(args: Namespace) -> int:
         return found
     from ..azure import az_lines
 
-    if args.lines:
+    if args.print:
         common.emit("\n".join([*az_lines.beginning(found.plan), az_lines.deployment(found.plan, "what-if")]))
         return OK
     from ..azure import question, what_if_text
     from ..azure.reader import Reader
 
-    with azure_session.refusals(found.plan):
+    with azure.refusals(found.plan):
         reader = Reader(azure.session_of(found.plan, args))
         try:
             answer = question.what_if(found.plan, reader, found.folder, os.environ)

@@ -7,12 +7,12 @@ Source: https://learn.microsoft.com/azure/storage/blobs/authorize-data-operation
 from __future__ import annotations
 
 import base64
-import json
 import re
 from collections.abc import Mapping
 from typing import Literal
 
 from ..errors import AzureRefused, CannotRead
+from ..login import HINT, SILENCE_S, claims, name_in, tried
 from ..records import record
 from .address import Address, connection_settings, parse
 from .signing import Login, NoToken, Sas, SharedKey, Signature
@@ -25,10 +25,6 @@ _VARIABLES: tuple[tuple[Way, str], ...] = (
     ("key", "AZURE_STORAGE_KEY"),
     ("sas", "AZURE_STORAGE_SAS_TOKEN"),
 )
-
-
-LOGIN_SILENCE_S = 10.0
-"""After this long an endpoint that should give a token is not waited for; without it that is 300 s, four times."""
 
 
 @record
@@ -139,46 +135,17 @@ def _login() -> SignIn:
     from azure.identity import DefaultAzureCredential
 
     try:
-        login = Login(DefaultAzureCredential(read_timeout=LOGIN_SILENCE_S, retry_read=1))
+        login = Login(DefaultAzureCredential(read_timeout=SILENCE_S, retry_read=1))
         token = login.token()
     except (AzureError, ValueError, NoToken) as error:
-        raise AzureRefused(
-            f"not signed in to Azure; tried:{_tried(str(error))}",
-            "az login (on a machine without a browser: az login --use-device-code; in a pipeline: AZURE_CLIENT_ID, "
-            "AZURE_TENANT_ID and AZURE_CLIENT_SECRET, or a managed identity)",
-        ) from error
+        raise AzureRefused(f"not signed in to Azure; tried:{tried(str(error))}", HINT) from error
     principal = _principal(token)
     name = f" ({principal.name})" if principal else ""
     return SignIn("login", f"the login of DefaultAzureCredential{name}", login, principal)
 
 
 def _principal(token: str) -> Principal | None:
-    """Whom a token is for. Its content is Azure's own affair, so nothing but messages rests on it.
-
-    Source: https://learn.microsoft.com/entra/identity-platform/access-token-claims-reference
-    """
-    try:
-        payload = token.split(".")[1]
-        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-        object_id = str(claims["oid"])
-        name = next((str(claims[key]) for key in ("upn", "unique_name", "appid") if claims.get(key)), object_id)
-        return Principal(name, object_id, "User" if "scp" in claims else "ServicePrincipal")
-    except (IndexError, KeyError, TypeError, ValueError, RecursionError):
+    found = claims(token)
+    if found is None:
         return None
-
-
-def _tried(text: str) -> str:
-    """One line per credential, of the text of azure-identity."""
-    _, found, attempts = text.partition("Attempted credentials:")
-    if not found:
-        return f" {text.splitlines()[0] if text else 'no reason was given'}"
-    lines = []
-    for line in attempts.splitlines():
-        name, colon, reason = line.strip().partition(": ")
-        if colon and name.isidentifier() and name.endswith("Credential"):
-            reason = reason.rpartition("Token request error: ")[2]
-            lines.append(f"\n  {name}: {_UNAVAILABLE.sub('', reason).split('. ')[0].rstrip('.')}")
-    return "".join(lines)
-
-
-_UNAVAILABLE = re.compile(r"^\w+Credential (?:authentication )?unavailable\. ")
+    return Principal(name_in(found), str(found["oid"]), "User" if "scp" in found else "ServicePrincipal")

@@ -27,7 +27,6 @@ from ..requests.compute import (
     TERMS,
 )
 from ..writer import Writer
-from .own import listed
 
 Body = Mapping[str, Any]
 _DEPRECATED = "https://learn.microsoft.com/azure/virtual-machines/deprecated-images"
@@ -39,7 +38,7 @@ def _marketplace(plan: Plan, reader: Reader, urn: Urn) -> Body | None:
     parts = {"region": plan.location, "publisher": urn.publisher, "offer": urn.offer, "sku": urn.sku}
     version: str | None = urn.version
     if urn.is_latest:
-        version = images.newest(listed(reader, IMAGE_VERSIONS(**parts)))
+        version = images.newest(reader.find_pages(IMAGE_VERSIONS(**parts)))
         if version is None:
             return None
     found = reader.find(IMAGE(**parts, version=str(version)))
@@ -108,7 +107,7 @@ def _own_body(reader: Reader, own: OwnImage) -> Body | None:
         return reader.find(MANAGED_IMAGE(**own.parts))
     if own.version is not None:
         return reader.find(GALLERY_VERSION(**own.parts, version=own.version))
-    versions = listed(reader, GALLERY_VERSIONS(**own.parts))
+    versions = reader.find_pages(GALLERY_VERSIONS(**own.parts))
     newest = images.newest(versions)
     return next((each for each in versions if each.get("name") == newest), None)
 

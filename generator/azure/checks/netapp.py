@@ -10,7 +10,7 @@ from ..check import Check, Finding
 from ..meaning import netapp
 from ..reader import Reader
 from ..requests.services import NETAPP_PATH, NETAPP_POOLS, NETAPP_REGION, NETAPP_USAGES
-from .own import listed, own_resources
+from .own import own_resources
 
 _LIMITS = "https://learn.microsoft.com/azure/azure-netapp-files/azure-netapp-files-resource-limits"
 
@@ -37,7 +37,7 @@ class NetAppQuota(_OfNetApp):
         usages, pools = reader.together(
             [
                 partial(reader.pages, NETAPP_USAGES(region=plan.location)),
-                partial(listed, reader, NETAPP_POOLS(group=plan.resource_group, account=account)),
+                partial(reader.find_pages, NETAPP_POOLS(group=plan.resource_group, account=account)),
             ]
         )
         yield from (self.finding(*found) for found in netapp.over_quota(plan, usages, pools))

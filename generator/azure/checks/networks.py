@@ -14,7 +14,6 @@ from ..meaning.answers import Found
 from ..reader import Reader
 from ..request import Call, Request
 from ..requests.network import VNET, VNET_USAGES
-from .own import listed
 
 Body = Mapping[str, Any]
 _PEERING = "https://learn.microsoft.com/azure/virtual-network/virtual-network-peering-overview"
@@ -97,7 +96,7 @@ class TooFewAddresses(_OfExisting):
         vnet_id = plan.network.vnet_id or ""
         questions: list[Callable[[], Any]] = [
             partial(reader.find, vnet_call(VNET, vnet_id)),
-            partial(listed, reader, vnet_call(VNET_USAGES, vnet_id)),
+            partial(reader.find_pages, vnet_call(VNET_USAGES, vnet_id)),
         ]
         vnet, spaces = reader.together(questions)
         if vnet is None:

@@ -29,7 +29,7 @@ from ..request import Request
 from ..requests.compute import SCALE_SETS, SIZES, USAGES, VMS
 from ..requests.network import NETWORK_USAGES
 from ..requests.services import STORAGE_USAGES
-from .own import listed, own_resources
+from .own import own_resources
 
 _QUOTAS = "https://learn.microsoft.com/azure/virtual-machines/quotas"
 
@@ -49,8 +49,8 @@ class _OfQuota(Check):
             [
                 partial(reader.pages, SIZES(region=plan.location)),
                 partial(reader.pages, USAGES(region=plan.location)),
-                partial(listed, reader, VMS(group=plan.resource_group)),
-                partial(listed, reader, SCALE_SETS(group=plan.resource_group)),
+                partial(reader.find_pages, VMS(group=plan.resource_group)),
+                partial(reader.find_pages, SCALE_SETS(group=plan.resource_group)),
             ]
         )
         own = running(lists[2], lists[3], plan.location)

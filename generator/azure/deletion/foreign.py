@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from ...plan.types import Plan
 from ...records import record
@@ -65,7 +64,7 @@ def _hubs(plan: Plan, reader: Reader, network: str, blind: list[NotSeen]) -> Ite
     if os.environ.get(named.variable):
         return (os.environ[named.variable],)
     call = ids.call_for(ask.PEERINGS, f"{network}/virtualNetworkPeerings")
-    found = {text(each, "properties", "remoteVirtualNetwork", "id") for each in _pages(reader, call)}
+    found = {text(each, "properties", "remoteVirtualNetwork", "id") for each in reader.find_pages(call)}
     if not found:
         hint = f"export {named.variable}=ID of the hub network"
         blind.append(NotSeen("which network is the hub, and whether it keeps a peering", "nothing says it", hint))
@@ -77,7 +76,7 @@ def _leading(reader: Reader, call: Call, network: str, key: str, what: str, blin
     return _seen(
         lambda: [
             text(each, "id")
-            for each in _pages(reader, call)
+            for each in reader.find_pages(call)
             if ids.same(str(value_at(each, "properties", key, "id") or ""), network)
         ],
         what,
@@ -91,13 +90,3 @@ def _seen(look: Callable[[], list[str]], what: str, blind: list[NotSeen]) -> lis
     except Refused as reason:
         blind.append(NotSeen(f"whether there are {what} to this network", str(reason)))
         return []
-
-
-def _pages(reader: Reader, call: Call) -> Iterable[Mapping[str, Any]]:
-    """A list; empty where there is not even what it would belong to."""
-    try:
-        return reader.pages(call)
-    except Refused as refused:
-        if refused.is_missing:
-            return ()
-        raise

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from ...plan.types import Plan
 from ..reader import Reader
 from ..refusals import Refused
-from ..request import Call
 from ..requests import deletion as ask
 from ..requests.services import OWN_RESOURCES
 from ..requests.subscriptions import GROUP
@@ -93,7 +92,7 @@ class Place:
 
     def resources(self) -> tuple[Thing, ...]:
         """What is in it."""
-        return tuple(map(thing, pages_or_none(self.reader, OWN_RESOURCES(group=self.plan.resource_group))))
+        return tuple(map(thing, self.reader.find_pages(OWN_RESOURCES(group=self.plan.resource_group))))
 
     def elsewhere(self) -> tuple[Thing, ...]:
         """What carries the tag in other groups."""
@@ -196,16 +195,6 @@ _LOGGED = (
 def _logged(each: Thing) -> str:
     """What of a resource has the setting."""
     return f"{each.id}/blobServices/default" if each.type.casefold().endswith("/storageaccounts") else each.id
-
-
-def pages_or_none(reader: Reader, call: Call) -> Sequence[Mapping[str, Any]]:
-    """A list; empty where there is not even what it would belong to."""
-    try:
-        return reader.pages(call)
-    except Refused as refused:
-        if refused.is_missing:
-            return ()
-        raise
 
 
 def _each_seen(
