@@ -119,7 +119,8 @@ def test_a_run_that_is_ended_from_outside_is_an_error(smoke: JobFolder, how: sig
         cwd=smoke.path,
         env=smoke.environment,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        # Bash cannot trap what was ignored before it began, as SIGHUP is below nohup.
+        preexec_fn=lambda: signal.signal(how, signal.SIG_DFL) if how is not signal.SIGKILL else None,
     )
     while not (smoke.path / "ready").exists():
         time.sleep(0.02)

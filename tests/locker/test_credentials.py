@@ -225,7 +225,7 @@ def test_nobody_is_signed_in(run: Command, token_server: Identity) -> None:
 def test_an_endpoint_that_does_not_answer_is_given_up(
     run: Command, token_server: Identity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(credentials, "LOGIN_SILENCE_S", 0.2)
+    monkeypatch.setattr(credentials, "SILENCE_S", 0.2)
     token_server.behaviour = "hangs"
     run.environment(**token_server.environment)
     code, said = run.refused("locker", "ls", "--locker", "az://forge/projects")

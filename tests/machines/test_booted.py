@@ -53,7 +53,8 @@ def test_two_converges_of_a_scheduler() -> None:
         assert machine.ok("systemctl is-active cycleforge-policy.timer") == "active\n"
         assert machine.ok("systemctl is-active cycleforge-guard.timer cycleforge-release.timer") == "active\n" * 2
         machine.ok("systemctl start cycleforge-guard.service")
-        assert "Slurm does not answer, nothing is changed" in machine.ok("journalctl --no-pager -u cycleforge-guard")
+        said = machine.ok("journalctl --sync; journalctl --no-pager -u cycleforge-guard")
+        assert "Slurm does not answer, nothing is changed" in said
         assert "qos urgent" in machine.ok("cat /etc/cycleforge/policy.rows")
 
 

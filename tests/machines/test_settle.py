@@ -59,5 +59,5 @@ def test_deep_checks_come_after_the_image_and_before_slurmd() -> None:
             # A unit of which ours knows nothing, started by somebody else: no order of systemd's helps.
             machine.ok(f"rm /order; systemctl start --no-block late; systemctl restart {DEEP}")
             assert machine.read("/order").split("\n")[0] == "late"
-            said = machine.ok(f"journalctl --no-pager -o cat -u {DEEP}")
+            said = machine.ok(f"journalctl --sync; journalctl --no-pager -o cat -u {DEEP}")
             assert "deep checks wait for late.service" in said

@@ -182,7 +182,7 @@ class Member:
 
     def journal(self, unit: str) -> str:
         """What a unit said since this boot."""
-        return self.machine.run('journalctl --no-pager --output cat --boot --unit "$1"', unit).output
+        return self.machine.run('journalctl --sync; journalctl --no-pager --output cat --boot --unit "$1"', unit).output
 
 
 def place(machine: Machine) -> None:
