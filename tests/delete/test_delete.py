@@ -118,6 +118,11 @@ def test_data_stays_with_what_leads_to_it(place: Place) -> None:
     code, out, err = place(*YES, "--keep-data")
     assert code == 0, err
     assert "what holds no data is gone" in out
+    stays = out.partition("\nstays:\n")[2].splitlines()
+    assert "  Microsoft.Compute/disks gpt3-h100-server_disk2" in stays
+    assert not any("_OsDisk_" in line for line in stays), "it goes with its machine"
+    (interface,) = (line for line in stays if "gpt3-h100-locker-endpoint.nic." in line)
+    assert "did not make" not in interface
     kinds = {each["type"].rpartition("/")[2] for each in place.state.resources.values() if "location" in each}
     assert {"amlFilesystems", "volumes", "storageAccounts", "flexibleServers", "virtualNetworks", "privateEndpoints",
             "privateDnsZones", "virtualNetworkLinks", "natGateways", "disks"} <= kinds  # fmt: skip

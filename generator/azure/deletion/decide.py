@@ -31,7 +31,11 @@ def decide(plan: Plan, seen: Seen, *, keeps_data: bool = False) -> Decision:
         *(_group(plan, seen) if takes_group else ()),
         *(() if keeps_data else _records(seen, takes_group=takes_group)),
     )
-    left = tuple(each for each in seen.resources if each not in gone and not _is_below(each, gone))
+    left = tuple(
+        each
+        for each in seen.resources
+        if each not in gone and not _is_below(each, gone) and not _goes_with_its_machine(each, gone, seen)
+    )
     return Decision(
         nodes=tuple(each for each in seen.resources if is_node(plan, each)),
         going=going,
@@ -101,6 +105,24 @@ def _is_data_disk(each: Thing, seen: Seen) -> bool:
     return any(ids.same(each.id, disk) for disk in seen.data_disks)
 
 
+def _goes_with_its_machine(each: Thing, gone: Iterable[Thing], seen: Seen) -> bool:
+    """Whether it is the system disk of a machine that goes; disks that outlive theirs are known."""
+    return (
+        each.type.casefold() == "microsoft.compute/disks"
+        and any(ids.same(each.managed_by, one.id) for one in gone)
+        and not _is_data_disk(each, seen)
+    )
+
+
+def _is_of_endpoint(each: Thing, plan: Plan, seen: Seen) -> bool:
+    """Whether it is the interface that Azure makes for one of our private endpoints; it carries no tag."""
+    return each.type.casefold() == "microsoft.network/networkinterfaces" and any(
+        each.name.casefold().startswith(f"{one.name.casefold()}.nic") and is_tagged(plan, one)
+        for one in seen.resources
+        if one.type.casefold() == "microsoft.network/privateendpoints"
+    )
+
+
 def _of_others(plan: Plan, seen: Seen) -> Iterator[Thing]:
     """What goes with the group although the deployment did not make it.
 
@@ -110,13 +132,9 @@ def _of_others(plan: Plan, seen: Seen) -> Iterator[Thing]:
     has_nodes = any(is_node(plan, each) for each in mine)
     for each in seen.resources:
         held = any(ids.same(each.managed_by, one.id) for one in mine)
-        endpoint = any(
-            each.name.casefold().startswith(f"{one.name.casefold()}.nic")
-            for one in mine
-            if one.type.casefold() == "microsoft.network/privateendpoints"
-        )
         part = has_nodes and each.type.casefold() in ("microsoft.compute/disks", "microsoft.network/networkinterfaces")
-        if not (each in mine or _is_below(each, mine) or _is_data_disk(each, seen) or held or endpoint or part):
+        is_part = _is_below(each, mine) or _is_data_disk(each, seen) or _is_of_endpoint(each, plan, seen)
+        if not (each in mine or is_part or held or part):
             yield each
 
 
@@ -184,7 +202,8 @@ def _staying(plan: Plan, seen: Seen, left: Iterable[Thing], *, keeps_data: bool)
             tag = f"{plan.cleanup.tag}={plan.name}"
             yield f"resource group {plan.resource_group}, which this deployment did not make: it has no tag {tag}"
     for each in left:
-        reason = "" if is_tagged(plan, each) and keeps_data else ", which this deployment did not make"
+        ours = is_tagged(plan, each) or _is_data_disk(each, seen) or _is_of_endpoint(each, plan, seen)
+        reason = "" if ours and keeps_data else ", which this deployment did not make"
         if is_tagged(plan, each) and not keeps_data:
             reason = f", of which CycleForge does not know how it is deleted: az resource delete --ids {each.id}"
         yield f"{each.type} {each.name}{reason}"
