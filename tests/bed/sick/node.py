@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -199,8 +200,15 @@ class SickNode(hardware.Hardware):
         self.cluster.boot(self.name)
 
     def new_vm(self) -> None:
-        """Azure gives another VM under the same name: another vmId and host, an empty disk, healthy hardware."""
+        """Azure gives another VM under the same name: another vmId and host, an empty disk, healthy hardware.
+
+        That takes minutes there. Here it may take less than a second, and of a drain in the second of its own beginning
+        a node cannot know that it is the older one.
+        """
         self.cluster.kill(self.name)
+        second = int(time.time())
+        while int(time.time()) == second:
+            time.sleep(0.05)
         shutil.rmtree(self.disk)
         self.make_disk()
         self.cluster.boot(self.name)

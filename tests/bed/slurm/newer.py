@@ -75,12 +75,12 @@ for name in $(scontrol show hostnames "$*"); do
     echo "$((number + 1))" | tee "/mnt/azure/count.$name" >"/mnt/azure/vms/$name"
     new+=("$name")
 done
-# slurmctld compares seconds: a boot in the second of its request is the one before. What the program leaves behind is
-# killed when it ends, so slurmd has become a daemon by then.
+# slurmctld compares seconds: a boot in the second of its request is the one before. What the program leaves behind in
+# its process group is killed when it ends, and a slurmd leaves the group only after it has let go of its caller.
 sleep 2.2
 for name in "${new[@]}"; do
     rm -f "/var/spool/$name/"*
-    slurmd -b -N "$name" </dev/null >/dev/null 2>&1
+    setsid /usr/sbin/slurmd -b -N "$name" </dev/null >/dev/null 2>&1
 done
 """
 SUSPEND = """#!/bin/bash
