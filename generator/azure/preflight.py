@@ -17,7 +17,7 @@ from .refusals import NotAsked, Refused
 from .session import cloud_of_az
 
 Outcome = Literal["ok", "found", "not known", "not needed"]
-_ODD = (KeyError, TypeError, ValueError, AttributeError, LookupError)
+_ODD = (LookupError, TypeError, ValueError, AttributeError)
 """What reading an answer of another form than Azure documents raises."""
 
 
