@@ -13,6 +13,7 @@ from ..records import record
 from .reader import Reader
 
 if TYPE_CHECKING:
+    from .bicep import Compiled
     from .writer import Writer
 
 
@@ -43,6 +44,8 @@ class Local:
     environment: Mapping[str, str]
     difference: Callable[[], str | None] = lambda: None
     """In which way the folder is not what the definition says now; None where it is."""
+    made: Compiled | None = None
+    """The folder's Bicep where somebody has compiled it already."""
 
 
 class Check(Rule):

@@ -115,7 +115,7 @@ def _begun(found: Built, writer: Writer, args: Namespace) -> bool:
     made = bicep.compiled(found.folder, plan, dict(os.environ) | present.variables(plan, writer))
     wanted = [each for each in plan.secrets if "reference" not in made.parameters.get(each.parameter, {})]
     secrets.must_be_there(wanted)
-    if not args.no_preflight and not _preflight_passed(found, writer, args):
+    if not args.no_preflight and not _preflight_passed(found, writer, made, args):
         return False
     if not _agreed(found, writer, made, args):
         return False
@@ -141,13 +141,13 @@ def _must_be_ours(found: Built, writer: Writer) -> None:
             )
 
 
-def _preflight_passed(found: Built, writer: Writer, args: Namespace) -> bool:
+def _preflight_passed(found: Built, writer: Writer, made: Compiled, args: Namespace) -> bool:
     from ..azure.check import Local
     from ..azure.preflight import preflight
     from ..problems.text import render
     from .preflight import exit_code, summary
 
-    report = preflight(found.plan, writer, Local(found.folder, os.environ))
+    report = preflight(found.plan, writer, Local(found.folder, os.environ, made=made))
     limit = None if args.all else common.SHOWN_PROBLEMS
     color = common.use_color(sys.stderr, args)
     text = render(report.findings, found.definition.checked.source, color=color, limit=limit)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from generator.azure import deployment, progress_text
+from generator.azure import bicep, deployment, progress_text
 from generator.azure.first_boot import SHOW
 from tests.bed.arm import failures
 from tests.bed.arm.exchange import RefusedError
@@ -221,6 +221,19 @@ def test_what_would_fail_is_not_begun(deployable: Place) -> None:
     deployable.arm.state.caller.roles = [(deployable.arm.state.scope, READER)]
     code, _, err = deployable("deploy", "minimal.yaml", "--yes")
     assert (code, "--no-preflight deploys all the same" in err, deployable.arm.changes) == (1, True, [])
+
+
+def test_the_templates_are_compiled_once(deployable: Place) -> None:
+    really, made = bicep.compiled, []
+
+    def counted(*given: Any) -> Any:
+        made.append(really(*given))
+        return made[-1]
+
+    deployable.patch.setattr("generator.azure.bicep.compiled", counted)
+    code, _, err = deployable("deploy", "minimal.yaml", "--yes")
+    assert "checks: " in err
+    assert (len(made), code) == (1, 0), err
 
 
 def test_data_is_deleted_only_after_a_question(deployable: Place) -> None:

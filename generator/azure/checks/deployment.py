@@ -37,11 +37,7 @@ def _validated(plan: Plan, reader: Reader, local: Local) -> Mapping[str, Any]:
     """Azure's own judgement of the built folder; raises Refused with what it would refuse. Secrets are stand-ins."""
     if not (local.folder / "main.bicepparam").is_file():
         raise NotAsked(f"{local.folder} is not built", f"cycleforge build {plan.definition_name}")
-    try:
-        given = dict(local.environment) | present.variables(plan, reader)
-        made = bicep.compiled(local.folder, plan, given)
-    except (CannotRead, ProgramMissing) as error:
-        raise NotAsked(error.message, error.hint) from None
+    made = local.made or _compiled(plan, reader, local)
     body = body_of(plan, made.template, bicep.with_secrets(made, plan, bicep.stand_ins(plan)))
     call = deployments.VALIDATE(name=plan.deployment_name, body=body)
     answer = reader.post(replace(call, az=az_lines.deployment(plan, "validate")), _LIMIT_S)
@@ -50,6 +46,13 @@ def _validated(plan: Plan, reader: Reader, local: Local) -> Mapping[str, Any]:
     if "properties" not in answer:
         raise NotAsked("Azure's answer to the validation says nothing of the deployment")
     return answer
+
+
+def _compiled(plan: Plan, reader: Reader, local: Local) -> bicep.Compiled:
+    try:
+        return bicep.compiled(local.folder, plan, dict(local.environment) | present.variables(plan, reader))
+    except (CannotRead, ProgramMissing) as error:
+        raise NotAsked(error.message, error.hint) from None
 
 
 def _causes(plan: Plan, reader: Reader, local: Local) -> tuple[Cause, ...]:
