@@ -16,13 +16,13 @@ from ..files.manifest import MANIFEST
 from ..plan.types import Plan
 from ..records import record
 from . import az_lines
-from .parts import NESTED, Part, State, Tree, failed, state_of
-from .question import body_of
+from .operation_tree import NESTED, Part, State, Tree, failed, state_of
 from .reader import Reader
 from .refusals import Cause, NotAsked, Refused, causes
 from .request import Call
 from .requests import deployments
 from .resource_ids import resource
+from .what_if_request import body_of
 from .writer import Writer
 
 CONTENT_TAG = "cycleforge-content"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..words.terminal import columns, printable
-from .parts import Part
+from .operation_tree import Part
 
 _SIGNS = {"running": "…", "done": "✓", "failed": "✗", "canceled": "-"}
 

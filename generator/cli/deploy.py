@@ -14,7 +14,7 @@ from . import azure, common
 if TYPE_CHECKING:
     from ..azure.bicep import Compiled
     from ..azure.deployment import Seen
-    from ..azure.parts import Part
+    from ..azure.operation_tree import Part
     from ..azure.writer import Writer
     from .built import Built
 
@@ -107,12 +107,12 @@ def _may_attach(found: Built, running: Seen, args: Namespace) -> bool:
 
 
 def _begun(found: Built, writer: Writer, args: Namespace) -> bool:
-    from ..azure import bicep, deployment, present
+    from ..azure import bicep, deployment, unchangeable
     from . import secrets
 
     plan = found.plan
     _must_be_ours(found, writer)
-    made = bicep.compiled(found.folder, plan, dict(os.environ) | present.variables(plan, writer))
+    made = bicep.compiled(found.folder, plan, dict(os.environ) | unchangeable.variables(plan, writer))
     wanted = [each for each in plan.secrets if "reference" not in made.parameters.get(each.parameter, {})]
     secrets.must_be_there(wanted)
     if not args.no_preflight and not _preflight_passed(found, writer, made, args):
@@ -159,10 +159,10 @@ def _preflight_passed(found: Built, writer: Writer, made: Compiled, args: Namesp
 
 
 def _agreed(found: Built, writer: Writer, made: Compiled, args: Namespace) -> bool:
-    from ..azure import bicep, question, what_if_text
+    from ..azure import bicep, what_if_request, what_if_text
 
     plan = found.plan
-    answer = question.asked(plan, writer, made.template, bicep.with_secrets(made, plan, bicep.stand_ins(plan)))
+    answer = what_if_request.asked(plan, writer, made.template, bicep.with_secrets(made, plan, bicep.stand_ins(plan)))
     common.emit(what_if_text.text(answer))
     if any(row.holds_data for row in answer.of("delete")):
         return azure.confirmed("data would be deleted: deploy all the same?", "run it on a terminal")

@@ -16,7 +16,7 @@ def run(args: Namespace) -> int:
     found = built(args)
     if not isinstance(found, Built):
         return found
-    from ..azure import deployment, drift, question
+    from ..azure import deployment, drift, what_if_request
     from ..azure.reader import Reader
 
     plan = found.plan
@@ -24,7 +24,7 @@ def run(args: Namespace) -> int:
         reader = Reader(azure.session_of(plan, args))
         try:
             last = deployment.look(plan, reader)
-            answer = question.what_if(plan, reader, found.folder, os.environ)
+            answer = what_if_request.what_if(plan, reader, found.folder, os.environ)
         finally:
             reader.close()
     result = drift.drift(plan, answer, last, deployment.content_of(found.folder))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from ..azure.parts import Part
+from ..azure.operation_tree import Part
 from ..azure.progress_text import news, tree_lines
 
 if TYPE_CHECKING:

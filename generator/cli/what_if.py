@@ -37,13 +37,13 @@ def run(args: Namespace) -> int:
     if args.print:
         common.emit("\n".join([*az_lines.beginning(found.plan), az_lines.deployment(found.plan, "what-if")]))
         return OK
-    from ..azure import question, what_if_text
+    from ..azure import what_if_request, what_if_text
     from ..azure.reader import Reader
 
     with azure.refusals(found.plan):
         reader = Reader(azure.session_of(found.plan, args))
         try:
-            answer = question.what_if(found.plan, reader, found.folder, os.environ)
+            answer = what_if_request.what_if(found.plan, reader, found.folder, os.environ)
         finally:
             reader.close()
     if args.json:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from generator.azure.meaning import answers, images, quota, vm_sizes
-from generator.azure.meaning.answers import OddAnswer
+from generator.azure.findings import answers, images, quota, vm_sizes
+from generator.azure.findings.answers import OddAnswer
 from tests.azure_checks.answers import size, usage
 from tests.bed.plans import plan_from
 

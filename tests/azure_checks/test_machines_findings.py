@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from generator.azure.meaning import quota, vm_sizes
-from generator.azure.meaning.answers import Found
+from generator.azure.findings import quota, vm_sizes
+from generator.azure.findings.answers import Found
 from generator.plan.types import Plan
 from tests.azure_checks.answers import Answer, restriction, size, usage
 from tests.bed.plans import plan_from

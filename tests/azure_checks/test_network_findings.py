@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from generator.azure.meaning import dns, existing_network, hub
+from generator.azure.findings import dns, existing_network, hub
 from generator.plan.types import Plan
 from generator.rules.wording import quoted
 from tests.azure_checks.answers import Answer, usage

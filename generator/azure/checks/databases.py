@@ -7,7 +7,7 @@ from typing import Any
 
 from ...plan.types import Plan
 from ..check import Check, Finding
-from ..meaning import mysql
+from ..findings import mysql
 from ..reader import Reader
 from ..refusals import NotAsked
 from ..requests.services import MYSQL_OFFERS

@@ -12,13 +12,13 @@ from ... import catalog
 from ...errors import CannotRead, CycleForgeError, ProgramMissing
 from ...plan.types import Plan
 from ...problems.problem import KeyPath
-from .. import az_lines, bicep, failures, present
+from .. import az_lines, bicep, failures, unchangeable
 from ..check import Finding, Local, LocalCheck
-from ..question import body_of
 from ..reader import Reader
 from ..refusals import Cause, NotAsked, Refused
 from ..requests import deployments
 from ..resource_ids import resource
+from ..what_if_request import body_of
 
 _VERSION = re.compile(r"version (\d+)\.(\d+)\.(\d+)")
 _VERSION_S = 60
@@ -50,7 +50,7 @@ def _validated(plan: Plan, reader: Reader, local: Local) -> Mapping[str, Any]:
 
 def _compiled(plan: Plan, reader: Reader, local: Local) -> bicep.Compiled:
     try:
-        return bicep.compiled(local.folder, plan, dict(local.environment) | present.variables(plan, reader))
+        return bicep.compiled(local.folder, plan, dict(local.environment) | unchangeable.variables(plan, reader))
     except (CannotRead, ProgramMissing) as error:
         raise NotAsked(error.message, error.hint) from None
 

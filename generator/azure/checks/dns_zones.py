@@ -9,7 +9,7 @@ from typing import Any
 from ...plan.resources import resource_id
 from ...plan.types import Plan
 from ..check import Check, Finding
-from ..meaning import dns
+from ..findings import dns
 from ..reader import Reader
 from ..refusals import Refused
 from ..requests.network import VNET, ZONE_LINKS, ZONES

@@ -11,10 +11,10 @@ from ...plan.types import Plan
 from ...problems.problem import KeyPath
 from ...rules.wording import quoted
 from ..check import Check, Finding, Remedy
-from ..meaning import images
-from ..meaning.answers import described
-from ..meaning.images import Urn, Wanted, wanted_images
-from ..meaning.own_images import OwnImage, own_image
+from ..findings import images
+from ..findings.answers import described
+from ..findings.images import Urn, Wanted, wanted_images
+from ..findings.own_images import OwnImage, own_image
 from ..reader import Reader
 from ..requests.compute import (
     ACCEPT_TERMS,

@@ -10,7 +10,7 @@ from ...plan.file_systems.managed_lustre import ManagedLustre
 from ...plan.types import Plan
 from ...problems.problem import KeyPath
 from ..check import Check, Finding
-from ..meaning import managed_lustre as lustre
+from ..findings import managed_lustre as lustre
 from ..reader import Reader
 from ..refusals import Refused
 from ..requests.services import LUSTRE_SKUS, LUSTRE_SUBNET, LUSTRE_SUBNET_SIZE, LUSTRE_USAGES

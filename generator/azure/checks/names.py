@@ -7,7 +7,7 @@ from functools import partial
 
 from ...plan.types import Plan
 from ..check import Check, Finding
-from ..meaning.names import STORAGE, WantedName, foreign_group, group_faults, taken, wanted_names
+from ..findings.names import STORAGE, WantedName, foreign_group, group_faults, taken, wanted_names
 from ..reader import Reader
 from ..request import Call
 from ..requests.services import MYSQL_NAME, STORAGE_NAME

@@ -7,7 +7,7 @@ from functools import partial
 
 from ...plan.types import Plan
 from ..check import Check, Finding
-from ..meaning import netapp
+from ..findings import netapp
 from ..reader import Reader
 from ..requests.services import NETAPP_PATH, NETAPP_POOLS, NETAPP_REGION, NETAPP_USAGES
 from .own import own_resources

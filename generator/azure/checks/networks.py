@@ -9,8 +9,8 @@ from typing import Any
 from ...plan.resources import resource_id
 from ...plan.types import Asked, Plan
 from ..check import Check, Finding
-from ..meaning import existing_network, hub
-from ..meaning.answers import Found
+from ..findings import existing_network, hub
+from ..findings.answers import Found
 from ..reader import Reader
 from ..request import Call, Request
 from ..requests.network import VNET, VNET_USAGES

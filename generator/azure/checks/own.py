@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...plan.types import Plan
-from ..meaning.names import own
+from ..findings.names import own
 from ..reader import Reader
 from ..requests.services import OWN_RESOURCES
 

@@ -9,8 +9,8 @@ from typing import ClassVar
 from ...plan.types import Plan
 from ...problems.problem import KeyPath
 from ..check import Check, Finding
-from ..meaning.machines import machines
-from ..meaning.quota import (
+from ..findings.machines import machines
+from ..findings.quota import (
     ACCOUNTS,
     PUBLIC_ADDRESSES,
     Limit,
@@ -23,7 +23,7 @@ from ..meaning.quota import (
     too_small,
     uncounted,
 )
-from ..meaning.vm_sizes import Offered, offered
+from ..findings.vm_sizes import Offered, offered
 from ..reader import Reader
 from ..request import Request
 from ..requests.compute import SCALE_SETS, SIZES, USAGES, VMS

@@ -8,7 +8,7 @@ from functools import partial
 from ...plan.resources import resource_id
 from ...plan.types import Plan
 from ..check import Check, Finding
-from ..meaning.references import ACCOUNTS, KEYS, LOGS, ROUTES, RULES, SERVERS, Reference, references, unusable
+from ..findings.references import ACCOUNTS, KEYS, LOGS, ROUTES, RULES, SERVERS, Reference, references, unusable
 from ..reader import Reader
 from ..refusals import NotAsked, Refused
 from ..requests.references import ACCOUNT, COLLECTION_RULE, DISK_ENCRYPTION_SET, ROUTE_TABLE, SERVER, WORKSPACE

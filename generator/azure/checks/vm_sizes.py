@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ...plan.types import Plan
 from ..check import Check, Finding
-from ..meaning.machines import machines
-from ..meaning.vm_sizes import Offered, lacking, not_offered, offered, other_figures, wrong_zones
+from ..findings.machines import machines
+from ..findings.vm_sizes import Offered, lacking, not_offered, offered, other_figures, wrong_zones
 from ..reader import Reader
 from ..requests.compute import SIZES
 

@@ -13,7 +13,7 @@ import pytest
 
 from generator import catalog
 from generator.azure import failures
-from generator.azure.parts import Tree, failed, seconds_of
+from generator.azure.operation_tree import Tree, failed, seconds_of
 from generator.azure.progress_text import duration, news, tree_lines
 from generator.azure.refusals import Cause, causes
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..plan.types import Plan
-from . import az_lines, bicep, present
+from . import az_lines, bicep, unchangeable
 from .reader import Reader
 from .refusals import NotAsked
 from .requests import deployments
@@ -23,7 +23,7 @@ Source: https://learn.microsoft.com/azure/azure-resource-manager/bicep/deploy-wh
 
 def what_if(plan: Plan, reader: Reader, folder: Path, environment: Mapping[str, str]) -> WhatIf:
     """The answer for the built folder. Secrets are not needed: Azure compares none."""
-    given = dict(environment) | present.variables(plan, reader)
+    given = dict(environment) | unchangeable.variables(plan, reader)
     made = bicep.compiled(folder, plan, given)
     return asked(plan, reader, made.template, bicep.with_secrets(made, plan, bicep.stand_ins(plan)))
 
