@@ -10,6 +10,7 @@ readonly wanted=(
     slurmctld=slurmctld slurmd=slurmd srun=slurm-client munged=munge slurmdbd=slurmdbd mariadbd=mariadb-server
     mpirun=openmpi-bin fio=fio
     qemu-system-x86_64=qemu-system-x86 depmod=kmod mke2fs=e2fsprogs
+    ssh=openssh-client sshd=openssh-server rsync=rsync
     node=nodejs npm=npm
     chromium=chromium
 )

@@ -1,0 +1,187 @@
+"""One host of a deployment, through the user's own `ssh` and the `ssh_config` of the built folder.
+
+Nobody here knows a Bastion, a hub or an address: `ssh_config` does. Commands are text for the host's POSIX shell.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Protocol
+
+from ..errors import ProgramMissing
+from ..records import record
+from . import copying, ssh_words
+from .ssh_words import Unreachable
+
+__all__ = ["Ran", "Runs", "Shell", "Unreachable"]
+
+_LOST = 255
+"""What ssh ends with when the connection is what failed; a command may end with it, too."""
+_PATIENCE_S = 5.0
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_OWN = "\x1e255 is the command's own\x1e"
+"""What the host says on its standard error where 255 is not ssh's."""
+
+
+@record
+class Ran:
+    """What a command ended with, and what it said."""
+
+    status: int
+    out: str
+    err: str
+
+
+class Runs(Protocol):
+    """Whoever can run a command on a host."""
+
+    def line(self, command: str = "", *, tty: bool = False) -> list[str]:
+        """The words that run it, as a person would type them."""
+
+    def run(self, command: str, *, input: bytes = b"", limit_s: float) -> Ran:  # noqa: A002 - as subprocess calls it
+        """Run it to its end. Raises Unreachable."""
+
+
+class Shell:
+    """One host, which `ssh_config` names."""
+
+    def __init__(self, config: Path, host: str) -> None:
+        if not _NAME.fullmatch(host):
+            raise Unreachable(f"{host!r} is not the name of a host", "`cycleforge nodes` lists them")
+        self.config, self.host = config, host
+
+    def line(self, command: str = "", *, tty: bool = False) -> list[str]:
+        """The words of ssh; without a command it is a shell."""
+        return ["ssh", "-F", str(self.config), *(["-t"] if tty else []), self.host, *([command] if command else [])]
+
+    def run(self, command: str, *, input: bytes = b"", limit_s: float) -> Ran:  # noqa: A002 - as subprocess calls it
+        """Run it to its end. Raises Unreachable; what was begun by then may go on."""
+        status, out, err = self._bytes(command, input, limit_s)
+        return Ran(status, out.decode(errors="replace"), err.decode(errors="replace"))
+
+    def follow(self, command: str) -> Iterator[str]:
+        """Its lines as they come, those of its standard error among them, without the ends of lines.
+
+        Closing the iterator ends it. Raises Unreachable when the connection is lost.
+        """
+        merged = f"exec 2>&1; {command}"
+        with tempfile.TemporaryFile() as said, self._started(merged, subprocess.DEVNULL, said) as ssh:
+            assert ssh.stdout is not None
+            for line in ssh.stdout:
+                yield line.decode(errors="replace").rstrip("\r\n")
+            status = ssh.wait()
+            said.seek(0)
+            self._checked(status, said.read())
+
+    def send(self, local: Path, remote: str) -> None:
+        """Copy a file or a folder; `remote` is its new name, relative to the user's home unless it begins with a slash.
+
+        It is there as a whole or not at all. In a folder that is there already, files of the same name are replaced,
+        each as a whole, and what else is in it stays. Raises Unreachable, and OSError for what cannot be read here.
+        """
+        mark = copying.new_mark()
+        with tempfile.TemporaryFile() as said:
+            command = copying.receive(remote, mark, is_folder=local.is_dir())
+            with self._started(command, subprocess.PIPE, said) as ssh:
+                assert ssh.stdin is not None
+                # A connection that is lost shows as a broken pipe here, and its reason in what ssh said.
+                with suppress(BrokenPipeError), ssh.stdin as stream:
+                    copying.write(local, mark, stream)
+                assert ssh.stdout is not None
+                out = ssh.stdout.read()
+                ssh.wait()
+            said.seek(0)
+            self._copied(self._checked(ssh.returncode, said.read()), out, f"copy {local} to {self.host}:{remote}")
+
+    def fetch(self, remote: str, local: Path) -> None:
+        """Copy a file or a folder from there; `local` is its new name.
+
+        It is there as a whole or not at all, and a folder that is there is treated as `send` does. Links that lead
+        out of the copied folder stay behind. Raises Unreachable, and OSError for what cannot be written here.
+        """
+        local.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            tempfile.TemporaryFile() as said,
+            tempfile.TemporaryDirectory(prefix=f".{local.name}.part-", dir=local.parent) as folder,
+        ):
+            with self._started(copying.give(remote), subprocess.DEVNULL, said) as ssh:
+                assert ssh.stdout is not None
+                arrived = copying.read(ssh.stdout, Path(folder))
+                ssh.stdout.read()
+                ssh.wait()
+            said.seek(0)
+            self._copied(self._checked(ssh.returncode, said.read()), b"", f"copy {self.host}:{remote} to {local}")
+            if not arrived:
+                raise Unreachable(f"what {self.host} sent of {remote} has no end", "type the same command again")
+            copying.place(Path(folder), local)
+
+    # ------------------------------------------------------------
+
+    def _bytes(self, command: str, given: bytes, limit_s: float) -> tuple[int, bytes, bytes]:
+        with self._started(command, subprocess.PIPE, subprocess.PIPE) as ssh:
+            try:
+                out, err = ssh.communicate(given, timeout=limit_s)
+            except subprocess.TimeoutExpired:
+                hint = "what was begun there may go on; look before the same is done again"
+                raise Unreachable(f"{self.host} did not end `{_short(command)}` within {limit_s:g} s", hint) from None
+        status, said = self._checked(ssh.returncode, err)
+        return status, out, said
+
+    @contextmanager
+    def _started(self, command: str, stdin: int, stderr: int | IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+        """ssh, which does not outlive the block."""
+        try:
+            ssh = subprocess.Popen(self.line(_told(command)), stdin=stdin, stdout=subprocess.PIPE, stderr=stderr)
+        except FileNotFoundError:
+            raise ProgramMissing("ssh is not installed", "install OpenSSH's client (Debian: openssh-client)") from None
+        try:
+            yield ssh
+        finally:
+            _end(ssh)
+
+    def _checked(self, status: int, said: bytes) -> tuple[int, bytes]:
+        """The command's own status and words. Raises Unreachable where they are ssh's."""
+        own = _OWN.encode()
+        if status == _LOST and own in said:
+            return status, said.replace(own, b"")
+        if status == _LOST or status < 0:
+            raise ssh_words.explained(self.host, said.decode(errors="replace"))
+        return status, said
+
+    @staticmethod
+    def _copied(ended: tuple[int, bytes], out: bytes, what: str) -> None:
+        status, said = ended
+        if status:
+            reason = ssh_words.last_line((said + out).decode(errors="replace")) or f"status {status}"
+            raise Unreachable(f"could not {what}: {reason}", "nothing was left half copied")
+
+
+def _told(command: str) -> str:
+    """The command, for whatever shell the user has there; its own 255 is marked."""
+    marked = f"printf %s {shlex.quote(_OWN)} >&2"
+    return f'sh -c {shlex.quote(command)}; s=$?; [ "$s" -ne {_LOST} ] || {marked}; exit "$s"'
+
+
+def _short(command: str, width: int = 60) -> str:
+    return command if len(command) <= width else f"{command[:width]}…"
+
+
+def _end(ssh: subprocess.Popen[bytes]) -> None:
+    """At SIGTERM ssh ends the program of its ProxyCommand, too; SIGKILL would leave that to itself."""
+    if ssh.poll() is None:
+        ssh.terminate()
+        try:
+            ssh.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            ssh.kill()
+            ssh.wait()
+    for stream in (ssh.stdin, ssh.stdout, ssh.stderr):
+        if stream is not None:
+            with suppress(OSError):
+                stream.close()
