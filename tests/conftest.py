@@ -14,7 +14,7 @@ import pytest
 from tests.bed.sources import remember_store
 from tests.bed.temporary import use_memory
 
-pytest_plugins = ("tests.bed.guard", "tests.bed.order", "tests.bed.summary")
+pytest_plugins = ("tests.bed.guard", "tests.bed.one_arm", "tests.bed.order", "tests.bed.summary")
 
 # Milliseconds are not what a busy machine keeps.
 hypothesis.settings.register_profile("busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])

@@ -13,12 +13,12 @@ import pytest
 from tests.arm.test_deployments import V, ended, name_of, others
 from tests.azure.compiled import NAMES, template
 from tests.bed.arm import Arm
-from tests.bed.arm.bicep import placed
 from tests.bed.arm.client import Client
 from tests.bed.arm.state import OWNER
 from tests.bed.bicep.compiler import compiled
 from tests.bed.bicep.deployment import PLAUSIBLE
 from tests.bed.bicep.place import SUBSCRIPTION, Azure
+from tests.bed.bicep.program import placed
 from tests.bed.bicep.template import Template
 from tests.bed.bicep.values import EvaluationError, Scope
 from tests.definitions import build

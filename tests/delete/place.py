@@ -37,8 +37,7 @@ class Place:
     ) -> None:
         self.arm, self.state, self._capsys, self._kept, self.patch = arm, arm.state, capsys, kept, patch
         patch.chdir(folder)
-        for name, value in (arm.environment | {"HUB_VNET_ID": HUB}).items():
-            patch.setenv(name, value)
+        patch.setenv("HUB_VNET_ID", HUB)
         patch.setattr("azure.core.pipeline.transport.RequestsTransport.sleep", lambda *_: None)
         patch.setattr("generator.azure.deletion.carry_out.Deleting._pause", self._time_passes)
         self.said: list[str] = []

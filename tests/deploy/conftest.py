@@ -1,28 +1,18 @@
-"""The place of `what-if`, whose compiler gives a real compiled template."""
+"""The place of `what-if`, in which something can be deployed."""
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from tests.azure.compiled import template
-from tests.what_if.conftest import arm, kept, place
-from tests.what_if.place import PASSWORD, TEMPLATE, Place
+from tests.what_if.conftest import kept, place
+from tests.what_if.place import PASSWORD, Place
 
-__all__ = ["arm", "kept", "place"]
+__all__ = ["kept", "place"]
 
 
 @pytest.fixture
 def deployable(place: Place) -> Place:
-    """Built, with the password in the environment, a template to deploy, and no pauses."""
-    program = place.folder / "home" / ".azure" / "bin" / "bicep"
-    given = place.folder / "template.json"
-    content = template("minimal")
-    # The copy is older than the tag by which a deployment knows what is its own.
-    tags = content["variables"]["tags"] | {"cycleforge": "minimal"}
-    given.write_text(json.dumps(content | {"variables": content["variables"] | {"tags": tags}}))
-    program.write_text(program.read_text().replace(repr(TEMPLATE), f"json.load(open({str(given)!r}))"))
+    """Built, with the password in the environment, and no pauses."""
     place.patch.setenv("CYCLECLOUD_ADMIN_PASSWORD", PASSWORD)
     place.patch.setattr("generator.azure.deployment.PAUSE_S", 0.0)
     place.arm.state.pace = 5

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from typing import Any
 
 import pytest
 
 from generator.azure import bicep, deployment, progress_text
 from generator.azure.first_boot import SHOW
+from generator.pipeline import check
 from tests.bed.arm import failures
 from tests.bed.arm.exchange import RefusedError
 from tests.bed.arm.state import READER
@@ -115,9 +117,11 @@ def running(place: Place, **tags: str) -> None:
     from tests.bed.arm.client import Client
 
     client = Client(place.arm)
-    given = {"adminPassword": {"value": PASSWORD}, "sshPublicKey": {"value": "ssh-rsa x"}}
-    content = json.loads((place.folder / "template.json").read_text())
-    fields = {"mode": "Incremental", "template": content, "parameters": given}
+    plan = check((place.folder / "minimal.yaml").read_bytes(), "minimal.yaml", os.environ, place.folder).plan
+    assert plan is not None
+    made = bicep.compiled(place.folder / "output" / "minimal", plan, os.environ)
+    given = bicep.with_secrets(made, plan, bicep.stand_ins(plan))
+    fields = {"mode": "Incremental", "template": made.template, "parameters": given}
     body = {"location": "southcentralus", "tags": tags, "properties": fields}
     with client.session:
         assert client("PUT", f"{place.arm.state.scope}{RECORD}", "2025-04-01", body).status_code == 201

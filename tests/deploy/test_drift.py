@@ -37,9 +37,7 @@ def test_what_somebody_changed_is_shown(deployable: Place) -> None:
     assert "old-bastion" in out
     assert "theirs" not in out
     answer = json.loads(deployable(*DIFF, "--json")[1])
-    # Azure cannot take the module of the endpoint apart, so it is not known whether that is in the definition.
-    names = ["old-bastion", "minimal-locker-endpoint"]
-    assert (answer["drift"], [each["name"] for each in answer["gone"]]) == (True, names)
+    assert (answer["drift"], [each["name"] for each in answer["gone"]]) == (True, ["old-bastion"])
     assert "unless it is of what is named below as not known" in out
 
 

@@ -8,7 +8,6 @@ from tests.what_if.place import PASSWORD, Place
 
 
 def test_a_deployment_that_is_repeated_changes_nothing(place: Place) -> None:
-    place.patch.setenv("PATH", place.arm.path)
     place.patch.setattr("generator.azure.deployment.PAUSE_S", 0.0)
     place.patch.setenv("CYCLECLOUD_ADMIN_PASSWORD", PASSWORD)
     place.arm.state.pace = 20

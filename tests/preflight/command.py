@@ -18,54 +18,12 @@ ASKING = {request.path.rpartition("/")[2].casefold() for _, request in declared(
 """Last words of the paths of POSTs that only ask."""
 
 
-TEMPLATE: dict[str, Any] = {
-    "$schema": "https://schema.management.azure.com/schemas/2018-05-01/subscriptionDeploymentTemplate.json#",
-    "contentVersion": "1.0.0.0",
-    "parameters": {
-        name: {"type": "securestring", "defaultValue": ""} for name in ("adminPassword", "databasePassword")
-    },
-    "resources": [],
-}
-"""The smallest that a validation can take apart."""
-NEW_GROUP = {
-    "type": "Microsoft.Resources/resourceGroups",
-    "apiVersion": "2025-04-01",
-    "name": "small",
-    "location": "southcentralus",
-    "properties": {},
-}
-_BICEP = """\
-#!/bin/sh
-case "$1" in
-  --version) echo "Bicep CLI version ${BICEP_VERSION:-0.46.1} (abcdef0123)" ;;
-  build-params)
-    [ -z "$BICEP_FAILS" ] || { echo "main.bicep(1,1) : Error BCP018" >&2; exit 1; }
-    cat "$HOME/bicep.json" ;;
-esac
-"""
-"""Source: https://github.com/Azure/bicep, src/Bicep.Cli/Services/Environment and Models/ParametersStdout.cs"""
-
-
-def install_bicep(home: Path, *resources: object) -> Path:
-    """A `bicep` where the Azure command line keeps its own."""
-    parameters = {"parameters": {"adminPassword": {"value": "what the compiler was given"}}}
-    template = TEMPLATE | {"resources": resources}
-    both = {"parametersJson": json.dumps(parameters), "templateJson": json.dumps(template), "templateSpecId": None}
-    (home / "bicep.json").write_text(json.dumps(both))
-    program = home / ".azure" / "bin" / "bicep"
-    program.parent.mkdir(parents=True, exist_ok=True)
-    program.write_text(_BICEP)
-    program.chmod(0o755)
-    return program
-
-
 class Run:
     """`cycleforge preflight small.yaml …`; nothing is changed by it, nothing undocumented asked, no secret shown."""
 
     def __init__(self, arm: Arm, folder: Path, kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
         """`kept` has what is built: once for each definition, for all tests."""
         self.arm, self.folder, self._kept, self._capsys = arm, folder, kept, capsys
-        self.bicep = install_bicep(arm.folder)
 
     def __call__(
         self, *words: str, text: str = SMALL, name: str = "small", changes: bool = False

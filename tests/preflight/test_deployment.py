@@ -10,32 +10,29 @@ from generator.azure.checks.deployment import oldest_bicep
 from tests.bed.arm.exchange import RefusedError
 from tests.bed.arm.failures import disallowed_by_policy
 from tests.bed.plans import SMALL
-from tests.preflight.command import NEW_GROUP, Run, install_bicep
+from tests.preflight.command import Run
 
-GROUP = "/subscriptions/*/resourceGroups/small"
+GROUP = "/subscriptions/*/resourceGroups/minimal-rg"
 
 
 def test_bicep_must_be_there(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setenv("AZURE_CONFIG_DIR", "/nowhere")
     assert run.found() == ["E4801", "E4803?", "E4804?"]
-    monkeypatch.undo()
 
 
 @pytest.mark.parametrize(("version", "expected"), [("0.26.170", ["E4801"]), ("0.27.1", []), ("1.0.0", [])])
-def test_bicep_must_know_the_language(
-    run: Run, monkeypatch: pytest.MonkeyPatch, version: str, expected: list[str]
-) -> None:
+def test_bicep_must_know_the_language(run: Run, version: str, expected: list[str]) -> None:
     assert oldest_bicep() == "0.27.1"
-    monkeypatch.setenv("BICEP_VERSION", version)
+    run.arm.bicep.with_name("version").write_text(f"Bicep CLI version {version} (abcdef0123)")
     assert run.found() == expected
 
 
-def test_a_bicep_that_says_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BICEP_VERSION", "unheard of")
+def test_a_bicep_that_says_nothing(run: Run) -> None:
+    version = run.arm.bicep.with_name("version")
+    version.write_text("Bicep CLI version unheard of (abcdef0123)")
     assert run.found() == ["E4801?"]
-    monkeypatch.setenv("BICEP_VERSION", "0.46.1")
-    monkeypatch.setenv("BICEP_FAILS", "1")
+    version.unlink()
+    run.arm.bicep.with_name("broken").write_text("main.bicep(1,1) : Error BCP018")
     code, out, _ = run()
     assert code == 4
     assert "not known whether Azure would accept the deployment: bicep cannot compile" in out
@@ -57,26 +54,24 @@ def test_a_folder_of_yesterday(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_policy_denies_and_is_named(run: Run) -> None:
-    install_bicep(run.arm.folder, NEW_GROUP)
-    refusal = disallowed_by_policy("small", "No new groups", "Groups come from the platform team")
+    refusal = disallowed_by_policy("minimal-rg", "No new groups", "Groups come from the platform team")
     run.arm.state.refusals = [(GROUP, refusal)]
     code, out, _ = run()
     assert code == 1
     assert "error E4804: the policy 'Groups come from the platform team', assigned as 'No new groups'" in out
-    assert "/policyAssignments/No new groups) denies small (Microsoft.Resources/resourceGroups)" in out
+    assert "/policyAssignments/No new groups) denies minimal-rg (Microsoft.Resources/resourceGroups)" in out
     run.arm.state.refusals = []
     assert run.found() == []
 
 
 def test_anything_else_that_azure_would_refuse(run: Run) -> None:
-    install_bicep(run.arm.folder, NEW_GROUP)
     refusal = RefusedError(409, "StorageAccountAlreadyTaken", "The storage account named x is already taken.")
     odd = RefusedError(400, "UnheardOf", "Something else.")
     run.arm.state.refusals = [(GROUP, refusal), (GROUP, odd)]
     code, out, _ = run()
     assert code == 1
-    assert "error E4803: Azure would refuse small: the name of the storage account is taken" in out
-    assert "error E4803: Azure would refuse small: UnheardOf: Something else." in out
+    assert "error E4803: Azure would refuse minimal-rg: the name of the storage account is taken" in out
+    assert "error E4803: Azure would refuse minimal-rg: UnheardOf: Something else." in out
 
 
 @pytest.mark.parametrize("status", [403, 429, 500])

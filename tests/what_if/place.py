@@ -1,4 +1,4 @@
-"""A built folder, a signed-in user and a `bicep` in front of the stand-in of Azure Resource Manager."""
+"""A built folder and a signed-in user in front of the stand-in of Azure Resource Manager and its `bicep`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,27 +14,7 @@ from tests.bed.arm import Arm
 from tests.bed.plans import KEY, SMALL
 
 DEFINITION = SMALL.replace(KEY, "${CYCLECLOUD_SSH_PUBLIC_KEY}")
-TEMPLATE: dict[str, Any] = {
-    "$schema": "https://schema.management.azure.com/schemas/2018-05-01/subscriptionDeploymentTemplate.json#",
-    "contentVersion": "1.0.0.0",
-    "parameters": {"adminPassword": {"type": "securestring"}, "sshPublicKey": {"type": "string"}},
-    "resources": [],
-}
 PASSWORD = "s3cret-of-the-test-A1"
-BICEP = """\
-#!/usr/bin/env python3
-import json, os, sys
-assert sys.argv[1:] == ["build-params", "main.bicepparam", "--stdout"] and os.path.exists("main.bicep"), sys.argv
-with open(os.environ["HOME"] + "/bicep.json", "w") as file:
-    json.dump(dict(os.environ), file)
-if os.environ.get("BICEP_FAILS"):
-    sys.exit("main.bicep(1,1) : Error BCP018: Expected the \\"=\\" character at this location.")
-key = os.environ.get("CYCLEFORGE_SERVER_KEY") or os.environ["CYCLECLOUD_SSH_PUBLIC_KEY"]
-parameters = {"sshPublicKey": {"value": key}, "adminPassword": {"value": os.environ["CYCLECLOUD_ADMIN_PASSWORD"]}}
-print(json.dumps({"parametersJson": json.dumps({"parameters": parameters}),
-                  "templateJson": json.dumps(TEMPLATE), "templateSpecId": None}))
-"""
-"""What it prints: https://github.com/Azure/bicep/blob/main/src/Bicep.Cli/Models/ParametersStdout.cs"""
 
 
 class Place:
@@ -47,18 +26,15 @@ class Place:
         """`kept` is a folder for what is built only once."""
         self.arm, self.folder, self.patch, self._capsys, self._kept = arm, folder, patch, capsys, kept
         patch.chdir(folder)
-        for name in ("CYCLECLOUD_ADMIN_PASSWORD", "NO_COLOR", "AZURE_SUBSCRIPTION_ID"):
+        for name in ("CYCLECLOUD_ADMIN_PASSWORD", "NO_COLOR"):
             patch.delenv(name, raising=False)
         # A lost connection is tried again, here without a pause.
         patch.setattr("azure.core.pipeline.transport.RequestsTransport.sleep", lambda *_: None)
         home = folder / "home"
-        for name, value in (arm.environment | {"HOME": str(home), "AZURE_CONFIG_DIR": str(home / ".azure")}).items():
-            patch.setenv(name, value)
+        patch.setenv("HOME", str(home))
+        patch.setenv("AZURE_CONFIG_DIR", str(home / ".azure"))
         patch.setenv("CYCLECLOUD_SSH_PUBLIC_KEY", KEY)
-        program = home / ".azure" / "bin" / "bicep"
-        program.parent.mkdir(parents=True)
-        program.write_text(BICEP.replace("TEMPLATE", repr(TEMPLATE)))
-        program.chmod(0o755)
+        home.mkdir()
         (folder / "minimal.yaml").write_text(DEFINITION)
 
     def __call__(self, *words: str) -> tuple[int, str, str]:
@@ -79,5 +55,5 @@ class Place:
     @property
     def compiler(self) -> dict[str, str]:
         """The environment that the compiler saw."""
-        content: dict[str, str] = json.loads((self.folder / "home" / "bicep.json").read_text())
+        content: dict[str, str] = json.loads(self.arm.bicep.with_name("environment.json").read_text())
         return content

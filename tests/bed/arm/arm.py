@@ -21,9 +21,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.bed.bicep.program import placed
+
 from . import deployments, machines, metadata, removal, resources, rights, tokens  # noqa: F401 - answers enter themselves
 from .answers import ANSWERS, answered
-from .bicep import placed
 from .exchange import Answer, Asked, NotInTableError, RefusedError
 from .faults import Fault, Faults, throttled
 from .healthy import healthy_state
@@ -44,7 +45,7 @@ class Arm:
         self.folder = folder
         self.certificate = certificate
         self.bicep = placed(folder / "bin")
-        """The stand-in compiler, see bicep.py; a file `broken` or `version` beside it changes what it says."""
+        """The stand-in compiler of tests/bed/bicep/program.py, and what a file beside it makes it say instead."""
         self.answer_s = 0.0
         """How long each answer takes."""
         self.renewed()
@@ -58,6 +59,8 @@ class Arm:
         """What the table does not have."""
         self.faults = Faults()
         self.answer_s = 0.0
+        for name in ("broken", "version"):
+            self.bicep.with_name(name).unlink(missing_ok=True)
         return self
 
     # ---- for tests
