@@ -1,0 +1,1 @@
+"""The client of CycleCloud's REST interface, and the verbs that use it."""

@@ -17,21 +17,29 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tests.locker.certificate import self_signed
 
-from .exchange import Asked
+from .exchange import Answer, Asked
 from .tokens import HOSTS
-
-if TYPE_CHECKING:
-    from .arm import Arm
 
 PROXIED = (*HOSTS, "management.azure.com", "localhost")
 _TLS = 0x16
 """First byte of a TLS handshake (RFC 8446, section 5.1)."""
-Stand = TypeVar("Stand", bound="Arm")
+
+
+class StandIn(Protocol):
+    """Who answers behind the port."""
+
+    refused: list[str]
+
+    def answer(self, asked: Asked, authorization: str | None) -> Answer:
+        """The answer to a request; LostError when there is none."""
+
+
+Stand = TypeVar("Stand", bound=StandIn)
 
 
 class LostError(Exception):
@@ -42,7 +50,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     wbufsize = -1
     disable_nagle_algorithm = True
-    arm: Arm
+    arm: StandIn
     context: ssl.SSLContext
 
     def setup(self) -> None:

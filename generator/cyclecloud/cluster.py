@@ -1,0 +1,160 @@
+"""A cluster as its server has it: nodes, node arrays, and what they may still get.
+
+Names of attributes are compared without their case: the documentation writes `state`, programs that run against real
+servers read `State`. What a server does not say stays None and is never taken for good or bad.
+Sources: https://learn.microsoft.com/azure/cyclecloud/api (ClusterStatus) and
+https://github.com/Azure/cyclecloud-scalelib/blob/master/src/hpc/autoscale/node/nodemanager.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..records import record
+from ..words.terminal import printable
+from .refusals import NotAsked
+from .requests import documented
+from .site import Site
+
+_FAILED = frozenset({"failed", "unavailable"})
+"""Source: https://github.com/Azure/cyclecloud-symphony/blob/master/hostProviders/cyclecloud/src/cyclecloud_provider.py"""
+_UP = frozenset({"ready", "started"})
+_MAX_TEXT = 2000
+
+
+@record
+class Node:
+    """One node; texts are printable."""
+
+    name: str
+    array: str
+    """The node array, and so the partition, that it is of; empty for the scheduler."""
+    status: str
+    """What the portal shows: Off, Acquiring, Preparing, Ready, Failed, …"""
+    target: str
+    message: str
+    machine_type: str
+    address: str
+    id: str
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the server has given it up, at least for now."""
+        return self.status.casefold() in _FAILED
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it can be used."""
+        return self.status.casefold() in _UP
+
+
+@record
+class Bucket:
+    """One VM size of a node array."""
+
+    machine_type: str
+    active: int | None
+    available: int | None
+    """How many more it can get now."""
+    quota: int | None
+    """How many the quota allows."""
+    is_valid: bool
+    why_not: str
+    failed_s: float | None
+    """Seconds since Azure last had no capacity; None where that never happened or is not said."""
+
+
+@record
+class Array:
+    """One node array."""
+
+    name: str
+    most: int | None
+    buckets: tuple[Bucket, ...]
+
+
+@record
+class Cluster:
+    """The answer of one moment."""
+
+    name: str
+    state: str
+    """Empty before the first start."""
+    target: str
+    arrays: tuple[Array, ...]
+    nodes: tuple[Node, ...] | None
+    """None where the server does not list them."""
+
+    @property
+    def failed(self) -> tuple[Node, ...]:
+        """Nodes that have failed."""
+        return tuple(node for node in self.nodes or () if node.has_failed)
+
+
+def cluster(site: Site, name: str) -> Cluster:
+    """Ask for it, nodes included. Raises Refused and NotAsked."""
+    return read(name, site.get(documented.STATUS({"nodes": "true"}, cluster=name)))
+
+
+def read(name: str, body: object) -> Cluster:
+    """ClusterStatus."""
+    found = _lower(body)
+    arrays = next((value for key, value in found.items() if key.startswith("nodearray")), None)
+    if not isinstance(arrays, list):
+        raise NotAsked(f"the server's answer for the cluster {name} is not the documented one: it has no node arrays")
+    nodes = found.get("nodes")
+    return Cluster(
+        name,
+        _text(found, "state"),
+        _text(found, "targetstate"),
+        tuple(_array(_lower(each)) for each in arrays),
+        tuple(_node(_lower(each)) for each in nodes if isinstance(each, Mapping)) if isinstance(nodes, list) else None,
+    )
+
+
+def _node(found: Mapping[str, Any]) -> Node:
+    instance = _lower(found.get("instance"))
+    return Node(
+        name=_text(found, "name"),
+        array=_text(found, "template", "nodearray"),
+        status=_text(found, "status", "state"),
+        target=_text(found, "targetstate"),
+        message=_text(found, "statusmessage"),
+        machine_type=_text(found, "machinetype"),
+        address=_text(found, "privateip", "ipaddress") or _text(instance, "privateip"),
+        id=_text(found, "nodeid"),
+    )
+
+
+def _array(found: Mapping[str, Any]) -> Array:
+    listed = found.get("buckets")
+    buckets = tuple(_bucket(_lower(each)) for each in listed) if isinstance(listed, list) else ()
+    return Array(_text(found, "name"), _whole(found.get("maxcount")), buckets)
+
+
+def _bucket(found: Mapping[str, Any]) -> Bucket:
+    failed = found.get("lastcapacityfailure")
+    return Bucket(
+        machine_type=_text(_lower(found.get("definition")), "machinetype"),
+        active=_whole(found.get("activecount")),
+        available=_whole(found.get("availablecount")),
+        quota=_whole(found.get("quotacount")),
+        is_valid=found.get("valid") is not False,
+        why_not=_text(found, "invalidreason"),
+        failed_s=float(failed) if isinstance(failed, int | float) and failed >= 0 else None,
+    )
+
+
+def _lower(value: object) -> Mapping[str, Any]:
+    return {str(name).casefold(): each for name, each in value.items()} if isinstance(value, Mapping) else {}
+
+
+def _text(found: Mapping[str, Any], *names: str) -> str:
+    """The first of these that is there, fit for a terminal, on one line."""
+    said = next((found[name] for name in names if isinstance(found.get(name), str | int | float)), "")
+    return printable(" ".join(str(said).split()))[:_MAX_TEXT]
+
+
+def _whole(value: object) -> int | None:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

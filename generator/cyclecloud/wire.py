@@ -1,0 +1,169 @@
+"""One exchange with the site over TLS: a connection of its own, and a certificate that is the pinned one or trusted.
+
+Nothing is sent before the certificate is known to be right, and no redirect is followed: the header has the password.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import http.client
+import json
+import socket
+import ssl
+from collections.abc import Mapping
+from typing import NoReturn
+from urllib.parse import urlencode
+
+from ..records import record
+from ..version import __version__
+from .refusals import Lost, NotAsked
+from .request import Call
+
+CONNECT_S = 10.0
+ANSWER_S = 60.0
+MOST_BYTES = 64 * 1024 * 1024
+"""1,000 nodes with all their attributes are a few MiB."""
+
+
+class Login:
+    """The administrator of the site. The password is in no text of it."""
+
+    def __init__(self, name: str, password: str) -> None:
+        self.name, self._password = name, password
+
+    def __repr__(self) -> str:
+        return f"Login({self.name})"
+
+    @property
+    def header(self) -> str:
+        """For HTTP Basic, the documented way: https://learn.microsoft.com/azure/cyclecloud/how-to/use-rest-api"""
+        return "Basic " + base64.b64encode(f"{self.name}:{self._password}".encode()).decode()
+
+
+@record
+class Answer:
+    """What came back."""
+
+    status: int
+    body: object
+    """What JSON said; text where it is none; None where it is empty."""
+    is_json: bool
+    headers: Mapping[str, str]
+    """Names in lower case."""
+
+
+class Wire:
+    """The place of the site, and how it proves that it is the site."""
+
+    def __init__(self, address: str, port: int, certificate_sha256: str | None) -> None:
+        self.address, self.port = address, port
+        self._pin = _plain(certificate_sha256) if certificate_sha256 else None
+
+    @property
+    def place(self) -> str:
+        """Host and port, for messages."""
+        return self.address if self.port == 443 else f"{self.address}:{self.port}"
+
+    def exchange(self, call: Call, login: Login | None) -> Answer:
+        """Send it once. Raises NotAsked; Lost where it was sent and changes something."""
+        connection = http.client.HTTPConnection(self.address, self.port, timeout=ANSWER_S)
+        sent = False
+        try:
+            connection.sock = self._connected()
+            content, kind = _content(call)
+            headers = {"Accept": call.request.accept, "User-Agent": f"cycleforge/{__version__}", "Connection": "close"}
+            headers |= {"Content-Type": kind} if kind else {}
+            headers |= {"Authorization": login.header} if login else {}
+            sent = True
+            connection.request(call.request.method, call.address, content, headers)
+            answer = connection.getresponse()
+            return self._read(answer)
+        except (OSError, http.client.HTTPException) as error:
+            self._lost(error, sent=sent, changes=not call.request.only_asks)
+        finally:
+            connection.close()
+
+    def _connected(self) -> ssl.SSLSocket:
+        plain = socket.create_connection((self.address, self.port), CONNECT_S)
+        try:
+            secure = _context(is_pinned=self._pin is not None).wrap_socket(plain, server_hostname=self.address)
+        except BaseException:
+            plain.close()
+            raise
+        secure.settimeout(ANSWER_S)
+        shown = hashlib.sha256(secure.getpeercert(binary_form=True) or b"").hexdigest()
+        if self._pin is None or hmac.compare_digest(shown, self._pin):
+            return secure
+        secure.close()
+        raise NotAsked(
+            f"{self.place} shows another certificate ({colons(shown)}) than the deployment has noted "
+            f"({colons(self._pin)}); nothing was sent to it",
+            "either someone is in between, or the site has a new certificate. `sudo cycleforge-bootstrap status` on "
+            "the server prints the site's own; if it is that one, `cycleforge deploy NAME --rerun-first-boot` notes it",
+        )
+
+    def _read(self, answer: http.client.HTTPResponse) -> Answer:
+        content = answer.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise NotAsked(f"the answer of {self.place} is longer than {MOST_BYTES // 2**20} MiB")
+        headers = {name.casefold(): value for name, value in answer.getheaders()}
+        if not content.strip():
+            return Answer(answer.status, None, False, headers)
+        try:
+            return Answer(answer.status, json.loads(content), True, headers)
+        except (ValueError, RecursionError):
+            return Answer(answer.status, content.decode("utf-8", "replace"), False, headers)
+
+    def _lost(self, error: BaseException, *, sent: bool, changes: bool) -> NoReturn:
+        if sent and changes:
+            reason = f"{self.place} {_reason(error)} after the request was sent; it may have had its effect"
+            raise Lost(reason, lost="sent") from None
+        raise NotAsked(f"{self.place} {_reason(error)}", lost="sent" if sent else "connecting") from None
+
+
+def colons(digest: str) -> str:
+    """A digest as programs print fingerprints."""
+    text = digest.upper()
+    return ":".join(text[at : at + 2] for at in range(0, len(text), 2))
+
+
+def _plain(fingerprint: str) -> str:
+    """The digest of a fingerprint, with colons or without."""
+    text = fingerprint.replace(":", "").strip().lower()
+    if len(text) != 64 or set(text) - set("0123456789abcdef"):
+        raise NotAsked("the fingerprint of the site's certificate that the deployment has noted is none")
+    return text
+
+
+def _context(*, is_pinned: bool) -> ssl.SSLContext:
+    """A pinned certificate needs no authority and no name: it is the very one."""
+    context = ssl.create_default_context()
+    if is_pinned:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
+def _content(call: Call) -> tuple[bytes | None, str]:
+    if call.body is not None:
+        return json.dumps(call.body).encode(), "application/json"
+    if call.form:
+        return urlencode(call.form).encode(), "application/x-www-form-urlencoded"
+    return (b"", "") if call.request.method == "POST" else (None, "")
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"shows a certificate that is not trusted: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        return "does not speak TLS as the site does"
+    if isinstance(error, TimeoutError):
+        return "did not answer in time"
+    if isinstance(error, socket.gaierror):
+        return "is not known to the name server"
+    if isinstance(error, OSError) and error.strerror:
+        return f"was not reached: {error.strerror.lower()}"
+    return "ended the connection"
