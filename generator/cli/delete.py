@@ -20,6 +20,9 @@ Delete a deployment: the cluster, roles of its identities, its connections to ne
 resource group, if that carries the tag which the deployment wrote when it created the group; otherwise what carries the
 tag in it, one by one. First it shows what Azure says is there, what goes and what stays, and what is in the way.
 
+CycleCloud terminates the cluster where someone is logged in with `cyclecloud` on its server. Otherwise the server is
+stopped, and Azure deletes the machines that carry the tag. The server of someone else is not stopped: log in there.
+
 With --keep-data file systems, locker, database and the server's data disk stay, with the network that leads to them.
 
 It may be ended at any point: the same command goes on from there. In the end it asks Azure for everything once more.
@@ -141,8 +144,8 @@ def _say(text: str) -> None:
 @contextmanager
 def _refusals() -> Iterator[None]:
     """What ends it, as an error of the command."""
-    from ..azure.deletion.carry_out import Stopped
     from ..azure.deletion.cluster import NotDone
+    from ..azure.deletion.decision import Stopped
     from ..azure.refusals import NotAsked, Refused
 
     try:

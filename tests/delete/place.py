@@ -121,12 +121,22 @@ class Place:
         return f"{self.state.scope}/resourceGroups/{name}-rg"
 
     def machine(self, name: str, node: str) -> None:
-        """A machine that CycleCloud has made, with what carries no tag."""
-        group = self.group(name)
-        self.state.put(
-            f"{group}/providers/Microsoft.Compute/virtualMachines/{node}", location="eastus", tags={"cycleforge": name}
+        """A machine that CycleCloud has made, with parts that carry no tag and do not go with it."""
+        network = f"{self.group(name)}/providers/Microsoft.Network"
+        compute = f"{self.group(name)}/providers/Microsoft.Compute"
+        interface, address = f"{network}/networkInterfaces/{node}-nic", f"{network}/publicIPAddresses/{node}-ip"
+        machine, disks = (
+            f"{compute}/virtualMachines/{node}",
+            [f"{compute}/disks/{node}-{each}" for each in ("os", "sched")],
         )
-        self.state.put(f"{group}/providers/Microsoft.Network/networkInterfaces/{node}-nic", location="eastus")
+        address_of = {"publicIPAddress": {"id": address}}
+        self.state.put(address, location="eastus")
+        self.state.put(interface, location="eastus", properties={"ipConfigurations": [{"properties": address_of}]})
+        for disk in disks:
+            self.state.put(disk, location="eastus", managedBy=machine)
+        storage = {"osDisk": {"managedDisk": {"id": disks[0]}}, "dataDisks": [{"managedDisk": {"id": disks[1]}}]}
+        fields = {"networkProfile": {"networkInterfaces": [{"id": interface}]}, "storageProfile": storage}
+        self.state.put(machine, location="eastus", tags={"cycleforge": name}, properties=fields)
 
     def left(self, name: str) -> list[str]:
         """Everything that the deployment has left behind, its records among it."""

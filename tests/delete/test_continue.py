@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from generator.azure.deletion.carry_out import Stopped
+from generator.azure.deletion.decision import Stopped
 from generator.azure.refusals import NotAsked
 from generator.azure.transport import Answer, Transport
 from tests.bed.plans import plan_from

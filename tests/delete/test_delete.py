@@ -47,6 +47,10 @@ def test_lines_to_print_change_nothing(place: Place) -> None:
     lines = out.splitlines()
     assert lines[0].startswith("az rest --method post")
     assert "cyclecloud" in lines[0]
+    assert [line.split()[:4] for line in lines if line.startswith("# az ")] == [
+        ["#", "az", "vm", "deallocate"],
+        ["#", "az", "rest", "--method"],
+    ]
     assert any(line.startswith("az group delete --name gpt3-h100-rg --yes --force-deletion-types") for line in lines)
     assert lines[-1] == "az resource list --tag cycleforge=gpt3-h100"
     assert "goes:" in err
@@ -181,19 +185,6 @@ def test_a_deployment_that_runs_is_not_deleted(place: Place) -> None:
     place.patch.setattr(run, "tick", lambda: None)
     code, out, _ = place(*YES)
     assert (code, "az deployment sub cancel --name gpt3-h100-eastus" in out) == (1, True)
-    assert place.arm.changes == []
-
-
-@pytest.mark.parametrize(("said", "expected"), [
-    ("cycleforge-exit=nobody\n", "nobody is logged in to CycleCloud"),
-    ("no such cluster\ncycleforge-exit=3\n", "failed on the server with 3: no such cluster"),
-    ("", "does not say whether"),
-])  # fmt: skip
-def test_a_cluster_that_cannot_be_terminated_stops_it(place: Place, said: str, expected: str) -> None:
-    place.deployed("gpt3-h100", "node-1")
-    place.state.shell = lambda *_: (said, "")
-    code, _, err = place(*YES)
-    assert (code, expected in err, "cyclecloud" in err) == (4, True, True)
     assert place.arm.changes == []
 
 

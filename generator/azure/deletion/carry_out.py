@@ -11,28 +11,20 @@ from ...plan.types import Plan
 from ..refusals import Refused
 from ..requests.subscriptions import GROUP
 from ..writer import Writer
-from . import cluster, ids
+from . import ids
 from .answers import value_at
-from .decide import decide, is_node
-from .decision import TURNS, Decision, Going
+from .decide import decide
+from .decision import TURNS, Decision, Going, Stopped
+from .nodes import Ending
 from .seen import NotSeen, Seen
-from .survey import Place, survey
+from .survey import survey
 
 PAUSE_S = 15.0
 """Between two looks at what takes its time and says nothing about when to look."""
 _TRIES = 8
-_NODES_S = 30 * 60
 _LIMIT_S = 2 * 60 * 60
 _PROOFS = 4
 Say = Callable[[str], None]
-
-
-class Stopped(Exception):  # noqa: N818 - named by what happened
-    """It does not go on; what was done stays done, and the same command goes on from there."""
-
-    def __init__(self, text: str, hint: str | None = None) -> None:
-        super().__init__(text)
-        self.text, self.hint = text, hint
 
 
 class Deleting:
@@ -45,9 +37,8 @@ class Deleting:
 
     def run(self) -> tuple[Decision, tuple[NotSeen, ...]]:
         """What is left in the end, and what could not be asked. Raises Stopped, Refused, NotAsked."""
-        if self._decision.nodes and self._seen.server and not self._is_going:
+        if self._decision.nodes and not self._is_going:
             self._end_nodes()
-            self._agreed_still()
         for turn in TURNS:
             items = [each for each in self._decision.going if each.turn == turn]
             if turn == "group":
@@ -66,36 +57,12 @@ class Deleting:
         """Whether somebody, or an earlier run, has told Azure to delete the group."""
         return self._seen.group_state.casefold() == "deleting"
 
-    # ---- the cluster
-
     def _end_nodes(self) -> None:
-        self._say(f"terminating the cluster: {len(self._decision.nodes)} machines")
-        self._on_server("terminate_cluster")
-        end = time.monotonic() + _NODES_S
-        while left := self._nodes():
-            if time.monotonic() > end:
-                raise Stopped(f"these machines are still there: {', '.join(left)}", "look for them in the portal")
-            self._say(f"waiting for {len(left)} machines")
-            self._pause()
-        if self.plan.existing_server:
-            self._on_server("delete_cluster")
-
-    def _on_server(self, verb: str) -> None:
-        """A command on the server, which takes one at a time: that of somebody else, or of an earlier run, first."""
-        for left in reversed(range(_TRIES)):
-            try:
-                cluster.run(self.plan, self.writer, self._seen.server, verb)
-            except Refused as refused:
-                if not left or refused.code.casefold() != "conflict":
-                    raise
-                self._say("another command is running on the server; waiting for it")
-                self._pause()
-            else:
-                return
-
-    def _nodes(self) -> list[str]:
-        self.writer.forget()
-        return [each.name for each in Place(self.plan, self.writer).resources() if is_node(self.plan, each)]
+        say, keeps = self._say, self._keeps
+        ending = Ending(self.plan, self.writer, self._seen.server, say, self._delete, self._pause, keeps=keeps)
+        ending.run()
+        self._shown |= ending.marked
+        self._agreed_still()
 
     def _agreed_still(self) -> None:
         """Look again, for terminating took minutes: nothing goes that was not shown."""
@@ -124,7 +91,7 @@ class Deleting:
                 if not left or not _passes(refused):
                     raise Stopped(f"{each.text}: {refused}", _hint(refused)) from None
                 self._pause()
-        self._say(f"deleted: {each.text}" if each.turn != "mark" else each.text)
+        self._say(each.text if each.turn == "mark" else f"deleted: {each.text}")
 
     def _delete_group(self, each: Going) -> None:
         if self._is_going:

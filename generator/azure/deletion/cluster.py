@@ -1,4 +1,4 @@
-"""Ends the cluster's nodes: through a command on the CycleCloud server, then by waiting until none is left."""
+"""What is done on the CycleCloud server, and to it: a command of its CLI, and stopping its machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 import shlex
 
 from ...plan.types import Plan
-from ..refusals import NotAsked
 from ..request import Call
 from ..requests import deletion as requests
 from ..writer import Writer
@@ -37,6 +36,11 @@ def command(plan: Plan, server: str, verb: str) -> Call:
     return ids.call_for(requests.RUN_ON_MACHINE, f"{server}/runCommand", body)
 
 
+def stop(server: str) -> Call:
+    """Stop the server and give its machine back; nothing is said to a machine that is stopped already."""
+    return ids.call_for(requests.STOP_MACHINE, f"{server}/deallocate")
+
+
 def script(user: str, verb: str, cluster: str) -> list[str]:
     """Lines for a POSIX shell, run by root. The CLI keeps its login in the home of whoever logged in."""
     return [
@@ -63,7 +67,7 @@ def run(plan: Plan, writer: Writer, server: str, verb: str) -> None:
     said = "\n".join(str(value_at(each, "message")) for each in rows) if isinstance(rows, list) else ""
     found = _EXIT.search(said)
     if found is None:
-        raise NotAsked("the server's answer does not say whether the command succeeded", by_hand)
+        raise NotDone("the server's answer does not say whether the command succeeded", by_hand)
     if found[1] == "nobody":
         login = "cyclecloud initialize --force --url=https://localhost"
         raise NotDone(

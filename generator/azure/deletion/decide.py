@@ -126,16 +126,23 @@ def _is_of_endpoint(each: Thing, plan: Plan, seen: Seen) -> bool:
 def _of_others(plan: Plan, seen: Seen) -> Iterator[Thing]:
     """What goes with the group although the deployment did not make it.
 
-    Disks and the interfaces of private endpoints carry no tag; those of nodes go when the nodes do.
+    Disks and the interfaces of private endpoints carry no tag; parts of nodes go when the nodes do.
     """
     mine = [each for each in seen.resources if is_tagged(plan, each)]
     has_nodes = any(is_node(plan, each) for each in mine)
     for each in seen.resources:
         held = any(ids.same(each.managed_by, one.id) for one in mine)
-        part = has_nodes and each.type.casefold() in ("microsoft.compute/disks", "microsoft.network/networkinterfaces")
+        part = has_nodes and each.type.casefold() in _PARTS
         is_part = _is_below(each, mine) or _is_data_disk(each, seen) or _is_of_endpoint(each, plan, seen)
         if not (each in mine or is_part or held or part):
             yield each
+
+
+_PARTS = (
+    "microsoft.compute/disks",
+    "microsoft.network/networkinterfaces",
+    "microsoft.network/publicipaddresses",
+)
 
 
 def _is_below(each: Thing, above: Iterable[Thing]) -> bool:
@@ -162,11 +169,15 @@ def _diagnostics(seen: Seen, gone: Iterable[Thing]) -> Iterator[Going]:
 def _marks(plan: Plan, seen: Seen) -> Iterator[Going]:
     """The tag for disks that outlive the server, so that a later run knows them."""
     tagged = {each.id.casefold() for each in seen.resources if is_tagged(plan, each)}
+    yield from (mark_of(plan, each) for each in seen.data_disks if each.casefold() not in tagged)
+
+
+def mark_of(plan: Plan, resource_id: str) -> Going:
+    """The deployment's tag for a part of a machine, which outlives it."""
     body = {"operation": "Merge", "properties": {"tags": {plan.cleanup.tag: plan.name}}}
-    for each in seen.data_disks:
-        if each.casefold() not in tagged:
-            call = requests.MARK(scope=each, body=body)
-            yield Going("mark", each, f"tag {plan.cleanup.tag}={plan.name} for the disk {ids.name_of(each)}", call)
+    kind = ids.type_of(resource_id).rpartition("/")[2]
+    text = f"tag {plan.cleanup.tag}={plan.name} for {kind} {ids.name_of(resource_id)}"
+    return Going("mark", resource_id, text, requests.MARK(scope=resource_id, body=body))
 
 
 def _group(plan: Plan, seen: Seen) -> Iterator[Going]:

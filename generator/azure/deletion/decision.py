@@ -12,7 +12,7 @@ TURNS = ("role", "connection", "diagnostics", "mark", "resource", "group", "reco
 
 @record
 class Going:
-    """One thing that is deleted, or the tag that a disk gets before."""
+    """One thing that is deleted, or what is done before it: the tag that a disk gets, the server that is stopped."""
 
     turn: str
     id: str
@@ -26,6 +26,14 @@ class Obstacle:
 
     text: str
     hint: str
+
+
+class Stopped(Exception):  # noqa: N818 - named by what happened
+    """It does not go on; what was done stays done, and the same command goes on from there."""
+
+    def __init__(self, text: str, hint: str | None = None) -> None:
+        super().__init__(text)
+        self.text, self.hint = text, hint
 
 
 @record

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from ...plan.types import Plan
 from ...words.counts import counted
 from ..reader import Reader
-from . import cluster
+from . import cluster, ids
 from .decision import Decision
 from .seen import Seen, Thing
 
@@ -35,7 +35,7 @@ def shown(plan: Plan, seen: Seen, decision: Decision) -> str:
     if decision.is_nothing:
         parts.append("nothing of it is there")
     else:
-        parts += _section("goes", _goes(plan, decision))
+        parts += _section("goes", _goes(plan, seen, decision))
     named = [f"{each.type} {each.name}" for each in decision.others]
     parts += _section("goes with the resource group, although this deployment did not make it", named)
     parts += _section("stays", decision.staying)
@@ -45,10 +45,24 @@ def shown(plan: Plan, seen: Seen, decision: Decision) -> str:
     return "\n".join(parts)
 
 
-def _goes(plan: Plan, decision: Decision) -> Iterator[str]:
+def _way(plan: Plan, seen: Seen) -> str:
+    """Who ends the machines."""
+    if not seen.server:
+        return "Azure deletes them, since the CycleCloud server is not there"
+    if plan.server is None:
+        return "CycleCloud terminates it, where someone is logged in with `cyclecloud` on the server"
+    return (
+        "CycleCloud terminates it; if nobody is logged in with `cyclecloud` on the server, or it fails, the server is\n"
+        "      stopped, so that it starts no machine any more, and Azure deletes them"
+    )
+
+
+def _goes(plan: Plan, seen: Seen, decision: Decision) -> Iterator[str]:
     if decision.nodes:
         name = plan.slurm.cluster_name if plan.slurm else plan.name
         yield f"cluster {name}: {counted(len(decision.nodes), 'machine')}"
+        yield f"  {_way(plan, seen)}"
+        yield from (f"  {each.type} {each.name}" for each in decision.nodes)
         if plan.slurm and plan.slurm.home.is_scheduler_disk:
             yield "the home folders, which are on a disk of the scheduler"
     for each in decision.going:
@@ -86,7 +100,12 @@ def lines(plan: Plan, seen: Seen, decision: Decision, reader: Reader) -> list[st
     if decision.nodes and seen.server and plan.slurm:
         call = cluster.command(plan, seen.server, "terminate_cluster")
         machines = " || ".join(f"type=='{kind}'" for kind in _MACHINES)
-        found += [call.line(reader.subscription, manager), "# until this names no node:"]
+        found.append(call.line(reader.subscription, manager))
+        if plan.server:
+            found.append("# instead, where this fails, as nobody is logged in with `cyclecloud` there:")
+            instead = [cluster.stop(seen.server), *(ids.removal_of(each.id) for each in decision.nodes)]
+            found += [f"# {each.line(reader.subscription, manager)}" for each in instead if each]
+        found.append("# until this names no node:")
         found.append(f'az resource list --tag {tag}={name} --query "[?{machines}].name" --output tsv')
     found += [each.call.line(reader.subscription, manager) for each in decision.going]
     return [*found, "# in the end this prints nothing of the deployment:", f"az resource list --tag {tag}={name}"]

@@ -54,6 +54,12 @@ IDENTITY = Request(
     "2024-11-30",
     f"{_TYPES}/microsoft.managedidentity/2024-11-30/userassignedidentities",
 )
+INTERFACE = Request(
+    "GET",
+    "/{scope}/providers/Microsoft.Network/networkInterfaces/{interface}",
+    "2025-05-01",
+    f"{_TYPES}/microsoft.network/2025-05-01/networkinterfaces",
+)
 PEERINGS = Request(
     "GET",
     "/{scope}/providers/Microsoft.Network/virtualNetworks/{network}/virtualNetworkPeerings",
@@ -87,6 +93,13 @@ RUN_ON_MACHINE = Request(
     "/{scope}/providers/Microsoft.Compute/virtualMachines/{machine}/runCommand",
     "2025-04-01",
     "https://learn.microsoft.com/rest/api/compute/virtual-machines/run-command",
+)
+STOP_MACHINE = Request(
+    "POST",
+    "/{scope}/providers/Microsoft.Compute/virtualMachines/{machine}/deallocate",
+    "2025-04-01",
+    "https://learn.microsoft.com/rest/api/compute/virtual-machines/deallocate",
+    az="az vm deallocate --ids /{scope}/providers/Microsoft.Compute/virtualMachines/{machine}",
 )
 MARK = Request(
     "PATCH",

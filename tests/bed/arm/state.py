@@ -116,6 +116,8 @@ class State:
     boot: Callable[[State, dict[str, Any]], None] = lambda state, extension: first_boot(state, extension)
     """What happens when the extension that runs the first boot is created."""
     commands_running: set[str] = field(default_factory=set)
+    stopped: set[str] = field(default_factory=set)
+    """Ids of machines that are deallocated, in lower case."""
     page_size: int = 1000
     polls: int = 2
     """How often a long operation is asked before it has ended."""
