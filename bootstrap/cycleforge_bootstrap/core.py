@@ -45,6 +45,7 @@ class Paths:
         # HOME of the CLI: its login is there only as long as this program runs.
         self.cli_home = self.runtime / "home"
         self.log = root / "var/log/cycleforge/bootstrap.log"
+        self.console = root / "dev/console"
         self.server = root / "opt/cycle_server"
         self.records = self.server / "config/data"
         self.root_home = root / "root"
@@ -113,6 +114,31 @@ class Log:
             stream.write(lines)
 
 
+class Console:
+    """The serial console, whose log Azure keeps: `cycleforge deploy` reads it while the first boot goes on.
+
+    One line a step, in ASCII and without messages. Nothing waits for it: a full console, or none, is no matter.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def write(self, text: str) -> None:
+        """One line, at once or not at all."""
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        line = "{} cycleforge-bootstrap: {}\n".format(stamp, " ".join(text.split()))
+        try:
+            descriptor = os.open(str(self._path), os.O_WRONLY | os.O_APPEND | os.O_NOCTTY | os.O_NONBLOCK)
+        except OSError:
+            return
+        try:
+            os.write(descriptor, line.encode("ascii", "replace"))
+        except OSError:
+            pass
+        finally:
+            os.close(descriptor)
+
+
 class Clock:
     """Real time, but for tests: they shorten waits to `scale` of their seconds and count the rest as passed.
 
@@ -152,6 +178,7 @@ class Context:
         self.paths = paths
         self.environment = environment
         self.log = Log(paths.log)
+        self.console = Console(paths.console)
         self.config = read_json(payload / "bootstrap/bootstrap.json")
         self.facts = read_json(paths.facts)
         self.secrets = read_json(paths.secrets) if paths.secrets.exists() else {}

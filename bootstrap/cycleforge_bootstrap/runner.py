@@ -60,6 +60,7 @@ def _run_step(context: Context, step: Step, status: Status) -> Optional[StepErro
     attempts = 0
     reason: Optional[StepError] = None
     context.log.write("step {}: {}".format(step.name, step.title))
+    _tell(context, status, step, "running")
     while True:
         attempts += 1
         status.step(step.name, state="running", attempts=attempts, seconds=round(context.now() - started))
@@ -68,6 +69,7 @@ def _run_step(context: Context, step: Step, status: Status) -> Optional[StepErro
         if problem is None:
             note = "" if step.acted else "nothing to do"
             status.step(step.name, state="done", seconds=seconds, message=note, hint="")
+            _tell(context, status, step, "done after {} s".format(seconds))
             context.log.write("step {}: done after {} s {}".format(step.name, seconds, note).rstrip())
             return None
         # An attempt that was ended by the limit must not hide why the earlier ones failed.
@@ -77,6 +79,13 @@ def _run_step(context: Context, step: Step, status: Status) -> Optional[StepErro
         if problem.permanent or context.now() + step.pause >= context.step_deadline:
             return _give_up(context, step, status, reason, attempts)
         context.sleep(step.pause)
+
+
+def _tell(context: Context, status: Status, step: Step, state: str) -> None:
+    """The console gets number, state and title; messages, which quote programs, stay in the status file."""
+    names = [entry["name"] for entry in status.document["steps"]]
+    number = "{}/{}".format(names.index(step.name) + 1, len(names))
+    context.console.write("step {} {}: {}".format(number, state, context.log.clean(step.title)))
 
 
 def _attempt(context: Context, step: Step) -> Optional[StepError]:
@@ -106,8 +115,10 @@ def _give_up(context: Context, step: Step, status: Status, problem: StepError, a
     if step.only_warn and not problem.permanent:
         context.warnings.append("{}: {}. {}".format(step.title, message, hint))
         status.step(step.name, state="warning", message=message, hint=hint)
+        _tell(context, status, step, "warning")
         context.log.write("step {}: warning: {}".format(step.name, message))
         return None
     status.step(step.name, state="failed", message=message, hint=hint)
+    _tell(context, status, step, "failed")
     context.log.write("step {}: failed: {}. {}".format(step.name, message, hint))
     return StepError(message, hint, permanent=True)

@@ -25,6 +25,7 @@ def watching(plan: Plan) -> list[str]:
     show = deployments.DEPLOYMENT(name=plan.deployment_name).az
     lines = [f"{show} --query properties.provisioningState --output tsv"]
     if plan.server is not None:
+        lines.append(f"az vm boot-diagnostics get-boot-log {plan.access.server_arguments}")
         lines.append(
             f"az vm run-command invoke {plan.access.server_arguments} --command-id RunShellScript "
             "--scripts 'cat /var/lib/cycleforge/status.json' --query 'value[0].message' --output tsv"

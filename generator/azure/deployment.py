@@ -16,6 +16,7 @@ from ..files.manifest import MANIFEST
 from ..plan.types import Plan
 from ..records import record
 from . import az_lines
+from .boot_watch import BootWatch
 from .operation_tree import NESTED, Part, State, Tree, failed, state_of
 from .reader import Reader
 from .refusals import Cause, NotAsked, Refused, causes
@@ -57,6 +58,9 @@ class Show(Protocol):
 
     def lost(self, reason: str) -> None:
         """Azure cannot be asked at the moment."""
+
+    def note(self, text: str) -> None:
+        """What is to be said once."""
 
 
 def content_of(folder: Path) -> str:
@@ -107,7 +111,7 @@ def begin(plan: Plan, writer: Writer, template: Mapping[str, Any], parameters: M
 
 
 def watch(
-    plan: Plan, writer: Writer, show: Show, pause: Callable[[float], None] = time.sleep
+    plan: Plan, writer: Writer, show: Show, boot: BootWatch, pause: Callable[[float], None] = time.sleep
 ) -> tuple[Seen, tuple[Part, ...]]:
     """Look until it has ended. Raises NotAsked when Azure cannot be asked for long; the deployment goes on."""
     tree = Tree(lambda deployment_id: writer.pages(operations(deployment_id)))
@@ -119,7 +123,9 @@ def watch(
                 raise Refused(404, {"error": {"code": "DeploymentNotFound", "message": "someone deleted its record"}})
             parts = tree.of(seen.id)
             lost_s = 0.0
-            show.parts(parts)
+            for text in boot.look(parts):
+                show.note(text)
+            show.parts(boot.placed(parts))
             if seen.state != "running":
                 return seen, parts
         except NotAsked as reason:

@@ -5,40 +5,35 @@ Source: https://learn.microsoft.com/azure/virtual-machines/linux/run-command
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from ..plan.types import Plan
+from .operations import Operation, finished
 from .refusals import NotAsked
 from .requests import deployments
 from .writer import Writer
 
 SHOW = "/usr/local/sbin/cycleforge-bootstrap status"
-_LIMIT_S = 600
+LIMIT_S = 600
 _OUT, _ERR = "[stdout]\n", "\n[stderr]"
 
 
 def steps(plan: Plan, writer: Writer) -> str | None:
-    """What the server says of them; None where this deployment has no server. Raises Refused and NotAsked.
-
-    Azure runs one command at a time on a VM, after the extension that the first boot is part of.
-    """
-    return None if plan.server is None else on_server(plan, writer, [SHOW])
+    """What the server says of them; None where this deployment has no server. Raises Refused and NotAsked."""
+    return None if plan.server is None else printed(finished(begin(plan, writer), LIMIT_S))
 
 
-def on_server(plan: Plan, writer: Writer, script: Sequence[str]) -> str:
-    """What a script prints on the server, at most its last 4,096 bytes."""
+def begin(plan: Plan, writer: Writer) -> Operation:
+    """Ask for them; Azure runs one command at a time on a VM, and none can be taken back."""
     if plan.server is None:
         raise NotAsked("the deployment has no server of its own")
-    body = {"commandId": "RunShellScript", "script": list(script)}
-    answer = writer.do(
-        deployments.RUN_COMMAND(group=plan.resource_group, name=plan.server.vm_name, body=body), _LIMIT_S
-    )
-    return printed(answer)
+    body = {"commandId": "RunShellScript", "script": [SHOW]}
+    return writer.begin(deployments.RUN_COMMAND(group=plan.resource_group, name=plan.server.vm_name, body=body))
 
 
 def printed(answer: Mapping[str, Any]) -> str:
-    """The standard output in the answer of a run command."""
+    """The standard output in the answer of a run command, at most its last 4,096 bytes."""
     value = answer.get("value")
     if not isinstance(value, list) or not value or not isinstance(value[0], Mapping):
         raise NotAsked("Azure's run command gives no output")

@@ -36,10 +36,14 @@ class Part:
     causes: tuple[Cause, ...]
     began: float
     """In seconds since 1970; 0 where Azure does not say it."""
+    step: str = ""
+    """A step inside of a resource, which Azure knows nothing of."""
 
     @property
     def title(self) -> str:
         """A module's name without what all have; of a resource, its type and name."""
+        if self.step:
+            return self.step
         if self.resource.type.lower() == NESTED:
             return self.resource.name
         return f"{self.resource.type.rpartition('/')[2]} {self.resource.name}"

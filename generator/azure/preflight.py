@@ -13,12 +13,10 @@ from .check import Check, Finding, Local, LocalCheck
 from .checks import checks
 from .checks.sign_in import NotSignedIn
 from .reader import Reader
-from .refusals import NotAsked, Refused
+from .refusals import ODD, NotAsked, Refused
 from .session import cloud_of_az
 
 Outcome = Literal["ok", "found", "not known", "not needed"]
-_ODD = (LookupError, TypeError, ValueError, AttributeError)
-"""What reading an answer of another form than Azure documents raises."""
 
 
 @record
@@ -71,7 +69,7 @@ def _run(check: Check, plan: Plan, reader: Reader, local: Local) -> tuple[Findin
         return (check.not_known(not_asked.reason, not_asked.hint),)
     except Refused as refused:
         return (check.not_known(f"Azure refused to answer: {refused}"),)
-    except _ODD as error:
+    except ODD as error:
         return (check.not_known(f"Azure's answer has another form than is documented ({type(error).__name__})"),)
 
 

@@ -37,12 +37,12 @@ def _rows(parts: Iterable[Part], indent: str) -> Iterator[tuple[str, str, str]]:
 def news(parts: Sequence[Part], said: dict[str, str]) -> list[str]:
     """A line for each part whose state is new; `said` is what was said before, and is brought up to date.
 
-    A resource that ended well is said only with its module.
+    A resource that ended well is said only with its module; a step of the first boot always.
     """
     lines = []
     for part, depth in _walk(parts, 0):
         before, key = said.get(part.resource.id.lower()), part.resource.id.lower()
-        if before == part.state or (depth and part.state == "done"):
+        if before == part.state or (depth and part.state == "done" and not part.step):
             continue
         said[key] = part.state
         took = duration(part.seconds) if part.state != "running" else ""

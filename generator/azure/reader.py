@@ -77,6 +77,14 @@ class Reader:
             ("post", call.key), call, lambda: finished(Operation(self._follow, self._send(call)), limit_s)
         )
 
+    def get_secret(self, call: Call) -> Mapping[str, Any]:
+        """The answer to a POST that gives a secret: nothing keeps it."""
+        self._must_be(call, "POST")
+        with self._lock:
+            if all(call.key != each.key for each in self._asked):
+                self._asked.append(call)
+        return self._send(call).body
+
     def together(self, questions: Sequence[Callable[[], _Result]]) -> list[_Result]:
         """Ask several questions at the same time; the first failure in their order is raised when all have ended."""
         if len(questions) < 2:

@@ -13,6 +13,8 @@ from typing import Any
 
 from ..records import record
 
+ODD = (LookupError, TypeError, ValueError, AttributeError)
+"""What reading an answer of another form than Azure documents raises."""
 _DEEPEST = 12
 _LONGEST = 2000
 _MISSING = frozenset(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import uuid
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from . import azure, common
 
 if TYPE_CHECKING:
     from ..azure.bicep import Compiled
+    from ..azure.boot_watch import BootWatch
     from ..azure.deployment import Seen
     from ..azure.operation_tree import Part
     from ..azure.writer import Writer
@@ -177,26 +179,28 @@ def _agreed(found: Built, writer: Writer, made: Compiled, args: Namespace) -> bo
 
 def _watched(found: Built, writer: Writer, args: Namespace) -> int:
     from ..azure import deployment
+    from ..azure.boot_watch import BootWatch
     from .live import Shown
 
     plan = found.plan
     for part in plan.slow_resources:
         print(f"{part} takes longer than the rest", file=sys.stderr)
+    boot = BootWatch(plan, writer)
     drawn = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     try:
         with Shown(is_drawn=drawn, no_color=not common.use_color(sys.stderr, args)) as shown:
-            seen, parts = deployment.watch(plan, writer, shown)
+            seen, parts = deployment.watch(plan, writer, shown, boot)
     except KeyboardInterrupt:
         print(f"\nAzure goes on deploying; `cycleforge deploy {args.name}` attaches again", file=sys.stderr)
         raise
-    return _ended(found, writer, seen, parts)
+    _first_boot(boot)
+    return _ended(found, seen, parts)
 
 
-def _ended(found: Built, writer: Writer, seen: Seen, parts: tuple[Part, ...]) -> int:
+def _ended(found: Built, seen: Seen, parts: tuple[Part, ...]) -> int:
     from ..azure import deployment, failures
 
     plan = found.plan
-    _first_boot(found, writer)
     if seen.state == "done":
         common.emit(f"{_outputs(seen.outputs)}{plan.deployment_name} is deployed; README.md, Connect, has the way in")
         return OK
@@ -223,14 +227,14 @@ def _outputs(outputs: Any) -> str:
     return columns(rows)
 
 
-def _first_boot(found: Built, writer: Writer) -> None:
-    """What the server says, as soon as it answers; a server that is not there or does not answer is no failure."""
-    from ..azure import first_boot
+def _first_boot(boot: BootWatch) -> None:
+    """What the server says in the end; a server that is not there or does not answer is no failure."""
+    from ..azure.deployment import PAUSE_S
     from ..azure.refusals import NotAsked, Refused
     from ..words.terminal import printable
 
     try:
-        text = first_boot.steps(found.plan, writer)
+        text = boot.end(lambda: time.sleep(PAUSE_S))
     except Refused as refused:
         text = "" if refused.is_missing else f"the server cannot be asked for its first boot: {refused.code}"
     except NotAsked as reason:

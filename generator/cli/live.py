@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..azure.operation_tree import Part
 from ..azure.progress_text import news, tree_lines
+from ..words.terminal import printable
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -47,12 +48,15 @@ class Shown:
     def lost(self, reason: str) -> None:
         """Azure cannot be asked at the moment; said once."""
         if not self._lost:
-            text = f"{reason}; Azure goes on, and is asked again"
-            if self._live is None:
-                print(text, file=sys.stderr, flush=True)
-            else:
-                self._live.console.print(text, markup=False, highlight=False)
+            self.note(f"{reason}; Azure goes on, and is asked again")
         self._lost = True
+
+    def note(self, text: str) -> None:
+        """A sentence of its own, above the tree."""
+        if self._live is None:
+            print(printable(text), file=sys.stderr, flush=True)
+        else:
+            self._live.console.print(printable(text), markup=False, highlight=False)
 
     def _draw(self, lines: list[str]) -> None:
         from rich.text import Text

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from generator.azure.boot_steps import of_console
 from generator.plan.types import Asked
 from tests.bed.plans import plan_from, server_of
 from tests.bed.server.harness import ADMIN_PASSWORD, DATABASE_PASSWORD, TIME_SCALE, plan
@@ -395,3 +396,15 @@ def test_a_deployment_without_a_cluster_imports_none(make_server: Callable[..., 
     assert [step["name"] for step in document["steps"]][-3:] == ["locker", "independent", "fingerprints"]
     assert server.site.clusters == {}
     assert server.site.templates == {}
+
+
+def test_the_console_gets_a_line_a_step(server: Server) -> None:
+    console = server.root / "dev/console"
+    console.parent.mkdir(exist_ok=True)
+    console.write_text("minimal-server login: ")
+    steps = run(server)["steps"]
+    text = console.read_text()
+    assert [(each.title, each.state) for each in of_console(text, 0)] == [(each["title"], "done") for each in steps]
+    assert len(text.splitlines()) == 2 * len(steps)
+    assert ADMIN_PASSWORD not in text
+    assert not of_console(text, time.time() + 3600), "an older run"

@@ -41,6 +41,16 @@ DATABASES = Request(
     f"{_SPEC}/mysql/resource-manager/Microsoft.DBforMySQL/FlexibleServers/stable/2024-12-30/FlexibleServers.json",
     az="az mysql flexible-server list --resource-group {group}",
 )
+SERIAL_LOG = Request(
+    "POST",
+    "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Compute/virtualMachines/{name}"
+    "/retrieveBootDiagnosticsData",
+    "2025-04-01",
+    f"{_SPEC}/compute/resource-manager/Microsoft.Compute/ComputeRP/stable/2025-04-01/virtualMachine.json",
+    query=(("sasUriExpirationTimeInMinutes", "5"),),
+    az="az vm boot-diagnostics get-boot-log --resource-group {group} --name {name}",
+    changes_nothing=True,
+)
 RUN_COMMAND = Request(
     "POST",
     "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Compute/virtualMachines/{name}/runCommand",

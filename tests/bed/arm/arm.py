@@ -154,6 +154,8 @@ class Arm:
 
     def _allowed(self, asked: Asked, authorization: str | None) -> Answer:
         state = self.state
+        if asked.path.startswith(machines.CONSOLES):
+            return machines.console_log(state, asked, authorization)
         row = row_of(asked)
         caller = tokens.caller_of(authorization, (*AUDIENCES, self.url), state)
         asked.caller = caller.client_id

@@ -60,10 +60,11 @@ class Operation:
     finish: Callable[[], Answer]
     polls: int
     result: Answer | None = None
+    may_end: Callable[[], bool] = lambda: True
 
     def polled(self) -> Answer | None:
         """The result, None while it runs."""
-        if self.result is None:
+        if self.result is None and self.may_end():
             self.polls -= 1
             if self.polls <= 0:
                 try:
@@ -113,6 +114,10 @@ class State:
     began_at: datetime.datetime = field(default_factory=lambda: datetime.datetime.now(datetime.UTC))
     shell: Callable[[str, str], tuple[str, str]] = lambda machine, script: ("", "")
     """What a machine's shell writes, by id of the machine and script."""
+    is_agent_busy: bool = True
+    """Whether a run command waits for the extensions that are being created."""
+    console: Callable[[State, str], str] = lambda state, machine: ""
+    """What a machine has written to its serial console, by its id."""
     boot: Callable[[State, dict[str, Any]], None] = lambda state, extension: first_boot(state, extension)
     """What happens when the extension that runs the first boot is created."""
     commands_running: set[str] = field(default_factory=set)
