@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from generator.azure.check import Local
 from generator.azure.checks import checks
 from generator.azure.preflight import Report, preflight
 from generator.azure.reader import Reader
+from generator.azure.session import Session
+from generator.azure.transport import Answer, Transport
 from generator.cli.azure import session_of
 from generator.plan.types import Plan
 from generator.problems.rule import SUBJECTS
@@ -18,18 +22,61 @@ HERE_OR_THERE = tuple(check for check in checks() if check.subject != SUBJECTS["
 """All but those of the built folder: nothing is built here."""
 
 
-def report_of(plan: Plan) -> Report:
-    """What preflight says, by the environment of the process."""
-    reader = Reader(session_of(plan, Namespace(subscription=None)))
+class AskedOnce:
+    """Between readers and Azure: what was answered without an error is answered so again, and is not asked for.
+
+    `anew` is a method and a path that are always asked.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.anew = ("", "")
+        self._transport = Transport(session)
+        self._answers: dict[tuple[str, str, str], Answer] = {}
+
+    def send(self, method: str, address: str, body: object = None) -> Answer:
+        """As `Transport.send`."""
+        key = (method, address, json.dumps(body))
+        if (method, urlsplit(address).path) == self.anew:
+            return self._transport.send(method, address, body)
+        if key not in self._answers:
+            self._answers[key] = self._transport.send(method, address, body)
+        return self._answers[key]
+
+    def reader(self) -> Reader:
+        """One that has not asked anything yet."""
+        made = Reader(self.session)
+        made.close()
+        made._transport = self  # type: ignore[assignment]
+        return made
+
+    def close(self) -> None:
+        """Readers close it when they end; the next one goes on with it."""
+
+    def __enter__(self) -> AskedOnce:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._transport.close()
+
+
+def signed_in(plan: Plan) -> Session:
+    """By the environment of the process."""
+    return session_of(plan, Namespace(subscription=None))
+
+
+def report_of(plan: Plan, reader: Reader | None = None) -> Report:
+    """What preflight says, by the environment of the process if no reader is given."""
+    reader = reader or Reader(signed_in(plan))
     try:
         return preflight(plan, reader, Local(Path("nowhere"), {}), HERE_OR_THERE)
     finally:
         reader.close()
 
 
-def found_by(arm: Arm, plan: Plan) -> list[str]:
+def found_by(arm: Arm, plan: Plan, reader: Reader | None = None) -> list[str]:
     """Ids of what was found, and of what is not known with a question mark; nothing was changed or undocumented."""
-    findings = report_of(plan).findings
+    findings = report_of(plan, reader).findings
     assert arm.refused == []
     assert arm.changes == []
     return sorted(each.rule_id if each.is_known else f"{each.rule_id}?" for each in findings)

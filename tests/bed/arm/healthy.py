@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,16 @@ from .state import OWNER, Caller, State
 _FILE = Path(__file__).with_name("healthy.json")
 
 
+@cache
+def _content() -> bytes:
+    """What is read of the catalogue and of the file, once in each process; every state has a copy of its own."""
+    content: dict[str, Any] = json.loads(_FILE.read_text().replace("{subscription}", SUBSCRIPTION))
+    return pickle.dumps(content | {"documents": content["documents"] | offers.documents()}, pickle.HIGHEST_PROTOCOL)
+
+
 def healthy_state() -> State:
     """Everything is registered, offered, accepted and allowed."""
-    content: dict[str, Any] = json.loads(_FILE.read_text().replace("{subscription}", SUBSCRIPTION))
+    content: dict[str, Any] = pickle.loads(_content())
     state = State()
     state.callers = {
         name: Caller(name, secret, object_id, [(state.scope, OWNER)])
@@ -38,5 +47,5 @@ def healthy_state() -> State:
         ]}
         for name, kinds in content["providers"].items()
     }  # fmt: skip
-    state.documents = content["documents"] | offers.documents()
+    state.documents = content["documents"]
     return state
