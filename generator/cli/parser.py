@@ -36,6 +36,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "deploy": ("deploy", "deploy what was built: look what would fail, show what changes, ask, deploy, watch"),
     "cost": ("cost", "show what a deployment costs by the hour and month, from Azure's public price list"),
     "preflight": ("preflight", "ask Azure for everything that would make the deployment or its first job fail"),
+    "run": ("run", "run a job on the cluster: copy it, submit its steps, follow it, fetch its results"),
     "delete": ("delete", "delete a deployment: show what goes and what stays, ask, delete, prove that nothing is left"),
     "explain": ("explain", "explain a problem: why it matters and how to fix it"),
     "schema": ("schema", "print the JSON Schema of definitions, for editors"),

@@ -15,6 +15,7 @@ CHAINS = (
     "tests/locker/",
     "tests/machines/test_misc_ubuntu.py",
     "tests/mpi/",
+    "tests/runs/",
     "tests/sick/",
     "tests/wheel/",
 )
@@ -36,6 +37,7 @@ FIRST = (
     # They wait, and compute nothing meanwhile.
     "tests/cloud/",
     "tests/mpi/",
+    "tests/runs/",
     "tests/sick/",
     # They need no root, which the one above is building meanwhile.
     "tests/bed/test_guard.py",

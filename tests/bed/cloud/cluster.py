@@ -38,14 +38,15 @@ class Cloud(Client):
     def __init__(self, folder: Path, holder: int, pools: Sequence[Pool]) -> None:
         self.folder, self.pools = folder, {pool.name: pool for pool in pools}
         self.shared = folder / "shared"
-        self._holder = holder
+        self.holder = holder
+        """The process that the namespaces belong to."""
 
     # What a test asks of the scheduler
 
     def run(self, script: str, *arguments: str, timeout_s: float = COMMAND_S, user: int = 0) -> Result:
         """Run Bash text on the scheduler, as root or as another user id. Code 124: it did not end in time."""
         identity = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"] if user else []
-        done = inside(self._holder, [*identity, *bash(script, *arguments)], timeout_s)
+        done = inside(self.holder, [*identity, *bash(script, *arguments)], timeout_s)
         return Result(done.returncode, done.stdout + done.stderr)
 
     def ok(self, script: str, *arguments: str, timeout_s: float = COMMAND_S) -> str:
@@ -57,7 +58,7 @@ class Cloud(Client):
         return self._ok(command, " ".join(command), COMMAND_S)
 
     def _ok(self, command: Sequence[str], shown: str, timeout_s: float) -> str:
-        done = inside(self._holder, command, timeout_s)
+        done = inside(self.holder, command, timeout_s)
         if done.returncode:
             said = f"{shown} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
             raise AssertionError(f"{said}\n{self.report()}")

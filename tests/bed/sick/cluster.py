@@ -59,7 +59,7 @@ class SickCluster(Cloud):
         """The process of the host that holds a node's namespaces; the file of its VM has the number inside."""
         pid = (self.folder / "azure/vms" / name).read_text().strip()
         if self._holders.get(name, ("", 0))[0] != pid:
-            (first,) = children(self._holder)
+            (first,) = children(self.holder)
             self._holders[name] = (pid, next(child for child in children(first) if _number_inside(child) == pid))
         return self._holders[name][1]
 

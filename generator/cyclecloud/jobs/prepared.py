@@ -1,0 +1,150 @@
+"""What a run consists of before anything is sent: the job's files, its steps, and the key that stands for all of it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ...errors import CannotRead
+from ...plan.types.jobs import JobPlan
+from ...records import record
+from ...words.suggestions import suggestion
+from . import settings as job_settings
+
+JOB = "job.sbatch"
+STATE = ".cycleforge"
+_SETTINGS = "settings.env"
+_STEP = re.compile(r"[0-9][0-9]-[A-Za-z0-9._-]+[.]sbatch")
+_UNNAMED = re.compile(r"[^A-Za-z0-9._]+")
+_LEFT_OUT = {STATE, ".git"}
+_PROGRAM = Path(__file__).with_name("runs.sh")
+_KEY_DIGITS = 10
+_BLOCK = 2**20
+
+
+@record
+class Prepared:
+    """One run of a job: all that decides what it does, and nothing that does not."""
+
+    name: str
+    """Of the job."""
+    folder: Path
+    steps: tuple[tuple[str, ...], ...]
+    """Batch files in their order, each with the options that sbatch gets for it."""
+    settings: Mapping[str, str]
+    """What the run has instead of the lines of `settings.env`; empty where the folder has no such file."""
+    environment: Mapping[str, str]
+    """What sbatch finds in its environment: the settings of a folder that is not of a recipe."""
+    plan: JobPlan | None
+    """None: a folder of the user's own, in which the exit status of the job is the verdict."""
+    key: str
+
+    @property
+    def step_names(self) -> tuple[str, ...]:
+        """Batch files in their order."""
+        return tuple(step[0] for step in self.steps)
+
+
+def of_plan(job: JobPlan, folder: Path, given: Mapping[str, str], max_nodes: int | None) -> Prepared:
+    """A job of the built folder. Raises CannotRead for settings that it does not have."""
+    job_settings.check(job, given, max_nodes)
+    options = job_settings.node_options(job, given)
+    steps = tuple((step.file, *options.get(step.file, ())) for step in job.steps)
+    return _keyed(job.name, folder, steps, given, {}, job)
+
+
+def of_folder(folder: Path, given: Mapping[str, str]) -> Prepared:
+    """Any folder with a `job.sbatch`. Raises CannotRead."""
+    if not (folder / JOB).is_file():
+        near = sorted(path.name for path in folder.glob("*.sbatch"))
+        hint = f"there is {', '.join(near)}; the job itself must be called {JOB}" if near else None
+        raise CannotRead(f"there is no {JOB} in {folder}", hint)
+    before = sorted(path.name for path in folder.iterdir() if _STEP.fullmatch(path.name))
+    name = _UNNAMED.sub("-", folder.resolve().name).strip("-.") or "job"
+    return _keyed(name, folder, tuple((file,) for file in (*before, JOB)), {}, given, None)
+
+
+def step_of(prepared: Prepared, word: str) -> str:
+    """The batch file that `--from` names, with or without its ending. Raises CannotRead."""
+    names = prepared.step_names
+    for name in names:
+        if word in (name, name.removesuffix(".sbatch")):
+            return name
+    stems = [name.removesuffix(".sbatch") for name in names]
+    hint = suggestion(word, stems) or f"steps: {', '.join(stems)}"
+    raise CannotRead(f"job '{prepared.name}' has no step '{word}'", hint)
+
+
+def write(prepared: Prepared, target: Path, *, who: str, begin_at: str | None) -> None:
+    """The run's folder, as it is sent. Raises CannotRead for what cannot be read."""
+    try:
+        shutil.copytree(
+            prepared.folder, target, symlinks=True, ignore=lambda _, names: _LEFT_OUT & set(names), dirs_exist_ok=True
+        )
+    except (OSError, shutil.Error) as error:
+        raise CannotRead(f"cannot copy {prepared.folder}: {error}") from error
+    for path in target.rglob("*"):
+        # Slurm reads batch files as the user; nobody else has to write here.
+        if path.is_dir() and not path.is_symlink():
+            path.chmod(0o755)
+    if prepared.settings:
+        path = target / _SETTINGS
+        path.write_text(job_settings.changed(path.read_text(encoding="utf-8"), prepared.settings), encoding="utf-8")
+    state = target / STATE
+    state.mkdir(mode=0o700)
+    shutil.copyfile(_PROGRAM, state / "runs.sh")
+    (state / "steps").write_text("".join("\t".join(step) + "\n" for step in prepared.steps), encoding="utf-8")
+    environment = state / "environment"
+    environment.touch(mode=0o600)
+    environment.write_text("".join(f"{name}={text}\n" for name, text in prepared.environment.items()), encoding="utf-8")
+    (state / "who").write_text(f"{who}\n", encoding="utf-8")
+    (state / "again").touch()
+    if begin_at is not None:
+        for name in prepared.step_names[: prepared.step_names.index(begin_at)]:
+            (state / f"{name}.skipped").write_text("skipped\n", encoding="utf-8")
+
+
+def program() -> bytes:
+    """What finds a run on the scheduler before anything is there."""
+    return _PROGRAM.read_bytes()
+
+
+def _keyed(
+    name: str,
+    folder: Path,
+    steps: tuple[tuple[str, ...], ...],
+    settings: Mapping[str, str],
+    environment: Mapping[str, str],
+    plan: JobPlan | None,
+) -> Prepared:
+    parts = [*_files(folder), repr(steps), repr(sorted(settings.items())), repr(sorted(environment.items()))]
+    key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_KEY_DIGITS]
+    return Prepared(name, folder, steps, settings, environment, plan, key)
+
+
+def _files(folder: Path) -> Iterator[str]:
+    """A line for each file: what it is, and what is in it."""
+    try:
+        for path in sorted(folder.rglob("*")):
+            inside = path.relative_to(folder)
+            if inside.parts[0] in _LEFT_OUT:
+                continue
+            if path.is_symlink():
+                yield f"{inside} -> {path.readlink()}"
+            elif path.is_file():
+                yield f"{inside} {path.stat().st_mode & 0o100:o} {_digest(path)}"
+            elif not path.is_dir():
+                raise CannotRead(f"{path} is neither a file nor a folder")
+    except OSError as error:
+        raise CannotRead(f"cannot read {error.filename}: {(error.strerror or 'error').lower()}") from error
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,181 @@
+"""`cycleforge run`, typed by a user, through real ssh, on real Slurm."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+
+import pytest
+
+from tests.runs.bed import NAME, User, kill, wait_for_line
+
+
+def test_a_job_of_the_folder_to_its_verdict(user: User) -> None:
+    words = ("run", NAME, "smoke", "--set", "SHARED_DIR=/mnt/shared", "--fetch", "got")
+    told = user.types(*words, "--json")
+    assert told.status == 0, told.err
+    assert told.json["verdict"] == "pass"
+    assert told.json["summary"] == "1 of 1 nodes answered"
+    (run,) = user.runs("smoke")
+    assert told.json["run"] == run
+    job = told.json["steps"][0]["job"]
+    assert "verdict pass: 1 of 1 nodes answered" in told.err, "the log was followed"
+    assert (user.here / "got/results" / job / "run.json").is_file()
+    assert "SHARED_DIR=/mnt/shared" in (user.jobs / run / "settings.env").read_text()
+    # The folder of all runs, which the report reads.
+    assert (user.jobs / "runs" / f"smoke-{job}" / "run.json").is_file()
+    again = user.types(*words)
+    assert (again.status, again.out) == (5, "")
+    assert "got is there already" in again.err
+    assert user.runs("smoke") == [run], "nothing was submitted"
+
+
+def test_an_own_folder_ends_with_its_own_status(user: User) -> None:
+    user.own("mine", job='echo "word is $WORD"; exit 7')
+    told = user.types("run", NAME, "mine", "--set", "WORD=a b", "--wait")
+    assert told.status == 7
+    assert "word is a b" in told.err
+    assert told.out.startswith("verdict fail: job.sbatch, job ")
+    # Its result is known: the same command begins anew.
+    user.types("run", NAME, "mine", "--set", "WORD=a b", "--wait")
+    assert len(user.runs("mine")) == 2
+
+
+def test_killed_and_continued(user: User) -> None:
+    user.own("long", job="echo begun; until [[ -e go ]]; do sleep 0.1; done; echo done; exit 3")
+    first = user.starts("run", NAME, "long", "--wait")
+    wait_for_line(first, "begun")
+    kill(first)
+    (run,) = user.runs("long")
+    second = user.starts("run", NAME, "long", "--wait", "--json")
+    said = wait_for_line(second, "begun")
+    assert f"run {run}, which ann@" in said
+    second.send_signal(signal.SIGINT)
+    _, err = second.communicate()
+    assert second.returncode == 130
+    assert "the same command attaches" in err
+    (user.jobs / run / "go").touch()
+    user.wait_for("the job has ended", lambda: user.cloud.slurm("squeue", "-h") == "")
+    last = user.types("run", NAME, "long")
+    assert last.status == 3, "what nobody was told is told, and not run again"
+    assert user.submitted(run) == [f"{run}.job.sbatch"]
+
+
+def test_a_connection_that_is_lost_at_each_request(user: User) -> None:
+    """With its answer, or before anything was sent, which is less."""
+    number, happened = 0, True
+    while happened:
+        number += 1
+        for how in ("before", "after") if number == 2 else ("after",):
+            happened = lose_once(user, number, how)
+    assert number > 6, "look, copy, submit, follow, look and the end were each lost once"
+
+
+def lose_once(user: User, number: int, how: str) -> bool:
+    """A run whose request of this number is lost; whether there were as many."""
+    name = f"lost-{how}-{number}"
+    user.own(name, _10_first="echo one", job="echo two")
+    user.loses(number, how)
+    told = user.types("run", NAME, name, "--wait")
+    requests = user.keeps()
+    if told.status:
+        assert told.status == 4, told.err
+        assert "Traceback" not in told.err
+        told = user.types("run", NAME, name, "--wait")
+    assert told.status == 0, told.err
+    (run,) = user.runs(name)
+    assert user.submitted(run) == [f"{run}.10-first.sbatch", f"{run}.job.sbatch"]
+    return requests >= number
+
+
+def test_a_failed_step_is_where_it_goes_on(user: User) -> None:
+    user.own("steps", _10_first="echo one >>ran", _20_second="echo two >>ran; [[ -e mended ]]", job="echo three >>ran")
+    told = user.types("run", NAME, "steps", "--wait", "--json")
+    assert told.status == 1
+    assert "20-second.sbatch" in told.json["summary"]
+    (run,) = user.runs("steps")
+    assert (user.jobs / run / "ran").read_text().split() == ["one", "two"]
+    (user.jobs / run / "mended").touch()
+    told = user.types("run", NAME, "steps", "--wait")
+    assert told.status == 0, told.err
+    assert "goes on at 20-second.sbatch" in told.err
+    assert (user.jobs / run / "ran").read_text().split() == ["one", "two", "two", "three"]
+    told = user.types("run", NAME, "steps", "--from", "20-second", "--wait")
+    assert told.status == 0, told.err
+    assert (user.jobs / run / "ran").read_text().split()[4:] == ["two", "three"]
+    assert user.runs("steps") == [run]
+
+
+def test_from_a_step_at_the_first_time(user: User) -> None:
+    user.own("later", _10_first="exit 1", job="echo fine")
+    told = user.types("run", NAME, "later", "--from", "job", "--wait", "--json")
+    assert told.status == 0, told.err
+    assert [step["step"] for step in told.json["steps"]] == ["job.sbatch"]
+
+
+def test_an_array_is_as_good_as_its_worst_task(user: User) -> None:
+    folder = user.own("array", job="exit $((SLURM_ARRAY_TASK_ID % 3))")
+    path = folder / "job.sbatch"
+    path.write_text(path.read_text().replace("%x_%j", "%x_%A_%a").replace("\n", "\n#SBATCH --array=0-4\n", 1))
+    told = user.types("run", NAME, "array", "--wait", "--json")
+    assert told.status == 2, told.err
+    assert len(told.json["steps"][0]["tasks"]) == 5
+
+
+def test_a_cancelled_job_has_not_passed(user: User) -> None:
+    user.own("sleeper", job="echo begun; sleep 600")
+    process = user.starts("run", NAME, "sleeper", "--wait")
+    wait_for_line(process, "begun")
+    user.cloud.slurm("scancel", "--user=root")
+    out, _ = process.communicate()
+    assert process.returncode not in (0, None)
+    assert "CANCELLED" in out
+
+
+def test_two_people_at_once_share_one_run(user: User) -> None:
+    user.own("both", job="sleep 1; exit 5")
+    processes = [user.starts("run", NAME, "both", "--wait") for _ in range(2)]
+    said = [process.communicate() for process in processes]
+    assert [process.returncode for process in processes] == [5, 5], said
+    (run,) = user.runs("both")
+    assert user.submitted(run) == [f"{run}.job.sbatch"]
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("smok",), "did you mean 'smoke'?"),
+        (("smoke", "--set", "NODS=2"), "did you mean 'NODES'?"),
+        (("smoke", "--set", "NODES=two"), "NODES takes a number"),
+        (("smoke", "--set", "NODES=3"), "partition 'htc' has up to 2"),
+        (("smoke", "--set", "PARTITION=gpu"), "follows from the definition"),
+        (("smoke", "--set", "A"), "takes NAME=VALUE"),
+        (("smoke", "--from", "setup"), "steps: job"),
+        (("cluster_defs",), "there is no job.sbatch in cluster_defs"),
+    ],
+)
+def test_what_cannot_be_meant(user: User, words: tuple[str, ...], text: str) -> None:
+    user.loses(99, "before")
+    told = user.types("run", NAME, *words)
+    assert told.status == 2
+    assert text in told.err
+    assert user.keeps() == 0, "the cluster was not asked"
+
+
+def test_what_slurm_refuses_is_said(user: User) -> None:
+    folder = user.own("refused", job="true")
+    path = folder / "job.sbatch"
+    path.write_text(path.read_text().replace("\n", "\n#SBATCH --partition=nowhere\n", 1))
+    told = user.types("run", NAME, "refused", "--wait")
+    assert told.status == 4
+    assert "invalid partition" in told.err.lower()
+
+
+def test_the_lines_of_print_do_the_same(user: User) -> None:
+    user.own("printed", _10_first="echo one >>ran", job='echo "$WORD" >>ran')
+    user.loses(99, "before")
+    told = user.types("run", NAME, "printed", "--set", "WORD=it's $HOME", "--fetch", "printed-back", "--print")
+    assert told.status == 0
+    assert user.keeps() == 0, "the cluster was not asked"
+    subprocess.run(["bash", "-euc", told.out], cwd=user.here, env=user.environment, check=True, timeout=120)
+    assert (user.here / "printed-back/ran").read_text() == "one\nit's $HOME\n"
