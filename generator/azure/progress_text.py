@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from .. import catalog
 from ..words.terminal import columns, printable
 from .operation_tree import Part
 
@@ -22,6 +23,14 @@ def duration(seconds: float | None) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def usual(kind: str) -> str:
+    """`usually about 10 min`: how long a resource of a type takes; empty where nobody documents it."""
+    row = catalog.azure_durations().get(kind.lower())
+    if row is None:
+        return ""
+    return f"usually {row['minutes']} min or more" if row["or_more"] else f"usually about {row['minutes']} min"
+
+
 def tree_lines(parts: Sequence[Part]) -> list[str]:
     """A line for each part; what is inside only of those that run or failed."""
     return columns([*_rows(parts, "")], indent="  ").splitlines()
@@ -29,9 +38,18 @@ def tree_lines(parts: Sequence[Part]) -> list[str]:
 
 def _rows(parts: Iterable[Part], indent: str) -> Iterator[tuple[str, str, str]]:
     for part in parts:
-        yield f"{indent}{_SIGNS[part.state]} {printable(part.title)}", part.state, duration(part.seconds)
+        yield f"{indent}{_SIGNS[part.state]} {printable(part.title)}", part.state, _times(part)
         if part.state != "done":
             yield from _rows(part.parts, f"{indent}  ")
+
+
+def _times(part: Part) -> str:
+    return ", ".join(filter(None, (duration(part.seconds), _expected(part))))
+
+
+def _expected(part: Part) -> str:
+    """What to expect of a resource that is being created; modules and steps have no type that takes time."""
+    return usual(part.resource.type) if part.state == "running" and not part.step else ""
 
 
 def news(parts: Sequence[Part], said: dict[str, str]) -> list[str]:
@@ -45,8 +63,9 @@ def news(parts: Sequence[Part], said: dict[str, str]) -> list[str]:
         if before == part.state or (depth and part.state == "done" and not part.step):
             continue
         said[key] = part.state
-        took = duration(part.seconds) if part.state != "running" else ""
-        lines.append(f"{printable(part.title)}: {part.state}{f' after {took}' if took else ''}")
+        took, expected = duration(part.seconds) if part.state != "running" else "", _expected(part)
+        more = f" after {took}" if took else f" ({expected})" if expected else ""
+        lines.append(f"{printable(part.title)}: {part.state}{more}")
     return lines
 
 

@@ -45,6 +45,7 @@ __all__ = [
     "SlurmProject",
     "VmSize",
     "amd_messages",
+    "azure_durations",
     "azure_failures",
     "blobs",
     "canonical_vm_size",
@@ -174,6 +175,11 @@ def azure_failures() -> Sequence[Mapping[str, Any]]:
     """What Azure's error codes mean for a deployment, and what to do: `codes`, `words`, `fix`."""
     rows: Sequence[Mapping[str, Any]] = table("azure_failures")["failures"]["rows"]
     return rows
+
+
+def azure_durations() -> Mapping[str, Mapping[str, Any]]:
+    """How long Azure usually takes to create a resource, by its type in lower case: `minutes`, `or_more`."""
+    return {row["type"]: row for row in table("azure_durations")["durations"]["rows"]}
 
 
 def xids() -> Mapping[str, Any]:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Deploy the built folder: look what would fail (preflight), show what Azure would do (what-if), ask, deploy, and show how
-far each part is until the server has configured itself.
+far each part is until the server has configured itself: its first boot step by step, and how long a part usually takes
+where that is documented.
 
 Ctrl-C ends only the watching. Azure goes on, and the same command attaches again, also from another machine; so a
 second person who deploys meanwhile is told, and watches the same deployment.

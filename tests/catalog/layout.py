@@ -10,6 +10,7 @@ from tests.catalog.reads import is_leaf
 TABLES = frozenset(
     {
         "amd_messages.json",
+        "azure_durations.json",
         "azure_failures.json",
         "health_tests.json",
         "images.json",

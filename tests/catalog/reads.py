@@ -225,12 +225,14 @@ def meters() -> Iterator[str]:
 
 def azure_says() -> Iterator[str]:
     """Azure's error codes in plain words, what it shows although it does not happen, and what holds data."""
-    from generator.azure import failures, what_if
+    from generator.azure import failures, progress_text, what_if
     from generator.azure.refusals import Cause
 
     for row in catalog.azure_failures():
         causes = [Cause(code, "message") for code in row["codes"]]
         yield repr(failures.explained(causes, name="lab", group="lab-rg"))
+    for kind in catalog.azure_durations():
+        yield repr(progress_text.usual(kind))
     for row in catalog.what_if()["noise"]["rows"]:
         provider, *kinds = row["type"].split("/")
         place = "/".join(["/subscriptions/s/providers", provider, *(f"{kind}/x" for kind in kinds)])

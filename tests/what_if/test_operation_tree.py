@@ -13,9 +13,10 @@ import pytest
 
 from generator import catalog
 from generator.azure import failures
-from generator.azure.operation_tree import Tree, failed, seconds_of
+from generator.azure.operation_tree import Part, State, Tree, failed, seconds_of
 from generator.azure.progress_text import duration, news, tree_lines
 from generator.azure.refusals import Cause, causes
+from generator.azure.resource_ids import resource
 
 GROUP = "/subscriptions/1/resourceGroups/lab-rg/providers"
 MAIN = "/subscriptions/1/providers/Microsoft.Resources/deployments/lab"
@@ -155,3 +156,20 @@ def test_each_code_is_explained_once() -> None:
         found = failures.explained([Cause(row["codes"][0].upper(), "x")], name="lab", group="lab-rg")[0]
         assert found.words == row["words"]
         assert "{" not in str(found.fix).replace("{name: ", "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "text"),
+    [
+        ("Microsoft.Network/bastionHosts", "running", "usually about 10 min"),
+        ("Microsoft.StorageCache/amlFilesystems", "running", "usually 10 min or more"),
+        ("Microsoft.Network/bastionHosts", "done", ""),
+        ("Microsoft.Network/natGateways", "running", ""),
+    ],
+)
+def test_what_usually_takes_how_long(kind: str, state: State, text: str) -> None:
+    part = Part(resource(f"{GROUP}/{kind}/x"), state, 61.0, (), (), 0.0)
+    assert tree_lines([part])[0].endswith(f"1 min 1 s, {text}" if text else "1 min 1 s")
+    (line,) = news([part], {}) or [""]
+    assert text in line
+    assert ("usually" in line) == bool(text)
