@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from tests.bed.bicep.program import placed
 from . import deployments, machines, metadata, removal, resources, rights, tokens  # noqa: F401 - answers enter themselves
 from .answers import ANSWERS, answered
 from .exchange import Answer, Asked, NotInTableError, RefusedError
-from .faults import Fault, Faults, throttled
+from .faults import Fault, Faults, Moment, Moments, throttled
 from .healthy import healthy_state
 from .server import LostError, serving
 from .state import Caller, State
@@ -58,6 +58,7 @@ class Arm:
         self.refused: list[str] = []
         """What the table does not have."""
         self.faults = Faults()
+        self.moments = Moments()
         self.answer_s = 0.0
         for name in ("broken", "version"):
             self.bicep.with_name(name).unlink(missing_ok=True)
@@ -115,6 +116,20 @@ class Arm:
         """Close the connection instead of answering, before or after the request has had its effect."""
         self.faults.add(Fault(method, path, times, None, "after" if after_effect else "before"))
 
+    def at(self, number: int, happens: Callable[[], object], *, after_effect: bool = False) -> None:
+        """Let something happen at the request of this number, which is answered then; counted from now on."""
+        self.moments = Moments(due=Moment(number, "after" if after_effect else "before", happens, is_end=False))
+
+    def break_off(self, number: int, *, after_effect: bool, end: Callable[[], object] = lambda: None) -> None:
+        """From the request of this number on nothing is answered, until `connect`; `end` ends who asks, for example."""
+        self.moments = Moments(due=Moment(number, "after" if after_effect else "before", end, is_end=True))
+
+    def connect(self) -> None:
+        """Everything is answered again; the record begins anew."""
+        self.moments = Moments()
+        self.faults.due.clear()
+        self.requests.clear()
+
     # ---- for the server
 
     def answer(self, asked: Asked, authorization: str | None) -> Answer:
@@ -127,9 +142,12 @@ class Arm:
         if self.answer_s:
             time.sleep(self.answer_s)
         self.requests.append(asked)
+        number = self.moments.next()
+        if self.moments.is_lost(number, "before"):
+            raise LostError
         answer = self._answer(asked, authorization)
         asked.status = answer.status
-        if self.faults.take(asked, "after"):
+        if self.moments.is_lost(number, "after") or self.faults.take(asked, "after"):
             asked.status = 0
             raise LostError
         return answer

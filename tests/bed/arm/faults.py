@@ -1,5 +1,7 @@
 """What a test lets go wrong: refusals, throttling, lost answers. Each is used up after `times` requests.
 
+Or by number: something happens at the n-th request, and from there on there may be no connection any more.
+
 arm.fail("PUT", "*/virtualMachines/*", RefusedError(409, "Conflict", "…"))
 arm.throttle(times=2, retry_after="0")
 arm.lose("PUT", "*/deployments/*", after_effect=True)
@@ -8,6 +10,7 @@ arm.lose("PUT", "*/deployments/*", after_effect=True)
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Literal
@@ -56,6 +59,42 @@ class Faults:
             if found is not None:
                 found.times -= 1
             return found
+
+
+@dataclass
+class Moment:
+    """The request of this number, counted from one, before or after its effect, and what happens then."""
+
+    number: int
+    when: When
+    happens: Callable[[], object]
+    is_end: bool
+    """Whether neither it nor any later request is answered."""
+
+
+@dataclass
+class Moments:
+    """The number of the request that is answered now, and the one moment that a test has asked for."""
+
+    asked: int = 0
+    due: Moment | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def next(self) -> int:
+        """The number of one more request."""
+        with self._lock:
+            self.asked += 1
+            return self.asked
+
+    def is_lost(self, number: int, when: When) -> bool:
+        """Whether this request gets no answer; what is due at it happens before that."""
+        due = self.due
+        if due is None:
+            return False
+        if number == due.number and when == due.when:
+            due.happens()
+            return due.is_end
+        return due.is_end and number > due.number
 
 
 def throttled(retry_after: str) -> RefusedError:
