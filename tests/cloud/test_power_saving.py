@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from generator.cyclecloud import slurm
+from generator.cyclecloud.scaling import are_in_place, decide
+from generator.cyclecloud.shell import Ran
 from tests.bed.cloud import Cloud, Pool, running_cloud
 from tests.bed.plans import plan_from, slurm_of
 
@@ -54,6 +57,53 @@ def test_a_node_that_azure_refuses_is_down_and_its_job_is_queued_again(cloud: Cl
 def test_a_node_with_a_job_is_not_idle(cloud: Cloud) -> None:
     # Longer than SuspendTime and the interval of power saving together: a node that stopped would end the job.
     assert cloud.ok("srun --nodes=1 bash -c 'sleep 6; hostname'").split() == [NODES[0]]
+
+
+class Scheduler:
+    """What `cycleforge scale` talks to; `sudo` is not installed here."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def line(self, command: str = "", *, tty: bool = False) -> list[str]:
+        return ["bash", "-c", command]
+
+    def run(self, command: str, *, input: bytes = b"", limit_s: float) -> Ran:  # noqa: A002 - as Shell
+        ran = self._cloud.run(f'sudo() {{ shift; "$@"; }}\n{command}', timeout_s=limit_s)
+        return Ran(ran.code, ran.output, "")
+
+
+@pytest.fixture
+def patient(cloud: Cloud) -> Iterator[Cloud]:
+    """It ends no idle node by itself."""
+    with cloud.with_settings("SuspendTime=600"):
+        yield cloud
+
+
+def test_scale_starts_nodes_and_ends_idle_ones(patient: Cloud) -> None:
+    cloud, scheduler = patient, Scheduler(patient)
+    queue = slurm.look(scheduler)
+    assert queue.saves_power
+    up = decide(queue, "htc", 2)
+    assert (up.has, up.up, up.down) == (0, NODES, ())
+    slurm.set_power(scheduler, queue, up.up, up=True)
+    assert are_in_place(slurm.look(scheduler).nodes, up)
+    job = cloud.submit("sleep 600", "--nodes=1")
+    cloud.wait(
+        "both nodes are up", lambda: [n.is_idle or n.has_jobs for n in slurm.look(scheduler).nodes] == [True] * 2
+    )
+    cloud.wait("the job runs", lambda: [each.state for each in slurm.look(scheduler).jobs] == ["RUNNING"])
+    queue = slurm.look(scheduler)
+    (running,) = queue.jobs
+    down = decide(queue, "htc", 0)
+    assert [node.name for node in down.busy] == [running.nodes]
+    assert set(down.down) == set(NODES) - {running.nodes}
+    # Told to end them all, Slurm still waits for the job.
+    slurm.set_power(scheduler, queue, NODES, up=False)
+    assert are_in_place(slurm.look(scheduler).nodes, down)
+    cloud.wait("the idle node is deleted", lambda: cloud.vms() == {running.nodes})
+    assert [each.id for each in slurm.look(scheduler).jobs] == [job]
+    cloud.slurm("scancel", job)
 
 
 def test_without_the_states_that_are_kept_power_saving_forgets_a_drain(cloud: Cloud) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.bed.server.fakes.accounts import encode
+from tests.bed.server.fakes.clusters import Clusters
 
 if TYPE_CHECKING:
     from tests.bed.server.fakes.state import State
@@ -18,6 +19,7 @@ class CommandLine:
 
     def __init__(self, site: State) -> None:
         self._site = site
+        self.clusters = Clusters(site)
 
     def run(self, argv: list[str], request: dict[str, Any]) -> dict[str, Any]:
         """`cyclecloud ARGUMENT…`"""
@@ -34,8 +36,10 @@ class CommandLine:
         if not self._knows_user(config):
             return {"status": 1, "errors": "**** Error: Invalid username or password\n"}
         words = [word for word in argv if not word.startswith("--")]
+        if words[0] in self.clusters.handlers:
+            return self.clusters.run([word for word in argv if word != "--force"])
         handlers = {"account": self.account, "project": self._upload, "import_template": self._import_template,
-                    "import_cluster": self._import_cluster, "start_cluster": self._start_cluster}  # fmt: skip
+                    "import_cluster": self._import_cluster}  # fmt: skip
         return handlers[words[0]](words, argv, request)
 
     def _dialogue(self, argv: list[str]) -> dict[str, Any]:
@@ -156,8 +160,4 @@ class CommandLine:
                 "parameters": json.loads(parameters.read_text()),
                 "started": started,
             }
-        return {}
-
-    def _start_cluster(self, words: list[str], argv: list[str], request: dict[str, Any]) -> dict[str, Any]:
-        self._site.clusters[words[1]]["started"] = True
         return {}

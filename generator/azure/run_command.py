@@ -1,0 +1,85 @@
+"""A command on the CycleCloud server where no network path leads to it: through Azure's run command.
+
+Azure passes on the last 4,096 bytes of what a script prints, and no exit status. So the answer is packed, and ends with
+marks: one whose beginning was cut off is told from a whole one.
+Source: https://learn.microsoft.com/azure/virtual-machines/linux/run-command
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import re
+import shlex
+import zlib
+from io import BytesIO
+
+from ..plan.types import Plan
+from .deletion import ids
+from .first_boot import printed
+from .refusals import NotAsked
+from .requests import deletion as requests
+from .writer import Writer
+
+_ANSWER = re.compile(r"cycleforge-out=(\S*)\ncycleforge-err=(\S*)\ncycleforge-status=(\d+)\s*\Z")
+_ERRORS = 1000
+"""Bytes of the standard error that are passed on: the reason is at its end."""
+_MOST = 1 << 24
+"""Bytes that an answer may unpack to."""
+
+
+def server_id(plan: Plan, subscription: str) -> str:
+    """The server's VM, of this deployment or of another one."""
+    if plan.server is None:
+        assert plan.existing_server is not None
+        return plan.existing_server.vm_id
+    group = f"/subscriptions/{subscription}/resourceGroups/{plan.resource_group}"
+    return f"{group}/providers/Microsoft.Compute/virtualMachines/{plan.server.vm_name}"
+
+
+def run(writer: Writer, machine: str, command: str, given: bytes, limit_s: float) -> tuple[int, str, str]:
+    """Exit status, standard output and standard error of text for a shell, run by root.
+
+    Raises Refused and NotAsked. The script stays readable on the machine, so neither may hold a secret.
+    """
+    body = {"commandId": "RunShellScript", "script": _script(command, given)}
+    answer = writer.do(ids.call_for(requests.RUN_ON_MACHINE, f"{machine}/runCommand", body), limit_s)
+    said = printed(answer)
+    found = _ANSWER.search(said)
+    if found is None:
+        raise NotAsked(
+            "the answer is longer than the 4,096 bytes that Azure's run command passes on, or was lost"
+            if said.rstrip().rpartition("\n")[2].startswith("cycleforge-status=")
+            else "Azure's run command gives no whole answer",
+            "open a network path to the server (README.md, Connect), and type the same command again",
+        )
+    return int(found[3]), _unpacked(found[1]), _unpacked(found[2])
+
+
+def line(arguments: str, command: str) -> str:
+    """What a person types; `arguments` name the machine."""
+    return f"az vm run-command invoke {arguments} --command-id RunShellScript --scripts {shlex.quote(command)}"
+
+
+def _script(command: str, given: bytes) -> list[str]:
+    packed, text = (base64.b64encode(each).decode("ascii") for each in (given, command.encode()))
+    return [
+        "umask 077",
+        "folder=$(mktemp -d) || exit",
+        "trap 'rm -rf \"${folder}\"' EXIT",
+        f"printf %s '{text}' | base64 -d >\"${{folder}}/command\"",
+        f"printf %s '{packed}' | base64 -d >\"${{folder}}/in\"",
+        'sh "${folder}/command" <"${folder}/in" >"${folder}/out" 2>"${folder}/err"',
+        "status=$?",
+        'printf \'cycleforge-out=%s\\n\' "$(gzip -9 -n -c <"${folder}/out" | base64 -w 0)"',
+        f'printf \'cycleforge-err=%s\\n\' "$(tail -c {_ERRORS} "${{folder}}/err" | gzip -9 -n -c | base64 -w 0)"',
+        "printf 'cycleforge-status=%s\\n' \"${status}\"",
+    ]
+
+
+def _unpacked(text: str) -> str:
+    try:
+        with gzip.GzipFile(fileobj=BytesIO(base64.b64decode(text, validate=True))) as file:
+            return file.read(_MOST).decode(errors="replace")
+    except (ValueError, EOFError, OSError, zlib.error):
+        raise NotAsked("the answer of Azure's run command is damaged") from None

@@ -1,0 +1,238 @@
+"""What the verbs share that drive a cluster: where it is, ways to its server and scheduler, doing a thing once."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import AzureRefused, CannotRead
+from . import azure, common
+
+if TYPE_CHECKING:
+    from ..azure.writer import Writer
+    from ..cyclecloud.command_line import CommandLine
+    from ..cyclecloud.nodes import Cluster
+    from ..cyclecloud.shell import Ran, Runs, Shell
+    from ..cyclecloud.slurm import Queue
+    from ..plan.types import Plan, SlurmPlan
+    from .built import Built
+
+AGAIN = "type the same command again: it looks first"
+
+
+def add_arguments(parser: ArgumentParser, *, changes: bool) -> None:
+    """The flags of all of them."""
+    common.add_definitions(parser, many=False)
+    common.add_out(parser)
+    common.add_all(parser)
+    azure.add_subscription(parser)
+    parser.add_argument("--print", action="store_true", help="print the lines that do the same; change nothing")
+    if changes:
+        parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def say(text: str) -> None:
+    """Progress, on standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
+# ---------------------------------------------------------------- ways
+
+
+class _ByAzure:
+    """The server where no network path leads to it."""
+
+    def __init__(self, plan: Plan, writer: Writer) -> None:
+        from ..azure.run_command import server_id
+
+        self._plan, self._writer = plan, writer
+        self._machine = server_id(plan, writer.subscription)
+
+    def line(self, command: str = "", *, tty: bool = False) -> list[str]:
+        """What a person types."""
+        from ..azure.run_command import line
+
+        return shlex.split(line(self._plan.access.server_arguments, command))
+
+    def run(self, command: str, *, input: bytes = b"", limit_s: float) -> Ran:  # noqa: A002 - as Shell
+        """Run it to its end, as root."""
+        from ..azure.refusals import NotAsked
+        from ..azure.run_command import run
+        from ..cyclecloud.shell import Ran, Unreachable
+
+        try:
+            return Ran(*run(self._writer, self._machine, command, input, limit_s + 120))
+        except NotAsked as reason:
+            raise Unreachable(reason.reason, reason.hint) from None
+
+
+class Server:
+    """ssh, and once that fails at the beginning, Azure's run command; a verb never changes the way in between."""
+
+    def __init__(self, shell: Shell, otherwise: Callable[[], Runs]) -> None:
+        self._shell, self._otherwise = shell, otherwise
+        self._way: Runs | None = None
+
+    def line(self, command: str = "", *, tty: bool = False) -> list[str]:
+        """What a person types."""
+        return (self._way or self._shell).line(command, tty=tty)
+
+    def run(self, command: str, *, input: bytes = b"", limit_s: float) -> Ran:  # noqa: A002 - as Shell
+        """Run it; the first command of a verb only reads, so that it may be sent a second time."""
+        from ..cyclecloud.shell import Unreachable
+
+        if self._way is not None:
+            return self._way.run(command, input=input, limit_s=limit_s)
+        try:
+            ran = self._shell.run(command, input=input, limit_s=limit_s)
+            self._way = self._shell
+        except Unreachable as lost:
+            say(f"{lost.reason}; going through Azure's run command: half a minute for each step, and short answers")
+            self._way = self._otherwise()
+            ran = self._way.run(command, input=input, limit_s=limit_s)
+        return ran
+
+
+class Place:
+    """A cluster, its server and its scheduler. Nothing is connected yet."""
+
+    def __init__(self, found: Built, slurm: SlurmPlan, args: Namespace) -> None:
+        self.found, self.plan, self.slurm, self._args = found, found.plan, slurm, args
+        self._writer: Writer | None = None
+
+    @property
+    def name(self) -> str:
+        """Of the cluster."""
+        return self.slurm.cluster_name
+
+    @property
+    def config(self) -> Path:
+        """What ssh reads."""
+        return self.found.folder / "ssh_config"
+
+    @cached_property
+    def server(self) -> Server:
+        """The CycleCloud server."""
+        from ..cyclecloud.shell import Shell
+
+        return Server(Shell(self.config, "server"), lambda: _ByAzure(self.plan, self.writer()))
+
+    @cached_property
+    def scheduler(self) -> Shell:
+        """Where Slurm's commands are."""
+        return self.node("scheduler")
+
+    def node(self, host: str) -> Shell:
+        """Any host that `ssh_config` knows."""
+        from ..cyclecloud.shell import Shell
+
+        return Shell(self.config, host)
+
+    @cached_property
+    def cyclecloud(self) -> CommandLine:
+        """The command line on the server."""
+        from ..cyclecloud.command_line import CommandLine
+
+        admin = self.plan.admin.username
+        words = ["cyclecloud", "initialize", "--force", "--url=https://localhost", f"--username={admin}",
+                 "--verify-ssl=false"]  # fmt: skip
+        return CommandLine(self.server, admin, f"{shlex.join(self.node('server').line(tty=True))} {shlex.join(words)}")
+
+    def lines(self, *commands: Sequence[str], host: str = "server") -> list[str]:
+        """What `--print` prints."""
+        return [shlex.join([*self.node(host).line(), shlex.join(words)]) for words in commands]
+
+    def writer(self) -> Writer:
+        """Azure, asked for only where something needs it."""
+        from ..azure.writer import Writer
+
+        if self._writer is None:
+            self._writer = Writer(azure.session_of(self.plan, self._args))
+        return self._writer
+
+    def close(self) -> None:
+        """Whatever was opened."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+def found(args: Namespace) -> Place | int:
+    """The cluster that `args.name` names, or the exit code of a definition with errors."""
+    from .built import Built, looked_for
+
+    there = looked_for(args)
+    if not isinstance(there, Built):
+        return there
+    if there.plan.slurm is None:
+        raise CannotRead(f"{args.name} has no cluster: its definition has no `slurm`")
+    place = Place(there, there.plan.slurm, args)
+    if not place.config.is_file():
+        raise CannotRead(f"there is no {place.config}", f"cycleforge build {args.name}")
+    return place
+
+
+@contextmanager
+def refusals(place: Place) -> Iterator[None]:
+    """What a server, a host or Azure does not do, as an error of the command; closes what was opened."""
+    from ..cyclecloud.command_line import NotDone
+    from ..cyclecloud.shell import Unreachable
+    from ..words.terminal import printable
+
+    try:
+        with azure.refusals(place.plan, AGAIN):
+            yield
+    except NotDone as not_done:
+        raise AzureRefused(printable(not_done.text), not_done.hint) from None
+    except Unreachable as lost:
+        raise AzureRefused(printable(lost.reason), lost.hint) from None
+    finally:
+        place.close()
+
+
+def queue(place: Place, seen: Cluster) -> tuple[Queue | None, str]:
+    """What Slurm says, or why it does not; neither where there is no scheduler that could have jobs."""
+    from ..cyclecloud import slurm
+    from ..cyclecloud.command_line import NotDone
+    from ..cyclecloud.shell import Unreachable
+
+    if not any(node.name == "scheduler" and node.is_there for node in seen.nodes):
+        return None, ""
+    try:
+        return slurm.look(place.scheduler), ""
+    except NotDone as not_done:
+        return None, not_done.text
+    except Unreachable as lost:
+        return None, lost.reason
+
+
+# ---------------------------------------------------------------- changes
+
+
+def changed_once(place: Place, words: Sequence[str], is_done: Callable[[Cluster], bool]) -> Cluster:
+    """Send a command to the server once, then read what is true; raises AzureRefused where it is not done.
+
+    A connection that is lost says nothing about what arrived: the server is asked, and nothing is sent again.
+    """
+    from ..cyclecloud import nodes
+    from ..cyclecloud.command_line import line
+    from ..cyclecloud.shell import Unreachable
+    from ..words.terminal import printable
+
+    lost = None
+    try:
+        place.cyclecloud.change(words)
+    except Unreachable as error:
+        lost = error
+        say(f"{printable(error.reason)}; looking whether `{line(words)}` arrived")
+    seen = nodes.look(place.cyclecloud, place.name)
+    if is_done(seen):
+        return seen
+    if lost is not None:
+        raise AzureRefused(f"`{line(words)}` may have arrived or not, and the cluster is '{seen.state}'", AGAIN)
+    raise AzureRefused(f"`{line(words)}` ended well, and the cluster is still '{seen.state}'", AGAIN)

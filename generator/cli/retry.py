@@ -1,0 +1,60 @@
+"""`cycleforge retry`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from ..errors import OK, ProblemsFound
+from . import azure, cluster, common
+
+if TYPE_CHECKING:
+    from ..cyclecloud.nodes import Node
+
+DESCRIPTION = """\
+Let CycleCloud try again what has failed on nodes of a cluster. It shows what each of them says first, asks, does it
+once, and reads back. Correct the cause first: what was wrong with a script or a quota fails again.
+"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the flags."""
+    cluster.add_arguments(parser, changes=True)
+
+
+def run(args: Namespace) -> int:
+    """Show, ask, retry, read back."""
+    place = cluster.found(args)
+    if not isinstance(place, cluster.Place):
+        return place
+    if args.print:
+        common.emit("\n".join(place.lines(["cyclecloud", "retry", place.name])))
+        return OK
+    with cluster.refusals(place):
+        return _retry(place, args)
+
+
+def _retry(place: cluster.Place, args: Namespace) -> int:
+    from ..cyclecloud import nodes
+    from ..words.counts import counted
+
+    seen = nodes.look(place.cyclecloud, place.name)
+    failed = [node for node in seen.nodes if node.failed]
+    if not failed:
+        common.emit(f"{place.name} has no failed node; nothing was done")
+        return OK
+    common.emit(_shown(failed))
+    if not args.yes and not azure.confirmed(f"try {counted(len(failed), 'node')} again?", "give --yes"):
+        return ProblemsFound.exit_code
+    names = {node.name for node in failed}
+    # A node may fail again at once, so what the server says of it is shown, and no state is a failure of the command.
+    again = cluster.changed_once(place, ["retry", place.name], lambda _: True)
+    common.emit("asked once; now:\n" + _shown([node for node in again.nodes if node.name in names]))
+    return OK
+
+
+def _shown(nodes: list[Node]) -> str:
+    from ..words.terminal import columns, printable
+
+    cells = [[printable(text) or None for text in (node.name, node.array, node.state, node.message)] for node in nodes]
+    return columns([("NODE", "ARRAY", "STATE", "WHAT IT SAYS"), *cells])

@@ -1,0 +1,57 @@
+"""`cycleforge start`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from ..errors import OK, ProblemsFound
+from . import azure, cluster, common
+
+DESCRIPTION = """\
+Start a cluster: its scheduler and its login nodes. Nodes of partitions start when a job needs them.
+
+It asks before, does it once, and reads back what the server says. A cluster that runs, or that someone else is
+starting, is left alone. Without a network path to the server it goes through Azure's run command, which is slower.
+"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the flags."""
+    cluster.add_arguments(parser, changes=True)
+
+
+def run(args: Namespace) -> int:
+    """Look, ask, start, read back."""
+    place = cluster.found(args)
+    if not isinstance(place, cluster.Place):
+        return place
+    if args.print:
+        common.emit("\n".join(place.lines(["cyclecloud", "start_cluster", place.name])))
+        return OK
+    with cluster.refusals(place):
+        return _start(place, args)
+
+
+def _start(place: cluster.Place, args: Namespace) -> int:
+    from ..cyclecloud import nodes
+
+    seen = nodes.look(place.cyclecloud, place.name)
+    if seen.is_started:
+        how = f"is being started ({seen.state} -> {seen.target})" if seen.is_changing else f"is {seen.state} already"
+        common.emit(f"{place.name} {how}; nothing was done")
+        return OK
+    if seen.is_changing:
+        raise ProblemsFound(
+            f"{place.name} is being ended ({seen.state} -> {seen.target})",
+            "start it when that is done",
+        )
+    slurm = place.slurm
+    common.emit(f"scheduler: {slurm.scheduler.hardware.name}")
+    if slurm.login.count:
+        common.emit(f"login nodes: {slurm.login.count} x {slurm.login.hardware.name}")
+    if not args.yes and not azure.confirmed(f"start {place.name}? its VMs cost from then on", "give --yes"):
+        return ProblemsFound.exit_code
+    seen = cluster.changed_once(place, ["start_cluster", place.name], lambda now: now.is_started)
+    way = f"{seen.state} -> {seen.target}" if seen.is_changing else seen.state
+    common.emit(f"{place.name}: {way}; `cycleforge status {args.name} --watch` shows how far it is")
+    return OK

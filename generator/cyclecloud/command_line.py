@@ -1,0 +1,117 @@
+"""The CycleCloud command line, where it is logged in: on the server. What it is asked, and what it answers.
+
+Source: https://learn.microsoft.com/azure/cyclecloud/cli
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+
+from ..records import record
+from .shell import Ran, Runs
+
+READ_S = 120.0
+CHANGE_S = 360.0
+"""What the server is given for a command that changes something; the first boot gives it 300 s."""
+_EXIT = re.compile(r"^cycleforge-exit=(\w+)\n?", re.MULTILINE)
+_SHOWN = 600
+_PLACES = "/usr/local/bin:/usr/local/cyclecloud-cli/bin:/usr/local/cyclecloud-cli/embedded/bin:/root/bin"
+"""Source: Azure/cyclecloud-marketplace-image scripts/install_cli.py"""
+
+
+class NotDone(Exception):  # noqa: N818 - named by what happened
+    """The server did not do it; the text says why, the hint what to do."""
+
+    def __init__(self, text: str, hint: str | None = None) -> None:
+        super().__init__(text)
+        self.text, self.hint = text, hint
+
+
+@record
+class Said:
+    """What one command wrote, and how it ended."""
+
+    status: int
+    out: str
+
+
+class CommandLine:
+    """`cyclecloud` on a server. `user` is the administrator, whose home has the login; else it is root's."""
+
+    def __init__(self, server: Runs, user: str, login: str) -> None:
+        self._server, self._user, self._login = server, user, login
+
+    def read(self, *commands: Sequence[str]) -> list[Said]:
+        """What commands that change nothing say, in one go."""
+        return self._said(commands, READ_S)
+
+    def change(self, words: Sequence[str]) -> str:
+        """Do it; what it says. It is sent once: Unreachable means that nobody knows whether it arrived."""
+        (said,) = self._said([words], CHANGE_S)
+        if said.status != 0:
+            raise NotDone(f"`{line(words)}` failed on the server with {said.status}: {_short(said.out)}")
+        return said.out
+
+    def _said(self, commands: Sequence[Sequence[str]], limit_s: float) -> list[Said]:
+        ran = self._server.run(script(self._user, commands), limit_s=limit_s)
+        found = _read(ran)
+        if len(found) == 1 and found[0].status < 0:
+            raise NotDone(*_absent(found[0].out, self._login))
+        if len(found) != len(commands):
+            raise NotDone(f"the server's answer is not complete: {_short(ran.out + ran.err) or 'it is empty'}")
+        return found
+
+
+def line(words: Sequence[str]) -> str:
+    """The command as a person types it."""
+    return shlex.join(["cyclecloud", *words])
+
+
+def script(user: str, commands: Sequence[Sequence[str]]) -> str:
+    """For a POSIX shell of the administrator, or of root. PYTHONPATH breaks the program.
+
+    Sources: Azure/azurehpc scripts/cyclecli_install.sh (PYTHONPATH); the login lies in `~/.cycle/config.ini`.
+    """
+    each = "\n".join(
+        f"""    printf '\\n'; ${{prefix}} "${{program}}" {shlex.join(words)} 2>&1 </dev/null
+    printf '\\ncycleforge-exit=%s\\n' "$?" """.rstrip()
+        for words in commands
+    )
+    return f"""\
+PATH="${{PATH}}:{_PLACES}"
+unset PYTHONPATH
+program=$(command -v cyclecloud)
+if [ -z "${{program}}" ]; then printf '\\ncycleforge-exit=absent\\n'; exit 0; fi
+for user in {shlex.quote(user)} root; do
+  home=$(getent passwd "${{user}}" | cut -d: -f6)
+  prefix="sudo -n -H -u ${{user}}"
+  if [ "$(id -un)" = "${{user}}" ]; then prefix=""; fi
+  if [ -n "${{home}}" ] && ${{prefix}} test -f "${{home}}/.cycle/config.ini"; then
+{each}
+    exit 0
+  fi
+done
+printf '\\ncycleforge-exit=nobody\\n'
+"""
+
+
+def _read(ran: Ran) -> list[Said]:
+    """The answers between the marks."""
+    parts = _EXIT.split(ran.out)
+    found = []
+    for text, status in zip(parts[::2], parts[1::2], strict=False):
+        known = status.isdecimal()
+        found.append(Said(int(status) if known else -1, text.strip("\n") if known else status))
+    return found
+
+
+def _absent(word: str, login: str) -> tuple[str, str]:
+    if word == "absent":
+        return "the CycleCloud command line is not installed on the server", "`sudo cycleforge-bootstrap retry` there"
+    return "nobody is logged in to CycleCloud on the server", f"log in once: {login}"
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split())[:_SHOWN]

@@ -1,0 +1,161 @@
+"""A deployed cluster: its server with the CLI's fake, its scheduler, an `ssh` that leads to them, and Azure."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.bed.arm import Arm
+from tests.bed.server.certificates import certificate
+from tests.bed.server.fakes.accounts import encode
+from tests.bed.server.fakes.clusters import OFF, READY
+from tests.bed.server.fakes.site import Site
+from tests.bed.ssh.hosts import Hosts
+from tests.verbs.slurm import Slurm
+from tests.what_if import place as what_if
+from tests.what_if.place import PASSWORD
+
+FAKES = Path(__file__).parents[1] / "bed/server/fakes"
+USER = "ccadmin"
+SSH = """\
+#!/bin/sh
+# The way to a host: its shell, here. FOLDER/lost names what is lost at which connection.
+printf '%s\\n' "$*" >>"FOLDER/ssh.log"
+env >>"FOLDER/ssh.log"
+config=$2 host=$3
+shift 3
+n=$(($(cat "FOLDER/count") + 1))
+echo "$n" >"FOLDER/count"
+lost=$(sed -n "s/^$n //p" "FOLDER/lost")
+if [ -e "FOLDER/unreachable-$host" ] || [ "$lost" = before ]; then
+    echo "ssh: connect to host $host port 22: Connection timed out" >&2
+    exit 255
+fi
+export PATH="FOLDER/hosts/$host:/usr/bin:/bin" HOME="FOLDER/home-$host" FAKE_PORT=NUMBER
+sh -c "$*" >"FOLDER/answer"
+status=$?
+if [ "$lost" = after ]; then
+    echo "client_loop: send disconnect: Broken pipe" >&2
+    exit 255
+fi
+cat "FOLDER/answer"
+exit "$status"
+"""
+_SUDO = '#!/bin/sh\nwhile :; do case "$1" in -n|-H) shift;; -u) shift 2;; *) break;; esac; done\nexec "$@"\n'
+
+
+class Living(what_if.Place):
+    """Runs verbs against it; `site`, `slurm` and `arm` are what they reach."""
+
+    def __init__(
+        self, arm: Arm, folder: Path, capsys: pytest.CaptureFixture[str], patch: pytest.MonkeyPatch, kept: Path
+    ) -> None:
+        super().__init__(arm, folder, capsys, patch, kept)
+        self.slurm = Slurm()
+        self.site = Site(folder / "root", {}, {}, certificate(), 0.01)
+        (folder / "root/opt/cycle_server/config/data").mkdir(parents=True)
+        self.site.start()
+        self.site.programs |= {"scontrol": self.slurm.scontrol, "squeue": self.slurm.squeue}
+        self.clusters = self.site.command_line.clusters
+        self.cluster: dict[str, Any] = {"nodes": [{"Name": "scheduler", **OFF}, {"Name": "login-1", **OFF}]}
+        self.site.clusters["minimal"] = self.cluster
+        self._hosts()
+        self.built()
+        config = folder / "output/minimal/ssh_config"
+        if not config.exists():
+            config.write_text("Host *\n")
+
+    def _hosts(self) -> None:
+        for name, text in (("lost", ""), ("count", "0\n"), ("ssh.log", "")):
+            (self.folder / name).write_text(text)
+        text = SSH.replace("FOLDER", str(self.folder)).replace("NUMBER", str(self.site.port))
+        self._program(self.folder / "bin/ssh", text)
+        fake = f"#!/bin/bash\n{(FAKES / 'program.sh').read_text()}"
+        server, scheduler = self.folder / "hosts/server", self.folder / "hosts/scheduler"
+        home = self.folder / "home-server"
+        row = f"{USER}:x:1000:1000::{home}:/bin/sh"
+        texts = {"cyclecloud": fake, "id": f"#!/bin/sh\necho {USER}\n", "sudo": _SUDO,
+                 "getent": f"#!/bin/sh\n[ $2 = {USER} ] && echo {row}\n"}  # fmt: skip
+        for name, text in texts.items():
+            self._program(server / name, text)
+        for name, text in (("scontrol", fake), ("squeue", fake), ("sudo", _SUDO)):
+            self._program(scheduler / name, text)
+        self.site.accounts.passwords[USER] = PASSWORD
+        login = home / ".cycle/config.ini"
+        login.parent.mkdir(parents=True)
+        login.write_text(
+            f"[cycleserver]\nby=initialize\nurl={self.site.portal}\nusername={USER}\nkey={encode(PASSWORD)}\n"
+        )
+        self.patch.setenv("PATH", f"{self.folder / 'bin'}:{os.environ['PATH']}")
+
+    @staticmethod
+    def _program(path: Path, text: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def is_behind(self, bed: Hosts) -> None:
+        """A real ssh leads to the same programs."""
+        shutil.copy(bed.config, self.folder / "output/minimal/ssh_config")
+        for name, host in bed.by_name.items():
+            for path in (self.folder / "hosts" / name).iterdir():
+                environment = f"FAKE_PORT={self.site.port} HOME={self.folder}/home-{name}"
+                host.program(path.name, f'#!/bin/sh\nexec env {environment} {path} "$@"\n')
+
+    def runs(self, *nodes: dict[str, Any]) -> None:
+        """The cluster is started, with these nodes besides scheduler and login node."""
+        fixed = [{"Name": name, "InstanceId": f"{name}-vm", **READY} for name in ("scheduler", "login-1")]
+        self.cluster.update(started=True, state="started", nodes=[*fixed, *nodes])
+
+    def loses(self, *connections: tuple[int, str]) -> None:
+        """Which connections are lost, counted from the next one: before the command runs, or after it."""
+        (self.folder / "count").write_text("0\n")
+        (self.folder / "lost").write_text("".join(f"{number} {when}\n" for number, when in connections))
+
+    def has_no_path_to(self, host: str) -> None:
+        """ssh times out."""
+        (self.folder / f"unreachable-{host}").touch()
+        if host == "server":
+            self.arm.state.put(self._machine(), hardwareProfile={})
+            self.arm.state.shell = self._root
+
+    def _machine(self) -> str:
+        group = f"{self.arm.state.scope}/resourceGroups/minimal-rg"
+        self.arm.state.put(group, location="southcentralus")
+        return f"{group}/providers/Microsoft.Compute/virtualMachines/minimal-server"
+
+    def _root(self, _: str, script: str) -> tuple[str, str]:
+        """Azure's run command on the server."""
+        path = f"{self.folder / 'hosts/server'}:/usr/bin:/bin"
+        environment = {"PATH": path, "HOME": "/root", "FAKE_PORT": str(self.site.port)}
+        environment["HOME"] = str(self.folder / "home-server")  # which `sudo -H` sets
+        ran = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=False)
+        return ran.stdout, ran.stderr
+
+    def types(self, text: str) -> None:
+        """What is typed on a terminal."""
+        terminal = io.StringIO(text)
+        terminal.isatty = lambda: True  # type: ignore[method-assign]
+        self.patch.setattr("sys.stdin", terminal)
+
+    @property
+    def changes(self) -> list[str]:
+        """What changed something, on any machine."""
+        said = [f"{call['name']} {' '.join(call['argv'])}" for call in self.site.calls]
+        asks = ("cyclecloud show_", "scontrol show", "scontrol --oneliner", "squeue")
+        return [line for line in said if not line.startswith(asks)]
+
+    def end(self) -> None:
+        """Close ports; no secret was in any argument or environment of ssh and of the programs behind it."""
+        self.site.stop()
+        log = (self.folder / "ssh.log").read_text()
+        for text in (log, *(f"{call['argv']}{call['environment']}" for call in self.site.calls)):
+            assert PASSWORD not in text
+            assert encode(PASSWORD) not in text
+        shutil.rmtree(self.folder / "root")
