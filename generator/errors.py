@@ -27,8 +27,8 @@ class ProblemsFound(CycleForgeError):  # noqa: N818 - named by what happened
     when = (
         "a definition breaks rules, `build --check` or `locker verify` found differences, a version has different "
         "content, a blob could not be fetched, a node is unhealthy, a validation job failed, warns or proves nothing, "
-        "something has no price, preflight found what would make the deployment fail, or something is in the way of "
-        "delete"
+        "something has no price, preflight found what would make the deployment fail, something is in the way of "
+        "delete, or status found what has failed or is not deployed"
     )
 
 
@@ -51,7 +51,8 @@ class AzureRefused(CycleForgeError):  # noqa: N818 - named by what happened
 
     exit_code = 4
     when = (
-        "Azure or the CycleCloud server refused a request or cannot be reached, or preflight could not ask everything"
+        "Azure or the CycleCloud server refused a request or cannot be reached, or preflight or status could not "
+        "ask everything"
     )
 
 

@@ -50,6 +50,7 @@ __all__ = [
     "blobs",
     "canonical_vm_size",
     "cloud",
+    "cyclecloud_failures",
     "default_slurm_project",
     "default_versions",
     "egress",
@@ -180,6 +181,12 @@ def azure_failures() -> Sequence[Mapping[str, Any]]:
 def azure_durations() -> Mapping[str, Mapping[str, Any]]:
     """How long Azure usually takes to create a resource, by its type in lower case: `minutes`, `or_more`."""
     return {row["type"]: row for row in table("azure_durations")["durations"]["rows"]}
+
+
+def cyclecloud_failures() -> Sequence[Mapping[str, Any]]:
+    """What CycleCloud's messages about failed nodes mean, and what to do: `pattern`, `words`, `fix`."""
+    rows: Sequence[Mapping[str, Any]] = table("cyclecloud_failures")["failures"]["rows"]
+    return rows
 
 
 def xids() -> Mapping[str, Any]:

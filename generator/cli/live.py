@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..azure.operation_tree import Part
 from ..azure.progress_text import news, tree_lines
 from ..words.terminal import printable
+from . import common
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -63,3 +66,24 @@ class Shown:
 
         assert self._live is not None
         self._live.update(Text("\n".join(lines)), refresh=True)
+
+
+@contextmanager
+def drawn(*, is_drawn: bool) -> Iterator[Callable[[str], None]]:
+    """A text that is drawn over the one before; where there is no terminal, printed when it is another."""
+    if not is_drawn:
+        last = [""]
+
+        def say(text: str) -> None:
+            if text != last[0]:
+                common.emit(f"\n{text}" if last[0] else text)
+                last[0] = text
+
+        yield say
+        return
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(console=Console(), auto_refresh=False, screen=False, redirect_stderr=False) as live:
+        yield lambda text: live.update(Text(text), refresh=True)

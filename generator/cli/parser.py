@@ -34,6 +34,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "diff": ("diff", "compare a definition with what was built, and what each change costs"),
     "what-if": ("what_if", "ask Azure what deploying would create, change and delete; nothing is changed"),
     "deploy": ("deploy", "deploy what was built: look what would fail, show what changes, ask, deploy, watch"),
+    "status": ("status", "show how deployments are: Azure, first boot, cluster, nodes, why nodes failed"),
     "cost": ("cost", "show what a deployment costs by the hour and month, from Azure's public price list"),
     "preflight": ("preflight", "ask Azure for everything that would make the deployment or its first job fail"),
     "start": ("start", "start a cluster: its scheduler and login nodes"),

@@ -109,8 +109,13 @@ def read(name: str, body: object) -> Cluster:
         _text(found, "state"),
         _text(found, "targetstate"),
         tuple(_array(_lower(each)) for each in arrays),
-        tuple(_node(_lower(each)) for each in nodes if isinstance(each, Mapping)) if isinstance(nodes, list) else None,
+        nodes_of(nodes) if isinstance(nodes, list) else None,
     )
+
+
+def nodes_of(rows: object) -> tuple[Node, ...]:
+    """The nodes of a list of records, from wherever it came."""
+    return tuple(_node(_lower(each)) for each in rows if isinstance(each, Mapping)) if isinstance(rows, list) else ()
 
 
 def _node(found: Mapping[str, Any]) -> Node:

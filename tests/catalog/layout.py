@@ -12,6 +12,7 @@ TABLES = frozenset(
         "amd_messages.json",
         "azure_durations.json",
         "azure_failures.json",
+        "cyclecloud_failures.json",
         "health_tests.json",
         "images.json",
         "models.json",

@@ -227,12 +227,16 @@ def azure_says() -> Iterator[str]:
     """Azure's error codes in plain words, what it shows although it does not happen, and what holds data."""
     from generator.azure import failures, progress_text, what_if
     from generator.azure.refusals import Cause
+    from generator.cyclecloud import reasons
 
     for row in catalog.azure_failures():
         causes = [Cause(code, "message") for code in row["codes"]]
         yield repr(failures.explained(causes, name="lab", group="lab-rg"))
     for kind in catalog.azure_durations():
         yield repr(progress_text.usual(kind))
+    yield repr(reasons.explained("something that no row has", "lab"))
+    for row in catalog.cyclecloud_failures():
+        yield repr(reasons.explained(row["pattern"].split("|")[0].replace(".*", "x"), "lab"))
     for row in catalog.what_if()["noise"]["rows"]:
         provider, *kinds = row["type"].split("/")
         place = "/".join(["/subscriptions/s/providers", provider, *(f"{kind}/x" for kind in kinds)])

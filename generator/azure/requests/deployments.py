@@ -34,6 +34,22 @@ SERVER = Request(
     f"{_SPEC}/compute/resource-manager/Microsoft.Compute/ComputeRP/stable/2025-04-01/virtualMachine.json",
     az="az vm show --resource-group {group} --name {name}",
 )
+SERVER_VIEW = Request(
+    "GET",
+    "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Compute/virtualMachines/{name}/instanceView",
+    "2025-04-01",
+    f"{_SPEC}/compute/resource-manager/Microsoft.Compute/ComputeRP/stable/2025-04-01/virtualMachine.json",
+    az="az vm get-instance-view --resource-group {group} --name {name}",
+)
+FIRST_BOOT = Request(
+    "GET",
+    "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Compute/virtualMachines/{name}"
+    "/extensions/cycleforge-bootstrap",
+    "2025-04-01",
+    f"{_SPEC}/compute/resource-manager/Microsoft.Compute/ComputeRP/stable/2025-04-01/virtualMachine.json",
+    query=(("$expand", "instanceView"),),
+    az="az vm extension show --resource-group {group} --vm-name {name} --name cycleforge-bootstrap --instance-view",
+)
 DATABASES = Request(
     "GET",
     "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.DBforMySQL/flexibleServers",

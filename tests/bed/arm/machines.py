@@ -118,3 +118,26 @@ def console_log(state: State, asked: Asked, authorization: str | None) -> Answer
         return Answer(403, b"<Error><Code>AuthenticationFailed</Code></Error>")
     machine = asked.path.removeprefix(CONSOLES).rpartition("/")[0]
     return Answer(200, state.console(state, machine).encode())
+
+
+@answer("instance view")
+def instance_view(state: State, asked: Asked, caller: Caller, parts: Parts) -> Any:
+    """Provisioning and power, as a list of codes."""
+    machine = found(state, _machine_id(parts), MACHINE)
+    require(state, caller, f"{MACHINE}/instanceView/read", machine["id"])
+    codes = ["ProvisioningState/succeeded", f"PowerState/{state.power.get(machine['id'].lower(), 'running')}"]
+    return {"statuses": [{"code": code, "level": "Info"} for code in codes]}
+
+
+@answer("extension")
+def extension(state: State, asked: Asked, caller: Caller, parts: Parts) -> Any:
+    """With what its program wrote, where that is asked for."""
+    kind = f"{MACHINE}/extensions"
+    resource = found(state, f"{_machine_id(parts)}/extensions/{parts['extension']}", kind)
+    require(state, caller, f"{kind}/read", resource["id"])
+    if asked.query.get("$expand") != "instanceView":
+        return resource
+    message = state.said.get(resource["id"].lower(), "Enable succeeded: \n[stdout]\n\n[stderr]\n")
+    succeeded = resource["properties"].get("provisioningState", "Succeeded")
+    status = {"code": f"ProvisioningState/{succeeded.lower()}", "level": "Info", "message": message}
+    return resource | {"properties": resource["properties"] | {"instanceView": {"statuses": [status]}}}

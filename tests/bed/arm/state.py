@@ -120,6 +120,10 @@ class State:
     """What a machine has written to its serial console, by its id."""
     boot: Callable[[State, dict[str, Any]], None] = lambda state, extension: first_boot(state, extension)
     """What happens when the extension that runs the first boot is created."""
+    power: dict[str, str] = field(default_factory=dict)
+    """Of machines that do not run, by id: `deallocated`, `stopped`."""
+    said: dict[str, str] = field(default_factory=dict)
+    """What an extension's instance view has as its message, by id."""
     commands_running: set[str] = field(default_factory=set)
     stopped: set[str] = field(default_factory=set)
     """Ids of machines that are deallocated, in lower case."""

@@ -1,0 +1,113 @@
+"""How a deployment is, as far as Azure knows: its record, its server, its first boot; all asked at the same time.
+
+What Azure refuses or does not answer stays unknown by itself and takes nothing else with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeVar
+
+from ..plan.types import Plan
+from ..records import record
+from . import deployment
+from .deployment import Seen
+from .reader import Reader
+from .refusals import NotAsked, Refused
+from .requests import deployments
+
+_Answer = TypeVar("_Answer")
+_POWER = "powerstate/"
+BootState = Literal["done", "running", "failed", "none"]
+_BOOT: Mapping[str, BootState] = {"succeeded": "done", "failed": "failed", "canceled": "failed"}
+
+
+@record
+class Unknown:
+    """What could not be asked, and why."""
+
+    reason: str
+    hint: str | None = None
+
+
+@record
+class Boot:
+    """The server's first boot, as the extension that runs it tells."""
+
+    state: BootState
+    """`none`: it was never begun."""
+    error: str
+    hint: str
+
+
+@record
+class Standing:
+    """Each part as it is, or why that is not known."""
+
+    record: Seen | Unknown | None
+    """None: never deployed, or the record is deleted."""
+    server: str | Unknown
+    """`running`, `deallocated`, …; `none` where there is no such VM."""
+    boot: Boot | Unknown
+
+
+def standing(plan: Plan, reader: Reader) -> Standing:
+    """Ask. One round of requests."""
+    if plan.server is None:
+        not_ours = Unknown("the server is not this deployment's")
+        return Standing(_known(lambda: deployment.look(plan, reader)), not_ours, not_ours)
+    at = {"group": plan.resource_group, "name": plan.server.vm_name}
+    reader.forget()
+    questions: list[Callable[[], Any]] = [
+        lambda: _known(lambda: deployment.look(plan, reader)),
+        lambda: _known(lambda: _power(reader.find(deployments.SERVER_VIEW(**at)))),
+        lambda: _known(lambda: _boot(reader.find(deployments.FIRST_BOOT(**at)))),
+    ]
+    seen, power, boot = reader.together(questions)
+    return Standing(seen, power, boot)
+
+
+def _known(ask: Callable[[], _Answer]) -> _Answer | Unknown:
+    try:
+        return ask()
+    except Refused as refused:
+        return Unknown(f"Azure refused: {refused.code}: {refused.message}")
+    except NotAsked as reason:
+        return Unknown(reason.reason, reason.hint)
+
+
+def _power(view: Mapping[str, Any] | None) -> str | Unknown:
+    if view is None:
+        return "none"
+    for each in _statuses(view):
+        code = str(each.get("code", "")).casefold()
+        if code.startswith(_POWER):
+            return code.removeprefix(_POWER)
+    return Unknown("Azure does not say whether the VM runs")
+
+
+def _boot(extension: Mapping[str, Any] | None) -> Boot:
+    if extension is None:
+        return Boot("none", "", "")
+    properties = extension.get("properties")
+    properties = properties if isinstance(properties, Mapping) else {}
+    state = _BOOT.get(str(properties.get("provisioningState", "")).casefold(), "running")
+    if state != "failed":
+        return Boot(state, "", "")
+    view = properties.get("instanceView")
+    said = [str(each.get("message", "")) for each in _statuses(view if isinstance(view, Mapping) else {})]
+    return Boot(state, *_why("\n".join(said)))
+
+
+def _why(said: str) -> tuple[str, str]:
+    """The error and the hint that the first boot has printed last; else its last words."""
+    lines = [line.strip() for line in said.replace("[stdout]", "\n").replace("[stderr]", "\n").splitlines()]
+    lines = [line for line in lines if line]
+    error = next((line.removeprefix("error: ") for line in reversed(lines) if line.startswith("error: ")), "")
+    hint = next((line.removeprefix("hint: ") for line in reversed(lines) if line.startswith("hint: ")), "")
+    return error or (lines[-1] if lines else "Azure does not say why"), hint
+
+
+def _statuses(view: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    listed = view.get("statuses")
+    return [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []

@@ -1,0 +1,223 @@
+"""What `cycleforge status` prints: a screen for one deployment, a line for each of several, and plain data.
+
+1,000 nodes are as many lines as ten: nodes are counted by partition and state, failures by their reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from ..azure import failures
+from ..azure.deployment import Seen
+from ..azure.standing import Boot, Unknown
+from ..cyclecloud.cluster import Cluster, Node
+from ..cyclecloud.reasons import SILENT, Reason, shortages
+from ..words.counts import counted, first
+from ..words.terminal import columns, printable
+from .status_look import NO_CLUSTER, Look
+
+_STATES = {"done": "deployed", "failed": "failed", "canceled": "cancelled", "running": "is being deployed"}
+_BOOT = {"done": "done", "running": "running", "failed": "failed", "none": "not begun"}
+_SHOWN = 4
+_LABEL = 12
+
+
+def screen(look: Look) -> list[str]:
+    """Everything about one deployment."""
+    plan, now = look.found.plan, look.standing
+    lines = [f"{plan.name} in {plan.location}"]
+    lines += _row("deployment", _record(look))
+    if isinstance(now.record, Seen) and now.record.state == "failed":
+        found = failures.explained(now.record.causes, name=plan.definition_name, group=plan.resource_group)
+        lines += [f"    {line}" for line in failures.text(found).splitlines()]
+    if now.record is not None:
+        lines += _row("server", _server(now.server))
+        lines += _row("first boot", _boot(now.boot))
+    lines += _cluster(look)
+    return [printable(line) for line in lines]
+
+
+def _row(label: str, value: str | Unknown) -> list[str]:
+    if isinstance(value, str):
+        return [f"  {label:<{_LABEL}}{value}"]
+    hint = [f"  {'':<{_LABEL}}hint: {value.hint}"] if value.hint else []
+    return [f"  {label:<{_LABEL}}not known: {value.reason}", *hint]
+
+
+def _record(look: Look) -> str | Unknown:
+    seen = look.standing.record
+    if seen is None:
+        return "none: never deployed, or its record was deleted"
+    if isinstance(seen, Unknown):
+        return seen
+    return f"{_STATES[seen.state]} ({seen.began})" + (f", with {look.content}" if look.content else "")
+
+
+def _server(server: str | Unknown) -> str | Unknown:
+    return "there is none" if server == "none" else server
+
+
+def _boot(boot: Boot | Unknown) -> str | Unknown:
+    if isinstance(boot, Unknown):
+        return boot
+    said = f": {boot.error}" if boot.error else ""
+    hint = f" (hint: {boot.hint})" if boot.hint else ""
+    return f"{_BOOT[boot.state]}{said}{hint}"
+
+
+# ---------------------------------------------------------------- the cluster
+
+
+def _cluster(look: Look) -> Iterator[str]:
+    seen = look.cluster
+    if seen is None:
+        if look.found.plan.slurm is None:
+            yield from _row("cluster", NO_CLUSTER)
+        return
+    if isinstance(seen, Unknown):
+        yield from _row("cluster", seen)
+        return
+    yield from _row("cluster", f"{seen.name}: {_state(seen)}")
+    if seen.nodes is None:
+        yield from _row("nodes", Unknown("the server does not list them"))
+    else:
+        yield from columns([*_partitions(look, seen)], indent="  ").splitlines()
+    for array in seen.arrays:
+        yield from (f"  {array.name}: {each}" for each in shortages(array))
+    for reason in look.reasons:
+        yield from _reason(reason)
+
+
+def _state(seen: Cluster) -> str:
+    if not seen.state:
+        return "never started"
+    return seen.state if seen.target in ("", seen.state) else f"{seen.state}, on its way to {seen.target}"
+
+
+def _partitions(look: Look, seen: Cluster) -> Iterator[tuple[str, str, str]]:
+    """Partition, how many of how many, states; single nodes first."""
+    titles = (
+        {array.name: array.partition for array in look.found.plan.slurm.node_arrays} if look.found.plan.slurm else {}
+    )
+    groups: dict[str, list[Node]] = {}
+    for node in seen.nodes or ():
+        groups.setdefault(node.array, []).append(node)
+    known = {array.name: array.most for array in seen.arrays}
+    for node in groups.pop("", []):
+        yield node.name, "", node.status or "not known"
+    for name in [*known, *(name for name in groups if name not in known)]:
+        nodes, most = groups.get(name, []), known.get(name)
+        many = f"{len(nodes)} of {most}" if most is not None else str(len(nodes))
+        yield titles.get(name, name), many, states(nodes)
+
+
+def states(nodes: Iterable[Node]) -> str:
+    """`10 Ready, 2 Preparing`, the most frequent first."""
+    found = Counter(node.status or "not known" for node in nodes)
+    return ", ".join(f"{count} {status}" for status, count in sorted(found.items(), key=lambda row: (-row[1], row[0])))
+
+
+def _reason(reason: Reason) -> Iterator[str]:
+    where = f" of {reason.array}" if reason.array else ""
+    yield f"  {counted(len(reason.nodes), 'node')}{where} failed: {first(reason.nodes, _SHOWN)}"
+    yield f"    {reason.words or reason.message or SILENT}"
+    if reason.words and reason.message:
+        yield f"    CycleCloud: {reason.message}"
+    if reason.fix:
+        yield f"    hint: {reason.fix}"
+
+
+# ---------------------------------------------------------------- many deployments
+
+
+def table(looks: Sequence[Look | tuple[str, str]]) -> str:
+    """A line for each; (name, reason) of those that could not be looked at."""
+    rows: list[tuple[str, ...]] = [("name", "deployment", "server", "first boot", "cluster", "nodes", "failed")]
+    for each in looks:
+        rows.append((each[0], f"not known: {each[1]}") if isinstance(each, tuple) else _line(each))
+    return columns([tuple(printable(cell) for cell in row) for row in rows])
+
+
+def _line(look: Look) -> tuple[str, ...]:
+    now, seen = look.standing, look.cluster
+    record = now.record
+    deployed = "none" if record is None else _short(record if isinstance(record, Unknown) else _STATES[record.state])
+    if record is None:
+        return look.found.plan.name, deployed
+    boot = _short(now.boot if isinstance(now.boot, Unknown) else _BOOT[now.boot.state])
+    state = "none" if seen is None else _short(seen if isinstance(seen, Unknown) else _state(seen))
+    is_read = isinstance(seen, Cluster) and seen.nodes is not None
+    nodes = states(seen.nodes or ()) if isinstance(seen, Cluster) and is_read else "not known" if seen else ""
+    failed = str(sum(len(reason.nodes) for reason in look.reasons)) if is_read else ""
+    return look.found.plan.name, deployed, _short(now.server), boot, state, nodes, failed
+
+
+def _short(value: str | Unknown) -> str:
+    return value if isinstance(value, str) else "not known"
+
+
+# ---------------------------------------------------------------- plain data
+
+
+def as_json(look: Look) -> dict[str, object]:
+    """One deployment."""
+    plan, now, seen = look.found.plan, look.standing, look.cluster
+    return {
+        "name": plan.name,
+        "deployment": _record_json(look),
+        "server": _unknown_json(now.server) if isinstance(now.server, Unknown) else now.server,
+        "first_boot": _unknown_json(now.boot)
+        if isinstance(now.boot, Unknown)
+        else {"state": now.boot.state, "error": now.boot.error, "hint": now.boot.hint},
+        "cluster": _unknown_json(seen) if isinstance(seen, Unknown) else None if seen is None else _cluster_json(seen),
+        "failures": [
+            {
+                "partition": each.array,
+                "nodes": list(each.nodes),
+                "message": each.message,
+                "words": each.words,
+                "fix": each.fix,
+            }
+            for each in look.reasons
+        ],
+        "failed": look.has_failed,
+        "known": not look.is_partial,
+    }
+
+
+def _record_json(look: Look) -> dict[str, object] | None:
+    seen = look.standing.record
+    if seen is None:
+        return None
+    if isinstance(seen, Unknown):
+        return _unknown_json(seen)
+    return {"state": seen.state, "began": seen.began, "content": look.content}
+
+
+def _cluster_json(seen: Cluster) -> dict[str, object]:
+    nodes = (
+        None
+        if seen.nodes is None
+        else [
+            {
+                "name": node.name,
+                "partition": node.array,
+                "status": node.status,
+                "target": node.target,
+                "message": node.message,
+            }
+            for node in seen.nodes
+        ]
+    )
+    return {
+        "name": seen.name,
+        "state": seen.state,
+        "target": seen.target,
+        "partitions": [{"name": array.name, "most": array.most, "short": shortages(array)} for array in seen.arrays],
+        "nodes": nodes,
+    }
+
+
+def _unknown_json(unknown: Unknown) -> dict[str, object]:
+    return {"unknown": unknown.reason, "hint": unknown.hint}
