@@ -12,6 +12,7 @@ from ..plan.resources import resource_id
 from ..plan.types import Asked, Plan
 from ..problems.problem import KeyPath
 from ..records import record
+from .bicep import parameter
 
 SUBSCRIPTION = "/subscriptions/{subscription}"
 ROLES = "Microsoft.Authorization/roleAssignments"
@@ -65,7 +66,10 @@ def group_of(plan: Plan) -> str:
 
 def needs(plan: Plan, environment: Mapping[str, str]) -> tuple[Need, ...]:
     """Everything; what the definition leaves to a variable that is not set is left out."""
-    elsewhere = [*_existing_network(plan), *_hub(plan, environment), *_zones(plan), *_roles_elsewhere(plan)]
+    elsewhere = [
+        *_existing_network(plan), *_hub(plan, environment), *_zones(plan), *_roles_elsewhere(plan),
+        *_linked(plan), *_vaults(plan, environment),
+    ]  # fmt: skip
     return (*_subscription(plan), *_own_group(plan, {each.actions for each in elsewhere}), *elsewhere)
 
 
@@ -184,6 +188,49 @@ def _roles_elsewhere(plan: Plan) -> Iterator[Need]:
         if target is not None:
             yield Need(_in_group_of(target), _DEPLOY, path, purpose)
             yield Need(target, (f"{ROLES}/write",), path, purpose)
+
+
+def _linked(plan: Plan) -> Iterator[Need]:
+    """What something of ours refers to: Azure refuses to create that without these (LinkedAuthorizationFailed).
+
+    Sources, in this order: https://github.com/microsoft/planetary-computer-hub/pull/25,
+    https://github.com/kubernetes-sigs/azuredisk-csi-driver/issues/2609, https://github.com/JimGBritt/AzurePolicy/issues/17
+    and https://learn.microsoft.com/troubleshoot/azure/virtual-machines/linux/troubleshooting-shared-images
+    """
+    route, security = plan.network.route, plan.security
+    table = route.table_id if route is not None and plan.network.is_new else None
+    image = plan.server.image_id if plan.server is not None else None
+    of_gallery = "/galleries/" in (image or "").casefold()
+    read = "Microsoft.Compute/galleries/images/versions/read" if of_gallery else "Microsoft.Compute/images/read"
+    wanted: tuple[tuple[str | None, str, KeyPath, str], ...] = (
+        (table, f"{_NETWORK}/routeTables/join/action", ("network", "route_table"), "the route table of the subnets"),
+        (
+            security.disk_encryption_set_id if plan.server is not None else None,
+            "Microsoft.Compute/diskEncryptionSets/read",
+            ("security", "disk_encryption_set_id"),
+            "the key of the disks",
+        ),
+        (
+            security.diagnostics_workspace_id,
+            "Microsoft.OperationalInsights/workspaces/sharedKeys/action",
+            ("security", "diagnostics_workspace_id"),
+            "the workspace of the diagnostic settings",
+        ),
+        ((image or "").partition("/versions/")[0], read, ("server", "image_id"), "the server's image"),
+    )
+    for target, action, path, purpose in wanted:
+        if target and target.casefold().startswith("/subscriptions/"):  # an image may be a community's
+            yield Need(target, (action,), path, purpose)
+
+
+def _vaults(plan: Plan, environment: Mapping[str, str]) -> Iterator[Need]:
+    """Key Vaults from which Azure reads a secret, where the variable has its id.
+
+    Source: https://learn.microsoft.com/azure/azure-resource-manager/templates/key-vault-parameter
+    """
+    given = [parameter(environment.get(each.variable, "")) for each in plan.secrets]
+    for vault in dict.fromkeys(each["reference"]["keyVault"]["id"] for each in given if "reference" in each):
+        yield Need(vault, ("Microsoft.KeyVault/vaults/deploy/action",), ("azure",), "the secret in the Key Vault")
 
 
 def _is_id(value: str) -> bool:

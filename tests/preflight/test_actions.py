@@ -55,4 +55,5 @@ def test_each_need_is_at_a_key_of_the_definition() -> None:
         "storage",
         "slurm",
         "monitoring",
+        "security",
     }

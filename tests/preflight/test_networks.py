@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -9,10 +10,10 @@ import pytest
 
 from generator.plan.types import Plan
 from tests.bed.arm import Arm
-from tests.bed.arm.state import State
+from tests.bed.arm.state import OWNER, State
 from tests.bed.bicep.place import SUBSCRIPTION
 from tests.bed.plans import plan_from
-from tests.preflight.asked import found_by
+from tests.preflight.asked import found_by, report_of
 
 Change = Callable[[State], object]
 NETWORK = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/net/providers/Microsoft.Network"
@@ -25,7 +26,7 @@ OURS = (
 SUBNETS = {"server": [], "compute": [], "lustre": [], "files": ["Microsoft.NetApp/volumes"], "gpu": []}
 
 
-EXISTING = plan_from(f"""
+EXISTING_TEXT = f"""
 network:
   address_space: null
   blob_dns_zone: {ZONE}
@@ -37,7 +38,8 @@ storage:
   home: {{type: anf, size_tib: 4}}
   mounts: [{{path: /data, type: amlfs, tier: 500, size_tib: 4}}]
 slurm: {{partitions: [{{name: htc, vm_size: Standard_D64ds_v5, max_nodes: 20, subnet: gpu}}]}}
-""")
+"""
+EXISTING = plan_from(EXISTING_TEXT)
 PEERED = plan_from(f"""
 network:
   access: hub
@@ -154,6 +156,22 @@ PROVOKED: dict[str, tuple[Plan, str, Change]] = {
 def test_nothing_is_found_where_all_is_well(arm: Arm, definition: Plan) -> None:
     healthy(arm.state)
     assert found_by(arm, definition) == []
+
+
+def test_a_network_of_another_subscription(arm: Arm) -> None:
+    """Provoked by an id there; where the deployment goes to that subscription, all is well, as the test above shows."""
+    other = "00000000-0000-0000-0000-000000000000"
+    healthy(arm.state)
+    arm.state.others = (other,)
+    arm.state.caller.roles.append((f"/subscriptions/{other}", OWNER))
+    there = VNET.replace(SUBSCRIPTION, other)
+    arm.state.put(there.partition("/providers/")[0], location="southcentralus")
+    arm.state.put(there, location="southcentralus", properties=copy.deepcopy(properties(arm.state, VNET)))
+    link(arm.state, ZONE, there, "other")
+    plan = plan_from(EXISTING_TEXT.replace(VNET, there))
+    (finding,) = [each for each in report_of(plan).findings if each.rule_id == "E4601"]
+    assert finding.message == f"the network is in subscription {other}, the deployment goes to {SUBSCRIPTION}"
+    assert f"deploy with --subscription {other}" in str(finding.hint)
 
 
 def test_our_own_file_system_does_not_need_its_subnet_twice(arm: Arm) -> None:

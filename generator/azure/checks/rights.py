@@ -12,6 +12,7 @@ from ..actions import ROLES, SUBSCRIPTION, Need, assigned_roles, group_of, needs
 from ..check import Check, Finding, Local, LocalCheck
 from ..grants import concerns, denied, excludes_services, grants, missing, unsure_roles
 from ..reader import Reader
+from ..refusals import NotAsked, Refused
 from ..requests.subscriptions import DENY_ASSIGNMENTS, GROUP, PERMISSIONS
 
 Items = Sequence[Mapping[str, Any]]
@@ -27,14 +28,34 @@ def _at(plan: Plan, reader: Reader, need: Need) -> str:
     return need.scope
 
 
-def _asked(plan: Plan, reader: Reader, request: Any, wanted: Sequence[Need]) -> list[tuple[Need, str, Items]]:
-    """Each need with the scope that was asked and what it answered, all of them at the same time."""
+Answered = tuple[Need, str, Items]
+Unanswered = tuple[Need, NotAsked | Refused]
 
-    def one(need: Need) -> tuple[Need, str, Items]:
-        scope = _at(plan, reader, need)
-        return need, scope, reader.pages(request(scope=scope))
 
-    return reader.together([partial(one, need) for need in wanted])
+def _asked(plan: Plan, reader: Reader, request: Any, wanted: Sequence[Need]) -> tuple[list[Answered], list[Unanswered]]:
+    """Each need with the scope that was asked and what it answered, all of them at the same time.
+
+    What belongs to others may be out of sight, which hides nothing of the rest.
+    """
+
+    def one(need: Need) -> Answered | Unanswered:
+        try:
+            scope = _at(plan, reader, need)
+            return need, scope, reader.pages(request(scope=scope))
+        except (NotAsked, Refused) as reason:
+            if need.scope in (SUBSCRIPTION, group_of(plan)):
+                raise
+            return need, reason
+
+    found = reader.together([partial(one, need) for need in wanted])
+    return [each for each in found if len(each) == 3], [each for each in found if len(each) == 2]
+
+
+def _out_of_sight(check: Check, blind: Sequence[Unanswered]) -> Iterator[Finding]:
+    """What could not be asked; that something is not there is for others to say."""
+    for need, reason in blind:
+        if isinstance(reason, NotAsked) or not reason.is_missing:
+            yield check.not_known(f"{need.purpose}: {reason}", path=need.path)
 
 
 def _some(actions: Sequence[str]) -> str:
@@ -60,7 +81,9 @@ class MissingRights(LocalCheck):
     def run_here(self, plan: Plan, reader: Reader, local: Local) -> Iterator[Finding]:
         """What no role gives, by scope and key."""
         who = reader.session.who()
-        for need, scope, permissions in _asked(plan, reader, PERMISSIONS, needs(plan, local.environment)):
+        answered, blind = _asked(plan, reader, PERMISSIONS, needs(plan, local.environment))
+        yield from _out_of_sight(self, blind)
+        for need, scope, permissions in answered:
             lacking = missing(permissions, need.actions)
             if lacking:
                 where = scope.replace("{subscription}", reader.subscription)
@@ -84,7 +107,9 @@ class DeniedRights(LocalCheck):
     def run_here(self, plan: Plan, reader: Reader, local: Local) -> Iterator[Finding]:
         """What is denied, by assignment."""
         who, told = reader.session.who(), set[tuple[str, str]]()
-        for need, scope, found in _asked(plan, reader, DENY_ASSIGNMENTS, needs(plan, local.environment)):
+        answered, blind = _asked(plan, reader, DENY_ASSIGNMENTS, needs(plan, local.environment))
+        yield from _out_of_sight(self, blind)
+        for need, scope, found in answered:
             where = scope.replace("{subscription}", reader.subscription)
             for assignment in found:
                 actions = denied(assignment, need.actions, where)
