@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import AzureRefused, CannotRead
+from ..errors import AzureRefused, CannotRead, ProblemsFound
 from . import azure, common
 
 if TYPE_CHECKING:
@@ -79,6 +79,11 @@ class Server:
         self._shell, self._otherwise = shell, otherwise
         self._way: Runs | None = None
 
+    @property
+    def is_direct(self) -> bool:
+        """Whether a network path leads there; known once something was asked."""
+        return self._way is self._shell
+
     def line(self, command: str = "", *, tty: bool = False) -> list[str]:
         """What a person types."""
         return (self._way or self._shell).line(command, tty=tty)
@@ -143,6 +148,25 @@ class Place:
         words = ["cyclecloud", "initialize", "--force", "--url=https://localhost", f"--username={admin}",
                  "--verify-ssl=false"]  # fmt: skip
         return CommandLine(self.server, admin, f"{shlex.join(self.node('server').line(tty=True))} {shlex.join(words)}")
+
+    @property
+    def generations(self) -> list[str]:
+        """What each node array's nodes are started from now, as records of nodes name it."""
+        return [array.generation for array in self.slurm.node_arrays]
+
+    @property
+    def has_records(self) -> bool:
+        """Whether nodes tell the scheduler what they started from, and it has the program that replaces them."""
+        roles = [self.slurm.scheduler.specs, *(array.specs for array in self.slurm.node_arrays)]
+        return all(any(spec.project == "misc_ubuntu" for spec in specs) for specs in roles)
+
+    def must_be_current(self, name: str) -> None:
+        """Raises ProblemsFound where the folder is not what the definition says now."""
+        from .built import difference
+
+        different = difference(self.found)
+        if different is not None:
+            raise ProblemsFound(different, f"`cycleforge diff {name}` shows what, `cycleforge build {name}` builds it")
 
     def lines(self, *commands: Sequence[str], host: str = "server") -> list[str]:
         """What `--print` prints."""

@@ -42,6 +42,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "nodes": ("nodes", "list a cluster's nodes: what CycleCloud and Slurm say of them, and why"),
     "retry": ("retry", "let CycleCloud try failed nodes again, after showing what they say"),
     "scale": ("scale", "start nodes of a partition, or end idle ones"),
+    "update": ("update", "bring a cluster to what was built: import it, and replace old nodes as they become idle"),
     "run": ("run", "run a job on the cluster: copy it, submit its steps, follow it, fetch its results"),
     "delete": ("delete", "delete a deployment: show what goes and what stays, ask, delete, prove that nothing is left"),
     "explain": ("explain", "explain a problem: why it matters and how to fix it"),

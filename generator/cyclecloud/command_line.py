@@ -5,6 +5,7 @@ Source: https://learn.microsoft.com/azure/cyclecloud/cli
 
 from __future__ import annotations
 
+import base64
 import re
 import shlex
 from collections.abc import Sequence
@@ -17,6 +18,16 @@ CHANGE_S = 360.0
 """What the server is given for a command that changes something; the first boot gives it 300 s."""
 _EXIT = re.compile(r"^cycleforge-exit=(\w+)\n?", re.MULTILINE)
 _SHOWN = 600
+_RECEIVE = """\
+umask 077
+folder=$(mktemp -d /dev/shm/cycleforge-XXXXXXXX) || exit
+trap 'rm -rf "${folder}"' EXIT
+trap 'exit 129' HUP INT TERM
+IFS= read -r template && IFS= read -r parameters || exit
+printf %s "${template}" | base64 -d >"${folder}"/NAME.txt || exit
+printf %s "${parameters}" | base64 -d >"${folder}"/NAME.json || exit
+"""
+"""Two lines of base64 on the standard input. `printf` and `read` are the shell's own: nothing is an argument."""
 _PLACES = "/usr/local/bin:/usr/local/cyclecloud-cli/bin:/usr/local/cyclecloud-cli/embedded/bin:/root/bin"
 """Source: Azure/cyclecloud-marketplace-image scripts/install_cli.py"""
 
@@ -54,12 +65,27 @@ class CommandLine:
             raise NotDone(f"`{line(words)}` failed on the server with {said.status}: {_short(said.out)}")
         return said.out
 
+    def import_cluster(self, name: str, template: bytes, parameters: bytes) -> None:
+        """Create it, or bring it up to date; running nodes stay. The files are on the server only meanwhile, in memory.
+
+        Passwords are among the parameters, so they go through ssh's input and never through Azure's run command.
+        """
+        files = f'-f "${{folder}}/{name}.txt" -p "${{folder}}/{name}.json"'
+        text = _script(self._user, [f"import_cluster {shlex.join([name, '-c', name])} {files} --force"])
+        given = b"\n".join(base64.b64encode(each) for each in (template, parameters)) + b"\n"
+        ran = self._server.run(_RECEIVE.replace("NAME", shlex.quote(name)) + text, input=given, limit_s=CHANGE_S)
+        (said,) = self._checked(ran, 1)
+        if said.status != 0:
+            raise NotDone(f"`cyclecloud import_cluster {name}` failed with {said.status}: {_short(said.out)}")
+
     def _said(self, commands: Sequence[Sequence[str]], limit_s: float) -> list[Said]:
-        ran = self._server.run(script(self._user, commands), limit_s=limit_s)
+        return self._checked(self._server.run(script(self._user, commands), limit_s=limit_s), len(commands))
+
+    def _checked(self, ran: Ran, count: int) -> list[Said]:
         found = _read(ran)
         if len(found) == 1 and found[0].status < 0:
             raise NotDone(*_absent(found[0].out, self._login))
-        if len(found) != len(commands):
+        if len(found) != count:
             raise NotDone(f"the server's answer is not complete: {_short(ran.out + ran.err) or 'it is empty'}")
         return found
 
@@ -74,8 +100,12 @@ def script(user: str, commands: Sequence[Sequence[str]]) -> str:
 
     Sources: Azure/azurehpc scripts/cyclecli_install.sh (PYTHONPATH); the login lies in `~/.cycle/config.ini`.
     """
+    return _script(user, [shlex.join(words) for words in commands])
+
+
+def _script(user: str, commands: Sequence[str]) -> str:
     each = "\n".join(
-        f"""    printf '\\n'; ${{prefix}} "${{program}}" {shlex.join(words)} 2>&1 </dev/null
+        f"""    printf '\\n'; ${{prefix}} "${{program}}" {words} 2>&1 </dev/null
     printf '\\ncycleforge-exit=%s\\n' "$?" """.rstrip()
         for words in commands
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from generator.azure.deployment import CONTENT_TAG
 from tests.bed.arm import Arm
 from tests.bed.server.certificates import certificate
 from tests.bed.server.fakes.accounts import encode
@@ -47,7 +48,14 @@ fi
 cat "FOLDER/answer"
 exit "$status"
 """
-_SUDO = '#!/bin/sh\nwhile :; do case "$1" in -n|-H) shift;; -u) shift 2;; *) break;; esac; done\nexec "$@"\n'
+_SUDO = """\
+#!/bin/sh
+# Files and programs of root are below FOLDER/root.
+while :; do case "$1" in -n|-H) shift ;; -u) shift 2 ;; *) break ;; esac; done
+case "$1" in /opt/*) program=${1##*/}; shift; set -- "$program" "$@" ;; esac
+case "$*" in "cat /var/"*) exec cat "FOLDER/root$2" ;; esac
+exec "$@"
+"""
 
 
 class Living(what_if.Place):
@@ -58,10 +66,12 @@ class Living(what_if.Place):
     ) -> None:
         super().__init__(arm, folder, capsys, patch, kept)
         self.slurm = Slurm()
+        self.uploads: list[str] = []
+        """Lockers to which projects were sent."""
         self.site = Site(folder / "root", {}, {}, certificate(), 0.01)
         (folder / "root/opt/cycle_server/config/data").mkdir(parents=True)
         self.site.start()
-        self.site.programs |= {"scontrol": self.slurm.scontrol, "squeue": self.slurm.squeue}
+        self.site.programs |= self.slurm.programs
         self.clusters = self.site.command_line.clusters
         self.cluster: dict[str, Any] = {"nodes": [{"Name": "scheduler", **OFF}, {"Name": "login-1", **OFF}]}
         self.site.clusters["minimal"] = self.cluster
@@ -77,14 +87,16 @@ class Living(what_if.Place):
         text = SSH.replace("FOLDER", str(self.folder)).replace("NUMBER", str(self.site.port))
         self._program(self.folder / "bin/ssh", text)
         fake = f"#!/bin/bash\n{(FAKES / 'program.sh').read_text()}"
+        sudo = _SUDO.replace("FOLDER", str(self.folder))
         server, scheduler = self.folder / "hosts/server", self.folder / "hosts/scheduler"
         home = self.folder / "home-server"
         row = f"{USER}:x:1000:1000::{home}:/bin/sh"
-        texts = {"cyclecloud": fake, "id": f"#!/bin/sh\necho {USER}\n", "sudo": _SUDO,
+        texts = {"cyclecloud": fake, "id": f"#!/bin/sh\necho {USER}\n", "sudo": sudo,
                  "getent": f"#!/bin/sh\n[ $2 = {USER} ] && echo {row}\n"}  # fmt: skip
         for name, text in texts.items():
             self._program(server / name, text)
-        for name, text in (("scontrol", fake), ("squeue", fake), ("sudo", _SUDO)):
+        programs = ("scontrol", "squeue", "azslurm", "systemctl", "systemd-run", "nodes.sh")
+        for name, text in (*((name, fake) for name in programs), ("sudo", sudo)):
             self._program(scheduler / name, text)
         self.site.accounts.passwords[USER] = PASSWORD
         login = home / ".cycle/config.ini"
@@ -138,6 +150,15 @@ class Living(what_if.Place):
         ran = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=False)
         return ran.stdout, ran.stderr
 
+    def deployment(self, content: str) -> None:
+        """The record in Azure, of a folder with this content."""
+        outputs = {"lockerAccount": {"type": "String", "value": "minimalacct"}}
+        properties = {"provisioningState": "Succeeded", "timestamp": "2026-11-22T10:00:00Z", "outputs": outputs,
+                      "correlationId": "00000000-0000-0000-0000-000000000001"}  # fmt: skip
+        path = "/providers/Microsoft.Resources/deployments/minimal-southcentralus"
+        record = {"tags": {CONTENT_TAG: content}, "properties": properties}
+        self.patch.setattr("generator.azure.reader.Reader.find", lambda _, call: record if path in call.path else None)
+
     def types(self, text: str) -> None:
         """What is typed on a terminal."""
         terminal = io.StringIO(text)
@@ -148,7 +169,8 @@ class Living(what_if.Place):
     def changes(self) -> list[str]:
         """What changed something, on any machine."""
         said = [f"{call['name']} {' '.join(call['argv'])}" for call in self.site.calls]
-        asks = ("cyclecloud show_", "scontrol show", "scontrol --oneliner", "squeue")
+        asks = ("cyclecloud show_", "scontrol show", "scontrol --oneliner", "squeue", "systemctl is-active",
+                "nodes.sh list")  # fmt: skip
         return [line for line in said if not line.startswith(asks)]
 
     def end(self) -> None:

@@ -25,6 +25,41 @@ class Slurm:
         self.config = dict(CONFIG)
         self.answers = True
 
+        self.old: set[str] = set()
+        """Nodes that started from something else."""
+        self.replacing = False
+        self.partitions: dict[str, int] = {}
+        """What azslurm would write."""
+
+    @property
+    def programs(self) -> dict[str, Any]:
+        """Name → what it does."""
+        return {"scontrol": self.scontrol, "squeue": self.squeue, "azslurm": self._azslurm, "nodes.sh": self._list,
+                "systemctl": self._is_active, "systemd-run": self._systemd_run}  # fmt: skip
+
+    def _azslurm(self, argv: list[str], _: dict[str, Any]) -> dict[str, Any]:
+        """`azslurm scale`: partitions as CycleCloud has them."""
+        for name, count in self.partitions.items():
+            for number in range(1, count + 1):
+                self.nodes.setdefault(f"{name}-{number}", (name, "IDLE+CLOUD+POWERED_DOWN", ""))
+        return {}
+
+    def _list(self, argv: list[str], _: dict[str, Any]) -> dict[str, Any]:
+        """As `print_list` of projects/misc_ubuntu nodes.sh writes it."""
+        rows = "".join(f"{name:32} {'old' if name in self.old else 'new':8} htc.0 - {state}\n"
+                       for name, (_, state, _) in self.nodes.items() if "POWER" not in state)  # fmt: skip
+        old = sum(1 for name, (_, state, _) in self.nodes.items() if name in self.old and "POWER" not in state)
+        return {"output": f"NODE IS GENERATION STARTED STATE\n{rows}0 new, {old} old, 0 without a record\n"}
+
+    def _is_active(self, _: list[str], __: dict[str, Any]) -> dict[str, Any]:
+        return {"output": "active\n"} if self.replacing else {"output": "inactive\n", "status": 3}
+
+    def _systemd_run(self, _: list[str], __: dict[str, Any]) -> dict[str, Any]:
+        if self.replacing:
+            return {"status": 1, "errors": "Failed to start transient service unit: Unit was already loaded\n"}
+        self.replacing = True
+        return {"errors": "Running as unit: cycleforge-replace.service\n"}
+
     def scontrol(self, argv: list[str], _: dict[str, Any]) -> dict[str, Any]:
         """`show node`, `show config`, `update`."""
         if not self.answers:

@@ -154,10 +154,6 @@ class CommandLine:
                 "errors": "Error: Parameter UsePublicNet is not known (referenced by node scheduler)\n",
             }
         if not self._site.faults.strikes("import_silent"):
-            started = self._site.clusters.get(words[1], {}).get("started")
-            self._site.clusters[words[1]] = {
-                "text": text,
-                "parameters": json.loads(parameters.read_text()),
-                "started": started,
-            }
+            imported = {"text": text, "parameters": json.loads(parameters.read_text())}
+            self._site.clusters.setdefault(words[1], {"started": None}).update(imported)
         return {}

@@ -1,0 +1,203 @@
+"""`cycleforge update`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any
+
+from ..errors import OK, AzureRefused, ProblemsFound
+from . import azure, cluster, common
+
+if TYPE_CHECKING:
+    from ..azure.deployment import Seen
+    from ..cyclecloud.updating import Ages
+
+DESCRIPTION = """\
+Bring a cluster to what was built: upload newer projects, import template and parameters, let Slurm have changed
+partitions, name the nodes that are old, and replace them as they become idle. Running nodes stay until then.
+
+What `cycleforge deploy` has deployed already is not uploaded and imported a second time. Every step looks first and may
+be repeated, so after an interruption the same command goes on. The replacement runs on the scheduler, not here.
+"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the flags."""
+    cluster.add_arguments(parser, changes=True)
+    parser.add_argument("--now", action="store_true", help="end old nodes at once, with their jobs; asks first")
+    parser.add_argument("--end-jobs", action="store_true", help="with --now --yes: also when jobs run on them")
+
+
+def run(args: Namespace) -> int:
+    """Look, ask, do what is left to do, read back."""
+    place = cluster.found(args)
+    if not isinstance(place, cluster.Place):
+        return place
+    if args.print:
+        common.emit("\n".join(_lines(place)))
+        return OK
+    place.must_be_current(args.name)
+    with cluster.refusals(place):
+        if not _imported(place, args):
+            return ProblemsFound.exit_code
+        return _nodes(place, args)
+
+
+def _lines(place: cluster.Place) -> list[str]:
+    from ..cyclecloud.updating import NODES, replace_words
+
+    name = place.name
+    words = ["cyclecloud", "import_cluster", name, "-c", name, "-f", f"{name}.txt", "-p", f"{name}.json", "--force"]
+    lines = [f"cycleforge upload {shlex.quote(place.plan.definition_name)}"] if place.plan.projects else []
+    lines += [*place.lines(words), *place.lines(["sudo", "azslurm", "scale"], host="scheduler")]
+    if not place.has_records:
+        return lines
+    listing = ["sudo", NODES, "list", *place.generations]
+    replacing = replace_words(place.generations, starts=not place.slurm.autoscale)
+    return lines + place.lines(listing, replacing, host="scheduler")
+
+
+# ---------------------------------------------------------------- on the server
+
+
+def _imported(place: cluster.Place, args: Namespace) -> bool:
+    """Upload and import, unless the deployment has done it; whether that was wanted."""
+    from ..azure import deployment
+    from ..cyclecloud import nodes
+
+    nodes.look(place.cyclecloud, place.name)
+    seen = deployment.look(place.plan, place.writer())
+    if seen is None or seen.state != "done":
+        state = "does not exist" if seen is None else f"is {seen.state}"
+        raise ProblemsFound(f"the deployment {place.plan.deployment_name} {state}", f"cycleforge deploy {args.name}")
+    if place.plan.server is not None and seen.content == deployment.content_of(place.found.folder):
+        cluster.say("projects, template and parameters: as deployed")
+        return True
+    cluster.say(f"{place.name}: template and parameters would be imported; what was edited in the portal is replaced")
+    if not args.yes and not azure.confirmed(f"import {place.name}?", "give --yes"):
+        return False
+    if not place.server.is_direct:
+        raise AzureRefused(
+            "files do not go through Azure's run command",
+            f"`cycleforge deploy {args.name}` lets the server import them",
+        )
+    values = _parameters(place, seen)
+    _upload(place, args, seen)
+    template = (place.found.folder / "cluster" / f"{place.name}.txt").read_bytes()
+    place.cyclecloud.import_cluster(place.name, template, json.dumps(values, sort_keys=True).encode())
+    nodes.look(place.cyclecloud, place.name)
+    kept = "scheduler and login nodes keep what they started with until the cluster is stopped"
+    common.emit(f"{place.name}: template and parameters imported; {kept}")
+    return True
+
+
+def _parameters(place: cluster.Place, seen: Seen) -> dict[str, Any]:
+    """With secrets from the environment, or typed: they are on no server, and go there through ssh's input only."""
+    from ..cyclecloud import updating
+    from . import secrets
+
+    if place.plan.server is None:
+        output = seen.outputs.get("clusterParameters")
+        found = output.get("value") if isinstance(output, dict) else None
+        if not isinstance(found, dict):
+            raise ProblemsFound("the deployment has no parameters for the cluster", "`cycleforge deploy` comes first")
+        return found
+    folder = place.found.folder
+    fixed = json.loads((folder / "cluster" / f"{place.name}.params.json").read_text(encoding="utf-8"))
+    configuration = json.loads((folder / "bootstrap" / "bootstrap.json").read_text(encoding="utf-8"))
+    late: dict[str, str] = configuration["cluster"]["late"]
+    needed = {source.partition(":")[2] for source in late.values() if source.startswith("secret:")}
+    wanted = [secret for secret in place.plan.secrets if secret.parameter in needed]
+    secrets.must_be_there(wanted)
+    by_variable = secrets.values(wanted)
+    given = {secret.parameter: by_variable[secret.variable] for secret in wanted}
+    return updating.parameters(fixed, late, updating.facts_of(place.server), given)
+
+
+def _upload(place: cluster.Place, args: Namespace, seen: Seen) -> None:
+    """Versions never change, so only newer ones are sent."""
+    from . import upload
+
+    if not place.plan.projects:
+        return
+    output = seen.outputs.get("lockerAccount")
+    account = place.plan.locker.account_name or (output.get("value") if isinstance(output, dict) else None)
+    if not account:
+        raise ProblemsFound(
+            "the deployment does not say which account the locker is", "`cycleforge deploy` comes first"
+        )
+    locker = f"az://{account}/{place.plan.locker.container}"
+    upload.run(Namespace(names=[args.name], locker=locker, auth="auto", force=False, dry_run=False, json=False,
+                         no_color=getattr(args, "no_color", False)))  # fmt: skip
+
+
+# ---------------------------------------------------------------- on the scheduler
+
+
+def _nodes(place: cluster.Place, args: Namespace) -> int:
+    from ..cyclecloud import nodes, slurm, updating
+
+    seen = nodes.look(place.cyclecloud, place.name)
+    if not seen.is_started:
+        common.emit(f"{place.name} is {seen.state}: what starts will be new")
+        return OK
+    wanted = {array.name: array.max_nodes for array in place.slurm.node_arrays if not array.sizes}
+    wrong = updating.different(slurm.look(place.scheduler), wanted)
+    if wrong:
+        cluster.say(f"partitions: {'; '.join(wrong)}; azslurm writes them anew")
+        updating.scale(place.scheduler)
+        wrong = updating.different(slurm.look(place.scheduler), wanted)
+        if wrong:
+            raise AzureRefused(f"azslurm has not made the partitions as wanted: {'; '.join(wrong)}", cluster.AGAIN)
+    if not place.has_records:
+        common.emit("nodes keep no record of their age: those that started before are old until they are stopped")
+        return OK
+    found = updating.ages(place.scheduler, place.generations)
+    cluster.say(found.text.rstrip())
+    if updating.is_replacing(place.scheduler):
+        common.emit(f"old nodes are being replaced already; `cycleforge logs {args.name} scheduler` shows how far")
+        return OK
+    if not found.old:
+        common.emit(f"{place.name}: no running node is old")
+        return OK
+    return _replace(place, args, found)
+
+
+def _replace(place: cluster.Place, args: Namespace, found: Ages) -> int:
+    from ..cyclecloud import slurm, updating
+    from ..cyclecloud.shell import Unreachable
+    from ..words.counts import counted, first
+
+    names = f"{counted(len(found.old), 'old node')}: {first(found.old, 8)}"
+    busy = []
+    if args.now:
+        busy = [node.name for node in slurm.look(place.scheduler).nodes if node.name in found.old and node.has_jobs]
+        cluster.say(f"jobs would end on {', '.join(busy) or 'none of them'}")
+        if busy and args.yes and not args.end_jobs:
+            raise ProblemsFound(
+                "nothing was replaced, because jobs run on old nodes", "--now --yes --end-jobs ends them"
+            )
+    how = "end them now" if args.now else "replace them as they become idle"
+    if not args.yes and not azure.confirmed(f"{names}; {how}?", "give --yes"):
+        return ProblemsFound.exit_code
+    lost = ""
+    try:
+        if args.now:
+            updating.end_now(place.scheduler, found.old)
+        else:
+            words = updating.replace_words(place.generations, starts=not place.slurm.autoscale)
+            updating.must(place.scheduler, shlex.join(words), "the scheduler")
+    except Unreachable as error:
+        lost = error.reason
+        cluster.say(f"{lost}; looking whether it arrived")
+    if args.now:
+        left = {node.name for node in slurm.look(place.scheduler).nodes if not node.is_down} & set(found.old)
+        begun = not left
+    else:
+        begun = updating.is_replacing(place.scheduler) or not updating.ages(place.scheduler, place.generations).old
+    if not begun:
+        raise AzureRefused("old nodes are not being replaced" if not lost else "it did not arrive", cluster.AGAIN)
+    common.emit(f"{names}; {'they end' if args.now else 'they are replaced as they become idle'}")
+    return OK

@@ -1,0 +1,124 @@
+"""Brings a cluster up to date: template and parameters on the server, partitions and nodes on the scheduler.
+
+Every step may be repeated: an import says the same again, and what replaces nodes goes on from Slurm's own states.
+Sources: https://learn.microsoft.com/azure/cyclecloud/cli (import_cluster), Azure/cyclecloud-slurm README.md (azslurm
+scale after a change of partitions), projects/misc_ubuntu (nodes.sh).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..records import record
+from .command_line import NotDone
+from .shell import Runs
+from .slurm import Queue
+
+FACTS = "/var/lib/cycleforge/facts.json"
+NODES = "/opt/cycleforge/misc_ubuntu/nodes.sh"
+UNIT = "cycleforge-replace"
+_LIMIT_S = 120.0
+_SCALE_S = 600.0
+_COUNTS = re.compile(r"^(\d+) new, (\d+) old, (\d+) without a record$", re.MULTILINE)
+_OLD = re.compile(r"^(\S+) +old ", re.MULTILINE)
+
+
+# ---------------------------------------------------------------- parameters
+
+
+def facts_of(server: Runs) -> dict[str, Any]:
+    """What the deployment told the server: addresses and ids. Only root may read it."""
+    text = must(server, f"sudo -n cat {FACTS}", "the server")
+    try:
+        facts = json.loads(text)
+    except ValueError:
+        facts = None
+    if not isinstance(facts, dict):
+        raise NotDone(f"{FACTS} on the server is not a JSON object", "`cycleforge deploy` writes it anew")
+    return facts
+
+
+def parameters(
+    fixed: Mapping[str, Any], late: Mapping[str, str], facts: Mapping[str, Any], secrets: Mapping[str, str]
+) -> dict[str, Any]:
+    """The cluster's parameters with what only the deployment knows, as the first boot fills them in."""
+    values = dict(fixed)
+    for parameter, source in sorted(late.items()):
+        kind, _, name = source.partition(":")
+        found = secrets.get(name) if kind == "secret" else facts.get(source)
+        if found in (None, ""):
+            raise NotDone(f"the deployment did not tell the server '{source}'", "`cycleforge deploy` comes first")
+        values[parameter] = str(found)
+    return values
+
+
+# ---------------------------------------------------------------- scheduler
+
+
+def different(queue: Queue, wanted: Mapping[str, int]) -> list[str]:
+    """What Slurm has of the partitions in another way, in words."""
+    has: dict[str, int] = {}
+    for node in queue.nodes:
+        for partition in node.partitions:
+            has[partition] = has.get(partition, 0) + 1
+    return [
+        f"{name}: {has.get(name, 0)} nodes, not {count}" for name, count in wanted.items() if has.get(name, 0) != count
+    ]
+
+
+def scale(scheduler: Runs) -> None:
+    """Let azslurm write the partitions anew; it restarts slurmctld, and jobs go on."""
+    must(scheduler, "sudo -n azslurm scale", "the scheduler", _SCALE_S)
+
+
+@record
+class Ages:
+    """How many running nodes are of which age."""
+
+    new: int
+    old: tuple[str, ...]
+    unknown: int
+    text: str
+
+
+def ages(scheduler: Runs, generations: Sequence[str]) -> Ages:
+    """Which nodes started from something else than what is imported now."""
+    text = must(scheduler, shlex.join(["sudo", "-n", NODES, "list", *generations]), "the scheduler")
+    counts = _COUNTS.search(text)
+    if counts is None:
+        raise NotDone(f"{NODES} on the scheduler does not say how many nodes are old")
+    return Ages(int(counts[1]), tuple(_OLD.findall(text)), int(counts[3]), text)
+
+
+def replace_words(generations: Sequence[str], *, starts: bool) -> list[str]:
+    """What replaces old nodes as they become idle; it outlives the connection."""
+    start = ["--start"] if starts else []
+    return ["sudo", "-n", "systemd-run", "--unit", UNIT, "--collect", NODES, "replace", *start, *generations]
+
+
+def is_replacing(scheduler: Runs) -> bool:
+    """Whether somebody's replacement runs."""
+    ran = scheduler.run(f"systemctl is-active {UNIT}.service", limit_s=_LIMIT_S)
+    return ran.out.strip() in ("active", "activating")
+
+
+def end_now(scheduler: Runs, names: Sequence[str]) -> None:
+    """End nodes with their jobs, which Slurm queues again if they allow it.
+
+    Source: https://slurm.schedmd.com/scontrol.html (POWER_DOWN_FORCE)
+    """
+    hosts = shlex.quote(f"nodename={','.join(names)}")
+    must(scheduler, f"sudo -n scontrol update {hosts} state=POWER_DOWN_FORCE reason=cycleforge-update", "the scheduler")
+
+
+def must(host: Runs, command: str, where: str, limit_s: float = _LIMIT_S) -> str:
+    """What a command says that has to succeed."""
+    ran = host.run(command, limit_s=limit_s)
+    if ran.status != 0:
+        reason = " ".join((ran.err or ran.out).split())[:400]
+        raise NotDone(f"`{command}` failed on {where} with {ran.status}: {reason}")
+    return ran.out
