@@ -4,9 +4,10 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 OUT    ?= output
-# Many tests wait for machines and time limits, so more tests than cores run at once.
+# Many tests wait for machines and time limits, so more tests than cores run at once; half of the processes begin with
+# those (tests/bed/order.py).
 CORES  := $(shell nproc 2>/dev/null || echo 2)
-JOBS   ?= $(shell echo $$((3 + $(CORES))))
+JOBS   ?= $(shell echo $$((4 + $(CORES))))
 # Tests on machines, against servers, and of scripts as processes.
 BEDS   := bootstrap cloud cluster containers lifecycle locker machines projects sick vm wheel
 # And what is not for the inner loop: bad input at random, and the whole catalogue changed field by field.
@@ -21,7 +22,7 @@ build: $(STAMP)  ## render every definition into output/
 check: $(STAMP) lint  ## linters and the tests that need no machine and no server, in under two minutes
 	$(BIN)/python -m pytest -q -n $(CORES) --dist loadgroup $(patsubst %,--ignore tests/%,$(BEDS)) $(patsubst %,--ignore-glob %,$(LONG))
 
-test: $(STAMP)  ## everything that can be checked here, but for emulated disks (test-vm)
+test:  ## everything that can be checked here, but for emulated disks (test-vm)
 	$(MAKE) --no-print-directory -j3 tools lint tests-compiled
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 

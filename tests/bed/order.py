@@ -7,6 +7,8 @@ Source: pytest-dev/pytest-xdist, src/xdist/remote.py and src/xdist/scheduler/loa
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 CHAINS = (
@@ -32,15 +34,17 @@ APART = (
 )
 """Each test by itself: they share nothing, and one file would keep a process busy for minutes. Any other file stays
 together, because its tests share fixtures and what the process remembers."""
-FIRST = (
+WAITING = (
     "tests/cluster/",
-    # They wait, and compute nothing meanwhile.
-    "tests/cloud/",
+    "tests/sick/",
     "tests/mpi/",
     "tests/runs/",
-    "tests/sick/",
-    # They need no root, which the one above is building meanwhile.
+    "tests/cloud/",
     "tests/bed/test_guard.py",
+)
+"""What waits most of its time for machines and time limits, in this order. Half of the processes begin with it and the
+others end with it, so that there is always somebody who computes."""
+FIRST = (
     "tests/rules/test_robust.py",
     "tests/machines/",
     "tests/wheel/",
@@ -52,7 +56,7 @@ FIRST = (
     "tests/cluster_template/",
     "tests/catalog/",
 )
-"""What takes long, in this order; a long one at the end would leave the other processes idle."""
+"""Of the others, what takes long, in this order; a long one at the end would leave the other processes idle."""
 
 
 def unit_of(nodeid: str) -> str:
@@ -66,7 +70,9 @@ def unit_of(nodeid: str) -> str:
 
 def place_of(nodeid: str) -> int:
     """The smaller, the earlier."""
-    return next((place for place, start in enumerate(FIRST) if nodeid.startswith(start)), len(FIRST))
+    return next(
+        (place for place, start in enumerate(WAITING + FIRST) if nodeid.startswith(start)), len(WAITING + FIRST)
+    )
 
 
 @pytest.hookimpl(trylast=True)
@@ -82,7 +88,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
         return None
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
+    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+        """Hands out what waits and what computes to different processes, as long as there is both."""
+
+        def _split_scope(self, nodeid: str) -> str:
+            return unit_of(nodeid)
+
+        def _assign_work_unit(self, node: Any) -> None:
+            waits = list(self.registered_collections).index(node) % 2 == 0
+            unit = next((each for each in self.workqueue if each.startswith(WAITING) == waits), None)
+            if unit is not None:
+                self.workqueue.move_to_end(unit, last=False)
+            super()._assign_work_unit(node)
+
     config.option.loadscopereorder = False
-    scheduler = LoadScopeScheduling(config, log)
-    scheduler._split_scope = unit_of
-    return scheduler
+    return Scheduling(config, log)

@@ -23,7 +23,10 @@ def test_it(number):
 
 def test_a_chain_and_a_file_stay_in_one_process_and_the_long_ones_begin(tmp_path: Path) -> None:
     """In a run of its own, in which each unit alone would be small enough to be shared out."""
-    files = ["tests/blobs/test_z.py", "tests/cluster/test_a.py", "tests/cluster/test_b.py", "tests/machines/test_m.py"]
+    files = [
+        "tests/blobs/test_z.py", "tests/cluster/test_a.py", "tests/cluster/test_b.py", "tests/machines/test_m.py",
+        "tests/mpi/test_n.py",
+    ]  # fmt: skip
     for name in files:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -41,12 +44,15 @@ def test_a_chain_and_a_file_stay_in_one_process_and_the_long_ones_begin(tmp_path
     assert workers["tests/cluster/test_a.py"] == workers["tests/cluster/test_b.py"]
     assert [len(workers[name]) for name in files[:3]] == [1, 1, 1]
     assert len(workers["tests/machines/test_m.py"]) == 2 or workers["tests/machines/test_m.py"] != workers[files[1]]
-    # Which process ends last depends on the machine; what a process runs last does not.
-    beside = [file for worker, file in ran if worker in workers[files[0]]]
+    # One process begins with what waits, and the other one computes meanwhile.
+    begun = {worker: next(file for each, file in ran if each == worker) for worker in ("gw0", "gw1")}
+    assert sorted(begun.values()) == ["tests/cluster/test_a.py", "tests/machines/test_m.py"]
+    # Which process ends last depends on the machine; which of what computes it runs last does not.
+    beside = [file for worker, file in ran if worker in workers[files[0]] and file != "tests/mpi/test_n.py"]
     assert beside[-12:] == [files[0]] * 12
 
 
-@pytest.mark.parametrize("paths", [order.CHAINS, order.ALONE, order.APART, order.FIRST])
+@pytest.mark.parametrize("paths", [order.CHAINS, order.ALONE, order.APART, order.WAITING, order.FIRST])
 def test_every_path_is_there(paths: tuple[str, ...]) -> None:
     for path in paths:
         assert (assets.root() / path).exists(), path
