@@ -44,6 +44,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "scale": ("scale", "start nodes of a partition, or end idle ones"),
     "update": ("update", "bring a cluster to what was built: import it, and replace old nodes as they become idle"),
     "run": ("run", "run a job on the cluster: copy it, submit its steps, follow it, fetch its results"),
+    "prove": ("prove", "prove a partition with the built folder's prove.sh: show the plan, ask, follow it, report"),
     "delete": ("delete", "delete a deployment: show what goes and what stays, ask, delete, prove that nothing is left"),
     "explain": ("explain", "explain a problem: why it matters and how to fix it"),
     "schema": ("schema", "print the JSON Schema of definitions, for editors"),

@@ -11,8 +11,9 @@ from ..errors import OK, AzureRefused, CannotRead, CannotWrite
 from . import common
 
 if TYPE_CHECKING:
+    from ..cyclecloud.jobs.connection import Connection, Line
     from ..cyclecloud.jobs.prepared import Prepared
-    from ..cyclecloud.jobs.scheduler import Line, Scheduler
+    from ..cyclecloud.jobs.scheduler import Scheduler
     from ..cyclecloud.jobs.seen import Seen
     from .built import Built
     from .run_verdict import Result
@@ -29,7 +30,7 @@ has failed, the same command then goes on at that step; steps that are done are 
 The exit code is that of the job: 0 pass, 1 fail, 2 error, 3 warning, 4 not proven; for a folder of your own it is the
 exit status of job.sbatch. It is 4, too, when the cluster cannot be reached; --json tells them apart.
 """
-_CONFIG = "ssh_config"
+CONFIG = "ssh_config"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -58,31 +59,33 @@ def run(args: Namespace) -> int:
         return found
     prepared = _prepared(found, args)
     begin_at = _begin_at(prepared, args)
-    _free(args.fetch)
+    free(args.fetch)
     if args.print:
         from .run_print import lines
 
-        common.emit("\n".join(lines(found.folder / _CONFIG, prepared, begin_at, args)))
+        common.emit("\n".join(lines(found.folder / CONFIG, prepared, begin_at, args)))
         return OK
-    scheduler = scheduler_of(found)
+    from ..cyclecloud.jobs.scheduler import Scheduler
+
+    scheduler = Scheduler(connection_of(found))
     seen = _begun(scheduler, prepared, begin_at, args)
     if args.wait or args.fetch:
         # One that is over shows all that it has written.
-        seen = _followed(scheduler, prepared, seen)
+        seen = _followed(scheduler, seen)
     elif seen.deciding is None:
         return _submitted(seen, args)
     return _ended(scheduler, prepared, seen, args)
 
 
-def scheduler_of(found: Built) -> Scheduler:
-    """The way to the cluster that the built folder has."""
-    from ..cyclecloud.jobs.scheduler import HOST, Scheduler
+def connection_of(found: Built) -> Connection:
+    """The way to the scheduler that the built folder has."""
+    from ..cyclecloud.jobs.connection import HOST, Connection
     from ..cyclecloud.shell import Shell
 
-    config = found.folder / _CONFIG
+    config = found.folder / CONFIG
     if not config.is_file():
         raise CannotRead(f"{config} is missing", f"cycleforge build {found.plan.definition_name}")
-    return Scheduler(Shell(config, HOST))
+    return Connection(Shell(config, HOST))
 
 
 def whoami() -> str:
@@ -126,7 +129,7 @@ def _begin_at(prepared: Prepared, args: Namespace) -> str | None:
     return None if args.begin_at is None else step_of(prepared, args.begin_at)
 
 
-def _free(folder: Path | None) -> None:
+def free(folder: Path | None) -> None:
     """Nothing is overwritten, which is known before anything is submitted."""
     if folder is None:
         return
@@ -179,17 +182,18 @@ def _submitted(seen: Seen, args: Namespace) -> int:
     return OK
 
 
-def _followed(scheduler: Scheduler, prepared: Prepared, seen: Seen) -> Seen:
+def _followed(scheduler: Scheduler, seen: Seen) -> Seen:
     try:
         for line in scheduler.follow(seen.name):
-            _show(line)
+            show(line)
     except KeyboardInterrupt:
         print("\nthe job runs on; the same command attaches to it again", file=sys.stderr)
         raise
-    return scheduler.look(prepared.key)
+    return scheduler.state(seen.name)
 
 
-def _show(line: Line) -> None:
+def show(line: Line) -> None:
+    """What has happened on the cluster, on standard error."""
     from ..words.terminal import printable
 
     if line.kind == "log":
@@ -220,7 +224,7 @@ def _ended(scheduler: Scheduler, prepared: Prepared, seen: Seen, args: Namespace
 
 
 def _fetch(scheduler: Scheduler, seen: Seen, folder: Path) -> None:
-    _free(folder)
+    free(folder)
     try:
         if folder.exists():
             folder.rmdir()

@@ -36,8 +36,13 @@ UsePAM no
 PasswordAuthentication no
 PidFile none
 Subsystem sftp internal-sftp
-SetEnv CYCLEFORGE_POLL_S=0.3 CYCLEFORGE_REQUEST_S=20 CYCLEFORGE_SETTLE_S=1 PROVE_POLL_S=0.3 PROVE_SETTLE_S=1
+SetEnv {environment}
 """
+ENVIRONMENT = {
+    "CYCLEFORGE_POLL_S": "0.3", "CYCLEFORGE_REQUEST_S": "20", "CYCLEFORGE_SETTLE_S": "1", "PROVE_POLL_S": "0.3",
+    "PROVE_SETTLE_S": "1", "SET_SHARED_DIR": "/mnt/shared",
+}  # fmt: skip
+"""Of a login: nobody waits here, and the shared file system has another name."""
 CONFIG = """\
 Host scheduler
     ProxyCommand {enter} /usr/sbin/sshd -i -e -f /mnt/ssh/sshd_config 2>>{folder}/sshd.log
@@ -72,10 +77,10 @@ exec /usr/bin/ssh "$@"
 IMPATIENT = """\
 #!{python}
 # The command as it is installed, which does not pause before it asks again.
-from generator.cyclecloud.jobs import scheduler
+from generator.cyclecloud.jobs import connection
 from generator.cli import process
 
-scheduler.PAUSE_S = 0.1
+connection.PAUSE_S = 0.1
 process()
 """
 
@@ -185,7 +190,8 @@ def _write(cloud: Cloud, folder: Path) -> None:
     for name in ("host_key", "user_key"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", ssh / name], check=True)
     (ssh / "known_hosts").write_text(f"scheduler {(ssh / 'host_key.pub').read_text()}")
-    (ssh / "sshd_config").write_text(SSHD)
+    environment = " ".join(f"{name}={value}" for name, value in ENVIRONMENT.items())
+    (ssh / "sshd_config").write_text(SSHD.format(environment=environment))
     for name, text in {
         "ssh": LOSING.format(folder=folder),
         "cycleforge": IMPATIENT.format(python=sys.executable),

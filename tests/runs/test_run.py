@@ -11,7 +11,7 @@ from tests.runs.bed import NAME, User, kill, wait_for_line
 
 
 def test_a_job_of_the_folder_to_its_verdict(user: User) -> None:
-    words = ("run", NAME, "smoke", "--set", "SHARED_DIR=/mnt/shared", "--fetch", "got")
+    words = ("run", NAME, "smoke", "--set", "ALLOW_WARN=1", "--fetch", "got")
     told = user.types(*words, "--json")
     assert told.status == 0, told.err
     assert told.json["verdict"] == "pass"
@@ -21,7 +21,8 @@ def test_a_job_of_the_folder_to_its_verdict(user: User) -> None:
     job = told.json["steps"][0]["job"]
     assert "verdict pass: 1 of 1 nodes answered" in told.err, "the log was followed"
     assert (user.here / "got/results" / job / "run.json").is_file()
-    assert "SHARED_DIR=/mnt/shared" in (user.jobs / run / "settings.env").read_text()
+    assert "ALLOW_WARN=1" in (user.jobs / run / "settings.env").read_text().splitlines()
+    assert "ALLOW_WARN=0" in (user.here / "output" / NAME / "jobs/smoke/settings.env").read_text().splitlines()
     # The folder of all runs, which the report reads.
     assert (user.jobs / "runs" / f"smoke-{job}" / "run.json").is_file()
     again = user.types(*words)

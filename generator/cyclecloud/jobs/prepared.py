@@ -16,11 +16,12 @@ from . import settings as job_settings
 
 JOB = "job.sbatch"
 STATE = ".cycleforge"
+PROGRAM = "program.sh"
+"""In it: what the scheduler runs of us for this folder."""
 _SETTINGS = "settings.env"
 _STEP = re.compile(r"[0-9][0-9]-[A-Za-z0-9._-]+[.]sbatch")
 _UNNAMED = re.compile(r"[^A-Za-z0-9._]+")
 _LEFT_OUT = {STATE, ".git"}
-_PROGRAM = Path(__file__).with_name("runs.sh")
 _KEY_DIGITS = 10
 _BLOCK = 2**20
 
@@ -78,24 +79,24 @@ def step_of(prepared: Prepared, word: str) -> str:
     raise CannotRead(f"job '{prepared.name}' has no step '{word}'", hint)
 
 
+def copy(folder: Path, target: Path) -> Path:
+    """The user's files, and beside them an empty folder for ours. Raises CannotRead for what cannot be read."""
+    try:
+        shutil.copytree(folder, target, symlinks=True, ignore=lambda _, names: _LEFT_OUT & set(names))
+    except (OSError, shutil.Error) as error:
+        raise CannotRead(f"cannot copy {folder}: {error}") from error
+    state = target / STATE
+    state.mkdir(mode=0o700)
+    return state
+
+
 def write(prepared: Prepared, target: Path, *, who: str, begin_at: str | None) -> None:
     """The run's folder, as it is sent. Raises CannotRead for what cannot be read."""
-    try:
-        shutil.copytree(
-            prepared.folder, target, symlinks=True, ignore=lambda _, names: _LEFT_OUT & set(names), dirs_exist_ok=True
-        )
-    except (OSError, shutil.Error) as error:
-        raise CannotRead(f"cannot copy {prepared.folder}: {error}") from error
-    for path in target.rglob("*"):
-        # Slurm reads batch files as the user; nobody else has to write here.
-        if path.is_dir() and not path.is_symlink():
-            path.chmod(0o755)
+    state = copy(prepared.folder, target)
     if prepared.settings:
         path = target / _SETTINGS
         path.write_text(job_settings.changed(path.read_text(encoding="utf-8"), prepared.settings), encoding="utf-8")
-    state = target / STATE
-    state.mkdir(mode=0o700)
-    shutil.copyfile(_PROGRAM, state / "runs.sh")
+    (state / PROGRAM).write_bytes(program("runs.sh"))
     (state / "steps").write_text("".join("\t".join(step) + "\n" for step in prepared.steps), encoding="utf-8")
     environment = state / "environment"
     environment.touch(mode=0o600)
@@ -107,9 +108,10 @@ def write(prepared: Prepared, target: Path, *, who: str, begin_at: str | None) -
             (state / f"{name}.skipped").write_text("skipped\n", encoding="utf-8")
 
 
-def program() -> bytes:
-    """What finds a run on the scheduler before anything is there."""
-    return _PROGRAM.read_bytes()
+def program(name: str) -> bytes:
+    """What runs on the scheduler, as a whole."""
+    here = Path(__file__).parent
+    return (here / "common.sh").read_bytes() + (here / name).read_bytes()
 
 
 def _keyed(
@@ -120,9 +122,13 @@ def _keyed(
     environment: Mapping[str, str],
     plan: JobPlan | None,
 ) -> Prepared:
-    parts = [*_files(folder), repr(steps), repr(sorted(settings.items())), repr(sorted(environment.items()))]
-    key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_KEY_DIGITS]
+    key = key_of(folder, repr(steps), repr(sorted(settings.items())), repr(sorted(environment.items())))
     return Prepared(name, folder, steps, settings, environment, plan, key)
+
+
+def key_of(folder: Path, *words: str) -> str:
+    """What stands for the files of a folder and these words. Raises CannotRead."""
+    return hashlib.sha256("\n".join([*_files(folder), *words]).encode()).hexdigest()[:_KEY_DIGITS]
 
 
 def _files(folder: Path) -> Iterator[str]:

@@ -1,5 +1,5 @@
-#!/usr/bin/env bash
-# On the scheduler: finds, submits, follows and reads one run of a job, for `cycleforge run`.
+# shellcheck shell=bash
+# On the scheduler, behind common.sh: finds, submits, follows and reads one run of a job, for `cycleforge run`.
 #
 # A run is a folder below ~/jobs, <job>-<key>-<number>; the key stands for its files and settings. Its .cycleforge/ has
 #   steps         batch files in their order, each with the options that sbatch gets for it, separated by tabs
@@ -14,37 +14,9 @@
 #   STEP.floor    jobs up to this number belong to an earlier try
 #   STEP.skipped  there where the user began at a later step
 # Every file appears whole. Slurm knows a job by its name, <run>.<step>, so a job whose number was lost is found again.
-set -euo pipefail
-export LC_ALL=C
-
-readonly REQUEST_S="${CYCLEFORGE_REQUEST_S:-60}"
 readonly SETTLE_S="${CYCLEFORGE_SETTLE_S:-$((REQUEST_S + 5))}"
-readonly POLL_S="${CYCLEFORGE_POLL_S:-5}"
-readonly LOCK_S=300
 # Source: man squeue, JOB STATE CODES.
 readonly ENDED='^(COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL|OUT_OF_MEMORY|PREEMPTED|BOOT_FAIL|DEADLINE|REVOKED|LAUNCH_FAILED|FORGOTTEN)$'
-
-say() {
-    local IFS=$'\t'
-    printf '%s\n' "$*"
-}
-
-die() {
-    say error "$*"
-    exit 0
-}
-
-# whole FILE TEXT: a reader finds a whole file or none.
-whole() {
-    { printf '%s\n' "$2" >"$1.partial.$$"; } 2>/dev/null && mv -f "$1.partial.$$" "$1" && return
-    rm -f "$1.partial.$$"
-    die "cannot write ${PWD}/${1} on ${HOSTNAME}; is the disk full?"
-}
-
-# ask COMMAND...: what Slurm answers, in REPLY; 1: it does not answer, and REPLY has its words.
-ask() {
-    REPLY="$(timeout --kill-after=5 "${REQUEST_S}" "$@" 2>&1)"
-}
 
 steps() {
     cut -f 1 .cycleforge/steps
@@ -53,12 +25,6 @@ steps() {
 # files_of STEP: what its files begin with.
 files_of() {
     printf '.cycleforge/%s' "$1"
-}
-
-# enter RUN: goes into its folder.
-enter() {
-    cd -- "${HOME}/jobs/$1" 2>/dev/null || die "the folder ~/jobs/${1} is not on ${HOSTNAME} any more"
-    run="$1"
 }
 
 # look KEY: the newest run of this key, and the states of its steps.
@@ -185,14 +151,6 @@ keep_output() {
     if [[ -n "${text}" && "${text}" != *%* ]]; then whole "$1.out" "${text}"; fi
 }
 
-# locked COMMAND...: one at a time for this run, whoever calls; the lock ends with its holder, however that ends.
-locked() {
-    exec 8>.cycleforge/lock
-    flock --wait "${LOCK_S}" 8 || die "another \`cycleforge run\` holds ~/jobs/${run} for ${LOCK_S} s; try again"
-    "$@"
-    exec 8>&-
-}
-
 # go RUN PARTIAL STEP COUNT: makes the copy the run, unless it is one already, and submits what was not submitted.
 # STEP: a run that has ended goes on there, if it did so COUNT times before; `-`: it does not. PARTIAL `-`: nothing was copied.
 go() {
@@ -200,18 +158,6 @@ go() {
     enter "$1"
     locked submit_all "$3" "$4"
     tell
-}
-
-# settle RUN PARTIAL: gives the copy its name; copies that never got one go after a day.
-settle() {
-    cd -- "${HOME}/jobs" || die "there is no folder ~/jobs on ${HOSTNAME}"
-    find . -maxdepth 1 -type d -name '.copy-*' -mmin +1440 -exec rm -rf {} + || true
-    if [[ -d "$2" ]] && ! mv -T -- "$2" "$1" 2>/dev/null; then
-        [[ -d "$1/.cycleforge" ]] || die "${PWD}/${2} cannot be renamed to ${1} on ${HOSTNAME}"
-        # Somebody else has begun the same run meanwhile.
-        rm -rf -- "$2"
-        say joined
-    fi
 }
 
 submit_all() {
@@ -329,7 +275,7 @@ follow() {
                 say state "${step}" "${told%% *}" "${told#* }" "${why}"
             fi
             is_over "${base}" && text=yes || text=""
-            new_lines "${step}" "${text}"
+            if [[ -e "${base}.out" ]]; then new_lines "${step}" "$(<"${base}.out")" "${text}"; fi
             if [[ -z "${text}" && -s "${base}.ids" ]]; then open=yes; fi
         done
         if [[ -z "${open}" ]]; then
@@ -340,23 +286,6 @@ follow() {
         say tick
         sleep "${POLL_S}"
     done
-}
-
-# new_lines STEP IS_OVER: whole lines that its output has more than before; at its end the rest, too.
-new_lines() {
-    local base file size line
-    local -i from
-    base="$(files_of "$1")"
-    if [[ ! -e "${base}.out" ]]; then return 0; fi
-    file="$(<"${base}.out")"
-    from="${offset[$1]:-0}"
-    size="$(stat -c %s -- "${file}" 2>/dev/null)" || return 0
-    if ((size <= from)); then return 0; fi
-    while IFS= read -r line || [[ -n "${line}" && -n "$2" ]]; do
-        from+=$((${#line} + 1))
-        say log "$1" "${from}" "${line}"
-    done < <(tail -c "+$((from + 1))" -- "${file}" | head -c "$((size - from))" | tr '\000' ' ')
-    offset["$1"]="${from}"
 }
 
 # result RUN STEP: the record of the step's last job, if it has left one.
@@ -381,6 +310,7 @@ seen() {
 main() {
     local run why=""
     case "$1" in
+        state) enter "$2"; tell ;;
         look | go | follow | result | seen) "$@" ;;
         *) die "runs.sh does not know '$1'" ;;
     esac
