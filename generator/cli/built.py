@@ -38,9 +38,11 @@ def built(args: Namespace) -> Built | int:
     return found
 
 
-def looked_for(args: Namespace) -> Built | int:
-    """The same, whether or not anything is built."""
-    definition = common.read_one(args)
+def looked_for(args: Namespace, *, quietly: bool = False) -> Built | int:
+    """The same, whether or not anything is built; quietly, only problems that leave no plan are shown."""
+    definition = common.read_definitions([args.name])[0] if quietly else common.read_one(args)
+    if quietly and definition.checked.plan is None:
+        common.print_problems([definition], args)
     plan = definition.checked.plan
     if plan is None:
         return common.exit_code([definition])

@@ -46,6 +46,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "run": ("run", "run a job on the cluster: copy it, submit its steps, follow it, fetch its results"),
     "prove": ("prove", "prove a partition with the built folder's prove.sh: show the plan, ask, follow it, report"),
     "delete": ("delete", "delete a deployment: show what goes and what stays, ask, delete, prove that nothing is left"),
+    "connect": ("connect", "log in to server, scheduler or a node, or open the portal: by address, VPN or Bastion"),
     "explain": ("explain", "explain a problem: why it matters and how to fix it"),
     "schema": ("schema", "print the JSON Schema of definitions, for editors"),
     "health": ("health", "gather node health results; report nodes, failures and suspects"),
@@ -59,6 +60,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "completion": ("completion", "print a completion script for the shell"),
 }
 """Verb → its module in this package and its summary."""
+BEHIND = "behind"
+"""The default that a verb sets which takes another command behind `--`, its flags included."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -72,7 +75,13 @@ def run(arguments: Sequence[str]) -> int:
     if verb is not None and verb not in VERBS:
         raise CannotRead(f"there is no command '{verb}'", _did_you_mean(verb, VERBS) or f"commands: {', '.join(VERBS)}")
     parser, verbs = make_parser([] if verb is None else [verb])
-    args, unknown = parser.parse_known_args(arguments)
+    before, behind = list(arguments), None
+    if verb is not None and "--" in before and verbs[verb].get_default(BEHIND) is not None:
+        at = before.index("--")
+        before, behind = before[:at], before[at + 1 :]
+    args, unknown = parser.parse_known_args(before)
+    if behind is not None:
+        setattr(args, BEHIND, behind)
     if unknown:
         parts = [parser, verbs[verb], getattr(args, "action_parser", parser)] if verb else [parser]
         options = [option for part in parts for option in part._option_string_actions]

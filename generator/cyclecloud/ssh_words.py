@@ -5,6 +5,8 @@ Sources of the texts: https://github.com/openssh/openssh-portable (sshconnect.c,
 
 from __future__ import annotations
 
+import re
+
 from ..words.terminal import printable
 
 
@@ -55,9 +57,16 @@ _KNOWN = (
 )
 
 
+_OURS = re.compile(r"^cycleforge: (?P<reason>.+)(?:\n  hint: (?P<hint>.+))?", re.MULTILINE)
+"""What `cycleforge connect --stdio` says, behind which ssh only says that there is no connection."""
+
+
 def explained(host: str, said: str) -> Unreachable:
     """What ssh said, as an error; its own last line stays in it."""
     last = last_line(said)
+    ours = _OURS.search(said)
+    if ours:
+        return Unreachable(f"{host}: {printable(ours['reason'])}", printable(ours["hint"] or "") or None)
     for text, why, hint in _KNOWN:
         if text.lower() in said.lower():
             return Unreachable(f"{host}: {why} (ssh: {last})", hint)

@@ -85,6 +85,13 @@ class Wire:
         finally:
             connection.close()
 
+    def prove(self) -> None:
+        """Look at the certificate, and send nothing. Raises NotAsked."""
+        try:
+            self._connected().close()
+        except OSError as error:
+            self._lost(error, sent=False, changes=False)
+
     def _connected(self) -> ssl.SSLSocket:
         plain = socket.create_connection((self.address, self.port), CONNECT_S)
         try:

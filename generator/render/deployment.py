@@ -9,7 +9,7 @@ from ..files.manifest import MANIFEST, manifest_file
 from ..plan.effective import effective
 from ..plan.types import Plan
 from ..version import __version__
-from . import bicep, bootstrap, cluster_template, firewall, jobs, projects, prove, readme
+from . import bicep, bootstrap, cluster_template, firewall, jobs, projects, prove, readme, ssh_config
 from .effective import yaml_file
 
 
@@ -25,7 +25,7 @@ def deployment_files(plan: Plan, folder: Path) -> Files:
         )
     else:
         files |= bicep.render(plan, late=late)
-    files |= readme.render(plan) | firewall.render(plan)
+    files |= readme.render(plan) | firewall.render(plan) | ssh_config.render(plan)
     files[PurePosixPath("effective.yaml")] = yaml_file(effective(plan))
     files[MANIFEST] = manifest_file(files, __version__)
     return dict(sorted(files.items()))

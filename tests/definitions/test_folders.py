@@ -76,6 +76,8 @@ def test_the_layout_of_the_folder(name: str) -> None:
         "README.md",
         "operations.md",
         "firewall-rules.json",
+        "ssh_config",
+        "ssh_hosts",
         ".envrc.template",
         ".gitignore",
     }

@@ -155,6 +155,8 @@ def test_folders_hold_what_there_is() -> None:
     always = {
         ".gitignore",
         "firewall-rules.json",
+        "ssh_config",
+        "ssh_hosts",
         "main.bicep",
         "main.bicepparam",
         "modules",

@@ -1,0 +1,325 @@
+"""`cycleforge connect`: logs in to a host of a deployment, or opens the portal, on whatever way leads there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import sys
+import threading
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from ..errors import OK, AzureRefused, CannotRead, ProgramMissing
+from . import azure, common
+
+if TYPE_CHECKING:
+    from ..cyclecloud.shell import Shell
+    from .built import Built
+
+DESCRIPTION = """\
+Log in to the server, the scheduler, a login node or any other node of a deployment, or run a command there, or open the
+portal in the browser. Opens what is needed: the public address, the private one behind the VPN of a hub
+(which you connect), or a tunnel through the Bastion, which ends with the connection.
+
+`ssh -F output/NAME/ssh_config HOST` does the same, as do scp, sftp and rsync; output/NAME/ssh_hosts is for an `Include`
+in ~/.ssh/config, for example for VS Code. Nothing in Azure is changed."""
+PORTAL = "portal"
+_ADDRESS = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){3}")
+_KNOWN_PLACE = "CYCLEFORGE_CONNECT"
+"""Tells the command in `ssh_config`, which knows a name only, where the definition and the output folder are."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the flags."""
+    common.add_definitions(parser, many=False)
+    text = "server (default), portal, scheduler, login, or the name of a node"
+    parser.add_argument("host", metavar="HOST", nargs="?", default="server", help=text)
+    parser.set_defaults(behind=[])
+    parser.usage = "%(prog)s [options] NAME [HOST] [-- COMMAND ...]"
+    common.add_out(parser)
+    common.add_all(parser)
+    azure.add_subscription(parser)
+    parser.add_argument("--print", action="store_true", help="print the `az` and `ssh` lines that do the same")
+    parser.add_argument("--stdio", action="store_true", help="be the connection: for ProxyCommand of `ssh_config`")
+    parser.add_argument("--no-browser", action="store_true", help="print the portal's address, and open no browser")
+    parser.add_argument("--port", type=int, default=0, help="port of this computer for the portal behind a Bastion")
+
+
+def run(args: Namespace) -> int:
+    """Do it; returns the exit code, that of the command where one was run."""
+    from ..cyclecloud.shell import Unreachable
+    from .built import looked_for
+
+    if args.stdio:
+        _at_known_place(args)
+    found = looked_for(args, quietly=True)
+    if isinstance(found, int):
+        return found
+    if not args.stdio:
+        _remember(args, found)
+    try:
+        return _connect(found, args)
+    except Unreachable as error:
+        raise AzureRefused(error.reason, error.hint) from None
+
+
+def _connect(found: Built, args: Namespace) -> int:
+    from ..plan.ssh_config import SERVER, host_of
+    from . import ways
+
+    ways.path_with_us()
+    host = PORTAL if args.host == PORTAL else host_of(found.plan, args.host)
+    if args.print:
+        return _print(found, args, host)
+    if host == PORTAL:
+        return _portal(found, args)
+    _must_be_there(found, host)
+    if not args.stdio:
+        return _login(ways.shell_of(found, host), args.behind)
+    if host != SERVER:
+        return _through_server(found, host)
+    return _carry(found, args)
+
+
+def _must_be_there(found: Built, host: str) -> None:
+    """A name that no host of this deployment has is a slip, or a command in the place of the host."""
+    from ..plan.ssh_config import ROLES, SERVER, node_stems
+    from ..words.suggestions import suggestion
+
+    slurm = found.plan.slurm
+    names = [*(ROLES if slurm else (SERVER,)), *((slurm.scheduler.host_name,) if slurm else ())]
+    starts = node_stems(found.plan) + (("login-",) if slurm else ())
+    if host in names or host.startswith(starts) or _ADDRESS.fullmatch(host):
+        return
+    known = ", ".join((*names, PORTAL, *(f"{each}1" for each in starts)))
+    raise CannotRead(f"{found.plan.name} has no host {host}", suggestion(host, [*names, PORTAL]) or f"hosts: {known}")
+
+
+def _login(shell: Shell, command: list[str]) -> int:
+    """ssh in our place: the terminal, signals and the exit status are its own."""
+    return _become(shell.line(" ".join(command)))
+
+
+def _become(line: list[str]) -> int:
+    program = shutil.which(line[0])
+    if program is None:
+        raise ProgramMissing(f"{line[0]} is not installed", "install OpenSSH's client (Debian: openssh-client)")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(program, line)  # noqa: S606 - no shell is wanted
+
+
+# ------------------------------------------------------------ the connection of ssh
+
+
+def _carry(found: Built, args: Namespace) -> int:
+    """The server: the connection is ours to open."""
+    from ..cyclecloud.stdio import carry
+    from . import ways
+
+    _end_politely()
+    facts = ways.facts_of(found.plan, azure.session_of(found.plan, args))
+    with ways.connected(found.plan, facts) as connection:
+        carry(connection)
+    return OK
+
+
+def _end_politely() -> None:
+    """ssh ends its ProxyCommand with SIGHUP; the tunnel has to go first."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        sys.exit(128 + number)
+
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, end)
+
+
+def _through_server(found: Built, host: str) -> int:
+    """Any other host: ssh to the server, whose sshd connects to it."""
+    from ..plan.ssh_config import SERVER
+    from . import ways
+
+    shell = ways.shell_of(found, SERVER)
+    target = _address_of(found, shell, host)
+    return _become(["ssh", "-F", str(shell.config), "-W", f"{target}:{ways.SSH_PORT}", SERVER])
+
+
+def _address_of(found: Built, server: Shell, host: str) -> str:
+    """How the server calls it: by its name, else by the address that CycleCloud knows."""
+    slurm = found.plan.slurm
+    if slurm is None:
+        return host
+    if host == "scheduler" or host == slurm.scheduler.host_name:
+        return slurm.scheduler.host_name
+    if slurm.node_name_is_host_name and not host.startswith("login"):
+        return host
+    return _listed_address(server, slurm.cluster_name, host)
+
+
+def _listed_address(server: Shell, cluster: str, host: str) -> str:
+    ask = ["cyclecloud", "show_nodes", "-c", cluster, "--states=Started", "--format=json"]
+    ran = server.run(shlex.join(ask), limit_s=120)
+    try:
+        nodes = json.loads(ran.out)
+        addresses = {str(node["Name"]): str(node["Instance"]["PrivateIp"]) for node in nodes if node.get("Instance")}
+    except (ValueError, KeyError, TypeError):
+        said = " ".join((ran.err or ran.out).split())[:200]
+        raise AzureRefused(
+            f"the server does not tell its nodes: {said}",
+            "`cyclecloud initialize` once on the server lets it; the README's section Connect has the line",
+        ) from None
+    wanted = [name for name in sorted(addresses) if name == host or (host == "login" and name.startswith("login"))]
+    if not wanted:
+        started = ", ".join(sorted(addresses)) or "none"
+        raise AzureRefused(f"no node {host} is started", f"started are: {started}")
+    return addresses[wanted[0]]
+
+
+# ------------------------------------------------------------ the portal
+
+
+def _portal(found: Built, args: Namespace) -> int:
+    """The browser, once the site has proved that it is the one that the deployment has noted."""
+    from ..cyclecloud.refusals import NotAsked
+    from ..cyclecloud.wire import Wire
+    from . import ways
+
+    session = azure.session_of(found.plan, args)
+    facts = ways.facts_of(found.plan, session)
+    with ways.portal_at(found, facts, args.port) as (address, port):
+        if facts.certificate is None:
+            print("the deployment has noted no certificate of the site: compare it yourself", file=sys.stderr)
+        else:
+            try:
+                Wire(address, port, facts.certificate).prove()
+            except NotAsked as refused:
+                raise AzureRefused(refused.reason, refused.hint) from None
+        url = f"https://{address}" if port == ways.PORTAL_PORT else f"https://{address}:{port}"
+        common.emit(url)
+        if facts.certificate is not None:
+            print(f"the site is the deployment's; its certificate is {facts.certificate} (SHA-256)", file=sys.stderr)
+        if not args.no_browser:
+            _browse(url)
+        if facts.tunnel:
+            print("Ctrl-C closes the way to it", file=sys.stderr)
+            _until_interrupted()
+    return OK
+
+
+def _browse(url: str) -> None:
+    import webbrowser
+
+    if not webbrowser.open(url):
+        print("no browser was found; open the address above", file=sys.stderr)
+
+
+def _until_interrupted() -> None:
+    _end_politely()
+    try:
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        return
+
+
+# ------------------------------------------------------------ what is printed, and what is remembered
+
+
+def _print(found: Built, args: Namespace, host: str) -> int:
+    from ..plan.ssh_config import SERVER
+    from . import ways
+
+    plan = found.plan
+    facts = ways.facts_of(plan, azure.session_of(plan, args))
+    lines = list(facts.lines)
+    access = plan.access
+    if host == PORTAL and not facts.tunnel:
+        common.emit("\n".join([*lines, f"# open https://{facts.address}"]))
+        return OK
+    if facts.tunnel and access.tunnel:
+        lines.append(f"{shlex.join(facts.tunnel_line(ways.SSH_PORT, access.tunnel.ssh))} &")
+        to = f"{access.ssh_options} {plan.admin.username}@127.0.0.1"
+        jump = f"-o ProxyJump={plan.admin.username}@127.0.0.1:{access.tunnel.ssh}"
+    else:
+        to = f"{plan.admin.username}@{facts.address}"
+        jump = f"-o ProxyJump={to}"
+    command = shlex.join([" ".join(args.behind)]) if args.behind else ""
+    if host == PORTAL:
+        local = args.port or (access.tunnel.portal if access.tunnel else 0)
+        lines += [f"ssh -N -L {local}:localhost:{ways.PORTAL_PORT} {to}", f"# open https://localhost:{local}"]
+    elif host == SERVER:
+        lines.append(f"ssh {to} {command}".rstrip())
+    else:
+        scheduler = plan.slurm.scheduler.host_name if plan.slurm and host == "scheduler" else host
+        lines.append(f"ssh {jump} {shlex.quote(f'{plan.admin.username}@{scheduler}')} {command}".rstrip())
+    common.emit("\n".join(lines))
+    return OK
+
+
+def _note(name: str) -> Path:
+    from ..disk.user_cache import user_cache
+
+    return user_cache(os.environ) / "connect" / f"{name}.json"
+
+
+def _remember(args: Namespace, found: Built) -> None:
+    """Where this deployment is, for `ssh_hosts`, which is used from anywhere. Only a convenience: a failure is none."""
+    path = common.find_definition(args.name)
+    if path is None:
+        raise CannotRead("a definition from standard input has no name to connect by", "give it a file")
+    place = json.dumps({"definition": str(path.resolve()), "out": str(args.out.resolve())})
+    os.environ[_KNOWN_PLACE] = place
+    try:
+        note = _note(found.plan.definition_name)
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(place, encoding="utf-8")
+    except (OSError, CannotRead):
+        return
+
+
+def _at_known_place(args: Namespace) -> None:
+    """What whoever started ssh said, else what is here, else where it was used last."""
+    said = os.environ.get(_KNOWN_PLACE, "")
+    if Path(_place(said)[0]).stem != args.name:
+        if _is_here(args.name):
+            return
+        said = _noted(args.name)
+    definition, out = _place(said)
+    if definition:
+        args.name, args.out = definition, Path(out)
+
+
+def _is_here(name: str) -> bool:
+    """One that CycleForge brings is not meant by a name that was used for another one."""
+    from ..files import assets
+
+    try:
+        found = common.find_definition(name)
+    except CannotRead:
+        if _noted(name):
+            return False
+        hint = f"use `cycleforge connect {name}` once in the folder that has the definition"
+        raise CannotRead(f"there is no definition '{name}' here", hint) from None
+    shipped = assets.folder(common.FOLDER)
+    brought = found is not None and found.parent.resolve() == shipped.resolve() != Path(common.FOLDER).resolve()
+    return not (brought and _noted(name))
+
+
+def _noted(name: str) -> str:
+    try:
+        return _note(name).read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
+
+def _place(said: str) -> tuple[str, str]:
+    try:
+        place = json.loads(said or "{}")
+        return str(place["definition"]), str(place["out"])
+    except (ValueError, KeyError, TypeError):
+        return "", ""

@@ -1,0 +1,260 @@
+"""The way from this machine to the server of a deployment: its address, or a tunnel through the Bastion.
+
+What is true now is asked of Azure: outputs of the deployment; `az`, as in the README, where there are none.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..cyclecloud import child, host_keys
+from ..cyclecloud.shell import Shell, Unreachable
+from ..cyclecloud.ssh_words import explained, last_line
+from ..errors import AzureRefused, CannotRead, ProgramMissing
+from ..plan.ssh_config import SERVER, ssh_plan
+from ..records import record
+from . import azure
+
+if TYPE_CHECKING:
+    from ..azure.session import Session
+    from ..plan.types import Plan
+    from .built import Built
+
+SSH_PORT = 22
+PORTAL_PORT = 443
+CONNECT_S = 15.0
+TUNNEL_S = 120.0
+_AZ_LIMIT_S = 120.0
+
+
+@record
+class Facts:
+    """What Azure knows of the server."""
+
+    address: str
+    """Where users reach it; empty behind a Bastion."""
+    tunnel: tuple[str, ...]
+    """`az network bastion tunnel` up to the port of the target; empty where there is an address."""
+    host_keys: tuple[str, ...]
+    certificate: str | None
+    lines: tuple[str, ...]
+    """The `az` lines that ask the same."""
+
+    def tunnel_line(self, remote: int, local: int) -> list[str]:
+        """The words that open a tunnel."""
+        return [*self.tunnel, "--resource-port", str(remote), "--port", str(local)]
+
+
+def facts_of(plan: Plan, session: Session) -> Facts:
+    """Ask, and change nothing. Raises AzureRefused."""
+    from ..azure.deployment import look
+    from ..azure.reader import Reader
+
+    with azure.refusals(plan, "nothing was connected; try again when Azure can be reached"):
+        reader = Reader(session)
+        try:
+            seen = look(plan, reader)
+            lines = [call.line(session.subscription, session.cloud.resource_manager) for call in reader.asked]
+        finally:
+            reader.close()
+    if seen is None:
+        raise AzureRefused(f"{plan.name} is not deployed", f"`cycleforge deploy {plan.definition_name}` does it")
+    outputs = {name: entry.get("value") for name, entry in seen.outputs.items() if isinstance(entry, Mapping)}
+    asked = _Az(session.subscription, lines)
+    tunnel = _tunnel(plan, outputs, asked) if plan.access.tunnel else ()
+    address = "" if tunnel else _address(plan, outputs, asked)
+    keys = outputs.get("serverSshHostKeys") or ()
+    return Facts(
+        address, tunnel, tuple(map(str, keys)), str(outputs.get("serverCertificateSha256") or "") or None, tuple(lines)
+    )
+
+
+@contextmanager
+def connected(plan: Plan, facts: Facts) -> Iterator[socket.socket]:
+    """A connection to the server's sshd. Its pinned host keys are where ssh looks for them by then."""
+    with _reached(plan, facts, SSH_PORT) as (address, port):
+        ssh = ssh_plan(plan)
+        known = ssh_home() / Path(ssh.known_hosts).name
+        if facts.host_keys and not host_keys.is_known(known, ssh.key_alias, facts.host_keys):
+            host_keys.learn(known, ssh.key_alias, facts.host_keys, address, port)
+        with _opened(plan, address, port) as connection:
+            yield connection
+
+
+@contextmanager
+def portal_of(found: Built, session: Session, port: int = 0) -> Iterator[tuple[str, int]]:
+    """Address and port of the portal, for as long as it is used. Raises AzureRefused and Unreachable."""
+    with portal_at(found, facts_of(found.plan, session), port) as place:
+        yield place
+
+
+@contextmanager
+def portal_at(found: Built, facts: Facts, port: int = 0) -> Iterator[tuple[str, int]]:
+    """The same, with what is known already. A forward goes through ssh, because a tunnel of `az` serves one client."""
+    if facts.tunnel:
+        with _forward(found, port) as local:
+            yield "localhost", local
+    else:
+        _opened(found.plan, facts.address, PORTAL_PORT).close()
+        yield facts.address, PORTAL_PORT
+
+
+def shell_of(found: Built, host: str) -> Shell:
+    """One host of the deployment. Raises CannotRead where the folder was built before it had an `ssh_config`."""
+    config = found.folder / ssh_plan(found.plan).file_names[0]
+    if not config.is_file():
+        hint = f"`cycleforge build {found.plan.definition_name}` makes it"
+        raise CannotRead(f"there is no {config}", hint)
+    return Shell(config, host)
+
+
+def ssh_home() -> Path:
+    """Where ssh looks for `~/.ssh`: the home of the account, whatever HOME says. Source: ssh(1)"""
+    import pwd
+
+    return Path(pwd.getpwuid(os.getuid()).pw_dir) / ".ssh"
+
+
+def path_with_us() -> None:
+    """ssh finds `cycleforge` although nobody has put its folder into PATH."""
+    here = Path(sys.argv[0]).resolve().parent
+    if (here / "cycleforge").is_file():
+        os.environ["PATH"] = f"{here}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+
+
+# ------------------------------------------------------------
+
+
+class _Az:
+    """`az` for what no output of the deployment says."""
+
+    def __init__(self, subscription: str, lines: list[str]) -> None:
+        self.subscription, self._lines = subscription, lines
+
+    def __call__(self, *words: str) -> list[str]:
+        """The fields of its one line. Raises AzureRefused."""
+        command = [*words, "--subscription", self.subscription, "--output", "tsv"]
+        self._lines.append(shlex.join(["az", *command]))
+        try:
+            done = subprocess.run(
+                [_az(), *command], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,
+                timeout=_AZ_LIMIT_S, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise AzureRefused(f"`az {words[0]} {words[1]}` did not answer within {_AZ_LIMIT_S:g} s") from None
+        fields = done.stdout.strip().split("\t")
+        if done.returncode or not fields[0]:
+            raise AzureRefused(
+                f"`{shlex.join(['az', *command])}` found nothing: {last_line(done.stderr) or 'no words'}",
+                "the server must be there, and you need the right to read it",
+            )
+        return fields
+
+
+def _az() -> str:
+    found = shutil.which("az")
+    if found is None:
+        raise ProgramMissing("az is not installed", "the Azure command line opens tunnels through a Bastion")
+    return found
+
+
+def _address(plan: Plan, outputs: Mapping[str, object], az: _Az) -> str:
+    field = plan.access.address_field
+    output = outputs.get("serverPublicIp" if field == "publicIps" else "serverPrivateIp")
+    if output:
+        return str(output)
+    return az("vm", "show", "--show-details", *_server(plan), "--query", field)[0].split(",")[0]
+
+
+def _tunnel(plan: Plan, outputs: Mapping[str, object], az: _Az) -> tuple[str, ...]:
+    name, group = str(outputs.get("bastionName") or ""), plan.resource_group
+    if not name:
+        ours = f"[?starts_with(ipConfigurations[0].subnet.id, '{plan.network.vnet_id}/')]"
+        where = ["--resource-group", group] if plan.network.is_new else []
+        query = f"{'[]' if plan.network.is_new else ours} | [0].[name, resourceGroup]"
+        name, group = (*az("network", "bastion", "list", *where, "--query", query), "")[:2]
+    target = str(outputs.get("serverId") or "") or az("vm", "show", *_server(plan), "--query", "id")[0]
+    words = ("az", "network", "bastion", "tunnel", "--name", name, "--resource-group", group)
+    return (*words, "--target-resource-id", target, "--subscription", az.subscription)
+
+
+def _server(plan: Plan) -> Sequence[str]:
+    return shlex.split(plan.access.server_arguments)
+
+
+@contextmanager
+def _reached(plan: Plan, facts: Facts, remote: int) -> Iterator[tuple[str, int]]:
+    """Where a port of the server is reached."""
+    if not facts.tunnel:
+        yield facts.address, remote
+        return
+    local = child.free_port()
+    line = [_az(), *facts.tunnel_line(remote, local)[1:]]
+    with child.held(line, local) as tunnel:
+        try:
+            tunnel.wait_until_open(TUNNEL_S)
+        except child.Ended as ended:
+            said = last_line(ended.said)
+            raise AzureRefused(
+                f"the Bastion opens no tunnel: {said or 'az says nothing'}",
+                "`az extension add --name bastion --upgrade`, `az login`; you need the right to read the server's VM, "
+                "its network interface and the Bastion, which must be of the Standard SKU or better",
+            ) from None
+        yield "127.0.0.1", local
+
+
+def _opened(plan: Plan, address: str, port: int) -> socket.socket:
+    try:
+        connection = socket.create_connection((address, port), CONNECT_S)
+    except OSError as error:
+        reason = error.strerror or ("no answer" if isinstance(error, TimeoutError) else str(error))
+        raise AzureRefused(f"{address} does not answer at port {port}: {reason.lower()}", _hint(plan)) from None
+    connection.settimeout(None)
+    return connection
+
+
+def _hint(plan: Plan) -> str:
+    if plan.access.kind == "hub":
+        return "connect to the VPN or ExpressRoute of the hub network first; see also whether the server runs"
+    if plan.access.is_public:
+        sources = ", ".join(plan.network.allowed_sources) or "that its firewall lets in"
+        return f"your own address must be among those of `network.allowed_sources` ({sources}); does the server run?"
+    return "see whether the server runs"
+
+
+@contextmanager
+def _forward(found: Built, wanted: int) -> Iterator[int]:
+    """The portal at a port of this machine, through ssh to the server."""
+    tunnel = found.plan.access.tunnel
+    local = child.free_port(wanted or (tunnel.portal if tunnel else 0))
+    if wanted and local != wanted:
+        raise CannotRead(f"port {wanted} of this machine is taken", "--port gives another one; without, one is chosen")
+    forward = f"127.0.0.1:{local}:localhost:{PORTAL_PORT}"
+    shell = shell_of(found, SERVER)
+    # The command there ends when our end of its input does, and ssh with it, even if we are killed.
+    line = ["ssh", "-F", str(shell.config), "-T", "-o", "ExitOnForwardFailure=yes", "-L", forward, SERVER, "cat"]
+    with tempfile.TemporaryFile() as said:
+        ssh = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said)
+        holder = child.Holder(ssh, local, said)
+        try:
+            holder.wait_until_open(TUNNEL_S)
+            yield local
+            if ssh.poll() is not None:
+                raise explained(SERVER, holder.said())
+        except child.Ended as ended:
+            raise explained(SERVER, ended.said) from None
+        finally:
+            child.end(ssh)
+
+
+__all__ = ["Facts", "Unreachable", "connected", "facts_of", "portal_of", "shell_of"]

@@ -1,0 +1,107 @@
+"""Programs that hold a way open, such as a tunnel: they end when we do, however that happens."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import IO
+
+_GUARDED = 'exec 3<&0; "$@" 3<&- </dev/null & child=$!; { cat <&3 >/dev/null; kill -TERM 0; } & wait "$child"'
+"""The group ends when the pipe does, of which we alone have the other end: no signal is needed, SIGKILL will do.
+`az` is a script that starts Python, so that it is not enough to end the one process that was started."""
+_PAUSE_S = 0.05
+_PATIENCE_S = 5.0
+
+
+class Ended(Exception):  # noqa: N818 - named by what happened
+    """The program has ended before the way was open; `said` is what it wrote."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(said)
+        self.said = said
+
+
+class Holder:
+    """A program that is to listen at a port of this machine."""
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int, said: IO[bytes]) -> None:
+        self.process, self.port, self._said = process, port, said
+
+    def wait_until_open(self, limit_s: float) -> None:
+        """Raises Ended, also when it takes too long."""
+        deadline = time.monotonic() + limit_s
+        while not listens(self.port):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise Ended(self.said())
+            time.sleep(_PAUSE_S)
+
+    def said(self) -> str:
+        """What it wrote so far."""
+        self._said.seek(0)
+        return self._said.read().decode(errors="replace")
+
+
+@contextmanager
+def held(words: Sequence[str], port: int) -> Iterator[Holder]:
+    """Start it. Raises FileNotFoundError where there is no such program."""
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", _GUARDED, "sh", *words],
+            stdin=subprocess.PIPE,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
+        )
+        try:
+            yield Holder(process, port, said)
+        finally:
+            _end_group(process)
+
+
+def free_port(preferred: int = 0) -> int:
+    """A port of 127.0.0.1 that nobody has at this moment; the preferred one if it is free."""
+    for port in dict.fromkeys((preferred, 0)):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)) as found:
+            number: int = found.getsockname()[1]
+            return number
+    raise OSError("this machine has no free port")
+
+
+def listens(port: int) -> bool:
+    """Whether somebody listens there, without a connection: `az` serves one after the other, and each costs a session.
+
+    With SO_REUSEADDR a port can be bound until somebody listens at it. Source: socket(7)
+    """
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+    return False
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    end(process, signal_first=False)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def end(process: subprocess.Popen[bytes], *, signal_first: bool = True) -> None:
+    """Close its input, and see that it ends. At SIGTERM ssh ends its ProxyCommand, too."""
+    if process.stdin is not None:
+        with suppress(OSError):
+            process.stdin.close()
+    if signal_first and process.poll() is None:
+        process.terminate()
+    try:
+        process.wait(_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,1 @@
+"""Connecting: rendered `ssh_config`, `cycleforge connect`, and real ssh through both."""

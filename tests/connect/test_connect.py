@@ -1,0 +1,243 @@
+"""Real ssh, scp, sftp and rsync through the rendered `ssh_config` and the real `cycleforge connect --stdio`.
+
+The three kinds of access, each with a deployment of its own, at the same time: all have nodes of the same names.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.bed.arm import running_arm
+from tests.bed.ssh.deployed import NET, Deployed, User, a_user
+from tests.bed.ssh.host import new_key
+
+KINDS = {
+    "byhub": "network: {access: hub, hub: {vnet_id: HUB}}".replace(
+        "HUB",
+        "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/h/providers/Microsoft.Network/virtualNetworks/h",
+    ),
+    "bypublic": "network: {access: public, allowed_sources: [203.0.113.0/24]}",
+    "bybastion": "network: {access: bastion}",
+}
+BYTES = bytes(range(256)) * 3000
+
+
+@pytest.fixture(scope="module")
+def user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
+    folder = tmp_path_factory.mktemp("connect")
+    with running_arm(tmp_path_factory.mktemp("arm")) as arm, a_user(folder / "user", arm) as made:
+        for name, change in KINDS.items():
+            made.deploy(name, change)
+        yield made
+
+
+@pytest.fixture(params=KINDS)
+def deployed(user: User, request: pytest.FixtureRequest) -> Iterator[Deployed]:
+    yield user.by_name[request.param]
+    assert gone(user)
+    assert user.arm.changes == []
+
+
+def gone(user: User) -> bool:
+    """Whether no tunnel is left; the last one may need a moment to end."""
+    for pid in user.tunnels():
+        for _ in range(200):
+            if not Path(f"/proc/{pid}").exists():
+                break
+            signal.sigtimedwait([], 0.05)
+    return user.tunnels() == []
+
+
+def config(deployed: Deployed) -> list[str]:
+    """What every program is given."""
+    return ["-F", f"output/{deployed.plan.name}/ssh_config"]
+
+
+def name_of(deployed: Deployed) -> str:
+    """What the commands take."""
+    return deployed.plan.definition_name
+
+
+# ------------------------------------------------------------ the programs of the user
+
+
+def test_ssh_to_server_and_through_it(user: User, deployed: Deployed) -> None:
+    """The first contact asks nothing: the server's key is the one that the deployment has noted."""
+    script = "printf '%s ' \"$HOSTNAME\"; cat"
+    server = user.types("ssh", *config(deployed), "server", script, given=BYTES)
+    assert (server.returncode, server.stderr) == (0, b"")
+    assert server.stdout == f"{deployed.plan.name}-server ".encode() + BYTES
+    known = (user.home / ".ssh" / f"cycleforge-{deployed.plan.name}.known_hosts").read_text()
+    assert known == f"cycleforge-{deployed.plan.name}-server {deployed.server.host_key}\n"
+    behind = user.types("ssh", *config(deployed), "scheduler", f"{script}; exit 7", given=BYTES)
+    assert (behind.returncode, behind.stderr) == (7, b"")
+    assert behind.stdout == f"{deployed.plan.name}-scheduler ".encode() + BYTES
+
+
+def test_files_by_scp_sftp_and_rsync(user: User, deployed: Deployed) -> None:
+    (user.here / "a file").write_bytes(BYTES)
+    options = config(deployed)
+    home = deployed.scheduler.home
+    assert user.types("scp", *options, "a file", "scheduler:by scp").returncode == 0
+    assert (home / "by scp").read_bytes() == BYTES
+    batch = b"put 'a file' 'by sftp'\nget 'by sftp' back\n"
+    sftp = user.types("sftp", *options, "-b", "-", "lab-htc-1", given=batch)
+    assert sftp.returncode == 0, sftp.stderr
+    assert (user.here / "back").read_bytes() == BYTES
+    shell = f"ssh {' '.join(options)}"
+    rsync = user.types("rsync", "-a", "-e", shell, "a file", f"{deployed.plan.name}-scheduler:by-rsync")
+    assert rsync.returncode == 0, rsync.stderr
+    assert (home / "by-rsync").read_bytes() == BYTES
+
+
+@pytest.mark.parametrize("deployed", ["bypublic"], indirect=True)
+def test_the_verb(user: User, deployed: Deployed) -> None:
+    ran = user.types("cycleforge", "connect", name_of(deployed), "scheduler", "--", "echo", "$HOSTNAME;", "exit", "9")
+    assert (ran.returncode, ran.stdout) == (9, f"{deployed.plan.name}-scheduler\n".encode()), ran.stderr
+
+
+@pytest.mark.parametrize("deployed", ["byhub", "bybastion"], indirect=True)
+def test_from_anywhere(user: User, deployed: Deployed) -> None:
+    """`Include`d in the user's own file, all deployments beside each other, as VS Code uses it."""
+    assert user.types("cycleforge", "connect", name_of(deployed), "--", "true").returncode == 0
+    included = "".join(f"Include {user.here}/output/{name}/ssh_hosts\n" for name in KINDS)
+    (user.home / ".ssh/config").write_text(included + "Host *\n  ForwardX11 no\n")
+    elsewhere = user.folder / "elsewhere"
+    elsewhere.mkdir(exist_ok=True)
+    for host in ("server", "scheduler"):
+        ran = user.types("ssh", f"{deployed.plan.name}-{host}", "echo $HOSTNAME", cwd=elsewhere)
+        assert ran.stdout.decode() == f"{deployed.plan.name}-{host}\n", ran.stderr
+
+
+def test_from_where_nobody_knows_it(user: User, tmp_path: Path) -> None:
+    """The folder of the definition is looked for where it was used last, before one that CycleForge brings."""
+    ran = user.types("cycleforge", "connect", "nowhere", "server", "--stdio", cwd=tmp_path)
+    assert (ran.returncode, b"once in the folder that has the definition" in ran.stderr) == (2, True)
+    (user.here / "minimal.yaml").write_text((user.here / "byhub.yaml").read_text())
+    assert user.types("cycleforge", "connect", "minimal", "--", "true").returncode == 0
+    ran = user.types("cycleforge", "connect", "minimal", "server", "--stdio", cwd=tmp_path)
+    assert ran.stdout.startswith(b"SSH-2.0-"), ran.stderr
+
+
+# ------------------------------------------------------------ what goes wrong
+
+
+@pytest.mark.parametrize("deployed", ["bybastion"], indirect=True)
+def test_another_host_key(user: User, deployed: Deployed, tmp_path: Path) -> None:
+    """Nothing reaches a server whose key the deployment has not noted, whatever was known before."""
+    pins = deployed.outputs["serverSshHostKeys"]
+    true, pins["value"] = pins["value"], ["ssh-ed25519 SHA256:" + "A" * 43]
+    try:
+        ran = user.types("ssh", *config(deployed), "server", "touch came")
+    finally:
+        pins["value"] = true
+    assert ran.returncode == 255
+    assert b"shows the host key ssh-ed25519 SHA256:" in ran.stderr
+    assert b"none of the deployment's" in ran.stderr
+    assert not (deployed.server.home / "came").exists()
+
+
+@pytest.mark.parametrize("deployed", ["byhub"], indirect=True)
+def test_a_new_server_is_known_again(user: User, deployed: Deployed) -> None:
+    """The known key is an old server's: the deployment has noted the new one's."""
+    known = user.home / ".ssh" / f"cycleforge-{deployed.plan.name}.known_hosts"
+    old = new_key(user.folder / f"old-{deployed.plan.name}").with_suffix(".pub").read_text()
+    known.write_text(f"cycleforge-{deployed.plan.name}-server {old}another {old}")
+    assert user.types("ssh", *config(deployed), "server", "true").returncode == 0
+    lines = known.read_text().splitlines()
+    assert lines[0].split()[0] == "another"
+    assert lines[1] == f"cycleforge-{deployed.plan.name}-server {deployed.server.host_key}"
+
+
+@pytest.mark.parametrize("deployed", ["bybastion"], indirect=True)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_ssh_leaves_no_tunnel(user: User, deployed: Deployed, number: signal.Signals) -> None:
+    ssh = user.started("ssh", *config(deployed), "server", "echo here; cat")
+    assert ssh.stdout is not None
+    assert ssh.stdout.readline() == b"here\n"
+    ssh.send_signal(number)
+    ssh.communicate()
+    assert gone(user)
+
+
+@pytest.mark.parametrize("deployed", ["bybastion"], indirect=True)
+def test_a_lost_server_ends_it(user: User, deployed: Deployed) -> None:
+    ssh = user.started("ssh", *config(deployed), "server", "echo here; cat")
+    assert ssh.stdout is not None
+    assert ssh.stdout.readline() == b"here\n"
+    deployed.server.cut()
+    assert ssh.wait() == 255
+    ssh.communicate()
+
+
+def test_a_vpn_that_is_not_connected(user: User) -> None:
+    deployed = user.by_name["byhub"]
+    address = deployed.outputs["serverPrivateIp"]
+    true, address["value"] = address["value"], f"{NET}.250"
+    try:
+        ran = user.types("ssh", *config(deployed), "server")
+    finally:
+        address["value"] = true
+    assert ran.returncode == 255
+    assert f"cycleforge: {NET}.250 does not answer at port 22".encode() in ran.stderr
+    assert b"connect to the VPN or ExpressRoute" in ran.stderr
+
+
+def test_a_bastion_that_opens_no_tunnel(user: User) -> None:
+    bastion = user.az["bastions"]["bybastion-bastion"]
+    bastion["sku"] = "Basic"
+    try:
+        ran = user.types("cycleforge", "connect", "bybastion")
+    finally:
+        bastion["sku"] = "Standard"
+    assert b"opens no tunnel: ERROR: Bastion Host SKU must be Standard or Premium" in ran.stderr
+    assert b"az extension add --name bastion" in ran.stderr
+    (user.programs / "az").rename(user.programs / "no-az")
+    try:
+        ran = user.types("cycleforge", "connect", "bybastion", environment={"PATH": f"{user.programs}:/usr/bin:/bin"})
+    finally:
+        (user.programs / "no-az").rename(user.programs / "az")
+    assert b"az is not installed" in ran.stderr
+
+
+def test_what_is_not_deployed(user: User) -> None:
+    (user.here / "absent.yaml").write_text((user.here / "byhub.yaml").read_text().replace("byhub", "absent"))
+    (user.here / "output/absent").mkdir()
+    (user.here / "output/absent/ssh_config").write_text((user.here / "output/byhub/ssh_config").read_text())
+    ran = user.types("cycleforge", "connect", "absent", "--stdio")
+    assert (ran.returncode, ran.stdout) == (4, b"")
+    assert b"absent is not deployed" in ran.stderr
+
+
+def test_a_host_that_is_not_there(user: User) -> None:
+    ran = user.types("cycleforge", "connect", "byhub", "shceduler")
+    assert (ran.returncode, ran.stderr) == (
+        2, b"cycleforge: byhub has no host shceduler\n  hint: did you mean 'scheduler'?\n"
+    )  # fmt: skip
+
+
+def test_what_is_not_built(user: User) -> None:
+    (user.here / "unbuilt.yaml").write_text((user.here / "byhub.yaml").read_text().replace("byhub", "unbuilt"))
+    ran = user.types("cycleforge", "connect", "unbuilt")
+    assert (ran.returncode, b"`cycleforge build unbuilt` makes it" in ran.stderr) == (2, True)
+
+
+# ------------------------------------------------------------ what is printed
+
+
+@pytest.mark.parametrize("deployed", ["bypublic", "bybastion"], indirect=True)
+def test_the_plain_lines(user: User, deployed: Deployed) -> None:
+    ran = user.types("cycleforge", "connect", name_of(deployed), "scheduler", "--print", "--", "echo", "a b")
+    lines = ran.stdout.decode().splitlines()
+    assert lines[0].startswith("az deployment sub show --name ")
+    assert "echo a b" in lines[-1]
+    assert f"{deployed.plan.admin.username}@lab-scheduler" in lines[-1]
+    assert (len(lines) == 3) == bool(deployed.plan.access.tunnel)
+    if deployed.plan.access.tunnel:
+        assert lines[1].startswith("az network bastion tunnel --name bybastion-bastion ")
+        assert lines[1].endswith("--resource-port 22 --port 50022 &")
+    assert ran.stderr == b""
