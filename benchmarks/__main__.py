@@ -12,6 +12,7 @@ from benchmarks.preflight import preflight_figures
 from benchmarks.processes import build_ratio, help_ratio
 from benchmarks.report import cluster_report
 from benchmarks.scaling import bad_partitions_ratio, partitions_ratio
+from benchmarks.status import status_figures
 from benchmarks.table import Limit, Ratio
 from benchmarks.upload import upload_ratios
 from tests.bed.slurm.engine import missing_source
@@ -28,7 +29,8 @@ def main() -> int:
     for measure in measures:
         figures.append(measure())
         print(figures[-1].line(), flush=True)
-    for figure in itertools.chain(cluster_report(), upload_ratios(), preflight_figures(), converge_ratios()):
+    asked = (preflight_figures(), status_figures())
+    for figure in itertools.chain(cluster_report(), upload_ratios(), *asked, converge_ratios()):
         figures.append(figure)
         print(figure.line(), flush=True)
     return 0 if all(figure.is_within for figure in figures) else 1

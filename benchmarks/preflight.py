@@ -46,7 +46,7 @@ print(json.dumps([time.monotonic() - begun, [each.message for each in report.fin
 """
 
 
-class _Answered(list[Asked]):
+class Answered(list[Asked]):
     """Requests, without those for tokens, and when each was answered."""
 
     def __init__(self) -> None:
@@ -98,16 +98,16 @@ def _answer_at_once(bicep: Path) -> None:
 
 def _timed(arm: Arm, environment: dict[str, str], folder: str) -> tuple[float, int]:
     """Seconds of one preflight, and its longest chain of answers that waited for one another."""
-    arm.requests = answered = _Answered()
+    arm.requests = answered = Answered()
     words = [sys.executable, "-c", _TIMED, NAME, f"{folder}/output"]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True, timeout=120)
     seconds, findings = json.loads(done.stdout)
     if findings or arm.refused:
         raise RuntimeError(f"a healthy subscription has findings: {findings} {arm.refused}")
-    return seconds, _chain(answered.moments)
+    return seconds, chain_of(answered.moments)
 
 
-def _chain(moments: list[float]) -> int:
+def chain_of(moments: list[float]) -> int:
     """How many answers fit one after the other, each as long after the one before as an answer takes."""
     length, free = 0, 0.0
     for moment in sorted(moments):

@@ -22,8 +22,8 @@ as Azure has them; the cluster, its nodes by partition and state, and why nodes 
 Nothing is changed.
 
 What Azure knows needs no password. The site is asked where CYCLECLOUD_ADMIN_PASSWORD is set, or with --password, which
-asks for it without echo. A password that the site refuses is not tried again within a minute, because five refused ones
-lock the account.
+asks for it without echo; otherwise, or where no way leads to it, its server through ssh, with your key. A password that
+the site refuses is not tried again within a minute, because five refused ones lock the account.
 
 The exit code is 0 when all is known and nothing has failed, 1 when something has failed or is not deployed (whatever
 else is not known), and 4 when nothing is known to have failed, and something is not known.
@@ -39,6 +39,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     azure.add_subscription(parser)
     azure.add_print(parser)
     parser.add_argument("--watch", action="store_true", help="look again every 10 s, until Ctrl-C")
+    parser.add_argument("--drift", action="store_true", help="compare what Azure has with the built folder, too")
+    parser.add_argument("--cost", action="store_true", help="what is billed by the hour now, at public prices, too")
     parser.add_argument("--password", action="store_true", help="ask for the administrator's password, without echo")
     common.add_json(parser)
     parser.set_defaults(all=False)
@@ -98,7 +100,7 @@ def _watched(found: Sequence[Built], broken: Sequence[str], args: Namespace) -> 
                     raise
                 lookers.append((each.plan.name, error.message))
                 continue
-            lookers.append(Looker(each, reader, login_of(each, ask=args.password)))
+            lookers.append(Looker(each, reader, login_of(each, ask=args.password), drift=args.drift, cost=args.cost))
         if not args.watch:
             looks = _looks(lookers)
             _show(looks, args)

@@ -25,9 +25,13 @@ from ..disk.user_cache import user_cache
 from ..errors import CannotRead
 from ..records import record
 from .built import Built
+from .status_more import drift_of, spending_of
+from .status_ssh import through_ssh
 
 if TYPE_CHECKING:
+    from ..azure.drift import Drift
     from ..azure.reader import Reader
+    from ..prices.spending import Spending
 
 _UP = ("running", "starting")
 """States of the server in which its site may answer."""
@@ -45,6 +49,11 @@ class Look:
     reasons: tuple[Reason, ...]
     content: str
     """Whether the folder here is what was deployed: `this folder`, `another content`, …"""
+    site: Unknown | None = None
+    """Why the site did not say it itself, where the cluster was seen through ssh."""
+    drift: Drift | Unknown | None = None
+    """None: not asked for, as `spending`."""
+    spending: Spending | Unknown | None = None
 
     @property
     def has_failed(self) -> bool:
@@ -68,7 +77,7 @@ class Look:
     @property
     def is_partial(self) -> bool:
         """Whether something is not known. That somebody else's server is not asked does not count."""
-        parts: list[object] = [self.standing.record, self.cluster]
+        parts: list[object] = [self.standing.record, self.cluster, self.drift, self.spending]
         if self.found.plan.server is not None:
             parts += [self.standing.server, self.standing.boot]
         return any(isinstance(each, Unknown) for each in parts)
@@ -77,19 +86,27 @@ class Look:
 class Looker:
     """Looks at one deployment again and again, with the connections and the login of the first time."""
 
-    def __init__(self, found: Built, reader: Reader, login: Login | Unknown) -> None:
+    def __init__(
+        self, found: Built, reader: Reader, login: Login | Unknown, *, drift: bool = False, cost: bool = False
+    ) -> None:
         self._found, self._reader, self._login = found, reader, login
+        self._drift, self._cost = drift, cost
         self._site: tuple[tuple[str, str], Site] | None = None
 
     def look(self) -> Look:
         """Ask everything anew."""
         now = standing(self._found.plan, self._reader)
-        seen = self._cluster(now)
+        seen, site = self._cluster(now), None
         if isinstance(seen, Cluster):
             seen = self._with_messages(seen)
+        elif isinstance(seen, Unknown) and self._may_go_through_ssh(now):
+            seen, site = self._otherwise(seen)
         failed = seen.failed if isinstance(seen, Cluster) else ()
         why = reasons(failed, self._found.plan.definition_name)
-        return Look(self._found, now, seen, why, self._content(now.record))
+        look = Look(self._found, now, seen, why, self._content(now.record), site)
+        if self._drift:
+            look = replace(look, drift=drift_of(self._found, self._reader, now.record))
+        return replace(look, spending=spending_of(self._found.plan, now, seen)) if self._cost else look
 
     def _content(self, seen: Seen | Unknown | None) -> str:
         if not isinstance(seen, Seen):
@@ -121,6 +138,21 @@ class Looker:
             return Unknown(f"the site refused: {refused}")
         except NotAsked as reason:
             return Unknown(reason.reason, reason.hint or self._way())
+
+    @staticmethod
+    def _may_go_through_ssh(now: Standing) -> bool:
+        """Whether there may be a server that answers; Azure need not have been asked with success."""
+        return now.server in _UP or isinstance(now.server, Unknown)
+
+    def _otherwise(self, why: Unknown) -> tuple[Cluster | Unknown, Unknown | None]:
+        """The cluster through ssh, and why it is not the site that says it."""
+        slurm = self._found.plan.slurm
+        seen = through_ssh(self._found, slurm) if slurm is not None else None
+        if isinstance(seen, Cluster):
+            return seen, why
+        if seen is None:
+            return why, None
+        return Unknown(f"{why.reason}; nor through ssh: {seen.reason}", why.hint or seen.hint), None
 
     def _way(self) -> str | None:
         if self._found.plan.access.tunnel is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..azure import failures
+from ..azure import drift, failures
 from ..azure.deployment import Seen
 from ..azure.standing import Boot, Unknown
 from ..cyclecloud.cluster import Cluster, Node
@@ -35,6 +35,8 @@ def screen(look: Look) -> list[str]:
         lines += _row("server", _server(now.server))
         lines += _row("first boot", _boot(now.boot))
     lines += _cluster(look)
+    lines += _spending(look)
+    lines += _drift(look)
     return [printable(line) for line in lines]
 
 
@@ -79,6 +81,8 @@ def _cluster(look: Look) -> Iterator[str]:
         yield from _row("cluster", seen)
         return
     yield from _row("cluster", f"{seen.name}: {_state(seen)}")
+    if look.site is not None:
+        yield f"  {'':<{_LABEL}}seen through ssh, because {look.site.reason}"
     if seen.nodes is None:
         yield from _row("nodes", Unknown("the server does not list them"))
     else:
@@ -128,12 +132,37 @@ def _reason(reason: Reason) -> Iterator[str]:
         yield f"    hint: {reason.fix}"
 
 
+def _spending(look: Look) -> Iterator[str]:
+    found = look.spending
+    if isinstance(found, Unknown):
+        yield from _row("cost", found)
+    elif found is not None:
+        more = "at least " if found.missing or found.not_known else ""
+        yield from _row("cost", f"{more}{found.per_hour:,.2f} {found.currency} an hour now, at public prices")
+        if found.missing:
+            yield f"  {'':<{_LABEL}}without a price: {', '.join(found.missing)}"
+        if found.not_known:
+            yield f"  {'':<{_LABEL}}not known how many: {', '.join(found.not_known)}"
+
+
+def _drift(look: Look) -> Iterator[str]:
+    if isinstance(look.drift, Unknown):
+        yield from _row("drift", look.drift)
+    elif look.drift is not None:
+        yield from _row("drift", "")
+        yield from (f"    {line}" for line in drift.text(look.drift).splitlines()[1:])
+
+
 # ---------------------------------------------------------------- many deployments
 
 
 def table(looks: Sequence[Look | tuple[str, str]]) -> str:
     """A line for each; (name, reason) of those that could not be looked at."""
-    rows: list[tuple[str, ...]] = [("name", "deployment", "server", "first boot", "cluster", "nodes", "failed")]
+    heads = ["name", "deployment", "server", "first boot", "cluster", "nodes", "failed"]
+    seen = [each for each in looks if not isinstance(each, tuple)]
+    heads += ["an hour"] if any(each.spending for each in seen) else []
+    heads += ["drift"] if any(each.drift for each in seen) else []
+    rows: list[tuple[str, ...]] = [tuple(heads)]
     for each in looks:
         rows.append((each[0], f"not known: {each[1]}") if isinstance(each, tuple) else _line(each))
     return columns([tuple(printable(cell) for cell in row) for row in rows])
@@ -150,7 +179,18 @@ def _line(look: Look) -> tuple[str, ...]:
     is_read = isinstance(seen, Cluster) and seen.nodes is not None
     nodes = states(seen.nodes or ()) if isinstance(seen, Cluster) and is_read else "not known" if seen else ""
     failed = str(sum(len(reason.nodes) for reason in look.reasons)) if is_read else ""
-    return look.found.plan.name, deployed, _short(now.server), boot, state, nodes, failed
+    return look.found.plan.name, deployed, _short(now.server), boot, state, nodes, failed, *_more(look)
+
+
+def _more(look: Look) -> Iterator[str]:
+    """What was asked for."""
+    if isinstance(look.spending, Unknown):
+        yield "not known"
+    elif look.spending is not None:
+        more = ">= " if look.spending.missing or look.spending.not_known else ""
+        yield f"{more}{look.spending.per_hour:,.2f} {look.spending.currency}"
+    if look.drift is not None:
+        yield "not known" if isinstance(look.drift, Unknown) else "yes" if look.drift.any else "no"
 
 
 def _short(value: str | Unknown) -> str:
@@ -171,6 +211,7 @@ def as_json(look: Look) -> dict[str, object]:
         if isinstance(now.boot, Unknown)
         else {"state": now.boot.state, "error": now.boot.error, "hint": now.boot.hint},
         "cluster": _unknown_json(seen) if isinstance(seen, Unknown) else None if seen is None else _cluster_json(seen),
+        "site": _unknown_json(look.site) if look.site else None,
         "failures": [
             {
                 "partition": each.array,
@@ -181,9 +222,26 @@ def as_json(look: Look) -> dict[str, object]:
             }
             for each in look.reasons
         ],
+        **_more_json(look),
         "failed": look.has_failed,
         "known": not look.is_partial,
     }
+
+
+def _more_json(look: Look) -> dict[str, object]:
+    """What was asked for."""
+    more: dict[str, object] = {}
+    if look.spending is not None:
+        found = look.spending
+        more["cost"] = (
+            _unknown_json(found)
+            if isinstance(found, Unknown)
+            else {"currency": found.currency, "per_hour": round(found.per_hour, 4), "missing": list(found.missing),
+                  "not_known": list(found.not_known)}
+        )  # fmt: skip
+    if look.drift is not None:
+        more["drift"] = _unknown_json(look.drift) if isinstance(look.drift, Unknown) else drift.as_json(look.drift)
+    return more
 
 
 def _record_json(look: Look) -> dict[str, object] | None:

@@ -5,6 +5,7 @@ Nobody here knows a Bastion, a hub or an address: `ssh_config` does. Commands ar
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from ..errors import ProgramMissing
+from ..plan.parameters import SECRETS
 from ..records import record
 from . import copying, ssh_words
 from .ssh_words import Unreachable
@@ -137,7 +139,8 @@ class Shell:
     def _started(self, command: str, stdin: int, stderr: int | IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
         """ssh, which does not outlive the block."""
         try:
-            ssh = subprocess.Popen(self.line(_told(command)), stdin=stdin, stdout=subprocess.PIPE, stderr=stderr)
+            line = self.line(_told(command))
+            ssh = subprocess.Popen(line, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, env=_environment())
         except FileNotFoundError:
             raise ProgramMissing("ssh is not installed", "install OpenSSH's client (Debian: openssh-client)") from None
         try:
@@ -166,6 +169,11 @@ def _told(command: str) -> str:
     """The command, for whatever shell the user has there; its own 255 is marked."""
     marked = f"printf %s {shlex.quote(_OWN)} >&2"
     return f'sh -c {shlex.quote(command)}; s=$?; [ "$s" -ne {_LOST} ] || {marked}; exit "$s"'
+
+
+def _environment() -> dict[str, str]:
+    """Without what `deploy` and `status` take from it: neither ssh nor a ProxyCommand needs it."""
+    return {name: value for name, value in os.environ.items() if name not in SECRETS}
 
 
 def _short(command: str, width: int = 60) -> str:

@@ -9,6 +9,8 @@ from .types import AdminPlan, Asked, NetworkPlan, SecretPlan, Variable
 
 SSH_KEY = Asked("CYCLECLOUD_SSH_PUBLIC_KEY", "sshPublicKey", "SSH public key of the administrator.")
 HUB_VNET = Asked("HUB_VNET_ID", "hubVnetId", "Resource id of the hub virtual network that owns the gateway.")
+SECRETS = ("CYCLECLOUD_ADMIN_PASSWORD", "SLURM_DATABASE_PASSWORD")
+"""Variables with secrets, which no other program gets."""
 EXAMPLES = {
     SSH_KEY.parameter: "ssh-ed25519 AAAA… user@host",
     HUB_VNET.parameter: "/subscriptions/…/resourceGroups/…/providers/Microsoft.Network/virtualNetworks/hub",
@@ -45,7 +47,7 @@ def secret_plans(username: str, *, has_server: bool, has_jumpbox: bool, has_acco
     """
     admin = SecretPlan(
         parameter="adminPassword",
-        variable="CYCLECLOUD_ADMIN_PASSWORD",
+        variable=SECRETS[0],
         description="Password of the CycleCloud administrator: lower case, upper case, digits and symbols; "
         f"{_NO_NAME}.",
         prompt=f"Password of the CycleCloud administrator '{username}'",
@@ -54,7 +56,7 @@ def secret_plans(username: str, *, has_server: bool, has_jumpbox: bool, has_acco
     )
     database = SecretPlan(
         parameter="databasePassword",
-        variable="SLURM_DATABASE_PASSWORD",
+        variable=SECRETS[1],
         description=f"Password of the accounting database's user: {_THREE_OF_FOUR}; {_NO_NAME}; no space, # or quote.",
         prompt="Password of the Slurm accounting database",
         min_length=_LINUX_MIN,

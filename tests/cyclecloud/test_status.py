@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from generator.prices import service
 from tests.bed.arm.exchange import RefusedError
 from tests.bed.cyclecloud import Failing, SiteStandIn
 from tests.bed.cyclecloud.exchange import FailureError
 from tests.cyclecloud.deployed import CLUSTER, asked_json, deployed, record_id, server_id
+from tests.prices.list import PriceServer, serving_prices
+from tests.prices.test_cost import FIXED, ITEMS
 from tests.what_if.conftest import kept, place
 from tests.what_if.place import PASSWORD, Place
 
@@ -25,6 +29,8 @@ def living(place: Place, portal: SiteStandIn) -> Place:
     """Deployed, with a running cluster and the password in the environment."""
     place.patch.setenv("CYCLECLOUD_ADMIN_PASSWORD", PASSWORD)
     place.built()
+    # Who comes through ssh has a bed of their own: test_status_ssh.py.
+    (place.folder / "output" / "minimal" / "ssh_config").unlink(missing_ok=True)
     deployed(place, portal)
     portal.state.cluster(CLUSTER, htc=2).starts()
     place.arm.requests.clear()
@@ -150,7 +156,9 @@ def test_a_typed_password(living: Place, portal: SiteStandIn) -> None:
     living.patch.delenv("CYCLECLOUD_ADMIN_PASSWORD")
     code, _, err = living(*STATUS, "--password")
     assert (code, "there is no terminal" in err) == (2, True)
-    living.patch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    living.patch.setattr("sys.stdin", terminal)
     living.patch.setattr("getpass.getpass", lambda prompt: PASSWORD)
     assert living(*STATUS, "--password")[0] == 0
 
@@ -177,7 +185,7 @@ def test_a_deployment_that_failed(living: Place, portal: SiteStandIn) -> None:
 
 
 def test_a_first_boot_that_failed(living: Place) -> None:
-    boot = f"{server_id(living)}/extensions/cycleforge-bootstrap"
+    boot = f"{server_id(living.arm)}/extensions/cycleforge-bootstrap"
     living.arm.state.put(boot, properties={"provisioningState": "Failed"})
     said = "Enable failed: \n[stdout]\n\n[stderr]\nerror: step 'cli': no \x07disk\nhint: make room\n"
     living.arm.state.said[boot.lower()] = said
@@ -186,7 +194,7 @@ def test_a_first_boot_that_failed(living: Place) -> None:
 
 
 def test_a_server_that_does_not_run(living: Place, portal: SiteStandIn) -> None:
-    living.arm.state.power[server_id(living).lower()] = "deallocated"
+    living.arm.state.power[server_id(living.arm).lower()] = "deallocated"
     code, out, _ = living(*STATUS)
     assert (code, portal.requests) == (1, [])
     assert "  server      deallocated\n" in out
@@ -194,12 +202,12 @@ def test_a_server_that_does_not_run(living: Place, portal: SiteStandIn) -> None:
 
 
 def test_another_folder(living: Place, portal: SiteStandIn) -> None:
-    living.arm.state.resources[record_id(living).lower()]["tags"] = {"cycleforge-content": "0" * 16}
+    living.arm.state.resources[record_id(living.arm).lower()]["tags"] = {"cycleforge-content": "0" * 16}
     assert "with another content than this folder" in living(*STATUS)[1]
 
 
 def test_a_site_that_has_another_certificate(living: Place, portal: SiteStandIn) -> None:
-    place_of = living.arm.state.resources[record_id(living).lower()]["properties"]["outputs"]
+    place_of = living.arm.state.resources[record_id(living.arm).lower()]["properties"]["outputs"]
     place_of["serverCertificateSha256"]["value"] = ":".join(["AB"] * 32)
     code, out, _ = living(*STATUS)
     assert (code, "shows another certificate" in out, portal.requests) == (4, True, [])
@@ -212,7 +220,7 @@ def test_a_site_without_the_cluster(living: Place, portal: SiteStandIn) -> None:
 
 
 LOSSES: dict[str, Callable[[Place, SiteStandIn], None]] = {
-    "record": lambda place, _: place.arm.lose("GET", f"*{record_id(place)}", after_effect=False, times=9),
+    "record": lambda place, _: place.arm.lose("GET", f"*{record_id(place.arm)}", after_effect=False, times=9),
     "server": lambda place, _: place.arm.lose("GET", "*/instanceView", after_effect=False, times=9),
     "first_boot": lambda place, _: place.arm.lose("GET", "*/extensions/*", after_effect=False, times=9),
     "cluster": lambda _, portal: portal.lose("GET", "*", after_effect=False, times=9),
@@ -294,3 +302,54 @@ def test_errors_of_the_definition_are_shown(living: Place) -> None:
     (living.folder / "minimal.yaml").write_text("name: 3\n")
     code, _, err = living(*STATUS)
     assert (code != 0, "minimal.yaml" in err) == (True, True)
+
+
+# ---------------------------------------------------------------- --cost, --drift
+
+
+@pytest.fixture
+def prices(living: Place) -> Iterator[PriceServer]:
+    """A price list that has all that `minimal` is billed for."""
+    living.patch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    living.patch.delenv("HTTPS_PROXY")
+    with serving_prices(list(ITEMS)) as server:
+        living.patch.setattr(service, "LIMITS", server.limits())
+        yield server
+
+
+def test_what_is_billed_now(living: Place, portal: SiteStandIn, prices: PriceServer) -> None:
+    """Server, scheduler and two nodes of the partition; the login node is off, the third node has no VM yet."""
+    cluster = portal.state.clusters[CLUSTER]
+    cluster.arrays["htc"].most = 3
+    cluster.add("htc", 2)
+    cluster.settle([])
+    cluster.add("htc", 1)
+    row = asked_json(living, "--cost")
+    assert row["cost"] == {
+        "currency": "USD", "per_hour": pytest.approx(FIXED + 0.2 + 2 * 4.0), "missing": [], "not_known": []
+    }  # fmt: skip
+    assert f"cost        {FIXED + 0.2 + 3 * 4.0:.2f} USD an hour now" in living(*STATUS, "--cost")[1]
+    living.arm.state.power[server_id(living.arm).lower()] = "deallocated"
+    row = asked_json(living, "--cost")
+    assert row["cost"]["per_hour"] == pytest.approx(FIXED - 0.2)
+    assert row["cost"]["not_known"] == ["scheduler", "login nodes", "partition htc"]
+    assert "  cost        at least " in living(*STATUS, "--cost")[1]
+    nothing_changed(living, portal)
+
+
+def test_without_the_price_list_the_cost_is_not_known(living: Place, prices: PriceServer) -> None:
+    prices.refusals += ["0"] * 99
+    code, out, _ = living(*STATUS, "--cost")
+    assert (code, "cost        not known: the price list was not reached" in out) == (4, True)
+
+
+def test_drift_when_asked(living: Place, portal: SiteStandIn) -> None:
+    living.arm.state.what_if = {"changes": [{"resourceId": server_id(living.arm), "changeType": "Create"}]}
+    code, out, _ = living(*STATUS, "--drift")
+    assert (code, living.arm.changes, portal.changes) == (0, [], []), out
+    assert "    missing in Azure:\n" in out
+    assert asked_json(living, "--drift")["drift"]["drift"] is True
+    assert living("status", "minimal.yaml", "minimal.yaml")[0] == 0
+    living.arm.fail("POST", "*/whatIf", RefusedError(403, "AuthorizationFailed", "no"))
+    code, out, _ = living(*STATUS, "--drift")
+    assert (code, "  drift       not known: Azure refused: AuthorizationFailed: no\n" in out) == (4, True)

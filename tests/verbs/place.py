@@ -29,8 +29,9 @@ SSH = """\
 # The way to a host: its shell, here. FOLDER/lost names what is lost at which connection.
 printf '%s\\n' "$*" >>"FOLDER/ssh.log"
 env >>"FOLDER/ssh.log"
-config=$2 host=$3
-shift 3
+while :; do case "$1" in -F|-o) shift 2;; -t) shift;; *) break;; esac; done
+host=$1
+shift
 n=$(($(cat "FOLDER/count") + 1))
 echo "$n" >"FOLDER/count"
 lost=$(sed -n "s/^$n //p" "FOLDER/lost")

@@ -1,0 +1,48 @@
+"""The cluster as the server's own command line shows it, through ssh: no password is needed for it."""
+
+from __future__ import annotations
+
+from ..azure.standing import Unknown
+from ..cyclecloud import nodes
+from ..cyclecloud.cluster import Array, Cluster, Node
+from ..cyclecloud.command_line import CommandLine, NotDone
+from ..cyclecloud.shell import Shell, Unreachable
+from ..errors import CycleForgeError
+from ..plan.types import SlurmPlan
+from ..words.terminal import printable
+from .built import Built
+
+
+class Quiet(Shell):
+    """Asks nobody for anything: who looks at ten deployments is not asked for ten passphrases."""
+
+    def line(self, command: str = "", *, tty: bool = False) -> list[str]:
+        """The words of ssh."""
+        ssh, flag, config, *rest = super().line(command, tty=tty)
+        return [ssh, flag, config, "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", *rest]
+
+
+def through_ssh(found: Built, slurm: SlurmPlan) -> Cluster | Unknown | None:
+    """Ask it; None where the folder has no `ssh_config`."""
+    config = found.folder / "ssh_config"
+    if not config.is_file():
+        return None
+    server = Quiet(config, "server")
+    try:
+        seen = nodes.look(CommandLine(server, found.plan.admin.username, ""), slurm.cluster_name)
+    except NotDone as not_done:
+        return Unknown(printable(not_done.text), not_done.hint)
+    except Unreachable as lost:
+        return Unknown(printable(lost.reason), lost.hint)
+    except CycleForgeError as error:
+        return Unknown(error.message, error.hint)
+    # The most nodes are the definition's: the command line does not say what the server allows.
+    arrays = tuple(Array(array.name, array.max_nodes, ()) for array in slurm.node_arrays)
+    state, target = seen.state.capitalize(), seen.target.capitalize()
+    return Cluster(seen.name, state, target or state, arrays, tuple(_node(node) for node in seen.nodes))
+
+
+def _node(node: nodes.Node) -> Node:
+    words = (node.name, "" if node.array == node.name else node.array, node.state, node.target, node.message)
+    name, array, status, target, message = (printable(" ".join(word.split())) for word in words)
+    return Node(name, array, status, target, message, "", printable(node.address), "")
