@@ -45,14 +45,20 @@ WAITING = (
 """What waits most of its time for machines and time limits, in this order. Half of the processes begin with it and the
 others end with it, so that there is always somebody who computes."""
 FIRST = (
+    # They need no root, which the chains above are building meanwhile.
     "tests/rules/test_robust.py",
-    "tests/machines/",
+    "tests/locker/",
     "tests/wheel/",
     "tests/test_contributing.py",
-    "tests/bootstrap/",
     "tests/projects/",
-    "tests/locker/",
+    "tests/machines/",
+    "tests/bootstrap/",
     "tests/containers/",
+    "tests/jobs/",
+    "tests/broken_off/",
+    "tests/delete/",
+    "tests/tutorial/",
+    "tests/deploy/",
     "tests/cluster_template/",
     "tests/catalog/",
 )
