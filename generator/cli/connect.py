@@ -199,7 +199,8 @@ def _portal(found: Built, args: Namespace) -> int:
             try:
                 Wire(address, port, facts.certificate).prove()
             except NotAsked as refused:
-                raise AzureRefused(refused.reason, refused.hint) from None
+                hint = refused.hint and refused.hint.replace("deploy NAME", f"deploy {found.plan.definition_name}")
+                raise AzureRefused(refused.reason, hint) from None
         url = f"https://{address}" if port == ways.PORTAL_PORT else f"https://{address}:{port}"
         common.emit(url)
         if facts.certificate is not None:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,7 @@ SSH_PORT = 22
 PORTAL_PORT = 443
 CONNECT_S = 15.0
 TUNNEL_S = 120.0
+_OPEN = "open"
 _AZ_LIMIT_S = 120.0
 
 
@@ -142,7 +143,7 @@ class _Az:
         self.subscription, self._lines = subscription, lines
 
     def __call__(self, *words: str) -> list[str]:
-        """The fields of its one line. Raises AzureRefused."""
+        """The values that it prints. Raises AzureRefused."""
         command = [*words, "--subscription", self.subscription, "--output", "tsv"]
         self._lines.append(shlex.join(["az", *command]))
         try:
@@ -152,8 +153,9 @@ class _Az:
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             raise AzureRefused(f"`az {words[0]} {words[1]}` did not answer within {_AZ_LIMIT_S:g} s") from None
-        fields = done.stdout.strip().split("\t")
-        if done.returncode or not fields[0]:
+        # A list of values is a line for each: https://learn.microsoft.com/cli/azure/format-output-azure-cli#tsv-output-format
+        fields = done.stdout.split()
+        if done.returncode or not fields:
             raise AzureRefused(
                 f"`{shlex.join(['az', *command])}` found nothing: {last_line(done.stderr) or 'no words'}",
                 "the server must be there, and you need the right to read it",
@@ -235,26 +237,48 @@ def _hint(plan: Plan) -> str:
 @contextmanager
 def _forward(found: Built, wanted: int) -> Iterator[int]:
     """The portal at a port of this machine, through ssh to the server."""
-    tunnel = found.plan.access.tunnel
-    local = child.free_port(wanted or (tunnel.portal if tunnel else 0))
-    if wanted and local != wanted:
-        raise CannotRead(f"port {wanted} of this machine is taken", "--port gives another one; without, one is chosen")
-    forward = f"127.0.0.1:{local}:localhost:{PORTAL_PORT}"
     shell = shell_of(found, SERVER)
-    # The command there ends when our end of its input does, and ssh with it, even if we are killed.
-    line = ["ssh", "-F", str(shell.config), "-T", "-o", "ExitOnForwardFailure=yes", "-L", forward, SERVER, "cat"]
-    with tempfile.TemporaryFile() as said:
-        ssh = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said)
-        holder = child.Holder(ssh, local, said)
+    tunnel = found.plan.access.tunnel
+    with ExitStack() as stack:
+        local = child.free_port(wanted or (tunnel.portal if tunnel else 0))
+        if wanted and local != wanted:
+            raise CannotRead(f"port {wanted} of this machine is taken", "without --port one is chosen")
         try:
-            holder.wait_until_open(TUNNEL_S)
-            yield local
-            if ssh.poll() is not None:
-                raise explained(SERVER, holder.said())
-        except child.Ended as ended:
-            raise explained(SERVER, ended.said) from None
+            stack.enter_context(_forwarded(shell, local))
+        except _TakenError:
+            # Another command was faster.
+            local = child.free_port()
+            stack.enter_context(_forwarded(shell, local))
+        yield local
+
+
+class _TakenError(Unreachable):
+    """Someone else listens at the port by now."""
+
+
+@contextmanager
+def _forwarded(shell: Shell, local: int) -> Iterator[None]:
+    forward = f"127.0.0.1:{local}:localhost:{PORTAL_PORT}"
+    # ssh listens before it begins the command there, which tells us so: at the port someone else might listen. It ends
+    # when our end of its input does, and ssh with it, even if we are killed.
+    told = ["-T", "-o", "ExitOnForwardFailure=yes", "-L", forward, shell.host, f"echo {_OPEN}; exec cat"]
+    with tempfile.TemporaryFile() as said:
+        line = ["ssh", "-F", str(shell.config), *told]
+        ssh = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said)
+        try:
+            assert ssh.stdout is not None
+            if ssh.stdout.readline().decode(errors="replace").strip() != _OPEN:
+                ssh.wait()
+                said.seek(0)
+                words = said.read().decode(errors="replace")
+                if "Address already in use" in words:
+                    raise _TakenError(f"port {local} of this machine is taken")
+                raise explained(shell.host, words)
+            yield
         finally:
             child.end(ssh)
+            assert ssh.stdout is not None
+            ssh.stdout.close()
 
 
 __all__ = ["Facts", "Unreachable", "connected", "facts_of", "portal_of", "shell_of"]

@@ -38,8 +38,8 @@ def learn(file: Path, alias: str, pins: Iterable[str], address: str, port: int) 
         reason = f"the server shows the host key {printable(shown[0][0])}, which is none of the deployment's"
         raise Unreachable(
             f"{reason} ({', '.join(map(printable, wanted))})",
-            "nothing was sent to it. Where keys of the server were renewed on purpose, deploying again with another "
-            "`bootstrapRun` reads them again; otherwise someone may be in between",
+            "nothing was sent to it. Where keys of the server were renewed on purpose, `cycleforge deploy NAME "
+            "--rerun-first-boot` notes the new ones; otherwise someone may be in between",
         )
     others = [text for name, _, text in _lines(file) if name != alias]
     _write(file, [*others, *(f"{alias} {line}" for line in kept)])

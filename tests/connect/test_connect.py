@@ -5,6 +5,8 @@ The three kinds of access, each with a deployment of its own, at the same time: 
 
 from __future__ import annotations
 
+import json
+import shlex
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,15 +16,8 @@ import pytest
 from tests.bed.arm import running_arm
 from tests.bed.ssh.deployed import NET, Deployed, User, a_user
 from tests.bed.ssh.host import new_key
+from tests.connect.kinds import EXISTING, KINDS, gone
 
-KINDS = {
-    "byhub": "network: {access: hub, hub: {vnet_id: HUB}}".replace(
-        "HUB",
-        "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/h/providers/Microsoft.Network/virtualNetworks/h",
-    ),
-    "bypublic": "network: {access: public, allowed_sources: [203.0.113.0/24]}",
-    "bybastion": "network: {access: bastion}",
-}
 BYTES = bytes(range(256)) * 3000
 
 
@@ -40,16 +35,6 @@ def deployed(user: User, request: pytest.FixtureRequest) -> Iterator[Deployed]:
     yield user.by_name[request.param]
     assert gone(user)
     assert user.arm.changes == []
-
-
-def gone(user: User) -> bool:
-    """Whether no tunnel is left; the last one may need a moment to end."""
-    for pid in user.tunnels():
-        for _ in range(200):
-            if not Path(f"/proc/{pid}").exists():
-                break
-            signal.sigtimedwait([], 0.05)
-    return user.tunnels() == []
 
 
 def config(deployed: Deployed) -> list[str]:
@@ -121,6 +106,48 @@ def test_from_where_nobody_knows_it(user: User, tmp_path: Path) -> None:
     assert user.types("cycleforge", "connect", "minimal", "--", "true").returncode == 0
     ran = user.types("cycleforge", "connect", "minimal", "server", "--stdio", cwd=tmp_path)
     assert ran.stdout.startswith(b"SSH-2.0-"), ran.stderr
+
+
+def test_a_login_node_by_the_address_that_cyclecloud_knows(user: User) -> None:
+    """Nobody knows its host name. Records of `show_nodes`: https://github.com/Azure/azurehpc/blob/2d57191/ci/scripts/cyclecloud_helpers.sh"""
+    deployed = user.by_name["byhub"]
+    nodes = [
+        {"Name": "scheduler", "State": "Started", "Instance": {"PrivateIp": "10.0.0.9"}},
+        {"Name": "login-1", "State": "Started", "Instance": {"PrivateIp": deployed.scheduler.address}},
+        {"Name": "login-2", "State": "Started"},
+    ]
+    said = shlex.quote(json.dumps(nodes))
+    words = "show_nodes -c lab --states=Started --format=json"
+    deployed.server.program("cyclecloud", f'#!/bin/sh\n[ "$*" = "{words}" ] && echo {said}\n')
+    ran = user.types("ssh", *config(deployed), "byhub-login", "echo $HOSTNAME")
+    assert ran.stdout == b"byhub-scheduler\n", ran.stderr
+    ran = user.types("ssh", *config(deployed), "login-2", "true")
+    assert (ran.returncode, b"no node login-2 is started" in ran.stderr) == (255, True)
+    deployed.server.program("cyclecloud", "#!/bin/sh\necho '**** Error: not initialized' >&2\nexit 1\n")
+    ran = user.types("ssh", *config(deployed), "login", "true")
+    assert b"does not tell its nodes: **** Error: not initialized" in ran.stderr
+    assert b"`cyclecloud initialize` once" in ran.stderr
+
+
+def test_what_no_output_says_is_asked_of_az(user: User) -> None:
+    """A deployment that failed has no outputs, and the Bastion of an existing network is none of ours."""
+    hub = user.by_name["byhub"]
+    user.az["vm"] = {"privateIps": f"{hub.server.address},10.0.0.5"}
+    properties = hub.record["properties"]
+    kept = properties.pop("outputs")
+    try:
+        assert user.types("ssh", *config(hub), "server", "echo $HOSTNAME").stdout == b"byhub-server\n"
+        user.az["vm"] = {}
+        assert b"found nothing: ERROR: (ResourceNotFound)" in user.types("ssh", *config(hub), "server").stderr
+    finally:
+        properties["outputs"] = kept
+    existing = user.deploy("byexisting", EXISTING)
+    del existing.outputs["bastionName"]
+    user.az["bastions"]["theirs"] = user.az["bastions"]["byexisting-bastion"] | {"group": "net-rg"}
+    user.az["list"] = "theirs\nnet-rg"
+    ran = user.types("ssh", *config(existing), "server", "echo $HOSTNAME")
+    assert ran.stdout == b"byexisting-server\n", ran.stderr
+    assert gone(user)
 
 
 # ------------------------------------------------------------ what goes wrong

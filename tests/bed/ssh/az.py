@@ -115,7 +115,8 @@ def main(words: list[str]) -> None:
     elif words[:3] == ["network", "bastion", "list"]:
         print(state["list"])
     elif words[:2] == ["vm", "show"]:
-        print(state["vm"][options(words[2:])["--query"]])
+        answer = state["vm"].get(options(words[2:])["--query"])
+        print(answer) if answer else fail("(ResourceNotFound) The Resource was not found.")
     else:
         fail(f"'{' '.join(words)}' is misspelled or not recognized by the system.")
 

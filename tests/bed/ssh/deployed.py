@@ -158,7 +158,7 @@ class User:
         (self.home / ".ssh" / f"cycleforge-{name}.config").write_text(own + "KexAlgorithms curve25519-sha256\n")
         server, scheduler = f"{NET}.{self.taken + 1}", f"{NET}.{self.taken + 2}"
         self.taken += 2
-        names = dict.fromkeys((slurm_of(plan).scheduler.host_name, "lab-htc-1"), scheduler)
+        names = dict.fromkeys((slurm_of(plan).scheduler.host_name, "lab-htc-1"), scheduler) | {"localhost": server}
         made = [
             self.stack.enter_context(
                 Host(f"{name}-{role}", self.folder / name / role, self.key.with_suffix(".pub"), address, known, 22)

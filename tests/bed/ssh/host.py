@@ -127,9 +127,8 @@ class Host:
         if not self.names:
             return command
         hosts = self.folder / "hosts"
-        hosts.write_text(
-            "127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in self.names.items())
-        )
+        known = {"localhost": "127.0.0.1"} | self.names
+        hosts.write_text("".join(f"{address} {name}\n" for name, address in known.items()))
         mount = f"mount --bind {shlex.quote(str(hosts))} /etc/hosts && exec {shlex.join(command)}"
         return ["unshare", "--mount", "sh", "-c", mount]  # fmt: skip
 
