@@ -180,3 +180,61 @@ def test_the_lines_of_print_do_the_same(user: User) -> None:
     assert user.keeps() == 0, "the cluster was not asked"
     subprocess.run(["bash", "-euc", told.out], cwd=user.here, env=user.environment, check=True, timeout=120)
     assert (user.here / "printed-back/ran").read_text() == "one\nit's $HOME\n"
+
+
+def test_a_job_whose_node_is_lost_goes_on_where_slurm_lets_it(user: User) -> None:
+    user.own(
+        "lost-node", job='echo "attempt ${SLURM_RESTART_COUNT:-0}"; [[ ${SLURM_RESTART_COUNT:-0} == 1 ]] || sleep 600'
+    )
+    process = user.starts("run", NAME, "lost-node", "--wait", "--json")
+    wait_for_line(process, "attempt 0")
+    job, node = user.cloud.slurm("squeue", "-h", "--states=RUNNING", "--format=%i %N").split()
+    user.cloud.slurm("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=test")
+    # Two minutes later, by itself.
+    user.cloud.wait_job(job, "PENDING")
+    user.cloud.slurm("scontrol", "update", f"JobId={job}", "StartTime=now+1")
+    wait_for_line(process, "attempt 1")
+    out, err = process.communicate()
+    user.wait_for("the node is back", user.cloud.all_resumed)
+    assert process.returncode == 0, err
+    (run,) = user.runs("lost-node")
+    assert '"exit": "0:0"' in out
+    assert user.submitted(run) == [f"{run}.job.sbatch"]
+
+
+def test_what_slurm_has_forgotten_is_not_proven(user: User) -> None:
+    user.own("forgotten", job="true")
+    assert user.types("run", NAME, "forgotten").status == 0
+    (run,) = user.runs("forgotten")
+    user.wait_for("the job has ended", lambda: user.cloud.slurm("squeue", "-h") == "")
+    state = user.jobs / run / ".cycleforge"
+    # As after MinJobAge: its number says nothing to Slurm, and there are no accounts.
+    (state / "job.sbatch.ids").write_text("99999\n")
+    (state / "job.sbatch.tasks").unlink(missing_ok=True)
+    told = user.types("run", NAME, "forgotten", "--wait")
+    assert told.status == 4
+    assert "its exit status is not known" in told.out
+
+
+def test_a_full_disk_gets_nothing(user: User) -> None:
+    folder = user.own("large", job="true")
+    (folder / "data").write_bytes(b"0" * 200_000)
+    user.cloud.ok('mkdir -p "$HOME/jobs" && mount -t tmpfs -o size=64k tmpfs "$HOME/jobs"')
+    try:
+        told = user.types("run", NAME, "large", "--wait")
+        left = user.cloud.ok('ls -A "$HOME/jobs"')
+    finally:
+        user.cloud.ok('umount "$HOME/jobs"')
+    assert told.status == 4
+    assert "No space left on device" in told.err
+    assert left == ""
+    assert user.submitted("large") == []
+
+
+def test_a_folder_without_a_way_to_the_cluster(user: User) -> None:
+    config = user.here / "output" / NAME / "ssh_config"
+    aside = config.rename(config.with_name("aside"))
+    told = user.types("run", NAME, "smoke")
+    aside.rename(config)
+    assert told.status == 2
+    assert f"hint: cycleforge build {NAME}" in told.err

@@ -61,7 +61,9 @@ new_lines() {
     local -i from
     from="${offset[$1]:-0}"
     size="$(stat -c %s -- "${file}" 2>/dev/null)" || return 0
-    if ((size <= from)); then return 0; fi
+    # Put back into the queue, a job begins its file anew.
+    if ((size < from)); then from=0; fi
+    if ((size == from)); then return 0; fi
     while IFS= read -r line || [[ -n "${line}" && -n "$3" ]]; do
         from+=$((${#line} + 1))
         say log "$1" "${from}" "${line}"
