@@ -56,6 +56,7 @@ SUBJECTS = {
     "46": "Azure: networks and DNS zones",
     "47": "Azure: file systems and databases",
     "48": "Azure: the deployment as a whole",
+    "49": "Azure: policies on nodes",
 }
 """First two digits of a rule's id → its subject."""
 

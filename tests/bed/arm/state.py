@@ -90,6 +90,8 @@ class State:
     authority: str = ""
     callers: dict[str, Caller] = field(default_factory=dict)
     deny_assignments: list[dict[str, Any]] = field(default_factory=list)
+    policies: dict[str, list[tuple[str, str, Any]]] = field(default_factory=dict)
+    """Assignment → its conditions, see policies.py."""
     providers: dict[str, dict[str, Any]] = field(default_factory=dict)
     locations: list[dict[str, Any]] = field(default_factory=list)
     documents: dict[str, Document] = field(default_factory=dict)
