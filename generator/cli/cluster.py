@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
 import sys
 from argparse import ArgumentParser, Namespace
@@ -17,12 +19,15 @@ from . import azure, common
 if TYPE_CHECKING:
     from ..azure.writer import Writer
     from ..cyclecloud.command_line import CommandLine
+    from ..cyclecloud.hide import Hide
     from ..cyclecloud.nodes import Cluster
     from ..cyclecloud.shell import Ran, Runs, Shell
     from ..cyclecloud.slurm import Queue
     from ..plan.types import Plan, SlurmPlan
     from .built import Built
 
+_SECRET = re.compile(r"PASSWORD|SECRET|TOKEN|(?:STORAGE|ACCESS|API|ACCOUNT)_KEY|CONNECTION_STRING")
+"""Names of variables that hold something secret; the paths to a file in them are hidden as well."""
 AGAIN = "type the same command again: it looks first"
 
 
@@ -83,6 +88,10 @@ class Server:
     def is_direct(self) -> bool:
         """Whether a network path leads there; known once something was asked."""
         return self._way is self._shell
+
+    def prove(self) -> None:
+        """Find out which way leads there; raises Unreachable where none does."""
+        self.run("true", limit_s=60)
 
     def line(self, command: str = "", *, tty: bool = False) -> list[str]:
         """What a person types."""
@@ -167,6 +176,15 @@ class Place:
         different = difference(self.found)
         if different is not None:
             raise ProblemsFound(different, f"`cycleforge diff {name}` shows what, `cycleforge build {name}` builds it")
+
+    def hide(self) -> Hide:
+        """Knows the secrets of this deployment, and of this user's environment, as far as they are given."""
+        from ..cyclecloud.hide import Hide
+
+        names = {secret.variable for secret in self.plan.secrets}
+        names |= {name for name in os.environ if _SECRET.search(name)}
+        values = [os.environ.get(name, "") for name in sorted(names)]
+        return Hide(value for value in values if not value.startswith("/subscriptions/"))
 
     def lines(self, *commands: Sequence[str], host: str = "server") -> list[str]:
         """What `--print` prints."""

@@ -43,6 +43,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "retry": ("retry", "let CycleCloud try failed nodes again, after showing what they say"),
     "scale": ("scale", "start nodes of a partition, or end idle ones"),
     "update": ("update", "bring a cluster to what was built: import it, and replace old nodes as they become idle"),
+    "logs": ("logs", "show or follow the logs of the server, the scheduler or a node"),
+    "support": ("support", "collect what helps to find a fault in one archive, without secrets"),
     "run": ("run", "run a job on the cluster: copy it, submit its steps, follow it, fetch its results"),
     "prove": ("prove", "prove a partition with the built folder's prove.sh: show the plan, ask, follow it, report"),
     "delete": ("delete", "delete a deployment: show what goes and what stays, ask, delete, prove that nothing is left"),

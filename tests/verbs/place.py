@@ -28,7 +28,6 @@ SSH = """\
 #!/bin/sh
 # The way to a host: its shell, here. FOLDER/lost names what is lost at which connection.
 printf '%s\\n' "$*" >>"FOLDER/ssh.log"
-env >>"FOLDER/ssh.log"
 while :; do case "$1" in -F|-o) shift 2;; -t) shift;; *) break;; esac; done
 host=$1
 shift
@@ -39,8 +38,11 @@ if [ -e "FOLDER/unreachable-$host" ] || [ "$lost" = before ]; then
     echo "ssh: connect to host $host port 22: Connection timed out" >&2
     exit 255
 fi
-export PATH="FOLDER/hosts/$host:/usr/bin:/bin" HOME="FOLDER/home-$host" FAKE_PORT=NUMBER
-sh -c "$*" >"FOLDER/answer"
+PATH="FOLDER/hosts/$host:/usr/bin:/bin"
+# What the user has exported stays here.
+set -- env -i PATH="$PATH" HOME="FOLDER/home-$host" FAKE_PORT=NUMBER sh -c "$*"
+case "$*" in *"tail -n"*" -F "*) exec "$@" ;; esac
+"$@" >"FOLDER/answer"
 status=$?
 if [ "$lost" = after ]; then
     echo "client_loop: send disconnect: Broken pipe" >&2
@@ -53,6 +55,9 @@ _SUDO = """\
 #!/bin/sh
 # Files and programs of root are below FOLDER/root.
 while :; do case "$1" in -n|-H) shift ;; -u) shift 2 ;; *) break ;; esac; done
+if [ "$1" = sh ]; then
+    exec sh -c "$(printf %s "$3" | sed 's# \\(/var/\\|/opt/\\|/sched/\\)# FOLDER/root\\1#g')"
+fi
 case "$1" in /opt/*) program=${1##*/}; shift; set -- "$program" "$@" ;; esac
 case "$*" in "cat /var/"*) exec cat "FOLDER/root$2" ;; esac
 exec "$@"
@@ -92,11 +97,11 @@ class Living(what_if.Place):
         server, scheduler = self.folder / "hosts/server", self.folder / "hosts/scheduler"
         home = self.folder / "home-server"
         row = f"{USER}:x:1000:1000::{home}:/bin/sh"
-        texts = {"cyclecloud": fake, "id": f"#!/bin/sh\necho {USER}\n", "sudo": sudo,
+        texts = {"cyclecloud": fake, "cycle_server": fake, "id": f"#!/bin/sh\necho {USER}\n", "sudo": sudo,
                  "getent": f"#!/bin/sh\n[ $2 = {USER} ] && echo {row}\n"}  # fmt: skip
         for name, text in texts.items():
             self._program(server / name, text)
-        programs = ("scontrol", "squeue", "azslurm", "systemctl", "systemd-run", "nodes.sh")
+        programs = ("scontrol", "squeue", "azslurm", "systemctl", "systemd-run", "nodes.sh", "sinfo", "sdiag")
         for name, text in (*((name, fake) for name in programs), ("sudo", sudo)):
             self._program(scheduler / name, text)
         self.site.accounts.passwords[USER] = PASSWORD
@@ -151,14 +156,24 @@ class Living(what_if.Place):
         ran = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=False)
         return ran.stdout, ran.stderr
 
-    def deployment(self, content: str) -> None:
+    def deployment(self, content: str, more: dict[str, Any] | None = None, operation: str = "") -> None:
         """The record in Azure, of a folder with this content."""
-        outputs = {"lockerAccount": {"type": "String", "value": "minimalacct"}}
+        outputs = {"lockerAccount": {"type": "String", "value": "minimalacct"}} | (more or {})
         properties = {"provisioningState": "Succeeded", "timestamp": "2026-11-22T10:00:00Z", "outputs": outputs,
                       "correlationId": "00000000-0000-0000-0000-000000000001"}  # fmt: skip
         path = "/providers/Microsoft.Resources/deployments/minimal-southcentralus"
         record = {"tags": {CONTENT_TAG: content}, "properties": properties}
+        rows = [{"operationId": "1", "properties": {"statusMessage": operation}}]
         self.patch.setattr("generator.azure.reader.Reader.find", lambda _, call: record if path in call.path else None)
+        self.patch.setattr("generator.azure.reader.Reader.pages", lambda _, call: rows)
+
+    def also_reaches(self, node: str) -> None:
+        """A node with the programs of the scheduler, as far as they matter."""
+        shutil.copytree(self.folder / "hosts/scheduler", self.folder / "hosts" / node)
+
+    def environment(self, checkout: Path) -> dict[str, str]:
+        """For a program of its own."""
+        return {**os.environ, "PYTHONPATH": str(checkout)}
 
     def types(self, text: str) -> None:
         """What is typed on a terminal."""
@@ -171,7 +186,7 @@ class Living(what_if.Place):
         """What changed something, on any machine."""
         said = [f"{call['name']} {' '.join(call['argv'])}" for call in self.site.calls]
         asks = ("cyclecloud show_", "scontrol show", "scontrol --oneliner", "squeue", "systemctl is-active",
-                "nodes.sh list")  # fmt: skip
+                "nodes.sh list", "cycle_server execute", "cyclecloud --version", "sinfo", "sdiag")  # fmt: skip
         return [line for line in said if not line.startswith(asks)]
 
     def end(self) -> None:

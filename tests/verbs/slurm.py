@@ -25,6 +25,8 @@ class Slurm:
         self.config = dict(CONFIG)
         self.answers = True
 
+        self.says = "slurm 23.11.10\n"
+        """What sinfo and sdiag print."""
         self.old: set[str] = set()
         """Nodes that started from something else."""
         self.replacing = False
@@ -35,7 +37,11 @@ class Slurm:
     def programs(self) -> dict[str, Any]:
         """Name → what it does."""
         return {"scontrol": self.scontrol, "squeue": self.squeue, "azslurm": self._azslurm, "nodes.sh": self._list,
-                "systemctl": self._is_active, "systemd-run": self._systemd_run}  # fmt: skip
+                "systemctl": self._is_active, "systemd-run": self._systemd_run,
+                "sinfo": self._said, "sdiag": self._said}  # fmt: skip
+
+    def _said(self, _: list[str], __: dict[str, Any]) -> dict[str, Any]:
+        return {"output": self.says}
 
     def _azslurm(self, argv: list[str], _: dict[str, Any]) -> dict[str, Any]:
         """`azslurm scale`: partitions as CycleCloud has them."""

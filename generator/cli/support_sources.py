@@ -1,0 +1,219 @@
+"""What a support archive is made of: each source by itself, so that one that is silent costs only its own part."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..version import __version__
+from . import cluster
+
+if TYPE_CHECKING:
+    from ..cyclecloud.bundle import Bundle
+    from ..cyclecloud.shell import Runs
+
+_LINES = 2000
+_NODES = 10
+"""Logs of so many nodes are fetched without being asked for."""
+_DEPTH = 5
+_LIMIT_S = 180.0
+_SERVER = "/opt/cycle_server/cycle_server"
+_EVENTS = (
+    "select _Timestamp,Level,Message,NodeName,InstanceId using cloud.cluster_event_log_datasource "
+    'where ClusterName == "{name}" order by _Timestamp desc limit 500'
+)
+"""Source: gingi/cyclecloud-agent-plugin adapter.py; no documentation has it."""
+_HEALTH = (
+    "sudo -n sh -c 'cd FOLDER && find . -type f -size -512k | sort | head -n 1000 | "
+    'while IFS= read -r file; do printf "\\036%s\\n" "$file"; cat "$file"; printf "\\n"; done\''
+)
+
+
+def gather(place: cluster.Place, bundle: Bundle, nodes: Sequence[str]) -> None:
+    """Ask everybody. What is silent is named in the bundle."""
+    _here(place, bundle)
+    _try(bundle, "deployment", lambda: _deployment(place, bundle))
+    if _try(bundle, "server", place.server.prove):
+        _server(place, bundle)
+    else:
+        for name in ("server/versions.txt", "server/logs", "cluster"):
+            bundle.miss(name, "the server cannot be reached")
+    sick = _cluster(place, bundle)
+    if _try(bundle, "scheduler", lambda: _run(place.scheduler, bundle, "slurm/version.txt", "sinfo --version")):
+        _scheduler(place, bundle)
+    else:
+        for name in ("slurm", "scheduler/logs", "health"):
+            bundle.miss(name, "the scheduler cannot be reached")
+    for node in dict.fromkeys([*nodes, *sick[:_NODES]]):
+        _try(bundle, f"nodes/{node}", lambda node=node: _logs(place.node(node), bundle, f"nodes/{node}", "node"))  # type: ignore[misc]
+    for node in sick[_NODES:]:
+        bundle.miss(f"nodes/{node}", f"only {_NODES} failed nodes are asked; --node {node} asks it")
+
+
+def lines(place: cluster.Place) -> list[str]:
+    """What a person types for the same."""
+    from ..azure import az_lines
+    from ..cyclecloud.logs import line, role_of
+    from ..cyclecloud.nodes import listing
+
+    name = place.name
+    return [
+        *az_lines.watching(place.plan),
+        *place.lines(["cyclecloud", "show_cluster", name], ["cyclecloud", *listing(name)],
+                     ["sudo", _SERVER, "execute", "--format", "json", _EVENTS.format(name=name)]),
+        *place.lines(["scontrol", "show", "node"], ["scontrol", "show", "config"], ["squeue", "--all"],
+                     host="scheduler"),
+        *(shlex.join(place.node(host).line(line(role_of(host), _LINES))) for host in ("server", "scheduler")),
+    ]  # fmt: skip
+
+
+def _try(bundle: Bundle, name: str, ask: Callable[[], object]) -> bool:
+    """Ask one source; whether it answered."""
+    from ..azure import refusals as azure
+    from ..cyclecloud import refusals as site
+    from ..cyclecloud.command_line import NotDone
+    from ..cyclecloud.shell import Unreachable
+    from ..errors import CycleForgeError
+
+    try:
+        ask()
+    except (NotDone, azure.Refused, site.Refused) as error:
+        bundle.miss(name, str(error))
+    except (Unreachable, azure.NotAsked, site.NotAsked) as error:
+        bundle.miss(name, error.reason)
+    except CycleForgeError as error:
+        bundle.miss(name, error.message)
+    except OSError as error:
+        bundle.miss(name, error.strerror or "cannot be read")
+    else:
+        return True
+    return False
+
+
+# ---------------------------------------------------------------- here, and Azure
+
+
+def _here(place: cluster.Place, bundle: Bundle) -> None:
+    bundle.add("versions.txt", f"cycleforge {__version__}\nPython {platform.python_version()}\n{platform.platform()}\n")
+    folder, name = place.found.folder, place.name
+    for path in ("effective.yaml", "manifest.json", "ssh_config", f"cluster/{name}.txt", f"cluster/{name}.params.json"):
+        _try(bundle, f"plan/{path}", lambda path=path: bundle.add(f"plan/{path}", _text(folder / path)))  # type: ignore[misc]
+    definition = place.found.definition.folder / place.plan.definition
+    _try(bundle, "plan/definition.yaml", lambda: bundle.add("plan/definition.yaml", _text(definition)))
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def _deployment(place: cluster.Place, bundle: Bundle) -> None:
+    from ..azure import deployment
+
+    reader = place.writer()
+    seen = deployment.look(place.plan, reader)
+    if seen is None:
+        bundle.miss("deployment", f"Azure has no deployment {place.plan.deployment_name}")
+        return
+    causes = [str(cause) for cause in seen.causes]
+    bundle.add("deployment/record.json", _json({"state": seen.state, "began": seen.began, "content": seen.content,
+                                                "causes": causes, "outputs": seen.outputs}))  # fmt: skip
+    rows: list[Mapping[str, Any]] = []
+    _operations(lambda of: reader.pages(deployment.operations(of)), seen.id, rows, _DEPTH)
+    bundle.add("deployment/operations.json", _json(rows))
+
+
+def _operations(
+    ask: Callable[[str], Iterable[Mapping[str, Any]]], of: str, rows: list[Mapping[str, Any]], depth: int
+) -> None:
+    """Those of a deployment and of the deployments in it."""
+    for row in ask(of):
+        rows.append(row)
+        target = (row.get("properties") or {}).get("targetResource") or {}
+        if depth and str(target.get("resourceType", "")).casefold() == "microsoft.resources/deployments":
+            _operations(ask, str(target.get("id")), rows, depth - 1)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, default=str) + "\n"
+
+
+# ---------------------------------------------------------------- server and scheduler
+
+
+def _run(host: Runs, bundle: Bundle, name: str, command: str) -> None:
+    """What a command says; one that fails is named, with what it said all the same."""
+    from ..cyclecloud.command_line import NotDone
+
+    ran = host.run(command, limit_s=_LIMIT_S)
+    if ran.out.strip() or ran.status == 0:
+        bundle.add(name, ran.out)
+    if ran.status != 0:
+        raise NotDone(f"`{command}` ended with {ran.status}: {ran.err[-300:]}")
+
+
+def _logs(host: Runs, bundle: Bundle, folder: str, role: Any, most: int | None = None) -> None:
+    from ..cyclecloud.logs import MOST_BYTES, PATHS, read
+
+    found = read(host, PATHS[role], _LINES, most or MOST_BYTES)
+    for log in found:
+        bundle.add(f"{folder}{log.path}", log.text + "\n")
+    if not found:
+        bundle.miss(folder, f"none of {', '.join(PATHS[role])} is there")
+
+
+def _server(place: cluster.Place, bundle: Bundle) -> None:
+    commands = {
+        "server/versions.txt": "cat /opt/cycle_server/system/version /etc/os-release; cyclecloud --version",
+        "server/first-boot.json": "sudo -n cat /var/lib/cycleforge/status.json",
+        "cluster/events.json": f"sudo -n {_SERVER} execute --format json '{_EVENTS.format(name=place.name)}'",
+    }
+    for name, command in commands.items():
+        _try(bundle, name, lambda name=name, command=command: _run(place.server, bundle, name, command))  # type: ignore[misc]
+    most = None if place.server.is_direct else 3000
+    _try(bundle, "server/logs", lambda: _logs(place.server, bundle, "server", "server", most))
+
+
+def _cluster(place: cluster.Place, bundle: Bundle) -> list[str]:
+    """States and nodes; the names of those that have failed."""
+    from ..cyclecloud import nodes
+
+    sick: list[str] = []
+
+    def look() -> None:
+        seen = nodes.look(place.cyclecloud, place.name)
+        rows = [{name: getattr(node, name) for name in ("name", "array", "state", "target", "message", "instance",
+                                                        "address")} for node in seen.nodes]  # fmt: skip
+        bundle.add("cluster/nodes.json", _json({"name": seen.name, "state": seen.state, "target": seen.target,
+                                                "nodes": rows}))  # fmt: skip
+        sick.extend(node.name for node in seen.nodes if node.failed)
+
+    _try(bundle, "cluster/nodes.json", look)
+    return sick
+
+
+def _scheduler(place: cluster.Place, bundle: Bundle) -> None:
+    from ..cyclecloud.logs import HEALTH
+
+    for name, command in (
+        ("slurm/nodes.txt", "scontrol show node"), ("slurm/config.txt", "scontrol show config"),
+        ("slurm/jobs.txt", "squeue --all --long"), ("slurm/reasons.txt", "sinfo --list-reasons --long"),
+        ("slurm/diagnostics.txt", "sdiag"),
+    ):  # fmt: skip
+        _try(bundle, name, lambda name=name, command=command: _run(place.scheduler, bundle, name, command))  # type: ignore[misc]
+    _try(bundle, "scheduler/logs", lambda: _logs(place.scheduler, bundle, "scheduler", "scheduler"))
+    _try(bundle, "health", lambda: _health(place.scheduler, bundle, HEALTH))
+
+
+def _health(host: Runs, bundle: Bundle, folder: str) -> None:
+    from ..cyclecloud.command_line import NotDone
+
+    ran = host.run(_HEALTH.replace("FOLDER", folder), limit_s=_LIMIT_S)
+    if ran.status != 0:
+        raise NotDone(f"{folder} cannot be read: {ran.err[-300:]}")
+    for part in ran.out.split("\036")[1:]:
+        name, _, text = part.partition("\n")
+        bundle.add(f"health/{name.removeprefix('./')}", text)
