@@ -48,7 +48,7 @@ class Look:
     """None: there is none to ask about, or nothing is deployed."""
     reasons: tuple[Reason, ...]
     content: str
-    """Whether the folder here is what was deployed: `this folder`, `another content`, …"""
+    """Whether the folder here is what was deployed: `with this folder`, …"""
     site: Unknown | None = None
     """Why the site did not say it itself, where the cluster was seen through ssh."""
     drift: Drift | Unknown | None = None
@@ -115,7 +115,9 @@ class Looker:
             own = content_of(self._found.folder)
         except OSError:
             return "nothing is built here to compare it with"
-        return "this folder" if seen.content == own else "another content than this folder" if seen.content else ""
+        if not seen.content:
+            return "with what is not known"
+        return "with this folder" if seen.content == own else "with another content than this folder"
 
     def _cluster(self, now: Standing) -> Cluster | Unknown | None:
         plan, seen = self._found.plan, now.record
@@ -125,6 +127,8 @@ class Looker:
             return Unknown("Azure was not asked where the site is")
         if isinstance(now.server, str) and now.server not in _UP:
             return Unknown(f"the server is {now.server}" if now.server != "none" else "there is no server")
+        if plan.server is None:
+            return Unknown("its server is not this deployment's, which knows neither its address nor its certificate")
         if isinstance(self._login, Unknown):
             return self._login
         site = self._site_of(seen.outputs)

@@ -11,6 +11,7 @@ from ..errors import CycleForgeError
 from ..plan.types import SlurmPlan
 from ..words.terminal import printable
 from .built import Built
+from .ways import path_with_us
 
 
 class Quiet(Shell):
@@ -27,6 +28,7 @@ def through_ssh(found: Built, slurm: SlurmPlan) -> Cluster | Unknown | None:
     config = found.folder / "ssh_config"
     if not config.is_file():
         return None
+    path_with_us()
     server = Quiet(config, "server")
     try:
         seen = nodes.look(CommandLine(server, found.plan.admin.username, ""), slurm.cluster_name)

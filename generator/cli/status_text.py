@@ -53,7 +53,7 @@ def _record(look: Look) -> str | Unknown:
         return "none: never deployed, or its record was deleted"
     if isinstance(seen, Unknown):
         return seen
-    return f"{_STATES[seen.state]} ({seen.began})" + (f", with {look.content}" if look.content else "")
+    return f"{_STATES[seen.state]} ({seen.began})" + (f", {look.content}" if look.content else "")
 
 
 def _server(server: str | Unknown) -> str | Unknown:

@@ -127,6 +127,8 @@ class Wire:
         if sent and changes:
             reason = f"{self.place} {_reason(error)} after the request was sent; it may have had its effect"
             raise Lost(reason, lost="sent") from None
+        if isinstance(error, ConnectionRefusedError):  # nobody listens there, and will not in a second
+            raise NotAsked(f"{self.place} {_reason(error)}") from None
         raise NotAsked(f"{self.place} {_reason(error)}", lost="sent" if sent else "connecting") from None
 
 

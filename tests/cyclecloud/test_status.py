@@ -5,16 +5,21 @@ from __future__ import annotations
 import io
 import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from generator.prices import service
+from tests.bed.arm import Arm
 from tests.bed.arm.exchange import RefusedError
 from tests.bed.cyclecloud import Failing, SiteStandIn
 from tests.bed.cyclecloud.exchange import FailureError
-from tests.cyclecloud.deployed import CLUSTER, asked_json, deployed, record_id, server_id
+from tests.bed.plans import plan_from
+from tests.cyclecloud.deployed import CLUSTER, Names, asked_json, deployed, record_id, server_id
+from tests.definitions.optional_parts import SECOND_CLUSTER
 from tests.prices.list import PriceServer, serving_prices
 from tests.prices.test_cost import FIXED, ITEMS
 from tests.what_if.conftest import kept, place
@@ -201,6 +206,18 @@ def test_a_server_that_does_not_run(living: Place, portal: SiteStandIn) -> None:
     assert "not known: the server is deallocated" in out
 
 
+def test_a_server_of_somebody_else(living: Place, portal: SiteStandIn) -> None:
+    """Its address and its certificate are not among the outputs, and Azure is not asked for a VM that is not ours."""
+    (living.folder / "minimal.yaml").write_text(SECOND_CLUSTER)
+    plan = plan_from(base=SECOND_CLUSTER)
+    fields = {"provisioningState": "Succeeded", "outputs": {}}
+    living.arm.state.put(record_id(living.arm, Names(plan.deployment_name, "", "")), properties=fields)
+    code, out, err = living(*STATUS)
+    assert (code, portal.requests, len(living.arm.requests)) == (4, [], 1), err
+    assert "  server      not known: the server is not this deployment's\n" in out
+    assert "  cluster     not known: its server is not this deployment's" in out
+
+
 def test_another_folder(living: Place, portal: SiteStandIn) -> None:
     living.arm.state.resources[record_id(living.arm).lower()]["tags"] = {"cycleforge-content": "0" * 16}
     assert "with another content than this folder" in living(*STATUS)[1]
@@ -353,3 +370,26 @@ def test_drift_when_asked(living: Place, portal: SiteStandIn) -> None:
     living.arm.fail("POST", "*/whatIf", RefusedError(403, "AuthorizationFailed", "no"))
     code, out, _ = living(*STATUS, "--drift")
     assert (code, "  drift       not known: Azure refused: AuthorizationFailed: no\n" in out) == (4, True)
+
+
+# ---------------------------------------------------------------- ended anywhere
+
+
+@pytest.mark.parametrize("where", ["Azure", "the site"])
+def test_it_is_killed_and_typed_again(living: Place, portal: SiteStandIn, where: str) -> None:
+    """Nothing of a killed one is in the way of the next, and neither has changed anything."""
+    portal.state.clusters[CLUSTER].add("htc", 1)
+    asked = living.arm.requests if where == "Azure" else portal.requests
+    stand_in: Arm | SiteStandIn = living.arm if where == "Azure" else portal
+    stand_in.answer_s = 0.3
+    command = subprocess.Popen([sys.executable, "-m", "generator", *STATUS], stdout=subprocess.DEVNULL)
+    try:
+        while not asked:
+            assert command.poll() is None
+            time.sleep(0.01)
+    finally:
+        command.kill()
+        command.wait()
+    stand_in.answer_s = 0.0
+    assert living(*STATUS)[0] == 0
+    nothing_changed(living, portal)
