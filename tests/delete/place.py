@@ -134,7 +134,10 @@ class Place:
         self.state.put(interface, location="eastus", properties={"ipConfigurations": [{"properties": address_of}]})
         for disk in disks:
             self.state.put(disk, location="eastus", managedBy=machine)
-        storage = {"osDisk": {"managedDisk": {"id": disks[0]}}, "dataDisks": [{"managedDisk": {"id": disks[1]}}]}
+        storage = {
+            "osDisk": {"createOption": "FromImage", "managedDisk": {"id": disks[0]}},
+            "dataDisks": [{"createOption": "Empty", "managedDisk": {"id": disks[1]}}],
+        }
         fields = {"networkProfile": {"networkInterfaces": [{"id": interface}]}, "storageProfile": storage}
         self.state.put(machine, location="eastus", tags={"cycleforge": name}, properties=fields)
 

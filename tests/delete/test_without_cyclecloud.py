@@ -81,6 +81,38 @@ def test_parts_of_machines_go_where_the_group_stays(place: Place) -> None:
     assert place.left("minimal") == [group]
 
 
+def test_a_disk_that_was_attached_by_hand_is_shown_before_it_goes(place: Place) -> None:
+    place.deployed("minimal", "node-1")
+    place.state.shell = nobody
+    precious = f"{place.group('minimal')}/providers/Microsoft.Compute/disks/precious"
+    place.state.put(precious, location="eastus")
+    node = place.state.resources[f"{place.group('minimal')}/providers/Microsoft.Compute/virtualMachines/node-1".lower()]
+    disk = {"createOption": "Attach", "managedDisk": {"id": precious}}
+    node["properties"]["storageProfile"]["dataDisks"].append(disk)
+    code, _, err = place(*YES)
+    assert (code, "more to delete than was shown" in err, precious in err) == (4, True, True)
+    assert precious.lower() in place.state.resources
+    code, out, _ = place(*YES)
+    assert (code, "although this deployment did not make it:\n  Microsoft.Compute/disks precious" in out) == (1, True)
+    assert place(*YES, "--others-too")[0] == 0
+    assert place.left("minimal") == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "*/deallocate"), ("PATCH", "*/node-1-os/*"), ("DELETE", "*/node-1")]
+)
+def test_the_connection_may_be_lost_there(place: Place, method: str, path: str) -> None:
+    place.deployed("minimal", "node-1")
+    group = without_tag(place)
+    place.state.shell = nobody
+    place.arm.lose(method, path, after_effect=True, times=9)
+    code, _, err = place(*YES)
+    assert (code, "the same command" in err) == (4, True), err
+    place.arm.faults.due.clear()
+    assert place.delete(PLAN)
+    assert place.left("minimal") == [group]
+
+
 def test_data_of_a_machine_stays_with_other_data(place: Place) -> None:
     place.deployed("minimal", "node-1")
     place.state.shell = nobody

@@ -24,6 +24,8 @@ from .survey import Place
 
 _TRIES = 8
 _NODES_S = 30 * 60
+_MADE = ("fromimage", "empty")
+"""How a disk comes with its machine; any other was there before, or nobody says."""
 
 
 class Ending:
@@ -119,7 +121,9 @@ class Ending:
     def _parts(self, machine: Thing) -> Iterator[tuple[str, bool]]:
         """Interfaces, their public addresses and disks of a machine, and whether it is a data disk.
 
-        Those of a scale set go with it.
+        Those of a scale set go with it. A disk that was there before the machine is nobody's part: it is left, and
+        shown when everything is looked at once more.
+        Source: https://learn.microsoft.com/rest/api/compute/virtual-machines/get (`DiskCreateOptionTypes`)
         """
         if machine.type.casefold() != "microsoft.compute/virtualmachines":
             return
@@ -132,7 +136,8 @@ class Ending:
             *((True, each) for each in _listed(value_at(storage, "dataDisks"))),
         ):
             found = value_at(disk or {}, "managedDisk", "id")
-            if isinstance(found, str):
+            is_made = str(value_at(disk or {}, "createOption")).casefold() in _MADE
+            if isinstance(found, str) and is_made:
                 yield found, is_data
 
     def _interface(self, interface: str) -> Iterator[str]:
