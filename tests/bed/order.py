@@ -56,6 +56,8 @@ FIRST = (
     "tests/containers/",
     "tests/jobs/",
     "tests/broken_off/",
+    "tests/connect/",
+    "tests/verbs/",
     "tests/delete/",
     "tests/tutorial/",
     "tests/deploy/",
