@@ -143,6 +143,8 @@ def free(folder: Path | None) -> None:
 
 def _begun(scheduler: Scheduler, prepared: Prepared, begin_at: str | None, args: Namespace) -> Seen:
     """The run: one that goes on, or a new one."""
+    from ..cyclecloud.jobs.prepared import shared_folders
+
     seen = scheduler.look(prepared.key)
     failed = seen.deciding if seen.deciding is not None and not seen.deciding.is_good else None
     if seen.name and not args.new:
@@ -155,19 +157,13 @@ def _begun(scheduler: Scheduler, prepared: Prepared, begin_at: str | None, args:
         if again is not None:
             _say(f"run {seen.name} goes on at {again}; what is before it is done")
             return scheduler.go_on(seen, again)
-    _prepare(scheduler, prepared)
+    command = shared_folders(prepared)
+    if command:
+        scheduler.prepare(command)
     fresh = scheduler.begin(prepared, seen.number + 1, who=whoami(), begin_at=begin_at)
     also = ", which someone else has begun, too" if fresh.joined else ""
     _say(f"run {fresh.name}{also}, in ~/jobs on the cluster")
     return fresh
-
-
-def _prepare(scheduler: Scheduler, prepared: Prepared) -> None:
-    """The shared folders that the README's first line of a training job makes, where they are not."""
-    first = prepared.plan.commands[0] if prepared.plan is not None else ""
-    if first.startswith("sudo "):
-        folders = first.split(" ", 4)[-1]
-        scheduler.prepare(f"ls -d {folders} >/dev/null 2>&1 || sudo -n {first.removeprefix('sudo ')}")
 
 
 def _submitted(seen: Seen, args: Namespace) -> int:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
+from generator.cyclecloud.jobs.prepared import Prepared, shared_folders
+from tests.bed.plans import plan_from
 from tests.runs.bed import NAME, User, kill, wait_for_line
 
 
@@ -238,3 +241,33 @@ def test_a_folder_without_a_way_to_the_cluster(user: User) -> None:
     aside.rename(config)
     assert told.status == 2
     assert f"hint: cycleforge build {NAME}" in told.err
+
+
+def test_a_job_that_another_one_continues(user: User) -> None:
+    """As a long run does before its time limit."""
+    user.own(
+        "relay",
+        job="if [[ -e begun ]]; then echo second; exit 0; fi; touch begun; seq 100; "
+        'sbatch --job-name="$SLURM_JOB_NAME" --dependency=afterany:$SLURM_JOB_ID job.sbatch; exit 4',
+    )
+    told = user.types("run", NAME, "relay", "--wait", "--json")
+    assert told.status == 0, told.err
+    assert "second" in told.err.splitlines(), "its own output was followed, from its beginning"
+    (run,) = user.runs("relay")
+    assert len(user.submitted(run)) == 2
+
+
+def test_shared_folders_of_training_are_made_once(tmp_path: Path) -> None:
+    sudo = tmp_path / "bin/sudo"
+    sudo.parent.mkdir()
+    sudo.write_text('#!/bin/sh\necho "$*" >>"$0.calls"\nshift\nexec "$@"\n')
+    sudo.chmod(0o755)
+    plan = plan_from("jobs: {training: [{recipe: own, partition: htc}]}")
+    (job,) = [job for job in plan.jobs if job.kind == "training"]
+    command = shared_folders(Prepared(job.name, tmp_path, (), {}, {}, job, "0"))
+    stage = dict(job.settings)["STAGE_PATH"]
+    command = command.replace(stage, f"{tmp_path}/stage")
+    for _ in range(2):
+        subprocess.run(["sh", "-c", command], check=True, env={"PATH": f"{sudo.parent}:/usr/bin:/bin"})
+    assert (tmp_path / "stage/images").stat().st_mode & 0o7777 == 0o1777
+    assert len((tmp_path / "bin/sudo.calls").read_text().splitlines()) == 1

@@ -55,7 +55,8 @@ settle() {
     fi
 }
 
-# new_lines NAME FILE IS_OVER: whole lines that a file has more than before; at its end the rest, too. The caller has `offset`.
+# new_lines NAME FILE IS_OVER: whole lines that a file has more than before; at its end the rest, too. The caller
+# has `offset` by name, and `mark`, which stands before the offset in what is said.
 new_lines() {
     local file="$2" size line
     local -i from
@@ -66,7 +67,7 @@ new_lines() {
     if ((size == from)); then return 0; fi
     while IFS= read -r line || [[ -n "${line}" && -n "$3" ]]; do
         from+=$((${#line} + 1))
-        say log "$1" "${from}" "${line}"
+        say log "$1" "${mark}${from}" "${line}"
     done < <(tail -c "+$((from + 1))" -- "${file}" | head -c "$((size - from))" | tr '\000' ' ')
     offset["$1"]="${from}"
 }

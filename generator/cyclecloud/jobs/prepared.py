@@ -21,6 +21,7 @@ PROGRAM = "program.sh"
 _SETTINGS = "settings.env"
 _STEP = re.compile(r"[0-9][0-9]-[A-Za-z0-9._-]+[.]sbatch")
 _UNNAMED = re.compile(r"[^A-Za-z0-9._]+")
+_INSTALL = "sudo install -d -m 1777 "
 _LEFT_OUT = {STATE, ".git"}
 _KEY_DIGITS = 10
 _BLOCK = 2**20
@@ -77,6 +78,14 @@ def step_of(prepared: Prepared, word: str) -> str:
     stems = [name.removesuffix(".sbatch") for name in names]
     hint = suggestion(word, stems) or f"steps: {', '.join(stems)}"
     raise CannotRead(f"job '{prepared.name}' has no step '{word}'", hint)
+
+
+def shared_folders(prepared: Prepared) -> str:
+    """Makes the folders that the README's first line of a training job makes, unless they are there; may be empty."""
+    first = prepared.plan.commands[0] if prepared.plan is not None else ""
+    if not first.startswith(_INSTALL):
+        return ""
+    return f"ls -d {first.removeprefix(_INSTALL)} >/dev/null 2>&1 || sudo -n {first.removeprefix('sudo ')}"
 
 
 def copy(folder: Path, target: Path) -> Path:

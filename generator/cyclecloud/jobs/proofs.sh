@@ -118,7 +118,7 @@ seen() {
 }
 
 main() {
-    local run
+    local run mark=""
     case "$1" in
         look | plan | start | follow | seen) "$@" ;;
         *) die "proofs.sh does not know '$1'" ;;

@@ -250,13 +250,16 @@ find_again() {
     fi
 }
 
-# follow RUN [STEP=OFFSET]...: states and new lines of the output, as they come, until all has ended.
+# follow RUN [STEP=JOB:OFFSET]...: states and new lines of the output, as they come, until all has ended.
 follow() {
-    local step base open told line text silent=""
-    local -A shown=() offset=()
+    local step base open told line text id silent=""
+    local -A shown=() offset=() of_job=()
     enter "$1"
     shift
-    for line in "$@"; do offset["${line%=*}"]="${line##*=}"; done
+    for line in "$@"; do
+        step="${line%=*}" line="${line##*=}"
+        of_job["${step}"]="${line%%:*}" offset["${step}"]="${line##*:}"
+    done
     while :; do
         open=""
         for step in $(steps); do
@@ -275,6 +278,10 @@ follow() {
                 say state "${step}" "${told%% *}" "${told#* }" "${why}"
             fi
             is_over "${base}" && text=yes || text=""
+            id="$(last_id "${base}")"
+            # A job that goes on after another one has an output of its own.
+            if [[ "${of_job[${step}]:-}" != "${id}" ]]; then of_job["${step}"]="${id}" offset["${step}"]=0; fi
+            mark="${id}:"
             if [[ -e "${base}.out" ]]; then new_lines "${step}" "$(<"${base}.out")" "${text}"; fi
             if [[ -z "${text}" && -s "${base}.ids" ]]; then open=yes; fi
         done
@@ -308,7 +315,7 @@ seen() {
 }
 
 main() {
-    local run why=""
+    local run why="" mark=""
     case "$1" in
         state) enter "$2"; tell ;;
         look | go | follow | result | seen) "$@" ;;
