@@ -20,10 +20,20 @@ def deployment(plan: Plan, action: str, *more: str) -> str:
     return shlex.join([*words, "--template-file", "main.bicep", "--parameters", "main.bicepparam", *more])
 
 
-def watching(plan: Plan) -> list[str]:
+def stack(plan: Plan) -> str:
+    """`az stack sub create`; nothing is deleted that the template no longer names."""
+    words = ["az", "stack", "sub", "create", "--name", plan.deployment_name, "--location", plan.location]
+    words += ["--template-file", "main.bicep", "--parameters", "main.bicepparam"]
+    return shlex.join([*words, "--action-on-unmanage", "detachAll", "--deny-settings-mode", "none"])
+
+
+def watching(plan: Plan, *, is_stack: bool = False) -> list[str]:
     """How far a deployment is, and the first boot of its server."""
-    show = deployments.DEPLOYMENT(name=plan.deployment_name).az
-    lines = [f"{show} --query properties.provisioningState --output tsv"]
+    lines = [
+        f"az stack sub show --name {shlex.quote(plan.deployment_name)} --query provisioningState --output tsv"
+        if is_stack
+        else f"{deployments.DEPLOYMENT(name=plan.deployment_name).az} --query properties.provisioningState --output tsv"
+    ]
     if plan.server is not None:
         lines.append(f"az vm boot-diagnostics get-boot-log {plan.access.server_arguments}")
         lines.append(

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 from ..plan.types import Plan
 from ..records import record
 from . import deployment
-from .deployment import Seen
+from .kinds import Seen
 from .reader import Reader
 from .refusals import NotAsked, Refused
 from .requests import deployments
@@ -55,11 +55,11 @@ def standing(plan: Plan, reader: Reader) -> Standing:
     """Ask. One round of requests."""
     if plan.server is None:
         not_ours = Unknown("the server is not this deployment's")
-        return Standing(_known(lambda: deployment.look(plan, reader)), not_ours, not_ours)
+        return Standing(_known(lambda: deployment.last(plan, reader)), not_ours, not_ours)
     at = {"group": plan.resource_group, "name": plan.server.vm_name}
     reader.forget()
     questions: list[Callable[[], Any]] = [
-        lambda: _known(lambda: deployment.look(plan, reader)),
+        lambda: _known(lambda: deployment.last(plan, reader)),
         lambda: _known(lambda: _power(reader.find(deployments.SERVER_VIEW(**at)))),
         lambda: _known(lambda: _boot(reader.find(deployments.FIRST_BOOT(**at)))),
     ]

@@ -15,7 +15,7 @@ from . import azure, common
 if TYPE_CHECKING:
     from ..azure.bicep import Compiled
     from ..azure.boot_watch import BootWatch
-    from ..azure.deployment import Seen
+    from ..azure.kinds import Kind, Seen
     from ..azure.operation_tree import Part
     from ..azure.writer import Writer
     from .built import Built
@@ -27,6 +27,9 @@ where that is documented.
 
 Ctrl-C ends only the watching. Azure goes on, and the same command attaches again, also from another machine; so a
 second person who deploys meanwhile is told, and watches the same deployment.
+
+With --stack Azure keeps the deployment as a deployment stack, Azure's own record of what it made. What the definition
+no longer names is not deleted, and nothing is denied to anybody; deny settings that were made by hand stay.
 
 Secrets are read from the environment or asked for without echo, are sent to Azure, and stored nowhere. In place of a
 secret the environment may have the id of one in a Key Vault: /subscriptions/…/vaults/VAULT/secrets/NAME.
@@ -41,6 +44,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.set_defaults(json=False)
     parser.add_argument("--yes", action="store_true", help="do not ask; data is deleted only after a question, though")
     parser.add_argument("--no-preflight", action="store_true", help="do not look first what would fail")
+    parser.add_argument("--stack", action="store_true", help="as a deployment stack, which keeps what it made together")
     parser.add_argument(
         "--rerun-first-boot", action="store_true", help="let the server repeat what is unfinished of its first boot"
     )
@@ -54,41 +58,67 @@ def run(args: Namespace) -> int:
     if not isinstance(found, Built):
         return found
     if args.print:
-        common.emit("\n".join(_lines(found)))
+        common.emit("\n".join(_lines(found, args)))
         return OK
     from ..azure.writer import Writer
 
     with azure.refusals(found.plan, "type the same command again; what was begun goes on, and it attaches"):
         writer = Writer(azure.session_of(found.plan, args))
         try:
-            return _deploy(found, writer, args)
+            return _deploy(found, writer, _kind(found, writer, args), args)
         finally:
             writer.close()
 
 
-def _lines(found: Built) -> list[str]:
+def _lines(found: Built, args: Namespace) -> list[str]:
     from ..azure import az_lines
 
     plan = found.plan
     return [
-        *az_lines.beginning(plan), az_lines.deployment(plan, "what-if"), az_lines.deployment(plan, "create"),
-        *az_lines.watching(plan),
+        *az_lines.beginning(plan), az_lines.deployment(plan, "what-if"),
+        az_lines.stack(plan) if args.stack else az_lines.deployment(plan, "create"),
+        *az_lines.watching(plan, is_stack=args.stack),
     ]  # fmt: skip
 
 
-def _deploy(found: Built, writer: Writer, args: Namespace) -> int:
+def _kind(found: Built, writer: Writer, args: Namespace) -> Kind:
+    """As a stack or not; what is the one already does not become the other by leaving a flag out."""
+    from ..azure import deployment
+    from ..azure.kinds import PLAIN, STACK
+    from ..azure.refusals import Refused
+
+    name = found.plan.deployment_name
+    if args.stack:
+        plain = deployment.look(found.plan, writer, PLAIN)
+        if plain is not None and plain.state == "running":
+            raise ProblemsFound(f"{name} is being deployed, but not as a stack", "leave --stack out to watch it")
+        return STACK
+    try:
+        stack = deployment.look(found.plan, writer, STACK)
+    except Refused:  # who may not read stacks has made none
+        return PLAIN
+    if stack is not None:
+        raise ProblemsFound(
+            f"{name} is a deployment stack",
+            f"give --stack; az stack sub delete --name {name} --action-on-unmanage detachAll --yes ends the stack, and "
+            "deletes nothing else",
+        )
+    return PLAIN
+
+
+def _deploy(found: Built, writer: Writer, kind: Kind, args: Namespace) -> int:
     from ..azure import deployment
 
-    seen = deployment.look(found.plan, writer)
+    seen = deployment.look(found.plan, writer, kind)
     if seen is None or seen.state != "running":
-        if not _begun(found, writer, args):
+        if not _begun(found, writer, kind, args):
             return ProblemsFound.exit_code
-        before, seen = seen, deployment.look(found.plan, writer)
+        before, seen = seen, deployment.look(found.plan, writer, kind)
         if seen is None or (before is not None and before.correlation == seen.correlation):
             raise AzureRefused("Azure took the deployment, and has none of this name", "run the command again")
         if seen.content == deployment.content_of(found.folder):
-            return _watched(found, writer, args)
-    return _watched(found, writer, args) if _may_attach(found, seen, args) else ProblemsFound.exit_code
+            return _watched(found, writer, kind, args)
+    return _watched(found, writer, kind, args) if _may_attach(found, seen, args) else ProblemsFound.exit_code
 
 
 # ---------------------------------------------------------------- someone deploys already
@@ -109,7 +139,7 @@ def _may_attach(found: Built, running: Seen, args: Namespace) -> bool:
 # ---------------------------------------------------------------- begin
 
 
-def _begun(found: Built, writer: Writer, args: Namespace) -> bool:
+def _begun(found: Built, writer: Writer, kind: Kind, args: Namespace) -> bool:
     from ..azure import bicep, deployment, unchangeable
     from . import secrets
 
@@ -120,12 +150,12 @@ def _begun(found: Built, writer: Writer, args: Namespace) -> bool:
     secrets.must_be_there(wanted)
     if not args.no_preflight and not _preflight_passed(found, writer, made, args):
         return False
-    if not _agreed(found, writer, made, args):
+    if not _agreed(found, writer, made, kind, args):
         return False
     parameters = bicep.with_secrets(made, plan, secrets.values(wanted))
     if args.rerun_first_boot and plan.server is not None:
         parameters["bootstrapRun"] = {"value": uuid.uuid4().hex[:8]}
-    deployment.begin(plan, writer, made.template, parameters, deployment.content_of(found.folder))
+    deployment.begin(plan, writer, made.template, parameters, deployment.content_of(found.folder), kind)
     return True
 
 
@@ -161,7 +191,7 @@ def _preflight_passed(found: Built, writer: Writer, made: Compiled, args: Namesp
     return False
 
 
-def _agreed(found: Built, writer: Writer, made: Compiled, args: Namespace) -> bool:
+def _agreed(found: Built, writer: Writer, made: Compiled, kind: Kind, args: Namespace) -> bool:
     from ..azure import bicep, what_if_request, what_if_text
 
     plan = found.plan
@@ -172,13 +202,14 @@ def _agreed(found: Built, writer: Writer, made: Compiled, args: Namespace) -> bo
     if args.yes:
         return True
     where = f"{plan.resource_group} in {plan.location}, subscription {writer.subscription}"
-    return azure.confirmed(f"deploy {plan.deployment_name} to {where}?", "give --yes")
+    how = " as a stack" if kind.name == "deployment stack" else ""
+    return azure.confirmed(f"deploy {plan.deployment_name}{how} to {where}?", "give --yes")
 
 
 # ---------------------------------------------------------------- watch
 
 
-def _watched(found: Built, writer: Writer, args: Namespace) -> int:
+def _watched(found: Built, writer: Writer, kind: Kind, args: Namespace) -> int:
     from ..azure import deployment
     from ..azure.boot_watch import BootWatch
     from .live import Shown
@@ -190,7 +221,7 @@ def _watched(found: Built, writer: Writer, args: Namespace) -> int:
     drawn = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     try:
         with Shown(is_drawn=drawn, no_color=not common.use_color(sys.stderr, args)) as shown:
-            seen, parts = deployment.watch(plan, writer, shown, boot)
+            seen, parts = deployment.watch(plan, writer, shown, boot, kind)
     except KeyboardInterrupt:
         print(f"\nAzure goes on deploying; `cycleforge deploy {args.name}` attaches again", file=sys.stderr)
         raise

@@ -23,7 +23,7 @@ def run(args: Namespace) -> int:
     with azure.refusals(plan):
         reader = Reader(azure.session_of(plan, args))
         try:
-            last = deployment.look(plan, reader)
+            last = deployment.last(plan, reader)
             answer = what_if_request.what_if(plan, reader, found.folder, os.environ)
         finally:
             reader.close()

@@ -11,7 +11,7 @@ from ..errors import OK, AzureRefused, ProblemsFound
 from . import azure, cluster, common
 
 if TYPE_CHECKING:
-    from ..azure.deployment import Seen
+    from ..azure.kinds import Seen
     from ..cyclecloud.updating import Ages
 
 DESCRIPTION = """\
@@ -68,7 +68,7 @@ def _imported(place: cluster.Place, args: Namespace) -> bool:
     from ..cyclecloud import nodes
 
     nodes.look(place.cyclecloud, place.name)
-    seen = deployment.look(place.plan, place.writer())
+    seen = deployment.last(place.plan, place.writer())
     if seen is None or seen.state != "done":
         state = "does not exist" if seen is None else f"is {seen.state}"
         raise ProblemsFound(f"the deployment {place.plan.deployment_name} {state}", f"cycleforge deploy {args.name}")

@@ -11,6 +11,7 @@ import pytest
 
 from generator.azure import bicep, deployment, progress_text
 from generator.azure.first_boot import SHOW
+from generator.azure.kinds import CONTENT_TAG
 from generator.pipeline import check
 from tests.bed.arm import failures
 from tests.bed.arm.exchange import RefusedError
@@ -129,7 +130,7 @@ def running(place: Place, **tags: str) -> None:
 
 
 def test_a_second_person_is_told_and_attaches_or_stops(deployable: Place) -> None:
-    running(deployable, **{deployment.CONTENT_TAG: "of-another-folder"})
+    running(deployable, **{CONTENT_TAG: "of-another-folder"})
     deployable.arm.state.pace = 1
     code, _, err = deployable("deploy", "minimal.yaml")
     assert (code, "is not what this folder holds" in err, deployable.arm.changes) == (2, True, [])
@@ -145,7 +146,7 @@ def test_one_who_comes_a_moment_later_is_told_too(deployable: Place) -> None:
     really = deployment.begin
 
     def late(*given: Any) -> None:
-        running(deployable, **{deployment.CONTENT_TAG: "of-another-folder"})
+        running(deployable, **{CONTENT_TAG: "of-another-folder"})
         really(*given)
 
     deployable.patch.setattr("generator.azure.deployment.begin", late)
@@ -174,11 +175,11 @@ def test_nothing_is_begun_when_azure_never_hears_of_it(deployable: Place) -> Non
 def test_a_connection_that_is_lost_while_watching_comes_back(deployable: Place) -> None:
     really, seen = deployment.look, []
 
-    def flaky(plan: Any, writer: Any) -> Any:
+    def flaky(*given: Any) -> Any:
         seen.append(1)
         if len(seen) in (5, 6):
             deployable.arm.lose("GET", f"*{RECORD}", after_effect=False, times=3)
-        return really(plan, writer)
+        return really(*given)
 
     deployable.patch.setattr("generator.azure.deployment.look", flaky)
     code, _, err = deployable(*DEPLOY)

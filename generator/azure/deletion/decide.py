@@ -23,12 +23,14 @@ def decide(plan: Plan, seen: Seen, *, keeps_data: bool = False) -> Decision:
     gone = seen.resources if takes_group else tuple(each for each in seen.resources if each.id.casefold() in chosen)
     others = tuple(_of_others(plan, seen)) if takes_group else ()
     going = (
+        *(_stack(seen) if seen.stack_denies else ()),
         *(_going("role", role.id, f"role of an identity at {role.scope}") for role in seen.roles),
         *(() if keeps_data else _connections(seen)),
         *_diagnostics(seen, gone),
         *(() if takes_group else _marks(plan, seen)),
         *(_going("resource", each, f"{ids.type_of(each)} {ids.name_of(each)}") for each in single),
         *(_group(plan, seen) if takes_group else ()),
+        *(() if keeps_data or seen.stack_denies else _stack(seen)),
         *(() if keeps_data else _records(seen, takes_group=takes_group)),
     )
     left = tuple(
@@ -186,11 +188,16 @@ def _group(plan: Plan, seen: Seen) -> Iterator[Going]:
     yield Going("group", seen.group.id, f"resource group {plan.resource_group} with everything in it", call)
 
 
+def _stack(seen: Seen) -> Iterator[Going]:
+    """It goes without what it made: first where it denies that anything is deleted, otherwise with the records."""
+    if seen.stack:
+        turn, more = ("stack", ", whose deny settings are in the way") if seen.stack_denies else ("record", "")
+        call = ids.call_for(requests.DELETE_STACK, seen.stack)
+        yield Going(turn, seen.stack, f"deployment stack {ids.name_of(seen.stack)}{more}", call)
+
+
 def _records(seen: Seen, *, takes_group: bool) -> Iterator[Going]:
     """Those of parts in the group go with it. The deployment's own is the last, for it leads to the others."""
-    if seen.stack:
-        call = ids.call_for(requests.DELETE_STACK, seen.stack)
-        yield Going("record", seen.stack, f"deployment stack {ids.name_of(seen.stack)}", call)
     for each in seen.records:
         if not (takes_group and seen.group and ids.within(seen.group.id, each.id)):
             yield _going("record", each.id, f"record of the deployment {ids.name_of(each.id)}")

@@ -6,7 +6,7 @@ from ...records import record
 from ..request import Call
 from .seen import NotSeen, Thing
 
-TURNS = ("role", "connection", "diagnostics", "mark", "resource", "group", "record")
+TURNS = ("stack", "role", "connection", "diagnostics", "mark", "resource", "group", "record")
 """The order; whatever is in one turn goes at the same time, resources type by type."""
 
 

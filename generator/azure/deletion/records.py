@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -30,18 +31,32 @@ class Records:
 
 def records_of(plan: Plan, reader: Reader) -> Records:
     """The record of the deployment, and those of its parts."""
-    own = reader.find(deployments.DEPLOYMENT(name=plan.deployment_name))
+    names = (*_names_in_stack(plan, reader), plan.deployment_name)
+    asked = ((name, reader.find(deployments.DEPLOYMENT(name=name))) for name in names)
+    own = {name: found for name, found in asked if found is not None}
     fingerprints = tuple(_fingerprints(plan, reader))
-    if own is None:
-        return Records(fingerprints, (), ())
-    parts = sorted(_parts(reader.pages(deployments.OPERATIONS(name=plan.deployment_name))))
+    parts = sorted({part for name in own for part in _parts(reader.pages(deployments.OPERATIONS(name=name)))})
     answers = reader.together([partial(_part, reader, each) for each in parts])
     found = [each for each in answers if isinstance(each, dict)]
     return Records(
-        records=(*fingerprints, *map(_record, found), _record(own)),
+        records=(*fingerprints, *map(_record, found), *map(_record, own.values())),
         principals=tuple(principal for each in found for principal in _principals(plan, each)),
         not_seen=tuple(each for each in answers if isinstance(each, NotSeen)),
     )
+
+
+def _names_in_stack(plan: Plan, reader: Reader) -> list[str]:
+    """The names that Azure gave to the deployments of the deployment stack: each update has one of its own.
+
+    Source of their form: `deploymentId` in DeploymentStackSubscriptionGet.json beside the source of deletion.STACK.
+    """
+    stack = reader.find(ask.STACK(scope=f"/subscriptions/{reader.subscription}", stack=plan.deployment_name))
+    if stack is None:
+        return []
+    last = ids.name_of(str(value_at(stack, "properties", "deploymentId") or ""))
+    form = re.compile(rf"{re.escape(plan.deployment_name)}-\d{{8}}-[0-9a-z]+")
+    every = (text(each, "name") for each in reader.pages(deployments.DEPLOYMENTS()))
+    return sorted({*filter(form.fullmatch, every), *filter(None, [last])})
 
 
 def _fingerprints(plan: Plan, reader: Reader) -> Iterator[Record]:

@@ -107,6 +107,8 @@ class Seen:
     records: tuple[Record, ...]
     stack: str
     """Id of the deployment stack of that name; empty when there is none."""
+    stack_denies: bool
+    """Whether its deny settings are in the way of whoever deletes what it made."""
     locks: tuple[Lock, ...]
     denials: tuple[Denial, ...]
     not_seen: tuple[NotSeen, ...]

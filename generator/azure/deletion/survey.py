@@ -49,7 +49,7 @@ def survey(plan: Plan, reader: Reader, principals: Iterable[str] = ()) -> Seen:
     who = tuple(sorted({each.casefold() for each in owners}))
     roles, blind = place.roles(who)
     foreign_locks, unlocked = place.locks_at(foreign.scopes)
-    known = {each.casefold() for each in (*foreign.links, *(each.id for each in resources))}
+    known = {each.casefold() for each in (stack[0], *foreign.links, *(each.id for each in resources))}
     return Seen(
         subscription=reader.subscription,
         group=thing(group) if group is not None else None,
@@ -64,7 +64,8 @@ def survey(plan: Plan, reader: Reader, principals: Iterable[str] = ()) -> Seen:
         links=foreign.links,
         diagnostics=place.diagnostics(resources),
         records=records.records,
-        stack=stack,
+        stack=stack[0],
+        stack_denies=stack[1],
         locks=(*locks, *foreign_locks),
         denials=forbids[0],
         not_seen=(*foreign.not_seen, *records.not_seen, *blind, *unlocked, *forbids[1]),
@@ -108,10 +109,13 @@ class Place:
         found = self.reader.find(ask.IDENTITY(scope=self.scope, identity=self.plan.names.node_identity))
         return () if found is None else (text(found, "properties", "principalId"),)
 
-    def stack(self) -> str:
-        """Id of the deployment stack."""
+    def stack(self) -> tuple[str, bool]:
+        """Id of the deployment stack, and whether it denies anything."""
         found = self.reader.find(ask.STACK(scope=self.subscription, stack=self.plan.deployment_name))
-        return "" if found is None else text(found, "id")
+        if found is None:
+            return "", False
+        mode = value_at(found, "properties", "denySettings", "mode")
+        return text(found, "id"), str(mode or "none").casefold() != "none"
 
     def locks(self) -> tuple[Lock, ...]:
         """Every lock of the subscription, its groups and resources."""

@@ -13,6 +13,13 @@ _VERSION = "2025-04-01"
 _PATH = "/subscriptions/{subscription}/providers/Microsoft.Resources/deployments/{name}"
 
 DEPLOYMENT = Request("GET", _PATH, _VERSION, _DEPLOYMENTS, az="az deployment sub show --name {name}")
+DEPLOYMENTS = Request(
+    "GET",
+    "/subscriptions/{subscription}/providers/Microsoft.Resources/deployments",
+    _VERSION,
+    _DEPLOYMENTS,
+    az="az deployment sub list",
+)
 WHAT_IF = Request("POST", f"{_PATH}/whatIf", _VERSION, _DEPLOYMENTS, changes_nothing=True)
 VALIDATE = Request("POST", f"{_PATH}/validate", _VERSION, _DEPLOYMENTS, changes_nothing=True)
 BEGIN = Request("PUT", _PATH, _VERSION, _DEPLOYMENTS)
