@@ -129,6 +129,13 @@ def test_a_refused_login_is_never_repeated(portal: SiteStandIn, form: Form, tmp_
     assert note.read_bytes() == b""
 
 
+def test_a_refused_login_is_not_repeated_by_who_keeps_no_note(portal: SiteStandIn) -> None:
+    site = site_of(portal, WRONG)
+    for _ in range(3):
+        _refused(site)
+    assert len(portal.requests) == 1
+
+
 def _refused(site: Site) -> None:
     with pytest.raises(LoginRefused):
         site.get(STATUS)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from generator.cyclecloud.shell import Shell
+from generator.plan.parameters import SECRETS
 from tests.bed.arm import Arm
 from tests.bed.cyclecloud import SiteStandIn
 from tests.bed.server.fakes.clusters import READY
@@ -66,3 +69,15 @@ def test_no_way_at_all(living: Living) -> None:
     assert "hint: export CYCLECLOUD_ADMIN_PASSWORD" in out
     (row,) = json.loads(living(*STATUS, "--json")[1])["deployments"]
     assert (row["known"], row["failed"], row["first_boot"]["state"]) == (False, False, "done")
+
+
+def test_ssh_gets_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither ssh nor a program that it starts needs one, so none is in their environment."""
+    program = tmp_path / "ssh"
+    program.write_text("#!/bin/sh\nenv\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for name in SECRETS:
+        monkeypatch.setenv(name, PASSWORD)
+    out = Shell(tmp_path / "ssh_config", "server").run("true", limit_s=30).out
+    assert ("PATH=" in out, PASSWORD in out) == (True, False)
