@@ -213,6 +213,11 @@ def found(args: Namespace) -> Place | int:
         return there
     if there.plan.slurm is None:
         raise CannotRead(f"{args.name} has no cluster: its definition has no `slurm`")
+    from . import connect, ways
+
+    # ssh's ProxyCommand is `cycleforge connect`, which has to find both the program and this definition.
+    ways.path_with_us()
+    connect.remember(args, there)
     place = Place(there, there.plan.slurm, args)
     if not place.config.is_file():
         raise CannotRead(f"there is no {place.config}", f"cycleforge build {args.name}")
@@ -256,10 +261,13 @@ def queue(place: Place, seen: Cluster) -> tuple[Queue | None, str]:
 # ---------------------------------------------------------------- changes
 
 
-def changed_once(place: Place, words: Sequence[str], is_done: Callable[[Cluster], bool]) -> Cluster:
+def changed_once(
+    place: Place, words: Sequence[str], is_done: Callable[[Cluster], bool], *, may_stay: bool = False
+) -> Cluster:
     """Send a command to the server once, then read what is true; raises AzureRefused where it is not done.
 
     A connection that is lost says nothing about what arrived: the server is asked, and nothing is sent again.
+    `may_stay`: where the server has taken it, nothing need have changed yet.
     """
     from ..cyclecloud import nodes
     from ..cyclecloud.command_line import line
@@ -273,7 +281,7 @@ def changed_once(place: Place, words: Sequence[str], is_done: Callable[[Cluster]
         lost = error
         say(f"{printable(error.reason)}; looking whether `{line(words)}` arrived")
     seen = nodes.look(place.cyclecloud, place.name)
-    if is_done(seen):
+    if is_done(seen) or (may_stay and lost is None):
         return seen
     if lost is not None:
         raise AzureRefused(f"`{line(words)}` may have arrived or not, and the cluster is '{seen.state}'", AGAIN)

@@ -62,7 +62,7 @@ def run(args: Namespace) -> int:
     if isinstance(found, int):
         return found
     if not args.stdio:
-        _remember(args, found)
+        remember(args, found)
     try:
         return _connect(found, args)
     except Unreachable as error:
@@ -268,7 +268,7 @@ def _note(name: str) -> Path:
     return user_cache(os.environ) / "connect" / f"{name}.json"
 
 
-def _remember(args: Namespace, found: Built) -> None:
+def remember(args: Namespace, found: Built) -> None:
     """Where this deployment is, for `ssh_hosts`, which is used from anywhere. Only a convenience: a failure is none."""
     path = common.find_definition(args.name)
     if path is None:

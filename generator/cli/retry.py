@@ -9,7 +9,7 @@ from ..errors import OK, ProblemsFound
 from . import azure, cluster, common
 
 if TYPE_CHECKING:
-    from ..cyclecloud.nodes import Node
+    from ..cyclecloud.nodes import Cluster, Node
 
 DESCRIPTION = """\
 Let CycleCloud try again what has failed on nodes of a cluster. It shows what each of them says first, asks, does it
@@ -47,8 +47,12 @@ def _retry(place: cluster.Place, args: Namespace) -> int:
     if not args.yes and not azure.confirmed(f"try {counted(len(failed), 'node')} again?", "give --yes"):
         return ProblemsFound.exit_code
     names = {node.name for node in failed}
-    # A node may fail again at once, so what the server says of it is shown, and no state is a failure of the command.
-    again = cluster.changed_once(place, ["retry", place.name], lambda _: True)
+
+    def is_begun(now: Cluster) -> bool:
+        return any(node.name in names and not node.failed for node in now.nodes)
+
+    # A node may fail again at once: what the server says of it is shown, and no state is a failure of the command.
+    again = cluster.changed_once(place, ["retry", place.name], is_begun, may_stay=True)
     common.emit("asked once; now:\n" + _shown([node for node in again.nodes if node.name in names]))
     return OK
 

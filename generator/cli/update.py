@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Bring a cluster to what was built: upload newer projects, import template and parameters, let Slurm have changed
-partitions, name the nodes that are old, and replace them as they become idle. Running nodes stay until then.
+partitions and another scheduling policy, name the nodes that are old, and replace them as they become idle. Running
+nodes stay until then.
 
 What `cycleforge deploy` has deployed already is not uploaded and imported a second time. Every step looks first and may
 be repeated, so after an interruption the same command goes on. The replacement runs on the scheduler, not here.
@@ -151,6 +152,8 @@ def _nodes(place: cluster.Place, args: Namespace) -> int:
         wrong = updating.different(slurm.look(place.scheduler), wanted)
         if wrong:
             raise AzureRefused(f"azslurm has not made the partitions as wanted: {'; '.join(wrong)}", cluster.AGAIN)
+    if not _policy(place, args):
+        return ProblemsFound.exit_code
     if not place.has_records:
         common.emit("nodes keep no record of their age: those that started before are old until they are stopped")
         return OK
@@ -163,6 +166,30 @@ def _nodes(place: cluster.Place, args: Namespace) -> int:
         common.emit(f"{place.name}: no running node is old")
         return OK
     return _replace(place, args, found)
+
+
+def _policy(place: cluster.Place, args: Namespace) -> bool:
+    """The scheduling policy, where there is one: a running scheduler keeps the one that it started with."""
+    from ..cyclecloud import updating
+    from ..words.terminal import printable
+
+    file = place.found.folder / "cluster" / "policy.rows"
+    if not file.is_file():
+        return True
+    rows = file.read_bytes()
+    changes, text = updating.policy(place.scheduler, rows, dry=True)
+    if not changes:
+        return True
+    for line in text.splitlines():
+        cluster.say(printable(line))
+    if not args.yes and not azure.confirmed("apply the scheduling policy?", "give --yes"):
+        return False
+    updating.policy(place.scheduler, rows, dry=False)
+    left, _ = updating.policy(place.scheduler, rows, dry=True)
+    if left:
+        raise AzureRefused(f"{left} changes of the scheduling policy are left", cluster.AGAIN)
+    common.emit(f"{place.name}: the scheduling policy is applied")
+    return True
 
 
 def _replace(place: cluster.Place, args: Namespace, found: Ages) -> int:

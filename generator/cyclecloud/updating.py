@@ -2,7 +2,8 @@
 
 Every step may be repeated: an import says the same again, and what replaces nodes goes on from Slurm's own states.
 Sources: https://learn.microsoft.com/azure/cyclecloud/cli (import_cluster), Azure/cyclecloud-slurm README.md (azslurm
-scale after a change of partitions), projects/misc_ubuntu (nodes.sh).
+scale after a change of partitions), projects/misc_ubuntu (nodes.sh),
+projects/slurm_policy (policy.sh).
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from .slurm import Queue
 
 FACTS = "/var/lib/cycleforge/facts.json"
 NODES = "/opt/cycleforge/misc_ubuntu/nodes.sh"
+POLICY = "/opt/cycleforge/slurm_policy/policy.sh"
 UNIT = "cycleforge-replace"
 _LIMIT_S = 120.0
 _SCALE_S = 600.0
 _COUNTS = re.compile(r"^(\d+) new, (\d+) old, (\d+) without a record$", re.MULTILINE)
+_CHANGES = re.compile(r"policy: (\d+) changes")
 _OLD = re.compile(r"^(\S+) +old ", re.MULTILINE)
 
 
@@ -57,6 +60,24 @@ def parameters(
 
 
 # ---------------------------------------------------------------- scheduler
+
+
+def policy(scheduler: Runs, rows: bytes, *, dry: bool) -> tuple[int, str]:
+    """Have a scheduling policy applied, or only said what would be done: how many changes, and its words.
+
+    What an administrator has set stays, and a second run changes nothing.
+    """
+    option = " --dry-run" if dry else ""
+    command = (
+        'umask 077; rows=$(mktemp) || exit; trap \'rm -f "${rows}"\' EXIT; cat >"${rows}" || exit; '
+        f'sudo -n bash {POLICY} apply "${{rows}}"{option} 2>&1'
+    )
+    ran = scheduler.run(command, input=rows, limit_s=_SCALE_S)
+    found = _CHANGES.search(ran.out)
+    if ran.status != 0 or found is None:
+        reason = " ".join((ran.out + ran.err).split())[-400:]
+        raise NotDone(f"the scheduling policy was not {'compared' if dry else 'applied'}: {reason}")
+    return int(found[1]), ran.out
 
 
 def different(queue: Queue, wanted: Mapping[str, int]) -> list[str]:

@@ -34,6 +34,7 @@ shift
 n=$(($(cat "FOLDER/count") + 1))
 echo "$n" >"FOLDER/count"
 lost=$(sed -n "s/^$n //p" "FOLDER/lost")
+if [ "$lost" = kill-before ]; then kill -9 "$PPID"; fi
 if [ -e "FOLDER/unreachable-$host" ] || [ "$lost" = before ]; then
     echo "ssh: connect to host $host port 22: Connection timed out" >&2
     exit 255
@@ -44,6 +45,7 @@ set -- env -i PATH="$PATH" HOME="FOLDER/home-$host" FAKE_PORT=NUMBER sh -c "$*"
 case "$*" in *"tail -n"*" -F "*) exec "$@" ;; esac
 "$@" >"FOLDER/answer"
 status=$?
+if [ "$lost" = kill-after ]; then kill -9 "$PPID"; fi
 if [ "$lost" = after ]; then
     echo "client_loop: send disconnect: Broken pipe" >&2
     exit 255
@@ -58,6 +60,7 @@ while :; do case "$1" in -n|-H) shift ;; -u) shift 2 ;; *) break ;; esac; done
 if [ "$1" = sh ]; then
     exec sh -c "$(printf %s "$3" | sed 's# \\(/var/\\|/opt/\\|/sched/\\)# FOLDER/root\\1#g')"
 fi
+case "$1 $2" in "bash /opt/"*) shift ;; esac
 case "$1" in /opt/*) program=${1##*/}; shift; set -- "$program" "$@" ;; esac
 case "$*" in "cat /var/"*) exec cat "FOLDER/root$2" ;; esac
 exec "$@"
@@ -101,7 +104,17 @@ class Living(what_if.Place):
                  "getent": f"#!/bin/sh\n[ $2 = {USER} ] && echo {row}\n"}  # fmt: skip
         for name, text in texts.items():
             self._program(server / name, text)
-        programs = ("scontrol", "squeue", "azslurm", "systemctl", "systemd-run", "nodes.sh", "sinfo", "sdiag")
+        programs = (
+            "scontrol",
+            "squeue",
+            "azslurm",
+            "systemctl",
+            "systemd-run",
+            "nodes.sh",
+            "policy.sh",
+            "sinfo",
+            "sdiag",
+        )
         for name, text in (*((name, fake) for name in programs), ("sudo", sudo)):
             self._program(scheduler / name, text)
         self.site.accounts.passwords[USER] = PASSWORD
@@ -129,7 +142,7 @@ class Living(what_if.Place):
     def runs(self, *nodes: dict[str, Any]) -> None:
         """The cluster is started, with these nodes besides scheduler and login node."""
         fixed = [{"Name": name, "InstanceId": f"{name}-vm", **READY} for name in ("scheduler", "login-1")]
-        self.cluster.update(started=True, state="started", nodes=[*fixed, *nodes])
+        self.cluster.update(started=True, state="started", nodes=[*fixed, *map(dict, nodes)])
 
     def loses(self, *connections: tuple[int, str]) -> None:
         """Which connections are lost, counted from the next one: before the command runs, or after it."""

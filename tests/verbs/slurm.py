@@ -6,6 +6,7 @@ of Slurm 23.11, as `tests/machines/` and `projects/misc_ubuntu` read it.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from generator.results.hostlist import expand
@@ -30,6 +31,8 @@ class Slurm:
         self.old: set[str] = set()
         """Nodes that started from something else."""
         self.replacing = False
+        self.policy = ""
+        """What was applied last."""
         self.partitions: dict[str, int] = {}
         """What azslurm would write."""
 
@@ -38,7 +41,7 @@ class Slurm:
         """Name → what it does."""
         return {"scontrol": self.scontrol, "squeue": self.squeue, "azslurm": self._azslurm, "nodes.sh": self._list,
                 "systemctl": self._is_active, "systemd-run": self._systemd_run,
-                "sinfo": self._said, "sdiag": self._said}  # fmt: skip
+                "policy.sh": self._policy, "sinfo": self._said, "sdiag": self._said}  # fmt: skip
 
     def _said(self, _: list[str], __: dict[str, Any]) -> dict[str, Any]:
         return {"output": self.says}
@@ -56,6 +59,14 @@ class Slurm:
                        for name, (_, state, _) in self.nodes.items() if "POWER" not in state)  # fmt: skip
         old = sum(1 for name, (_, state, _) in self.nodes.items() if name in self.old and "POWER" not in state)
         return {"output": f"NODE IS GENERATION STARTED STATE\n{rows}0 new, {old} old, 0 without a record\n"}
+
+    def _policy(self, argv: list[str], _: dict[str, Any]) -> dict[str, Any]:
+        """`apply FILE [--dry-run]`, as projects/slurm_policy says it."""
+        wanted = Path(argv[1]).read_text()
+        is_new = wanted != self.policy
+        if "--dry-run" not in argv:
+            self.policy = wanted
+        return {"output": f"policy.sh: policy: {int(is_new)} changes, 0 left to the administrator\n"}
 
     def _is_active(self, _: list[str], __: dict[str, Any]) -> dict[str, Any]:
         return {"output": "active\n"} if self.replacing else {"output": "inactive\n", "status": 3}

@@ -47,10 +47,12 @@ def test_it_imports_with_the_values_of_the_deployment(deployed: Living) -> None:
     assert "[cluster minimal]" in cluster["text"]
     late = json.loads((deployed.folder / "output/minimal/bootstrap/bootstrap.json").read_text())["cluster"]["late"]
     assert {name: cluster["parameters"][name] for name in late} == {n: f"value-of-{s}" for n, s in late.items()}
-    assert not list(Path("/dev/shm").glob("cycleforge-????????"))
     assert "value-of" not in (deployed.folder / "ssh.log").read_text()  # passwords go the same way
     (words,) = (call["argv"] for call in deployed.site.calls if call["argv"][0] == "import_cluster")
     assert "--force" in words
+    sent = Path(words[words.index("-p") + 1])
+    assert sent.is_relative_to("/dev/shm")
+    assert not sent.parent.exists()
 
 
 def test_what_was_deployed_is_not_imported_again(deployed: Living) -> None:
@@ -110,6 +112,18 @@ def test_partitions_that_slurm_does_not_have_yet(deployed: Living) -> None:
     deployed.slurm.partitions = {"htc": 2}
     assert deployed(*UPDATE)[0] == 0
     assert deployed.changes == ["azslurm scale"] * 2
+
+
+def test_another_policy_is_applied_once(deployed: Living) -> None:
+    deployed.deployment(content_of(deployed.folder / "output/minimal"))
+    deployed.patch.setattr("generator.cli.built.difference", lambda _: None)
+    (deployed.folder / "output/minimal/cluster/policy.rows").write_text("qos fast\n")
+    deployed.types("n\n")
+    assert (deployed("update", "minimal.yaml")[0], deployed.slurm.policy) == (1, "")
+    code, out, err = deployed(*UPDATE)
+    assert (code, deployed.slurm.policy, "policy is applied" in out) == (0, "qos fast\n", True), err
+    code, out, _ = deployed(*UPDATE)
+    assert (code, "policy is applied" in out) == (0, False)
 
 
 def test_files_do_not_go_through_azure(deployed: Living) -> None:
