@@ -102,6 +102,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
         def _split_scope(self, nodeid: str) -> str:
             return unit_of(nodeid)
 
+        def _reschedule(self, node: Any) -> None:
+            # One that replaces a process that has died and is still collecting; it is asked again when it has.
+            if node in self.registered_collections:
+                super()._reschedule(node)
+
         def _assign_work_unit(self, node: Any) -> None:
             waits = list(self.registered_collections).index(node) % 2 == 0
             unit = next((each for each in self.workqueue if each.startswith(WAITING) == waits), None)

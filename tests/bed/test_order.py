@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -50,6 +52,38 @@ def test_a_chain_and_a_file_stay_in_one_process_and_the_long_ones_begin(tmp_path
     # Which process ends last depends on the machine; which of what computes it runs last does not.
     beside = [file for worker, file in ran if worker in workers[files[0]] and file != "tests/mpi/test_n.py"]
     assert beside[-12:] == [files[0]] * 12
+
+
+class Process:
+    """What the scheduler sees of one."""
+
+    shutting_down = False
+
+    def __init__(self) -> None:
+        self.given: list[int] = []
+
+    def send_runtest_some(self, numbers: list[int]) -> None:
+        self.given += numbers
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+
+def test_a_process_that_still_collects_is_given_nothing() -> None:
+    values: dict[str, Any] = {"dist": "loadgroup", "tx": ["popen"]}
+    config: Any = SimpleNamespace(getvalue=values.__getitem__, option=SimpleNamespace())
+    scheduler: Any = order.pytest_xdist_make_scheduler(config, None)
+    tests = [f"tests/words/test_{name}.py::test_it" for name in "abcdef"]
+    first, second = Process(), Process()
+    scheduler.add_node(first)
+    scheduler.add_node_collection(first, tests)
+    scheduler.schedule()
+    scheduler.add_node(second)
+    assert scheduler.remove_node(first) == tests[0]
+    assert second.given == []
+    scheduler.add_node_collection(second, tests)
+    scheduler.schedule()
+    assert second.given
 
 
 @pytest.mark.parametrize("paths", [order.CHAINS, order.ALONE, order.APART, order.WAITING, order.FIRST])
