@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import OK, AzureRefused, CannotRead, ProblemsFound
 from . import common
-from .run import CONFIG, connection_of, free, show, whoami
+from .run import CONFIG, connection_of, fetched, free, show, whoami
 
 if TYPE_CHECKING:
     from ..cyclecloud.jobs.proofs import Proof, Proofs
@@ -149,10 +149,8 @@ def _ended(proofs: Proofs, status: int, args: Namespace) -> int:
     page: Path | None = args.html or Path(PAGE)
     with tempfile.TemporaryDirectory(prefix="cycleforge-") as scratch:
         records = args.fetch if args.fetch is not None else Path(scratch, "runs")
-        if args.fetch is not None and args.fetch.exists():
-            args.fetch.rmdir()
         try:
-            proofs.fetch(records)
+            fetched(proofs.fetch, records)
         except AzureRefused as none:
             # Nothing has run: prove.sh has said why.
             _say(f"no report: {none.message}")

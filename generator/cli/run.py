@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -130,7 +131,7 @@ def _begin_at(prepared: Prepared, args: Namespace) -> str | None:
 
 
 def free(folder: Path | None) -> None:
-    """Nothing is overwritten, which is known before anything is submitted."""
+    """Raises CannotWrite where something would be overwritten, which is known before anything is submitted."""
     if folder is None:
         return
     try:
@@ -213,18 +214,19 @@ def _ended(scheduler: Scheduler, prepared: Prepared, seen: Seen, args: Namespace
     record = scheduler.result(seen.name, step.file) if prepared.plan is not None else b""
     result = judged(prepared, seen, step, record)
     if args.fetch is not None:
-        _fetch(scheduler, seen, args.fetch)
+        fetched(lambda folder: scheduler.fetch(seen.name, folder), args.fetch)
     _report(result, seen, args)
     scheduler.told(seen.name)
     return result.status
 
 
-def _fetch(scheduler: Scheduler, seen: Seen, folder: Path) -> None:
+def fetched(fetch: Callable[[Path], None], folder: Path) -> None:
+    """Copy to this folder, which is new or empty; as a whole or not at all. Raises CannotWrite."""
     free(folder)
     try:
         if folder.exists():
             folder.rmdir()
-        scheduler.fetch(seen.name, folder)
+        fetch(folder)
     except OSError as error:
         raise CannotWrite(f"cannot write {folder}: {(error.strerror or 'error').lower()}") from error
 

@@ -271,3 +271,16 @@ def test_shared_folders_of_training_are_made_once(tmp_path: Path) -> None:
         subprocess.run(["sh", "-c", command], check=True, env={"PATH": f"{sudo.parent}:/usr/bin:/bin"})
     assert (tmp_path / "stage/images").stat().st_mode & 0o7777 == 0o1777
     assert len((tmp_path / "bin/sudo.calls").read_text().splitlines()) == 1
+
+
+def test_a_folder_that_cannot_be_written_gets_nothing(user: User) -> None:
+    """The result is not told, so the same command with another folder still has it."""
+    user.own("no-room", job="exit 6")
+    (user.here / "a-file").write_text("")
+    told = user.types("run", NAME, "no-room", "--fetch", "a-file/got")
+    assert told.status == 5, told.err
+    assert "Traceback" not in told.err
+    told = user.types("run", NAME, "no-room", "--fetch", "got-it")
+    assert told.status == 6
+    assert len(user.runs("no-room")) == 1
+    assert (user.here / "got-it/job.sbatch").is_file()
