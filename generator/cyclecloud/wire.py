@@ -127,7 +127,8 @@ class Wire:
         if sent and changes:
             reason = f"{self.place} {_reason(error)} after the request was sent; it may have had its effect"
             raise Lost(reason, lost="sent") from None
-        if isinstance(error, ConnectionRefusedError):  # nobody listens there, and will not in a second
+        # Where nobody listens, or no way leads, that is no other in a second; the next one waits for ssh or a VPN.
+        if not sent and isinstance(error, ConnectionRefusedError | TimeoutError):
             raise NotAsked(f"{self.place} {_reason(error)}") from None
         raise NotAsked(f"{self.place} {_reason(error)}", lost="sent" if sent else "connecting") from None
 

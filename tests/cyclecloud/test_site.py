@@ -111,6 +111,22 @@ def test_nobody_there(portal: SiteStandIn) -> None:
         Site("127.0.0.1", 1, portal.fingerprint, None).get(STATUS)
 
 
+@pytest.mark.parametrize("error", [TimeoutError, ConnectionRefusedError])
+def test_where_no_way_leads_is_not_tried_three_times(
+    portal: SiteStandIn, monkeypatch: pytest.MonkeyPatch, error: type[OSError]
+) -> None:
+    tries = []
+
+    def connect(*_: object) -> None:
+        tries.append(1)
+        raise error
+
+    monkeypatch.setattr("socket.create_connection", connect)
+    with pytest.raises(NotAsked):
+        site_of(portal).get(STATUS)
+    assert len(tries) == 1
+
+
 # ---------------------------------------------------------------- the login
 
 
