@@ -18,6 +18,10 @@ def is_begin(asked: Asked) -> bool:
     return asked.method == "PUT" and asked.path.endswith(RECORD)
 
 
+def is_look(asked: Asked) -> bool:
+    return asked.method == "GET" and asked.path.endswith(RECORD)
+
+
 def is_command(asked: Asked) -> bool:
     return asked.path.endswith("/runCommand")
 
@@ -32,12 +36,15 @@ def empty(verb: Verb, pace: int = 1) -> None:
     verb.arm.renewed().state.pace = pace
 
 
-def goes_on(verb: Verb, wanted: dict[str, Any], where: object) -> None:
-    """The same command again: what runs is not begun once more, and in the end all is there."""
+def goes_on(verb: Verb, wanted: dict[str, Any], look: int, where: object) -> None:
+    """The same command again: what runs is not begun once more, and in the end all is there.
+
+    `look` is the number of the request that finds it.
+    """
     was_running = any(run.state not in FINAL for key, run in verb.arm.state.runs.items() if key.endswith(RECORD))
     verb.arm.connect()
     # It has found what runs, which may end now.
-    verb.arm.at(2, lambda: setattr(verb.arm.state, "pace", 1000))
+    verb.arm.at(look + 1, lambda: setattr(verb.arm.state, "pace", 1000))
     code, out, err = verb.place(*DEPLOY)
     assert (code, "is deployed" in out, "nothing new is begun" in err) == (0, True, was_running), (where, err)
     assert not (was_running and begun(verb)), where
@@ -48,7 +55,7 @@ def test_deploying_without_a_connection_from_any_request_on(verb: Verb) -> None:
     """At each request until it is watched and the first ones of watching, which go on in the same way."""
     empty(verb, pace=5)
     assert verb(*DEPLOY)[0] == 0
-    wanted, (put,) = verb.state, verb.numbers(is_begin)
+    wanted, (put,), (look, *_) = verb.state, verb.numbers(is_begin), verb.numbers(is_look)
     for number, after in [each for each in verb.ends() if each[0] <= put + 4]:
         empty(verb)
         code, out, err = verb.broken_off(number, after, *DEPLOY)
@@ -56,7 +63,7 @@ def test_deploying_without_a_connection_from_any_request_on(verb: Verb) -> None:
         assert (code, "is deployed" in out, "the same command" in err) == (4, False, True), where
         assert any(text in err for text in GONE), where
         assert bool(verb.arm.state.runs) == ((number, after) > (put, False)), where
-        goes_on(verb, wanted, where)
+        goes_on(verb, wanted, look, where)
 
 
 def test_when_it_is_deployed_the_server_need_not_answer(verb: Verb) -> None:
@@ -70,15 +77,15 @@ def test_when_it_is_deployed_the_server_need_not_answer(verb: Verb) -> None:
 
 
 def test_deploying_is_killed(verb: Verb) -> None:
-    """At the what-if, before and after the deployment is begun, and while it is watched."""
+    """Before and after the deployment is begun, and while it is watched."""
     empty(verb, pace=5)
     assert verb(*DEPLOY)[0] == 0
-    wanted, (put,) = verb.state, verb.numbers(is_begin)
-    for number, after in ((put - 2, True), (put, False), (put, True), (put + 3, True)):
+    wanted, (put,), (look, *_) = verb.state, verb.numbers(is_begin), verb.numbers(is_look)
+    for number, after in ((put, False), (put, True), (put + 3, True)):
         empty(verb)
         verb.killed(number, after, *DEPLOY)
         assert bool(verb.arm.state.runs) == ((number, after) > (put, False))
-        goes_on(verb, wanted, (number, after))
+        goes_on(verb, wanted, look, (number, after))
 
 
 # ---------------------------------------------------------------- preflight --fix

@@ -42,7 +42,7 @@ class Verb:
             (number, after)
             for number, each in enumerate(self.arm.requests, 1)
             for after in ((False,) if each.method == "GET" else (False, True))
-            if number % every == 1 % every or each.method != "GET"
+            if number % every == 1 % every
         ]
 
     def broken_off(self, number: int, after: bool, *words: str) -> tuple[int, str, str]:
