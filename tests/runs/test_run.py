@@ -205,6 +205,24 @@ def test_a_job_whose_node_is_lost_goes_on_where_slurm_lets_it(user: User) -> Non
     assert user.submitted(run) == [f"{run}.job.sbatch"]
 
 
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_number_that_never_arrived_is_found_again(user: User, ended: bool) -> None:
+    """The scheduler lost power between sbatch and its answer: the job may be there, running or over."""
+    name = f"unanswered-{ended}".lower()
+    user.own(name, _10_first="true" if ended else "until [[ -e go ]]; do sleep 0.1; done", job="exit 9")
+    assert user.types("run", NAME, name).status == 0
+    (run,) = user.runs(name)
+    if ended:
+        user.wait_for("the jobs have ended", lambda: user.cloud.slurm("squeue", "-h") == "")
+    for path in (user.jobs / run / ".cycleforge").glob("*.sbatch.*"):
+        if path.suffix != ".asked":
+            path.unlink()
+    (user.jobs / run / "go").touch()
+    told = user.types("run", NAME, name, "--wait")
+    assert told.status == 9, told.err
+    assert user.submitted(run) == [f"{run}.10-first.sbatch", f"{run}.job.sbatch"]
+
+
 def test_what_slurm_has_forgotten_is_not_proven(user: User) -> None:
     user.own("forgotten", job="true")
     assert user.types("run", NAME, "forgotten").status == 0
