@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import AzureRefused, CannotRead, ProblemsFound
-from . import azure, common
+from . import azure, common, whereabouts
 
 if TYPE_CHECKING:
     from ..azure.writer import Writer
@@ -213,14 +213,10 @@ def found(args: Namespace) -> Place | int:
         return there
     if there.plan.slurm is None:
         raise CannotRead(f"{args.name} has no cluster: its definition has no `slurm`")
-    from . import connect, ways
-
-    # ssh's ProxyCommand is `cycleforge connect`, which has to find both the program and this definition.
-    ways.path_with_us()
-    connect.remember(args, there)
     place = Place(there, there.plan.slurm, args)
     if not place.config.is_file():
         raise CannotRead(f"there is no {place.config}", f"cycleforge build {args.name}")
+    whereabouts.tell(args)
     return place
 
 

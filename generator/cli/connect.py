@@ -11,12 +11,11 @@ import signal
 import sys
 import threading
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from ..errors import OK, AzureRefused, CannotRead, ProgramMissing
-from . import azure, common
+from . import azure, common, whereabouts
 
 if TYPE_CHECKING:
     from ..cyclecloud.shell import Shell
@@ -31,8 +30,6 @@ portal in the browser. Opens what is needed: the public address, the private one
 in ~/.ssh/config, for example for VS Code. Nothing in Azure is changed."""
 PORTAL = "portal"
 _ADDRESS = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){3}")
-_KNOWN_PLACE = "CYCLEFORGE_CONNECT"
-"""Tells the command in `ssh_config`, which knows a name only, where the definition and the output folder are."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -57,12 +54,13 @@ def run(args: Namespace) -> int:
     from .built import looked_for
 
     if args.stdio:
-        _at_known_place(args)
+        whereabouts.find(args)
     found = looked_for(args, quietly=True)
     if isinstance(found, int):
         return found
     if not args.stdio:
-        remember(args, found)
+        whereabouts.tell(args)
+        whereabouts.remember(found.plan.definition_name)
     try:
         return _connect(found, args)
     except Unreachable as error:
@@ -73,7 +71,6 @@ def _connect(found: Built, args: Namespace) -> int:
     from ..plan.ssh_config import SERVER, host_of
     from . import ways
 
-    ways.path_with_us()
     host = PORTAL if args.host == PORTAL else host_of(found.plan, args.host)
     if args.print:
         return _print(found, args, host)
@@ -228,7 +225,7 @@ def _until_interrupted() -> None:
         return
 
 
-# ------------------------------------------------------------ what is printed, and what is remembered
+# ------------------------------------------------------------ what is printed
 
 
 def _print(found: Built, args: Namespace, host: str) -> int:
@@ -260,67 +257,3 @@ def _print(found: Built, args: Namespace, host: str) -> int:
         lines.append(f"ssh {jump} {shlex.quote(f'{plan.admin.username}@{scheduler}')} {command}".rstrip())
     common.emit("\n".join(lines))
     return OK
-
-
-def _note(name: str) -> Path:
-    from ..disk.user_cache import user_cache
-
-    return user_cache(os.environ) / "connect" / f"{name}.json"
-
-
-def remember(args: Namespace, found: Built) -> None:
-    """Where this deployment is, for `ssh_hosts`, which is used from anywhere. Only a convenience: a failure is none."""
-    path = common.find_definition(args.name)
-    if path is None:
-        raise CannotRead("a definition from standard input has no name to connect by", "give it a file")
-    place = json.dumps({"definition": str(path.resolve()), "out": str(args.out.resolve())})
-    os.environ[_KNOWN_PLACE] = place
-    try:
-        note = _note(found.plan.definition_name)
-        note.parent.mkdir(parents=True, exist_ok=True)
-        note.write_text(place, encoding="utf-8")
-    except (OSError, CannotRead):
-        return
-
-
-def _at_known_place(args: Namespace) -> None:
-    """What whoever started ssh said, else what is here, else where it was used last."""
-    said = os.environ.get(_KNOWN_PLACE, "")
-    if Path(_place(said)[0]).stem != args.name:
-        if _is_here(args.name):
-            return
-        said = _noted(args.name)
-    definition, out = _place(said)
-    if definition:
-        args.name, args.out = definition, Path(out)
-
-
-def _is_here(name: str) -> bool:
-    """One that CycleForge brings is not meant by a name that was used for another one."""
-    from ..files import assets
-
-    try:
-        found = common.find_definition(name)
-    except CannotRead:
-        if _noted(name):
-            return False
-        hint = f"use `cycleforge connect {name}` once in the folder that has the definition"
-        raise CannotRead(f"there is no definition '{name}' here", hint) from None
-    shipped = assets.folder(common.FOLDER)
-    brought = found is not None and found.parent.resolve() == shipped.resolve() != Path(common.FOLDER).resolve()
-    return not (brought and _noted(name))
-
-
-def _noted(name: str) -> str:
-    try:
-        return _note(name).read_text(encoding="utf-8")
-    except OSError:
-        return ""
-
-
-def _place(said: str) -> tuple[str, str]:
-    try:
-        place = json.loads(said or "{}")
-        return str(place["definition"]), str(place["out"])
-    except (ValueError, KeyError, TypeError):
-        return "", ""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import OK, AzureRefused, CannotRead, ProblemsFound
-from . import common
+from . import common, whereabouts
 from .run import CONFIG, connection_of, fetched, free, show, whoami
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ def run(args: Namespace) -> int:
     if args.print:
         common.emit("\n".join(_lines(found.folder / CONFIG, jobs, options)))
         return OK
+    whereabouts.tell(args)
     proofs = Proofs(connection_of(found), jobs)
     if _must_start(proofs, proofs.look(), options, args):
         proofs.start(options, whoami())

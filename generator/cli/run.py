@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import OK, AzureRefused, CannotRead, CannotWrite
-from . import common
+from . import common, whereabouts
 
 if TYPE_CHECKING:
     from ..cyclecloud.jobs.connection import Connection, Line
@@ -68,6 +68,7 @@ def run(args: Namespace) -> int:
         return OK
     from ..cyclecloud.jobs.scheduler import Scheduler
 
+    whereabouts.tell(args)
     scheduler = Scheduler(connection_of(found))
     seen = _begun(scheduler, prepared, begin_at, args)
     if args.wait or args.fetch:

@@ -11,7 +11,7 @@ from ..errors import CycleForgeError
 from ..plan.types import SlurmPlan
 from ..words.terminal import printable
 from .built import Built
-from .ways import path_with_us
+from .whereabouts import path_with_us
 
 
 class Quiet(Shell):

@@ -10,7 +10,6 @@ import shlex
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -124,13 +123,6 @@ def ssh_home() -> Path:
     import pwd
 
     return Path(pwd.getpwuid(os.getuid()).pw_dir) / ".ssh"
-
-
-def path_with_us() -> None:
-    """ssh finds `cycleforge` although nobody has put its folder into PATH."""
-    here = Path(sys.argv[0]).resolve().parent
-    if (here / "cycleforge").is_file():
-        os.environ["PATH"] = f"{here}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
 
 
 # ------------------------------------------------------------

@@ -6,6 +6,7 @@ The three kinds of access, each with a deployment of its own, at the same time: 
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import signal
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import pytest
 
 from tests.bed.arm import running_arm
 from tests.bed.ssh.deployed import NET, Deployed, User, a_user
-from tests.bed.ssh.host import new_key
+from tests.bed.ssh.host import children_of, new_key
 from tests.connect.kinds import EXISTING, KINDS, gone
 
 BYTES = bytes(range(256)) * 3000
@@ -96,6 +97,17 @@ def test_from_anywhere(user: User, deployed: Deployed) -> None:
     for host in ("server", "scheduler"):
         ran = user.types("ssh", f"{deployed.plan.name}-{host}", "echo $HOSTNAME", cwd=elsewhere)
         assert ran.stdout.decode() == f"{deployed.plan.name}-{host}\n", ran.stderr
+
+
+def test_a_definition_by_its_path(user: User, tmp_path: Path) -> None:
+    """The command in `ssh_config`, which has a name only, is told by the one that starts ssh."""
+    (tmp_path / "byhub.yaml").write_text("name: another\n")
+    words = (str(user.here / "byhub.yaml"), "--out", str(user.here / "output"), "--", "echo", "$HOSTNAME")
+    ran = user.types(
+        "cycleforge", "connect", *words,
+        cwd=tmp_path, environment={"XDG_CACHE_HOME": "/proc/nothing"},
+    )  # fmt: skip
+    assert ran.stdout == b"byhub-server\n", ran.stderr
 
 
 def test_from_where_nobody_knows_it(user: User, tmp_path: Path) -> None:
@@ -189,6 +201,19 @@ def test_a_killed_ssh_leaves_no_tunnel(user: User, deployed: Deployed, number: s
     ssh.send_signal(number)
     ssh.communicate()
     assert gone(user)
+
+
+@pytest.mark.parametrize("deployed", ["bybastion"], indirect=True)
+def test_a_killed_connection_leaves_no_tunnel(user: User, deployed: Deployed) -> None:
+    ssh = user.started("ssh", *config(deployed), "server", "echo here; cat")
+    assert ssh.stdout is not None
+    assert ssh.stdout.readline() == b"here\n"
+    connection = children_of(ssh.pid)[0]
+    assert user.tunnels()
+    os.kill(connection, signal.SIGKILL)
+    assert gone(user)
+    ssh.communicate()
+    assert ssh.returncode == 255
 
 
 @pytest.mark.parametrize("deployed", ["bybastion"], indirect=True)

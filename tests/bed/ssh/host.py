@@ -88,7 +88,7 @@ class Host:
     def cut(self) -> None:
         """Kill what serves its connections, as a machine that is lost."""
         for session in self._sessions:
-            for pid in (session.pid, *_children(session.pid)):
+            for pid in (session.pid, *children_of(session.pid)):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             session.wait()
@@ -152,11 +152,11 @@ class Host:
         )
 
 
-def _children(pid: int) -> list[int]:
+def children_of(pid: int) -> list[int]:
     """Processes below one, each before those that it started: no sshd may tell how its command ended."""
     found: list[int] = []
     with suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in (task / "children").read_text().split():
-                found += [int(child), *_children(int(child))]
+                found += [int(child), *children_of(int(child))]
     return found
