@@ -31,6 +31,8 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(50_000)
     # A developer's own store would change outputs.
     config.stash[_STORE] = os.environ["CYCLEFORGE_BLOBS"] = tempfile.mkdtemp(prefix="blobs.")
+    # And what its commands have noted would be met by tests; those have homes of their own.
+    os.environ.pop("XDG_CACHE_HOME", None)
     # A script's background job ignores both signals, and so would every program that tests start and interrupt.
     for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
