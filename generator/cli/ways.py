@@ -212,18 +212,10 @@ def _opened(plan: Plan, address: str, port: int) -> socket.socket:
         connection = socket.create_connection((address, port), CONNECT_S)
     except OSError as error:
         reason = error.strerror or ("no answer" if isinstance(error, TimeoutError) else str(error))
-        raise AzureRefused(f"{address} does not answer at port {port}: {reason.lower()}", _hint(plan)) from None
+        hint = plan.access.when_silent(plan.network.allowed_sources)
+        raise AzureRefused(f"{address} does not answer at port {port}: {reason.lower()}", hint) from None
     connection.settimeout(None)
     return connection
-
-
-def _hint(plan: Plan) -> str:
-    if plan.access.kind == "hub":
-        return "connect to the VPN or ExpressRoute of the hub network first; see also whether the server runs"
-    if plan.access.is_public:
-        sources = ", ".join(plan.network.allowed_sources) or "that its firewall lets in"
-        return f"your own address must be among those of `network.allowed_sources` ({sources}); does the server run?"
-    return "see whether the server runs"
 
 
 @contextmanager

@@ -24,6 +24,11 @@ class Hub(Access):
         way = "private address, reached through the hub network and its VPN or ExpressRoute gateway"
         return cls._by_address(ends, way, "privateIps")
 
+    def when_silent(self, allowed_sources: tuple[str, ...]) -> str:
+        """Nothing answers as long as the user is outside."""
+        del allowed_sources
+        return "connect to the VPN or ExpressRoute of the hub network first; see also whether the server runs"
+
     @classmethod
     def user_sources(cls, hub_prefixes: tuple[str, ...]) -> tuple[str, ...]:
         """The declared prefixes of the hub; without any, the tag covers the peers and what is behind them."""

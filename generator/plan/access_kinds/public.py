@@ -25,6 +25,11 @@ class Public(Access):
         way = f"public address, open for {', '.join(ends.allowed_sources)}" if ends.server_is_new else "public address"
         return cls._by_address(ends, way, "publicIps")
 
+    def when_silent(self, allowed_sources: tuple[str, ...]) -> str:
+        """The firewall drops what comes from elsewhere."""
+        sources = ", ".join(allowed_sources) or "that its firewall lets in"
+        return f"your own address must be among those of `network.allowed_sources` ({sources}); does the server run?"
+
     @classmethod
     def flows(cls, *, has_jumpbox: bool) -> Iterator[Flow]:
         """Only the server has a public address; everything else is reached through it."""
