@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def _one_arm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arm]:
+def one_arm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arm]:
     from tests.bed.arm import running_arm
 
     with running_arm(tmp_path_factory.mktemp("arm")) as arm:
@@ -23,9 +23,9 @@ def _one_arm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arm]:
 
 
 @pytest.fixture
-def arm(_one_arm: Arm, monkeypatch: pytest.MonkeyPatch) -> Arm:
+def arm(one_arm: Arm, monkeypatch: pytest.MonkeyPatch) -> Arm:
     """The environment leads to it, and to its `bicep`."""
-    _one_arm.renewed()
-    for name, value in (_one_arm.environment | {"PATH": _one_arm.path}).items():
+    one_arm.renewed()
+    for name, value in (one_arm.environment | {"PATH": one_arm.path}).items():
         monkeypatch.setenv(name, value)
-    return _one_arm
+    return one_arm

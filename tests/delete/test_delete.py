@@ -51,7 +51,7 @@ def test_lines_to_print_change_nothing(place: Place) -> None:
         ["#", "az", "vm", "deallocate"],
         ["#", "az", "rest", "--method"],
     ]
-    assert any(line.startswith("az group delete --name gpt3-h100-rg --yes --force-deletion-types") for line in lines)
+    assert any(line.startswith("az group wait --deleted --name gpt3-h100-rg") for line in lines)
     assert lines[-1] == "az resource list --tag cycleforge=gpt3-h100"
     assert "goes:" in err
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from shlex import quote
 
 from ...plan.types import Plan
 from ...words.counts import counted
@@ -107,5 +108,10 @@ def lines(plan: Plan, seen: Seen, decision: Decision, reader: Reader) -> list[st
             found += [f"# {each.line(reader.subscription, manager)}" for each in instead if each]
         found.append("# until this names no node:")
         found.append(f'az resource list --tag {tag}={name} --query "[?{machines}].name" --output tsv')
-    found += [each.call.line(reader.subscription, manager) for each in decision.going]
+    for each in decision.going:
+        found.append(each.call.line(reader.subscription, manager))
+        if each.turn == "group":
+            # `az group delete` would wait, but takes one type to be forced only.
+            group, subscription = quote(plan.resource_group), quote(reader.subscription)
+            found.append(f"az group wait --deleted --name {group} --subscription {subscription}")
     return [*found, "# in the end this prints nothing of the deployment:", f"az resource list --tag {tag}={name}"]

@@ -118,8 +118,6 @@ DELETE_GROUP = Request(
             "Microsoft.Compute/virtualMachines,Microsoft.Compute/virtualMachineScaleSets",
         ),
     ),
-    az="az group delete --name {group} --yes"
-    " --force-deletion-types Microsoft.Compute/virtualMachines Microsoft.Compute/virtualMachineScaleSets",
 )
 DELETE_STACK = Request(
     "DELETE",

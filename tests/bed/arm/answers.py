@@ -222,17 +222,23 @@ def _top(found: Any, asked: Asked) -> list[dict[str, Any]]:
 
 
 def _fits(resource: dict[str, Any], wanted: str) -> bool:
-    """Source of the filter: https://learn.microsoft.com/rest/api/resources/resources/list"""
-    tag = re.fullmatch(r"tagName eq '([^']+)'(?: and tagValue eq '([^']*)')?", wanted)
+    """Source of the filter: https://learn.microsoft.com/rest/api/resources/resources/list; names come in any case.
+
+    `az resource list` sends `tagname` and `resourceGroup`: `_list_resources_odata_filter_builder` in
+    Azure/azure-cli:src/azure-cli/azure/cli/command_modules/resource/custom.py
+    """
+    tag = re.fullmatch(r"tagName eq '([^']+)'(?: and tagValue eq '([^']*)')?", wanted, re.IGNORECASE)
     if tag is not None:
         value = (resource.get("tags") or {}).get(tag[1])
         return value is not None and tag[2] in (None, value)
     for part in wanted.split(" and "):
-        found = re.fullmatch(r"(resourceType|name|location) eq '([^']+)'", part)
+        found = re.fullmatch(r"(resourceType|resourceGroup|name|location) eq '([^']+)'", part)
         if found is None:
             raise RefusedError(
                 400, "InvalidFilterInQueryString", f"Invalid $filter '{wanted}' specified in the query string."
             )
+        if found[1] == "resourceGroup" and f"/resourcegroups/{found[2]}/".lower() in str(resource["id"]).lower():
+            continue
         key = {"resourceType": "type"}.get(found[1], found[1])
         if str(resource.get(key, "")).lower() != found[2].lower():
             return False

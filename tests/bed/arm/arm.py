@@ -19,6 +19,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from tests.bed.bicep.program import placed
@@ -133,7 +134,8 @@ class Arm:
     # ---- for the server
 
     def answer(self, asked: Asked, authorization: str | None) -> Answer:
-        """The answer to a request; LostError when there is none."""
+        """The answer to a request; LostError when there is none. Some commands of `az` end a path with a slash."""
+        asked = replace(asked, path=asked.path.rstrip("/") or "/")
         entra = tokens.answer(asked, self.state)
         if entra is not None:
             return entra

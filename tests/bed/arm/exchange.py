@@ -31,6 +31,14 @@ class Asked:
     """Scheme and host that the client spoke to."""
 
     @property
+    def is_from_az(self) -> bool:
+        """Whether a command of Microsoft's `az` sent it that has chosen path and api-version itself; `az rest` has not.
+
+        Source: `send_raw_request` and `get_mgmt_service_client` in Azure/azure-cli:src/azure-cli-core/azure/cli/core
+        """
+        return "AZURECLI/" in self.headers.get("user-agent", "") and self.headers.get("commandname") != "rest"
+
+    @property
     def line(self) -> str:
         """Method and path, as tests compare them."""
         return f"{self.method} {self.path}"

@@ -34,10 +34,24 @@ def answer(state: State, asked: Asked, caller: Caller) -> Answer:
     require(state, caller, f"{row.type}/{action}", asked.path)
     group_exists(state, asked.path)
     if asked.method == "GET":
-        return Answer(200, found(state, asked.path, row.type))
+        return Answer(200, _with_peerings(state, found(state, asked.path, row.type)))
     if asked.method == "DELETE":
         return _deleted(state, asked, row)
     return _put(state, asked, row)
+
+
+def _with_peerings(state: State, resource: dict[str, Any]) -> dict[str, Any]:
+    """A network names its peerings, also those that were written by themselves.
+
+    Source: https://learn.microsoft.com/rest/api/virtualnetwork/virtual-networks/get
+    """
+    if resource.get("type", "").lower() != "microsoft.network/virtualnetworks":
+        return resource
+    own = [each for each in state.below(resource["id"]) if each["type"].lower().endswith("/virtualnetworkpeerings")]
+    if not own:
+        return resource
+    listed = resource["properties"].get("virtualNetworkPeerings") or []
+    return resource | {"properties": resource["properties"] | {"virtualNetworkPeerings": [*listed, *own]}}
 
 
 def found(state: State, resource_id: str, kind: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from tests.locker.certificate import self_signed
 from .exchange import Answer, Asked
 from .tokens import HOSTS
 
-PROXIED = (*HOSTS, "management.azure.com", "localhost")
+PROXIED = (*HOSTS, "management.azure.com", "graph.microsoft.com", "localhost")
 _TLS = 0x16
 """First byte of a TLS handshake (RFC 8446, section 5.1)."""
 

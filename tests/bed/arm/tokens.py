@@ -29,6 +29,14 @@ HOSTS = ("login.microsoftonline.com", "login.microsoft.com", "login.windows.net"
 def answer(asked: Asked, state: State) -> Answer | None:
     """The answer to a request for Entra ID, None for one that is not."""
     parts = asked.path.strip("/").split("/")
+    if asked.path.startswith("/v1.0/"):
+        # Microsoft Graph, of which `az role assignment list` asks names: an application sees none unless it was given
+        # a right. Source: https://learn.microsoft.com/graph/resolve-auth-errors
+        refused = {
+            "code": "Authorization_RequestDenied",
+            "message": "Insufficient privileges to complete the operation.",
+        }
+        return Answer(403, {"error": refused})
     if asked.path == "/common/discovery/instance":
         return _instance(asked)
     if parts[1:] in (["v2.0", ".well-known", "openid-configuration"], [".well-known", "openid-configuration"]):

@@ -1,4 +1,4 @@
-"""The stand-in `bicep`: `build FILE --stdout`, `build-params FILE --stdout`, `--version`.
+"""The stand-in `bicep`: `build FILE --stdout`, `build-params FILE [--bicep-file FILE] --stdout`, `--version`.
 
 `placed(folder)` writes a program of that name, which compiles with compiler.py of this folder. The files `broken` and
 `version` beside it, if they are there, are what it says instead, the first with exit code 1. It writes the environment
@@ -47,10 +47,11 @@ def main(words: list[str], program: str) -> int:
     if (beside / "broken").exists():
         print((beside / "broken").read_text(), file=sys.stderr)
         return 1
-    if len(words) != 3 or words[0] not in ("build", "build-params") or words[2] != "--stdout":
+    given = [word for word in words[1:] if word != "--stdout"]
+    if words[0] not in ("build", "build-params") or "--stdout" not in words or given[1:2] not in ([], ["--bicep-file"]):
         print(f"the stand-in does not know: bicep {' '.join(words)}", file=sys.stderr)
         return 1
-    path = Path(words[1]).resolve()
+    path = Path(given[0]).resolve()
     made = beside / "made" / _digest(path, words[0])
     return _show(made) if made.exists() else _compile(path, words[0], made)
 
