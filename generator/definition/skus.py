@@ -180,7 +180,7 @@ def _figures(item: Mapping[str, Any], place: str) -> Figures:
         memory_gib=None if memory is None else float(memory),
         architecture=_ARCHITECTURES.get(capabilities.get("cpuarchitecturetype", "").casefold()),
         gpus=int(gpus) if gpus and is_whole else 0,
-        gpus_text=None if is_whole else gpus,
+        gpus_text=None if gpus is None or is_whole else _word(gpus if gpus.isprintable() else ascii(gpus)),
         infiniband=capabilities.get("rdmaenabled", "").casefold() == "true",
         nvme_disks=_disks(nvme_mib, whole("NvmeSizePerDiskInMiB")),
         nvme_mib=nvme_mib,

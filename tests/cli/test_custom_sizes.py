@@ -310,3 +310,8 @@ def test_gpus_in_parts_are_asked_for(tmp_path: Path, capsys: pytest.CaptureFixtu
     text = printed(capsys, saved(tmp_path, [item(capabilities={"GPUs": "0.5", "NvmeSizePerDiskInMiB": "7"})]))
     assert "      count: # fill in: whole GPUs; the file says 0.5\n" in text
     assert "    # nvme_disks: how many; together they have 18310546 MiB\n" in text
+
+
+def test_a_number_of_gpus_that_is_a_control_character(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, saved(tmp_path, [item(capabilities={"GPUs": "\x1b[2J"})]))
+    assert "      count: # fill in: whole GPUs; the file says '\\x1b[2J'\n" in text
