@@ -62,8 +62,9 @@ def cleanup_plan(
     server: ServerPlan | ExistingServerPlan | None,
     locker: LockerPlan,
     names: ResourceNames,
+    subscription_id: str | None,
 ) -> CleanupPlan:
-    """How to delete the deployment with this server, which may be someone else's."""
+    """How to delete the deployment with this server, which may be someone else's; without its subscription, any is."""
     existing = server if isinstance(server, ExistingServerPlan) else None
     own = server if isinstance(server, ServerPlan) else None
     addresses = (*((f"{own.vm_name}-ip",) if own else ()), f"{names.bastion}-ip")
@@ -72,7 +73,7 @@ def cleanup_plan(
         *((network.blob_dns_zone,) if network.links_dns_zone else ()),
         *((network.mysql_dns_zone,) if network.links_mysql_dns_zone else ()),
     )
-    rule = resource_id(monitoring.data_collection_rule_id) if monitoring else None
+    rule = monitoring.data_collection_rule_id if monitoring else None
     return CleanupPlan(
         tag=OWNER_TAG,
         types=DELETION_ORDER,
@@ -83,10 +84,15 @@ def cleanup_plan(
         ),
         data=tuple(_data(mounts, accounting, locker, own)),
         serves_data=tuple(_serves_data(network, accounting, locker, names)),
-        other_subscriptions=(rule.subscription,) if rule else (),
+        other_subscriptions=_other_subscriptions(subscription_id, (network.vnet_id, locker.account_id, rule)),
         linked_zones=tuple(resource_id(zone) for zone in zones),
         left=tuple(_left(network, mounts, accounting, monitoring, existing)),
     )
+
+
+def _other_subscriptions(own: str | None, given_roles: Iterable[str | None]) -> tuple[str, ...]:
+    found = {resource_id(each).subscription.lower() for each in given_roles if each}
+    return tuple(sorted(found - {(own or "").lower()}))
 
 
 def _data(

@@ -136,7 +136,14 @@ def make_plan(
         slow_resources=slow_resources(all_mounts, accounting, access),
         egress=egress_plan(definition.azure.cloud, network, server, slurm, all_mounts, monitoring, jobs),
         cleanup=cleanup_plan(
-            network, all_mounts, accounting, monitoring, server or existing_server, locker, azure_names
+            network,
+            all_mounts,
+            accounting,
+            monitoring,
+            server or existing_server,
+            locker,
+            azure_names,
+            definition.azure.subscription_id,
         ),
         silenced=tuple(sorted((entry.rule, entry.reason) for entry in definition.silence)),
         created_types=created_types(definition),

@@ -165,7 +165,14 @@ def settled(plan: Plan) -> Plan:
         egress=egress_plan(plan.cloud, network, server, slurm, plan.all_mounts, plan.monitoring, plan.jobs),
         slow_resources=slow_resources(plan.all_mounts, slurm.accounting, access),
         cleanup=cleanup_plan(
-            network, plan.all_mounts, slurm.accounting, plan.monitoring, server, plan.locker, azure_names
+            network,
+            plan.all_mounts,
+            slurm.accounting,
+            plan.monitoring,
+            server,
+            plan.locker,
+            azure_names,
+            plan.subscription_id,
         ),
     )
 

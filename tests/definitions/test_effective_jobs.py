@@ -106,6 +106,19 @@ def as_text(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value if value is True else str(value) for name, value in options.items()}
 
 
+WAIT = 'sbatch --wait job.sbatch; echo "exit status $?"'
+
+
+def submission(job: dict[str, Any]) -> str:
+    """How the README has a job submitted: validation jobs of one step are rows of a table, with one line for all."""
+    lines = "\n".join(job["commands"])
+    if job["kind"] != "validation" or len(job["steps"]) > 1:
+        return lines
+    row = f"| {job['name']} | {job['title']} | {job['partition']} | {job['nodes']} × {job['vm_size']} |"
+    assert lines == f"cd ~/jobs/{job['name']} && {WAIT}"
+    return row
+
+
 def check_jobs(files: Files) -> int:
     """Compares every job folder with the plan; the number of settings that were compared."""
     text = {str(path): file.content.decode() for path, file in files.items() if path.parts[0] in ("jobs", "README.md")}
@@ -132,7 +145,8 @@ def check_jobs(files: Files) -> int:
         assert (settings["NODES"], settings["PARTITION"]) == (str(own["nodes"]), own["partition"])
         assert (job["nodes"], job["partition"]) == (own["nodes"], own["partition"])
         assert settings.get("MODEL") == job["model"]
-        assert "\n".join(job["commands"]) in text["README.md"]
+        assert submission(job) in text["README.md"]
+        assert job["kind"] != "validation" or f'cd ~/jobs/"${{job}}" && {WAIT}\n' in text["README.md"]
         assert job["title"] in text["README.md"]
     return sum(len(job["settings"]) for job in jobs.values())
 

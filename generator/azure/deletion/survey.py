@@ -146,10 +146,8 @@ class Place:
         return (*own, *self._of_existing_server(), *found), blind
 
     def _role_scopes(self) -> list[str]:
-        """Subscriptions in which the deployment gave roles: the plan's, that of an existing network or locker."""
-        used = [each for each in (self.plan.network.vnet_id, self.plan.locker.account_id) if each]
-        names = {*self.plan.cleanup.other_subscriptions, *(each.split("/")[2] for each in used)}
-        return sorted({f"/subscriptions/{each}".casefold() for each in names})
+        """Subscriptions in which the deployment gave roles."""
+        return [f"/subscriptions/{each}" for each in self.plan.cleanup.other_subscriptions]
 
     def _roles(self, scope: str, principal: str) -> Iterator[Role]:
         call = ask.ROLES_OF_PRINCIPAL(scope=scope, principal=principal)

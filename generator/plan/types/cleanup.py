@@ -31,7 +31,8 @@ class CleanupPlan:
     serves_data: tuple[str, ...]
     """What is kept because the data cannot be reached without it, in words."""
     other_subscriptions: tuple[str, ...]
-    """Subscriptions, beside the deployment's own, in which its identities have roles."""
+    """Subscriptions in which its identities have roles, in small letters and sorted; without its own, where that is in
+    the definition."""
     linked_zones: tuple[ResourceId, ...]
     """Existing DNS zones that keep their link to the network."""
     left: tuple[str, ...]
