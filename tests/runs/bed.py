@@ -125,6 +125,13 @@ class User:
             out, err = process.communicate(timeout=COMMAND_S)
         return Told(process.returncode, out, err)
 
+    def asks(self, command: str) -> str:
+        """What a command says on the scheduler."""
+        line = ["ssh", "-F", f"output/{NAME}/ssh_config", "scheduler", command]
+        return subprocess.run(
+            line, cwd=self.here, env=self.environment, text=True, capture_output=True, check=True, timeout=COMMAND_S
+        ).stdout
+
     def loses(self, number: int, how: str) -> None:
         """From here on the connection of this number is lost."""
         (self.folder / "count").write_text("0\n")

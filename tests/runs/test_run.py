@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.cyclecloud.jobs.prepared import Prepared, shared_folders
+from generator.cyclecloud.jobs.prepared import PROGRAM, Prepared, shared_folders
 from tests.bed.plans import plan_from
 from tests.runs.bed import NAME, User, kill, wait_for_line
 
@@ -209,10 +209,12 @@ def test_a_job_whose_node_is_lost_goes_on_where_slurm_lets_it(user: User) -> Non
 def test_a_number_that_never_arrived_is_found_again(user: User, ended: bool) -> None:
     """The scheduler lost power between sbatch and its answer: the job may be there, running or over."""
     name = f"unanswered-{ended}".lower()
-    user.own(name, _10_first="true" if ended else "until [[ -e go ]]; do sleep 0.1; done", job="exit 9")
+    waits = "until [[ -e go ]]; do sleep 0.1; done"
+    user.own(name, _10_first="true" if ended else waits, job=f"{waits}; exit 9")
     assert user.types("run", NAME, name).status == 0
     (run,) = user.runs(name)
     if ended:
+        (user.jobs / run / "go").touch()
         user.wait_for("the jobs have ended", lambda: user.cloud.slurm("squeue", "-h") == "")
     for path in (user.jobs / run / ".cycleforge").glob("*.sbatch.*"):
         if path.suffix != ".asked":
@@ -221,6 +223,35 @@ def test_a_number_that_never_arrived_is_found_again(user: User, ended: bool) -> 
     told = user.types("run", NAME, name, "--wait")
     assert told.status == 9, told.err
     assert user.submitted(run) == [f"{run}.10-first.sbatch", f"{run}.job.sbatch"]
+
+
+def test_a_step_that_was_never_submitted_is_not_waited_for(user: User) -> None:
+    """The one before it failed so soon that there was nothing to submit it for."""
+    user.own("soon", _10_first="until [[ -e go ]]; do sleep 0.1; done; exit 3", job="true")
+    assert user.types("run", NAME, "soon").status == 0
+    (run,) = user.runs("soon")
+    (user.jobs / run / "go").touch()
+    user.wait_for("the jobs have ended", lambda: user.cloud.slurm("squeue", "-h") == "")
+    for path in (user.jobs / run / ".cycleforge").glob("job.sbatch.*"):
+        path.unlink()
+    lines = user.asks(f"bash jobs/{run}/.cycleforge/{PROGRAM} follow {run}").splitlines()
+    assert [line.split("\t")[:2] for line in lines] == [["state", "10-first.sbatch"], ["over"]]
+    assert user.types("run", NAME, "soon", "--wait").status == 3
+
+
+def test_a_program_that_ends_too_early_each_time_is_not_started_for_ever(user: User) -> None:
+    user.own("broken", job="until [[ -e go ]]; do sleep 0.1; done")
+    assert user.types("run", NAME, "broken").status == 0
+    (run,) = user.runs("broken")
+    program = user.jobs / run / ".cycleforge" / PROGRAM
+    whole = program.read_text()
+    program.write_text("printf 'state\\tjob.sbatch\\t1\\tRUNNING\\t\\n'; echo disk on fire; exit 1\n")
+    told = user.types("run", NAME, "broken", "--wait")
+    assert told.status == 4
+    assert "what follows the job there ended: disk on fire" in told.err
+    program.write_text(whole)
+    (user.jobs / run / "go").touch()
+    assert user.types("run", NAME, "broken", "--wait").status == 0
 
 
 def test_what_slurm_has_forgotten_is_not_proven(user: User) -> None:

@@ -79,11 +79,13 @@ class Connection:
                     if line is None:
                         last = text.strip() or last
                         continue
-                    lost_since, broken = None, 0
+                    if line.kind == "tick":
+                        # Only a whole round is a sign of life: what was known before is said at each beginning.
+                        lost_since, broken = None, 0
+                        continue
                     if line.kind == "log":
                         offsets[line.step], line = line.words[0], Line("log", line.step, line.words[1:])
-                    if line.kind != "tick":
-                        yield line
+                    yield line
                     if line.kind == "over":
                         return
                 # The scheduler shuts down, or our program there is at fault; that does not mend itself.

@@ -272,7 +272,9 @@ follow() {
                 continue
             fi
             silent=""
-            told="$(last_id "${base}") $(cut -d '|' -f 2 "${base}.tasks" 2>/dev/null | sort | uniq -c | awk '{ printf "%s%s%s", (NR > 1 ? ", " : ""), ($1 > 1 ? $1 " " : ""), $2 }')"
+            # Not submitted, because one before it has failed already.
+            if [[ ! -e "${base}.tasks" ]]; then continue; fi
+            told="$(last_id "${base}") $(cut -d '|' -f 2 "${base}.tasks" | sort | uniq -c | awk '{ printf "%s%s%s", (NR > 1 ? ", " : ""), ($1 > 1 ? $1 " " : ""), $2 }')"
             if [[ "${told}${why}" != "${shown[${step}]:-}" ]]; then
                 shown["${step}"]="${told}${why}"
                 say state "${step}" "${told%% *}" "${told#* }" "${why}"
@@ -283,7 +285,7 @@ follow() {
             if [[ "${of_job[${step}]:-}" != "${id}" ]]; then of_job["${step}"]="${id}" offset["${step}"]=0; fi
             mark="${id}:"
             if [[ -e "${base}.out" ]]; then new_lines "${step}" "$(<"${base}.out")" "${text}"; fi
-            if [[ -z "${text}" && -s "${base}.ids" ]]; then open=yes; fi
+            if [[ -z "${text}" ]]; then open=yes; fi
         done
         if [[ -z "${open}" ]]; then
             say over
