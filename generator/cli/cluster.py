@@ -18,9 +18,9 @@ from . import azure, common, whereabouts
 
 if TYPE_CHECKING:
     from ..azure.writer import Writer
+    from ..cyclecloud.cluster import Cluster
     from ..cyclecloud.command_line import CommandLine
     from ..cyclecloud.hide import Hide
-    from ..cyclecloud.nodes import Cluster
     from ..cyclecloud.shell import Ran, Runs, Shell
     from ..cyclecloud.slurm import Queue
     from ..plan.types import Plan, SlurmPlan
@@ -244,7 +244,7 @@ def queue(place: Place, seen: Cluster) -> tuple[Queue | None, str]:
     from ..cyclecloud.command_line import NotDone
     from ..cyclecloud.shell import Unreachable
 
-    if not any(node.name == "scheduler" and node.is_there for node in seen.nodes):
+    if not any(node.name == "scheduler" and node.is_there for node in seen.listed):
         return None, ""
     try:
         return slurm.look(place.scheduler), ""
@@ -280,5 +280,5 @@ def changed_once(
     if is_done(seen) or (may_stay and lost is None):
         return seen
     if lost is not None:
-        raise AzureRefused(f"`{line(words)}` may have arrived or not, and the cluster is '{seen.state}'", AGAIN)
-    raise AzureRefused(f"`{line(words)}` ended well, and the cluster is still '{seen.state}'", AGAIN)
+        raise AzureRefused(f"`{line(words)}` may have arrived or not, and the cluster is '{seen.way}'", AGAIN)
+    raise AzureRefused(f"`{line(words)}` ended well, and the cluster is still '{seen.way}'", AGAIN)

@@ -9,7 +9,7 @@ from ..errors import OK
 from . import cluster, common
 
 if TYPE_CHECKING:
-    from ..cyclecloud.nodes import Cluster, Node
+    from ..cyclecloud.cluster import Cluster, Node
     from ..cyclecloud.slurm import Queue, SlurmNode
 
 DESCRIPTION = """\
@@ -49,9 +49,14 @@ def _nodes(place: cluster.Place, args: Namespace) -> int:
     rows = _rows(seen, queue)
     if args.json:
         common.emit_json(
-            {"cluster": seen.name, "state": seen.state, "target": seen.target or None,
-             "slurm": {"known": queue is not None, "why": unknown or None}, "nodes": rows}
-        )  # fmt: skip
+            {
+                "cluster": seen.name,
+                "state": seen.state.casefold() or "off",
+                "target": seen.target.casefold() if seen.is_changing else None,
+                "slurm": {"known": queue is not None, "why": unknown or None},
+                "nodes": rows,
+            }
+        )
         return OK
     from ..words.counts import counted
     from ..words.terminal import columns, printable
@@ -60,9 +65,7 @@ def _nodes(place: cluster.Place, args: Namespace) -> int:
         cluster.say(f"Slurm's states are not known: {printable(unknown)}")
     keys = ("name", "partition", "state", "slurm", "instance", "reason")
     cells = [[printable(str(row[key])) if row[key] else None for key in keys] for row in rows]
-    head = (
-        f"{seen.name}: {seen.state}{f' -> {seen.target}' if seen.is_changing else ''}, {counted(len(rows), 'node')}\n"
-    )
+    head = f"{seen.name}: {seen.way}, {counted(len(rows), 'node')}\n"
     common.emit(head + (columns([_HEAD, *cells]) if cells else ""))
     return OK
 
@@ -70,21 +73,21 @@ def _nodes(place: cluster.Place, args: Namespace) -> int:
 def _rows(seen: Cluster, queue: Queue | None) -> list[dict[str, object]]:
     """Those of CycleCloud in its order, then those that only Slurm takes for running."""
     by_slurm = {node.name: node for node in queue.nodes} if queue else {}
-    there = [node for node in seen.nodes if node.is_there]
+    there = [node for node in seen.listed if node.is_there]
     rows = [_row(node, by_slurm.get(node.name)) for node in there]
     others = by_slurm.keys() - {node.name for node in there}
     return rows + [_row(None, node) for node in by_slurm.values() if node.name in others and not node.is_down]
 
 
 def _row(node: Node | None, slurm: SlurmNode | None) -> dict[str, object]:
-    partition = ",".join(slurm.partitions) if slurm else node.array if node else ""
+    partition = ",".join(slurm.partitions) if slurm else node.array or node.name if node else ""
     reasons = [node.message if node else "", slurm.reason if slurm else ""]
     return {
         "name": node.name if node else slurm.name if slurm else "",
         "partition": partition,
-        "state": node.state if node else None,
+        "state": node.status if node else None,
         "target": node.target or None if node else None,
-        "failed": bool(node and node.failed),
+        "failed": bool(node and node.has_failed),
         "slurm": slurm.shown if slurm else None,
         "instance": node.instance or None if node else None,
         "address": node.address or None if node else None,

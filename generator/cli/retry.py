@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..errors import OK, ProblemsFound
 from . import azure, cluster, common
 
 if TYPE_CHECKING:
-    from ..cyclecloud.nodes import Cluster, Node
+    from ..cyclecloud.cluster import Cluster, Node
 
 DESCRIPTION = """\
 Let CycleCloud try again what has failed on nodes of a cluster. It shows what each of them says first, asks, does it
@@ -39,7 +40,7 @@ def _retry(place: cluster.Place, args: Namespace) -> int:
     from ..words.counts import counted
 
     seen = nodes.look(place.cyclecloud, place.name)
-    failed = [node for node in seen.nodes if node.failed]
+    failed = seen.failed
     if not failed:
         common.emit(f"{place.name} has no failed node; nothing was done")
         return OK
@@ -49,16 +50,16 @@ def _retry(place: cluster.Place, args: Namespace) -> int:
     names = {node.name for node in failed}
 
     def is_begun(now: Cluster) -> bool:
-        return any(node.name in names and not node.failed for node in now.nodes)
+        return any(node.name in names and not node.has_failed for node in now.listed)
 
     # A node may fail again at once: what the server says of it is shown, and no state is a failure of the command.
     again = cluster.changed_once(place, ["retry", place.name], is_begun, may_stay=True)
-    common.emit("asked once; now:\n" + _shown([node for node in again.nodes if node.name in names]))
+    common.emit("asked once; now:\n" + _shown([node for node in again.listed if node.name in names]))
     return OK
 
 
-def _shown(nodes: list[Node]) -> str:
+def _shown(nodes: Iterable[Node]) -> str:
     from ..words.terminal import columns, printable
 
-    cells = [[printable(text) or None for text in (node.name, node.array, node.state, node.message)] for node in nodes]
+    cells = [[printable(text) or None for text in (node.name, node.array, node.status, node.message)] for node in nodes]
     return columns([("NODE", "ARRAY", "STATE", "WHAT IT SAYS"), *cells])

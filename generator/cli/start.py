@@ -37,12 +37,12 @@ def _start(place: cluster.Place, args: Namespace) -> int:
 
     seen = nodes.look(place.cyclecloud, place.name)
     if seen.is_started:
-        how = f"is being started ({seen.state} -> {seen.target})" if seen.is_changing else f"is {seen.state} already"
+        how = f"is being started ({seen.way})" if seen.is_changing else f"is {seen.way} already"
         common.emit(f"{place.name} {how}; nothing was done")
         return OK
     if seen.is_changing:
         raise ProblemsFound(
-            f"{place.name} is being ended ({seen.state} -> {seen.target})",
+            f"{place.name} is being ended ({seen.way})",
             "start it when that is done",
         )
     slurm = place.slurm
@@ -52,6 +52,5 @@ def _start(place: cluster.Place, args: Namespace) -> int:
     if not args.yes and not azure.confirmed(f"start {place.name}? its VMs cost from then on", "give --yes"):
         return ProblemsFound.exit_code
     seen = cluster.changed_once(place, ["start_cluster", place.name], lambda now: now.is_started)
-    way = f"{seen.state} -> {seen.target}" if seen.is_changing else seen.state
-    common.emit(f"{place.name}: {way}; `cycleforge status {args.name} --watch` shows how far it is")
+    common.emit(f"{place.name}: {seen.way}; `cycleforge status {args.name} --watch` shows how far it is")
     return OK

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..azure.standing import Unknown
 from ..cyclecloud import nodes
-from ..cyclecloud.cluster import Array, Cluster, Node
+from ..cyclecloud.cluster import Array, Cluster
 from ..cyclecloud.command_line import CommandLine, NotDone
 from ..cyclecloud.shell import Shell, Unreachable
 from ..errors import CycleForgeError
@@ -40,11 +42,4 @@ def through_ssh(found: Built, slurm: SlurmPlan) -> Cluster | Unknown | None:
         return Unknown(error.message, error.hint)
     # The most nodes are the definition's: the command line does not say what the server allows.
     arrays = tuple(Array(array.name, array.max_nodes, ()) for array in slurm.node_arrays)
-    state, target = seen.state.capitalize(), seen.target.capitalize()
-    return Cluster(seen.name, state, target or state, arrays, tuple(_node(node) for node in seen.nodes))
-
-
-def _node(node: nodes.Node) -> Node:
-    words = (node.name, "" if node.array == node.name else node.array, node.state, node.target, node.message)
-    name, array, status, target, message = (printable(" ".join(word.split())) for word in words)
-    return Node(name, array, status, target, message, "", printable(node.address), "")
+    return replace(seen, arrays=arrays)

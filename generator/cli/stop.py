@@ -9,7 +9,7 @@ from ..errors import OK, ProblemsFound
 from . import azure, cluster, common
 
 if TYPE_CHECKING:
-    from ..cyclecloud.nodes import Cluster
+    from ..cyclecloud.cluster import Cluster
     from ..cyclecloud.slurm import Job, Queue
 
 DESCRIPTION = """\
@@ -46,7 +46,7 @@ def _stop(place: cluster.Place, args: Namespace) -> int:
 
     seen = nodes.look(place.cyclecloud, place.name)
     if not seen.is_started:
-        how = f"is being stopped ({seen.state} -> {seen.target})" if seen.is_changing else f"is {seen.state} already"
+        how = f"is being stopped ({seen.way})" if seen.is_changing else f"is {seen.way} already"
         common.emit(f"{place.name} {how}; nothing was done")
         return OK
     queue, unknown = cluster.queue(place, seen)
@@ -57,8 +57,7 @@ def _stop(place: cluster.Place, args: Namespace) -> int:
     if not args.yes and not azure.confirmed(f"stop {place.name}?", "give --yes"):
         return ProblemsFound.exit_code
     seen = cluster.changed_once(place, ["terminate_cluster", place.name], lambda now: not now.is_started)
-    way = f"{seen.state} -> {seen.target}" if seen.is_changing else seen.state
-    common.emit(f"{place.name}: {way}; VMs cost until `cycleforge nodes {args.name}` shows none")
+    common.emit(f"{place.name}: {seen.way}; VMs cost until `cycleforge nodes {args.name}` shows none")
     return OK
 
 
@@ -71,7 +70,7 @@ def _shown(place: cluster.Place, seen: Cluster, queue: Queue | None, unknown: st
     from ..words.counts import counted, first, first_lines
     from ..words.terminal import columns, printable
 
-    there = [node.name for node in seen.nodes if node.is_there]
+    there = [node.name for node in seen.listed if node.is_there]
     lines = [f"{counted(len(there), 'VM')} would be deleted: {printable(first(there, 8))}"] if there else []
     running = _running(queue)
     if unknown:

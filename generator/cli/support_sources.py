@@ -185,11 +185,11 @@ def _cluster(place: cluster.Place, bundle: Bundle) -> list[str]:
 
     def look() -> None:
         seen = nodes.look(place.cyclecloud, place.name)
-        rows = [{name: getattr(node, name) for name in ("name", "array", "state", "target", "message", "instance",
-                                                        "address")} for node in seen.nodes]  # fmt: skip
+        rows = [{name: getattr(node, name) for name in ("name", "array", "status", "target", "message", "instance",
+                                                        "address")} for node in seen.listed]  # fmt: skip
         bundle.add("cluster/nodes.json", _json({"name": seen.name, "state": seen.state, "target": seen.target,
                                                 "nodes": rows}))  # fmt: skip
-        sick.extend(node.name for node in seen.nodes if node.failed)
+        sick.extend(node.name for node in seen.failed)
 
     _try(bundle, "cluster/nodes.json", look)
     return sick

@@ -142,7 +142,7 @@ def _nodes(place: cluster.Place, args: Namespace) -> int:
 
     seen = nodes.look(place.cyclecloud, place.name)
     if not seen.is_started:
-        common.emit(f"{place.name} is {seen.state}: what starts will be new")
+        common.emit(f"{place.name} is {seen.way}: what starts will be new")
         return OK
     wanted = {array.name: array.max_nodes for array in place.slurm.node_arrays if not array.sizes}
     wrong = updating.different(slurm.look(place.scheduler), wanted)

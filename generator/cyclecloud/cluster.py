@@ -1,4 +1,4 @@
-"""A cluster as its server has it: nodes, node arrays, and what they may still get.
+"""A cluster as its server has it: nodes, node arrays, and what they may still get; from REST or the command line.
 
 Names of attributes are compared without their case: the documentation writes `state`, programs that run against real
 servers read `State`. What a server does not say stays None and is never taken for good or bad.
@@ -17,9 +17,10 @@ from .refusals import NotAsked
 from .requests import documented
 from .site import Site
 
-_FAILED = frozenset({"failed", "unavailable"})
-"""Source: https://github.com/Azure/cyclecloud-symphony/blob/master/hostProviders/cyclecloud/src/cyclecloud_provider.py"""
-_UP = frozenset({"ready", "started"})
+_FAILED = frozenset({"failed", "unavailable", "error"})
+"""As Microsoft's own clients read it: Azure/cyclecloud-slurm allocation.py, and
+https://github.com/Azure/cyclecloud-symphony/blob/master/hostProviders/cyclecloud/src/cyclecloud_provider.py"""
+_GONE = frozenset({"", "off", "terminated", "deallocated"})
 _MAX_TEXT = 2000
 
 
@@ -36,7 +37,8 @@ class Node:
     message: str
     machine_type: str
     address: str
-    id: str
+    instance: str
+    """The VM; empty where there is none, or nobody says."""
 
     @property
     def has_failed(self) -> bool:
@@ -44,9 +46,9 @@ class Node:
         return self.status.casefold() in _FAILED
 
     @property
-    def is_up(self) -> bool:
-        """Whether it can be used."""
-        return self.status.casefold() in _UP
+    def is_there(self) -> bool:
+        """Whether a VM of it is there, or is to be."""
+        return self.status.casefold() not in _GONE or self.target.casefold() == "started"
 
 
 @record
@@ -87,9 +89,30 @@ class Cluster:
     """None where the server does not list them."""
 
     @property
+    def listed(self) -> tuple[Node, ...]:
+        """The nodes that the server lists."""
+        return self.nodes or ()
+
+    @property
     def failed(self) -> tuple[Node, ...]:
         """Nodes that have failed."""
-        return tuple(node for node in self.nodes or () if node.has_failed)
+        return tuple(node for node in self.listed if node.has_failed)
+
+    @property
+    def is_started(self) -> bool:
+        """Whether it runs or is to run."""
+        return (self.target or self.state).casefold() not in _GONE
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether it is on its way, because somebody started or ended it."""
+        return self.target.casefold() not in ("", self.state.casefold() or "off")
+
+    @property
+    def way(self) -> str:
+        """`started`, or `allocation -> started` while it is on its way."""
+        state = self.state.casefold() or "off"
+        return f"{state} -> {self.target.casefold()}" if self.is_changing else state
 
 
 def cluster(site: Site, name: str) -> Cluster:
@@ -114,21 +137,23 @@ def read(name: str, body: object) -> Cluster:
 
 
 def nodes_of(rows: object) -> tuple[Node, ...]:
-    """The nodes of a list of records, from wherever it came."""
-    return tuple(_node(_lower(each)) for each in rows if isinstance(each, Mapping)) if isinstance(rows, list) else ()
+    """The nodes of a list of records, from wherever it came: they are the same records everywhere."""
+    found = [_lower(each) for each in rows if isinstance(each, Mapping)] if isinstance(rows, list) else []
+    return tuple(_node(each) for each in found if each.get("name"))
 
 
 def _node(found: Mapping[str, Any]) -> Node:
     instance = _lower(found.get("instance"))
+    name, array = _text(found, "name"), _text(found, "template", "nodearray")
     return Node(
-        name=_text(found, "name"),
-        array=_text(found, "template", "nodearray"),
+        name=name,
+        array="" if array == name else array,
         status=_text(found, "status", "state"),
         target=_text(found, "targetstate"),
         message=_text(found, "statusmessage"),
         machine_type=_text(found, "machinetype"),
         address=_text(found, "privateip", "ipaddress") or _text(instance, "privateip"),
-        id=_text(found, "nodeid"),
+        instance=_text(found, "instanceid") or _text(instance, "instanceid"),
     )
 
 
@@ -156,8 +181,8 @@ def _lower(value: object) -> Mapping[str, Any]:
 
 
 def _text(found: Mapping[str, Any], *names: str) -> str:
-    """The first of these that is there, fit for a terminal, on one line."""
-    said = next((found[name] for name in names if isinstance(found.get(name), str | int | float)), "")
+    """The first of these that says something, fit for a terminal, on one line."""
+    said = next((found[name] for name in names if isinstance(found.get(name), str | int | float) and found[name]), "")
     return printable(" ".join(str(said).split()))[:_MAX_TEXT]
 
 

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from generator.cyclecloud.cluster import nodes_of
 from generator.cyclecloud.command_line import NotDone
 from generator.cyclecloud.nodes import read_nodes
 from tests.bed.server.fakes.clusters import READY
@@ -65,6 +66,15 @@ def test_a_release_without_heading_and_with_warnings(living: Living) -> None:
 )
 def test_lists_of_any_release(text: str, names: list[str]) -> None:
     assert [node.name for node in read_nodes(text)] == names
+
+
+def test_a_node_is_the_same_from_the_command_line_and_from_rest() -> None:
+    """A single node that the command line shows as its own template is of no node array."""
+    single = {"Name": "scheduler", "Template": "scheduler", "Instance": {"PrivateIp": "10.0.0.4", "InstanceId": "vm-0"}}
+    for row in (FAILED, single):
+        assert list(nodes_of([row])) == list(read_nodes(json.dumps([row])))
+    (node,) = nodes_of([single])
+    assert (node.array, node.address, node.instance) == ("", "10.0.0.4", "vm-0")
 
 
 @pytest.mark.parametrize("text", ["Error: internal", '[{"Name": '])
