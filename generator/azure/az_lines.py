@@ -27,6 +27,12 @@ def stack(plan: Plan) -> str:
     return shlex.join([*words, "--action-on-unmanage", "detachAll", "--deny-settings-mode", "none"])
 
 
+def managed(plan: Plan) -> str:
+    """What a stack made."""
+    name = shlex.quote(plan.deployment_name)
+    return f"az stack sub show --name {name} --query 'resources[].id' --output tsv"
+
+
 def watching(plan: Plan, *, is_stack: bool = False) -> list[str]:
     """How far a deployment is, and the first boot of its server."""
     lines = [

@@ -46,6 +46,13 @@ class Seen:
     causes: tuple[Cause, ...]
     denials: Mapping[str, Any] | None = None
     """Deny settings of a stack."""
+    managed: tuple[str, ...] = ()
+    """Ids of what a stack made."""
+
+    @property
+    def denies(self) -> bool:
+        """Whether a stack denies anything."""
+        return str((self.denials or {}).get("mode") or "none").casefold() != "none"
 
 
 class Kind(Protocol):
@@ -98,8 +105,13 @@ class _Stack:
         own = (
             "" if str(properties["provisioningState"]).lower() in _BEFORE else str(properties.get("deploymentId") or "")
         )
-        denials = properties.get("denySettings")
-        return replace(_seen(own, began, body), denials=denials if isinstance(denials, Mapping) else None)
+        denials, listed = properties.get("denySettings"), properties.get("resources")
+        made = [each.get("id") for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
+        return replace(
+            _seen(own, began, body),
+            denials=denials if isinstance(denials, Mapping) else None,
+            managed=tuple(each for each in made if isinstance(each, str)),
+        )
 
     def beginning(self, plan: Plan, body: dict[str, Any], before: Seen | None) -> Call:
         """Deny settings that somebody has made stay."""

@@ -10,6 +10,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import OK, AzureRefused, ProblemsFound
+from ..words.counts import counted
 from . import azure, common
 
 if TYPE_CHECKING:
@@ -17,13 +18,15 @@ if TYPE_CHECKING:
     from ..azure.boot_watch import BootWatch
     from ..azure.kinds import Kind, Seen
     from ..azure.operation_tree import Part
+    from ..azure.preflight import Report
     from ..azure.writer import Writer
     from .built import Built
 
 DESCRIPTION = """\
 Deploy the built folder: look what would fail (preflight), show what Azure would do (what-if), ask, deploy, and show how
 far each part is until the server has configured itself: its first boot step by step, and how long a part usually takes
-where that is documented.
+where that is documented. What preflight could not ask does not count as good: it asks whether to go on all the same,
+and with --yes it goes on only with --accept-unknown.
 
 Ctrl-C ends only the watching. Azure goes on, and the same command attaches again, also from another machine; so a
 second person who deploys meanwhile is told, and watches the same deployment.
@@ -44,6 +47,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.set_defaults(json=False)
     parser.add_argument("--yes", action="store_true", help="do not ask; data is deleted only after a question, though")
     parser.add_argument("--no-preflight", action="store_true", help="do not look first what would fail")
+    parser.add_argument(
+        "--accept-unknown", action="store_true", help="go on without asking when preflight could not ask everything"
+    )
     parser.add_argument("--stack", action="store_true", help="as a deployment stack, which keeps what it made together")
     parser.add_argument(
         "--rerun-first-boot", action="store_true", help="let the server repeat what is unfinished of its first boot"
@@ -180,29 +186,44 @@ def _preflight_passed(found: Built, writer: Writer, made: Compiled, args: Namesp
     from ..problems.text import render
     from .preflight import exit_code, summary
 
-    report = preflight(found.plan, writer, Local(found.folder, os.environ, made=made))
+    local = Local(found.folder, os.environ, made=made, is_stack=args.stack)
+    report = preflight(found.plan, writer, local)
     limit = None if args.all else common.SHOWN_PROBLEMS
     color = common.use_color(sys.stderr, args)
     text = render(report.findings, found.definition.checked.source, color=color, limit=limit)
     print(f"{text}{summary(report)}", file=sys.stderr)
-    if exit_code(report) != ProblemsFound.exit_code:
-        return True
-    print("nothing was deployed, because it would fail; --no-preflight deploys all the same", file=sys.stderr)
-    return False
+    if exit_code(report) == ProblemsFound.exit_code:
+        print("nothing was deployed, because it would fail; --no-preflight deploys all the same", file=sys.stderr)
+        return False
+    return report.is_known or args.accept_unknown or _may_go_on(report, args)
+
+
+def _may_go_on(report: Report, args: Namespace) -> bool:
+    """What is not known may be what fails half-way; --yes agrees to what is shown, and this is not."""
+    unknown = counted(sum(not each.is_known for each in report.findings), "thing")
+    flag = "--accept-unknown goes on without asking"
+    if args.yes:
+        print(f"nothing was deployed, because {unknown} could not be found out; {flag}", file=sys.stderr)
+        return False
+    return azure.confirmed(f"{unknown} could not be found out, as shown above: go on all the same?", flag)
 
 
 def _agreed(found: Built, writer: Writer, made: Compiled, kind: Kind, args: Namespace) -> bool:
-    from ..azure import bicep, what_if_request, what_if_text
+    from ..azure import bicep, deployment, stack_effects, what_if_request, what_if_text
+    from ..azure.kinds import STACK
 
     plan = found.plan
     answer = what_if_request.asked(plan, writer, made.template, bicep.with_secrets(made, plan, bicep.stand_ins(plan)))
-    common.emit(what_if_text.text(answer))
+    beyond = ""
+    if kind.name == STACK.name:
+        beyond = stack_effects.text(stack_effects.effects(deployment.look(plan, writer, kind), answer))
+    common.emit(what_if_text.text(answer) + beyond)
     if any(row.holds_data for row in answer.of("delete")):
         return azure.confirmed("data would be deleted: deploy all the same?", "run it on a terminal")
     if args.yes:
         return True
     where = f"{plan.resource_group} in {plan.location}, subscription {writer.subscription}"
-    how = " as a stack" if kind.name == "deployment stack" else ""
+    how = " as a stack" if kind.name == STACK.name else ""
     return azure.confirmed(f"deploy {plan.deployment_name}{how} to {where}?", "give --yes")
 
 

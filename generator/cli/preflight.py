@@ -41,6 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     common.add_out(parser)
     azure.add_subscription(parser)
     azure.add_print(parser)
+    parser.add_argument("--stack", action="store_true", help="also what `deploy --stack` needs")
     parser.add_argument("--fix", action="store_true", help="then register providers and accept terms, after a question")
     parser.add_argument("--yes", action="store_true", help="--fix: do not ask")
     common.add_all(parser)
@@ -57,17 +58,17 @@ def run(args: Namespace) -> int:
     if not isinstance(found, Built):
         return found
     session = azure.session_of(found.plan, args)
-    report, reader = _looked(found, session)
+    report, reader = _looked(found, session, args)
     fixed: tuple[Fixed, ...] = ()
     if args.fix and not args.print:
         fixed = _fixed(found, report, session, args)
         if fixed:
-            report, reader = _looked(found, session)
+            report, reader = _looked(found, session, args)
     _show(report, found.definition, reader, args, fixed)
     return exit_code(report)
 
 
-def _looked(found: Built, session: Session) -> tuple[Report, Reader]:
+def _looked(found: Built, session: Session, args: Namespace) -> tuple[Report, Reader]:
     """Everything asked anew."""
     from ..azure.check import Local
     from ..azure.preflight import preflight
@@ -76,7 +77,8 @@ def _looked(found: Built, session: Session) -> tuple[Report, Reader]:
 
     reader = Reader(session)
     try:
-        return preflight(found.plan, reader, Local(found.folder, os.environ, partial(difference, found))), reader
+        local = Local(found.folder, os.environ, partial(difference, found), is_stack=args.stack)
+        return preflight(found.plan, reader, local), reader
     finally:
         reader.close()
 

@@ -20,6 +20,7 @@ from tests.what_if.place import PASSWORD, Place
 
 DEPLOY = ("deploy", "minimal.yaml", "--no-preflight", "--yes")
 RECORD = "/providers/Microsoft.Resources/deployments/minimal-southcentralus"
+FORBIDDEN = RefusedError(403, "AuthorizationFailed", "The client does not have authorization to perform action 'x'.")
 BOOT = "first boot: 11 of 11 steps done"
 
 
@@ -226,6 +227,25 @@ def test_what_would_fail_is_not_begun(deployable: Place) -> None:
     deployable.arm.state.caller.roles = [(deployable.arm.state.scope, READER)]
     code, _, err = deployable("deploy", "minimal.yaml", "--yes")
     assert (code, "--no-preflight deploys all the same" in err, deployable.arm.changes) == (1, True, [])
+
+
+def test_what_is_not_known_is_asked_about(deployable: Place) -> None:
+    """An answer that Azure refuses to give is not taken for a good one by --yes either."""
+    deployable.arm.fail("GET", "*/usages", FORBIDDEN, times=1000)
+    words = ("deploy", "minimal.yaml")
+    code, _, err = deployable(*words, "--yes")
+    assert (code, deployable.arm.changes) == (1, [])
+    assert "not known whether" in err
+    assert "nothing was deployed, because 4 things could not be found out; --accept-unknown goes on" in err
+    code, _, err = deployable(*words)
+    assert (code, "--accept-unknown" in err, deployable.arm.changes) == (2, True, [])
+    answers(deployable, "n\n")
+    code, out, err = deployable(*words)
+    assert (code, out, "go on all the same? [y/N]" in err, deployable.arm.changes) == (1, "", True, [])
+    answers(deployable, "y\nn\n")
+    code, out, _ = deployable(*words)
+    assert (code, "to create:" in out, deployable.arm.changes) == (1, True, []), "the deployment is asked about as ever"
+    assert deployable(*words, "--yes", "--accept-unknown")[0] == 0
 
 
 def test_the_templates_are_compiled_once(deployable: Place) -> None:

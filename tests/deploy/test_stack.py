@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -114,8 +115,72 @@ def test_who_may_only_read_begins_nothing(deployable: Place) -> None:
     assert (code, deployable.arm.changes) == (1, [])
 
 
+def found(place: Place, *words: str) -> list[tuple[str, str, str]]:
+    """Rule, message and hint of what preflight finds."""
+    result = json.loads(place("preflight", "minimal.yaml", "--json", *words)[1])
+    assert place.arm.changes == []
+    return [(row["rule"], row["message"], row["hint"] or "") for row in result["problems"] + result["not_known"]]
+
+
+def test_preflight_looks_at_the_rights_of_the_stack_where_one_is_wanted(deployable: Place) -> None:
+    state = deployable.arm.state
+    no_stacks = OWNER | {"notActions": ["Microsoft.Resources/deploymentStacks/*"]}
+    state.caller.roles = [(state.scope, no_stacks)]
+    assert found(deployable) == []
+    ((rule, message, hint),) = found(deployable, "--stack")
+    lacking = "Microsoft.Resources/deploymentStacks/read, Microsoft.Resources/deploymentStacks/write at"
+    assert (rule, lacking in message, '--role "Azure Deployment Stack Owner"' in hint) == ("E4101", True, True)
+    code, _, err = deployable("deploy", "minimal.yaml", "--yes")
+    assert code == 0, err
+    deployable.arm.renewed().state.caller.roles = [(state.scope, OWNER)]
+    assert found(deployable, "--stack") == []
+
+
+def test_deny_settings_need_a_right_of_their_own(deployable: Place) -> None:
+    """What they deny does not bind the stack itself, but whoever deploys without it."""
+    assert deployable(*DEPLOY)[0] == 0
+    stack(deployable)["properties"]["denySettings"] = {"mode": "denyDelete"}
+    state = deployable.arm.state
+    assert deployable("diff", "minimal.yaml", "--deployed")[0] == 0, "the stand-in denies when the stack is looked at"
+    group = f"{state.scope}/resourceGroups/minimal-rg"
+    (denial,) = [each for each in state.deny_assignments if each["properties"]["scope"].lower() == group.lower()]
+    denial["properties"]["permissions"] = [{"actions": ["Microsoft.Network/virtualNetworks/write"], "notActions": []}]
+    deployable.arm.requests.clear()
+    assert "E4102" in {rule for rule, _, _ in found(deployable)}
+    assert "E4102" not in {rule for rule, _, _ in found(deployable, "--stack")}
+    denial["properties"]["permissions"] = [{"actions": ["*/delete"], "notActions": []}]
+    no_denials = OWNER | {"notActions": ["Microsoft.Resources/deploymentStacks/manageDenySetting/action"]}
+    state.caller.roles = [(state.scope, no_denials)]
+    ((rule, message, _),) = found(deployable, "--stack")
+    assert (rule, "Microsoft.Resources/deploymentStacks/manageDenySetting/action at" in message) == ("E4101", True)
+
+
+def test_what_if_says_what_a_stack_does_beyond_the_template(deployable: Place) -> None:
+    words = ("what-if", "minimal.yaml", "--stack")
+    assert "as a deployment stack" not in deployable(*words[:-1])[1]
+    out = deployable(*words)[1]
+    assert "stays in Azure\n  nothing is denied to anybody\n" in out
+    assert deployable(*DEPLOY)[0] == 0
+    stack(deployable)["properties"]["denySettings"] = {"mode": "denyDelete"}
+    assert "would leave it" not in deployable(*words)[1]
+    kept = [each["id"] for each in stack(deployable)["properties"]["resources"]]
+    gone = next(each for each in kept if each.endswith("/virtualMachines/minimal-server"))
+    changes = [{"resourceId": each, "changeType": "Ignore" if each == gone else "NoChange"} for each in kept]
+    deployable.arm.state.what_if = {"changes": changes}
+    deployable.arm.requests.clear()
+    code, out, _ = deployable(*words)
+    assert (code, deployable.arm.changes) == (0, [])
+    assert "its deny settings stay (denyDelete)" in out
+    assert "1 resource of the stack would leave it:\n    Microsoft.Compute/virtualMachines minimal-server\n" in out
+    said = json.loads(deployable(*words, "--json")[1])["stack"]
+    assert said == {"denies": "denyDelete", "leaving": [gone], "is_certain": True}
+    deployable.arm.state.what_if = {"changes": [], "diagnostics": [{"code": "X", "message": "not taken apart"}]}
+    assert "would leave it perhaps" in deployable(*words)[1]
+
+
 def test_the_az_lines_are_those_of_the_pages(deployable: Place) -> None:
     code, out, _ = deployable("deploy", "minimal.yaml", "--stack", "--print")
+    out += deployable("what-if", "minimal.yaml", "--stack", "--print")[1]
     built = deployable.folder / "output" / "minimal"
     pages = "".join((built / name).read_text() for name in ("README.md", "operations.md")).splitlines()
     assert (code, [line for line in out.splitlines() if line not in pages]) == (0, [])
