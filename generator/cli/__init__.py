@@ -5,13 +5,16 @@ Start-up counts: nothing but the standard library's small modules is imported be
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
-from ..errors import BUG, INTERRUPTED, OUTPUT_CLOSED, CycleForgeError
+from ..errors import BUG, INTERRUPTED, OUTPUT_CLOSED, CannotWrite, CycleForgeError
 from ..version import __version__
+from . import answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # the module typing costs more than the rest of `--help`
@@ -27,6 +30,7 @@ def process() -> NoReturn:
     which costs a tenth of a build. Everything is written and flushed before.
     """
     gc.disable()
+    _open_streams()
     code = main()
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -36,9 +40,25 @@ def process() -> NoReturn:
     os._exit(code)
 
 
+def _open_streams() -> None:
+    """Whoever starts us may have closed standard input, output or error (`<&-`, a service manager).
+
+    Input is then at its end, errors go nowhere, and the first result says that it cannot be written. Otherwise the next
+    file or connection would get the number of the stream.
+    """
+    for number, name, flags in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_RDONLY), (2, "stderr", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, flags)
+            os.dup2(null, number)
+            if null != number:
+                os.close(null)
+            setattr(sys, name, open(number, "w" if number else "r", closefd=False))  # noqa: SIM115
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code (`generator.errors.exit_codes` lists them)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    answer.is_told = False
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a letter gets its escape instead of our traceback.
         reconfigure = getattr(stream, "reconfigure", None)
@@ -58,14 +78,49 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop_output()
         return OUTPUT_CLOSED
     except CycleForgeError as error:
-        from .common import print_error
-
-        print_error(error)
-        return _flushed(error.exit_code)
+        return _failed(error, arguments)
+    except OSError as error:
+        failure = _no_room(error)
+        if failure is not None:
+            return _failed(failure, arguments)
+        return _bug(error, arguments)
     except Exception as error:
-        _report_bug(error)
-        return _flushed(BUG)
+        return _bug(error, arguments)
     return code
+
+
+def _failed(error: CycleForgeError, arguments: Sequence[str]) -> int:
+    """Say it on standard error; --json has promised an answer on standard output, too."""
+    from .common import print_error
+
+    print_error(error)
+    _answer({"message": error.message, "hint": error.hint}, arguments)
+    return _flushed(error.exit_code)
+
+
+def _bug(error: Exception, arguments: Sequence[str]) -> int:
+    _report_bug(error)
+    _answer({"message": f"this is a bug in CycleForge {__version__} ({type(error).__name__})", "hint": None}, arguments)
+    return _flushed(BUG)
+
+
+def _no_room(error: OSError) -> CycleForgeError | None:
+    """A disk that is full or read-only, wherever it is met first: our own scratch files are on one, too."""
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+        return None
+    where = f"cannot write {error.filename}" if error.filename else "cannot write a file of this machine"
+    return CannotWrite(f"{where}: {os.strerror(error.errno).lower()}", "make room, or set TMPDIR to a folder with some")
+
+
+def _answer(error: dict[str, str | None], arguments: Sequence[str]) -> None:
+    """The error as the only JSON on standard output."""
+    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    if answer.is_told or "--json" not in own:
+        return
+    from .common import emit_json
+
+    with suppress(BrokenPipeError, CannotWrite):
+        emit_json({"ok": False, "errors": [error]})
 
 
 def _report_bug(error: Exception) -> None:

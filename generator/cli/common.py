@@ -16,6 +16,7 @@ from ..files import assets
 from ..problems.problem import Problem, Source, fails
 from ..records import record
 from ..words.suggestions import suggestion
+from . import answer
 
 if TYPE_CHECKING:
     from ..pipeline import Checked
@@ -253,7 +254,10 @@ def emit(text: str) -> None:
 
 def emit_json(value: object) -> None:
     """Print a result as JSON on standard output."""
-    emit(json.dumps(value, indent=2, ensure_ascii=False))
+    # What another encoding has no letter for would be written as `\xf6`, which is no JSON.
+    is_utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    answer.is_told = True
+    emit(json.dumps(value, indent=2, ensure_ascii=not is_utf8))
 
 
 def print_error(error: CycleForgeError) -> None:

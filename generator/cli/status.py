@@ -54,7 +54,10 @@ def run(args: Namespace) -> int:
         raise CannotRead("there is no terminal on which to ask for the password", "export CYCLECLOUD_ADMIN_PASSWORD")
     definitions = common.read_definitions(args.names)
     if len(definitions) == 1 and definitions[0].checked.plan is None:
-        common.print_problems(definitions, args)
+        if args.json:
+            common.emit_json({"ok": False, "problems": common.problems_json(definitions)})
+        else:
+            common.print_problems(definitions, args)
         return common.exit_code(definitions)
     from .built import Built
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import shlex
 import signal
 import struct
 import subprocess
@@ -187,3 +188,22 @@ def test_the_order_of_hashes_does_not_show(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text(GOOD.replace("max_nodes", "max_node") + "foo: 1\nbar: ${A}x\nfoo: 2\n")
     seen = {command("validate", "x.yaml", folder=tmp_path, PYTHONHASHSEED=seed).stderr for seed in ("0", "1", "2")}
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize(("closed", "code", "out", "err"), [
+    ("<&-", 2, "", "E0006"),
+    (">&-", 5, "", "cannot write the result to standard output"),
+    ("2>&-", 1, '"ok": false', ""),
+])  # fmt: skip
+def test_a_stream_that_is_closed(tmp_path: Path, closed: str, code: int, out: str, err: str) -> None:
+    """As a service manager may start us: no file and no connection takes its number, and nothing is our bug."""
+    (tmp_path / "x.yaml").write_text("name: lab\n")
+    words = ["validate", "-"] if closed == "<&-" else ["validate", "x.yaml", "--json"]
+    line = shlex.join([*COMMAND, *words])
+    done = subprocess.run(
+        ["bash", "-c", f"{line} {closed}"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, out in done.stdout, err in done.stderr) == (code, True, True), done
+    assert "Traceback" not in done.stderr
+    assert "bug" not in done.stderr
