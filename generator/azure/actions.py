@@ -79,7 +79,7 @@ def stack_need(*, denies: bool) -> Need:
     Sources: https://learn.microsoft.com/azure/role-based-access-control/permissions/management-and-governance and, for
     who has which of them, https://learn.microsoft.com/azure/azure-resource-manager/bicep/deployment-stacks#built-in-roles
     """
-    words = ("read", "write", *(("manageDenySetting/action",) if denies else ()))
+    words = ("read", "write", "validate/action", *(("manageDenySetting/action",) if denies else ()))
     actions = tuple(f"Microsoft.Resources/deploymentStacks/{word}" for word in words)
     return Need(SUBSCRIPTION, actions, ("azure",), "the deployment stack")
 

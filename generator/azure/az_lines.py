@@ -20,9 +20,9 @@ def deployment(plan: Plan, action: str, *more: str) -> str:
     return shlex.join([*words, "--template-file", "main.bicep", "--parameters", "main.bicepparam", *more])
 
 
-def stack(plan: Plan) -> str:
-    """`az stack sub create`; nothing is deleted that the template no longer names."""
-    words = ["az", "stack", "sub", "create", "--name", plan.deployment_name, "--location", plan.location]
+def stack(plan: Plan, action: str = "create") -> str:
+    """`az stack sub create` or `validate`; nothing is deleted that the template no longer names."""
+    words = ["az", "stack", "sub", action, "--name", plan.deployment_name, "--location", plan.location]
     words += ["--template-file", "main.bicep", "--parameters", "main.bicepparam"]
     return shlex.join([*words, "--action-on-unmanage", "detachAll", "--deny-settings-mode", "none"])
 

@@ -71,6 +71,9 @@ class Kind(Protocol):
     def beginning(self, plan: Plan, body: dict[str, Any], before: Seen | None) -> Call:
         """What begins it; `body` is that of a plain deployment."""
 
+    def judging(self, plan: Plan, reader: Reader, body: dict[str, Any]) -> Call:
+        """The question whether Azure would accept that."""
+
 
 class _Plain:
     name = "deployment"
@@ -89,6 +92,11 @@ class _Plain:
     def beginning(self, plan: Plan, body: dict[str, Any], before: Seen | None) -> Call:
         del before
         return replace(deployments.BEGIN(name=plan.deployment_name, body=body), az=az_lines.deployment(plan, "create"))
+
+    def judging(self, plan: Plan, reader: Reader, body: dict[str, Any]) -> Call:
+        del reader
+        call = deployments.VALIDATE(name=plan.deployment_name, body=body)
+        return replace(call, az=az_lines.deployment(plan, "validate"))
 
 
 class _Stack:
@@ -115,12 +123,21 @@ class _Stack:
 
     def beginning(self, plan: Plan, body: dict[str, Any], before: Seen | None) -> Call:
         """Deny settings that somebody has made stay."""
-        sent = {key: value for key, value in body["properties"].items() if key != "mode"}
-        denials = dict(before.denials) if before is not None and before.denials else _NO_DENIAL
-        fields = sent | {"actionOnUnmanage": _DETACH, "denySettings": denials}
-        return replace(
-            stacks.BEGIN(name=plan.deployment_name, body=body | {"properties": fields}), az=az_lines.stack(plan)
-        )
+        call = stacks.BEGIN(name=plan.deployment_name, body=_of_stack(body, before))
+        return replace(call, az=az_lines.stack(plan))
+
+    def judging(self, plan: Plan, reader: Reader, body: dict[str, Any]) -> Call:
+        found = reader.find(self.record(plan, reader))
+        before = None if found is None else self.seen(plan, reader, found)
+        call = stacks.VALIDATE(name=plan.deployment_name, body=_of_stack(body, before))
+        return replace(call, az=az_lines.stack(plan, "validate"))
+
+
+def _of_stack(body: dict[str, Any], before: Seen | None) -> dict[str, Any]:
+    """The body of a plain deployment, made that of a stack."""
+    sent = {key: value for key, value in body["properties"].items() if key != "mode"}
+    denials = dict(before.denials) if before is not None and before.denials else _NO_DENIAL
+    return body | {"properties": sent | {"actionOnUnmanage": _DETACH, "denySettings": denials}}
 
 
 PLAIN: Kind = _Plain()
