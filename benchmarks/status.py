@@ -18,12 +18,15 @@ from pathlib import Path
 from benchmarks.preflight import ANSWER_S, ROUNDS, Answered, chain_of
 from benchmarks.table import Limit, Ratio
 from benchmarks.upload import MEMORY_LIMIT_MIB, PEAK
+from generator.files import assets
 from tests.bed.arm import Arm, running_arm
 from tests.bed.cyclecloud import PASSWORD, SiteStandIn, running_site
 from tests.bed.plans import KEY
 from tests.cyclecloud.deployed import Names, put_deployed
 
 NAME, PARTITION = "gpt3-h100", "gpu"
+NETWORK, DIRECT = "network:\n", "network:\n  access: public\n  allowed_sources: [203.0.113.0/24]\n"
+"""The site is asked directly: behind a Bastion the forward to it is start-up, too."""
 AT = Names(f"{NAME}-eastus", f"{NAME}-rg", f"{NAME}-server")
 CHAIN, LIMIT, NODES = 2, 1.5, 1000
 _TIMED = """\
@@ -33,7 +36,8 @@ from pathlib import Path
 from generator.azure.reader import Reader
 from generator.cli import azure, common
 from generator.cli.built import Built
-from generator.cli.status_look import Looker, login_of
+from generator.cli.portal import login_of
+from generator.cli.status_look import Looker
 from generator.cli.status_text import screen
 definition = common.read_definitions([sys.argv[1]])[0]
 plan = definition.checked.plan
@@ -71,7 +75,7 @@ def status_figures() -> Iterator[Ratio | Limit]:
             "-m",
             "generator",
             "status",
-            NAME,
+            f"{name}/{NAME}.yaml",
             "--out",
             f"{name}/output",
         ]
@@ -83,7 +87,10 @@ def _place(arm: Arm, site: SiteStandIn, folder: Path) -> dict[str, str]:
     """A built folder that is deployed, and the environment of someone who is signed in to both."""
     given = {"CYCLECLOUD_SSH_PUBLIC_KEY": KEY, "CYCLECLOUD_ADMIN_PASSWORD": PASSWORD}
     environment = dict(os.environ) | arm.environment | given
-    build = [sys.executable, "-m", "generator", "build", NAME, "--out", str(folder / "output")]
+    text = (assets.folder("cluster_defs") / f"{NAME}.yaml").read_text(encoding="utf-8")
+    definition = folder / f"{NAME}.yaml"
+    definition.write_text(text.replace(NETWORK, DIRECT), encoding="utf-8")
+    build = [sys.executable, "-m", "generator", "build", str(definition), "--out", str(folder / "output")]
     subprocess.run(build, env=environment, capture_output=True, check=True, timeout=120)
     put_deployed(arm, site, folder / "output" / NAME, AT)
     cluster = site.state.cluster(NAME, "Standard_ND96isr_H100_v5", **{PARTITION: NODES}).starts()
@@ -96,7 +103,7 @@ def _place(arm: Arm, site: SiteStandIn, folder: Path) -> dict[str, str]:
 def _timed(arm: Arm, site: SiteStandIn, environment: dict[str, str], folder: str) -> tuple[float, int, int]:
     """Seconds of one look, its longest chain of answers that waited for one another, and the lines of the screen."""
     arm.requests = site.requests = answered = Answered()
-    words = [sys.executable, "-c", _TIMED, NAME, f"{folder}/output"]
+    words = [sys.executable, "-c", _TIMED, f"{folder}/{NAME}.yaml", f"{folder}/output"]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True, timeout=120)
     seconds, lines, is_wrong = json.loads(done.stdout)
     if is_wrong or arm.refused or site.refused:

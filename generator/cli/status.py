@@ -22,8 +22,9 @@ as Azure has them; the cluster, its nodes by partition and state, and why nodes 
 Nothing is changed.
 
 What Azure knows needs no password. The site is asked where CYCLECLOUD_ADMIN_PASSWORD is set, or with --password, which
-asks for it without echo; otherwise, or where no way leads to it, its server through ssh, with your key. A password that
-the site refuses is not tried again within a minute, because five refused ones lock the account.
+asks for it without echo: directly, or behind a Bastion, and on a server that another deployment made, through a forward
+of ssh. Otherwise, or where no way leads to it, its server is asked through ssh, with your key. A password that the site
+refuses is not tried again within a minute, because five refused ones lock the account.
 
 The exit code is 0 when all is known and nothing has failed, 1 when something has failed or is not deployed (whatever
 else is not known), and 4 when nothing is known to have failed, and something is not known.
@@ -41,6 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--watch", action="store_true", help="look again every 10 s, until Ctrl-C")
     parser.add_argument("--drift", action="store_true", help="compare what Azure has with the built folder, too")
     parser.add_argument("--cost", action="store_true", help="what is billed by the hour now, at public prices, too")
+    parser.add_argument("--usage", action="store_true", help="core hours of this month as the site counts them, too")
     parser.add_argument("--password", action="store_true", help="ask for the administrator's password, without echo")
     common.add_json(parser)
     parser.set_defaults(all=False)
@@ -91,7 +93,8 @@ def _watched(found: Sequence[Built], broken: Sequence[str], args: Namespace) -> 
     from contextlib import ExitStack, closing
 
     from ..azure.reader import Reader
-    from .status_look import Looker, login_of
+    from .portal import login_of
+    from .status_look import Looker
 
     with ExitStack() as stack:
         lookers: list[Looker | tuple[str, str]] = [(name, "the definition has errors") for name in broken]
@@ -103,7 +106,9 @@ def _watched(found: Sequence[Built], broken: Sequence[str], args: Namespace) -> 
                     raise
                 lookers.append((each.plan.name, error.message))
                 continue
-            lookers.append(Looker(each, reader, login_of(each, ask=args.password), drift=args.drift, cost=args.cost))
+            login = login_of(each, ask=args.password)
+            looker = Looker(each, reader, login, drift=args.drift, cost=args.cost, usage=args.usage)
+            lookers.append(stack.enter_context(closing(looker)))
         if not args.watch:
             looks = _looks(lookers)
             _show(looks, args)

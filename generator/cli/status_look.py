@@ -1,30 +1,28 @@
 """What `cycleforge status` finds out about one deployment: Azure first, then its site: two answers in a row.
 
-A third comes only where nodes have failed and the documented answer does not say why.
+More come only where nodes have failed, which the site is asked for the reasons of, and for what was asked besides.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, TypeVar
 
 from ..azure.deployment import Seen, content_of
 from ..azure.standing import Standing, Unknown, standing
 from ..cyclecloud import cluster as clusters
 from ..cyclecloud.cluster import Cluster
+from ..cyclecloud.conditions import Condition, conditions
 from ..cyclecloud.reasons import Reason, reasons
 from ..cyclecloud.refusals import NotAsked, Refused
 from ..cyclecloud.requests import undocumented
 from ..cyclecloud.site import Site
+from ..cyclecloud.usage import Usage, usage
 from ..cyclecloud.wire import Login
-from ..disk.user_cache import user_cache
-from ..errors import CannotRead
 from ..records import record
 from .built import Built
+from .portal import Portal
 from .status_more import drift_of, spending_of
 from .status_ssh import through_ssh
 
@@ -36,6 +34,7 @@ if TYPE_CHECKING:
 _UP = ("running", "starting")
 """States of the server in which its site may answer."""
 NO_CLUSTER = "the definition has no cluster"
+_Answer = TypeVar("_Answer")
 
 
 @record
@@ -54,6 +53,9 @@ class Look:
     drift: Drift | Unknown | None = None
     """None: not asked for, as `spending`."""
     spending: Spending | Unknown | None = None
+    usage: Usage | Unknown | None = None
+    conditions: tuple[Condition, ...] = ()
+    """What the site says of failed nodes at greater length."""
 
     @property
     def has_failed(self) -> bool:
@@ -77,7 +79,7 @@ class Look:
     @property
     def is_partial(self) -> bool:
         """Whether something is not known. That somebody else's server is not asked does not count."""
-        parts: list[object] = [self.standing.record, self.cluster, self.drift, self.spending]
+        parts: list[object] = [self.standing.record, self.cluster, self.drift, self.spending, self.usage]
         if self.found.plan.server is not None:
             parts += [self.standing.server, self.standing.boot]
         return any(isinstance(each, Unknown) for each in parts)
@@ -87,23 +89,33 @@ class Looker:
     """Looks at one deployment again and again, with the connections and the login of the first time."""
 
     def __init__(
-        self, found: Built, reader: Reader, login: Login | Unknown, *, drift: bool = False, cost: bool = False
+        self,
+        found: Built,
+        reader: Reader,
+        login: Login | Unknown,
+        *,
+        drift: bool = False,
+        cost: bool = False,
+        usage: bool = False,
     ) -> None:
-        self._found, self._reader, self._login = found, reader, login
-        self._drift, self._cost = drift, cost
-        self._site: tuple[tuple[str, str], Site] | None = None
+        self._found, self._reader, self._portal = found, reader, Portal(found, login)
+        self._drift, self._cost, self._usage = drift, cost, usage
+
+    def close(self) -> None:
+        """End the way to the site."""
+        self._portal.close()
 
     def look(self) -> Look:
         """Ask everything anew."""
         now = standing(self._found.plan, self._reader)
-        seen, site = self._cluster(now), None
-        if isinstance(seen, Cluster):
-            seen = self._with_messages(seen)
-        elif isinstance(seen, Unknown) and self._may_go_through_ssh(now):
-            seen, site = self._otherwise(seen)
+        site = self._site(now)
+        seen, other = self._cluster(now, site)
         failed = seen.failed if isinstance(seen, Cluster) else ()
+        said = conditions(site, seen.name) if failed and isinstance(site, Site) and isinstance(seen, Cluster) else ()
         why = reasons(failed, self._found.plan.definition_name)
-        look = Look(self._found, now, seen, why, self._content(now.record), site)
+        look = Look(self._found, now, seen, why, self._content(now.record), other, conditions=said)
+        if self._usage and seen is not None:
+            look = replace(look, usage=self._used(site))
         if self._drift:
             look = replace(look, drift=drift_of(self._found, self._reader, now.record))
         return replace(look, spending=spending_of(self._found.plan, now, seen)) if self._cost else look
@@ -119,7 +131,8 @@ class Looker:
             return "with what is not known"
         return "with this folder" if seen.content == own else "with another content than this folder"
 
-    def _cluster(self, now: Standing) -> Cluster | Unknown | None:
+    def _site(self, now: Standing) -> Site | Unknown | None:
+        """The site, or why it is not asked; None where there is no cluster to ask about, or nothing is deployed."""
         plan, seen = self._found.plan, now.record
         if plan.slurm is None or seen is None:
             return None
@@ -127,20 +140,37 @@ class Looker:
             return Unknown("Azure was not asked where the site is")
         if isinstance(now.server, str) and now.server not in _UP:
             return Unknown(f"the server is {now.server}" if now.server != "none" else "there is no server")
-        if plan.server is None:
-            return Unknown("its server is not this deployment's, which knows neither its address nor its certificate")
-        if isinstance(self._login, Unknown):
-            return self._login
-        site = self._site_of(seen.outputs)
-        if isinstance(site, Unknown):
-            return site
+        return self._portal.site(seen.outputs)
+
+    def _cluster(self, now: Standing, site: Site | Unknown | None) -> tuple[Cluster | Unknown | None, Unknown | None]:
+        """The cluster, and where it is not the site that says it, why."""
+        slurm = self._found.plan.slurm
+        if site is None or slurm is None:
+            return None, None
+        seen = site if isinstance(site, Unknown) else self._asked(lambda: clusters.cluster(site, slurm.cluster_name))
+        if isinstance(seen, Cluster):
+            assert isinstance(site, Site)
+            return self._with_messages(seen, site), None
+        return self._otherwise(seen) if self._may_go_through_ssh(now) else (seen, None)
+
+    def _used(self, site: Site | Unknown | None) -> Usage | Unknown:
+        """Only the site has counted it."""
+        slurm = self._found.plan.slurm
+        assert site is not None
+        assert slurm is not None
+        return site if isinstance(site, Unknown) else self._asked(lambda: usage(site, slurm.cluster_name))
+
+    def _asked(self, ask: Callable[[], _Answer]) -> _Answer | Unknown:
         try:
-            return clusters.cluster(site, plan.slurm.cluster_name)
+            return ask()
         except Refused as refused:
             if refused.is_missing:
-                return Unknown(f"the site has no cluster {plan.slurm.cluster_name}: {refused.message}")
+                name = self._found.plan.slurm.cluster_name if self._found.plan.slurm else ""
+                return Unknown(f"the site has no cluster {name}: {refused.message}")
             return Unknown(f"the site refused: {refused}")
         except NotAsked as reason:
+            if self._portal.is_forwarded:
+                self._portal.close()  # the way may have been lost; the next look opens another one
             return Unknown(reason.reason, reason.hint or self._way())
 
     @staticmethod
@@ -156,6 +186,8 @@ class Looker:
             return seen, why
         if seen is None:
             return why, None
+        if seen.reason == why.reason:
+            return why, None
         return Unknown(f"{why.reason}; nor through ssh: {seen.reason}", why.hint or seen.hint), None
 
     def _way(self) -> str | None:
@@ -163,67 +195,15 @@ class Looker:
             return f"cycleforge connect {self._found.plan.definition_name} portal opens the tunnel to it"
         return None if self._found.plan.access.is_public else "the site has a private address: connect your VPN"
 
-    def _site_of(self, outputs: Mapping[str, Any]) -> Site | Unknown:
-        address, fingerprint = _output(outputs, "portalUrl"), _output(outputs, "serverCertificateSha256")
-        if not address or not fingerprint:
-            return Unknown(
-                "the last deployment gives no address of the site, because it has not ended well",
-                f"cycleforge deploy {self._found.plan.definition_name} goes on with it",
-            )
-        if self._site is None or self._site[0] != (address, fingerprint):
-            assert isinstance(self._login, Login)
-            parts = urlsplit(address)
-            note = _note(fingerprint)
-            try:
-                site = Site(parts.hostname or "", parts.port or 443, fingerprint, self._login, remembered=note)
-            except NotAsked as reason:
-                return Unknown(reason.reason, reason.hint)
-            self._site = ((address, fingerprint), site)
-        return self._site[1]
-
-    def _with_messages(self, seen: Cluster) -> Cluster:
+    @staticmethod
+    def _with_messages(seen: Cluster, site: Site) -> Cluster:
         """The reasons of failed nodes that the documented answer leaves out."""
-        if self._site is None or all(node.message for node in seen.failed):
+        if all(node.message for node in seen.failed):
             return seen
         try:
-            rows = self._site[1].get(undocumented.nodes(seen.name))
+            rows = site.get(undocumented.nodes(seen.name))
         except (Refused, NotAsked):
             return seen
         said = {node.name: node.message for node in clusters.nodes_of(rows)}
         nodes = tuple(replace(node, message=node.message or said.get(node.name, "")) for node in seen.nodes or ())
         return replace(seen, nodes=nodes)
-
-
-def login_of(found: Built, *, ask: bool) -> Login | Unknown:
-    """The administrator, with the password of the environment, or typed where `ask` says so."""
-    plan = found.plan
-    variable = next((each.variable for each in plan.secrets if each.parameter == "adminPassword"), "")
-    value = os.environ.get(variable, "") if variable else ""
-    if value.startswith("/subscriptions/"):
-        return Unknown(
-            f"{variable} is the id of a secret in a Key Vault, and the site takes only the password itself",
-            "export its value, or give --password",
-        )
-    if not value and ask:
-        from getpass import getpass
-
-        value = getpass(f"password of {plan.admin.username} at the site of {plan.name}: ")
-    if not value:
-        return Unknown(
-            "nobody is signed in at the site",
-            f"export {variable or 'the password'}, or give --password" if variable else "give --password",
-        )
-    return Login(plan.admin.username, value)
-
-
-def _note(fingerprint: str) -> Any:
-    """The file that notes when the site refused a login; None where this user has no folder for it."""
-    try:
-        return user_cache(os.environ) / "refused-logins" / hashlib.sha256(fingerprint.encode()).hexdigest()[:16]
-    except CannotRead:
-        return None
-
-
-def _output(outputs: Mapping[str, Any], name: str) -> str:
-    value = outputs.get(name)
-    return str(value.get("value") or "") if isinstance(value, Mapping) else ""

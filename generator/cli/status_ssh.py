@@ -13,16 +13,17 @@ from ..errors import CycleForgeError
 from ..plan.types import SlurmPlan
 from ..words.terminal import printable
 from .built import Built
+from .portal import QUIET
 from .whereabouts import path_with_us
 
 
 class Quiet(Shell):
-    """Asks nobody for anything: who looks at ten deployments is not asked for ten passphrases."""
+    """Asks nobody for anything."""
 
     def line(self, command: str = "", *, tty: bool = False) -> list[str]:
         """The words of ssh."""
         ssh, flag, config, *rest = super().line(command, tty=tty)
-        return [ssh, flag, config, "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", *rest]
+        return [ssh, flag, config, *QUIET, *rest]
 
 
 def through_ssh(found: Built, slurm: SlurmPlan) -> Cluster | Unknown | None:

@@ -12,7 +12,9 @@ from ..azure import drift, failures
 from ..azure.deployment import Seen
 from ..azure.standing import Boot, Unknown
 from ..cyclecloud.cluster import Cluster, Node
+from ..cyclecloud.conditions import Condition
 from ..cyclecloud.reasons import SILENT, Reason, shortages
+from ..cyclecloud.usage import TIMEFRAME
 from ..words.counts import counted, first
 from ..words.terminal import columns, printable
 from .status_look import NO_CLUSTER, Look
@@ -20,6 +22,7 @@ from .status_look import NO_CLUSTER, Look
 _STATES = {"done": "deployed", "failed": "failed", "canceled": "cancelled", "running": "is being deployed"}
 _BOOT = {"done": "done", "running": "running", "failed": "failed", "none": "not begun"}
 _SHOWN = 4
+_PARTS = 8
 _LABEL = 12
 
 
@@ -35,6 +38,7 @@ def screen(look: Look) -> list[str]:
         lines += _row("server", _server(now.server))
         lines += _row("first boot", _boot(now.boot))
     lines += _cluster(look)
+    lines += _usage(look)
     lines += _spending(look)
     lines += _drift(look)
     return [printable(line) for line in lines]
@@ -91,6 +95,12 @@ def _cluster(look: Look) -> Iterator[str]:
         yield from (f"  {array.name}: {each}" for each in shortages(array))
     for reason in look.reasons:
         yield from _reason(reason)
+    told = {reason.message for reason in look.reasons}
+    more = [each for each in look.conditions if each.says_more or each.message not in told]
+    for condition in more[:_SHOWN]:
+        yield from _condition(condition)
+    if len(more) > _SHOWN:
+        yield f"  and {len(more) - _SHOWN} more conditions; --json has all of them"
 
 
 def _state(seen: Cluster) -> str:
@@ -132,6 +142,31 @@ def _reason(reason: Reason) -> Iterator[str]:
         yield f"    hint: {reason.fix}"
 
 
+def _condition(said: Condition) -> Iterator[str]:
+    """The server's own words at greater length, the end of what a script wrote among them."""
+    where = f" on {counted(said.count, 'node')}" if said.count else ""
+    yield f"  {said.name}{where}: {said.message}"
+    yield from (f"    | {line}" for line in said.detail)
+    if said.recommendation:
+        yield f"    CycleCloud advises: {said.recommendation}"
+
+
+def _usage(look: Look) -> Iterator[str]:
+    found = look.usage
+    if isinstance(found, Unknown):
+        yield from _row("usage", found)
+    elif found is not None:
+        yield from _row("usage", f"{_used(found.core_hours, found.usd)} this month, as the site counts")
+        rows = [(f"{part.name}:", _used(part.core_hours, part.usd)) for part in found.parts[:_PARTS]]
+        yield from columns(rows, indent=f"  {'':<{_LABEL}}").splitlines() if rows else ()
+        if len(found.parts) > _PARTS:
+            yield f"  {'':<{_LABEL}}and {len(found.parts) - _PARTS} more"
+
+
+def _used(core_hours: float, usd: float | None) -> str:
+    return f"{core_hours:,.1f} core hours" + (f", about {usd:,.2f} USD" if usd is not None else "")
+
+
 def _spending(look: Look) -> Iterator[str]:
     found = look.spending
     if isinstance(found, Unknown):
@@ -160,6 +195,7 @@ def table(looks: Sequence[Look | tuple[str, str]]) -> str:
     """A line for each; (name, reason) of those that could not be looked at."""
     heads = ["name", "deployment", "server", "first boot", "cluster", "nodes", "failed"]
     seen = [each for each in looks if not isinstance(each, tuple)]
+    heads += ["this month"] if any(each.usage for each in seen) else []
     heads += ["an hour"] if any(each.spending for each in seen) else []
     heads += ["drift"] if any(each.drift for each in seen) else []
     rows: list[tuple[str, ...]] = [tuple(heads)]
@@ -184,6 +220,10 @@ def _line(look: Look) -> tuple[str, ...]:
 
 def _more(look: Look) -> Iterator[str]:
     """What was asked for."""
+    if isinstance(look.usage, Unknown):
+        yield "not known"
+    elif look.usage is not None:
+        yield _used(look.usage.core_hours, look.usage.usd)
     if isinstance(look.spending, Unknown):
         yield "not known"
     elif look.spending is not None:
@@ -222,6 +262,17 @@ def as_json(look: Look) -> dict[str, object]:
             }
             for each in look.reasons
         ],
+        "conditions": [
+            {
+                "name": each.name,
+                "status": each.status,
+                "message": each.message,
+                "nodes": each.count,
+                "detail": list(each.detail),
+                "recommendation": each.recommendation or None,
+            }
+            for each in look.conditions
+        ],
         **_more_json(look),
         "failed": look.has_failed,
         "known": not look.is_partial,
@@ -231,6 +282,12 @@ def as_json(look: Look) -> dict[str, object]:
 def _more_json(look: Look) -> dict[str, object]:
     """What was asked for."""
     more: dict[str, object] = {}
+    if isinstance(look.usage, Unknown):
+        more["usage"] = _unknown_json(look.usage)
+    elif look.usage is not None:
+        parts = [{"name": part.name, "core_hours": part.core_hours, "usd": part.usd} for part in look.usage.parts]
+        more["usage"] = {"timeframe": TIMEFRAME, "core_hours": look.usage.core_hours, "usd": look.usage.usd,
+                         "parts": parts}  # fmt: skip
     if look.spending is not None:
         found = look.spending
         more["cost"] = (

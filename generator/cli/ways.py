@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..cyclecloud import child, host_keys
-from ..cyclecloud.shell import Shell, Unreachable
+from ..cyclecloud.shell import Shell, Unreachable, environment
 from ..cyclecloud.ssh_words import explained, last_line
 from ..errors import AzureRefused, CannotRead, ProgramMissing
 from ..plan.ssh_config import SERVER, ssh_plan
@@ -92,17 +92,11 @@ def connected(plan: Plan, facts: Facts) -> Iterator[socket.socket]:
 
 
 @contextmanager
-def portal_of(found: Built, session: Session, port: int = 0) -> Iterator[tuple[str, int]]:
-    """Address and port of the portal, for as long as it is used. Raises AzureRefused and Unreachable."""
-    with portal_at(found, facts_of(found.plan, session), port) as place:
-        yield place
-
-
-@contextmanager
 def portal_at(found: Built, facts: Facts, port: int = 0) -> Iterator[tuple[str, int]]:
-    """The same, with what is known already. A forward goes through ssh, because a tunnel of `az` serves one client."""
+    """Address and port of the portal, for as long as it is used. Raises AzureRefused and Unreachable."""
     if facts.tunnel:
-        with _forward(found, port) as local:
+        ports = found.plan.access.tunnel
+        with forward(found, port, preferred=ports.portal if ports else 0) as local:
             yield "localhost", local
     else:
         _opened(found.plan, facts.address, PORTAL_PORT).close()
@@ -219,20 +213,22 @@ def _opened(plan: Plan, address: str, port: int) -> socket.socket:
 
 
 @contextmanager
-def _forward(found: Built, wanted: int) -> Iterator[int]:
-    """The portal at a port of this machine, through ssh to the server."""
+def forward(found: Built, wanted: int = 0, *, preferred: int = 0, options: Sequence[str] = ()) -> Iterator[int]:
+    """The portal at a port of this machine, through ssh to the server: a tunnel of `az` serves one client only.
+
+    Raises CannotRead where the `wanted` port is taken, and Unreachable.
+    """
     shell = shell_of(found, SERVER)
-    tunnel = found.plan.access.tunnel
     with ExitStack() as stack:
-        local = child.free_port(wanted or (tunnel.portal if tunnel else 0))
+        local = child.free_port(wanted or preferred)
         if wanted and local != wanted:
             raise CannotRead(f"port {wanted} of this machine is taken", "without --port one is chosen")
         try:
-            stack.enter_context(_forwarded(shell, local))
+            stack.enter_context(_forwarded(shell, local, options))
         except _TakenError:
             # Another command was faster.
             local = child.free_port()
-            stack.enter_context(_forwarded(shell, local))
+            stack.enter_context(_forwarded(shell, local, options))
         yield local
 
 
@@ -241,14 +237,14 @@ class _TakenError(Unreachable):
 
 
 @contextmanager
-def _forwarded(shell: Shell, local: int) -> Iterator[None]:
+def _forwarded(shell: Shell, local: int, options: Sequence[str]) -> Iterator[None]:
     forward = f"127.0.0.1:{local}:localhost:{PORTAL_PORT}"
     # ssh listens before it begins the command there, which tells us so: at the port someone else might listen. It ends
     # when our end of its input does, and ssh with it, even if we are killed.
     told = ["-T", "-o", "ExitOnForwardFailure=yes", "-L", forward, shell.host, f"echo {_OPEN}; exec cat"]
     with tempfile.TemporaryFile() as said:
-        line = ["ssh", "-F", str(shell.config), *told]
-        ssh = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said)
+        line = ["ssh", "-F", str(shell.config), *options, *told]
+        ssh = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, env=environment())
         try:
             assert ssh.stdout is not None
             if ssh.stdout.readline().decode(errors="replace").strip() != _OPEN:
@@ -265,4 +261,4 @@ def _forwarded(shell: Shell, local: int) -> Iterator[None]:
             ssh.stdout.close()
 
 
-__all__ = ["Facts", "Unreachable", "connected", "facts_of", "portal_of", "shell_of"]
+__all__ = ["Facts", "Unreachable", "connected", "facts_of", "forward", "portal_at", "shell_of"]

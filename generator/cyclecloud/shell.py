@@ -140,7 +140,7 @@ class Shell:
         """ssh, which does not outlive the block."""
         try:
             line = self.line(_told(command))
-            ssh = subprocess.Popen(line, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, env=_environment())
+            ssh = subprocess.Popen(line, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, env=environment())
         except FileNotFoundError:
             raise ProgramMissing("ssh is not installed", "install OpenSSH's client (Debian: openssh-client)") from None
         try:
@@ -171,7 +171,7 @@ def _told(command: str) -> str:
     return f'sh -c {shlex.quote(command)}; s=$?; [ "$s" -ne {_LOST} ] || {marked}; exit "$s"'
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Without what `deploy` and `status` take from it: neither ssh nor a ProxyCommand needs it."""
     return {name: value for name, value in os.environ.items() if name not in SECRETS}
 

@@ -92,6 +92,17 @@ class Wire:
         except OSError as error:
             self._lost(error, sent=False, changes=False)
 
+    def shown(self) -> str:
+        """The fingerprint of whatever certificate is shown, for who knows by other means who is there."""
+        try:
+            with (
+                socket.create_connection((self.address, self.port), CONNECT_S) as plain,
+                _context(is_pinned=True).wrap_socket(plain, server_hostname=self.address) as secure,
+            ):
+                return colons(hashlib.sha256(secure.getpeercert(binary_form=True) or b"").hexdigest())
+        except OSError as error:
+            self._lost(error, sent=False, changes=False)
+
     def _connected(self) -> ssl.SSLSocket:
         plain = socket.create_connection((self.address, self.port), CONNECT_S)
         try:

@@ -11,9 +11,11 @@ from generator.azure.deployment import CONTENT_TAG, content_of
 from tests.bed.arm import Arm
 from tests.bed.cyclecloud import SiteStandIn
 from tests.bed.plans import KEY
-from tests.what_if.place import Place
+from tests.what_if.place import DEFINITION, Place
 
 CLUSTER = "minimal"
+PUBLIC = DEFINITION.replace("network: {", "network: {access: public, allowed_sources: [203.0.113.0/24], ")
+"""The same with a site that is asked directly; behind the Bastion of the other one a forward of ssh leads there."""
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import io
 import json
 import os
+import pty
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -18,7 +21,7 @@ from tests.bed.arm.exchange import RefusedError
 from tests.bed.cyclecloud import Failing, SiteStandIn
 from tests.bed.cyclecloud.exchange import FailureError
 from tests.bed.plans import plan_from
-from tests.cyclecloud.deployed import CLUSTER, Names, asked_json, deployed, record_id, server_id
+from tests.cyclecloud.deployed import CLUSTER, PUBLIC, Names, asked_json, deployed, record_id, server_id
 from tests.definitions.optional_parts import SECOND_CLUSTER
 from tests.prices.list import PriceServer, serving_prices
 from tests.prices.test_cost import FIXED, ITEMS
@@ -27,6 +30,8 @@ from tests.what_if.place import PASSWORD, Place
 
 __all__ = ["kept", "place"]
 STATUS = ("status", "minimal.yaml")
+DIRECT = FIXED - 0.3
+"""Without a Bastion."""
 
 
 @pytest.fixture
@@ -34,6 +39,7 @@ def living(place: Place, portal: SiteStandIn) -> Place:
     """Deployed, with a running cluster and the password in the environment."""
     place.patch.setenv("CYCLECLOUD_ADMIN_PASSWORD", PASSWORD)
     place.built()
+    (place.folder / "minimal.yaml").write_text(PUBLIC)
     # Who comes through ssh has a bed of their own: test_status_ssh.py.
     (place.folder / "output" / "minimal" / "ssh_config").unlink(missing_ok=True)
     deployed(place, portal)
@@ -98,6 +104,43 @@ def test_a_reason_that_only_the_query_tells(living: Place, portal: SiteStandIn) 
     portal.fail("GET", "/exec/query/", FailureError(403, "Forbidden", "no"))
     code, out, _ = living(*STATUS)
     assert (code, "the server does not say why" in out) == (1, True)
+
+
+def test_what_the_site_says_of_a_failure_at_length(living: Place, portal: SiteStandIn) -> None:
+    """The end of what the script wrote, and the site's advice; numbers do not make two conditions of one."""
+    detail = "\n".join(["first", *(f"line {number}" for number in range(19)), "boom\x1b[2J"])
+    for number in (1, 2):
+        portal.state.failing.append(
+            Failing(f"minimal-htc-{number}", "Preparing", f"Failed to execute '{number}.sh'", detail, "Edit the script")
+        )
+    portal.state.clusters[CLUSTER].add("htc", 2)
+    living(*STATUS)
+    code, out, _ = living(*STATUS)
+    assert code == 1
+    assert out.endswith(
+        "  Software Configuration on 2 nodes: Failed to execute '1.sh'\n"
+        + "".join(f"    | line {number}\n" for number in range(19))
+        + "    | boom\\x1b[2J\n    CycleCloud advises: Edit the script\n"
+    )
+    (found,) = asked_json(living)["conditions"]
+    assert (found["nodes"], len(found["detail"]), found["recommendation"]) == (2, 20, "Edit the script")
+    portal.fail("GET", "/exec/query/", FailureError(403, "Forbidden", "no"))
+    assert "Failed to execute" in living(*STATUS)[1]
+    nothing_changed(living, portal)
+
+
+def test_the_usage_of_this_month(living: Place, portal: SiteStandIn) -> None:
+    code, out, _ = living(*STATUS, "--usage")
+    assert code == 0
+    assert "  usage       10.0 core hours, about 10.00 USD this month, as the site counts\n" in out
+    assert "              htc:  10.0 core hours, about 10.00 USD\n" in out
+    assert portal.lines == ["GET /clusters/minimal/status", "GET /clusters/minimal/usage"]
+    assert portal.requests[-1].query == {"timeframe": "monthToDate", "granularity": "total"}
+    assert asked_json(living, "--usage")["usage"]["core_hours"] == 10.0
+    portal.fail("GET", "*/usage", FailureError(403, "Forbidden", "no"))
+    code, out, _ = living(*STATUS, "--usage")
+    assert (code, "  usage       not known: the site refused: Forbidden: no\n" in out) == (4, True)
+    nothing_changed(living, portal)
 
 
 def test_what_keeps_a_partition_small(living: Place, portal: SiteStandIn) -> None:
@@ -215,7 +258,7 @@ def test_a_server_of_somebody_else(living: Place, portal: SiteStandIn) -> None:
     code, out, err = living(*STATUS)
     assert (code, portal.requests, len(living.arm.requests)) == (4, [], 2), err  # a deployment, or a stack
     assert "  server      not known: the server is not this deployment's\n" in out
-    assert "  cluster     not known: its server is not this deployment's" in out
+    assert "  cluster     not known: there is no output/second/ssh_config\n" in out
 
 
 def test_another_folder(living: Place, portal: SiteStandIn) -> None:
@@ -343,12 +386,12 @@ def test_what_is_billed_now(living: Place, portal: SiteStandIn, prices: PriceSer
     cluster.add("htc", 1)
     row = asked_json(living, "--cost")
     assert row["cost"] == {
-        "currency": "USD", "per_hour": pytest.approx(FIXED + 0.2 + 2 * 4.0), "missing": [], "not_known": []
+        "currency": "USD", "per_hour": pytest.approx(DIRECT + 0.2 + 2 * 4.0), "missing": [], "not_known": []
     }  # fmt: skip
-    assert f"cost        {FIXED + 0.2 + 3 * 4.0:.2f} USD an hour now" in living(*STATUS, "--cost")[1]
+    assert f"cost        {DIRECT + 0.2 + 3 * 4.0:.2f} USD an hour now" in living(*STATUS, "--cost")[1]
     living.arm.state.power[server_id(living.arm).lower()] = "deallocated"
     row = asked_json(living, "--cost")
-    assert row["cost"]["per_hour"] == pytest.approx(FIXED - 0.2)
+    assert row["cost"]["per_hour"] == pytest.approx(DIRECT - 0.2)
     assert row["cost"]["not_known"] == ["scheduler", "login nodes", "partition htc"]
     assert "  cost        at least " in living(*STATUS, "--cost")[1]
     nothing_changed(living, portal)
@@ -370,6 +413,59 @@ def test_drift_when_asked(living: Place, portal: SiteStandIn) -> None:
     living.arm.fail("POST", "*/whatIf", RefusedError(403, "AuthorizationFailed", "no"))
     code, out, _ = living(*STATUS, "--drift")
     assert (code, "  drift       not known: Azure refused: AuthorizationFailed: no\n" in out) == (4, True)
+
+
+def test_a_column_for_each_that_was_asked_for(living: Place, prices: PriceServer) -> None:
+    """Of a deployment that is not there they stay empty; what is not known of one is known of the others."""
+    other = (living.folder / "minimal.yaml").read_text().replace("name: minimal", "name: second")
+    (living.folder / "second.yaml").write_text(other)
+    living.arm.state.what_if = {"changes": [{"resourceId": server_id(living.arm), "changeType": "Create"}]}
+    words = ("status", "minimal.yaml", "second.yaml", "--drift", "--cost", "--usage")
+    code, out, err = living(*words)
+    assert code == 1, err
+    assert [" ".join(line.split()) for line in out.splitlines()] == [
+        "name deployment server first boot cluster nodes failed this month an hour drift",
+        f"minimal deployed running done Started 1 Ready 0 10.0 core hours, about 10.00 USD {DIRECT + 0.2:.2f} USD yes",
+        "second none",
+    ]
+    heads, row, _ = out.splitlines()
+    assert row[heads.index("drift") :] == "yes"
+    prices.refusals += ["0"] * 99
+    living.arm.fail("POST", "*/whatIf", RefusedError(403, "AuthorizationFailed", "no"))
+    living.patch.setenv("XDG_CACHE_HOME", str(living.folder / "other-cache"))
+    assert living(*words)[1].splitlines()[1].split("USD")[-1].split() == ["not", "known", "not", "known"]
+
+
+def test_a_terminal_is_drawn_over(living: Place, portal: SiteStandIn) -> None:
+    """A real one: each look is drawn over the one before, and Ctrl-C leaves the last."""
+    portal.state.clusters[CLUSTER].add("htc", 1)
+    text = "import generator.cli.status as s; s.PAUSE_S = 0.0; from generator.cli import process; process()"
+    ours, theirs = pty.openpty()
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "100", "LINES": "40"}
+    command = subprocess.Popen(
+        [sys.executable, "-c", text, *STATUS, "--watch"], stdin=theirs, stdout=theirs, stderr=theirs, env=environment,
+        start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    said = b""
+    try:
+        while b"1 Ready" not in said and (more := os.read(ours, 65536)):
+            said += more
+        command.send_signal(signal.SIGINT)
+        with suppress(OSError):  # EIO is the end of a terminal
+            while more := os.read(ours, 65536):
+                said += more
+        assert command.wait(30) == 130
+    finally:
+        command.kill()
+        command.wait()
+        os.close(ours)
+    assert [word for word in (b"Acquiring", b"Preparing", b"1 Ready") if word in said] == [
+        b"Acquiring", b"Preparing", b"1 Ready"
+    ]  # fmt: skip
+    assert b"\x1b[1A\x1b[2K" in said, "lines are taken away again"
+    assert b"Traceback" not in said
+    nothing_changed(living, portal)
 
 
 # ---------------------------------------------------------------- ended anywhere

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,11 +14,14 @@ from generator.cyclecloud.shell import Shell
 from generator.plan.parameters import SECRETS
 from tests.bed.arm import Arm
 from tests.bed.cyclecloud import SiteStandIn
+from tests.bed.plans import plan_from
 from tests.bed.server.fakes.clusters import READY
-from tests.cyclecloud.deployed import deployed
+from tests.bed.ssh.hosts import hosts
+from tests.cyclecloud.deployed import PUBLIC, Names, deployed, record_id
+from tests.definitions.optional_parts import SECOND_CLUSTER
 from tests.verbs.place import Living
 from tests.what_if.conftest import kept
-from tests.what_if.place import PASSWORD
+from tests.what_if.place import DEFINITION, PASSWORD
 
 __all__ = ["kept"]
 STATUS = ("status", "minimal.yaml")
@@ -31,6 +35,7 @@ def living(
     portal: SiteStandIn,
 ) -> Iterator[Living]:  # fmt: skip
     place = Living(arm, tmp_path, capsys, monkeypatch, kept)
+    (place.folder / "minimal.yaml").write_text(PUBLIC)
     deployed(place, portal)
     place.arm.requests.clear()
     yield place
@@ -59,6 +64,49 @@ def test_a_site_that_no_way_leads_to_is_seen_through_ssh(living: Living, portal:
     portal.lose("GET", "*", after_effect=False, times=9)
     code, out, _ = living(*STATUS)
     assert (code, "seen through ssh, because 127.0.0.1:" in out) == (0, True)
+
+
+def test_behind_a_bastion_a_forward_leads_to_the_site(living: Living, portal: SiteStandIn) -> None:
+    """One for all looks; ssh gets no secret for it, and nothing of it is left."""
+    (living.folder / "minimal.yaml").write_text(DEFINITION)
+    (living.folder / "bin/ssh").unlink()
+    living.patch.setattr("generator.cli.ways.PORTAL_PORT", portal.port)
+    living.patch.setenv("CYCLECLOUD_ADMIN_PASSWORD", PASSWORD)
+    portal.state.cluster("minimal", htc=2).starts()
+    with hosts(living.folder / "ssh", "server", "scheduler") as bed:
+        living.is_behind(bed)
+        code, out, err = living(*STATUS, "--usage")
+        assert (code, portal.lines) == (0, ["GET /clusters/minimal/status", "GET /clusters/minimal/usage"]), out + err
+        assert ("seen through ssh" in out, living.site.calls) == (False, [])
+        portal.state.clusters.clear()
+        assert "seen through ssh, because the site has no cluster minimal" in living(*STATUS)[1]
+        noted = living.arm.state.resources[record_id(living.arm).lower()]["properties"]["outputs"]
+        noted["serverCertificateSha256"]["value"] = ":".join(["AB"] * 32)
+        before = len(portal.requests)
+        assert "shows another certificate" in living(*STATUS)[1]
+        assert len(portal.requests) == before
+
+
+def test_a_server_of_somebody_else_is_asked_where_ssh_knows_it(living: Living, portal: SiteStandIn) -> None:
+    """Nobody has noted its certificate: ssh's host key is the proof, and where that is not known, nothing is sent."""
+    (living.folder / "minimal.yaml").write_text(SECOND_CLUSTER)
+    plan = plan_from(base=SECOND_CLUSTER)
+    fields = {"provisioningState": "Succeeded", "outputs": {}}
+    living.arm.state.put(record_id(living.arm, Names(plan.deployment_name, "", "")), properties=fields)
+    (living.folder / "bin/ssh").unlink()
+    living.patch.setattr("generator.cli.ways.PORTAL_PORT", portal.port)
+    living.patch.setenv("CYCLECLOUD_ADMIN_PASSWORD", PASSWORD)
+    portal.state.cluster("second", htc=4).starts()
+    with hosts(living.folder / "ssh", "server") as bed:
+        config = living.folder / "output/second/ssh_config"
+        config.parent.mkdir()
+        shutil.copy(bed.config, config)
+        assert "  cluster     second: Started\n" in living(*STATUS)[1]
+        assert portal.lines == ["GET /clusters/second/status"]
+        bed.known.write_text("")
+        config.write_text(bed.config.read_text().replace("StrictHostKeyChecking yes", "StrictHostKeyChecking no"))
+        code, out, _ = living(*STATUS)
+        assert (code, "its host key is not known" in out, len(portal.requests)) == (4, True, 1)
 
 
 def test_no_way_at_all(living: Living) -> None:
