@@ -104,12 +104,14 @@ def _login(shell: Shell, command: list[str]) -> int:
 
 
 def _become(line: list[str]) -> int:
+    from ..cyclecloud.child import environment
+
     program = shutil.which(line[0])
     if program is None:
         raise ProgramMissing(f"{line[0]} is not installed", "install OpenSSH's client (Debian: openssh-client)")
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execv(program, line)  # noqa: S606 - no shell is wanted
+    os.execve(program, line, environment())  # noqa: S606 - no shell is wanted
 
 
 # ------------------------------------------------------------ the connection of ssh

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..cyclecloud import child, host_keys
-from ..cyclecloud.shell import Shell, Unreachable, environment
+from ..cyclecloud.shell import Shell, Unreachable
 from ..cyclecloud.ssh_words import explained, last_line
 from ..errors import AzureRefused, CannotRead, ProgramMissing
 from ..plan.ssh_config import SERVER, ssh_plan
@@ -135,7 +135,7 @@ class _Az:
         try:
             done = subprocess.run(
                 [_az(), *command], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,
-                timeout=_AZ_LIMIT_S, check=False,
+                timeout=_AZ_LIMIT_S, check=False, env=child.environment(),
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             raise AzureRefused(f"`az {words[0]} {words[1]}` did not answer within {_AZ_LIMIT_S:g} s") from None
@@ -244,7 +244,9 @@ def _forwarded(shell: Shell, local: int, options: Sequence[str]) -> Iterator[Non
     told = ["-T", "-o", "ExitOnForwardFailure=yes", "-L", forward, shell.host, f"echo {_OPEN}; exec cat"]
     with tempfile.TemporaryFile() as said:
         line = ["ssh", "-F", str(shell.config), *options, *told]
-        ssh = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, env=environment())
+        ssh = subprocess.Popen(
+            line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, env=child.environment()
+        )
         try:
             assert ssh.stdout is not None
             if ssh.stdout.readline().decode(errors="replace").strip() != _OPEN:

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO
 
+from ..plan.parameters import SECRETS
+
 _GUARDED = 'exec 3<&0; "$@" 3<&- </dev/null & child=$!; { cat <&3 >/dev/null; kill -TERM 0; } & wait "$child"'
 """The group ends when the pipe does, of which we alone have the other end: no signal is needed, SIGKILL will do.
 `az` is a script that starts Python, so that it is not enough to end the one process that was started."""
@@ -56,12 +58,18 @@ def held(words: Sequence[str], port: int) -> Iterator[Holder]:
             stdin=subprocess.PIPE,
             stdout=said,
             stderr=said,
+            env=environment(),
             start_new_session=True,
         )
         try:
             yield Holder(process, port, said)
         finally:
             _end_group(process)
+
+
+def environment() -> dict[str, str]:
+    """Without what `deploy`, `status` and `update` take from it: neither ssh nor `az` nor a ProxyCommand needs it."""
+    return {name: value for name, value in os.environ.items() if name not in SECRETS}
 
 
 def free_port(preferred: int = 0) -> int:

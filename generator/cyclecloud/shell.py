@@ -5,7 +5,6 @@ Nobody here knows a Bastion, a hub or an address: `ssh_config` does. Commands ar
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
@@ -16,9 +15,9 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from ..errors import ProgramMissing
-from ..plan.parameters import SECRETS
 from ..records import record
 from . import copying, ssh_words
+from .child import environment
 from .ssh_words import Unreachable
 
 __all__ = ["Ran", "Runs", "Shell", "Unreachable"]
@@ -169,11 +168,6 @@ def _told(command: str) -> str:
     """The command, for whatever shell the user has there; its own 255 is marked."""
     marked = f"printf %s {shlex.quote(_OWN)} >&2"
     return f'sh -c {shlex.quote(command)}; s=$?; [ "$s" -ne {_LOST} ] || {marked}; exit "$s"'
-
-
-def environment() -> dict[str, str]:
-    """Without what `deploy` and `status` take from it: neither ssh nor a ProxyCommand needs it."""
-    return {name: value for name, value in os.environ.items() if name not in SECRETS}
 
 
 def _short(command: str, width: int = 60) -> str:

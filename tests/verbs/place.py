@@ -22,12 +22,13 @@ from tests.verbs.slurm import Slurm
 from tests.what_if import place as what_if
 from tests.what_if.place import PASSWORD
 
+DATABASE_PASSWORD = "d4tabase-of-the-test"
 FAKES = Path(__file__).parents[1] / "bed/server/fakes"
 USER = "ccadmin"
 SSH = """\
 #!/bin/sh
 # The way to a host: its shell, here. FOLDER/lost names what is lost at which connection.
-printf '%s\\n' "$*" >>"FOLDER/ssh.log"
+{ printf '%s\\n' "$*"; env; } >>"FOLDER/ssh.log"
 while :; do case "$1" in -F|-o) shift 2;; -t) shift;; *) break;; esac; done
 host=$1
 shift
@@ -90,6 +91,12 @@ class Living(what_if.Place):
         if not config.exists():
             config.write_text("Host *\n")
 
+    def __call__(self, *words: str) -> tuple[int, str, str]:
+        """A verb, which says no secret."""
+        code, out, err = super().__call__(*words)
+        assert DATABASE_PASSWORD not in out + err
+        return code, out, err
+
     def _hosts(self) -> None:
         for name, text in (("lost", ""), ("count", "0\n"), ("ssh.log", "")):
             (self.folder / name).write_text(text)
@@ -123,6 +130,7 @@ class Living(what_if.Place):
         login.write_text(
             f"[cycleserver]\nby=initialize\nurl={self.site.portal}\nusername={USER}\nkey={encode(PASSWORD)}\n"
         )
+        self.patch.setenv("SLURM_DATABASE_PASSWORD", DATABASE_PASSWORD)
         self.patch.setenv("PATH", f"{self.folder / 'bin'}:{os.environ['PATH']}")
 
     @staticmethod
@@ -203,10 +211,11 @@ class Living(what_if.Place):
         return [line for line in said if not line.startswith(asks)]
 
     def end(self) -> None:
-        """Close ports; no secret was in any argument or environment of ssh and of the programs behind it."""
+        """Close ports; no secret was in any argument or environment of ssh and of the programs behind it, or is kept."""
         self.site.stop()
         log = (self.folder / "ssh.log").read_text()
-        for text in (log, *(f"{call['argv']}{call['environment']}" for call in self.site.calls)):
-            assert PASSWORD not in text
-            assert encode(PASSWORD) not in text
+        kept = [path.read_text(errors="replace") for path in (self.folder / "home").rglob("*") if path.is_file()]
+        for text in (log, *kept, *(f"{call['argv']}{call['environment']}" for call in self.site.calls)):
+            for secret in (PASSWORD, encode(PASSWORD), DATABASE_PASSWORD):
+                assert secret not in text
         shutil.rmtree(self.folder / "root")
