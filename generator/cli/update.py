@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import shlex
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import OK, AzureRefused, ProblemsFound
+from ..errors import OK, AzureRefused, CannotRead, ProblemsFound
 from . import azure, cluster, common
 
 if TYPE_CHECKING:
     from ..azure.kinds import Seen
+    from ..cyclecloud.slurm import Queue
     from ..cyclecloud.updating import Ages
+    from ..plan.types import Plan, SecretPlan
 
 DESCRIPTION = """\
 Bring a cluster to what was built: upload newer projects, import template and parameters, let Slurm have changed
@@ -22,6 +25,8 @@ nodes stay until then.
 What `cycleforge deploy` has deployed already is not uploaded and imported a second time. Every step looks first and may
 be repeated, so after an interruption the same command goes on. The replacement runs on the scheduler, not here.
 """
+_FROM_USER = "secret:"
+"""What the source of a parameter begins with that no fact of the deployment fills."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -97,24 +102,54 @@ def _imported(place: cluster.Place, args: Namespace) -> bool:
 def _parameters(place: cluster.Place, seen: Seen) -> dict[str, Any]:
     """With secrets from the environment, or typed: they are on no server, and go there through ssh's input only."""
     from ..cyclecloud import updating
-    from . import secrets
+    from ..render.cluster_template import late_parameters
 
     if place.plan.server is None:
         output = seen.outputs.get("clusterParameters")
         found = output.get("value") if isinstance(output, dict) else None
         if not isinstance(found, dict):
             raise ProblemsFound("the deployment has no parameters for the cluster", "`cycleforge deploy` comes first")
-        return found
+        every = late_parameters(place.plan)
+        late = {name: source for name, source in every.items() if source.startswith(_FROM_USER)}
+        return updating.parameters(found, late, {}, _secrets(place, late))
     folder = place.found.folder
     fixed = json.loads((folder / "cluster" / f"{place.name}.params.json").read_text(encoding="utf-8"))
     configuration = json.loads((folder / "bootstrap" / "bootstrap.json").read_text(encoding="utf-8"))
-    late: dict[str, str] = configuration["cluster"]["late"]
-    needed = {source.partition(":")[2] for source in late.values() if source.startswith("secret:")}
-    wanted = [secret for secret in place.plan.secrets if secret.parameter in needed]
+    late = configuration["cluster"]["late"]
+    return updating.parameters(fixed, late, updating.facts_of(place.server), _secrets(place, late))
+
+
+def _secrets(place: cluster.Place, late: Mapping[str, str]) -> dict[str, str]:
+    """What the cluster needs of them. An import replaces all parameters: without it a password would be gone."""
+    from ..azure.bicep import parameter
+    from . import secrets
+
+    needed = {source.removeprefix(_FROM_USER) for source in late.values() if source.startswith(_FROM_USER)}
+    wanted = [secret for secret in _askable(place.plan) if secret.parameter in needed]
     secrets.must_be_there(wanted)
     by_variable = secrets.values(wanted)
-    given = {secret.parameter: by_variable[secret.variable] for secret in wanted}
-    return updating.parameters(fixed, late, updating.facts_of(place.server), given)
+    for secret in wanted:
+        reference = parameter(by_variable[secret.variable]).get("reference")
+        if reference:
+            vault = reference["keyVault"]["id"].rpartition("/")[2]
+            words = shlex.join(["az", "keyvault", "secret", "show", "--vault-name", vault, "--name",
+                                reference["secretName"], "--query", "value", "--output", "tsv"])  # fmt: skip
+            raise CannotRead(
+                f"{secret.variable} names a secret in a Key Vault, and only Azure's deployments read that by its name",
+                f'export {secret.variable}="$({words})"',
+            )
+    return {secret.parameter: by_variable[secret.variable] for secret in wanted}
+
+
+def _askable(plan: Plan) -> Sequence[SecretPlan]:
+    """Those of the deployment, and the password of a database that is there, which a deployment need not know."""
+    from dataclasses import replace
+
+    from ..plan.parameters import secret_plans
+
+    known = secret_plans(plan.admin.username, has_server=False, has_jumpbox=False, has_accounting=True)
+    of_plan = {secret.parameter for secret in plan.secrets}
+    return [*plan.secrets, *(replace(secret, min_length=1) for secret in known if secret.parameter not in of_plan)]
 
 
 def _upload(place: cluster.Place, args: Namespace, seen: Seen) -> None:
@@ -145,15 +180,41 @@ def _nodes(place: cluster.Place, args: Namespace) -> int:
         common.emit(f"{place.name} is {seen.way}: what starts will be new")
         return OK
     wanted = {array.name: array.max_nodes for array in place.slurm.node_arrays if not array.sizes}
-    wrong = updating.different(slurm.look(place.scheduler), wanted)
+    queue = slurm.look(place.scheduler)
+    wrong = updating.different(queue, wanted)
     if wrong:
         cluster.say(f"partitions: {'; '.join(wrong)}; azslurm writes them anew")
         updating.scale(place.scheduler)
-        wrong = updating.different(slurm.look(place.scheduler), wanted)
+        queue = slurm.look(place.scheduler)
+        wrong = updating.different(queue, wanted)
         if wrong:
             raise AzureRefused(f"azslurm has not made the partitions as wanted: {'; '.join(wrong)}", cluster.AGAIN)
+    by_hand = _sizes(place, queue)
     if not _policy(place, args):
         return ProblemsFound.exit_code
+    return _old_nodes(place, args) or (ProblemsFound.exit_code if by_hand else OK)
+
+
+def _sizes(place: cluster.Place, queue: Queue) -> bool:
+    """Say which nodes of partitions with several sizes are left to do by hand; whether there are any."""
+    from ..cyclecloud import updating
+    from ..words.terminal import printable
+
+    found = []
+    for array in place.slurm.node_arrays:
+        wanted = {size.hardware.name: size.host_list for size in array.sizes}
+        found += updating.of_sizes(queue, array.partition, wanted) if wanted else []
+    for text in found:
+        cluster.say(printable(text))
+    if found:
+        readme = place.found.folder / "README.md"
+        cluster.say(f"{readme} has the lines that create nodes; `sudo scontrol delete NodeName=…` takes idle ones away")
+    return bool(found)
+
+
+def _old_nodes(place: cluster.Place, args: Namespace) -> int:
+    from ..cyclecloud import updating
+
     if not place.has_records:
         common.emit("nodes keep no record of their age: those that started before are old until they are stopped")
         return OK

@@ -20,14 +20,23 @@ _EXIT = re.compile(r"^cycleforge-exit=(\w+)\n?", re.MULTILINE)
 _SHOWN = 600
 _RECEIVE = """\
 umask 077
+find /dev/shm -maxdepth 1 -name 'cycleforge-*' -mmin +30 -exec rm -rf {} + 2>/dev/null
 folder=$(mktemp -d /dev/shm/cycleforge-XXXXXXXX) || exit
 trap 'rm -rf "${folder}"' EXIT
 trap 'exit 129' HUP INT TERM
+mkfifo "${folder}"/here || exit
+$(command -v setsid) sh -c 'read -r _ <"$1"/here; rm -rf "$1"' sh "${folder}" </dev/null >/dev/null 2>&1 &
+exec 3>"${folder}"/here
 IFS= read -r template && IFS= read -r parameters || exit
 printf %s "${template}" | base64 -d >"${folder}"/NAME.txt || exit
 printf %s "${parameters}" | base64 -d >"${folder}"/NAME.json || exit
 """
-"""Two lines of base64 on the standard input. `printf` and `read` are the shell's own: nothing is an argument."""
+"""Two lines of base64 on the standard input. `printf` and `read` are the shell's own: nothing is an argument.
+
+The files have names, because nobody says that the program takes a descriptor. SIGKILL runs no trap, so a process of its
+own session waits for the end of the pipe, which comes when neither this shell nor what it has started is left. Where
+that was killed as well, the next import removes what is older than any import lasts.
+"""
 _PLACES = "/usr/local/bin:/usr/local/cyclecloud-cli/bin:/usr/local/cyclecloud-cli/embedded/bin:/root/bin"
 """Source: Azure/cyclecloud-marketplace-image scripts/install_cli.py"""
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..records import record
+from ..results.hostlist import compress, expand
 from .command_line import NotDone
 from .shell import Runs
 from .slurm import Queue
@@ -89,6 +90,28 @@ def different(queue: Queue, wanted: Mapping[str, int]) -> list[str]:
     return [
         f"{name}: {has.get(name, 0)} nodes, not {count}" for name, count in wanted.items() if has.get(name, 0) != count
     ]
+
+
+def of_sizes(queue: Queue, partition: str, wanted: Mapping[str, str]) -> list[str]:
+    """The same for a partition of several VM sizes, whose nodes are created by hand: size → names of its nodes.
+
+    A node's size is in its name, so one that no size has is of a size, or of a number, that the definition had before.
+    """
+    there = [node for node in queue.nodes if partition in node.partitions]
+    names = {node.name for node in there}
+    by_size = {size: expand(hosts) for size, hosts in wanted.items()}
+    every = {name for hosts in by_size.values() for name in hosts}
+    found = []
+    for size, hosts in by_size.items():
+        missing = [name for name in hosts if name not in names]
+        if missing:
+            found.append(f"{partition}: Slurm does not have {compress(missing)} of {size}")
+    extra = [node.name for node in there if node.name not in every]
+    if extra:
+        run = [node.name for node in there if node.name in extra and not node.is_down]
+        running = f", of which {compress(run)} have VMs" if run else ""
+        found.append(f"{partition}: {compress(extra)} are in no size that the definition has{running}")
+    return found
 
 
 def scale(scheduler: Runs) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +14,15 @@ import pytest
 from generator.azure.deployment import content_of
 from generator.cyclecloud.command_line import NotDone
 from generator.cyclecloud.updating import parameters
-from tests.verbs.place import Living
+from tests.bed.plans import SMALL
+from tests.definitions.optional_parts import SECOND_CLUSTER
+from tests.verbs.place import DATABASE_PASSWORD, Living
 
 UPDATE = ("update", "minimal.yaml", "--yes")
 FACTS = {"nodeIdentityId": "/subscriptions/x/identity", "storageAccount": "acct", "subnetId": "rg/vnet/compute"}
 REPLACE = "systemd-run --unit cycleforge-replace --collect /opt/cycleforge/misc_ubuntu/nodes.sh replace"
 UP = "IDLE+CLOUD"
+SIZES = ("Standard_D64ds_v5", "Standard_D32ds_v5")
 
 
 @pytest.fixture
@@ -152,6 +158,79 @@ def test_secrets_are_filled_in_as_the_first_boot_does() -> None:
     assert filled == {"Password": "p", "X": 1, "Address": "10.0.0.9"}
     with pytest.raises(NotDone, match="secret:databasePassword"):
         parameters({}, late, given, {})
+
+
+def defined(living: Living, text: str) -> None:
+    """The definition is another one; what is built stays."""
+    (living.folder / "minimal.yaml").write_text(text)
+    living.patch.setattr("generator.cli.built.difference", lambda _: None)
+
+
+def test_beside_an_existing_server_the_password_of_the_database_goes_along(deployed: Living) -> None:
+    """An import replaces all parameters, and the deployment puts no password into its outputs."""
+    defined(deployed, SECOND_CLUSTER.replace("name: second", "name: minimal"))
+    values = {"configuration_slurm_accounting_password": None, "Region": "southcentralus"}
+    deployed.deployment("0123456789abcdef", {"clusterParameters": {"type": "Object", "value": values}})
+    deployed.patch.delenv("SLURM_DATABASE_PASSWORD")
+    code, _, err = deployed(*UPDATE)
+    assert (code, "SLURM_DATABASE_PASSWORD is not set" in err, deployed.changes) == (2, True, []), err
+    vault = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/k/providers/Microsoft.KeyVault/vaults/v"
+    deployed.patch.setenv("SLURM_DATABASE_PASSWORD", f"{vault}/secrets/mysql")
+    code, _, err = deployed(*UPDATE)
+    assert (code, "names a secret in a Key Vault" in err, deployed.changes) == (2, True, []), err
+    assert "az keyvault secret show --vault-name v --name mysql" in err
+    deployed.patch.setenv("SLURM_DATABASE_PASSWORD", DATABASE_PASSWORD)
+    deployed.slurm.partitions = {"htc": 4}
+    code, _, err = deployed(*UPDATE)
+    assert (code, imports(deployed)) == (0, 1), err
+    assert deployed.cluster["parameters"] == values | {"configuration_slurm_accounting_password": DATABASE_PASSWORD}
+
+
+def test_a_partition_of_several_sizes(deployed: Living) -> None:
+    """Its nodes are created by hand, so what is missing, and what is left of a size that is gone, is named."""
+    deployed.deployment(content_of(deployed.folder / "output/minimal"))
+    defined(
+        deployed, SMALL.replace("name: htc, vm_size: Standard_D64ds_v5", f"name: mix, vm_sizes: [{', '.join(SIZES)}]")
+    )
+    names = [f"minimal-mix-{size}-{n}" for size in ("d64ds-v5", "d32ds-v5") for n in (1, 2)]
+    deployed.slurm.nodes = dict.fromkeys(names, ("mix", UP, ""))
+    assert deployed(*UPDATE)[0] == 0
+    deployed.slurm.nodes = {"minimal-mix-d96as-v4-1": ("mix", UP, ""), **dict.fromkeys(names[:3], ("mix", UP, ""))}
+    deployed.slurm.old = {"minimal-mix-d64ds-v5-1"}
+    code, out, err = deployed(*UPDATE)
+    assert (code, "1 old node: minimal-mix-d64ds-v5-1" in out) == (1, True), err
+    assert "mix: Slurm does not have minimal-mix-d32ds-v5-2 of Standard_D32ds_v5" in err
+    assert "mix: minimal-mix-d96as-v4-1 are in no size that the definition has, of which" in err
+    assert "output/minimal/README.md has the lines" in err
+    assert deployed.changes == [line for line in deployed.changes if line.startswith(REPLACE)]
+
+
+KILLS = """\
+#!/bin/sh
+case "$*" in *import_cluster*) ;; *) exec FOLDER/real/cyclecloud "$@" ;; esac
+while [ "$#" -gt 1 ]; do if [ "$1" = -p ]; then stat -c %a:%n "$2" "${2%/*}" >FOLDER/seen; fi; shift; done
+kill -9 "$PPID"
+"""
+
+
+def test_a_shell_that_is_killed_leaves_no_parameters(deployed: Living) -> None:
+    """SIGKILL in the middle of the import; what outlived a machine's whole session goes with the next import."""
+    program = deployed.folder / "hosts/server/cyclecloud"
+    (deployed.folder / "real").mkdir()
+    program.rename(deployed.folder / "real/cyclecloud")
+    deployed._program(program, KILLS.replace("FOLDER", str(deployed.folder)))
+    old = Path(tempfile.mkdtemp(prefix="cycleforge-", dir="/dev/shm"))
+    os.utime(old, (0, 0))
+    code, _, err = deployed(*UPDATE)
+    assert (code, "the server's answer is not complete" in err) == (4, True), err
+    (mode, name), (folder_mode, folder) = (line.split(":") for line in (deployed.folder / "seen").read_text().split())
+    assert (mode, folder_mode, Path(name).is_relative_to("/dev/shm")) == ("600", "700", True)
+    for _ in range(200):
+        if not Path(folder).exists():
+            break
+        signal.sigtimedwait([], 0.05)
+    assert not Path(folder).exists()
+    assert not old.exists()
 
 
 def test_print_asks_nobody(living: Living) -> None:
