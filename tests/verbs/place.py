@@ -211,7 +211,7 @@ class Living(what_if.Place):
         return [line for line in said if not line.startswith(asks)]
 
     def end(self) -> None:
-        """Close ports; no secret was in any argument or environment of ssh and of the programs behind it, or is kept."""
+        """Close ports; no secret was in an argument or environment of ssh or a program behind it, and none is kept."""
         self.site.stop()
         log = (self.folder / "ssh.log").read_text()
         kept = [path.read_text(errors="replace") for path in (self.folder / "home").rglob("*") if path.is_file()]
