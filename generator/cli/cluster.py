@@ -7,24 +7,27 @@ import re
 import shlex
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..errors import AzureRefused, CannotRead, ProblemsFound
+from ..errors import AzureRefused, CannotRead, CycleForgeError, ProblemsFound
 from . import azure, common, whereabouts
 
 if TYPE_CHECKING:
+    from ..azure.standing import Unknown
     from ..azure.writer import Writer
     from ..cyclecloud.cluster import Cluster
     from ..cyclecloud.command_line import CommandLine
     from ..cyclecloud.hide import Hide
-    from ..cyclecloud.shell import Ran, Runs, Shell
+    from ..cyclecloud.request import Call
+    from ..cyclecloud.shell import Ran, Runs, Shell, Unreachable
     from ..cyclecloud.slurm import Queue
     from ..plan.types import Plan, SlurmPlan
     from .built import Built
+    from .cluster_ways import Ways
 
 _SECRET = re.compile(r"PASSWORD|SECRET|TOKEN|(?:STORAGE|ACCESS|API|ACCOUNT)_KEY|CONNECTION_STRING")
 """Names of variables that hold something secret; the paths to a file in them are hidden as well."""
@@ -83,6 +86,19 @@ class Server:
     def __init__(self, shell: Shell, otherwise: Callable[[], Runs]) -> None:
         self._shell, self._otherwise = shell, otherwise
         self._way: Runs | None = None
+        self._lost: Unreachable | None = None
+
+    def is_reached_by_ssh(self) -> bool:
+        """Whether ssh leads there; asked at most once, with a command that changes nothing."""
+        from ..cyclecloud.shell import Unreachable
+
+        if self._way is None and self._lost is None:
+            try:
+                self._shell.run("true", limit_s=60)
+                self._way = self._shell
+            except Unreachable as lost:
+                self._lost = lost
+        return self.is_direct
 
     @property
     def is_direct(self) -> bool:
@@ -101,16 +117,19 @@ class Server:
         """Run it; the first command of a verb only reads, so that it may be sent a second time."""
         from ..cyclecloud.shell import Unreachable
 
-        if self._way is not None:
-            return self._way.run(command, input=input, limit_s=limit_s)
-        try:
-            ran = self._shell.run(command, input=input, limit_s=limit_s)
-            self._way = self._shell
-        except Unreachable as lost:
-            say(f"{lost.reason}; going through Azure's run command: half a minute for each step, and short answers")
+        if self._way is None and self._lost is None:
+            try:
+                ran = self._shell.run(command, input=input, limit_s=limit_s)
+            except Unreachable as lost:
+                self._lost = lost
+            else:
+                self._way = self._shell
+                return ran
+        if self._way is None:
+            why = self._lost.reason if self._lost else ""
+            say(f"{why}; going through Azure's run command: half a minute for each step, and short answers")
             self._way = self._otherwise()
-            ran = self._way.run(command, input=input, limit_s=limit_s)
-        return ran
+        return self._way.run(command, input=input, limit_s=limit_s)
 
 
 class Place:
@@ -119,6 +138,7 @@ class Place:
     def __init__(self, found: Built, slurm: SlurmPlan, args: Namespace) -> None:
         self.found, self.plan, self.slurm, self._args = found, found.plan, slurm, args
         self._writer: Writer | None = None
+        self._outputs: Mapping[str, Any] | Unknown | None = None
 
     @property
     def name(self) -> str:
@@ -157,6 +177,38 @@ class Place:
         words = ["cyclecloud", "initialize", "--force", "--url=https://localhost", f"--username={admin}",
                  "--verify-ssl=false"]  # fmt: skip
         return CommandLine(self.server, admin, f"{shlex.join(self.node('server').line(tty=True))} {shlex.join(words)}")
+
+    @cached_property
+    def ways(self) -> Ways:
+        """To the cluster."""
+        from .cluster_ways import Ways
+
+        return Ways(self, say)
+
+    def look(self) -> Cluster:
+        """The cluster and its nodes, on the first way that leads there."""
+        return self.ways.look()
+
+    def outputs(self) -> Mapping[str, Any] | Unknown:
+        """What the last deployment has noted, or why it is not known; Azure is asked once."""
+        if self._outputs is None:
+            self._outputs = self._asked_outputs()
+        return self._outputs
+
+    def _asked_outputs(self) -> Mapping[str, Any] | Unknown:
+        from ..azure.deployment import last
+        from ..azure.refusals import NotAsked, Refused
+        from ..azure.standing import Unknown
+
+        try:
+            seen = last(self.plan, self.writer())
+        except Refused as refused:
+            return Unknown(f"Azure refused: {refused.code}: {refused.message}")
+        except NotAsked as reason:
+            return Unknown(reason.reason, reason.hint)
+        except CycleForgeError as error:
+            return Unknown(error.message, error.hint)
+        return seen.outputs if seen is not None else Unknown(f"{self.plan.name} is not deployed")
 
     @property
     def generations(self) -> list[str]:
@@ -200,6 +252,8 @@ class Place:
 
     def close(self) -> None:
         """Whatever was opened."""
+        if "ways" in vars(self):
+            self.ways.close()
         if self._writer is not None:
             self._writer.close()
 
@@ -258,25 +312,24 @@ def queue(place: Place, seen: Cluster) -> tuple[Queue | None, str]:
 
 
 def changed_once(
-    place: Place, words: Sequence[str], is_done: Callable[[Cluster], bool], *, may_stay: bool = False
+    place: Place, words: list[str], call: Call, is_done: Callable[[Cluster], bool], *, may_stay: bool = False
 ) -> Cluster:
-    """Send a command to the server once, then read what is true; raises AzureRefused where it is not done.
+    """Do what `words` of `cyclecloud`, or `call`, do, once; then read what is true. Raises AzureRefused.
 
     A connection that is lost says nothing about what arrived: the server is asked, and nothing is sent again.
     `may_stay`: where the server has taken it, nothing need have changed yet.
     """
-    from ..cyclecloud import nodes
     from ..cyclecloud.command_line import line
     from ..cyclecloud.shell import Unreachable
     from ..words.terminal import printable
 
     lost = None
     try:
-        place.cyclecloud.change(words)
+        place.ways.change(words, call)
     except Unreachable as error:
         lost = error
         say(f"{printable(error.reason)}; looking whether `{line(words)}` arrived")
-    seen = nodes.look(place.cyclecloud, place.name)
+    seen = place.look()
     if is_done(seen) or (may_stay and lost is None):
         return seen
     if lost is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -162,17 +161,23 @@ def _address_of(found: Built, server: Shell, host: str) -> str:
 
 
 def _listed_address(server: Shell, cluster: str, host: str) -> str:
+    from ..cyclecloud.command_line import NotDone
+    from ..cyclecloud.nodes import read_nodes
+    from ..words.terminal import printable
+
     ask = ["cyclecloud", "show_nodes", "-c", cluster, "--states=Started", "--format=json"]
     ran = server.run(shlex.join(ask), limit_s=120)
     try:
-        nodes = json.loads(ran.out)
-        addresses = {str(node["Name"]): str(node["Instance"]["PrivateIp"]) for node in nodes if node.get("Instance")}
-    except (ValueError, KeyError, TypeError):
+        nodes = read_nodes(ran.out)
+    except NotDone:
+        nodes = ()
+    if not nodes and (ran.status != 0 or ran.out.strip() not in ("", "[]")):
         said = " ".join((ran.err or ran.out).split())[:200]
         raise AzureRefused(
-            f"the server does not tell its nodes: {said}",
+            f"the server does not tell its nodes: {printable(said)}",
             "`cyclecloud initialize` once on the server lets it; the README's section Connect has the line",
-        ) from None
+        )
+    addresses = {node.name: node.address for node in nodes if node.address}
     wanted = [name for name in sorted(addresses) if name == host or (host == "login" and name.startswith("login"))]
     if not wanted:
         started = ", ".join(sorted(addresses)) or "none"

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 List the nodes of a cluster that have a VM, or should have one: partition, what CycleCloud and Slurm say of them,
 instance, and the reason of a failure or a drain. Changes nothing.
+
+Where CYCLECLOUD_ADMIN_PASSWORD is exported, the site itself is asked; otherwise `cyclecloud` on its server, through ssh
+and with your key, or where no network path leads there, through Azure's run command.
 """
 _HEAD = ("NODE", "PARTITION", "STATE", "SLURM", "INSTANCE", "REASON")
 
@@ -42,9 +45,7 @@ def run(args: Namespace) -> int:
 
 
 def _nodes(place: cluster.Place, args: Namespace) -> int:
-    from ..cyclecloud import nodes
-
-    seen = nodes.look(place.cyclecloud, place.name)
+    seen = place.look()
     queue, unknown = cluster.queue(place, seen)
     rows = _rows(seen, queue)
     if args.json:
@@ -71,9 +72,11 @@ def _nodes(place: cluster.Place, args: Namespace) -> int:
 
 
 def _rows(seen: Cluster, queue: Queue | None) -> list[dict[str, object]]:
-    """Those of CycleCloud in its order, then those that only Slurm takes for running."""
+    """Those of CycleCloud, then those that only Slurm takes for running."""
+    from ..results.hostlist import natural_key
+
     by_slurm = {node.name: node for node in queue.nodes} if queue else {}
-    there = [node for node in seen.listed if node.is_there]
+    there = sorted((node for node in seen.listed if node.is_there), key=lambda node: natural_key(node.name))
     rows = [_row(node, by_slurm.get(node.name)) for node in there]
     others = by_slurm.keys() - {node.name for node in there}
     return rows + [_row(None, node) for node in by_slurm.values() if node.name in others and not node.is_down]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..errors import OK, ProblemsFound
@@ -36,15 +36,15 @@ def run(args: Namespace) -> int:
 
 
 def _retry(place: cluster.Place, args: Namespace) -> int:
-    from ..cyclecloud import nodes
+    from ..cyclecloud.requests import undocumented
     from ..words.counts import counted
 
-    seen = nodes.look(place.cyclecloud, place.name)
+    seen = place.look()
     failed = seen.failed
     if not failed:
         common.emit(f"{place.name} has no failed node; nothing was done")
         return OK
-    common.emit(_shown(failed))
+    common.emit(_shown(failed) + "".join(_at_length(place)))
     if not args.yes and not azure.confirmed(f"try {counted(len(failed), 'node')} again?", "give --yes"):
         return ProblemsFound.exit_code
     names = {node.name for node in failed}
@@ -53,9 +53,20 @@ def _retry(place: cluster.Place, args: Namespace) -> int:
         return any(node.name in names and not node.has_failed for node in now.listed)
 
     # A node may fail again at once: what the server says of it is shown, and no state is a failure of the command.
-    again = cluster.changed_once(place, ["retry", place.name], is_begun, may_stay=True)
+    again = cluster.changed_once(
+        place, ["retry", place.name], undocumented.RETRY(cluster=place.name), is_begun, may_stay=True
+    )
     common.emit("asked once; now:\n" + _shown([node for node in again.listed if node.name in names]))
     return OK
+
+
+def _at_length(place: cluster.Place) -> Iterator[str]:
+    """What the site says besides, where it is the site that is asked: without it nobody knows what to correct."""
+    from .status_text import condition_lines
+
+    for condition in place.ways.conditions():
+        if condition.says_more:
+            yield from (f"  {line}\n" for line in condition_lines(condition))
 
 
 def _shown(nodes: Iterable[Node]) -> str:

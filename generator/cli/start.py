@@ -11,7 +11,8 @@ DESCRIPTION = """\
 Start a cluster: its scheduler and its login nodes. Nodes of partitions start when a job needs them.
 
 It asks before, does it once, and reads back what the server says. A cluster that runs, or that someone else is
-starting, is left alone. Without a network path to the server it goes through Azure's run command, which is slower.
+starting, is left alone. `cyclecloud` on the server does it, through ssh. Without ssh the site itself is asked to, where
+CYCLECLOUD_ADMIN_PASSWORD is exported and it can be reached; otherwise Azure's run command, which is slower.
 """
 
 
@@ -33,9 +34,9 @@ def run(args: Namespace) -> int:
 
 
 def _start(place: cluster.Place, args: Namespace) -> int:
-    from ..cyclecloud import nodes
+    from ..cyclecloud.requests import undocumented
 
-    seen = nodes.look(place.cyclecloud, place.name)
+    seen = place.look()
     if seen.is_started:
         how = f"is being started ({seen.way})" if seen.is_changing else f"is {seen.way} already"
         common.emit(f"{place.name} {how}; nothing was done")
@@ -51,6 +52,8 @@ def _start(place: cluster.Place, args: Namespace) -> int:
         common.emit(f"login nodes: {slurm.login.count} x {slurm.login.hardware.name}")
     if not args.yes and not azure.confirmed(f"start {place.name}? its VMs cost from then on", "give --yes"):
         return ProblemsFound.exit_code
-    seen = cluster.changed_once(place, ["start_cluster", place.name], lambda now: now.is_started)
+    seen = cluster.changed_once(
+        place, ["start_cluster", place.name], undocumented.start(place.name), lambda now: now.is_started
+    )
     common.emit(f"{place.name}: {seen.way}; `cycleforge status {args.name} --watch` shows how far it is")
     return OK

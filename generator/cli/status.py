@@ -68,15 +68,18 @@ def run(args: Namespace) -> int:
     ]
     broken = [each.filename for each in definitions if each.checked.plan is None]
     if args.print:
-        common.emit("\n".join(line for each in found for line in _lines(each)))
+        common.emit("\n".join(line for each in found for line in _lines(each, usage=args.usage)))
         return OK
     return _watched(found, broken, args)
 
 
-def _lines(found: Built) -> list[str]:
+def _lines(found: Built, *, usage: bool) -> list[str]:
     """What asks the same by hand."""
+    import shlex
+
     from ..azure.requests import deployments
     from ..cyclecloud.requests import documented
+    from ..cyclecloud.usage import of_this_month
 
     plan = found.plan
     lines = [f"az deployment sub show --name {plan.deployment_name}"]
@@ -86,6 +89,11 @@ def _lines(found: Built) -> list[str]:
     if plan.slurm is not None:
         call = documented.STATUS({"nodes": "true"}, cluster=plan.slurm.cluster_name)
         lines.append(f"ssh -F {found.folder}/ssh_config server {call.cli}")
+        if usage:
+            # No command of `cyclecloud` shows it. On the server nobody is in between; curl asks for the password.
+            address = f"https://localhost{of_this_month(plan.slurm.cluster_name).address}"
+            words = ["curl", "--insecure", "--user", plan.admin.username, address]
+            lines.append(f"ssh -F {found.folder}/ssh_config -t server {shlex.quote(shlex.join(words))}")
     return lines
 
 

@@ -5,22 +5,19 @@ More come only where nodes have failed, which the site is asked for the reasons 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from ..azure.deployment import Seen, content_of
 from ..azure.standing import Standing, Unknown, standing
-from ..cyclecloud import cluster as clusters
 from ..cyclecloud.cluster import Cluster
 from ..cyclecloud.conditions import Condition, conditions
 from ..cyclecloud.reasons import Reason, reasons
-from ..cyclecloud.refusals import NotAsked, Refused
-from ..cyclecloud.requests import undocumented
 from ..cyclecloud.site import Site
 from ..cyclecloud.usage import Usage, usage
 from ..cyclecloud.wire import Login
 from ..records import record
+from . import cluster_ways
 from .built import Built
 from .portal import Portal
 from .status_more import drift_of, spending_of
@@ -147,63 +144,26 @@ class Looker:
         slurm = self._found.plan.slurm
         if site is None or slurm is None:
             return None, None
-        seen = site if isinstance(site, Unknown) else self._asked(lambda: clusters.cluster(site, slurm.cluster_name))
-        if isinstance(seen, Cluster):
-            assert isinstance(site, Site)
-            return self._with_messages(seen, site), None
-        return self._otherwise(seen) if self._may_go_through_ssh(now) else (seen, None)
+        found, other = cluster_ways.seen(site, slurm.cluster_name, lambda: self._through_ssh(now), self._way())
+        if self._portal.is_forwarded and (other is not None or isinstance(found, Unknown)):
+            self._portal.close()  # the way may have been lost; the next look opens another one
+        return found, other
 
     def _used(self, site: Site | Unknown | None) -> Usage | Unknown:
         """Only the site has counted it."""
         slurm = self._found.plan.slurm
         assert site is not None
         assert slurm is not None
-        return site if isinstance(site, Unknown) else self._asked(lambda: usage(site, slurm.cluster_name))
+        name = slurm.cluster_name
+        return site if isinstance(site, Unknown) else cluster_ways.asked(lambda: usage(site, name), name, self._way())
 
-    def _asked(self, ask: Callable[[], _Answer]) -> _Answer | Unknown:
-        try:
-            return ask()
-        except Refused as refused:
-            if refused.is_missing:
-                name = self._found.plan.slurm.cluster_name if self._found.plan.slurm else ""
-                return Unknown(f"the site has no cluster {name}: {refused.message}")
-            return Unknown(f"the site refused: {refused}")
-        except NotAsked as reason:
-            if self._portal.is_forwarded:
-                self._portal.close()  # the way may have been lost; the next look opens another one
-            return Unknown(reason.reason, reason.hint or self._way())
-
-    @staticmethod
-    def _may_go_through_ssh(now: Standing) -> bool:
-        """Whether there may be a server that answers; Azure need not have been asked with success."""
-        return now.server in _UP or isinstance(now.server, Unknown)
-
-    def _otherwise(self, why: Unknown) -> tuple[Cluster | Unknown, Unknown | None]:
-        """The cluster through ssh, and why it is not the site that says it."""
+    def _through_ssh(self, now: Standing) -> Cluster | Unknown | None:
+        """Where there may be a server that answers; Azure need not have been asked with success."""
         slurm = self._found.plan.slurm
-        seen = through_ssh(self._found, slurm) if slurm is not None else None
-        if isinstance(seen, Cluster):
-            return seen, why
-        if seen is None:
-            return why, None
-        if seen.reason == why.reason:
-            return why, None
-        return Unknown(f"{why.reason}; nor through ssh: {seen.reason}", why.hint or seen.hint), None
+        may_answer = now.server in _UP or isinstance(now.server, Unknown)
+        return through_ssh(self._found, slurm) if may_answer and slurm is not None else None
 
     def _way(self) -> str | None:
         if self._found.plan.access.tunnel is not None:
             return f"cycleforge connect {self._found.plan.definition_name} portal opens the tunnel to it"
         return None if self._found.plan.access.is_public else "the site has a private address: connect your VPN"
-
-    @staticmethod
-    def _with_messages(seen: Cluster, site: Site) -> Cluster:
-        """The reasons of failed nodes that the documented answer leaves out."""
-        if all(node.message for node in seen.failed):
-            return seen
-        try:
-            rows = site.get(undocumented.nodes(seen.name))
-        except (Refused, NotAsked):
-            return seen
-        said = {node.name: node.message for node in clusters.nodes_of(rows)}
-        nodes = tuple(replace(node, message=node.message or said.get(node.name, "")) for node in seen.nodes or ())
-        return replace(seen, nodes=nodes)

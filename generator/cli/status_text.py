@@ -98,7 +98,7 @@ def _cluster(look: Look) -> Iterator[str]:
     told = {reason.message for reason in look.reasons}
     more = [each for each in look.conditions if each.says_more or each.message not in told]
     for condition in more[:_SHOWN]:
-        yield from _condition(condition)
+        yield from (f"  {line}" for line in condition_lines(condition))
     if len(more) > _SHOWN:
         yield f"  and {len(more) - _SHOWN} more conditions; --json has all of them"
 
@@ -142,13 +142,13 @@ def _reason(reason: Reason) -> Iterator[str]:
         yield f"    hint: {reason.fix}"
 
 
-def _condition(said: Condition) -> Iterator[str]:
+def condition_lines(said: Condition) -> Iterator[str]:
     """The server's own words at greater length, the end of what a script wrote among them."""
     where = f" on {counted(said.count, 'node')}" if said.count else ""
-    yield f"  {said.name}{where}: {said.message}"
-    yield from (f"    | {line}" for line in said.detail)
+    yield f"{said.name}{where}: {said.message}"
+    yield from (f"  | {line}" for line in said.detail)
     if said.recommendation:
-        yield f"    CycleCloud advises: {said.recommendation}"
+        yield f"  CycleCloud advises: {said.recommendation}"
 
 
 def _usage(look: Look) -> Iterator[str]:

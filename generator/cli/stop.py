@@ -42,9 +42,9 @@ def run(args: Namespace) -> int:
 
 
 def _stop(place: cluster.Place, args: Namespace) -> int:
-    from ..cyclecloud import nodes
+    from ..cyclecloud.requests import undocumented
 
-    seen = nodes.look(place.cyclecloud, place.name)
+    seen = place.look()
     if not seen.is_started:
         how = f"is being stopped ({seen.way})" if seen.is_changing else f"is {seen.way} already"
         common.emit(f"{place.name} {how}; nothing was done")
@@ -56,7 +56,9 @@ def _stop(place: cluster.Place, args: Namespace) -> int:
         raise ProblemsFound(f"{place.name} was not stopped, because {in_the_way}", "--yes --end-jobs stops it")
     if not args.yes and not azure.confirmed(f"stop {place.name}?", "give --yes"):
         return ProblemsFound.exit_code
-    seen = cluster.changed_once(place, ["terminate_cluster", place.name], lambda now: not now.is_started)
+    seen = cluster.changed_once(
+        place, ["terminate_cluster", place.name], undocumented.terminate(place.name), lambda now: not now.is_started
+    )
     common.emit(f"{place.name}: {seen.way}; VMs cost until `cycleforge nodes {args.name}` shows none")
     return OK
 

@@ -6,6 +6,7 @@ import json
 import platform
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -179,17 +180,18 @@ def _server(place: cluster.Place, bundle: Bundle) -> None:
 
 def _cluster(place: cluster.Place, bundle: Bundle) -> list[str]:
     """States and nodes; the names of those that have failed."""
-    from ..cyclecloud import nodes
-
     sick: list[str] = []
 
     def look() -> None:
-        seen = nodes.look(place.cyclecloud, place.name)
+        seen = place.look()
         rows = [{name: getattr(node, name) for name in ("name", "array", "status", "target", "message", "instance",
                                                         "address")} for node in seen.listed]  # fmt: skip
         bundle.add("cluster/nodes.json", _json({"name": seen.name, "state": seen.state, "target": seen.target,
                                                 "nodes": rows}))  # fmt: skip
         sick.extend(node.name for node in seen.failed)
+        said = place.ways.conditions() if sick else ()
+        if said:
+            bundle.add("cluster/conditions.json", _json([asdict(each) for each in said]))
 
     _try(bundle, "cluster/nodes.json", look)
     return sick

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 from urllib.parse import quote, urlencode
 
@@ -22,32 +21,13 @@ class Call:
     request: Request
     path: str
     query: tuple[tuple[str, str], ...] = ()
-    body: object = None
-    """Sent as JSON."""
-    form: tuple[tuple[str, str], ...] = ()
-    """Sent as the fields of a form."""
     cli: str = ""
+    """The line of the `cyclecloud` program that does the same; empty where it has none."""
 
     @property
     def address(self) -> str:
         """Path and query."""
         return f"{self.path}?{urlencode(self.query, quote_via=quote)}" if self.query else self.path
-
-    def line(self, site: str, user: str) -> str:
-        """What a person would type: the line of CycleCloud's own program, else curl, which asks for the password.
-
-        `site` is `https://HOST`; `site.pem` its certificate, as `openssl s_client` shows it.
-        """
-        if self.cli:
-            return self.cli
-        words = ["curl", "--cacert", "site.pem", "--user", user]
-        if self.request.method != "GET":
-            words += ["--request", self.request.method]
-        if self.body is not None:
-            words += ["--header", "Content-Type: application/json", "--data", json.dumps(self.body)]
-        for name, value in self.form:
-            words += ["--data-urlencode", f"{name}={value}"]
-        return " ".join(shlex.quote(word) for word in [*words, f"{site}{self.address}"])
 
 
 @record
@@ -63,8 +43,6 @@ class Request:
     cli: str = ""
     """The line of the `cyclecloud` program that does the same; empty where it has none."""
     accept: str = "application/json"
-    since: str = ""
-    """The first release that has it; empty: all of them."""
 
     @property
     def only_asks(self) -> bool:
@@ -74,8 +52,6 @@ class Request:
     def __call__(
         self,
         query: Mapping[str, str] | None = None,
-        body: object = None,
-        form: Iterable[tuple[str, str]] = (),
         **values: str,
     ) -> Call:
         """The request with its names filled in."""
@@ -84,7 +60,7 @@ class Request:
             raise TypeError(f"{self.path} has no {', '.join(sorted(unknown))}")
         path = _HOLE.sub(lambda found: _segment(values[found[1]]), self.path)
         cli = _HOLE.sub(lambda found: shlex.quote(values[found[1]]), self.cli)
-        return Call(self, path, tuple((query or {}).items()), body, tuple(form), cli)
+        return Call(self, path, tuple((query or {}).items()), cli)
 
 
 def _segment(value: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from ..records import record
 from ..words.terminal import printable
 from .refusals import NotAsked
+from .request import Call
 from .requests import documented
 from .site import Site
 
@@ -36,9 +37,14 @@ class Usage:
     parts: tuple[Part, ...]
 
 
+def of_this_month(cluster: str) -> Call:
+    """The request."""
+    return documented.USAGE({"timeframe": TIMEFRAME, "granularity": "total"}, cluster=cluster)
+
+
 def usage(site: Site, cluster: str) -> Usage:
     """Ask for this month. Raises Refused and NotAsked."""
-    body = site.get(documented.USAGE({"timeframe": TIMEFRAME, "granularity": "total"}, cluster=cluster))
+    body = site.get(of_this_month(cluster))
     rows = body.get("usage") if isinstance(body, Mapping) else None
     if not isinstance(rows, list):
         raise NotAsked(f"the server's answer for the usage of {cluster} is not the documented one")

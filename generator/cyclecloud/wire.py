@@ -14,7 +14,6 @@ import socket
 import ssl
 from collections.abc import Mapping
 from typing import NoReturn
-from urllib.parse import urlencode
 
 from ..records import record
 from ..version import __version__
@@ -72,12 +71,10 @@ class Wire:
         sent = False
         try:
             connection.sock = self._connected()
-            content, kind = _content(call)
             headers = {"Accept": call.request.accept, "User-Agent": f"cycleforge/{__version__}", "Connection": "close"}
-            headers |= {"Content-Type": kind} if kind else {}
             headers |= {"Authorization": login.header} if login else {}
             sent = True
-            connection.request(call.request.method, call.address, content, headers)
+            connection.request(call.request.method, call.address, headers=headers)
             answer = connection.getresponse()
             return self._read(answer)
         except (OSError, http.client.HTTPException) as error:
@@ -166,14 +163,6 @@ def _context(*, is_pinned: bool) -> ssl.SSLContext:
         context.verify_mode = ssl.CERT_NONE
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
-
-
-def _content(call: Call) -> tuple[bytes | None, str]:
-    if call.body is not None:
-        return json.dumps(call.body).encode(), "application/json"
-    if call.form:
-        return urlencode(call.form).encode(), "application/x-www-form-urlencoded"
-    return (b"", "") if call.request.method == "POST" else (None, "")
 
 
 def _reason(error: BaseException) -> str:

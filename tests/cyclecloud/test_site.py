@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from generator.cyclecloud import cluster
-from generator.cyclecloud.actions import act
 from generator.cyclecloud.refusals import LoginRefused, Lost, NotAsked, Refused
-from generator.cyclecloud.request import Call, Request
+from generator.cyclecloud.request import Request
 from generator.cyclecloud.requests import declared, documented, undocumented
 from generator.cyclecloud.site import Site
 from generator.cyclecloud.wire import Login
@@ -27,11 +26,6 @@ STATUS = documented.STATUS({"nodes": "true"}, cluster="demo")
 WRONG = "wr0ng-of-the-test"
 
 
-def create(count: int, request_id: str = "r1") -> Call:
-    sets = [{"nodearray": "hpc", "count": count}]
-    return documented.CREATE(body={"requestId": request_id, "sets": sets}, cluster="demo")
-
-
 # ---------------------------------------------------------------- what there is
 
 
@@ -40,7 +34,6 @@ def test_each_request_is_a_row_of_its_own_table() -> None:
     for name, request in declared():
         row = known[request.method, request.path, name.startswith("documented")]
         assert {*request.query} <= {*row.query}, name
-        assert request.since == row.since, name
         assert request.source.startswith("https://"), name
 
 
@@ -52,13 +45,6 @@ def test_a_name_stays_one_part_of_the_path() -> None:
     with pytest.raises(TypeError, match="has no what"):
         documented.STATUS({"what": "1"}, cluster="a")
     assert undocumented.conditions('a"b').query[0][1].endswith(r'where ClusterName == "a\"b"')
-
-
-def test_the_line_that_a_person_would_type() -> None:
-    assert STATUS.line("https://10.0.0.4", USER) == "cyclecloud show_cluster demo --long"
-    line = create(2).line("https://10.0.0.4", USER)
-    assert line.startswith("curl --cacert site.pem --user ccadmin --request POST")
-    assert "https://10.0.0.4/clusters/demo/nodes/create" in line
 
 
 # ---------------------------------------------------------------- the certificate
@@ -198,7 +184,7 @@ def test_no_text_has_the_password(portal: SiteStandIn, caplog: pytest.LogCapture
     with pytest.raises(LoginRefused) as raised:
         site.get(STATUS)
     texts = [repr(site), repr(Login(USER, WRONG)), repr(raised.value), str(raised.value.hint), caplog.text]
-    texts += [repr(vars(site)), STATUS.line("https://x", USER)]
+    texts += [repr(vars(site))]
     assert WRONG not in "".join(texts)
 
 
@@ -274,59 +260,27 @@ def test_server_texts_cannot_steer_a_terminal(portal: SiteStandIn, site: Site) -
 # ---------------------------------------------------------------- changes
 
 
-def test_202_is_read_for_each_node(portal: SiteStandIn, site: Site) -> None:
-    portal.state.cluster("demo", hpc=2).starts()
-    assert act(site, create(3), "r1").refused[0][1].startswith("Only 2 of 3 nodes can be added")
-    body = {"requestId": "r2", "names": ["scheduler", "demo-hpc-1", "nobody"]}
-    refused = dict(act(site, documented.REMOVE(body=body, cluster="demo"), "r2").refused)
-    assert refused == {
-        "scheduler": "This node must be terminated before it can be removed", "nobody": "Node nobody not found"
-    }  # fmt: skip
-
-
-def test_a_repeated_request_is_looked_up(portal: SiteStandIn, site: Site) -> None:
-    portal.state.cluster("demo", hpc=4)
-    first = act(site, create(2), "r1")
-    again = act(site_of(portal), create(2), "r1")
-    assert (again.operation, again.is_repeated) == (first.operation, True)
-    assert len(portal.state.clusters["demo"].of("hpc")) == 2
-
-
 @pytest.mark.parametrize("after_effect", [True, False])
-def test_a_lost_answer_to_a_change(portal: SiteStandIn, site: Site, after_effect: bool) -> None:
+def test_a_change_whose_answer_is_lost_is_not_sent_again(portal: SiteStandIn, site: Site, after_effect: bool) -> None:
     portal.state.cluster("demo", hpc=4)
-    site.get(STATUS)
     portal.lose("POST", "*", after_effect=after_effect)
-    if after_effect:
-        assert act(site, create(2), "r1").is_repeated
-    else:
-        with pytest.raises(NotAsked, match="nothing was done"):
-            act(site, create(2), "r1")
-    assert len(portal.changes) == 1
-    assert len(portal.state.clusters["demo"].of("hpc")) == (2 if after_effect else 0)
-
-
-def test_a_lost_change_that_cannot_be_looked_up_is_not_known(portal: SiteStandIn, site: Site) -> None:
-    portal.state.cluster("demo", hpc=4)
-    portal.lose("POST", "*", after_effect=True)
-    portal.lose("GET", "/operations/", after_effect=False, times=9)
     with pytest.raises(Lost, match="it may have had its effect"):
-        act(site, create(2), "r1")
+        site.change(undocumented.start("demo"))
+    assert len(portal.changes) == 1
+    assert portal.state.clusters["demo"].target == ("Started" if after_effect else "")
+
+
+def test_a_busy_server_is_not_asked_to_change_again(portal: SiteStandIn, site: Site) -> None:
+    portal.state.cluster("demo", hpc=4)
+    portal.fail("POST", "*", FailureError(503, "Busy", "not now"))
+    with pytest.raises(Refused, match="not now"):
+        site.change(undocumented.terminate("demo"))
+    assert len(portal.changes) == 1
 
 
 def test_a_question_is_no_change(portal: SiteStandIn, site: Site) -> None:
     with pytest.raises(TypeError, match="only asks"):
         site.change(STATUS)
     with pytest.raises(TypeError, match="changes something"):
-        site.get(create(1))
-    with pytest.raises(TypeError, match="without its request id"):
-        act(site, create(1), "another")
+        site.get(undocumented.RETRY(cluster="demo"))
     assert portal.requests == []
-
-
-def test_old_releases_lack_what_came_later(portal: SiteStandIn, site: Site) -> None:
-    portal.state.version = "8.7.3"
-    portal.state.cluster("demo", hpc=1)
-    with pytest.raises(Refused) as raised:
-        act(site, documented.RESTART(body={"requestId": "r", "names": []}, cluster="demo"), "r")
-    assert raised.value.is_missing

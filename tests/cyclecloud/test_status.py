@@ -356,6 +356,10 @@ def test_the_lines_that_ask_the_same(living: Place, portal: SiteStandIn) -> None
         "--instance-view",
         "ssh -F output/minimal/ssh_config server cyclecloud show_cluster minimal --long",
     ]
+    assert living(*STATUS, "--print", "--usage")[1].splitlines()[-1] == (
+        "ssh -F output/minimal/ssh_config -t server 'curl --insecure --user ccadmin "
+        """'"'"'https://localhost/clusters/minimal/usage?timeframe=monthToDate&granularity=total'"'"''"""
+    )
 
 
 def test_errors_of_the_definition_are_shown(living: Place) -> None:

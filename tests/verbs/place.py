@@ -35,7 +35,7 @@ shift
 n=$(($(cat "FOLDER/count") + 1))
 echo "$n" >"FOLDER/count"
 lost=$(sed -n "s/^$n //p" "FOLDER/lost")
-if [ "$lost" = kill-before ]; then kill -9 "$PPID"; fi
+if [ "$lost" = kill-before ]; then kill -9 "$PPID"; exit 255; fi
 if [ -e "FOLDER/unreachable-$host" ] || [ "$lost" = before ]; then
     echo "ssh: connect to host $host port 22: Connection timed out" >&2
     exit 255

@@ -14,31 +14,35 @@ _DEMO = "https://github.com/bwatrous/cyclecloud-simple-autoscale-demo/blob/main/
 
 QUERY = Request("GET", "/exec/query/", _PLUGIN, query=("q", "format"), accept="*/*")
 """`Accept: application/json` is answered with 406."""
-CLUSTERS = Request(
-    "GET", "/cloud/api/clusters", _PLUGIN, query=("summary", "cloud_instances"), cli="cyclecloud show_cluster"
-)
 START_CLUSTER = Request(
     "POST",
     "/cloud/actions/startcluster/{cluster}",
     _DEMO,
     query=("wait_time", "recursive", "test_mode"),
-    cli="cyclecloud start_cluster {cluster}",
 )
 TERMINATE_CLUSTER = Request(
     "POST",
     "/cloud/actions/terminatecluster/{cluster}",
     _DEMO,
     query=("wait_time", "recursive"),
-    cli="cyclecloud terminate_cluster {cluster}",
 )
-RETRY = Request("POST", "/cloud/actions/retry/{cluster}", _DEMO, cli="cyclecloud retry {cluster}")
-IMPORT_CLUSTER = Request("POST", "/cloud/api/import_cluster/{cluster}", _DEMO)
+RETRY = Request("POST", "/cloud/actions/retry/{cluster}", _DEMO)
 
 _CONDITIONS = "select Name,Status,Message,NodeCount,Detail,Recommendation using cloud.node.node_status"
 _NODES = (
     "select Name,NodeId,Template,State,TargetState,Status,StatusMessage,PhaseFailed,MachineType,InstanceId "
     "from Cloud.Node"
 )
+
+
+def start(cluster: str) -> Call:
+    """Start a cluster, as the program that shows it does: `wait_time` only delays the answer."""
+    return START_CLUSTER({"wait_time": "30", "recursive": "false", "test_mode": "false"}, cluster=cluster)
+
+
+def terminate(cluster: str) -> Call:
+    """End a cluster."""
+    return TERMINATE_CLUSTER({"wait_time": "30", "recursive": "false"}, cluster=cluster)
 
 
 def conditions(cluster: str) -> Call:
