@@ -76,9 +76,9 @@ class User:
         assert done.code == 0, f"{line}\n{done.err}"
         return done
 
-    def blocks(self, *sections: str) -> Iterator[str]:
-        """The blocks with `az` of these sections of the README, in their order."""
-        page = (self._here / "README.md").read_text()
-        for section in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
+    def blocks(self, *sections: str, page: str = "README.md") -> Iterator[str]:
+        """The blocks with `az` of these sections of a page, in their order."""
+        text = (self._here / page).read_text()
+        for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
             if section.partition("\n")[0] in sections:
                 yield from (block for block in _BLOCK.findall(section) if _AZ.search(block))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -15,6 +17,7 @@ from tests.what_if.place import PASSWORD, Place
 
 TERMS = terms_path("azurecyclecloud", "azure-cyclecloud", "cyclecloud8-gen2")
 LIMIT_S = 60
+_OF_STACK = re.compile(r"-\d{8}-\w{5}$")
 GONE = ("ended the connection, or was not reached", "was not reached: ")
 """What is said of a connection that is gone."""
 
@@ -36,13 +39,12 @@ class Verb:
         """The numbers of those requests of the last run."""
         return [number for number, each in enumerate(self.arm.requests, 1) if is_meant(each)]
 
-    def ends(self, *, every: int = 1) -> list[tuple[int, bool]]:
+    def ends(self) -> list[tuple[int, bool]]:
         """Where the last run may be ended: request, and whether after its effect, which only what is no GET has."""
         return [
             (number, after)
             for number, each in enumerate(self.arm.requests, 1)
             for after in ((False,) if each.method == "GET" else (False, True))
-            if number % every == 1 % every
         ]
 
     def broken_off(self, number: int, after: bool, *words: str) -> tuple[int, str, str]:
@@ -69,6 +71,16 @@ class Verb:
         texts = [each.read_bytes() for each in self.place.folder.rglob("*") if each.is_file()]
         assert not any(secret.encode() in text for text in texts for secret in (PASSWORD, self.arm.state.caller.secret))
 
+    def kept(self) -> Any:
+        """What is deployed and what runs, to come back to."""
+        state = self.arm.state
+        return copy.deepcopy((state.resources, state.runs, state.ticks, state.now), {id(state): state})
+
+    def back(self, kept: Any) -> None:
+        """As it was then."""
+        state = self.arm.state
+        state.resources, state.runs, state.ticks, state.now = copy.deepcopy(kept, {id(state): state})
+
     @property
     def state(self) -> dict[str, Any]:
         """What there is in Azure."""
@@ -76,7 +88,8 @@ class Verb:
         terms: Any = state.documents[TERMS]
         return {
             "resources": sorted(state.resources),
-            "deployments": {key: run.state for key, run in state.runs.items()},
+            # Azure ends the name of a stack's deployment with five letters of its own.
+            "deployments": {_OF_STACK.sub("", key): run.state for key, run in state.runs.items()},
             "providers": {name: each["registrationState"] for name, each in state.providers.items()},
             "accepted": terms["properties"]["accepted"],
         }

@@ -21,6 +21,7 @@ from generator.plan.types import Plan
 from tests.azure.compiled import template
 from tests.bed.arm import Arm
 from tests.bed.arm.client import Client
+from tests.bed.arm.stacks import STACK, deny
 from tests.bed.bicep.deployment import PLAUSIBLE
 
 VERSION = "2025-04-01"
@@ -115,6 +116,16 @@ class Place:
             if client("GET", path, VERSION).json()["properties"]["provisioningState"] == "Succeeded":
                 return copy.deepcopy(self.state.resources), dict(self.state.runs)
         raise AssertionError(f"{name} does not get ready")
+
+    def stacked(self, name: str) -> Place:
+        """What was deployed is a stack's, which denies to everyone that anything of it is deleted."""
+        location = template(name)["variables"]["location"]
+        stack = f"{self.state.scope}/providers/{STACK}/{name}-{location}"
+        self.state.put(stack, location=location, properties={"denySettings": {"mode": "denyDelete"}})
+        for key, each in self.state.resources.items():
+            if key.startswith(self.group(name).lower()):
+                deny(self.state, stack, each["id"], "denyDelete")
+        return self
 
     def group(self, name: str) -> str:
         """Id of the resource group of a definition."""

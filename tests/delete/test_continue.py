@@ -12,6 +12,7 @@ import pytest
 from generator.azure.deletion.decision import Stopped
 from generator.azure.refusals import NotAsked
 from generator.azure.transport import Answer, Transport
+from tests.bed.arm.exchange import RefusedError
 from tests.bed.plans import plan_from
 from tests.delete.place import Place
 
@@ -49,10 +50,10 @@ def killed_at(number: int) -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("alone", [False, True], ids=["group", "one by one"])
 def test_it_is_continued_wherever_it_was_ended(place: Place, alone: bool) -> None:
-    """Most steps of the longer way are alike, so not all of them are taken there."""
+    """A stack that denies. Most steps of the longer way are alike, so not all of them are taken there."""
     number, was_killed = 1, True
     while was_killed:
-        place.renewed().deployed("minimal", "node-1")
+        place.renewed().deployed("minimal", "node-1").stacked("minimal")
         left: list[str] = []
         if alone:
             group = place.state.resources[place.group("minimal").lower()]
@@ -68,11 +69,11 @@ def test_it_is_continued_wherever_it_was_ended(place: Place, alone: bool) -> Non
 
 
 def test_the_connection_may_be_lost_at_every_request(place: Place) -> None:
-    assert place.deployed("minimal", "node-1").delete(PLAN)
+    assert place.deployed("minimal", "node-1").stacked("minimal").delete(PLAN)
     lines = list(dict.fromkeys((each.method, each.path) for each in place.arm.requests if "operation" not in each.path))
     assert len(lines) > 15
     for method, path in lines:
-        place.renewed().deployed("minimal", "node-1")
+        place.renewed().deployed("minimal", "node-1").stacked("minimal")
         place.arm.lose(method, path, after_effect=True, times=9)
         with pytest.raises((NotAsked, Stopped)):
             place.delete(PLAN)
@@ -103,8 +104,21 @@ def test_short_losses_and_throttling_are_not_noticed(place: Place) -> None:
     assert place.left("minimal") == []
 
 
+@pytest.mark.parametrize("times", [2, 99])
+def test_what_a_stack_has_denied_may_be_denied_for_a_while(place: Place, times: int) -> None:
+    place.deployed("minimal").stacked("minimal")
+    late = RefusedError(403, "DenyAssignmentAuthorizationFailed", "the access is denied because of the deny assignment")
+    place.arm.fail("DELETE", place.group("minimal"), late, times=times)
+    code, _, err = place(*YES)
+    if times > 2:
+        assert (code, "DenyAssignmentAuthorizationFailed" in err) == (4, True)
+        place.arm.faults.due.clear()
+        code, _, err = place(*YES)
+    assert (code, place.left("minimal")) == (0, []), err
+
+
 def test_two_people_at_once_do_not_stop_each_other(place: Place) -> None:
-    place.deployed("minimal")
+    place.deployed("minimal").stacked("minimal")
     agreed, done = threading.Barrier(2), [True][:0]
 
     def delete() -> None:

@@ -81,28 +81,36 @@ class Deleting:
     # ---- one thing
 
     def _delete(self, each: Going) -> None:
+        self._do(each)
+        self._say(each.text if each.turn == "mark" else f"deleted: {each.text}")
+
+    def _do(self, each: Going, is_going: Callable[[], bool] = lambda: False) -> None:
+        """Ask for it, again where that can help; `is_going`: somebody else has asked for it."""
         for left in reversed(range(_TRIES)):
             try:
                 self.writer.do(each.call, _LIMIT_S)
-                break
             except Refused as refused:
-                if refused.is_missing:
-                    break
-                if not left or not _passes(refused):
+                if refused.is_missing or is_going():
+                    return
+                if not left or not (_passes(refused) or self._was_denied(refused)):
                     raise Stopped(f"{each.text}: {refused}", _hint(refused)) from None
                 self._pause()
-        self._say(each.text if each.turn == "mark" else f"deleted: {each.text}")
+            else:
+                return
+
+    def _was_denied(self, refused: Refused) -> bool:
+        """Whether this is what the stack denied until it went: Azure keeps rights for some minutes.
+
+        Source: https://learn.microsoft.com/azure/role-based-access-control/troubleshooting
+        """
+        return self._seen.stack_denies and refused.code.casefold() == "denyassignmentauthorizationfailed"
 
     def _delete_group(self, each: Going) -> None:
         if self._is_going:
             self._say("Azure is deleting the resource group already; waiting for it")
         else:
             self._say(f"deleting the {each.text}; Azure takes minutes for it")
-            try:
-                self.writer.do(each.call, _LIMIT_S)
-            except Refused as refused:
-                if not refused.is_missing and not self._group_is_going():
-                    raise Stopped(f"{each.text}: {refused}", _hint(refused)) from None
+            self._do(each, self._group_is_going)
         end = time.monotonic() + _LIMIT_S
         while self._group_is_going():
             if time.monotonic() > end:

@@ -1,6 +1,6 @@
 """Deployment stacks of a subscription: each runs a deployment whose name it chooses, and lists what that made.
 
-The stand-in detaches: it refuses to be told that anything is deleted, which nothing of ours does.
+An update detaches: it refuses to be told that anything is deleted then, which nothing of ours does.
 
 Sources: https://learn.microsoft.com/azure/azure-resource-manager/bicep/deployment-stacks (deny settings, detach), the
 examples DeploymentStackSubscription{Create,Get,Delete}.json and DeploymentStackResourceGroupValidate.json beside the
@@ -20,7 +20,7 @@ from typing import Any
 from .answers import Parts, answer
 from .deployments import put_deployment, validate_deployment
 from .exchange import Answer, Asked, NotInTableError, RefusedError
-from .resources import polling
+from .resources import polling, remove
 from .rights import require
 from .runs import FINAL, Run, duration, timestamp
 from .state import Caller, State
@@ -137,12 +137,17 @@ def stack(state: State, asked: Asked, caller: Caller, parts: Parts) -> Any:
 def _deny(state: State, found: dict[str, Any], made: list[dict[str, Any]]) -> None:
     _allow(state, found["id"])
     for each in made:
-        fields = {
-            "denyAssignmentName": f"Deny assignment created by deployment stack {found['id']}",
-            "scope": each["id"], "isSystemProtected": True, "principals": [{"id": EVERYONE, "type": "SystemDefined"}],
-            "permissions": [{"actions": _DENIED[each["denyStatus"]], "notActions": []}], "excludePrincipals": [],
-        }  # fmt: skip
-        state.deny_assignments.append({"name": str(uuid.uuid4()), "stack": found["id"], "properties": fields})
+        deny(state, found["id"], each["id"], each["denyStatus"])
+
+
+def deny(state: State, stack_id: str, resource_id: str, mode: str) -> None:
+    """What a deny setting of a stack means for one of its resources."""
+    fields = {
+        "denyAssignmentName": f"Deny assignment created by deployment stack {stack_id}",
+        "scope": resource_id, "isSystemProtected": True, "principals": [{"id": EVERYONE, "type": "SystemDefined"}],
+        "permissions": [{"actions": _DENIED[mode], "notActions": []}], "excludePrincipals": [],
+    }  # fmt: skip
+    state.deny_assignments.append({"name": str(uuid.uuid4()), "stack": stack_id, "properties": fields})
 
 
 def _allow(state: State, stack_id: str) -> None:
@@ -151,12 +156,13 @@ def _allow(state: State, stack_id: str) -> None:
 
 @answer("delete stack")
 def delete_stack(state: State, asked: Asked, caller: Caller, parts: Parts) -> Any:
-    """The stack goes, and its deny assignments; what it made and the record of its deployment stay."""
+    """The stack goes, and its deny assignments; what it made stays where it is told to detach. The record of its
+    deployment stays, too.
+    """
     resource_id = _id(state, parts)
     require(state, caller, f"{STACK}/delete", resource_id)
-    told = {value for name, value in asked.query.items() if name.lower().startswith("unmanageaction.")}
-    if told != {"detach"}:
-        raise NotInTableError(f"{asked.line}: the stand-in only detaches")
+    told = {name.lower(): value.lower() for name, value in asked.query.items()}
+    goes = [told.get(f"unmanageaction.{each}") == "delete" for each in ("resources", "resourcegroups")]
     found = state.resources.get(resource_id.lower())
     if found is None:
         return Answer(204)
@@ -165,6 +171,9 @@ def delete_stack(state: State, asked: Asked, caller: Caller, parts: Parts) -> An
 
     def finish() -> Answer:
         _allow(state, resource_id)
+        for each in found["properties"].get("resources") or []:
+            if goes["/providers/" not in each["id"].lower()]:
+                remove(state, each["id"])
         state.resources.pop(resource_id.lower(), None)
         return Answer(200)
 
