@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from generator.cli.status import PAUSE_S
 from generator.cyclecloud.shell import Shell
 from generator.plan.parameters import SECRETS
 from tests.bed.arm import Arm
@@ -78,6 +80,20 @@ def test_behind_a_bastion_a_forward_leads_to_the_site(living: Living, portal: Si
         code, out, err = living(*STATUS, "--usage")
         assert (code, portal.lines) == (0, ["GET /clusters/minimal/status", "GET /clusters/minimal/usage"]), out + err
         assert ("seen through ssh" in out, living.site.calls) == (False, [])
+        pauses = iter((bed["server"].cut, lambda: None))
+
+        def pause(seconds: float, sleep: Callable[[float], None] = time.sleep) -> None:
+            if seconds != PAUSE_S:
+                sleep(seconds)
+            else:
+                next(pauses, end)()
+
+        living.patch.setattr("generator.cli.status.time.sleep", pause)
+        code, out, _ = living(*STATUS, "--watch")
+        looks = [line for line in out.splitlines() if line.startswith("  cluster ") or "seen through" in line]
+        assert (code, len(looks)) == (130, 4), out
+        assert "seen through ssh, because 127.0.0.1:" in looks[2], "the way was cut"
+        assert looks[3] == looks[0], "and is there again"
         portal.state.clusters.clear()
         assert "seen through ssh, because the site has no cluster minimal" in living(*STATUS)[1]
         noted = living.arm.state.resources[record_id(living.arm).lower()]["properties"]["outputs"]
@@ -85,6 +101,10 @@ def test_behind_a_bastion_a_forward_leads_to_the_site(living: Living, portal: Si
         before = len(portal.requests)
         assert "shows another certificate" in living(*STATUS)[1]
         assert len(portal.requests) == before
+
+
+def end() -> None:
+    raise KeyboardInterrupt
 
 
 def test_a_server_of_somebody_else_is_asked_where_ssh_knows_it(living: Living, portal: SiteStandIn) -> None:
