@@ -35,8 +35,9 @@ _KNOWN_ONLY = ("-o", "StrictHostKeyChecking=yes")
 class Portal:
     """Opened when it is first asked, and again when it is lost; `close` ends the way to it."""
 
-    def __init__(self, found: Built, login: Login | Unknown) -> None:
-        self._found, self._login = found, login
+    def __init__(self, found: Built, login: Login | Unknown, told: Mapping[str, str] | None = None) -> None:
+        """`told` is what the ssh of this deployment is told, where the whole command is not about it."""
+        self._found, self._login, self._told = found, login, told
         self._site: tuple[tuple[str, str], Site] | None = None
         self._way = ExitStack()
 
@@ -86,7 +87,7 @@ class Portal:
         """The port of this machine is another one each time, so nothing rests on its number."""
         whereabouts.path_with_us()
         options = QUIET if fingerprint else (*QUIET, *_KNOWN_ONLY)
-        port = self._way.enter_context(ways.forward(self._found, options=options))
+        port = self._way.enter_context(ways.forward(self._found, options=options, told=self._told))
         try:
             return self._signed_in(_HERE, port, fingerprint or Wire(_HERE, port, None).shown())
         except BaseException:

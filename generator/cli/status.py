@@ -115,7 +115,8 @@ def _watched(found: Sequence[Built], broken: Sequence[str], args: Namespace) -> 
                 lookers.append((each.plan.name, error.message))
                 continue
             login = login_of(each, ask=args.password)
-            looker = Looker(each, reader, login, drift=args.drift, cost=args.cost, usage=args.usage)
+            asked = {"drift": args.drift, "cost": args.cost, "usage": args.usage}
+            looker = Looker(each, reader, login, **asked, subscription=args.subscription)
             lookers.append(stack.enter_context(closing(looker)))
         if not args.watch:
             looks = _looks(lookers)

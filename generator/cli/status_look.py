@@ -6,6 +6,7 @@ More come only where nodes have failed, which the site is asked for the reasons 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ..azure.deployment import Seen, content_of
@@ -22,6 +23,7 @@ from .built import Built
 from .portal import Portal
 from .status_more import drift_of, spending_of
 from .status_ssh import through_ssh
+from .whereabouts import told
 
 if TYPE_CHECKING:
     from ..azure.drift import Drift
@@ -94,8 +96,11 @@ class Looker:
         drift: bool = False,
         cost: bool = False,
         usage: bool = False,
+        subscription: str | None = None,
     ) -> None:
-        self._found, self._reader, self._portal = found, reader, Portal(found, login)
+        self._found, self._reader = found, reader
+        self._told = told(Path(found.definition.filename), found.folder.parent, subscription)
+        self._portal = Portal(found, login, self._told)
         self._drift, self._cost, self._usage = drift, cost, usage
 
     def close(self) -> None:
@@ -161,7 +166,7 @@ class Looker:
         """Where there may be a server that answers; Azure need not have been asked with success."""
         slurm = self._found.plan.slurm
         may_answer = now.server in _UP or isinstance(now.server, Unknown)
-        return through_ssh(self._found, slurm) if may_answer and slurm is not None else None
+        return through_ssh(self._found, slurm, self._told) if may_answer and slurm is not None else None
 
     def _way(self) -> str | None:
         if self._found.plan.access.tunnel is not None:

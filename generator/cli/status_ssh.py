@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from ..azure.standing import Unknown
 from ..cyclecloud import nodes
@@ -20,19 +22,23 @@ from .whereabouts import path_with_us
 class Quiet(Shell):
     """Asks nobody for anything."""
 
+    def __init__(self, config: Path, host: str, told: Mapping[str, str]) -> None:
+        super().__init__(config, host)
+        self.told = told
+
     def line(self, command: str = "", *, tty: bool = False) -> list[str]:
         """The words of ssh."""
         ssh, flag, config, *rest = super().line(command, tty=tty)
         return [ssh, flag, config, *QUIET, *rest]
 
 
-def through_ssh(found: Built, slurm: SlurmPlan) -> Cluster | Unknown | None:
+def through_ssh(found: Built, slurm: SlurmPlan, told: Mapping[str, str]) -> Cluster | Unknown | None:
     """Ask it; None where the folder has no `ssh_config`."""
     config = found.folder / "ssh_config"
     if not config.is_file():
         return None
     path_with_us()
-    server = Quiet(config, "server")
+    server = Quiet(config, "server", told)
     try:
         seen = nodes.look(CommandLine(server, found.plan.admin.username, ""), slurm.cluster_name)
     except NotDone as not_done:

@@ -173,9 +173,9 @@ def _upload(place: cluster.Place, args: Namespace, seen: Seen) -> None:
 
 
 def _nodes(place: cluster.Place, args: Namespace) -> int:
-    from ..cyclecloud import nodes, slurm, updating
+    from ..cyclecloud import slurm, updating
 
-    seen = nodes.look(place.cyclecloud, place.name)
+    seen = place.look()
     if not seen.is_started:
         common.emit(f"{place.name} is {seen.way}: what starts will be new")
         return OK

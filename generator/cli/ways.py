@@ -213,12 +213,20 @@ def _opened(plan: Plan, address: str, port: int) -> socket.socket:
 
 
 @contextmanager
-def forward(found: Built, wanted: int = 0, *, preferred: int = 0, options: Sequence[str] = ()) -> Iterator[int]:
+def forward(
+    found: Built,
+    wanted: int = 0,
+    *,
+    preferred: int = 0,
+    options: Sequence[str] = (),
+    told: Mapping[str, str] | None = None,
+) -> Iterator[int]:
     """The portal at a port of this machine, through ssh to the server: a tunnel of `az` serves one client only.
 
     Raises CannotRead where the `wanted` port is taken, and Unreachable.
     """
     shell = shell_of(found, SERVER)
+    shell.told = told or {}
     with ExitStack() as stack:
         local = child.free_port(wanted or preferred)
         if wanted and local != wanted:
@@ -244,9 +252,11 @@ def _forwarded(shell: Shell, local: int, options: Sequence[str]) -> Iterator[Non
     told = ["-T", "-o", "ExitOnForwardFailure=yes", "-L", forward, shell.host, f"echo {_OPEN}; exec cat"]
     with tempfile.TemporaryFile() as said:
         line = ["ssh", "-F", str(shell.config), *options, *told]
-        ssh = subprocess.Popen(
-            line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, env=child.environment()
-        )
+        environment = {**child.environment(), **shell.told}
+        try:
+            ssh = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, env=environment)
+        except FileNotFoundError:
+            raise ProgramMissing("ssh is not installed", "install OpenSSH's client (Debian: openssh-client)") from None
         try:
             assert ssh.stdout is not None
             if ssh.stdout.readline().decode(errors="replace").strip() != _OPEN:

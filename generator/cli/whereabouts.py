@@ -28,14 +28,14 @@ def tell(args: Namespace) -> None:
     path = common.find_definition(args.name)
     if path is None:
         raise CannotRead("a definition from standard input has no name to connect by", "give it a file")
-    os.environ[_TOLD] = json.dumps(
-        {
-            "definition": str(path.resolve()),
-            "out": str(args.out.resolve()),
-            "subscription": getattr(args, "subscription", None),
-        }
-    )
+    os.environ |= told(path, args.out, getattr(args, "subscription", None))
     path_with_us()
+
+
+def told(definition: Path, out: Path, subscription: str | None) -> dict[str, str]:
+    """The same for one ssh alone, where one command starts several for several deployments."""
+    place = {"definition": str(definition.resolve()), "out": str(out.resolve()), "subscription": subscription}
+    return {_TOLD: json.dumps(place)}
 
 
 def path_with_us() -> None:

@@ -9,9 +9,10 @@ import re
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Protocol
 
 from ..errors import ProgramMissing
@@ -51,6 +52,9 @@ class Runs(Protocol):
 
 class Shell:
     """One host, which `ssh_config` names."""
+
+    told: Mapping[str, str] = MappingProxyType({})
+    """What the ProxyCommand of this host alone finds in its environment."""
 
     def __init__(self, config: Path, host: str) -> None:
         if not _NAME.fullmatch(host):
@@ -139,7 +143,9 @@ class Shell:
         """ssh, which does not outlive the block."""
         try:
             line = self.line(_told(command))
-            ssh = subprocess.Popen(line, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, env=environment())
+            ssh = subprocess.Popen(
+                line, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, env={**environment(), **self.told}
+            )
         except FileNotFoundError:
             raise ProgramMissing("ssh is not installed", "install OpenSSH's client (Debian: openssh-client)") from None
         try:

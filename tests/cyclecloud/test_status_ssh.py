@@ -129,6 +129,26 @@ def test_a_server_of_somebody_else_is_asked_where_ssh_knows_it(living: Living, p
         assert (code, "its host key is not known" in out, len(portal.requests)) == (4, True, 1)
 
 
+@pytest.mark.parametrize("password", [PASSWORD, ""])
+def test_ssh_is_told_where_the_definition_is(living: Living, password: str) -> None:
+    """Its ProxyCommand knows a name only; one command starts ssh for several deployments, so each is told its own."""
+    living.patch.setenv("CYCLECLOUD_ADMIN_PASSWORD", password)
+    other = living.folder / "elsewhere/minimal.yaml"
+    other.parent.mkdir()
+    (living.folder / "minimal.yaml").rename(other)
+    other.write_text(DEFINITION)
+    ssh = living.folder / "bin/ssh"
+    ssh.write_text(f'#!/bin/sh\nprintf %s "$CYCLEFORGE_CONNECT" >{living.folder}/told\nexit 255\n')
+    living("status", "elsewhere/minimal.yaml", "--subscription", living.arm.state.subscription)
+    told = json.loads((living.folder / "told").read_text())
+    assert (told["definition"], told["out"]) == (str(other), str(living.folder / "output"))
+    assert told["subscription"] == living.arm.state.subscription
+    ssh.unlink()
+    living.patch.setenv("PATH", str(living.folder / "bin"))
+    code, out, _ = living("status", "elsewhere/minimal.yaml")
+    assert (code, "ssh is not installed" in out) == (4, True)
+
+
 def test_no_way_at_all(living: Living) -> None:
     living.has_no_path_to("server")
     code, out, _ = living(*STATUS)
