@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import OK, AzureRefused, CannotRead, ProblemsFound
 from . import common, whereabouts
-from .run import CONFIG, connection_of, fetched, free, show, whoami
+from .run import CONFIG, connection_of, fetched, free, noted, show, whoami
 
 if TYPE_CHECKING:
     from ..cyclecloud.jobs.proofs import Proof, Proofs
@@ -167,7 +167,7 @@ def _ended(proofs: Proofs, status: int, args: Namespace) -> int:
         common.emit(f"verdict {_VERDICTS.get(status, 'error')} (exit status {status} of prove.sh)")
         if page is not None:
             _say(f"the report is in {page}")
-    proofs.told()
+    noted(proofs.told)
     return status
 
 

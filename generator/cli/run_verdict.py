@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..records import record
+from ..words.counts import first
 
 if TYPE_CHECKING:
     from ..cyclecloud.jobs.prepared import Prepared
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 STATUS = {"pass": 0, "fail": 1, "error": 2, "warn": 3, "no_baseline": 4}
 """As recipes/lib/verdicts.sh ends a job."""
 _ALLOW_WARN = "ALLOW_WARN"
+_SHOWN = 8
+"""Tasks of an array that are named."""
 
 
 @record
@@ -37,10 +40,18 @@ def judged(prepared: Prepared, seen: Seen, step: Step, content: bytes) -> Result
 def _by_status(step: Step) -> Result:
     where = f"{step.file}, job {step.job}"
     if step.status is None:
-        text = f"{where}: its exit status is not known, because Slurm has forgotten the job, and keeps no accounts"
+        text = f"{where}: its exit status is not known, because Slurm has forgotten the job, and no accounts know it"
         return Result("no_baseline", STATUS["no_baseline"], text)
-    text = f"{where}: {step.states}, exit status {step.status}"
+    text = f"{where}: {step.states}, exit status {step.status}{_not_well(step)}"
     return Result("pass" if step.status == 0 else "fail", step.status, text)
+
+
+def _not_well(step: Step) -> str:
+    """The tasks of an array that ended otherwise than they should; nothing for a single job."""
+    bad = [f"{task.id} {task.state} {task.exit}" for task in step.tasks if task.state != "COMPLETED"]
+    if len(step.tasks) == 1 or not bad:
+        return ""
+    return f"; {len(bad)} of {len(step.tasks)} tasks did not end well: {first(bad, _SHOWN)}"
 
 
 def _by_record(prepared: Prepared, step: Step, content: bytes) -> Result:

@@ -170,7 +170,7 @@ class User:
 def a_user(folder: Path) -> Iterator[User]:
     """A running cluster of two nodes, and its user."""
     pool = Pool("htc", 2, cpus=64, memory_mib=64000, default=True)
-    with running_cloud([pool], ("SuspendTime=108000", "MinJobAge=300")) as cloud:
+    with running_cloud([pool], ("SuspendTime=108000", "MinJobAge=300"), accounting=True) as cloud:
         _write(cloud, folder)
         cloud.ok('mkdir -p /mnt/shared/home /run/sshd && mount --bind /mnt/shared/home "${HOME:?}"')
         cloud.start(*NODES)

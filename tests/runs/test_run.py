@@ -84,9 +84,11 @@ def lose_once(user: User, number: int, how: str) -> bool:
     requests = user.keeps()
     if told.status:
         assert told.status == 4, told.err
+        assert told.out == ""
         assert "Traceback" not in told.err
         told = user.types("run", NAME, name, "--wait")
     assert told.status == 0, told.err
+    assert told.out.startswith("verdict pass")
     (run,) = user.runs(name)
     assert user.submitted(run) == [f"{run}.10-first.sbatch", f"{run}.job.sbatch"]
     return requests >= number

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # What runs.sh and proofs.sh share; it is sent in front of them. What they say is lines of words between tabs.
 set -euo pipefail
+# What the login has, for a job.
+readonly LOGIN_LOCALE="${LC_ALL-}"
 export LC_ALL=C
 
-readonly REQUEST_S="${CYCLEFORGE_REQUEST_S:-60}"
 readonly POLL_S="${CYCLEFORGE_POLL_S:-5}"
 readonly LOCK_S=300
+# Of a file that is followed: what is read at once, what is shown of a line, and what is shown of what came since the last look.
+readonly BLOCK=1048576 LINE=4000 NEWS="${CYCLEFORGE_NEWS:-16777216}"
 
 say() {
     local IFS=$'\t'
@@ -17,16 +20,22 @@ die() {
     exit 0
 }
 
-# whole FILE TEXT: a reader finds a whole file or none.
+# whole FILE TEXT: a reader finds a whole file or none. 1: it cannot be written, and REPLY says so.
 whole() {
-    { printf '%s\n' "$2" >"$1.partial.$$"; } 2>/dev/null && mv -f "$1.partial.$$" "$1" && return
-    rm -f "$1.partial.$$"
-    die "cannot write ${PWD}/${1} on ${HOSTNAME}; is the disk full?"
+    { printf '%s\n' "$2" >"$1.partial.$$"; } 2>/dev/null && mv -f "$1.partial.$$" "$1" 2>/dev/null && return
+    rm -f "$1.partial.$$" || true
+    REPLY="cannot write ${PWD}/${1} on ${HOSTNAME}; is the disk full?"
+    return 1
 }
 
-# ask COMMAND...: what Slurm answers, in REPLY; 1: it does not answer, and REPLY has its words.
-ask() {
-    REPLY="$(timeout --kill-after=5 "${REQUEST_S}" "$@" 2>&1)"
+# must_be_whole FILE TEXT: the same, where nothing can go on without it.
+must_be_whole() {
+    whole "$@" || die "${REPLY}"
+}
+
+# as_login COMMAND...: in the locale of the login, and not in ours.
+as_login() {
+    if [[ -n "${LOGIN_LOCALE}" ]]; then LC_ALL="${LOGIN_LOCALE}" "$@"; else env -u LC_ALL "$@"; fi
 }
 
 # enter RUN: goes into its folder.
@@ -55,19 +64,60 @@ settle() {
     fi
 }
 
-# new_lines NAME FILE IS_OVER: whole lines that a file has more than before; at its end the rest, too. The caller
-# has `offset` by name, and `mark`, which stands before the offset in what is said.
+# new_lines STEP TASK FILE IS_OVER: whole lines that a file has more than before; at its end the rest, too. What is said has
+# TASK and the offset in front. The caller has `offset` and `inode` by STEP=TASK.
 new_lines() {
-    local file="$2" size line
-    local -i from
-    from="${offset[$1]:-0}"
-    size="$(stat -c %s -- "${file}" 2>/dev/null)" || return 0
-    # Put back into the queue, a job begins its file anew.
-    if ((size < from)); then from=0; fi
-    if ((size == from)); then return 0; fi
-    while IFS= read -r line || [[ -n "${line}" && -n "$3" ]]; do
-        from+=$((${#line} + 1))
-        say log "$1" "${mark}${from}" "${line}"
-    done < <(tail -c "+$((from + 1))" -- "${file}" | head -c "$((size - from))" | tr '\000' ' ')
-    offset["$1"]="${from}"
+    local -r key="$1=$2" file="$3"
+    local identity used rest
+    local -i from size end
+    # A job may write to /dev/null, to a pipe, or where its user may not read.
+    [[ -f "${file}" && -r "${file}" ]] || return 0
+    read -r identity size < <(stat -L -c '%i %s' -- "${file}" 2>/dev/null) || return 0
+    from="${offset[${key}]:-0}"
+    # Put back into the queue, a job begins its file anew; or a new file has taken its place.
+    if ((size < from)) || [[ "${inode[${key}]:-${identity}}" != "${identity}" ]]; then from=0; fi
+    inode["${key}"]="${identity}"
+    if ((size - from > NEWS)); then
+        say note "$1" "$((size - from - NEWS)) bytes of its output are left out here; all of it is in ${file}"
+        from=$((size - NEWS))
+    fi
+    while ((from < size)); do
+        rest="$4" end="${size}"
+        # A line longer than a block is told in pieces.
+        if ((size - from > BLOCK)); then end=$((from + BLOCK)) rest=""; fi
+        { used="$(lines_of "$1" "$2" "${file}" "${from}" "$((end - from))" "${rest}" "$((end < size))" 4>&1 >&3 3>&-)"; } 3>&1
+        if ((${used:-0} == 0)); then break; fi
+        from+="${used}"
+    done
+    offset["${key}"]="${from}"
+}
+
+# lines_of STEP TASK FILE FROM BYTES IS_OVER HAS_MORE: says the lines of this part, and on descriptor 4 how many bytes they were.
+lines_of() {
+    # Reading ends before the file does.
+    set +o pipefail
+    # shellcheck disable=SC2016  # awk's own
+    tail -c "+$(($4 + 1))" -- "$3" | head -c "$5" | tr '\000' ' ' | awk -v step="$1" -v task="$2" -v from="$4" -v bytes="$5" \
+        -v over="$6" -v more="$7" -v most="${LINE}" '
+        {
+            size = length($0) + 1
+            if (used + size > bytes) {
+                # The last one has no end yet.
+                size--
+                if (over == "" && !(more && used == 0)) {
+                    # A progress bar comes back to the beginning of its line, and has said something by then.
+                    if (!match($0, /.*\r/)) next
+                    $0 = substr($0, 1, RLENGTH)
+                    size = RLENGTH
+                }
+            }
+            used += size
+            sub(/\r+$/, "")
+            sub(/.*\r/, "")
+            if (length($0) > most) $0 = substr($0, 1, most) "..."
+            printf "log\t%s\t%s:%d\t", step, task, from + used
+            print
+        }
+        END { print used + 0 | "cat >&4" }
+    '
 }

@@ -19,15 +19,16 @@ LIMIT_S = 900.0
 """Of a request: Slurm is asked for a minute at most, and a lock waited for."""
 PAUSE_S = 5.0
 PATIENCE_S = 600.0
-"""How long a lost connection is tried again while a job is followed."""
+"""How long a lost connection is tried again while a job is followed, and a Slurm that does not answer is asked."""
 AGAIN = "the same command goes on from here"
+_RUNS_ON = "the job goes on; the same command attaches to it again"
 _BROKEN = 5
 """Times in a row that our program ends on the scheduler without a word."""
 
 
 @record
 class Line:
-    """Something that happened: `kind` is state, log, silent, lost, tick or over."""
+    """Something that happened: `kind` is state, log, note, silent, answers, lost, tick or over."""
 
     kind: str
     step: str = ""
@@ -68,11 +69,11 @@ class Connection:
     def follow(self, name: str) -> Iterator[Line]:
         """What happens in a folder, as it happens, until all of it is over; a lost connection is opened again."""
         offsets: dict[str, str] = {}
-        lost_since: float | None = None
+        lost, silent = Patience(), Patience()
         broken = 0
         while True:
             last = ""
-            known = " ".join(quote(f"{step}={offset}") for step, offset in offsets.items())
+            known = " ".join(quote(f"{key}:{offset}") for key, offset in offsets.items())
             try:
                 for text in self.shell.follow(f"{program_of(name)} follow {quote(name)} {known}"):
                     line = _line(text)
@@ -81,10 +82,17 @@ class Connection:
                         continue
                     if line.kind == "tick":
                         # Only a whole round is a sign of life: what was known before is said at each beginning.
-                        lost_since, broken = None, 0
+                        lost.ends()
+                        broken = 0
+                        if silent.round_is_over():
+                            yield Line("answers")
+                        continue
+                    if line.kind == "silent" and not silent.begins(line.words[0]):
                         continue
                     if line.kind == "log":
-                        offsets[line.step], line = line.words[0], Line("log", line.step, line.words[1:])
+                        task, _, offset = line.words[0].rpartition(":")
+                        offsets[f"{line.step}={task}"] = offset
+                        line = Line("log", line.step, (task, line.words[1]))
                     yield line
                     if line.kind == "over":
                         return
@@ -92,15 +100,40 @@ class Connection:
                 broken += 1
                 reason = f"{HOST}: what follows the job there ended{f': {last}' if last else ''}"
                 if broken == _BROKEN:
-                    raise AzureRefused(reason, "the job goes on; the same command attaches to it again")
-            except Unreachable as lost:
-                reason = lost.reason
-            if lost_since is not None and time.monotonic() - lost_since > PATIENCE_S:
-                raise AzureRefused(reason, "the job goes on; the same command attaches to it again")
-            if lost_since is None:
-                lost_since = time.monotonic()
+                    raise AzureRefused(reason, _RUNS_ON)
+            except Unreachable as unreachable:
+                reason = unreachable.reason
+            if lost.begins(reason):
                 yield Line("lost", "", (reason,))
             time.sleep(PAUSE_S)
+
+
+class Patience:
+    """How long something has been wrong."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+        self._is_of_this_round = False
+
+    def begins(self, reason: str) -> bool:
+        """It is wrong; whether that is news. Raises AzureRefused when that is so for too long."""
+        self._is_of_this_round = True
+        if self._since is None:
+            self._since = time.monotonic()
+            return True
+        if time.monotonic() - self._since > PATIENCE_S:
+            raise AzureRefused(reason, _RUNS_ON)
+        return False
+
+    def ends(self) -> bool:
+        """It is right; whether that is news."""
+        was_wrong, self._since = self._since is not None, None
+        return was_wrong
+
+    def round_is_over(self) -> bool:
+        """What nobody has said in this round is right; whether that is news."""
+        is_wrong, self._is_of_this_round = self._is_of_this_round, False
+        return not is_wrong and self.ends()
 
 
 def _line(text: str) -> Line | None:
@@ -109,10 +142,10 @@ def _line(text: str) -> Line | None:
     match [word, *words]:
         case ["error", *_]:
             raise AzureRefused(" ".join(words), AGAIN)
-        case ["log", step, _, _] | ["state", step, _, _, _]:
+        case ["log", step, _, _] | ["state", step, _, _, _] | ["note", step, _]:
             return Line(word, step, tuple(words[1:]))
         case ["silent", *_] | ["tick"] | ["over"]:
-            return Line(word, "", tuple(words))
+            return Line(word, "", (" ".join(words),))
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
@@ -12,18 +13,26 @@ from ...errors import CannotRead
 from ...plan.types.jobs import JobPlan
 from ...records import record
 from ...words.suggestions import suggestion
+from . import own_options
 from . import settings as job_settings
 
 JOB = "job.sbatch"
 STATE = ".cycleforge"
 PROGRAM = "program.sh"
 """In it: what the scheduler runs of us for this folder."""
+_PARTS = {
+    "runs.sh": ("common.sh", "slurm.sh", "runs.sh"),
+    "proofs.sh": ("common.sh", "proofs.sh"),
+}
+"""Of what runs on the scheduler."""
 _SETTINGS = "settings.env"
 _STEP = re.compile(r"[0-9][0-9]-[A-Za-z0-9._-]+[.]sbatch")
 _UNNAMED = re.compile(r"[^A-Za-z0-9._]+")
 _INSTALL = "sudo install -d -m 1777 "
 _LEFT_OUT = {STATE, ".git"}
 _KEY_DIGITS = 10
+_NAME_SIGNS = 64
+"""Of a folder's name; a file system takes 255 for all of the run's."""
 _BLOCK = 2**20
 
 
@@ -64,9 +73,11 @@ def of_folder(folder: Path, given: Mapping[str, str]) -> Prepared:
         near = sorted(path.name for path in folder.glob("*.sbatch"))
         hint = f"there is {', '.join(near)}; the job itself must be called {JOB}" if near else None
         raise CannotRead(f"there is no {JOB} in {folder}", hint)
-    before = sorted(path.name for path in folder.iterdir() if _STEP.fullmatch(path.name))
-    name = _UNNAMED.sub("-", folder.resolve().name).strip("-.") or "job"
-    return _keyed(name, folder, tuple((file,) for file in (*before, JOB)), {}, given, None)
+    files = (*sorted(path.name for path in folder.iterdir() if _STEP.fullmatch(path.name)), JOB)
+    for number, file in enumerate(files):
+        own_options.check(folder / file, is_first=number == 0)
+    name = _UNNAMED.sub("-", folder.resolve().name).strip("-.")[:_NAME_SIGNS] or "job"
+    return _keyed(name, folder, tuple((file,) for file in files), {}, given, None)
 
 
 def step_of(prepared: Prepared, word: str) -> str:
@@ -92,8 +103,11 @@ def copy(folder: Path, target: Path) -> Path:
     """The user's files, and beside them an empty folder for ours. Raises CannotRead for what cannot be read."""
     try:
         shutil.copytree(folder, target, symlinks=True, ignore=lambda _, names: _LEFT_OUT & set(names))
-    except (OSError, shutil.Error) as error:
-        raise CannotRead(f"cannot copy {folder}: {error}") from error
+    except shutil.Error as error:
+        source, _, reason = error.args[0][0]
+        raise CannotRead(f"cannot copy {source}: {reason}") from error
+    except OSError as error:
+        raise CannotRead(f"cannot copy {folder}: {(error.strerror or 'error').lower()}") from error
     state = target / STATE
     state.mkdir(mode=0o700)
     return state
@@ -120,7 +134,7 @@ def write(prepared: Prepared, target: Path, *, who: str, begin_at: str | None) -
 def program(name: str) -> bytes:
     """What runs on the scheduler, as a whole."""
     here = Path(__file__).parent
-    return (here / "common.sh").read_bytes() + (here / name).read_bytes()
+    return b"".join((here / part).read_bytes() for part in _PARTS[name])
 
 
 def _keyed(
@@ -131,30 +145,54 @@ def _keyed(
     environment: Mapping[str, str],
     plan: JobPlan | None,
 ) -> Prepared:
-    key = key_of(folder, repr(steps), repr(sorted(settings.items())), repr(sorted(environment.items())))
+    key = key_of(folder, name, repr(steps), repr(sorted(settings.items())), repr(sorted(environment.items())))
     return Prepared(name, folder, steps, settings, environment, plan, key)
 
 
 def key_of(folder: Path, *words: str) -> str:
     """What stands for the files of a folder and these words. Raises CannotRead."""
-    return hashlib.sha256("\n".join([*_files(folder), *words]).encode()).hexdigest()[:_KEY_DIGITS]
+    # A file's name may be no text.
+    text = "\n".join([*_files(folder), *words]).encode(errors="surrogateescape")
+    return hashlib.sha256(text).hexdigest()[:_KEY_DIGITS]
 
 
 def _files(folder: Path) -> Iterator[str]:
     """A line for each file: what it is, and what is in it."""
     try:
-        for path in sorted(folder.rglob("*")):
+        for path in sorted(_paths(folder)):
             inside = path.relative_to(folder)
-            if inside.parts[0] in _LEFT_OUT:
-                continue
             if path.is_symlink():
-                yield f"{inside} -> {path.readlink()}"
+                yield f"{inside} -> {_target(path, folder)}"
             elif path.is_file():
                 yield f"{inside} {path.stat().st_mode & 0o100:o} {_digest(path)}"
-            elif not path.is_dir():
-                raise CannotRead(f"{path} is neither a file nor a folder")
+            else:
+                raise CannotRead(f"{path} is neither a file nor a folder", "move it out of the folder of the job")
     except OSError as error:
         raise CannotRead(f"cannot read {error.filename}: {(error.strerror or 'error').lower()}") from error
+
+
+def _paths(folder: Path) -> Iterator[Path]:
+    """All that is sent but folders. Raises OSError for a folder that cannot be read, which rglob passes over."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name in _LEFT_OUT:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from _paths(Path(entry.path))
+            else:
+                yield Path(entry.path)
+
+
+def _target(link: Path, folder: Path) -> str:
+    """Where a link leads; from the root on, that is a place of the cluster. Raises CannotRead where nothing will be."""
+    target = link.readlink()
+    end = Path(os.path.normpath(link.parent.relative_to(folder) / target))
+    if not target.is_absolute() and end.parts[:1] == (os.pardir,):
+        raise CannotRead(
+            f"{link} leads to {target}, outside of the folder, which is not copied",
+            "put what it leads to in its place, or let it lead to a path of the cluster, from / on",
+        )
+    return str(target)
 
 
 def _digest(path: Path) -> str:

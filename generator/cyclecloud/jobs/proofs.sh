@@ -70,11 +70,11 @@ start_once() {
     if [[ -e .cycleforge/status && ! -e .cycleforge/seen && "$(printf '%s\n' "$@")" == "$(cat .cycleforge/options)" ]]; then return 0; fi
     rm -f .cycleforge/{status,seen,pid}
     : >.cycleforge/log || die "cannot write ${PWD}/.cycleforge/log on ${HOSTNAME}; is the disk full?"
-    whole .cycleforge/who "${who}"
-    whole .cycleforge/options "$(printf '%s\n' "$@")"
+    must_be_whole .cycleforge/who "${who}"
+    must_be_whole .cycleforge/options "$(printf '%s\n' "$@")"
     # In a session of its own, so that it lives on when the connection is lost.
     # shellcheck disable=SC2016  # its own variables
-    setsid nohup bash -c '
+    as_login setsid nohup bash -c '
         stat="$(</proc/$$/stat)"
         stat="${stat##*) }"
         read -r -a field <<<"${stat}"
@@ -93,14 +93,13 @@ start_once() {
 # follow RUN [prove=OFFSET]: what prove.sh says, until it has ended.
 follow() {
     local runs
-    local -A offset=()
+    local -A offset=() inode=()
     enter "$1"
-    offset[prove]="${2:-}"
-    offset[prove]="${offset[prove]#prove=}"
+    if [[ -n "${2:-}" ]]; then offset["${2%:*}"]="${2##*:}"; fi
     while :; do
         runs=yes
         if ! is_running; then runs=""; fi
-        if [[ -n "${runs}" ]]; then new_lines prove .cycleforge/log ""; else new_lines prove .cycleforge/log over; fi
+        if [[ -n "${runs}" ]]; then new_lines prove "" .cycleforge/log ""; else new_lines prove "" .cycleforge/log over; fi
         if [[ -z "${runs}" ]]; then
             say over
             return 0
@@ -114,11 +113,11 @@ follow() {
 # seen RUN: someone knows the status.
 seen() {
     enter "$1"
-    whole .cycleforge/seen seen
+    must_be_whole .cycleforge/seen seen
 }
 
 main() {
-    local run mark=""
+    local run
     case "$1" in
         look | plan | start | follow | seen) "$@" ;;
         *) die "proofs.sh does not know '$1'" ;;

@@ -11,7 +11,7 @@ from shlex import quote
 from ...errors import AzureRefused
 from . import prepared as preparing
 from . import seen as seeing
-from .connection import JOBS, Connection, Line, from_copy, program_of
+from .connection import AGAIN, JOBS, Connection, Line, from_copy, program_of
 from .prepared import Prepared
 from .seen import Seen
 
@@ -66,6 +66,8 @@ class Scheduler:
 
     def _go(self, command: str) -> Seen:
         seen = self._seen(command)
+        if seen.silent and not seen.is_submitted:
+            raise AzureRefused(seen.silent, AGAIN)
         if seen.refused:
             raise AzureRefused(f"Slurm refused {seen.refused}", f"what was copied is in ~/{JOBS}/{seen.name}")
         return seen
