@@ -40,6 +40,11 @@ def check(text: bytes, filename: str, env: Mapping[str, str], folder: Path) -> C
     source = load(text, filename, env)
     if source.data is None:
         return Checked(source, sort_problems(source.problems, source), None)
+    return check_source(source, env, folder)
+
+
+def check_source(source: Source, env: Mapping[str, str], folder: Path) -> Checked:
+    """The same, of what was read already, or of other data in its place."""
     from .definition.read import read_model
 
     reading = read_model(source.data, source.written)

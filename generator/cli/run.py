@@ -28,6 +28,9 @@ It may be ended at any point, and the connection may be lost: the job runs on, n
 command attaches to it again, whoever types it, until someone was told the result. Where a step before the last one
 has failed, the same command then goes on at that step; steps that are done are found. --new always begins anew.
 
+A job gets a name of its own, by which it is found again. Of an array of up to 32 tasks each line is shown behind the
+task that wrote it. --set is held against the rules of definitions before anything is sent.
+
 The exit code is that of the job: 0 pass, 1 fail, 2 error, 3 warning, 4 not proven; for a folder of your own it is the
 exit status of job.sbatch. It is 4, too, when the cluster cannot be reached; --json tells them apart.
 """
@@ -118,7 +121,13 @@ def _prepared(found: Built, args: Namespace) -> Prepared:
         slurm = found.plan.slurm
         arrays = slurm.node_arrays if slurm is not None else ()
         most = next((array.max_nodes for array in arrays if array.name == job.node_array), None)
-        return preparing.of_plan(job, folder, settings, most)
+        prepared = preparing.of_plan(job, folder, settings, most)
+        if settings:
+            from .run_settings import check
+
+            for warning in check(found, job, settings):
+                _say(warning)
+        return prepared
     if path.is_dir():
         return preparing.of_folder(path, settings)
     hint = suggestion(args.job, jobs) or (f"jobs: {', '.join(jobs)}" if jobs else None)
@@ -195,13 +204,19 @@ def show(line: Line) -> None:
     from ..words.terminal import printable
 
     if line.kind == "log":
-        _say(printable(line.words[0].expandtabs()))
+        task, text = (printable(word.expandtabs()) for word in line.words)
+        # One of several: an array's, or a part of a heterogeneous job.
+        _say(f"{task}: {text}" if "_" in task or "+" in task else text)
     elif line.kind == "state":
         job, states, reason = (printable(word) for word in line.words)
         if job:
             _say(f"{line.step}: job {job}: {states}{f' ({reason})' if reason else ''}")
     elif line.kind == "silent":
-        _say(f"Slurm does not answer, and is asked again: {printable(line.words[0])}")
+        _say(f"{printable(line.words[0])}; the job runs on, and this is tried again")
+    elif line.kind == "answers":
+        _say("Slurm answers again")
+    elif line.kind == "note":
+        _say(f"{line.step}: {printable(line.words[0])}")
     elif line.kind == "lost":
         _say(f"{printable(line.words[0])}; the job runs on, and the connection is tried again")
 
@@ -211,14 +226,22 @@ def _ended(scheduler: Scheduler, prepared: Prepared, seen: Seen, args: Namespace
 
     step = seen.deciding
     if step is None:
-        raise AzureRefused("Slurm does not say how the job ended", "the same command asks again")
+        raise AzureRefused(seen.silent or "Slurm does not say how the job ended", "the same command asks again")
     record = scheduler.result(seen.name, step.file) if prepared.plan is not None else b""
     result = judged(prepared, seen, step, record)
     if args.fetch is not None:
         fetched(lambda folder: scheduler.fetch(seen.name, folder), args.fetch)
     _report(result, seen, args)
-    scheduler.told(seen.name)
+    noted(lambda: scheduler.told(seen.name))
     return result.status
+
+
+def noted(note: Callable[[], None]) -> None:
+    """That the result was told, which it was, whether or not that can be noted."""
+    try:
+        note()
+    except AzureRefused as lost:
+        _say(f"{lost.message}; the same command may tell this result once more")
 
 
 def fetched(fetch: Callable[[Path], None], folder: Path) -> None:

@@ -1,0 +1,58 @@
+"""`--set`, held against the rules of definitions before anything is sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from generator.cli import common
+from generator.cli.built import Built
+from generator.cli.run_settings import as_it_runs, check
+from generator.errors import CannotRead
+from generator.plan.types import JobPlan
+
+
+def found(definition: str, job: str) -> tuple[Built, JobPlan]:
+    """A definition that CycleForge brings, and one of its jobs."""
+    (read,) = common.read_definitions([definition])
+    plan = read.checked.plan
+    assert plan is not None
+    return Built(read, plan, Path()), next(each for each in plan.jobs if each.name == job)
+
+
+@pytest.mark.parametrize(
+    ("job", "setting", "words"),
+    [
+        ("opt-175b", "TENSOR_PARALLEL=3", "--set TENSOR_PARALLEL: .*16 GPUs are not a multiple of tensor 3 .*E1692"),
+        ("opt-175b", "GLOBAL_BATCH=7", "--set GLOBAL_BATCH: .*global batch 7 is not a multiple .*E1692"),
+        ("opt-175b", "PRECISION=fp99", "--set PRECISION: .*not bf16 or fp16 .*E1696"),
+        ("opt-175b", "SPARE_NODES=100", "--set SPARE_NODES: .*partition 'hpc' has 2 .*E1603"),
+        ("opt-175b", "NODES=3", "--set NODES: .*asks for 3 nodes, partition 'hpc' has 2 .*E1603"),
+        ("opt-175b", "MODEL=opt-13b", "--set MODEL: layers, sizes and division of the model follow from it"),
+        ("opt-175b", "DATA_DIR=/elsewhere", "--set DATA_DIR: the folders of data and checkpoints follow from it"),
+        ("nccl-allreduce", "TASKS_PER_NODE=4", "--set needs another --ntasks-per-node in job.sbatch"),
+    ],
+)
+def test_a_rule_that_a_definition_would_break(job: str, setting: str, words: str) -> None:
+    name, _, value = setting.partition("=")
+    with pytest.raises(CannotRead, match=words):
+        check(*found("llm-a100", job), {name: value})
+
+
+def test_what_is_no_error_is_said() -> None:
+    (said,) = check(*found("llm-a100", "opt-175b"), {"TENSOR_PARALLEL": "1"})
+    assert said.startswith("warning: --set TENSOR_PARALLEL: ")
+    assert "does not fit" in said
+    assert said.endswith("(W1691)")
+
+
+@pytest.mark.parametrize("definition", ["llm-a100", "mpt-h100"])
+def test_a_job_as_it_is_breaks_no_rule_itself(definition: str) -> None:
+    """Otherwise what only whole definitions are held against would not be looked at."""
+    (read,) = common.read_definitions([definition])
+    assert read.checked.plan is not None
+    for job in read.checked.plan.jobs:
+        checked = as_it_runs(Built(read, read.checked.plan, Path()), job, {})
+        assert checked.plan is not None, checked.problems
+        assert checked.plan.jobs == (job,)
