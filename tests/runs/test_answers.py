@@ -34,8 +34,12 @@ def no_accounts(user: User) -> Iterator[None]:
 def forget(user: User, jobs: int) -> None:
     """Slurm keeps none of its jobs, which have ended; its accounts do. It goes on counting where it was."""
     ends = ("sacct", "-nXP", "--starttime=now-1hours", "--format=End")
-    user.wait_for("the accounts know all ends", lambda: "Unknown" not in user.cloud.slurm(*ends))
-    assert len(user.cloud.slurm(*ends).split()) >= jobs
+
+    def all_are_known() -> bool:
+        known = user.cloud.slurm(*ends).split()
+        return len(known) >= jobs and "Unknown" not in known
+
+    user.wait_for("the accounts know all ends", all_are_known)
     last = user.cloud.ok("sacct -nXP --format=JobIDRaw | sort -n | tail -n 1").strip()
     user.cloud.stop_controller()
     user.cloud.ok("rm -f /var/spool/slurmctld/job_state* /var/spool/slurmctld/hash.*/* 2>/dev/null; true")

@@ -10,7 +10,10 @@ import pytest
 from generator.cyclecloud.jobs.prepared import program
 
 RUNS = program("runs.sh").decode().removesuffix('main "$@"\n')
-FOLLOW = "declare -A offset=() inode=(); look() { printf '%s\\n' '-'; new_lines log '' said \"$1\"; }; "
+FOLLOW = (
+    "declare -A offset=() inode=() state=() ending=(); look() { printf '%s\\n' '-'; new_lines log '' said \"$1\"; }; "
+)
+"""`look` says what is new in the file `said`."""
 
 
 def says(folder: Path, script: str, **environment: str) -> list[str]:
@@ -57,10 +60,14 @@ def test_new_lines_of_an_output(tmp_path: Path, parts: tuple[bytes, ...], lines:
 
 
 def test_an_output_that_begins_anew(tmp_path: Path) -> None:
-    """Shorter than before, or another file in its place."""
+    """Shorter than before, another file in its place, or as long as before in the same file."""
     script = "seq 3 >said; look ''; seq 2 >said; look ''; seq 7 9 >new; mv new said; look ''"
     said = [line.rpartition("\t")[2] for line in says(tmp_path, FOLLOW + script)]
     assert said == ["-", "1", "2", "3", "-", "1", "2", "-", "7", "8", "9"]
+    script = "echo attempt 0 >said; look ''; echo attempt 1 >said; touch -d tomorrow said; look ''; look over"
+    assert [line.rpartition("\t")[2] for line in says(tmp_path, FOLLOW + script)] == [
+        "-", "attempt 0", "-", "attempt 1", "-"
+    ]  # fmt: skip
 
 
 def test_long_lines_and_many_are_bounded(tmp_path: Path) -> None:

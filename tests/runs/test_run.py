@@ -188,23 +188,31 @@ def test_the_lines_of_print_do_the_same(user: User) -> None:
 
 
 def test_a_job_whose_node_is_lost_goes_on_where_slurm_lets_it(user: User) -> None:
-    user.own(
-        "lost-node", job='echo "attempt ${SLURM_RESTART_COUNT:-0}"; [[ ${SLURM_RESTART_COUNT:-0} == 1 ]] || sleep 600'
-    )
-    process = user.starts("run", NAME, "lost-node", "--wait", "--json")
-    wait_for_line(process, "attempt 0")
-    job, node = user.cloud.slurm("squeue", "-h", "--states=RUNNING", "--format=%i %N").split()
-    user.cloud.slurm("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=test")
-    # Two minutes later, by itself.
-    user.cloud.wait_job(job, "PENDING")
+    """The VM of its node is gone without a word, and with it a job that may not be repeated."""
+    body = 'echo "attempt ${SLURM_RESTART_COUNT:-0}"; [[ ${SLURM_RESTART_COUNT:-0} == 1 ]] || sleep 600'
+    user.own("lost-node", job=body)
+    user.own("lost-once", job=f"#SBATCH --no-requeue\n{body}")
+    process, other = (user.starts("run", NAME, name, "--wait", "--json") for name in ("lost-node", "lost-once"))
+    for each in (process, other):
+        wait_for_line(each, "attempt 0")
+    (node,) = set(user.cloud.slurm("squeue", "-h", "--states=RUNNING", "--format=%N").split())
+    (run,) = user.runs("lost-node")
+    job = user.cloud.slurm("squeue", "-h", f"--name={run}.job.sbatch", "--format=%i").strip()
+    with user.cloud.with_settings("SlurmdTimeout=2"):
+        user.cloud.kill(node)
+        # Two minutes later, by itself.
+        user.cloud.wait_job(job, "PENDING")
     user.cloud.slurm("scontrol", "update", f"JobId={job}", "StartTime=now+1")
     wait_for_line(process, "attempt 1")
     out, err = process.communicate()
+    user.cloud.start(node)
     user.wait_for("the node is back", user.cloud.all_resumed)
     assert process.returncode == 0, err
-    (run,) = user.runs("lost-node")
     assert '"exit": "0:0"' in out
     assert user.submitted(run) == [f"{run}.job.sbatch"]
+    out, err = other.communicate()
+    assert other.returncode != 0, err
+    assert '"state": "NODE_FAIL"' in out
 
 
 @pytest.mark.parametrize("ended", [False, True])

@@ -65,17 +65,23 @@ settle() {
 }
 
 # new_lines STEP TASK FILE IS_OVER: whole lines that a file has more than before; at its end the rest, too. What is said has
-# TASK and the offset in front. The caller has `offset` and `inode` by STEP=TASK.
+# TASK and the offset in front. The caller has `offset`, `inode`, `state` and `ending` by STEP=TASK.
 new_lines() {
     local -r key="$1=$2" file="$3"
-    local identity used rest
+    local identity moment used rest
     local -i from size end
     # A job may write to /dev/null, to a pipe, or where its user may not read.
     [[ -f "${file}" && -r "${file}" ]] || return 0
-    read -r identity size < <(stat -L -c '%i %s' -- "${file}" 2>/dev/null) || return 0
+    read -r identity size moment < <(stat -L -c '%i %s %Y' -- "${file}" 2>/dev/null) || return 0
     from="${offset[${key}]:-0}"
+    if ((size == from)) && [[ "${state[${key}]:-}" == "${identity} ${size} ${moment}" ]]; then return 0; fi
+    state["${key}"]="${identity} ${size} ${moment}"
     # Put back into the queue, a job begins its file anew; or a new file has taken its place.
-    if ((size < from)) || [[ "${inode[${key}]:-${identity}}" != "${identity}" ]]; then from=0; fi
+    if ((size < from)) || [[ "${inode[${key}]:-${identity}}" != "${identity}" ]]; then
+        from=0
+    elif [[ -v ending["${key}"] && "${ending[${key}]}" != "$(ending_of "${file}" "${from}")" ]]; then
+        from=0
+    fi
     inode["${key}"]="${identity}"
     if ((size - from > NEWS)); then
         say note "$1" "$((size - from - NEWS)) bytes of its output are left out here; all of it is in ${file}"
@@ -89,7 +95,14 @@ new_lines() {
         if ((${used:-0} == 0)); then break; fi
         from+="${used}"
     done
-    offset["${key}"]="${from}"
+    offset["${key}"]="${from}" ending["${key}"]="$(ending_of "${file}" "${from}")"
+}
+
+# ending_of FILE OFFSET: what stands for the bytes before the offset, of which the last ones are told from others.
+ending_of() {
+    local -i bytes="$(($2 < 256 ? $2 : 256))"
+    set +o pipefail
+    tail -c "+$(($2 - bytes + 1))" -- "$1" | head -c "${bytes}" | cksum
 }
 
 # lines_of STEP TASK FILE FROM BYTES IS_OVER HAS_MORE: says the lines of this part, and on descriptor 4 how many bytes they were.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from shlex import quote
 
@@ -22,6 +22,7 @@ PATIENCE_S = 600.0
 """How long a lost connection is tried again while a job is followed, and a Slurm that does not answer is asked."""
 AGAIN = "the same command goes on from here"
 _RUNS_ON = "the job goes on; the same command attaches to it again"
+_ROUND = ("tick", "over")
 _BROKEN = 5
 """Times in a row that our program ends on the scheduler without a word."""
 
@@ -68,37 +69,22 @@ class Connection:
 
     def follow(self, name: str) -> Iterator[Line]:
         """What happens in a folder, as it happens, until all of it is over; a lost connection is opened again."""
-        offsets: dict[str, str] = {}
-        lost, silent = Patience(), Patience()
+        told, lost = _Told(), Patience()
         broken = 0
         while True:
-            last = ""
-            known = " ".join(quote(f"{key}:{offset}") for key, offset in offsets.items())
             try:
-                for text in self.shell.follow(f"{program_of(name)} follow {quote(name)} {known}"):
-                    line = _line(text)
-                    if line is None:
-                        last = text.strip() or last
-                        continue
-                    if line.kind == "tick":
+                for line in told.lines(self.shell.follow(f"{program_of(name)} follow {quote(name)} {told.known}")):
+                    if line.kind in _ROUND:
                         # Only a whole round is a sign of life: what was known before is said at each beginning.
                         lost.ends()
                         broken = 0
-                        if silent.round_is_over():
-                            yield Line("answers")
-                        continue
-                    if line.kind == "silent" and not silent.begins(line.words[0]):
-                        continue
-                    if line.kind == "log":
-                        task, _, offset = line.words[0].rpartition(":")
-                        offsets[f"{line.step}={task}"] = offset
-                        line = Line("log", line.step, (task, line.words[1]))
-                    yield line
+                    if line.kind != "tick":
+                        yield line
                     if line.kind == "over":
                         return
                 # The scheduler shuts down, or our program there is at fault; that does not mend itself.
                 broken += 1
-                reason = f"{HOST}: what follows the job there ended{f': {last}' if last else ''}"
+                reason = f"{HOST}: what follows the job there ended{f': {told.last}' if told.last else ''}"
                 if broken == _BROKEN:
                     raise AzureRefused(reason, _RUNS_ON)
             except Unreachable as unreachable:
@@ -106,6 +92,39 @@ class Connection:
             if lost.begins(reason):
                 yield Line("lost", "", (reason,))
             time.sleep(PAUSE_S)
+
+
+class _Told:
+    """What our program says of one run, on one connection after the other."""
+
+    def __init__(self) -> None:
+        self.last = ""
+        """What others have said last on this connection."""
+        self._offsets: dict[str, str] = {}
+        self._silent = Patience()
+
+    @property
+    def known(self) -> str:
+        """Words for our program: how far each output was told."""
+        return " ".join(quote(f"{key}:{offset}") for key, offset in self._offsets.items())
+
+    def lines(self, texts: Iterable[str]) -> Iterator[Line]:
+        """Of one connection. Raises AzureRefused for an error, and when Slurm is silent for too long."""
+        self.last = ""
+        for text in texts:
+            line = _line(text)
+            if line is None:
+                self.last = text.strip() or self.last
+                continue
+            if line.kind == "silent" and not self._silent.begins(line.words[0]):
+                continue
+            if line.kind in _ROUND and self._silent.round_is_over():
+                yield Line("answers")
+            if line.kind == "log":
+                task, _, offset = line.words[0].rpartition(":")
+                self._offsets[f"{line.step}={task}"] = offset
+                line = Line("log", line.step, (task, line.words[1]))
+            yield line
 
 
 class Patience:

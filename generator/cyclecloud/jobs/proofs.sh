@@ -93,7 +93,7 @@ start_once() {
 # follow RUN [prove=OFFSET]: what prove.sh says, until it has ended.
 follow() {
     local runs
-    local -A offset=() inode=()
+    local -A offset=() inode=() state=() ending=()
     enter "$1"
     if [[ -n "${2:-}" ]]; then offset["${2%:*}"]="${2##*:}"; fi
     while :; do

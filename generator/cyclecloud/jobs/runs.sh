@@ -165,7 +165,7 @@ find_again() {
 # follow RUN [STEP=TASK:OFFSET]...: states and new lines of the output, as they come, until all has ended.
 follow() {
     local step line open silent
-    local -A shown=() offset=() inode=()
+    local -A shown=() offset=() inode=() state=() ending=()
     enter "$1"
     shift
     for line in "$@"; do offset["${line%:*}"]="${line##*:}"; done
