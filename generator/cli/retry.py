@@ -45,8 +45,14 @@ def _retry(place: cluster.Place, args: Namespace) -> int:
         common.emit(f"{place.name} has no failed node; nothing was done")
         return OK
     common.emit(_shown(failed) + "".join(_at_length(place)))
-    if not args.yes and not azure.confirmed(f"try {counted(len(failed), 'node')} again?", "give --yes"):
-        return ProblemsFound.exit_code
+    if not args.yes:
+        if not azure.confirmed(f"try {counted(len(failed), 'node')} again?", "give --yes"):
+            return ProblemsFound.exit_code
+        # The question may have stood for long, and somebody else be faster.
+        failed = place.look().failed
+        if not failed:
+            common.emit(f"{place.name} has no failed node any more; nothing was done")
+            return OK
     names = {node.name for node in failed}
 
     def is_begun(now: Cluster) -> bool:

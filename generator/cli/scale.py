@@ -57,8 +57,20 @@ def _scale(place: cluster.Place, args: Namespace) -> int:
         common.emit(shlex.join([*place.scheduler.line(), slurm.power_line(queue, names, up=up)]))
         return OK
     question = f"{'start' if up else 'end'} {compress(names)}?"
-    if not args.yes and not azure.confirmed(question, "give --yes"):
-        return ProblemsFound.exit_code
+    if not args.yes:
+        if not azure.confirmed(question, "give --yes"):
+            return ProblemsFound.exit_code
+        # The question may have stood for long: what was shown must be what is still true.
+        queue = slurm.look(place.scheduler)
+        now = decide(queue, args.partition, int(args.number))
+        if (now.up, now.down) != (scaling.up, scaling.down):
+            cluster.say(_shown(args.partition, now, queue))
+            if now.has == int(args.number):
+                common.emit(f"{args.partition}: {now.has} nodes; someone else was faster, and nothing was done")
+                return OK
+            raise ProblemsFound(
+                f"nothing was done: {args.partition} changed while it was asked", "type the same command again"
+            )
     _once(place, queue, scaling)
     common.emit(f"{args.partition}: {scaling.has} -> {scaling.will_have} nodes")
     return OK if scaling.will_have == int(args.number) else ProblemsFound.exit_code

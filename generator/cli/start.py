@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
 
 from ..errors import OK, ProblemsFound
 from . import azure, cluster, common
+
+if TYPE_CHECKING:
+    from ..cyclecloud.cluster import Cluster
 
 DESCRIPTION = """\
 Start a cluster: its scheduler and its login nodes. Nodes of partitions start when a job needs them.
@@ -36,24 +40,34 @@ def run(args: Namespace) -> int:
 def _start(place: cluster.Place, args: Namespace) -> int:
     from ..cyclecloud.requests import undocumented
 
-    seen = place.look()
-    if seen.is_started:
-        how = f"is being started ({seen.way})" if seen.is_changing else f"is {seen.way} already"
-        common.emit(f"{place.name} {how}; nothing was done")
+    if _is_begun(place, place.look()):
         return OK
-    if seen.is_changing:
-        raise ProblemsFound(
-            f"{place.name} is being ended ({seen.way})",
-            "start it when that is done",
-        )
     slurm = place.slurm
     common.emit(f"scheduler: {slurm.scheduler.hardware.name}")
     if slurm.login.count:
         common.emit(f"login nodes: {slurm.login.count} x {slurm.login.hardware.name}")
-    if not args.yes and not azure.confirmed(f"start {place.name}? its VMs cost from then on", "give --yes"):
-        return ProblemsFound.exit_code
+    if not args.yes:
+        if not azure.confirmed(f"start {place.name}? its VMs cost from then on", "give --yes"):
+            return ProblemsFound.exit_code
+        # The question may have stood for long, and somebody else be faster.
+        if _is_begun(place, place.look()):
+            return OK
     seen = cluster.changed_once(
         place, ["start_cluster", place.name], undocumented.start(place.name), lambda now: now.is_started
     )
     common.emit(f"{place.name}: {seen.way}; `cycleforge status {args.name} --watch` shows how far it is")
     return OK
+
+
+def _is_begun(place: cluster.Place, seen: Cluster) -> bool:
+    """Whether somebody has started it, which is said then; raises ProblemsFound while it is being ended."""
+    if seen.is_started:
+        how = f"is being started ({seen.way})" if seen.is_changing else f"is {seen.way} already"
+        common.emit(f"{place.name} {how}; nothing was done")
+        return True
+    if seen.is_changing:
+        raise ProblemsFound(
+            f"{place.name} is being ended ({seen.way})",
+            "start it when that is done",
+        )
+    return False

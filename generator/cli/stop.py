@@ -45,22 +45,44 @@ def _stop(place: cluster.Place, args: Namespace) -> int:
     from ..cyclecloud.requests import undocumented
 
     seen = place.look()
-    if not seen.is_started:
-        how = f"is being stopped ({seen.way})" if seen.is_changing else f"is {seen.way} already"
-        common.emit(f"{place.name} {how}; nothing was done")
+    if _is_begun(place, seen):
         return OK
     queue, unknown = cluster.queue(place, seen)
     common.emit(_shown(place, seen, queue, unknown))
     in_the_way = f"it is not known whether jobs run: {unknown}" if unknown else "jobs run" if _running(queue) else ""
     if args.yes and in_the_way and not args.end_jobs:
         raise ProblemsFound(f"{place.name} was not stopped, because {in_the_way}", "--yes --end-jobs stops it")
-    if not args.yes and not azure.confirmed(f"stop {place.name}?", "give --yes"):
-        return ProblemsFound.exit_code
+    if not args.yes:
+        if not azure.confirmed(f"stop {place.name}?", "give --yes"):
+            return ProblemsFound.exit_code
+        # The question may have stood for long: what was shown must be what is still true.
+        seen = place.look()
+        if _is_begun(place, seen):
+            return OK
+        _must_be_the_same(queue, cluster.queue(place, seen)[0])
     seen = cluster.changed_once(
         place, ["terminate_cluster", place.name], undocumented.terminate(place.name), lambda now: not now.is_started
     )
     common.emit(f"{place.name}: {seen.way}; VMs cost until `cycleforge nodes {args.name}` shows none")
     return OK
+
+
+def _is_begun(place: cluster.Place, seen: Cluster) -> bool:
+    """Whether somebody has stopped it, which is said then."""
+    if seen.is_started:
+        return False
+    how = f"is being stopped ({seen.way})" if seen.is_changing else f"is {seen.way} already"
+    common.emit(f"{place.name} {how}; nothing was done")
+    return True
+
+
+def _must_be_the_same(shown: Queue | None, now: Queue | None) -> None:
+    """Raises ProblemsFound where jobs run that were not shown."""
+    begun = {job.id for job in _running(now)} - {job.id for job in _running(shown)}
+    if begun:
+        raise ProblemsFound(
+            f"nothing was stopped: {', '.join(sorted(begun))} began while it was asked", "type the same command again"
+        )
 
 
 def _running(queue: Queue | None) -> list[Job]:

@@ -221,12 +221,17 @@ def _old_nodes(place: cluster.Place, args: Namespace) -> int:
     found = updating.ages(place.scheduler, place.generations)
     cluster.say(found.text.rstrip())
     if updating.is_replacing(place.scheduler):
-        common.emit(f"old nodes are being replaced already; `cycleforge logs {args.name} scheduler` shows how far")
-        return OK
+        return _replaced_already(args)
     if not found.old:
         common.emit(f"{place.name}: no running node is old")
         return OK
     return _replace(place, args, found)
+
+
+def _replaced_already(args: Namespace) -> int:
+    """Somebody else has begun it."""
+    common.emit(f"old nodes are being replaced already; `cycleforge logs {args.name} scheduler` shows how far")
+    return OK
 
 
 def _policy(place: cluster.Place, args: Namespace) -> bool:
@@ -255,6 +260,7 @@ def _policy(place: cluster.Place, args: Namespace) -> bool:
 
 def _replace(place: cluster.Place, args: Namespace, found: Ages) -> int:
     from ..cyclecloud import slurm, updating
+    from ..cyclecloud.command_line import NotDone
     from ..cyclecloud.shell import Unreachable
     from ..words.counts import counted, first
 
@@ -268,8 +274,12 @@ def _replace(place: cluster.Place, args: Namespace, found: Ages) -> int:
                 "nothing was replaced, because jobs run on old nodes", "--now --yes --end-jobs ends them"
             )
     how = "end them now" if args.now else "replace them as they become idle"
-    if not args.yes and not azure.confirmed(f"{names}; {how}?", "give --yes"):
-        return ProblemsFound.exit_code
+    if not args.yes:
+        if not azure.confirmed(f"{names}; {how}?", "give --yes"):
+            return ProblemsFound.exit_code
+        # The question may have stood for long, and somebody else be faster.
+        if not args.now and updating.is_replacing(place.scheduler):
+            return _replaced_already(args)
     lost = ""
     try:
         if args.now:
@@ -280,6 +290,11 @@ def _replace(place: cluster.Place, args: Namespace, found: Ages) -> int:
     except Unreachable as error:
         lost = error.reason
         cluster.say(f"{lost}; looking whether it arrived")
+    except NotDone:
+        # There is one unit of that name: whoever else has begun it replaces the same nodes.
+        if args.now or not updating.is_replacing(place.scheduler):
+            raise
+        return _replaced_already(args)
     if args.now:
         left = {node.name for node in slurm.look(place.scheduler).nodes if not node.is_down} & set(found.old)
         begun = not left

@@ -5,13 +5,19 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import signal
 import subprocess
+import warnings
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from generator.azure.deployment import CONTENT_TAG
+from generator.cli import main
+from generator.cyclecloud.shell import Ran, Shell
 from tests.bed.arm import Arm
 from tests.bed.server.certificates import certificate
 from tests.bed.server.fakes.accounts import encode
@@ -25,6 +31,7 @@ from tests.what_if.place import PASSWORD
 DATABASE_PASSWORD = "d4tabase-of-the-test"
 FAKES = Path(__file__).parents[1] / "bed/server/fakes"
 USER = "ccadmin"
+_RUN = Shell.run
 SSH = """\
 #!/bin/sh
 # The way to a host: its shell, here. FOLDER/lost names what is lost at which connection.
@@ -35,7 +42,7 @@ shift
 n=$(($(cat "FOLDER/count") + 1))
 echo "$n" >"FOLDER/count"
 lost=$(sed -n "s/^$n //p" "FOLDER/lost")
-if [ "$lost" = kill-before ]; then kill -9 "$PPID"; exit 255; fi
+case "$lost" in *-before) kill "-${lost%-before}" "$PPID"; exit 255 ;; esac
 if [ -e "FOLDER/unreachable-$host" ] || [ "$lost" = before ]; then
     echo "ssh: connect to host $host port 22: Connection timed out" >&2
     exit 255
@@ -46,7 +53,7 @@ set -- env -i PATH="$PATH" HOME="FOLDER/home-$host" FAKE_PORT=NUMBER sh -c "$*"
 case "$*" in *"tail -n"*" -F "*) exec "$@" ;; esac
 "$@" >"FOLDER/answer"
 status=$?
-if [ "$lost" = kill-after ]; then kill -9 "$PPID"; fi
+case "$lost" in *-after) kill "-${lost%-after}" "$PPID" ;; esac
 if [ "$lost" = after ]; then
     echo "client_loop: send disconnect: Broken pipe" >&2
     exit 255
@@ -156,6 +163,33 @@ class Living(what_if.Place):
         """Which connections are lost, counted from the next one: before the command runs, or after it."""
         (self.folder / "count").write_text("0\n")
         (self.folder / "lost").write_text("".join(f"{number} {when}\n" for number, when in connections))
+
+    def meanwhile(self, action: Callable[[int], object]) -> None:
+        """Somebody does this just before each connection, which has a number from now on."""
+        numbers = count(1)
+
+        def run(shell: Shell, command: str, **more: Any) -> Ran:
+            action(next(numbers))
+            return _RUN(shell, command, **more)
+
+        self.patch.setattr(Shell, "run", run)
+
+    def ended_by(self, number: int, when: str, *words: str) -> int:
+        """A process of its own that is ended at that connection: its status, as `os.waitpid` has it."""
+        self.loses((number, when))
+        with warnings.catch_warnings(action="ignore"):
+            child = os.fork()  # what tests have patched is patched there, too
+        if not child:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            os._exit(main(list(words)))
+        _, status = os.waitpid(child, 0)
+        self.loses()
+        return status
+
+    @property
+    def connections(self) -> int:
+        """How many there were since `loses`."""
+        return int((self.folder / "count").read_text())
 
     def has_no_path_to(self, host: str) -> None:
         """ssh times out."""

@@ -95,16 +95,6 @@ def test_retry_shows_the_messages_first(living: Living) -> None:
     assert (code, "no failed node" in out, len(living.changes)) == (0, True, 1)
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_a_retry_that_is_lost_is_no_success_unless_it_arrived(living: Living, when: str) -> None:
-    living.runs(FAILED)
-    living.loses((2, when))
-    code, _, err = living("retry", "minimal.yaml", "--yes")
-    assert (code, len(living.changes)) == ((0, 1) if when == "after" else (4, 0)), err
-    assert living("retry", "minimal.yaml", "--yes")[0] == 0
-    assert len(living.changes) == 1
-
-
 def test_a_long_list_through_azure_says_that_it_was_cut(living: Living) -> None:
     living.has_no_path_to("server")
     living.runs(GOOD)

@@ -69,15 +69,6 @@ def test_a_node_that_is_kept_stays(slurm: Living) -> None:
     assert (code, slurm.changes, "are kept" in err) == (1, [], True)
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_a_lost_connection_is_looked_after(slurm: Living, when: str) -> None:
-    slurm.loses((2, when))
-    code, _, err = slurm(*scale(5, "--yes"))
-    assert (code, len(slurm.changes)) == ((0, 1) if when == "after" else (4, 0)), err
-    assert slurm(*scale(5, "--yes"))[0] == 0
-    assert len(slurm.changes) == 1
-
-
 def test_without_power_saving_the_programs_of_azslurm_are_called(slurm: Living) -> None:
     slurm.slurm.config["SuspendTime"] = "INFINITE"
     code, out, _ = slurm(*scale(5, "--print"))

@@ -41,22 +41,6 @@ def test_a_question_comes_first(living: Living) -> None:
     assert (living("start", "minimal.yaml")[0], living.changes) == (0, BEGUN)
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize(("verb", "done"), [(START, BEGUN), ((*STOP, "--end-jobs"), ENDED)], ids=["start", "stop"])
-def test_a_connection_that_is_lost_never_does_it_twice(
-    living: Living, when: str, verb: tuple[str, ...], done: list[str]
-) -> None:
-    """Lost while the change is sent: before it arrived it is not done, and the same command does it."""
-    if verb[0] == "stop":
-        living.runs()
-    living.loses((2 if verb[0] == "start" else 3, when))
-    code, _, err = living(*verb)
-    assert "looking whether" in err
-    assert (code, living.changes) == ((0, done) if when == "after" else (4, [])), err
-    assert living(*verb)[0] == 0
-    assert living.changes == done
-
-
 def test_an_answer_that_is_lost_while_reading_back_is_no_success(living: Living) -> None:
     living.loses((2, "after"), (3, "before"))
     code, _, err = living(*START)
