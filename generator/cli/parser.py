@@ -76,7 +76,9 @@ def run(arguments: Sequence[str]) -> int:
     verb = next((word for word in arguments if not word.startswith("-")), None)
     if verb is not None and verb not in VERBS:
         raise CannotRead(f"there is no command '{verb}'", _did_you_mean(verb, VERBS) or f"commands: {', '.join(VERBS)}")
-    parser, verbs = make_parser([] if verb is None else [verb])
+    # All verbs together are shown only by what may stand before one. Making a parser for each takes a few milliseconds.
+    listed = VERBS if verb is None or arguments[0] != verb else [verb]
+    parser, verbs = make_parser([] if verb is None else [verb], listed)
     before, behind = list(arguments), None
     if verb is not None and "--" in before and verbs[verb].get_default(BEHIND) is not None:
         at = before.index("--")
@@ -100,11 +102,11 @@ def run(arguments: Sequence[str]) -> int:
 
 def full_parser() -> argparse.ArgumentParser:
     """The parser with the flags of every verb."""
-    return make_parser(VERBS)[0]
+    return make_parser(VERBS, VERBS)[0]
 
 
-def make_parser(wanted: Iterable[str]) -> tuple[_Parser, dict[str, _Parser]]:
-    """The parser, with the flags of the wanted verbs only; and the parsers of all verbs."""
+def make_parser(wanted: Iterable[str], listed: Iterable[str]) -> tuple[_Parser, dict[str, _Parser]]:
+    """The parser of the listed verbs, with the flags of the wanted ones only; and the parser of each."""
     common = _Parser(add_help=False)
     common.add_argument(
         "--no-color", action="store_true", default=argparse.SUPPRESS, help="no colors, as with NO_COLOR"
@@ -120,7 +122,8 @@ def make_parser(wanted: Iterable[str]) -> tuple[_Parser, dict[str, _Parser]]:
     parser.add_argument("--version", action="version", version=f"cycleforge {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", dest="verb")
     verbs: dict[str, _Parser] = {}
-    for name, (module, summary) in VERBS.items():
+    for name in listed:
+        module, summary = VERBS[name]
         verb: Verb | None = import_module(f".{module}", __package__) if name in wanted else None
         verbs[name] = subparsers.add_parser(
             name,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from generator.cli.parser import full_parser
+from generator.cli import parser
+from generator.cli.parser import VERBS, full_parser, make_parser
 from tests.cli.running import GOOD, Run, problems_of
 
 pytestmark = pytest.mark.usefixtures("own_place")
@@ -134,9 +136,32 @@ def test_completion(run: Run, shell: str) -> None:
 
 def test_the_full_parser_knows_every_flag() -> None:
     """What documentation and completion are made from."""
-    text = "".join(parser.format_help() for parser in full_parser()._subparsers._group_actions[0].choices.values())  # type: ignore[union-attr]
+    text = "".join(each.format_help() for each in full_parser()._subparsers._group_actions[0].choices.values())  # type: ignore[union-attr]
     for flag in ("--json", "--strict", "--check", "--out", "--preset", "--all", "--part"):
         assert flag in text
+
+
+@pytest.mark.parametrize("before", ["--help", "-h", "--no-color --help"])
+def test_the_overview_has_every_verb_whatever_follows(before: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parser.run([*before.split(), "build", "--strict"])
+    assert ended.value.code == 0
+    out = capsys.readouterr().out
+    assert set(VERBS) <= {line.split()[0] for line in out.splitlines() if line.startswith("    ")}
+
+
+def test_a_command_makes_the_parser_of_its_verb_alone(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of all verbs take longer than reading a small definition."""
+    made: list[set[str]] = []
+
+    def noted(wanted: list[str], listed: list[str]) -> tuple[Any, dict[str, Any]]:
+        found = make_parser(wanted, listed)
+        made.append(set(found[1]))
+        return found
+
+    monkeypatch.setattr(parser, "make_parser", noted)
+    assert run("list", "rules")[0] == 0
+    assert made == [{"list"}]
 
 
 def test_project_bump(run: Run, tmp_path: Path) -> None:
