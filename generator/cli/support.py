@@ -13,7 +13,8 @@ Collect what someone who helps needs, in one archive: versions, plan, operations
 and events of the cluster, what Slurm says, logs, results of health checks. Changes nothing.
 
 Passwords, keys, tokens and signatures are taken out of every file; names and addresses stay. What could not be had is
-named in the archive's index, with the reason, and the exit code is 1 then. Look through it before you send it.
+named in the archive's index, with the reason, and the exit code is 1 then. Of each log it takes the last 2,000 lines,
+1 MB at most; the whole has 64 MB at most before it is packed. Look through it before you send it.
 """
 
 

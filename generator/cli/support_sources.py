@@ -28,9 +28,11 @@ _EVENTS = (
     'where ClusterName == "{name}" order by _Timestamp desc limit 500'
 )
 """Source: gingi/cyclecloud-agent-plugin adapter.py; no documentation has it."""
+_HEALTH_BYTES = 16_000_000
 _HEALTH = (
     "sudo -n sh -c 'cd FOLDER && find . -type f -size -512k | sort | head -n 1000 | "
-    'while IFS= read -r file; do printf "\\036%s\\n" "$file"; cat "$file"; printf "\\n"; done\''
+    'while IFS= read -r file; do printf "\\036%s\\n" "$file"; cat "$file"; printf "\\n"; done\' | '
+    f"head -c {_HEALTH_BYTES}"
 )
 
 
@@ -216,6 +218,10 @@ def _health(host: Runs, bundle: Bundle, folder: str) -> None:
     ran = host.run(_HEALTH.replace("FOLDER", folder), limit_s=_LIMIT_S)
     if ran.status != 0:
         raise NotDone(f"{folder} cannot be read: {ran.err[-300:]}")
+    if not ran.out and ran.err.strip():
+        raise NotDone(f"{folder} cannot be read: {ran.err[-300:]}")
+    if len(ran.out.encode()) >= _HEALTH_BYTES:
+        bundle.miss("health", f"only the first {_HEALTH_BYTES // 1_000_000} MB of {folder} are in it")
     for part in ran.out.split("\036")[1:]:
         name, _, text = part.partition("\n")
         bundle.add(f"health/{name.removeprefix('./')}", text)

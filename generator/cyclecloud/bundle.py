@@ -11,10 +11,13 @@ import tarfile
 
 from ..words.counts import counted
 from .hide import Hide
+from .logs import CUT
 
 INDEX = "index.txt"
 MOST_BYTES = 8_000_000
 """Of one text; the end of a longer one is kept."""
+MOST_TOGETHER = 64_000_000
+"""Of all; what comes after that is named as missing."""
 
 
 class Bundle:
@@ -31,7 +34,10 @@ class Bundle:
         shown, hidden = self._hide.clean(text)
         content = shown.encode(errors="replace")
         if len(content) > MOST_BYTES:
-            content = b"[the beginning was cut off]\n" + content[-MOST_BYTES:]
+            content = f"{CUT}\n".encode() + content[-MOST_BYTES:].partition(b"\n")[2]
+        if sum(map(len, self._texts.values())) + len(content) > MOST_TOGETHER:
+            self.miss(name, f"the archive has {MOST_TOGETHER // 1_000_000} MB without it; ask for it by itself")
+            return
         self._texts[name], self._hidden[name] = content, hidden
 
     def miss(self, name: str, why: str) -> None:

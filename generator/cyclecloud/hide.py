@@ -18,12 +18,18 @@ SHORTEST = 4
 _NAMES = (
     r"pass(?:word|wd|phrase)?|pwd|secret|token|credentials?|sas|"
     r"(?:access|account|api|shared|storage|private|client|encryption|signing)[ _-]?(?:key|secret)|"
-    r"connection[ _-]?string|keystore[ _-]?pass\w*"
+    r"connection[ _-]?string|shared[ _-]?access[ _-]?signature|keystore[ _-]?pass\w*"
 )
 _REST = r"[\w.-]{0,40}"
 """What a name may end with. It has a limit, as all have that stand before a name: a text may be one long word."""
 _NAME = re.compile(_NAMES, re.I)
-_VALUE = r"""(?:\\+"[^"\\]*\\+"|"(?:[^"\\]|\\.)*"|'[^']*'|\[[^\]]*\]|\{[^{}]*\}|[^\s,;{}\[\]<"']+)"""
+_VALUE = (
+    r"""(?:(?:(?P<slashes>\\+)"[^\n]{0,2000}?(?<!\\)(?P=slashes)"|"(?:[^"\\]|\\.)*"|'[^']*'|\[[^\]]*\]|\{[^{}]*\})"""
+    r"""(?=[\s,;:&}\])<]|\Z)|\S+)"""
+)
+"""In quotes or brackets, if it ends with them; else to the next space: passwords have commas, semicolons and quotes."""
+_KEY_END = re.compile(r"-----END [A-Z ]*PRIVATE KEY-----")
+_KEY_LINE = re.compile(r"[A-Za-z0-9+/=]{0,76}\s*")
 FORMS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     # RFC 7468
     ("private key", re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.S),
@@ -53,6 +59,8 @@ FORMS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     ("named value", re.compile(rf"(?i)((?:{_NAMES}){_REST}\\*[\"']?\s*[=:]\s*){_VALUE}"), rf"\1{HIDDEN}"),
     ("named option", re.compile(rf"(?i)((?:^|\s)--?(?:\w[\w-]{{0,40}})?(?:{_NAMES}){_REST} +)(?!-)\S+"),
      rf"\1{HIDDEN}"),
+    # https://curl.se/docs/manpage.html#-u
+    ("login of curl", re.compile(r"((?<!\S)(?:-u|--user)[ =]*[\"']?[^\s:\"']+:)\S+"), rf"\1{HIDDEN}"),
     ("named element", re.compile(rf"(?i)(<[\w:.-]{{0,40}}(?:{_NAMES}){_REST}>)[^<]*"), rf"\1{HIDDEN}"),
     # gingi/cyclecloud-agent-plugin tests/python/test_official_cli.py: the login of the CLI
     ("login of the command line", re.compile(r"(?i)((?<![\w.-])key[ \t]*=[ \t]*)\S+"), rf"\1{HIDDEN}"),
@@ -92,17 +100,23 @@ class Hide:
             return [each for each, _ in items], sum(found for _, found in items)
         if isinstance(value, dict):
             shown: dict[str, Any] = {}
+            pair = any(_NAME.search(str(each)) for name, each in value.items() if name.lower() in ("name", "key"))
             for name, each in value.items():
-                if isinstance(each, str | int) and not isinstance(each, bool) and _NAME.search(name):
-                    shown[name], found = HIDDEN, 1
+                is_named = bool(_NAME.search(name)) or (pair and name.lower() == "value")
+                if is_named and each and not isinstance(each, bool):
+                    shown_value, found = HIDDEN, 1  # of a list or an object, too
                 else:
-                    shown[name], found = self._value(each)
-                count += found
+                    shown_value, found = self._value(each)
+                shown_name, more = self._text(name)
+                shown[shown_name] = shown_value
+                count += found + more
             return shown, count
         return value, 0
 
     def _text(self, text: str) -> tuple[str, int]:
         text, count = self._without_known(text)
+        text, ends = _without_key_ends(text)
+        count += ends
         for _, form, instead in FORMS:
             text, found = form.subn(instead, text)
             count += found
@@ -116,11 +130,32 @@ class Hide:
         return text, count
 
 
+def _without_key_ends(text: str) -> tuple[str, int]:
+    """Without the rest of a private key whose beginning was cut off, as the end of a log is taken."""
+    count, begun = 0, 0
+    parts: list[str] = []
+    for end in _KEY_END.finditer(text):
+        before = text[begun : end.start()]
+        if "-----BEGIN " not in before:
+            lines = before.split("\n")
+            kept = len(lines)
+            while kept and _KEY_LINE.fullmatch(lines[kept - 1]):
+                kept -= 1
+            before = "\n".join([*lines[:kept], HIDDEN])
+            count += 1
+            parts.append(before)
+        else:
+            parts.append(text[begun : end.end()])
+        begun = end.end()
+    return "".join([*parts, text[begun:]]), count
+
+
 def _spelled(secret: str) -> set[str]:
     """The usual encodings of it."""
     plain = base64.b64encode(secret.encode()).decode("ascii")
     return {
         secret, plain, plain.rstrip("="), quote(secret, safe=""), json.dumps(secret)[1:-1],
-        json.dumps(secret, ensure_ascii=False)[1:-1], secret.replace("'", "'\\''"), repr(secret)[1:-1],
+        json.dumps(secret, ensure_ascii=False)[1:-1], secret.replace("'", "'\\''"), secret.replace("'", "'\"'\"'"),
+        repr(secret)[1:-1], json.dumps(json.dumps(secret)[1:-1])[1:-1],
         secret.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"),
     }  # fmt: skip

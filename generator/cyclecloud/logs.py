@@ -18,6 +18,7 @@ Role = Literal["server", "scheduler", "node"]
 HEALTH = "/sched/cycleforge-health"
 MOST_BYTES = 1_000_000
 """Of one file: what a program writes in a loop must not fill a disk here."""
+CUT = "[the beginning was cut off]"
 _LIMIT_S = 180.0
 _JETPACK = (
     "/opt/cycle/jetpack/logs/jetpack.log",
@@ -84,5 +85,8 @@ def read(host: Runs, paths: Sequence[str], lines: int, most: int = MOST_BYTES) -
     found = []
     for part in ran.out.split("\036")[1:]:
         path, _, text = part.partition("\n")
+        if len(text.encode()) > most:
+            # The first line was cut: a name before a secret may be gone, and what has no name is not found.
+            text = f"{CUT}\n{text.partition(chr(10))[2]}"
         found.append(Log(path, text.rstrip("\n")))
     return tuple(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import stat
 import tarfile
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from generator.cyclecloud.hide import FORMS, Hide
+from generator.cyclecloud.logs import CUT, MOST_BYTES
 from tests.verbs.place import Living
 from tests.what_if.place import PASSWORD
 
@@ -33,10 +35,12 @@ PLANTED = {
                     '"x": "\\"api_key\\":\\"k3y-two\\""}', "n4med v4lue"),
     "named option": ("ran cyclecloud initialize --batch --password 0ption-w0rd", "0ption-w0rd"),
     "named element": ("<StoragePassword>el3ment</StoragePassword>", "el3ment"),
+    "login of curl": ("+ curl -fsS -u ada:cUrl-w0rd https://host", "cUrl-w0rd"),
     "login of the command line": ("[cycleserver]\nkey=OjM5Mzk5", "OjM5Mzk5"),
 }  # fmt: skip
 """Form → a text with a secret of it, and the part that must be gone."""
-GONE = [gone for _, gone in PLANTED.values()] + ["t0k3n-one", "k3y-two", PASSWORD]
+CONNECTION = "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=c0nnect-k3y;EndpointSuffix=core.windows.net"
+GONE = ["l1teral one", "c0nnect-k3y"] + [gone for _, gone in PLANTED.values()] + ["t0k3n-one", "k3y-two", PASSWORD]
 EVERYTHING = "\n".join(text for text, _ in PLANTED.values()) + f"\nand {PASSWORD} itself\nthis stays\n"
 
 
@@ -89,8 +93,22 @@ def planted(living: Living) -> Living:
     ):  # fmt: skip
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(EVERYTHING)
-    for plan in (output / "effective.yaml", output / "cluster/minimal.txt", output / "ssh_config"):
+    for plan in (
+        output / "effective.yaml",
+        output / "cluster/minimal.txt",
+        output / "ssh_config",
+        living.folder / "minimal.yaml",
+    ):
         plan.write_text(plan.read_text() + "".join(f"# {line}\n" for line in EVERYTHING.splitlines()))
+    for path, more in (
+        ("manifest.json", {"note": EVERYTHING}),
+        (
+            "cluster/minimal.params.json",
+            {"Password": "l1teral one", "Note": {"connectionString": {"value": CONNECTION}}},
+        ),
+    ):
+        values = json.loads((output / path).read_text())
+        (output / path).write_text(json.dumps(values | more))
     return living
 
 
@@ -108,7 +126,8 @@ def test_no_secret_of_any_source_is_in_it(planted: Living) -> None:
     for name, text in files.items():
         assert [gone for gone in GONE if gone in text] == [], name
     stays = [name for name, text in files.items() if "this stays" in text]
-    for source in ("plan/effective.yaml", "plan/cluster/minimal.txt", "deployment/record.json", "deployment/operations",
+    for source in ("plan/effective.yaml", "plan/cluster/minimal.txt", "plan/definition.yaml", "plan/manifest.json",
+                   "deployment/record.json", "deployment/operations",
                    "server/first-boot.json", "cluster/events.json", "cluster/nodes.json", "slurm/nodes.txt",
                    "slurm/config.txt", "slurm/jobs.txt", "slurm/reasons.txt", "bootstrap.log", "cycle_server.log",
                    "slurmctld.log", "nodes/htc-1", "health/htc-1.json"):  # fmt: skip
@@ -138,6 +157,26 @@ def test_what_is_silent_is_named_and_costs_nothing_else(planted: Living) -> None
         assert name in absent, absent
     assert "cluster/nodes.json" in files
     assert "not in it: slurm" in err
+
+
+def test_it_has_limits(planted: Living, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of a long log is taken, from the beginning of a line; and what is too much is named."""
+    log = planted.folder / "root/var/log/slurmctld/slurmctld.log"
+    row = f"password=hunter22 {'x' * 900} slurmctld says something\n"
+    log.write_text(row * 2000)
+    assert planted(*SUPPORT)[0] == 0
+    (text,) = (
+        text for name, text in contents(planted.folder / "minimal-support.tar.gz").items() if "slurmctld" in name
+    )
+    assert text.startswith(f"{CUT}\npassword=*** xxx")
+    assert 900_000 < len(text) <= MOST_BYTES + len(CUT) + 1
+    monkeypatch.setattr("generator.cyclecloud.bundle.MOST_TOGETHER", 1_000_000)
+    assert planted(*SUPPORT, "--into", "small.tar.gz")[0] == 1
+    files = contents(planted.folder / "small.tar.gz")
+    assert sum(map(len, files.values())) < 1_100_000
+    assert "slurmctld.log: the archive has 1 MB without it" in files["index.txt"]
+    shutil.rmtree(planted.folder / "root/sched/cycleforge-health")
+    assert "health: /sched/cycleforge-health cannot be read" in planted(*SUPPORT, "--into", "third.tar.gz")[2]
 
 
 def test_an_archive_that_cannot_be_written_leaves_nothing(planted: Living) -> None:
