@@ -79,7 +79,7 @@ def _connect(found: Built, args: Namespace) -> int:
     if not args.stdio:
         return _login(ways.shell_of(found, host), args.behind)
     if host != SERVER:
-        return _through_server(found, host)
+        return _through_server(found, host, args)
     return _carry(found, args)
 
 
@@ -138,18 +138,18 @@ def _end_politely() -> None:
         signal.signal(number, end)
 
 
-def _through_server(found: Built, host: str) -> int:
+def _through_server(found: Built, host: str, args: Namespace) -> int:
     """Any other host: ssh to the server, whose sshd connects to it."""
     from ..plan.ssh_config import SERVER
     from . import ways
 
     shell = ways.shell_of(found, SERVER)
-    target = _address_of(found, shell, host)
+    target = _address_of(found, shell, host, args)
     return _become(["ssh", "-F", str(shell.config), "-W", f"{target}:{ways.SSH_PORT}", SERVER])
 
 
-def _address_of(found: Built, server: Shell, host: str) -> str:
-    """How the server calls it: by its name, else by the address that CycleCloud knows."""
+def _address_of(found: Built, server: Shell, host: str, args: Namespace) -> str:
+    """How the server calls it: by its name, else by the address that CycleCloud knows, or Azure of a login node."""
     slurm = found.plan.slurm
     if slurm is None:
         return host
@@ -157,7 +157,21 @@ def _address_of(found: Built, server: Shell, host: str) -> str:
         return slurm.scheduler.host_name
     if slurm.node_name_is_host_name and not host.startswith("login"):
         return host
-    return _listed_address(server, slurm.cluster_name, host)
+    try:
+        return _listed_address(server, slurm.cluster_name, host)
+    except _NotTold as not_told:
+        if host != "login":
+            raise
+        from .ways import login_address
+
+        address = login_address(found.plan, slurm.cluster_name, azure.session_of(found.plan, args))
+        if address is None:
+            raise not_told from None
+        return address
+
+
+class _NotTold(AzureRefused):
+    """The server's command line does not say where nodes are."""
 
 
 def _listed_address(server: Shell, cluster: str, host: str) -> str:
@@ -173,7 +187,7 @@ def _listed_address(server: Shell, cluster: str, host: str) -> str:
         nodes = ()
     if not nodes and (ran.status != 0 or ran.out.strip() not in ("", "[]")):
         said = " ".join((ran.err or ran.out).split())[:200]
-        raise AzureRefused(
+        raise _NotTold(
             f"the server does not tell its nodes: {printable(said)}",
             "`cyclecloud initialize` once on the server lets it; the README's section Connect has the line",
         )

@@ -79,6 +79,37 @@ def facts_of(plan: Plan, session: Session) -> Facts:
     )
 
 
+def login_address(plan: Plan, cluster: str, session: Session) -> str | None:
+    """A login node's, as Azure knows it without anyone's login on the server; None where it knows none.
+
+    CycleCloud tags what it creates with the name of the cluster and with the node array's, but no node of an array with
+    its own name: https://learn.microsoft.com/azure/cyclecloud/how-to/tag-nodes. Machines of a flexible scale set have
+    network interfaces like others, those of a uniform one only below it: https://learn.microsoft.com/cli/azure/vmss/nic
+    """
+    az = _Az(session.subscription, [])
+    tagged = f"tags.ClusterName=='{cluster}' && ends_with(not_null(tags.CycleCloudNodeArray, ''), '/login')"
+    network = f"/resourceGroups/{plan.network.vnet_resource_group}/providers/Microsoft.Network/virtualNetworks/"
+    # A cluster of the same name may be of another server, in another network.
+    first = "ipConfigurations[0]"
+    ours = f"contains(not_null({first}.subnet.id, ''), '{network}{plan.network.vnet_name}/')"
+    address = f"{first}.privateIPAddress"
+    try:
+        return sorted(az("network", "nic", "list", "--query", f"[?{tagged} && {ours}].{address}"))[0]
+    except AzureRefused:
+        pass
+    try:
+        fields = az("vmss", "list", "--query", f"[?{tagged}].[resourceGroup, name]")
+    except AzureRefused:
+        return None
+    for group, name in zip(fields[::2], fields[1::2], strict=False):
+        where = ["--resource-group", group, "--vmss-name", name]
+        try:
+            return sorted(az("vmss", "nic", "list", *where, "--query", f"[?{ours}].{address}"))[0]
+        except AzureRefused:
+            continue
+    return None
+
+
 @contextmanager
 def connected(plan: Plan, facts: Facts) -> Iterator[socket.socket]:
     """A connection to the server's sshd. Its pinned host keys are where ssh looks for them by then."""

@@ -141,6 +141,32 @@ def test_a_login_node_by_the_address_that_cyclecloud_knows(user: User) -> None:
     assert b"`cyclecloud initialize` once" in ran.stderr
 
 
+def test_a_login_node_by_what_azure_has_of_it(user: User) -> None:
+    """Where nobody is logged in to the server's command line. Tags: https://learn.microsoft.com/azure/cyclecloud/how-to/tag-nodes"""
+    deployed = user.by_name["byhub"]
+    deployed.server.program("cyclecloud", "#!/bin/sh\necho 'not initialized' >&2\nexit 1\n")
+    network = deployed.plan.network
+    networks = (
+        f"/subscriptions/x/resourceGroups/{network.vnet_resource_group}/providers/Microsoft.Network/virtualNetworks"
+    )
+
+    def nic(address: str, array: str = "login", vnet: str = network.vnet_name) -> dict[str, object]:
+        tags = {"ClusterName": "lab", "CycleCloudNodeArray": f"/sites/1/clusters/lab/nodearrays/{array}"}
+        of = {"subnet": {"id": f"{networks}/{vnet}/subnets/compute"}, "privateIPAddress": address}
+        return {"name": "login-set", "resourceGroup": "g", "tags": tags, "ipConfigurations": [of]}
+
+    wanted = nic(deployed.scheduler.address)
+    others = [nic(f"{NET}.251", array="htc"), nic(f"{NET}.252", vnet="another"), nic(f"{NET}.253") | {"tags": None}]
+    flexible = {"network nic list": [*others, wanted]}
+    uniform = {"network nic list": others, "vmss list": [wanted], "vmss nic list login-set": [wanted]}
+    for user.az["listed"] in (flexible, uniform):
+        ran = user.types("ssh", *config(deployed), "byhub-login", "echo $HOSTNAME")
+        assert ran.stdout == b"byhub-scheduler\n", ran.stderr
+    user.az["listed"] = {"network nic list": others}
+    ran = user.types("ssh", *config(deployed), "login", "true")
+    assert b"`cyclecloud initialize` once" in ran.stderr
+
+
 def test_what_no_output_says_is_asked_of_az(user: User) -> None:
     """A deployment that failed has no outputs, and the Bastion of an existing network is none of ours."""
     hub = user.by_name["byhub"]

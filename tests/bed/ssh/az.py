@@ -6,7 +6,7 @@ time: both threads are joined before the next `accept`; each side's end closes b
 `az` it is a script that starts Python and waits: https://github.com/Azure/azure-cli/blob/dev/build_scripts/debian/build.sh
 
 `AZ_STAND_IN` is a JSON file: {"bastions": {name: {"group": …, "sku": …}}, "machines": {id: [address, …ports that are
-passed as others]}, "log": file, "vm": {query: answer}, "list": answer}.
+passed as others]}, "log": file, "vm": {query: answer}, "list": answer, "listed": {words: records}}.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ import socket
 import sys
 import threading
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NoReturn
+
+import jmespath
 
 PROGRAM = '#!/bin/sh\n"{python}" -m tests.bed.ssh.az "$@"\n'
 
@@ -92,6 +95,14 @@ def tunnel(state: dict[str, Any], given: dict[str, str]) -> None:
                 thread.join()
 
 
+def listed(state: dict[str, Any], words: list[str]) -> None:
+    """What a test says that there is, through the query, as `--output tsv` prints it."""
+    given = options(words)
+    key = " ".join([*takewhile(lambda word: not word.startswith("--"), words), given.get("--vmss-name", "")]).strip()
+    for row in jmespath.search(given["--query"], state.get("listed", {}).get(key, [])):
+        print("\t".join(row) if isinstance(row, list) else row)
+
+
 def relay(source: socket.socket, target: socket.socket) -> None:
     """Until either end is over; then both are."""
     try:
@@ -114,6 +125,8 @@ def main(words: list[str]) -> None:
         tunnel(state, options(words[3:]))
     elif words[:3] == ["network", "bastion", "list"]:
         print(state["list"])
+    elif words[:3] in (["network", "nic", "list"], ["vmss", "nic", "list"]) or words[:2] == ["vmss", "list"]:
+        listed(state, words)
     elif words[:2] == ["vm", "show"]:
         answer = state["vm"].get(options(words[2:])["--query"])
         print(answer) if answer else fail("(ResourceNotFound) The Resource was not found.")
