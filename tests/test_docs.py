@@ -48,6 +48,16 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors_of(to), f"{target}#{anchor}"
 
 
+def test_the_messages_of_connect_are_said() -> None:
+    """What docs/connecting.md explains is in the code, but for what is filled in."""
+    table = (ROOT / "docs/connecting.md").read_text("utf-8").split("| message | why | do |\n", 1)[1].split("\n\n", 1)[0]
+    messages = re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)
+    code = "".join(path.read_text("utf-8") for path in sorted((ROOT / "generator").glob("*/*.py")))
+    parts = [part.strip(" /") for message in messages for part in re.split("…|NAME", message)]
+    assert len(messages) > 10
+    assert [part for part in parts if part not in code] == []
+
+
 def column(header: str) -> list[str]:
     """The first column of the README's table with this header, without its backticks."""
     table = README.split(f"{header}\n", 1)[1].split("\n\n", 1)[0]

@@ -6,7 +6,7 @@
 | nodes, logs, support | here | here, at each | they change nothing |
 | status | tests/cyclecloud/ | tests/cyclecloud/ | it changes nothing |
 | connect | tests/connect/ | tests/connect/ | tests/connect/ |
-| run, prove | tests/runs/ | tests/runs/ | tests/runs/ |
+| run, prove | tests/runs/, tests/prove/ | tests/runs/ | tests/runs/, tests/prove/ |
 | deploy, preflight, what-if, diff | tests/broken_off/ | tests/broken_off/ | tests/broken_off/, tests/deploy/ |
 | delete | tests/delete/ | tests/delete/ | tests/delete/ |
 
