@@ -100,6 +100,28 @@ def test_a_controller_that_is_away_while_a_job_is_followed(user: User) -> None:
     assert len(user.submitted(user.runs("other")[0])) == 1
 
 
+def test_a_disk_that_is_full_while_a_job_is_followed(user: User) -> None:
+    user.own("full", job=f"echo begun; {GATED}; exit 6")
+    process = user.starts("run", NAME, "full", "--wait")
+    wait_for_line(process, "begun")
+    (run,) = user.runs("full")
+    own = f"$HOME/jobs/{run}/.cycleforge"
+    # The job writes elsewhere, so that it can end.
+    user.cloud.ok(
+        f"cp -a {own} /tmp/own; mount -t tmpfs -o size=256k tmpfs {own}; cp -a /tmp/own/. {own}; rm -r /tmp/own"
+    )
+    try:
+        user.cloud.ok(f"cat /dev/zero >{own}/other 2>/dev/null || true")
+        (user.jobs / run / "go").touch()
+        assert "this is tried again" in wait_for_line(process, "is the disk full?")
+        user.cloud.ok(f"rm {own}/other")
+        process.communicate()
+    finally:
+        # Whoever follows the job may still be in the folder.
+        user.cloud.ok(f"umount --lazy {own}")
+    assert process.returncode == 6
+
+
 def test_a_job_is_as_if_it_was_typed(user: User) -> None:
     """Neither our locale nor names of our own programs are in its way, and all parts of a heterogeneous job count."""
     folder = user.own("typed", _10_first='echo "locale ${LC_ALL-none}, $step $REQUEST_S $ENDED"', job="")

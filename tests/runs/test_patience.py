@@ -14,7 +14,7 @@ from generator.errors import AzureRefused
 
 
 class Scheduler(Shell):
-    """Says what a test has; a round is a list of lines, and a connection is lost after the last."""
+    """Says what a test has; `lost` and `end` are the end of a connection."""
 
     def __init__(self, *rounds: str) -> None:
         super().__init__(Path("ssh_config"), "scheduler")
@@ -26,6 +26,8 @@ class Scheduler(Shell):
             line = self.rounds.pop(0)
             if line == "lost":
                 raise Unreachable("the connection was closed", "")
+            if line == "end":
+                return
             yield line
 
 
@@ -43,6 +45,16 @@ def said(*rounds: str) -> list[str]:
 def test_silence_is_said_once_and_so_is_its_end() -> None:
     rounds = ("tick", "silent\tno", "tick", "silent\tno", "tick", "tick", "tick", "silent\tno", "tick", "over")
     assert said(*rounds) == ["silent", "answers", "silent", "answers", "over"]
+
+
+def test_a_scheduler_that_comes_back_without_its_file_systems_is_waited_for() -> None:
+    without = "error\tthe folder is not there"
+    rounds = ("tick", "lost", *["bash: no such file", "end"] * 6, without, without, "tick", "lost", "over")
+    assert said(*rounds) == ["lost", "lost", "over"]
+    with pytest.raises(AzureRefused, match="the folder is not there"):
+        said("tick", without)
+    with pytest.raises(AzureRefused, match="ended: no such file"):
+        said("tick", "lost", "tick", *["no such file", "end"] * 6)
 
 
 @pytest.mark.parametrize("rounds", [("silent\tit is away", "tick") * 2, ("lost", "silent\tit is away", "lost") * 2])

@@ -70,14 +70,14 @@ class Connection:
     def follow(self, name: str) -> Iterator[Line]:
         """What happens in a folder, as it happens, until all of it is over; a lost connection is opened again."""
         told, lost = _Told(), Patience()
-        broken = 0
+        broken, is_away = 0, False
         while True:
             try:
                 for line in told.lines(self.shell.follow(f"{program_of(name)} follow {quote(name)} {told.known}")):
                     if line.kind in _ROUND:
                         # Only a whole round is a sign of life: what was known before is said at each beginning.
                         lost.ends()
-                        broken = 0
+                        broken, is_away = 0, False
                     if line.kind != "tick":
                         yield line
                     if line.kind == "over":
@@ -85,10 +85,15 @@ class Connection:
                 # The scheduler shuts down, or our program there is at fault; that does not mend itself.
                 broken += 1
                 reason = f"{HOST}: what follows the job there ended{f': {told.last}' if told.last else ''}"
-                if broken == _BROKEN:
-                    raise AzureRefused(reason, _RUNS_ON)
             except Unreachable as unreachable:
-                reason = unreachable.reason
+                reason, is_away = unreachable.reason, True
+            except AzureRefused as error:
+                # A scheduler that comes back may let somebody in before it has its file systems.
+                if not is_away:
+                    raise
+                reason = error.message
+            if broken >= _BROKEN and not is_away:
+                raise AzureRefused(reason, _RUNS_ON)
             if lost.begins(reason):
                 yield Line("lost", "", (reason,))
             time.sleep(PAUSE_S)
