@@ -26,6 +26,7 @@ def record(cls: type[Class]) -> type[Class]:
     made: Any = dataclass(init=False, repr=False, eq=False)(cls)
     declared = fields(made)
     made._record_fields = tuple(each.name for each in declared)
+    made._record_names = frozenset(made._record_fields)
     made._record_required = frozenset(each.name for each in declared if _is_required(each))
     made._record_defaults = {each.name: each.default for each in declared if each.default is not MISSING}
     made._record_factories = {
@@ -70,20 +71,21 @@ def _is_required(declared: Field[Any]) -> bool:
 
 def _initialise(self: Any, *values: Any, **named: Any) -> None:
     cls = type(self)
-    names = cls._record_fields
-    given = dict(zip(names, values, strict=False))
-    wrong = [name for name in named if name in given or name not in names]
-    if wrong or len(values) > len(names):
-        raise TypeError(f"{cls.__name__}() takes each of {', '.join(names)} once, and nothing else")
-    given.update(named)
-    missing = cls._record_required - given.keys()
-    if missing:
-        raise TypeError(f"{cls.__name__}() lacks {', '.join(sorted(missing))}")
+    given = named
+    if values:
+        given = dict(zip(cls._record_fields, values, strict=False))
+        given.update(named)
+    # A value too many, or a name given twice, makes fewer names than values.
+    if len(given) != len(values) + len(named) or not cls._record_names.issuperset(given):
+        raise TypeError(f"{cls.__name__}() takes each of {', '.join(cls._record_fields)} once, and nothing else")
+    if not given.keys() >= cls._record_required:
+        raise TypeError(f"{cls.__name__}() lacks {', '.join(sorted(cls._record_required - given.keys()))}")
     for name, make in cls._record_factories.items():
         if name not in given:
             given[name] = make()
-    self.__dict__.update(cls._record_defaults)
-    self.__dict__.update(given)
+    mine = self.__dict__
+    mine.update(cls._record_defaults)
+    mine.update(given)
 
 
 def _represented(self: Any) -> str:
