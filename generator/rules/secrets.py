@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from ..definition.wording import key_of
@@ -35,6 +36,8 @@ _VALUES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("a password in an address", re.compile(r"[a-z][a-z0-9+.-]{1,20}://[^/\s:@]{1,64}:[^/\s:@]{1,128}@")),
 )  # fmt: skip
 _LONGEST_VALUE = 200_000
+_SHORTEST_VALUE = len("PuTTY-User-Key-File-3")
+"""Only a password in an address is shorter; most values of a definition are."""
 
 
 def _strings(data: Any) -> Iterator[tuple[Path, str, str]]:
@@ -50,6 +53,7 @@ def _strings(data: Any) -> Iterator[tuple[Path, str, str]]:
             yield path, key, value
 
 
+@lru_cache(maxsize=1024)
 def _is_secret_key(key: str) -> bool:
     words = [word.lower() for word in _WORD.findall(key[-120:])]
     return bool(words) and (words[-1] in _SECRET_WORDS or " ".join(words[-2:]) in _TWO_WORDS)
@@ -58,7 +62,8 @@ def _is_secret_key(key: str) -> bool:
 def secret_kind(key: str, value: str) -> str | None:
     """What kind of secret a value is; None when it does not look like one."""
     text = value[:_LONGEST_VALUE]
-    kind = next((kind for kind, pattern in _VALUES if pattern.search(text)), None)
+    may_be = len(text) >= _SHORTEST_VALUE or "://" in text
+    kind = next((kind for kind, pattern in _VALUES if pattern.search(text)), None) if may_be else None
     if kind is None and value.strip() and _is_secret_key(key):
         return "what its name says"
     return kind

@@ -182,6 +182,8 @@ def test_shown_values_stay_on_one_line(text: str) -> None:
         ("password", "", False),
         ("note", "-----BEGIN RSA PRIVATE KEY-----", True),
         ("url", "https://user:pass@example.com/x", True),
+        ("url", "ab://u:p@", True),
+        ("note", "PuTTY-User-Key-File-3", True),
         ("url", "https://example.com:8080/x@y", False),
         ("url", "https://x.blob.core.windows.net/c?sv=1&sig=abcdefghijklmnopqrstuv%3D", True),
         ("commit", "878d65f", False),
