@@ -11,7 +11,7 @@ import pytest
 
 from generator.cyclecloud.jobs.prepared import program
 from tests.bed.scripts.shellchecked import shellcheck
-from tests.runs.bed import NAME, User, kill, wait_for_line
+from tests.runs.bed import NAME, NODES, User, kill, wait_for_line
 
 
 @pytest.fixture
@@ -85,6 +85,20 @@ def test_a_connection_that_is_lost(prover: User, number: int) -> None:
         told = prover.types(*words)
     assert told.out.startswith("verdict no_baseline"), told.err
     assert len(list((proof_of(prover) / "runs").glob("smoke-*"))) == 1, "no gate was run twice"
+
+
+def test_a_node_that_is_lost_meanwhile_is_left_out(prover: User) -> None:
+    with prover.cloud.with_settings("SlurmdTimeout=5"), no_job_starts(prover):
+        process = prover.starts("prove", NAME, "--skip", "container", "--yes")
+        wait_for_line(process, "smoke: job")
+        prover.cloud.kill(NODES[0])
+        said = wait_for_line(process, "smoke: job")
+    _, err = process.communicate()
+    prover.cloud.start(NODES[0])
+    prover.wait_for("the node is back", prover.cloud.all_resumed)
+    assert process.returncode == 1, said + err
+    assert f"smoke: {NODES[0]} is out" in said + err
+    assert "then pass on the other 1 node: 1 of 1 nodes answered" in said + err
 
 
 def test_other_options_while_one_runs(prover: User) -> None:

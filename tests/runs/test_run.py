@@ -198,7 +198,7 @@ def test_a_job_whose_node_is_lost_goes_on_where_slurm_lets_it(user: User) -> Non
     (node,) = set(user.cloud.slurm("squeue", "-h", "--states=RUNNING", "--format=%N").split())
     (run,) = user.runs("lost-node")
     job = user.cloud.slurm("squeue", "-h", f"--name={run}.job.sbatch", "--format=%i").strip()
-    with user.cloud.with_settings("SlurmdTimeout=2"):
+    with user.cloud.with_settings("SlurmdTimeout=5"):
         user.cloud.kill(node)
         # Two minutes later, by itself.
         user.cloud.wait_job(job, "PENDING")
