@@ -92,10 +92,10 @@ def test_an_output_that_is_no_file(tmp_path: Path, kind: str) -> None:
 
 def test_an_output_that_grows_while_it_is_read(tmp_path: Path) -> None:
     """Reading a part of a large file ends before the file does."""
-    (tmp_path / "said").write_text("".join(f"{number:06}\n" for number in range(500_000)))
+    (tmp_path / "said").write_text("".join(f"{number:06}\n" for number in range(200_000)))
     said = says(tmp_path, FOLLOW + "look ''")
-    assert len(said) == 500_001
-    assert said[-1] == "log\tlog\t:3500000\t499999"
+    assert len(said) == 200_001
+    assert said[-1] == "log\tlog\t:1400000\t199999"
 
 
 def test_a_file_that_cannot_be_written_is_said_and_leaves_nothing(tmp_path: Path) -> None:

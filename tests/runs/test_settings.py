@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,17 @@ from generator.errors import CannotRead
 from generator.plan.types import JobPlan
 
 
-def found(definition: str, job: str) -> tuple[Built, JobPlan]:
-    """A definition that CycleForge brings, and one of its jobs."""
+@cache
+def built(definition: str) -> Built:
+    """A definition that CycleForge brings."""
     (read,) = common.read_definitions([definition])
-    plan = read.checked.plan
-    assert plan is not None
-    return Built(read, plan, Path()), next(each for each in plan.jobs if each.name == job)
+    assert read.checked.plan is not None
+    return Built(read, read.checked.plan, Path())
+
+
+def found(definition: str, name: str) -> tuple[Built, JobPlan]:
+    """The same, and one of its jobs."""
+    return built(definition), next(job for job in built(definition).plan.jobs if job.name == name)
 
 
 @pytest.mark.parametrize(
@@ -50,9 +56,7 @@ def test_what_is_no_error_is_said() -> None:
 @pytest.mark.parametrize("definition", ["llm-a100", "mpt-h100"])
 def test_a_job_as_it_is_breaks_no_rule_itself(definition: str) -> None:
     """Otherwise what only whole definitions are held against would not be looked at."""
-    (read,) = common.read_definitions([definition])
-    assert read.checked.plan is not None
-    for job in read.checked.plan.jobs:
-        checked = as_it_runs(Built(read, read.checked.plan, Path()), job, {})
+    for job in built(definition).plan.jobs:
+        checked = as_it_runs(built(definition), job, {})
         assert checked.plan is not None, checked.problems
         assert checked.plan.jobs == (job,)
