@@ -1,4 +1,8 @@
-"""The smallest resource manager: what a test puts into it, by path, over TLS on the loopback."""
+"""What answers in Azure's place, over TLS on the loopback: what a test puts into it, by path.
+
+Only for what `tests/bed/arm` cannot play, as it answers what Azure documents: pages of a proxy, 302, broken JSON, lists
+that are none, a link to another host, nobody at the port, and answers that wait for one another.
+"""
 
 from __future__ import annotations
 
@@ -18,34 +22,29 @@ from tests.locker.certificate import Certificate
 
 ME = "00000000-0000-0000-0000-000000000001"
 SECRET = "the-token-of-this-test"
-Reply = tuple[int, object, dict[str, str]]
+Reply = tuple[int, object]
 
 
 class Credential:
-    """Gives the same token, and counts."""
-
-    def __init__(self) -> None:
-        self.given = 0
+    """Gives the same token."""
 
     def get_token(self, *scopes: str, claims: str | None = None, **_: Any) -> AccessToken:
-        self.given += 1
         return AccessToken(SECRET, int(time.time()) + 3600)
 
 
 class Small:
-    """`replies` by method and path with query, each in turn, the last one for ever."""
+    """One reply to each path."""
 
     def __init__(self, url: str) -> None:
-        self.url, self.asked, self.replies = url, [""][:0], dict[str, list[Reply]]()
+        self.url, self.replies = url, dict[str, Reply]()
         self.gate: threading.Barrier | None = None
         """Requests that are answered only when as many have come."""
 
-    def put(self, path: str, body: object, status: int = 200, **headers: str) -> None:
-        reply = (status, body, {name.replace("_", "-"): value for name, value in headers.items()})
-        self.replies.setdefault(path, []).append(reply)
+    def put(self, path: str, body: object, status: int = 200) -> None:
+        self.replies[path] = (status, body)
 
-    def session(self, credential: Credential | None = None) -> Session:
-        return Session(Cloud("AzureCloud", self.url, self.url, False), credential or Credential(), ME)
+    def session(self) -> Session:
+        return Session(Cloud("AzureCloud", self.url, self.url, False), Credential(), ME)
 
 
 @contextmanager
@@ -54,21 +53,16 @@ def serving(certificate: Certificate) -> Iterator[Small]:
         protocol_version = "HTTP/1.1"
 
         def answer(self) -> None:
-            size = int(self.headers.get("Content-Length") or 0)
-            self.rfile.read(size)
-            small.asked.append(f"{self.command} {self.path}")
             if small.gate is not None:
                 small.gate.wait(10)
-            waiting = small.replies.get(self.path.partition("?")[0]) or [(404, {}, {})]
-            status, body, headers = waiting.pop(0) if len(waiting) > 1 else waiting[0]
+            status, body = small.replies.get(self.path.partition("?")[0], (404, {}))
             content = body if isinstance(body, bytes) else json.dumps(body).encode()
             self.send_response(status)
-            for name, value in {**headers, "Content-Length": str(len(content))}.items():
-                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
 
-        do_GET = do_POST = do_PUT = do_DELETE = answer  # noqa: N815 - names of http.server
+        do_GET = answer  # noqa: N815 - name of http.server
 
         def log_message(self, *_: object) -> None:
             """Quiet."""
