@@ -39,7 +39,7 @@ Subsystem sftp internal-sftp
 SetEnv {environment}
 """
 ENVIRONMENT = {
-    "CYCLEFORGE_POLL_S": "0.3", "CYCLEFORGE_REQUEST_S": "20", "CYCLEFORGE_SETTLE_S": "1", "PROVE_POLL_S": "0.3",
+    "CYCLEFORGE_POLL_S": "0.8", "CYCLEFORGE_REQUEST_S": "20", "CYCLEFORGE_SETTLE_S": "1", "PROVE_POLL_S": "0.3",
     "PROVE_SETTLE_S": "1", "SET_SHARED_DIR": "/mnt/shared",
 }  # fmt: skip
 """Of a login: nobody waits here, and the shared file system has another name."""
