@@ -83,11 +83,12 @@ def _rows(seen: Cluster, queue: Queue | None) -> list[dict[str, object]]:
 
 
 def _row(node: Node | None, slurm: SlurmNode | None) -> dict[str, object]:
-    partition = ",".join(slurm.partitions) if slurm else node.array or node.name if node else ""
+    # A scheduler or a login node is of none.
+    partition = ",".join(slurm.partitions) if slurm else node.array if node else ""
     reasons = [node.message if node else "", slurm.reason if slurm else ""]
     return {
         "name": node.name if node else slurm.name if slurm else "",
-        "partition": partition,
+        "partition": partition or None,
         "state": node.status if node else None,
         "target": node.target or None if node else None,
         "failed": bool(node and node.has_failed),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import OK, AzureRefused, CannotRead, ProblemsFound
+from ..words.terminal import printable
 from . import common, whereabouts
 from .run import CONFIG, connection_of, fetched, free, noted, show, whoami
 
@@ -79,9 +80,10 @@ def run(args: Namespace) -> int:
         return OK
     whereabouts.tell(args)
     proofs = Proofs(connection_of(found), jobs)
-    if _must_start(proofs, proofs.look(), options, args):
+    shown: list[str] = []
+    if _must_start(proofs, proofs.look(), options, args, shown):
         proofs.start(options, whoami())
-    return _ended(proofs, _followed(proofs), args)
+    return _ended(proofs, _followed(proofs, shown), args)
 
 
 def _options(args: Namespace) -> list[str]:
@@ -96,8 +98,11 @@ def _options(args: Namespace) -> list[str]:
     return [*words, *(f"--{name}" for name in _SWITCHES if getattr(args, name.replace("-", "_")))]
 
 
-def _must_start(proofs: Proofs, proof: Proof, options: list[str], args: Namespace) -> bool:
-    """Whether it has to be started: it neither runs nor waits to be told; the user has seen the plan and agreed."""
+def _must_start(proofs: Proofs, proof: Proof, options: list[str], args: Namespace, shown: list[str]) -> bool:
+    """Whether it has to be started: it neither runs nor waits to be told; the user has seen the plan and agreed.
+
+    `shown` gets the lines of the plan.
+    """
     from ..cyclecloud.jobs.proofs import RUNNING
 
     same = proof.options == " ".join(options)
@@ -116,7 +121,8 @@ def _must_start(proofs: Proofs, proof: Proof, options: list[str], args: Namespac
         _say(f"{proof.who} has started it, and it was ended; it goes on where it was")
         return True
     plan = proofs.plan(options, is_there=bool(proof.name))
-    for line in plan.plan:
+    shown += plan.plan
+    for line in shown:
         _say(line)
     _ask(args)
     return True
@@ -132,10 +138,15 @@ def _ask(args: Namespace) -> None:
         raise ProblemsFound("nothing was started")
 
 
-def _followed(proofs: Proofs) -> int:
-    """The exit status of prove.sh."""
+def _followed(proofs: Proofs, shown: list[str]) -> int:
+    """The exit status of prove.sh, which begins with its plan: lines that the user has seen are not shown again."""
+    left = list(shown)
     try:
         for line in proofs.follow():
+            if left and line.kind == "log" and printable(line.words[0].expandtabs()) == left[0]:
+                del left[0]
+                continue
+            left = [] if line.kind == "log" else left
             show(line)
     except KeyboardInterrupt:
         print("\nprove.sh goes on; the same command attaches to it again", file=sys.stderr)

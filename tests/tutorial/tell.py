@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
+
+import pytest
 
 from generator.files import assets
 from tests.tutorial.page import told
@@ -13,9 +16,12 @@ PAGE = assets.root() / "docs/tutorial.md"
 
 
 def main() -> None:
-    """Type it all, and write."""
-    with tempfile.TemporaryDirectory() as folder, at_a_shell(Path(folder)) as typed:
-        PAGE.write_text(told(PAGE.read_text(encoding="utf-8"), typed), encoding="utf-8")
+    """Type it all, and write; where there cannot be a cluster, the page stays as it is."""
+    try:
+        with tempfile.TemporaryDirectory() as folder, at_a_shell(Path(folder)) as typed:
+            PAGE.write_text(told(PAGE.read_text(encoding="utf-8"), typed), encoding="utf-8")
+    except pytest.skip.Exception as reason:
+        print(f"{PAGE.name} stays as it is: {reason}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ def test_both_sides_of_each_node(living: Living) -> None:
     assert list(rows) == ["htc-1", "htc-10", "login-1", "scheduler", "htc-3"]
     assert "return code: 1)\\x1b[2J" in rows["htc-1"]
     assert "mixed+cloud" in rows["htc-10"]
+    assert [rows[name].split()[1] for name in ("htc-10", "login-1", "scheduler")] == ["htc", "—", "—"]
     assert "CycleForge health: gpu_count" in rows["htc-3"]
     code, out, _ = living("nodes", "minimal.yaml", "--json")
     shown = json.loads(out)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from tests.locker.certificate import self_signed
+from tests.locker.certificate import HOST, self_signed
 
 from .exchange import Answer, Asked
 from .tokens import HOSTS
@@ -137,23 +137,23 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = False
     request_queue_size = 128
 
-    def __init__(self, handler: type[_Handler]) -> None:
+    def __init__(self, at: tuple[str, int], handler: type[_Handler]) -> None:
         self.open: set[ssl.SSLSocket] = set()
-        super().__init__(("127.0.0.1", 0), handler)
+        super().__init__(at, handler)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that went away, a handshake that failed."""
 
 
 @contextmanager
-def serving(folder: Path, make: Callable[[int, Path], Stand]) -> Iterator[Stand]:
-    """Serve what `make` returns for a port and a certificate."""
+def serving(folder: Path, make: Callable[[int, Path], Stand], at: tuple[str, int] = (HOST, 0)) -> Iterator[Stand]:
+    """Serve what `make` returns for a port and a certificate; port 0 is a free one."""
     made = self_signed(folder, PROXIED)
 
     class Handler(_Handler):
         context = made.server_context()
 
-    server = _Server(Handler)
+    server = _Server(at, Handler)
     stand = make(server.server_address[1], made.certificate)
     Handler.arm = stand
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})

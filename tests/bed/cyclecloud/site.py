@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.bed.arm.exchange import Answer, Asked, NotInTableError, RefusedError
 from tests.bed.arm.faults import Fault, Faults
 from tests.bed.arm.server import LostError, serving
+from tests.locker.certificate import HOST
 
 from .exchange import FailureError, Form
 from .state import State
@@ -27,8 +28,8 @@ LOCK_TRIES, LOCK_WITHIN_S, LOCKED_S = 5, 60.0, 300.0
 class SiteStandIn:
     """CycleCloud's REST interface."""
 
-    def __init__(self, port: int, certificate: Path) -> None:
-        self.port, self.address, self.certificate = port, "127.0.0.1", certificate
+    def __init__(self, port: int, certificate: Path, address: str = HOST) -> None:
+        self.port, self.address, self.certificate = port, address, certificate
         der = ssl.PEM_cert_to_DER_cert(certificate.read_text())
         digest = hashlib.sha256(der).hexdigest().upper()
         self.fingerprint = ":".join(digest[at : at + 2] for at in range(0, 64, 2))
@@ -132,7 +133,7 @@ class SiteStandIn:
 
 
 @contextmanager
-def running_site(folder: Path) -> Iterator[SiteStandIn]:
-    """A stand-in on a free port; `folder` takes its certificate."""
-    with serving(folder, lambda port, certificate: SiteStandIn(port, certificate)) as site:
+def running_site(folder: Path, address: str = HOST, port: int = 0) -> Iterator[SiteStandIn]:
+    """A stand-in, on a free port if none is given; `folder` takes its certificate."""
+    with serving(folder, lambda port, made: SiteStandIn(port, made, address), (address, port)) as site:
         yield site

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -145,6 +145,18 @@ class Cluster:
             node.status, node.state = node.steps.pop(0)
         self.nodes += added
         return added
+
+    def has(self, names: Set[str]) -> None:
+        """Of the nodes of arrays these run, as somebody else has created and ended them, `<cluster>-<array>-<n>`."""
+        self.nodes = [node for node in self.nodes if node.is_fixed or node.name in names]
+        known = {node.name for node in self.nodes}
+        for name in sorted(names - known):
+            array = self.arrays[name.removeprefix(f"{self.name}-").rpartition("-")[0]]
+            node = Node(name, array.name, array.machine_type)
+            node.goes("Started", STARTS)
+            while node.steps:
+                node.steps_on([])
+            self.nodes.append(node)
 
     def starts(self, *, is_up: bool = True) -> Cluster:
         """Started, and with `is_up` long ago."""
