@@ -271,6 +271,7 @@ def found(args: Namespace) -> Place | int:
     if not place.config.is_file():
         raise CannotRead(f"there is no {place.config}", f"cycleforge build {args.name}")
     whereabouts.tell(args)
+    whereabouts.remember(there.plan.definition_name)
     return place
 
 

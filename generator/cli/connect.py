@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -18,6 +22,7 @@ from . import azure, common, whereabouts
 
 if TYPE_CHECKING:
     from ..cyclecloud.shell import Shell
+    from ..plan.types import Plan
     from .built import Built
 
 DESCRIPTION = """\
@@ -28,6 +33,11 @@ portal in the browser. Opens what is needed: the public address, the private one
 `ssh -F output/NAME/ssh_config HOST` does the same, as do scp, sftp and rsync; output/NAME/ssh_hosts is for an `Include`
 in ~/.ssh/config, for example for VS Code. Nothing in Azure is changed."""
 PORTAL = "portal"
+_LAST_PORT = 65535
+_NOT_THROUGH = b"stdio forwarding failed"
+"""What ssh -W says where the server does not reach the host."""
+_BY_ADDRESS = ""
+"""A node that no name in the network leads to."""
 _ADDRESS = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){3}")
 
 
@@ -52,6 +62,8 @@ def run(args: Namespace) -> int:
     from ..cyclecloud.shell import Unreachable
     from .built import looked_for
 
+    if not 0 <= args.port <= _LAST_PORT:
+        raise CannotRead(f"--port is a number up to {_LAST_PORT}, not {args.port}", "without --port one is chosen")
     if args.stdio:
         whereabouts.find(args)
     found = looked_for(args, quietly=True)
@@ -71,11 +83,12 @@ def _connect(found: Built, args: Namespace) -> int:
     from . import ways
 
     host = PORTAL if args.host == PORTAL else host_of(found.plan, args.host)
+    if host != PORTAL:
+        must_be_there(found.plan, host)
     if args.print:
         return _print(found, args, host)
     if host == PORTAL:
         return _portal(found, args)
-    _must_be_there(found, host)
     if not args.stdio:
         return _login(ways.shell_of(found, host), args.behind)
     if host != SERVER:
@@ -83,18 +96,18 @@ def _connect(found: Built, args: Namespace) -> int:
     return _carry(found, args)
 
 
-def _must_be_there(found: Built, host: str) -> None:
+def must_be_there(plan: Plan, host: str) -> None:
     """A name that no host of this deployment has is a slip, or a command in the place of the host."""
     from ..plan.ssh_config import ROLES, SERVER, node_stems
     from ..words.suggestions import suggestion
 
-    slurm = found.plan.slurm
+    slurm = plan.slurm
     names = [*(ROLES if slurm else (SERVER,)), *((slurm.scheduler.host_name,) if slurm else ())]
-    starts = node_stems(found.plan) + (("login-",) if slurm else ())
+    starts = node_stems(plan) + (("login-",) if slurm else ())
     if host in names or host.startswith(starts) or _ADDRESS.fullmatch(host):
         return
     known = ", ".join((*names, PORTAL, *(f"{each}1" for each in starts)))
-    raise CannotRead(f"{found.plan.name} has no host {host}", suggestion(host, [*names, PORTAL]) or f"hosts: {known}")
+    raise CannotRead(f"{plan.name} has no host {host}", suggestion(host, [*names, PORTAL]) or f"hosts: {known}")
 
 
 def _login(shell: Shell, command: list[str]) -> int:
@@ -140,31 +153,59 @@ def _end_politely() -> None:
 
 def _through_server(found: Built, host: str, args: Namespace) -> int:
     """Any other host: ssh to the server, whose sshd connects to it."""
+    from ..cyclecloud.ssh_words import explained
     from ..plan.ssh_config import SERVER
     from . import ways
 
     shell = ways.shell_of(found, SERVER)
     target = _address_of(found, shell, host, args)
-    return _become(["ssh", "-F", str(shell.config), "-W", f"{target}:{ways.SSH_PORT}", SERVER])
+    line = ["ssh", "-F", str(shell.config), "-W", f"{target}:{ways.SSH_PORT}", SERVER]
+    _end_politely()
+    with _started(line, shell.told) as ssh:
+        assert ssh.stderr is not None
+        said = []
+        for row in ssh.stderr:
+            said.append(row)
+            if _NOT_THROUGH not in row:
+                sys.stderr.buffer.write(row)
+                sys.stderr.flush()
+        status = ssh.wait()
+    if status and any(_NOT_THROUGH in row for row in said):
+        raise explained(host, _NOT_THROUGH.decode())
+    return status
+
+
+@contextmanager
+def _started(line: list[str], told: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """ssh with our standard input and output, which does not outlive the block."""
+    from ..cyclecloud import child
+    from ..cyclecloud.shell import no_ssh
+
+    try:
+        ssh = subprocess.Popen(line, stderr=subprocess.PIPE, env={**child.environment(), **told})
+    except FileNotFoundError:
+        raise no_ssh() from None
+    try:
+        yield ssh
+    finally:
+        child.end(ssh)
+        assert ssh.stderr is not None
+        ssh.stderr.close()
 
 
 def _address_of(found: Built, server: Shell, host: str, args: Namespace) -> str:
     """How the server calls it: by its name, else by the address that CycleCloud knows, or Azure of a login node."""
-    slurm = found.plan.slurm
-    if slurm is None:
-        return host
-    if host == "scheduler" or host == slurm.scheduler.host_name:
-        return slurm.scheduler.host_name
-    if slurm.node_name_is_host_name and not host.startswith("login"):
-        return host
+    known = _known_as(found.plan, host)
+    if known != _BY_ADDRESS:
+        return known
     try:
-        return _listed_address(server, slurm.cluster_name, host)
+        return _listed_address(server, _listing(found.plan), host)
     except _NotTold as not_told:
         if host != "login":
             raise
         from .ways import login_address
 
-        address = login_address(found.plan, slurm.cluster_name, azure.session_of(found.plan, args))
+        address = login_address(found.plan, _cluster_of(found.plan), azure.session_of(found.plan, args))
         if address is None:
             raise not_told from None
         return address
@@ -174,13 +215,38 @@ class _NotTold(AzureRefused):
     """The server's command line does not say where nodes are."""
 
 
-def _listed_address(server: Shell, cluster: str, host: str) -> str:
+def _known_as(plan: Plan, host: str) -> str:
+    """How names in the network call it."""
+    slurm = plan.slurm
+    if slurm is None or _ADDRESS.fullmatch(host):
+        return host
+    if host == "scheduler" or host == slurm.scheduler.host_name:
+        return slurm.scheduler.host_name
+    if slurm.node_name_is_host_name and not host.startswith("login"):
+        return host
+    return _BY_ADDRESS
+
+
+def _listing(plan: Plan) -> str:
+    """What asks CycleCloud for the addresses of nodes, on the server."""
+    return shlex.join(["cyclecloud", "show_nodes", "-c", _cluster_of(plan), "--states=Started", "--format=json"])
+
+
+def _cluster_of(plan: Plan) -> str:
+    return plan.slurm.cluster_name if plan.slurm else ""
+
+
+def _address_filter(host: str) -> str:
+    wanted = 'startswith("login")' if host == "login" else f". == {json.dumps(host)}"
+    return f"[.[] | select(.Name | {wanted})] | sort_by(.Name)[0].Instance.PrivateIp"
+
+
+def _listed_address(server: Shell, ask: str, host: str) -> str:
     from ..cyclecloud.command_line import NotDone
     from ..cyclecloud.nodes import read_nodes
     from ..words.terminal import printable
 
-    ask = ["cyclecloud", "show_nodes", "-c", cluster, "--states=Started", "--format=json"]
-    ran = server.run(shlex.join(ask), limit_s=120)
+    ran = server.run(ask, limit_s=120)
     try:
         nodes = read_nodes(ran.out)
     except NotDone:
@@ -217,8 +283,7 @@ def _portal(found: Built, args: Namespace) -> int:
             try:
                 Wire(address, port, facts.certificate).prove()
             except NotAsked as refused:
-                hint = refused.hint and refused.hint.replace("deploy NAME", f"deploy {found.plan.definition_name}")
-                raise AzureRefused(refused.reason, hint) from None
+                raise AzureRefused(refused.reason, refused.hint) from None
         url = f"https://{address}" if port == ways.PORTAL_PORT else f"https://{address}:{port}"
         common.emit(url)
         if facts.certificate is not None:
@@ -262,6 +327,8 @@ def _print(found: Built, args: Namespace, host: str) -> int:
         return OK
     if facts.tunnel and access.tunnel:
         lines.append(f"{shlex.join(facts.tunnel_line(ways.SSH_PORT, access.tunnel.ssh))} &")
+        # Bash's own way to see whether somebody listens; a tunnel that az does not open ends the wait.
+        lines.append(f"until (: </dev/tcp/127.0.0.1/{access.tunnel.ssh}) 2>/dev/null || ! kill -0 $!; do sleep 1; done")
         to = f"{access.ssh_options} {plan.admin.username}@127.0.0.1"
         jump = f"-o ProxyJump={plan.admin.username}@127.0.0.1:{access.tunnel.ssh}"
     else:
@@ -274,7 +341,12 @@ def _print(found: Built, args: Namespace, host: str) -> int:
     elif host == SERVER:
         lines.append(f"ssh {to} {command}".rstrip())
     else:
-        scheduler = plan.slurm.scheduler.host_name if plan.slurm and host == "scheduler" else host
-        lines.append(f"ssh {jump} {shlex.quote(f'{plan.admin.username}@{scheduler}')} {command}".rstrip())
+        target = shlex.quote(f"{plan.admin.username}@{_known_as(plan, host)}")
+        if _known_as(plan, host) == _BY_ADDRESS:
+            # The server's own jq takes the address out of what the server knows of its nodes.
+            asked = f"{_listing(plan)} | jq -r {shlex.quote(_address_filter(host))}"
+            lines.append(f"address=$(ssh {to} {shlex.quote(asked)})")
+            target = f'{plan.admin.username}@"${{address}}"'
+        lines.append(f"ssh {jump} {target} {command}".rstrip())
     common.emit("\n".join(lines))
     return OK

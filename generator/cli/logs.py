@@ -40,7 +40,11 @@ def run(args: Namespace) -> int:
     if not isinstance(place, cluster.Place):
         return place
     from ..cyclecloud.logs import line, role_of
+    from ..plan.ssh_config import host_of
 
+    args.host = host_of(place.plan, args.host)
+    if args.host == place.slurm.scheduler.host_name:
+        args.host = "scheduler"
     role = role_of(args.host)
     with cluster.refusals(place):
         if args.print:
@@ -59,7 +63,7 @@ def _show(place: cluster.Place, args: Namespace, role: Role) -> int:
     most = MOST_BYTES if host is not place.server or place.server.is_direct else _BY_AZURE_BYTES
     logs = read(host, PATHS[role], int(args.lines), most)
     if not logs:
-        raise AzureRefused(f"{args.host} has none of these logs: {', '.join(PATHS[role])}")
+        raise _none(args.host, role)
     for log in logs:
         common.emit(f"==> {_line(log.path, hide)} <==")
         text, _ = hide.clean(log.text)
@@ -72,10 +76,20 @@ def _show(place: cluster.Place, args: Namespace, role: Role) -> int:
 def _follow(place: cluster.Place, args: Namespace, role: Role) -> int:
     from ..cyclecloud.logs import PATHS, follow_command
 
-    hide = place.hide()
+    hide, last = place.hide(), ""
     for row in place.node(args.host).follow(follow_command(PATHS[role], int(args.lines))):
-        common.emit(_line(row, hide))
-    return OK
+        last = _line(row, hide)
+        common.emit(last)
+    # Only Ctrl-C ends it well.
+    if not last:
+        raise _none(args.host, role)
+    raise AzureRefused(f"{args.host} does not show its logs any more: {last}", "type the same command again")
+
+
+def _none(host: str, role: Role) -> AzureRefused:
+    from ..cyclecloud.logs import PATHS
+
+    return AzureRefused(f"{host} has none of these logs: {', '.join(PATHS[role])}", "they begin with its first boot")
 
 
 def _line(text: str, hide: Hide | None) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 
-from ..errors import CannotRead, exit_codes
+from ..errors import CannotRead, CycleForgeError, exit_codes
 from ..version import __version__
 
 TYPE_CHECKING = False
@@ -84,6 +85,8 @@ def run(arguments: Sequence[str]) -> int:
         at = before.index("--")
         before, behind = before[:at], before[at + 1 :]
     args, unknown = parser.parse_known_args(before)
+    if verb is not None:
+        unknown = _taken(getattr(args, "action_parser", verbs[verb]), args, unknown)
     if behind is not None:
         setattr(args, BEHIND, behind)
     if unknown:
@@ -92,12 +95,39 @@ def run(arguments: Sequence[str]) -> int:
         name = unknown[0].partition("=")[0]
         kind = "option" if name.startswith("-") else "argument"
         usage = f"see `cycleforge {verb} --help`" if verb else "see `cycleforge --help`"
+        if verb and behind is None and verbs[verb].get_default(BEHIND) is not None and kind == "argument":
+            usage = f"a command stands behind two dashes: cycleforge {verb} NAME HOST -- {name} ..."
         raise CannotRead(f"unknown {kind} '{name}'", _did_you_mean(name, options) or usage)
     if verb is None:
         parser.print_help(sys.stderr)
         raise CannotRead("a command is missing", "start with `cycleforge init` or `cycleforge build`")
     command: Callable[[argparse.Namespace], int] = args.run
-    return command(args)
+    try:
+        return command(args)
+    except CycleForgeError as error:
+        definition = getattr(args, "name", None)
+        if error.hint and isinstance(definition, str):
+            from ..words.commands import with_name
+
+            error.hint = with_name(error.hint, definition)
+        raise
+
+
+def _taken(parser: argparse.ArgumentParser, args: argparse.Namespace, unknown: list[str]) -> list[str]:
+    """What is left, once arguments that need not be there have got the words behind an option.
+
+    argparse gives such an argument its default as soon as an option comes behind NAME, as in `logs NAME --lines 5 HOST`
+    (https://github.com/python/cpython/issues/59317, which newer versions of Python have mended).
+    """
+    for action in parser._get_positional_actions():
+        words = list(itertools.takewhile(lambda word: not word.startswith("-"), unknown))
+        if action.nargs == "?" and words and getattr(args, action.dest) == action.default:
+            setattr(args, action.dest, words[0])
+            unknown = unknown[1:]
+        elif action.nargs in ("*", "+") and words:
+            setattr(args, action.dest, [*getattr(args, action.dest), *words])
+            unknown = unknown[len(words) :]
+    return unknown
 
 
 def full_parser() -> argparse.ArgumentParser:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import OK, AzureRefused, CannotRead, ProblemsFound
 from ..words.terminal import printable
-from . import common, whereabouts
+from . import azure, common, whereabouts
 from .run import CONFIG, connection_of, fetched, free, noted, show, whoami
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     common.add_definitions(parser, many=False)
     common.add_all(parser)
     common.add_out(parser)
+    azure.add_subscription(parser)
     parser.add_argument("--level", choices=LEVELS, default=LEVELS[0], help="how much is tested (default: quick)")
     for name, (value, text) in _VALUES.items():
         parser.add_argument(f"--{name}", metavar=value, help=text)
@@ -75,10 +76,11 @@ def run(args: Namespace) -> int:
         raise CannotRead(f"{jobs}/prove.sh is not built", f"cycleforge build {args.name}")
     free(args.fetch)
     options = _options(args)
+    whereabouts.tell(args)
+    whereabouts.remember(found.plan.definition_name)
     if args.print:
         common.emit("\n".join(_lines(found.folder / CONFIG, jobs, options)))
         return OK
-    whereabouts.tell(args)
     proofs = Proofs(connection_of(found), jobs)
     shown: list[str] = []
     if _must_start(proofs, proofs.look(), options, args, shown):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import OK, AzureRefused, CannotRead, CannotWrite
-from . import common, whereabouts
+from . import azure, common, whereabouts
 
 if TYPE_CHECKING:
     from ..cyclecloud.jobs.connection import Connection, Line
@@ -42,6 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     common.add_definitions(parser, many=False)
     common.add_all(parser)
     common.add_out(parser)
+    azure.add_subscription(parser)
     parser.add_argument("job", metavar="JOB", help="a job of the built folder (jobs/JOB), or a folder with job.sbatch")
     parser.add_argument(
         "--set", metavar="K=V", action="append", default=[], help="change a setting of the job; may be repeated"
@@ -64,6 +65,8 @@ def run(args: Namespace) -> int:
     prepared = _prepared(found, args)
     begin_at = _begin_at(prepared, args)
     free(args.fetch)
+    whereabouts.tell(args)
+    whereabouts.remember(found.plan.definition_name)
     if args.print:
         from .run_print import lines
 
@@ -71,7 +74,6 @@ def run(args: Namespace) -> int:
         return OK
     from ..cyclecloud.jobs.scheduler import Scheduler
 
-    whereabouts.tell(args)
     scheduler = Scheduler(connection_of(found))
     seen = _begun(scheduler, prepared, begin_at, args)
     if args.wait or args.fetch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from argparse import ArgumentParser, Namespace
@@ -75,8 +76,6 @@ def run(args: Namespace) -> int:
 
 def _lines(found: Built, *, usage: bool) -> list[str]:
     """What asks the same by hand."""
-    import shlex
-
     from ..azure.requests import deployments
     from ..cyclecloud.requests import documented
     from ..cyclecloud.usage import of_this_month
@@ -88,12 +87,13 @@ def _lines(found: Built, *, usage: bool) -> list[str]:
         lines += [deployments.SERVER_VIEW(**at).az, deployments.FIRST_BOOT(**at).az]
     if plan.slurm is not None:
         call = documented.STATUS({"nodes": "true"}, cluster=plan.slurm.cluster_name)
-        lines.append(f"ssh -F {found.folder}/ssh_config server {call.cli}")
+        server = ["ssh", "-F", str(found.folder / "ssh_config"), "server"]
+        lines.append(shlex.join([*server, call.cli]))
         if usage:
             # No command of `cyclecloud` shows it. On the server nobody is in between; curl asks for the password.
             address = f"https://localhost{of_this_month(plan.slurm.cluster_name).address}"
             words = ["curl", "--insecure", "--user", plan.admin.username, address]
-            lines.append(f"ssh -F {found.folder}/ssh_config -t server {shlex.quote(shlex.join(words))}")
+            lines.append(shlex.join([*server[:-1], "-t", server[-1], shlex.join(words)]))
     return lines
 
 

@@ -15,6 +15,7 @@ from ..cyclecloud.cluster import Cluster, Node
 from ..cyclecloud.conditions import Condition
 from ..cyclecloud.reasons import SILENT, Reason, shortages
 from ..cyclecloud.usage import TIMEFRAME
+from ..words.commands import with_name
 from ..words.counts import counted, first
 from ..words.terminal import columns, printable
 from .status_look import NO_CLUSTER, Look
@@ -35,13 +36,13 @@ def screen(look: Look) -> list[str]:
         found = failures.explained(now.record.causes, name=plan.definition_name, group=plan.resource_group)
         lines += [f"    {line}" for line in failures.text(found).splitlines()]
     if now.record is not None:
-        lines += _row("server", _server(now.server))
+        lines += _row("server", _server(look))
         lines += _row("first boot", _boot(now.boot))
     lines += _cluster(look)
     lines += _usage(look)
     lines += _spending(look)
     lines += _drift(look)
-    return [printable(line) for line in lines]
+    return [printable(with_name(line, plan.definition_name)) for line in lines]
 
 
 def _row(label: str, value: str | Unknown) -> list[str]:
@@ -54,14 +55,20 @@ def _row(label: str, value: str | Unknown) -> list[str]:
 def _record(look: Look) -> str | Unknown:
     seen = look.standing.record
     if seen is None:
-        return "none: never deployed, or its record was deleted"
+        name = look.found.plan.definition_name
+        return f"none: never deployed, or its record was deleted; `cycleforge deploy {name}` deploys it"
     if isinstance(seen, Unknown):
         return seen
     return f"{_STATES[seen.state]} ({seen.began})" + (f", {look.content}" if look.content else "")
 
 
-def _server(server: str | Unknown) -> str | Unknown:
-    return "there is none" if server == "none" else server
+def _server(look: Look) -> str | Unknown:
+    server, plan = look.standing.server, look.found.plan
+    if server == "none":
+        return "there is none"
+    if look.is_down and server in ("stopped", "deallocated"):
+        return f"{server}; `az vm start {plan.access.server_arguments}` starts it"
+    return server
 
 
 def _boot(boot: Boot | Unknown) -> str | Unknown:
@@ -250,8 +257,12 @@ def as_json(look: Look) -> dict[str, object]:
         "first_boot": _unknown_json(now.boot)
         if isinstance(now.boot, Unknown)
         else {"state": now.boot.state, "error": now.boot.error, "hint": now.boot.hint},
-        "cluster": _unknown_json(seen) if isinstance(seen, Unknown) else None if seen is None else _cluster_json(seen),
-        "site": _unknown_json(look.site) if look.site else None,
+        "cluster": _unknown_json(seen, plan.definition_name)
+        if isinstance(seen, Unknown)
+        else None
+        if seen is None
+        else _cluster_json(seen),
+        "site": _unknown_json(look.site, plan.definition_name) if look.site else None,
         "failures": [
             {
                 "partition": each.array,
@@ -334,5 +345,5 @@ def _cluster_json(seen: Cluster) -> dict[str, object]:
     }
 
 
-def _unknown_json(unknown: Unknown) -> dict[str, object]:
-    return {"unknown": unknown.reason, "hint": unknown.hint}
+def _unknown_json(unknown: Unknown, name: str = "NAME") -> dict[str, object]:
+    return {"unknown": unknown.reason, "hint": unknown.hint and with_name(unknown.hint, name)}

@@ -16,8 +16,7 @@ DESCRIPTION = """\
 Stop a cluster: all its VMs are deleted, the scheduler's among them. Server, locker and file systems stay.
 
 It lists the jobs that would end and says what is lost, asks, does it once, and reads back what the server says. With
---yes nobody is asked; then jobs are ended only with --end-jobs as well, and so they are where nobody can say whether
-there are any.
+--yes nobody is asked. Where jobs run, or nobody can say whether any do, it then needs --end-jobs as well.
 """
 _SHOWN = 30
 

@@ -54,15 +54,33 @@ def run(args: Namespace) -> int:
 def _lines(place: cluster.Place) -> list[str]:
     from ..cyclecloud.updating import NODES, replace_words
 
-    name = place.name
-    words = ["cyclecloud", "import_cluster", name, "-c", name, "-f", f"{name}.txt", "-p", f"{name}.json", "--force"]
-    lines = [f"cycleforge upload {shlex.quote(place.plan.definition_name)}"] if place.plan.projects else []
-    lines += [*place.lines(words), *place.lines(["sudo", "azslurm", "scale"], host="scheduler")]
+    lines = [*_import_lines(place), *place.lines(["sudo", "azslurm", "scale"], host="scheduler")]
     if not place.has_records:
         return lines
     listing = ["sudo", NODES, "list", *place.generations]
     replacing = replace_words(place.generations, starts=not place.slurm.autoscale)
     return lines + place.lines(listing, replacing, host="scheduler")
+
+
+def _import_lines(place: cluster.Place) -> list[str]:
+    """Projects, template and parameters. Parameters hold secrets, which one's own server has from the deployment."""
+    from ..azure import az_lines
+
+    plan, name = place.plan, place.name
+    if plan.server is not None:
+        lines = [*az_lines.beginning(plan), az_lines.deployment(plan, "create")]
+        return [f"(cd {shlex.quote(str(place.found.folder))} && {' && '.join(lines)})"]
+    scp = shlex.join(["scp", "-F", str(place.config)])
+    template, values = place.found.folder / "cluster" / f"{name}.txt", f"{name}.deployed.json"
+    words = ["cyclecloud", "import_cluster", name, "-c", name, "-f", f"{name}.txt", "-p", values, "--force"]
+    show = ["az", "deployment", "sub", "show", "--name", plan.deployment_name]
+    query = ["--query", "properties.outputs.clusterParameters.value", "--output", "json"]
+    return [
+        *([f"cycleforge upload {shlex.quote(plan.definition_name)}"] if plan.projects else []),
+        f"{shlex.join([*show, *query])} >{shlex.quote(values)}",
+        f"{scp} {shlex.quote(str(template))} {shlex.quote(values)} server:",
+        *place.lines(words),
+    ]
 
 
 # ---------------------------------------------------------------- on the server
@@ -108,7 +126,9 @@ def _parameters(place: cluster.Place, seen: Seen) -> dict[str, Any]:
         output = seen.outputs.get("clusterParameters")
         found = output.get("value") if isinstance(output, dict) else None
         if not isinstance(found, dict):
-            raise ProblemsFound("the deployment has no parameters for the cluster", "`cycleforge deploy` comes first")
+            raise ProblemsFound(
+                "the deployment has no parameters for the cluster", "`cycleforge deploy NAME` comes first"
+            )
         every = late_parameters(place.plan)
         late = {name: source for name, source in every.items() if source.startswith(_FROM_USER)}
         return updating.parameters(found, late, {}, _secrets(place, late))
@@ -162,7 +182,7 @@ def _upload(place: cluster.Place, args: Namespace, seen: Seen) -> None:
     account = place.plan.locker.account_name or (output.get("value") if isinstance(output, dict) else None)
     if not account:
         raise ProblemsFound(
-            "the deployment does not say which account the locker is", "`cycleforge deploy` comes first"
+            "the deployment does not say which account the locker is", "`cycleforge deploy NAME` comes first"
         )
     locker = f"az://{account}/{place.plan.locker.container}"
     upload.run(Namespace(names=[args.name], locker=locker, auth="auto", force=False, dry_run=False, json=False,

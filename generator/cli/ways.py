@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..cyclecloud import child, host_keys
-from ..cyclecloud.shell import Shell, Unreachable
+from ..cyclecloud.shell import Shell, Unreachable, no_ssh
 from ..cyclecloud.ssh_words import explained, last_line
 from ..errors import AzureRefused, CannotRead, ProgramMissing
 from ..plan.ssh_config import SERVER, ssh_plan
@@ -287,7 +287,7 @@ def _forwarded(shell: Shell, local: int, options: Sequence[str]) -> Iterator[Non
         try:
             ssh = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, env=environment)
         except FileNotFoundError:
-            raise ProgramMissing("ssh is not installed", "install OpenSSH's client (Debian: openssh-client)") from None
+            raise no_ssh() from None
         try:
             assert ssh.stdout is not None
             if ssh.stdout.readline().decode(errors="replace").strip() != _OPEN:

@@ -47,7 +47,10 @@ def path_with_us() -> None:
 
 
 def remember(name: str) -> None:
-    """What was told last, for whoever uses `ssh_hosts` from elsewhere. Only a convenience: a failure is none."""
+    """What was told last, for whoever uses `ssh_config`, `ssh_hosts` or the lines of --print from elsewhere.
+
+    Only a convenience: a failure is none.
+    """
     try:
         note = _note(name)
         note.parent.mkdir(parents=True, exist_ok=True)

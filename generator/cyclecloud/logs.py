@@ -55,8 +55,9 @@ def role_of(host: str) -> Role:
 
 
 def line(role: Role, lines: int) -> str:
-    """What a person types to see the ends of all of them."""
-    return f"sudo tail --lines={lines} {' '.join(PATHS[role])}"
+    """What a person types to see the ends of all of them. Only root's shell finds what has a pattern for a name."""
+    tail = f"tail --lines={lines} {' '.join(PATHS[role])}"
+    return f'sudo sh -c "{tail}"' if "*" in tail else f"sudo {tail}"
 
 
 def command(paths: Sequence[str], lines: int, most: int = MOST_BYTES) -> str:
@@ -72,7 +73,7 @@ def follow_command(paths: Sequence[str], lines: int) -> str:
     """Their ends, and whatever is added; files that come into being later are not seen."""
     inner = (
         f'set --; for file in {" ".join(paths)}; do if [ -f "$file" ]; then set -- "$@" "$file"; fi; done; '
-        f'[ "$#" -gt 0 ] || {{ echo "there is none of these logs"; exit 1; }}; exec tail -n {lines} -F -- "$@"'
+        f'[ "$#" -gt 0 ] || exit 1; exec tail -n {lines} -F -- "$@"'
     )
     return f"sudo -n sh -c {shlex.quote(inner)}"
 

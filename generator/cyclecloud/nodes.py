@@ -29,7 +29,7 @@ def look(cyclecloud: CommandLine, name: str) -> Cluster:
     if shown.status != 0 or not re.search(rf"\b{re.escape(name)}\b", shown.out):
         text = " ".join(shown.out.split())[:300]
         raise NotDone(
-            f"the server shows no cluster '{name}': {text}", "`cycleforge status` shows how far the first boot is"
+            f"the server shows no cluster '{name}': {text}", "`cycleforge status NAME` shows how far the first boot is"
         )
     if listed.status != 0:
         raise NotDone(f"the server does not list the nodes of '{name}': {' '.join(listed.out.split())[:300]}")

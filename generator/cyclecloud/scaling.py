@@ -38,10 +38,12 @@ def decide(queue: Queue, partition: str, wanted: int) -> Scaling:
     nodes = [node for node in queue.nodes if partition in node.partitions]
     if not nodes:
         known = sorted({name for node in queue.nodes for name in node.partitions})
-        hint = suggestion(partition, known) or f"partitions: {', '.join(known)}"
+        hint = suggestion(partition, known) or (
+            f"partitions: {', '.join(known)}" if known else "`cycleforge nodes NAME` shows what is started"
+        )
         raise CannotRead(f"Slurm has no partition '{partition}' with nodes", hint)
     if wanted > len(nodes):
-        hint = "raise max_nodes in the definition, build, deploy, and `cycleforge update`"
+        hint = "raise max_nodes in the definition, build, deploy, and `cycleforge update NAME`"
         raise ProblemsFound(f"{partition} has {len(nodes)} nodes at most, not {wanted}", hint)
     there = [node for node in nodes if not node.is_down]
     kept = _kept(queue)

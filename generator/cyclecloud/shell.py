@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Protocol
 
-from ..errors import ProgramMissing
+from ..errors import CannotRead, ProgramMissing
 from ..records import record
 from . import copying, ssh_words
 from .child import environment
@@ -58,7 +58,7 @@ class Shell:
 
     def __init__(self, config: Path, host: str) -> None:
         if not _NAME.fullmatch(host):
-            raise Unreachable(f"{host!r} is not the name of a host", "`cycleforge nodes` lists them")
+            raise CannotRead(f"{host!r} is not the name of a host", "`cycleforge nodes NAME` lists them")
         self.config, self.host = config, host
 
     def line(self, command: str = "", *, tty: bool = False) -> list[str]:
@@ -147,7 +147,7 @@ class Shell:
                 line, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, env={**environment(), **self.told}
             )
         except FileNotFoundError:
-            raise ProgramMissing("ssh is not installed", "install OpenSSH's client (Debian: openssh-client)") from None
+            raise no_ssh() from None
         try:
             yield ssh
         finally:
@@ -168,6 +168,11 @@ class Shell:
         if status:
             reason = ssh_words.last_line((said + out).decode(errors="replace")) or f"status {status}"
             raise Unreachable(f"could not {what}: {reason}", "nothing was left half copied")
+
+
+def no_ssh() -> ProgramMissing:
+    """Nothing of this goes without it."""
+    return ProgramMissing("ssh is not installed", "install OpenSSH's client (Debian: openssh-client)")
 
 
 def _told(command: str) -> str:

@@ -32,7 +32,7 @@ _KNOWN = (
     (
         "Host key verification failed",
         "its host key is not known",
-        "`cycleforge connect` writes the server's from the deployment",
+        "`cycleforge connect NAME` writes the server's from the deployment",
     ),
     (
         "Permission denied",
@@ -44,6 +44,12 @@ _KNOWN = (
     ("No route to host", "there is no way to its address", _VPN),
     ("Network is unreachable", "there is no way to its address", _VPN),
     ("timed out", "it does not answer", f"see whether the machine runs; {_VPN}"),
+    (
+        "stdio forwarding failed",
+        "the server does not reach it",
+        "it is not started, or still boots: `cycleforge nodes NAME` shows it, and `cycleforge start NAME` starts a "
+        "cluster that is off",
+    ),
     (
         "kex_exchange_identification",
         "it closes the connection at once",
@@ -63,7 +69,7 @@ _OURS = re.compile(r"^cycleforge: (?P<reason>.+)(?:\n  hint: (?P<hint>.+))?", re
 
 def explained(host: str, said: str) -> Unreachable:
     """What ssh said, as an error; its own last line stays in it."""
-    last = last_line(said)
+    last = last_line(said).removeprefix("ssh: ")
     ours = _OURS.search(said)
     if ours:
         return Unreachable(f"{host}: {printable(ours['reason'])}", printable(ours["hint"] or "") or None)

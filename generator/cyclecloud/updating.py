@@ -42,7 +42,7 @@ def facts_of(server: Runs) -> dict[str, Any]:
     except ValueError:
         facts = None
     if not isinstance(facts, dict):
-        raise NotDone(f"{FACTS} on the server is not a JSON object", "`cycleforge deploy` writes it anew")
+        raise NotDone(f"{FACTS} on the server is not a JSON object", "`cycleforge deploy NAME` writes it anew")
     return facts
 
 
@@ -55,7 +55,7 @@ def parameters(
         kind, _, name = source.partition(":")
         found = secrets.get(name) if kind == "secret" else facts.get(source)
         if found in (None, ""):
-            raise NotDone(f"the deployment did not tell the server '{source}'", "`cycleforge deploy` comes first")
+            raise NotDone(f"the deployment did not tell the server '{source}'", "`cycleforge deploy NAME` comes first")
         values[parameter] = str(found)
     return values
 

@@ -62,6 +62,13 @@ def test_version(run: Run) -> None:
         (["completion", "fish"], "invalid choice: 'fish'", "see `cycleforge completion --help`"),
         (["--quiet", "build"], "unknown option '--quiet'", "see `cycleforge build --help`"),
         (["build", "--js"], "unknown option '--js'", "did you mean '--json'?"),
+        (
+            ["connect", "lab", "--all", "server", "ls"],
+            "unknown argument 'ls'",
+            "a command stands behind two dashes: cycleforge connect NAME HOST -- ls",
+        ),
+        (["connect", "lab", "portal", "--port", "99999"], "--port is a number up to 65535", "without --port"),
+        (["logs", "lab", "--lines", "5", "server", "more"], "unknown argument 'more'", "see `cycleforge logs --help`"),
     ],
 )
 def test_wrong_usage(run: Run, arguments: list[str], message: str, hint: str) -> None:
@@ -70,6 +77,27 @@ def test_wrong_usage(run: Run, arguments: list[str], message: str, hint: str) ->
     assert (code, out) == (2, "")
     assert f"cycleforge: {message}" in err or message in err
     assert f"  hint: {hint}" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["logs", "lab", "--lines", "5", "scheduler"], {"name": "lab", "host": "scheduler", "lines": "5"}),
+        (["logs", "--lines", "5", "lab", "scheduler"], {"name": "lab", "host": "scheduler"}),
+        (["logs", "lab", "--lines", "5"], {"name": "lab", "host": "server"}),
+        (["connect", "lab", "--all", "login", "--", "ls", "--all"], {"host": "login", "behind": ["ls", "--all"]}),
+        (["status", "lab", "--json", "other"], {"names": ["lab", "other"]}),
+        (["health", "report", "one", "--json", "two"], {"paths": ["one", "two"]}),
+    ],
+)
+def test_an_option_may_stand_between_arguments(
+    run: Run, monkeypatch: pytest.MonkeyPatch, words: list[str], expected: dict[str, object]
+) -> None:
+    """argparse gives what need not be there its default as soon as an option comes."""
+    seen: dict[str, object] = {}
+    monkeypatch.setattr(f"generator.cli.{words[0]}.run", lambda args: seen.update(vars(args)) or 0)
+    code, _, err = run(*words)
+    assert (code, {name: seen.get(name) for name in expected}) == (0, expected), err
 
 
 @pytest.mark.parametrize("where", [["--no-color", "list", "images"], ["list", "images", "--no-color"]])

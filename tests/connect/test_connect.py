@@ -298,6 +298,15 @@ def test_a_host_that_is_not_there(user: User) -> None:
     )  # fmt: skip
 
 
+def test_a_node_that_is_not_started(user: User) -> None:
+    """ssh says only that nothing is forwarded."""
+    ran = user.types("cycleforge", "connect", "byhub", "lab-htc-7", "--", "true")
+    assert ran.returncode == 255
+    assert b"cycleforge: lab-htc-7: the server does not reach it" in ran.stderr
+    assert b"`cycleforge start " in ran.stderr
+    assert b"stdio forwarding failed\n" not in ran.stderr
+
+
 def test_what_is_not_built(user: User) -> None:
     (user.here / "unbuilt.yaml").write_text((user.here / "byhub.yaml").read_text().replace("byhub", "unbuilt"))
     ran = user.types("cycleforge", "connect", "unbuilt")
@@ -314,8 +323,28 @@ def test_the_plain_lines(user: User, deployed: Deployed) -> None:
     assert lines[0].startswith("az deployment sub show --name ")
     assert "echo a b" in lines[-1]
     assert f"{deployed.plan.admin.username}@lab-scheduler" in lines[-1]
-    assert (len(lines) == 3) == bool(deployed.plan.access.tunnel)
+    assert (len(lines) == 4) == bool(deployed.plan.access.tunnel)
     if deployed.plan.access.tunnel:
         assert lines[1].startswith("az network bastion tunnel --name bybastion-bastion ")
         assert lines[1].endswith("--resource-port 22 --port 50022 &")
+        # Pasted as they are: the third waits until the tunnel is there, and does not wait for one that az refuses.
+        typed = "\n".join(["set -m", *lines[1:3], "kill -0 $! && echo open; kill %%; wait"])
+        assert user.types("bash", "-c", typed).stdout == b"open\n"
+        typed = "\n".join([lines[1].replace("bybastion-bastion", "absent"), lines[2], "echo over"])
+        assert user.types("bash", "-c", typed).stdout == b"over\n"
     assert ran.stderr == b""
+
+
+def test_the_plain_lines_of_a_node_that_no_name_leads_to(user: User) -> None:
+    """The server takes its address out of its own list of nodes."""
+    deployed = user.by_name["byhub"]
+    ran = user.types("cycleforge", "connect", "byhub", "login", "--print")
+    address, login = ran.stdout.decode().splitlines()[1:]
+    assert login.endswith('ccadmin@"${address}"')
+    nodes = [{"Name": f"login-{n}", "Instance": {"PrivateIp": f"10.0.0.{n}"}} for n in (2, 1)]
+    deployed.server.program("cyclecloud", f"#!/bin/sh\necho {shlex.quote(json.dumps(nodes))}\n")
+    (user.programs / "plain-ssh").write_text('#!/bin/sh\nexec ssh -F output/byhub/ssh_config server "$2"\n')
+    (user.programs / "plain-ssh").chmod(0o755)
+    typed = address.replace("$(ssh ", "$(plain-ssh ")
+    assert user.types("bash", "-c", f"{typed}; echo $address").stdout == b"10.0.0.1\n"
+    assert b"has no host shceduler" in user.types("cycleforge", "connect", "byhub", "shceduler", "--print").stderr

@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from generator.cli import ways
+from generator.cyclecloud.shell import Shell
+from generator.errors import ProgramMissing
 from tests.bed.arm import running_arm
 from tests.bed.server.certificates import certificate, fingerprint
 from tests.bed.ssh.deployed import Deployed, User, a_user
@@ -47,6 +50,12 @@ def site(address: str) -> Iterator[None]:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
         thread.join()
+
+
+def test_without_ssh_no_tunnel_is_forwarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ProgramMissing, match="ssh is not installed"), ways._forwarded(Shell(tmp_path, "server"), 1, ()):
+        pass
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +139,7 @@ def test_the_plain_lines(user: User) -> None:
     lines = ran.stdout.decode().splitlines()
     assert lines[-2].startswith("ssh -N -L 8443:localhost:443 -p 50022 -o HostKeyAlias=")
     assert lines[-1] == "# open https://localhost:8443"
-    assert lines[-3].startswith("az network bastion tunnel")
+    assert lines[-4].startswith("az network bastion tunnel")
 
 
 def test_two_at_once(user: User) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from generator.cyclecloud import ssh_words
 from generator.cyclecloud.shell import Shell, Unreachable
+from generator.errors import CannotRead
 from tests.bed.ssh.host import Host, new_key
 from tests.bed.ssh.hosts import Hosts, hosts
 from tests.bed.ssh.relay import Relay
@@ -104,7 +105,7 @@ def test_the_line_is_what_a_person_types(bed: Hosts) -> None:
 
 @pytest.mark.parametrize("name", ["-oProxyCommand=x", "", "a b", "user@host", "a/b"])
 def test_a_name_that_ssh_would_read_as_something_else(bed: Hosts, name: str) -> None:
-    with pytest.raises(Unreachable, match="not the name of a host"):
+    with pytest.raises(CannotRead, match="not the name of a host"):
         Shell(bed.config, name)
 
 

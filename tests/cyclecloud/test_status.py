@@ -214,6 +214,7 @@ def test_a_typed_password(living: Place, portal: SiteStandIn) -> None:
 def test_never_deployed(place: Place) -> None:
     code, out, _ = place.built()(*STATUS)
     assert (code, "none: never deployed" in out, len(out.splitlines())) == (1, True, 2)
+    assert "`cycleforge deploy minimal` deploys it" in out
 
 
 def test_a_deployment_that_runs_is_no_failure(living: Place, portal: SiteStandIn) -> None:
@@ -245,7 +246,8 @@ def test_a_server_that_does_not_run(living: Place, portal: SiteStandIn) -> None:
     living.arm.state.power[server_id(living.arm).lower()] = "deallocated"
     code, out, _ = living(*STATUS)
     assert (code, portal.requests) == (1, [])
-    assert "  server      deallocated\n" in out
+    line = "deallocated; `az vm start --resource-group minimal-rg --name minimal-server` starts it"
+    assert f"  server      {line}\n" in out
     assert "not known: the server is deallocated" in out
 
 
@@ -354,7 +356,7 @@ def test_the_lines_that_ask_the_same(living: Place, portal: SiteStandIn) -> None
         "az vm get-instance-view --resource-group minimal-rg --name minimal-server",
         "az vm extension show --resource-group minimal-rg --vm-name minimal-server --name cycleforge-bootstrap "
         "--instance-view",
-        "ssh -F output/minimal/ssh_config server cyclecloud show_cluster minimal --long",
+        "ssh -F output/minimal/ssh_config server 'cyclecloud show_cluster minimal --long'",
     ]
     assert living(*STATUS, "--print", "--usage")[1].splitlines()[-1] == (
         "ssh -F output/minimal/ssh_config -t server 'curl --insecure --user ccadmin "

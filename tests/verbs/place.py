@@ -65,6 +65,7 @@ _SUDO = """\
 #!/bin/sh
 # Files and programs of root are below FOLDER/root.
 while :; do case "$1" in -n|-H) shift ;; -u) shift 2 ;; *) break ;; esac; done
+[ "$1" != tail ] || set -- sh -c "$*"
 if [ "$1" = sh ]; then
     exec sh -c "$(printf %s "$3" | sed 's# \\(/var/\\|/opt/\\|/sched/\\)# FOLDER/root\\1#g')"
 fi

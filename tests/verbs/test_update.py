@@ -227,6 +227,6 @@ def test_a_shell_that_is_killed_leaves_no_parameters(deployed: Living) -> None:
 def test_print_asks_nobody(living: Living) -> None:
     code, out, _ = living("update", "minimal.yaml", "--print")
     assert (code, living.site.calls, living.arm.requests) == (0, [], [])
-    assert out.splitlines()[0] == "cycleforge upload minimal"
-    assert "cyclecloud import_cluster minimal -c minimal" in out
+    assert out.startswith("(cd output/minimal && ")
+    assert "az deployment sub create --name minimal-southcentralus " in out.splitlines()[0]
     assert "systemd-run --unit cycleforge-replace" in out
