@@ -102,7 +102,9 @@ def _shown(place: cluster.Place, seen: Cluster, queue: Queue | None, unknown: st
         rows = [(job.id, job.user, job.partition, job.state, job.time, job.nodes, job.name) for job in running]
         table = columns([("JOB", "USER", "PARTITION", "STATE", "TIME", "NODES", "NAME"),
                          *(tuple(map(printable, row)) for row in rows)])  # fmt: skip
-        lines += [f"{counted(len(running), 'job')} would end:", *first_lines(table.splitlines(), _SHOWN)]
+        head, *jobs = table.splitlines()
+        rest = "`squeue` on the scheduler lists all"
+        lines += [f"{counted(len(running), 'job')} would end:", head, *first_lines(jobs, _SHOWN, rest)]
     else:
         lines.append("no job runs")
     waiting = len(queue.jobs) - len(running) if queue else 0

@@ -15,6 +15,7 @@ from ..plan.flow_rows import flow_rows
 from ..plan.parameters import RANDOM_TEXT
 from ..plan.shells import shells
 from ..plan.types import Asked, NodeArrayPlan, Plan, SchedulerPlan
+from ..words.counts import listed
 from .templates import environment
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ def _environment() -> Environment:
         "billions": lambda number: f"{number / 1e9:.3g}",
         "cell": lambda value: str(value).replace("|", "\\|"),
         "count": _count,
+        "listed": listed,
         "known": lambda number: "not known to CycleForge" if number is None else number,
         "terabytes": lambda size: f"{size / 1e12:.3g}",
     }

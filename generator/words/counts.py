@@ -26,7 +26,7 @@ def first(words: Sequence[str], shown: int) -> str:
     return text if len(words) <= shown else f"{text} and {len(words) - shown} more"
 
 
-def first_lines(lines: Sequence[str], shown: int) -> list[str]:
-    """At most so many lines, and how many there are more."""
-    more = [f"… and {len(lines) - shown} more; --json lists all"] if len(lines) > shown else []
+def first_lines(lines: Sequence[str], shown: int, all_of_them: str = "--json lists all") -> list[str]:
+    """At most so many lines, and how many there are more, with what shows all of them."""
+    more = [f"… and {len(lines) - shown} more; {all_of_them}"] if len(lines) > shown else []
     return [*lines[:shown], *more]

@@ -64,6 +64,14 @@ def test_stop_shows_the_jobs_that_end(living: Living) -> None:
     assert (living(*STOP)[0], living.changes) == (0, ENDED)
 
 
+def test_stop_says_where_the_other_jobs_are(living: Living) -> None:
+    living.runs()
+    living.slurm.jobs = [RUNNING] * 35
+    out = living(*STOP)[1]
+    assert "35 jobs would end:" in out
+    assert "… and 5 more; `squeue` on the scheduler lists all" in out
+
+
 def test_stop_without_jobs_needs_no_more_than_yes(living: Living) -> None:
     living.runs()
     living.slurm.jobs = [WAITING]
