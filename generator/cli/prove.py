@@ -145,7 +145,7 @@ def _followed(proofs: Proofs, shown: list[str]) -> int:
     left = list(shown)
     try:
         for line in proofs.follow():
-            if left and line.kind == "log" and printable(line.words[0].expandtabs()) == left[0]:
+            if left and line.kind == "log" and printable(line.words[-1].expandtabs()) == left[0]:
                 del left[0]
                 continue
             left = [] if line.kind == "log" else left
