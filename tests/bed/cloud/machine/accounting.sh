@@ -2,6 +2,8 @@
 # usage: accounting.sh CLUSTER   A MariaDB and slurmdbd below /mnt; returns when sacctmgr answers and knows the cluster.
 set -euo pipefail
 readonly cluster="$1" folder=/mnt/db limit_s=120
+# Not /tmp, which the beds share: temporary tables are named after the process, whose number is the same in each.
+readonly scratch=/mnt/db-tmp
 
 # wait_for COMMAND…: a daemon that ends instead of answering is not waited for
 wait_for() {
@@ -16,7 +18,8 @@ wait_for() {
     done
 }
 
-install -d -o mysql "${folder}" /run/mysqld
+install -d -o mysql "${folder}" "${scratch}" /run/mysqld
+export TMPDIR="${scratch}"
 mariadb-install-db --no-defaults --user=mysql --datadir="${folder}" --auth-root-authentication-method=normal \
     --skip-test-db >/var/log/mariadb-install.log 2>&1
 mariadbd --no-defaults --user=mysql --datadir="${folder}" --socket=/run/mysqld/mysqld.sock --skip-networking \
