@@ -33,6 +33,12 @@ def managed(plan: Plan) -> str:
     return f"az stack sub show --name {name} --query 'resources[].id' --output tsv"
 
 
+def recorded(plan: Plan) -> str:
+    """What Azure has recorded of the last deployment, whether it was a stack or not."""
+    show = deployments.DEPLOYMENT(name=plan.deployment_name).az
+    return f"{show} 2>/dev/null || az stack sub show --name {shlex.quote(plan.deployment_name)}"
+
+
 def watching(plan: Plan, *, is_stack: bool = False) -> list[str]:
     """How far a deployment is, and the first boot of its server."""
     lines = [

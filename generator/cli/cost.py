@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
@@ -30,12 +31,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     common.add_all(parser)
     parser.add_argument("--currency", metavar="CODE", default="USD", help="USD (default), EUR, …")
     parser.add_argument("--refresh", action="store_true", help="ask again, also for prices of today")
+    parser.add_argument("--print", action="store_true", help="print the `curl` lines that ask the same")
     common.add_json(parser)
 
 
 def run(args: Namespace) -> int:
     """Ask, add up, show."""
-    from ..prices.costs import costs_of, currencies
+    from ..prices.costs import addresses_of, costs_of, currencies
     from ..prices.kept import kept_prices
     from ..prices.service import PriceList
 
@@ -51,6 +53,10 @@ def run(args: Namespace) -> int:
             f"Azure publishes no price list for the cloud of {plan.location}",
             "its portal has a pricing calculator",
         )
+    if args.print:
+        asked = addresses_of(plan, currency)
+        common.emit("\n".join(shlex.join(["curl", "--fail", "--silent", "--show-error", each]) for each in asked))
+        return OK
     costs = costs_of(plan, PriceList(kept_prices(os.environ)), currency, refresh=args.refresh)
     if args.json:
         from ..prices.machine import as_json

@@ -48,6 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--deployed", action="store_true", help="compare with what is deployed in Azure; changes nothing there"
     )
     azure.add_subscription(parser)
+    azure.add_print(parser)
     common.add_out(parser)
     common.add_all(parser)
     common.add_json(parser)
@@ -59,6 +60,8 @@ def run(args: Namespace) -> int:
         from . import diff_deployed
 
         return diff_deployed.run(args)
+    if args.print:
+        raise CannotRead("without --deployed nothing is asked of Azure", "--print goes with --deployed")
     definition = common.read_definitions([args.name])[0]
     plan = definition.checked.plan
     if plan is None:

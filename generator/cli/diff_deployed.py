@@ -16,10 +16,16 @@ def run(args: Namespace) -> int:
     found = built(args)
     if not isinstance(found, Built):
         return found
+    plan = found.plan
+    if args.print:
+        from ..azure import az_lines
+
+        lines = [*az_lines.beginning(plan), az_lines.recorded(plan), az_lines.deployment(plan, "what-if")]
+        common.emit("\n".join(lines))
+        return OK
     from ..azure import deployment, drift, what_if_request
     from ..azure.reader import Reader
 
-    plan = found.plan
     with azure.refusals(plan):
         reader = Reader(azure.session_of(plan, args))
         try:

@@ -110,6 +110,12 @@ def costs_of(plan: Plan, price_list: PriceList, currency: str, *, refresh: bool 
     )
 
 
+def addresses_of(plan: Plan, currency: str) -> list[str]:
+    """What `costs_of` asks, in the order of what is billed; where an answer has a `NextPageLink`, it asks that, too."""
+    queries = (_query(each, plan.location, currency) for each in billed(plan))
+    return list(dict.fromkeys(asked.address for asked in queries if asked is not None))
+
+
 def _query(each: Billed, region: str, currency: str) -> Query | None:
     return None if each.meter is None else query(each.meter, each.words, region, currency)
 

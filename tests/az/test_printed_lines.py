@@ -97,6 +97,9 @@ def test_what_the_lines_deploy_the_lines_delete(user: User, name: str) -> None:
     shown = user.types(user.cycleforge("deploy", given, "--print"))
     assert "Succeeded" in shown.out
     assert "nothing changes" in user.cycleforge("what-if", given)
+    for line in user.cycleforge("diff", given, "--deployed", "--print").splitlines():
+        last = user.types(line)
+    assert any(each.endswith("/whatIf") for each in last.asked)
     node = with_node(user.arm.state, given.removesuffix(".yaml"))
     for line in user.cycleforge("delete", given, "--print").splitlines():
         last = user.types(line)

@@ -51,6 +51,17 @@ def test_what_cannot_be_compared_is_no_equality(deployable: Place) -> None:
     assert "\nno difference\n" in deployable(*DIFF)[1]
 
 
+def test_its_lines_ask_nothing_themselves(deployable: Place) -> None:
+    deployable.arm.requests.clear()
+    code, out, _ = deployable(*DIFF, "--print")
+    *_, recorded, compared = out.splitlines()
+    assert (code, deployable.arm.requests) == (0, [])
+    assert recorded.startswith("az deployment sub show --name minimal-southcentralus")
+    assert compared.startswith("az deployment sub what-if --name minimal-southcentralus")
+    code, out, err = deployable("diff", "minimal.yaml", "--print")
+    assert (code, out, "--print goes with --deployed" in err) == (2, "", True)
+
+
 def test_no_answer_is_no_equality(deployable: Place) -> None:
     deployable.arm.fail("POST", "*/whatIf", RefusedError(403, "AuthorizationFailed", "no"))
     code, out, err = deployable(*DIFF)

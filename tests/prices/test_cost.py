@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -142,6 +144,19 @@ def test_prices_are_kept_for_the_day(run: Run) -> None:
     assert len(run.server.asked) == before
     run.json("--refresh")
     assert len(run.server.asked) == 2 * before
+
+
+def test_its_lines_ask_what_it_asks(run: Run) -> None:
+    code, out, _ = run("--print")
+    assert (code, run.server.asked) == (0, [])
+    for line in out.splitlines():
+        *words, address = shlex.split(line)
+        answer = subprocess.run([*words, run.server.led(address)], capture_output=True, check=True, timeout=60).stdout
+        assert json.loads(answer)["Items"]
+    theirs = sorted(run.server.asked)
+    run.server.asked.clear()
+    assert run.json()[0] == 0
+    assert sorted(each for each in run.server.asked if "skip" not in each) == theirs
 
 
 def test_without_a_network_older_prices_are_used_and_their_day_is_said(
