@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from generator.plan.parameters import SECRETS
 from tests.bed.arm import running_arm
 from tests.bed.ssh.deployed import NET, Deployed, User, a_user
 from tests.bed.ssh.host import children_of, new_key
@@ -80,9 +81,17 @@ def test_files_by_scp_sftp_and_rsync(user: User, deployed: Deployed) -> None:
     assert (home / "by-rsync").read_bytes() == BYTES
 
 
-@pytest.mark.parametrize("deployed", ["bypublic"], indirect=True)
-def test_the_verb(user: User, deployed: Deployed) -> None:
-    ran = user.types("cycleforge", "connect", name_of(deployed), "scheduler", "--", "echo", "$HOSTNAME;", "exit", "9")
+@pytest.mark.parametrize(
+    ("deployed", "programs"), [("bypublic", "ssh ssh"), ("bybastion", "ssh ssh az")], indirect=["deployed"]
+)
+def test_the_verb(user: User, deployed: Deployed, programs: str, tmp_path: Path) -> None:
+    ran = user.types(
+        "cycleforge", "connect", name_of(deployed), "scheduler", "--", "echo", "$HOSTNAME;", "exit", "9",
+        environment=user.with_secrets(tmp_path),
+    )  # fmt: skip
+    given = (tmp_path / "given").read_text()
+    assert [line for line in given.splitlines() if line in ("ssh", "az")] == programs.split()
+    assert not any(secret in given for secret in SECRETS)
     assert (ran.returncode, ran.stdout) == (9, f"{deployed.plan.name}-scheduler\n".encode()), ran.stderr
 
 

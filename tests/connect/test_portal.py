@@ -17,6 +17,7 @@ import pytest
 from generator.cli import ways
 from generator.cyclecloud.shell import Shell
 from generator.errors import ProgramMissing
+from generator.plan.parameters import SECRETS
 from tests.bed.arm import running_arm
 from tests.bed.server.certificates import certificate, fingerprint
 from tests.bed.ssh.deployed import Deployed, User, a_user
@@ -100,9 +101,10 @@ def test_another_certificate_is_never_opened(user: User, hub: Deployed, tmp_path
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_way_through_the_bastion(user: User, number: signal.Signals) -> None:
+def test_a_way_through_the_bastion(user: User, number: signal.Signals, tmp_path: Path) -> None:
     """Several connections at once, of which `az` could serve one; nothing is left, however it ends."""
-    portal = user.started("cycleforge", "connect", "bybastion", "portal", "--no-browser")
+    environment = user.with_secrets(tmp_path)
+    portal = user.started("cycleforge", "connect", "bybastion", "portal", "--no-browser", environment=environment)
     assert portal.stdout is not None
     url = portal.stdout.readline().decode().strip()
     host, _, port = url.removeprefix("https://").partition(":")
@@ -119,6 +121,9 @@ def test_a_way_through_the_bastion(user: User, number: signal.Signals) -> None:
     portal.communicate()
     assert portal.returncode == {signal.SIGINT: 0, signal.SIGTERM: 128 + number}.get(number, -number)
     assert gone(user)
+    given = (tmp_path / "given").read_text()
+    assert {"ssh", "az"} & set(given.splitlines())
+    assert not any(secret in given for secret in SECRETS)
 
 
 def _secure(port: int) -> ssl.SSLSocket:

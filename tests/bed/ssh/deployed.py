@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ import yaml
 
 from generator.cyclecloud.host_keys import fingerprint
 from generator.files import assets
+from generator.plan.parameters import SECRETS
 from generator.plan.types import Plan
 from generator.render.ssh_config import render
 from tests.bed.arm import Arm
@@ -131,12 +133,22 @@ class User:
             env=self.environment | dict(environment or {}), check=False,
         )  # fmt: skip
 
-    def started(self, *command: str) -> subprocess.Popen[bytes]:
+    def started(self, *command: str, environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
         """The same while it runs."""
         pipe = subprocess.PIPE
         return subprocess.Popen(
-            self.words(command), cwd=self.here, env=self.environment, stdin=pipe, stdout=pipe, stderr=pipe
-        )
+            self.words(command), cwd=self.here, env=self.environment | dict(environment or {}), stdin=pipe, stdout=pipe,
+            stderr=pipe,
+        )  # fmt: skip
+
+    def with_secrets(self, folder: Path) -> dict[str, str]:
+        """Environment of a user who has exported all passwords; `folder/given` notes that of each ssh and az."""
+        for name, program in {"ssh": shutil.which("ssh"), "az": self.programs / "az"}.items():
+            script = f'#!/bin/sh\n{{ echo {name}; env; }} >>"{folder}/given"\nexec {program} "$@"\n'
+            (folder / name).write_text(script)
+            (folder / name).chmod(0o755)
+        path = {"PATH": f"{folder}:{self.programs}:{os.environ['PATH']}"}
+        return {**path, **dict.fromkeys(SECRETS, "not-a-Real-password-1")}
 
     def tunnels(self) -> list[int]:
         """Processes of `az` that still run."""
