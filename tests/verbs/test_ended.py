@@ -150,7 +150,7 @@ def test_a_connection_is_lost_anywhere(living: Living, verb: Verb) -> None:
 
 
 ENDS = [(name, when) for name in CHANGING for when in ("KILL-before", "KILL-after", "TERM-after", "INT-before")]
-"""Ctrl-C also where a verb only reads; what is killed there has begun nothing."""
+"""Ctrl-C also where a verb only reads; what is killed there has begun nothing, but for an archive."""
 
 
 @pytest.mark.parametrize(
@@ -165,6 +165,14 @@ def test_it_is_ended_and_typed_again(living: Living, verb: Verb, when: str) -> N
     assert changes(living) == list(verb.done if when.endswith("after") else verb.done[:-1])
     assert not list(living.folder.glob("*.tar.gz*"))
     assert verb(living)[1] == list(verb.done)
+
+
+@pytest.mark.parametrize("verb", ["support"], indirect=True)
+def test_an_archive_is_there_as_a_whole_or_not_at_all(living: Living, verb: Verb) -> None:
+    last = living.connections
+    verb.anew(living)
+    assert os.waitstatus_to_exitcode(living.ended_by(last, "KILL-after", *verb.yes)) == -signal.SIGKILL
+    assert not list(living.folder.glob("*.tar.gz*"))
 
 
 @pytest.mark.parametrize("verb", CHANGING, indirect=True)
