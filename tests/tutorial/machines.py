@@ -147,7 +147,7 @@ class Machines:
         asked = [json.loads(line)[0] for line in log.read_text().splitlines()] if log.exists() else []
         left: list[int] = []
         for _ in range(200):
-            left = [pid for pid in asked if _is_tunnel(pid)]
+            left = [pid for pid in asked if az.still_runs(pid, self.folder / "az.json")]
             if not left:
                 break
             signal.sigtimedwait([], 0.05)
@@ -181,14 +181,6 @@ class Machines:
     def _is_settled(self) -> bool:
         words = self.cloud.all_flags().values()
         return not any(flags & {"POWERING_UP", "POWER_UP", "POWERING_DOWN", "COMPLETING"} for flags in words)
-
-
-def _is_tunnel(pid: int) -> bool:
-    """Whether it still runs; by now its number may be that of another program."""
-    try:
-        return az.__name__.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
 
 
 @contextmanager

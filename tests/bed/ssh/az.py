@@ -35,6 +35,16 @@ def placed(folder: Path, python: str) -> Path:
     return program
 
 
+def still_runs(pid: int, state: Path) -> bool:
+    """Whether a process that has read this state does; by now its number may be that of another program."""
+    process = Path(f"/proc/{pid}")
+    try:
+        words, environment = (process / "cmdline").read_bytes(), (process / "environ").read_bytes()
+    except OSError:
+        return False
+    return b"tests.bed.ssh.az" in words and f"AZ_STAND_IN={state}".encode() in environment.split(b"\0")
+
+
 def fail(text: str) -> NoReturn:
     """As `az` does."""
     print(f"ERROR: {text}", file=sys.stderr)

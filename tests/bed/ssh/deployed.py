@@ -154,7 +154,7 @@ class User:
         """Processes of `az` that still run."""
         log = Path(self.az["log"])
         asked = [json.loads(line)[0] for line in log.read_text().splitlines()] if log.exists() else []
-        return [pid for pid in asked if Path(f"/proc/{pid}").exists()]
+        return [pid for pid in asked if az.still_runs(pid, self.folder / "az.json")]
 
     def deploy(self, name: str, *changes: str) -> Deployed:
         """A definition of this name, built, and what Azure and the machines are then."""
