@@ -18,6 +18,7 @@ ALIKE = (
     (r"\b\d+ CPUs, \d+ kB", "… CPUs, … kB"),
     # Which states of a job are seen depends on when it is looked at.
     (r"^job\.sbatch: job \d+: .*\n", ""),
+    (r"^\S+ prove\.sh: job \d+ [A-Z_]+: .*\n", ""),
     (r" +$", ""),
 )
 """Pattern and text."""

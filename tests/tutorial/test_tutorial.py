@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.tutorial.page import told
+from tests.tutorial.shown import shown
 from tests.tutorial.tell import PAGE
 from tests.tutorial.user import at_a_shell
 
@@ -27,3 +28,12 @@ def test_a_page_is_typed_block_by_block() -> None:
 
     assert told(page, typed) == page.replace("$ one\nold", "$ one\nsaid one").replace("$ three", "$ three\nsaid three")
     assert asked == ["one", "two", "three"]
+
+
+def test_states_on_the_way_are_left_out() -> None:
+    """Which of them are seen depends on how busy the machine is."""
+    start = "2026-11-24T00:05:15Z prove.sh: smoke: job 3 (smoke) on demo-htc-1, at most 45 minutes\n"
+    kept = shown(start)
+    assert "job 3 (smoke)" in kept
+    states = "job.sbatch: job 2: PENDING (Priority)\n", "2026-11-24T00:05:15Z prove.sh: job 3 RUNNING: Prolog\n"
+    assert [shown(start + each) for each in states] == [kept, kept]
