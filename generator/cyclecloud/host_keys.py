@@ -8,12 +8,12 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import os
 import subprocess
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from ..disk import file as whole
+from ..disk.reasons import refusing
 from ..errors import ProgramMissing
 from ..words.terminal import printable
 from .ssh_words import Unreachable, last_line
@@ -30,7 +30,7 @@ def is_known(file: Path, alias: str, pins: Iterable[str]) -> bool:
 
 
 def learn(file: Path, alias: str, pins: Iterable[str], address: str, port: int) -> None:
-    """Ask the server for a key, and write it if it is pinned. Raises Unreachable for any other key."""
+    """Ask the server for a key, and write it if it is pinned. Raises Unreachable for any other key, and CannotWrite."""
     wanted = sorted(pins)
     shown = list(_scanned(address, port, wanted))
     kept = [line for pin, line in shown if pin in wanted]
@@ -93,8 +93,7 @@ def _scanned(address: str, port: int, pins: list[str]) -> Iterable[tuple[str, st
 
 
 def _write(file: Path, lines: list[str]) -> None:
-    """As a whole: another ssh may read it now."""
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=file.parent, delete=False) as new:
-        new.write("".join(f"{line}\n" for line in lines))
-    os.replace(new.name, file)  # noqa: PTH105 - the name is text
+    """As a whole: another ssh may read it now. Raises CannotWrite."""
+    with refusing(f"cannot write {file}", "the deployment's host keys are kept there; make it writable for you"):
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        whole.write(file, "".join(f"{line}\n" for line in lines).encode(), mode=0o600)
