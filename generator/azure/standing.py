@@ -55,19 +55,20 @@ def standing(plan: Plan, reader: Reader) -> Standing:
     """Ask. One round of requests."""
     if plan.server is None:
         not_ours = Unknown("the server is not this deployment's")
-        return Standing(_known(lambda: deployment.last(plan, reader)), not_ours, not_ours)
+        return Standing(known(lambda: deployment.last(plan, reader)), not_ours, not_ours)
     at = {"group": plan.resource_group, "name": plan.server.vm_name}
     reader.forget()
     questions: list[Callable[[], Any]] = [
-        lambda: _known(lambda: deployment.last(plan, reader)),
-        lambda: _known(lambda: _power(reader.find(deployments.SERVER_VIEW(**at)))),
-        lambda: _known(lambda: _boot(reader.find(deployments.FIRST_BOOT(**at)))),
+        lambda: known(lambda: deployment.last(plan, reader)),
+        lambda: known(lambda: _power(reader.find(deployments.SERVER_VIEW(**at)))),
+        lambda: known(lambda: _boot(reader.find(deployments.FIRST_BOOT(**at)))),
     ]
     seen, power, boot = reader.together(questions)
     return Standing(seen, power, boot)
 
 
-def _known(ask: Callable[[], _Answer]) -> _Answer | Unknown:
+def known(ask: Callable[[], _Answer]) -> _Answer | Unknown:
+    """What Azure answers, or why that is not known."""
     try:
         return ask()
     except Refused as refused:

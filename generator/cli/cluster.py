@@ -197,18 +197,15 @@ class Place:
 
     def _asked_outputs(self) -> Mapping[str, Any] | Unknown:
         from ..azure.deployment import last
-        from ..azure.refusals import NotAsked, Refused
-        from ..azure.standing import Unknown
+        from ..azure.standing import Unknown, known
 
         try:
-            seen = last(self.plan, self.writer())
-        except Refused as refused:
-            return Unknown(f"Azure refused: {refused.code}: {refused.message}")
-        except NotAsked as reason:
-            return Unknown(reason.reason, reason.hint)
+            seen = known(lambda: last(self.plan, self.writer()))
         except CycleForgeError as error:
             return Unknown(error.message, error.hint)
-        return seen.outputs if seen is not None else Unknown(f"{self.plan.name} is not deployed")
+        if seen is None:
+            return Unknown(f"{self.plan.name} is not deployed")
+        return seen if isinstance(seen, Unknown) else seen.outputs
 
     @property
     def generations(self) -> list[str]:

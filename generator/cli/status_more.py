@@ -6,8 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ..azure.deployment import Seen, content_of
-from ..azure.refusals import NotAsked, Refused
-from ..azure.standing import Standing, Unknown
+from ..azure.standing import Standing, Unknown, known
 from ..cyclecloud.cluster import Cluster
 from ..errors import CycleForgeError
 from ..plan.billed import partition_title
@@ -32,12 +31,10 @@ def drift_of(found: Built, reader: Reader, last: Seen | Unknown | None) -> Drift
     if isinstance(last, Unknown):
         return last
     try:
-        answer = what_if_request.what_if(found.plan, reader, found.folder, os.environ)
+        answer = known(lambda: what_if_request.what_if(found.plan, reader, found.folder, os.environ))
+        if isinstance(answer, Unknown):
+            return answer
         return drift.drift(found.plan, answer, last, content_of(found.folder))
-    except Refused as refused:
-        return Unknown(f"Azure refused: {refused.code}: {refused.message}")
-    except NotAsked as reason:
-        return Unknown(reason.reason, reason.hint)
     except CycleForgeError as error:
         return Unknown(error.message, error.hint)
     except OSError:
