@@ -265,9 +265,11 @@ def test_a_program_that_ends_too_early_each_time_is_not_started_for_ever(user: U
 
 
 def test_what_slurm_has_forgotten_is_not_proven(user: User) -> None:
-    user.own("forgotten", job="true")
+    # It waits, because a run that has ended when its command ends was told, and begins anew when it is typed again.
+    user.own("forgotten", job="until [[ -e go ]]; do sleep 0.1; done")
     assert user.types("run", NAME, "forgotten").status == 0
     (run,) = user.runs("forgotten")
+    (user.jobs / run / "go").touch()
     user.wait_for("the job has ended", lambda: user.cloud.slurm("squeue", "-h") == "")
     state = user.jobs / run / ".cycleforge"
     # As after MinJobAge: its number says nothing to Slurm, and there are no accounts.
