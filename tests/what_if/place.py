@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
+from ast import literal_eval
 from pathlib import Path
 
 import pytest
@@ -55,5 +55,5 @@ class Place:
     @property
     def compiler(self) -> dict[str, str]:
         """The environment that the compiler saw."""
-        content: dict[str, str] = json.loads(self.arm.bicep.with_name("environment.json").read_text())
+        content: dict[str, str] = literal_eval(self.arm.bicep.with_name("environment").read_text())
         return content

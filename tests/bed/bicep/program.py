@@ -2,88 +2,123 @@
 
 `placed(folder)` writes a program of that name, which compiles with compiler.py of this folder. The files `broken` and
 `version` beside it, if they are there, are what it says instead, the first with exit code 1. It writes the environment
-in which it was started into `environment.json`, and into `made/` what it has compiled: most tests compile what others
-have compiled before them.
+in which it was started into `environment`, and into `made/` what it has compiled: most tests compile what others have
+compiled before them. Then the start of Python is all that takes time, so nothing is imported that only compiling needs.
 
 Sources: https://learn.microsoft.com/azure/azure-resource-manager/bicep/bicep-cli (commands, exit code 1 on errors),
 Azure/bicep:src/Bicep.Cli/Models/ParametersStdout.cs (what build-params prints),
 Azure/bicep:src/Bicep.Core/Diagnostics/DiagnosticBuilder.cs (BCP338, what cannot be evaluated in a parameter file)
 """
 
+# Importing pathlib or typing takes as long as starting Python.
+# ruff: noqa: PTH100, PTH103, PTH110, PTH116, PTH120, PTH123
+
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import re
 import sys
-from pathlib import Path
+import zlib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 VERSION = "Bicep CLI version 0.46.1 (0000000000)"
-_ROOT = Path(__file__).resolve().parents[3]
-_VARIABLE = re.compile(r"readEnvironmentVariable\('(\w+)'")
+_ROOT = __file__.rsplit("/", 4)[0]
+_PROGRAM = """\
+#!/bin/sh
+if [ "$*" = --version ]; then
+    said='{version}'
+    [ ! -e "${{0%/*}}/version" ] || read -r said <"${{0%/*}}/version" || :
+    echo "$said"
+    exit 0
+fi
+# Without the environment's own modules, which take longer to find than most answers.
+exec '{python}' -IS -c 'import sys
+sys.path.insert(0, "{root}")
+from tests.bed.bicep.program import main
+sys.exit(main(sys.argv[2:], sys.argv[1]))' "$0" "$@"
+"""
+_VARIABLE = "readEnvironmentVariable('"
+_OVERRIDES = "BICEP_PARAMETERS_OVERRIDES"
 
 
 def placed(folder: Path) -> Path:
     """A program `bicep` in this folder."""
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / "bicep"
-    # Without the environment's own modules, which take longer to find than most answers.
-    text = f"#!{sys.executable} -IS\nimport sys\nsys.path.insert(0, {str(_ROOT)!r})\n"
-    text += "from tests.bed.bicep.program import main\nsys.exit(main(sys.argv[1:], sys.argv[0]))\n"
-    program.write_text(text)
+    program.write_text(_PROGRAM.format(version=VERSION, python=sys.executable, root=_ROOT))
     program.chmod(0o755)
     return program
 
 
 def main(words: list[str], program: str) -> int:
     """What the program does."""
-    beside = Path(program).parent
-    if words == ["--version"]:
-        version = beside / "version"
-        print(version.read_text().strip() if version.exists() else VERSION)
-        return 0
-    (beside / "environment.json").write_text(json.dumps(dict(os.environ)))
-    if (beside / "broken").exists():
-        print((beside / "broken").read_text(), file=sys.stderr)
+    beside = os.path.dirname(program)
+    with open(f"{beside}/environment", "w", encoding="utf-8") as file:
+        file.write(repr(dict(os.environ)))
+    if os.path.exists(f"{beside}/broken"):
+        with open(f"{beside}/broken", encoding="utf-8") as file:
+            print(file.read(), file=sys.stderr)
         return 1
     given = [word for word in words[1:] if word != "--stdout"]
     if words[0] not in ("build", "build-params") or "--stdout" not in words or given[1:2] not in ([], ["--bicep-file"]):
         print(f"the stand-in does not know: bicep {' '.join(words)}", file=sys.stderr)
         return 1
-    path = Path(given[0]).resolve()
-    made = beside / "made" / _digest(path, words[0])
-    return _show(made) if made.exists() else _compile(path, words[0], made)
+    path = os.path.abspath(given[0])
+    key = "\n".join(_key(words[0], path)).encode() + b"\n\n"
+    made = f"{beside}/made/{zlib.crc32(key):08x}"
+    return 0 if _shown(made, key) else _compile(path, words[0], made, key)
 
 
-def _digest(path: Path, command: str) -> str:
-    """Tells whether all is as it was: the files below the folder by their times, and the variables that are read."""
-    found = [command, str(path.name)]
-    for each in sorted(path.parent.rglob("*")):
-        status = each.stat()
-        found.append(f"{each.relative_to(path.parent)} {status.st_size} {status.st_mtime_ns if each.is_file() else 0}")
-    found += [f"{name}={os.environ.get(name)}" for name in sorted(set(_VARIABLE.findall(path.read_text())))]
-    return hashlib.sha256("\n".join(found).encode()).hexdigest()
+def _key(command: str, path: str) -> Iterator[str]:
+    """All that the result depends on: the files below the folder by their times, and the variables that are read."""
+    folder, name = os.path.split(path)
+    yield f"{command} {name}"
+    for place, folders, files in os.walk(folder):
+        folders.sort()
+        for each in sorted(files):
+            status = os.stat(f"{place}/{each}")
+            yield f"{place[len(folder) :]}/{each} {status.st_size} {status.st_mtime_ns}"
+    with open(path, encoding="utf-8") as file:
+        read = {each.partition("'")[0] for each in file.read().split(_VARIABLE)[1:]}
+    for variable in sorted({_OVERRIDES, *read}):
+        yield f"{variable}={os.environ.get(variable)!r}"
 
 
-def _show(made: Path) -> int:
-    sys.stdout.write(made.read_text())
-    return 0
+def _shown(made: str, key: bytes) -> bool:
+    """Whether it was made of the same before; what is kept begins with what it was made of."""
+    try:
+        with open(made, "rb") as file:
+            kept = file.read()
+    except FileNotFoundError:
+        return False
+    if not kept.startswith(key):
+        return False
+    sys.stdout.buffer.write(kept[len(key) :])
+    return True
 
 
-def _compile(path: Path, command: str, made: Path) -> int:
+def _compile(name: str, command: str, made: str, key: bytes) -> int:
+    import json
+    from pathlib import Path
+
     from .values import EvaluationError
 
+    path = Path(name)
     try:
         content = _built(path) if command == "build" else _parameters(path)
     except EvaluationError as error:
         print(f"{path.name}(1,1) : Error BCP338: {error}", file=sys.stderr)
         return 1
-    made.parent.mkdir(exist_ok=True)
-    beside = made.with_suffix(f".{os.getpid()}")
-    beside.write_text(json.dumps(content, indent=2) + "\n")
+    text = json.dumps(content, indent=2) + "\n"
+    os.makedirs(os.path.dirname(made), exist_ok=True)
+    beside = Path(f"{made}.{os.getpid()}")
+    beside.write_bytes(key + text.encode())
     beside.rename(made)
-    return _show(made)
+    sys.stdout.write(text)
+    return 0
 
 
 def _built(path: Path) -> object:
@@ -93,6 +128,8 @@ def _built(path: Path) -> object:
 
 
 def _parameters(path: Path) -> object:
+    import json
+
     from .compiler import compiled
     from .parameter_file import parameters_of
 
