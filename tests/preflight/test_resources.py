@@ -132,12 +132,12 @@ def own_images(state: State) -> None:
     gallery, version = below(VERSIONS), below(f"{VERSIONS}/1.0.0")
     plan = {"publisher": "almalinux", "product": "almalinux-hpc", "name": "9-hpc-gen2"}
     regions = [{"name": "South Central US", "regionalReplicaCount": 1}]
-    state.documents |= {
+    state.documents.update({
         version: {"name": "1.0.0", "properties": {"publishingProfile": {"targetRegions": regions}}},
         gallery: [{"name": "1.0.0"}],
         gallery.removesuffix("/versions"): {"name": "server", "properties": {"purchasePlan": plan}},
         below(MANAGED): {"name": "nodes", "location": "southcentralus"},
-    }
+    })  # fmt: skip
 
 
 def others(state: State, kind: str, name: str) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import datetime
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +94,7 @@ class State:
     """Assignment → its conditions, see policies.py."""
     providers: dict[str, dict[str, Any]] = field(default_factory=dict)
     locations: list[dict[str, Any]] = field(default_factory=list)
-    documents: dict[str, Document] = field(default_factory=dict)
+    documents: MutableMapping[str, Document] = field(default_factory=dict)
     resources: dict[str, dict[str, Any]] = field(default_factory=dict)
     operations: dict[str, Operation] = field(default_factory=dict)
     what_if: dict[str, Any] = field(default_factory=dict)
