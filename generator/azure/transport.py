@@ -67,7 +67,8 @@ def _client(session: Session) -> ARMPipelineClient[HttpRequest, HttpResponse]:
     from azure.core.pipeline.transport import RequestsTransport
     from azure.mgmt.core import ARMPipelineClient
     from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
-    from requests.adapters import HTTPAdapter
+
+    from ..connections import Connections
 
     class Bounded(RetryPolicy[Any, Any]):
         """Waits as long as the service says, up to a bound."""
@@ -78,7 +79,7 @@ def _client(session: Session) -> ARMPipelineClient[HttpRequest, HttpResponse]:
             return not (pause and pause > LONGEST_PAUSE_S) and bool(super().is_retry(settings, response))
 
     connections = requests.Session()
-    connections.mount("https://", HTTPAdapter(pool_connections=2, pool_maxsize=CONNECTIONS))
+    connections.mount("https://", Connections(hosts=2, at_once=CONNECTIONS))
     retry = Bounded(retry_total=TRIES, retry_connect=1, retry_read=1, retry_status=TRIES, retry_backoff_max=10)
     policies = [
         HeadersPolicy({"Accept": "application/json"}),

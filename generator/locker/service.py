@@ -15,8 +15,8 @@ from urllib.parse import quote, urlencode
 from xml.etree import ElementTree
 
 import requests
-from requests.adapters import HTTPAdapter
 
+from ..connections import Connections
 from ..records import record
 from ..version import __version__
 from .address import Address
@@ -74,7 +74,7 @@ class Service:
         self._limits = limits
         self._session = requests.Session()
         for scheme in ("https://", "http://"):
-            self._session.mount(scheme, HTTPAdapter(pool_connections=1, pool_maxsize=connections))
+            self._session.mount(scheme, Connections(hosts=1, at_once=connections))
         # Proxies and CA files are those of the environment, looked up once instead of for each request.
         self._settings = self._session.merge_environment_settings(address.account_url, {}, None, None, None)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 from azure.core.credentials import AccessToken
+from urllib3.util import create_urllib3_context
 
 from generator.azure.clouds import cloud_of
 from generator.azure.reader import Reader
@@ -111,6 +114,26 @@ def test_a_writer_waits_and_reads_what_it_has_made(arm: Arm) -> None:
 
 def test_what_is_not_there_is_none(reader: Reader) -> None:
     assert reader.find(GROUP(group="nobody-s")) is None
+
+
+def test_the_authorities_are_read_once(arm: Arm, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where several questions begin at the same moment, each with a connection of its own."""
+    signed_in = session(arm)
+    signed_in.get_token()
+    made: list[ssl.SSLContext] = []
+
+    def counted(*words: Any, **named: Any) -> ssl.SSLContext:
+        made.append(create_urllib3_context(*words, **named))
+        return made[-1]
+
+    for where in ("generator.connections", "urllib3.connection"):
+        monkeypatch.setattr(f"{where}.create_urllib3_context", counted)
+    arm.answer_s = 0.1
+    reader = Reader(signed_in)
+    reader.together([partial(reader.find, GROUP(group=f"group-{number}")) for number in range(4)])
+    reader.close()
+    assert len(arm.requests) == 4
+    assert len(made) == 1
 
 
 def test_a_certificate_of_somebody_else_is_said(arm: Arm, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ class Certificate:
         """For a server of ours."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.certificate, self.key)
+        context.num_tickets = 0  # our clients resume no session
         return context
 
     def client_context(self) -> ssl.SSLContext:
