@@ -103,8 +103,9 @@ class Reader:
             self._known.clear()
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Give the connections back, and the answers, which are large: no further question is put."""
         self._transport.close()
+        self.forget()
 
     def _must_be(self, call: Call, method: str) -> None:
         if call.request.method != method or not call.request.only_asks:
@@ -123,7 +124,10 @@ class Reader:
                 future.set_result(ask())
             except BaseException as error:
                 future.set_exception(error)
-        return future.result()
+        try:
+            return future.result()
+        finally:
+            del future  # a failure knows the frames that it came through, and they would know it
 
     def _send(self, call: Call) -> Answer:
         address = call.address(self.subscription, self.session.cloud.resource_manager)

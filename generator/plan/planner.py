@@ -153,18 +153,18 @@ def make_plan(
 
 def resolved(definition: Definition) -> dict[str, object]:
     """The definition with its defaults as plain data; what the deployment asks for stands as `{ask: VARIABLE}`."""
-
-    def plain(value: object) -> object:
-        if isinstance(value, dict):
-            return {key: plain(item) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [plain(item) for item in value]
-        if isinstance(value, str | int | float) or value is None:
-            return value
-        return {"ask": getattr(value, "name", str(value))}
-
-    dumped = plain(plain_values(definition))
+    dumped = _plain(plain_values(definition))
     return dumped if isinstance(dumped, dict) else {}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, str | int | float) or value is None:
+        return value
+    return {"ask": getattr(value, "name", str(value))}
 
 
 def _staged_versions(definition: Definition) -> dict[str, str]:
