@@ -157,11 +157,13 @@ class State:
     def passes(self, ticks: int | None = None) -> None:
         """Time passes for all deployments; nested ones go with theirs."""
         nested = {part.inner.id.lower() for run in self.runs.values() for part in run.parts if part.inner is not None}
-        for _ in range(self.pace if ticks is None else ticks):
-            self.now += 1
+        left = self.pace if ticks is None else ticks
+        while left > 0 and any(run.running for key, run in self.runs.items() if key not in nested):
+            left, self.now = left - 1, self.now + 1
             for key, run in list(self.runs.items()):
                 if key not in nested:
                     run.tick()
+        self.now += left  # nothing runs any more
 
     def deployment_document(self, resource_id: str) -> dict[str, Any] | None:
         """The record of a deployment."""
