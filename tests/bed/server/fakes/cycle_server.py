@@ -20,6 +20,7 @@ class CycleServer:
     def __init__(self, site: State) -> None:
         self._site = site
         self._ignored: set[tuple[int, int]] = set()
+        self._records = f"{site.root}/opt/cycle_server/config/data"
 
     def run(self, argv: list[str], request: dict[str, Any]) -> dict[str, Any]:
         """`cycle_server ARGUMENT…`"""
@@ -89,12 +90,12 @@ class CycleServer:
 
     def import_records(self) -> None:
         """Take the files of the import folder and rename them."""
-        folder = self._site.root / "opt/cycle_server/config/data"
         # Whoever dropped a file may have taken it back, or the folder.
         with contextlib.suppress(FileNotFoundError), self._site.lock:
-            for name in sorted(os.listdir(folder)):  # noqa: PTH208 - a hundred times a second, without a Path each
-                path = folder / name
-                if name.endswith((".json", ".txt")) and self._site.is_up and not self._ignores(path):
+            found = os.listdir(self._records)  # noqa: PTH208 - a hundred times a second, without a Path each
+            for name in sorted(name for name in found if name.endswith((".json", ".txt"))):
+                path = Path(self._records, name)
+                if self._site.is_up and not self._ignores(path):
                     self._import(path)
                     path.rename(path.with_name(path.name + ".imported"))
 

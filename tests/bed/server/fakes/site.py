@@ -11,6 +11,7 @@ import signal
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -183,8 +184,9 @@ class Site(State):
 
     def _import_records(self) -> None:
         """The server's own thread."""
-        while not self._stop.wait(0.01):
+        while not self._stop.is_set():
             self._cycle_server.import_records()
+            time.sleep(0.01)  # takes less than to wait for the event
 
 
 def _jetpack(_: list[str], __: dict[str, Any]) -> dict[str, Any]:
