@@ -143,7 +143,7 @@ def other_root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A cache and a recipe of our own: it says that it was called, takes a while, and fails where a file says so."""
     script = tmp_path / "recipe.sh"
     script.write_text(
-        f'echo called >>{tmp_path}/calls; mkdir "$1"; touch "$1/first"; sleep 0.3; touch "$1/last"\n'
+        f'echo called >>{tmp_path}/calls; mkdir "$1" "$2"; touch "$1/first"; sleep 0.3; touch "$1/last"\n'
         f"if [[ -e {tmp_path}/broken ]]; then echo no route to host >&2; exit 1; fi\n"
     )
     monkeypatch.setattr(roots, "CACHE", tmp_path / "cache")
@@ -170,7 +170,7 @@ def test_half_a_root_of_a_killed_build_is_never_used(other_root: Path) -> None:
     root = node_root()
     assert (root / "last").exists()
     names = {path.name for path in (other_root / "cache").iterdir()}
-    assert names == {"9876", root.name, f"{root.name}.log", "lock"}
+    assert names == {"9876", root.name, f"{root.name}.lists", f"{root.name}.log", "lock"}
 
 
 def test_a_root_that_cannot_be_built_fails_with_the_reason_and_leaves_nothing(other_root: Path) -> None:

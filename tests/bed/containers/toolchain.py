@@ -11,16 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.bed.machines.overlay import overlay_machine, saved
-from tests.bed.machines.roots import node_root
+from tests.bed.machines.overlay import Bind, overlay_machine
+from tests.bed.machines.roots import node_root, package_lists
 
 CACHE = Path(__file__).parents[3] / ".cache" / "containers"
 PACKAGES = ("gcc", "make", "libc6-dev", "libslurm-dev")
 INSTALL = """\
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive
-apt-get update -qq
-apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+install() { apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
+# The lists may be as old as the root, and name packages that the mirror has no more.
+cp -r /mnt/. /var/lib/apt/lists
+install "$@" || { apt-get update -qq; install "$@"; }
 rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 """
 
@@ -38,14 +40,14 @@ def toolchain() -> Path:
             for old in CACHE.iterdir():
                 if old.is_dir():
                     shutil.rmtree(old)
-            with overlay_machine(root, network="host") as machine:
+            lists = Bind(package_lists(root), "/mnt")
+            with overlay_machine(root, network="host", binds=[lists]) as machine:
                 result = machine.run(INSTALL, *PACKAGES, timeout_s=180)
                 if result.code:
                     pytest.fail(f"no compiler from Debian's mirror:\n{result.output[-2000:]}")
-                with saved(machine) as changes:
-                    building = layer.with_suffix(".building")
-                    subprocess.run(["cp", "-a", str(changes), str(building)], check=True)
-                    building.rename(layer)
+                building = layer.with_suffix(".building")
+                subprocess.run(["cp", "-a", str(machine.upper), str(building)], check=True)
+                building.rename(layer)
     finally:
         os.close(descriptor)
     return layer

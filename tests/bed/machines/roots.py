@@ -61,7 +61,13 @@ def node_root() -> Path:
                     _problem = str(error)
                     pytest.fail(_problem)
     os.utime(folder)
+    os.utime(package_lists(folder))
     return folder
+
+
+def package_lists(root: Path) -> Path:
+    """apt's lists of the packages that there were when `node_root` was built, for a layer with more of them."""
+    return root.with_suffix(".lists")
 
 
 PACKAGE_OF = {
@@ -91,8 +97,15 @@ def _build(folder: Path, lock: int) -> None:
     for old in CACHE.iterdir():
         if old.is_dir() and time.time() - old.stat().st_mtime > FORGET_AFTER_S:
             shutil.rmtree(old)
-    building = folder.with_suffix(".building")
-    run_apart([str(BUILD), str(building), SUITE, *PACKAGES], building, folder.with_suffix(".log"), lock, "Debian root")
+    building, lists = folder.with_suffix(".building"), folder.with_suffix(".lists.building")
+    arguments = [str(BUILD), str(building), str(lists), SUITE, *PACKAGES]
+    try:
+        run_apart(arguments, building, folder.with_suffix(".log"), lock, "Debian root")
+    except RuntimeError:
+        shutil.rmtree(lists, ignore_errors=True)
+        raise
+    shutil.rmtree(package_lists(folder), ignore_errors=True)
+    lists.rename(package_lists(folder))
     building.rename(folder)
 
 
