@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from tests.bed.containers.cluster import Cluster, Part, place, running
-from tests.bed.containers.toolchain import toolchain
+from tests.bed.containers.toolchain import small_toolchain
 from tests.bed.machines.overlay import Bind, Machine, overlay_machine
 from tests.bed.machines.roots import node_root
 from tests.bed.scripts.pyxis import PLUGIN, PLUGSTACK
 
 STANDIN = Path(__file__).with_name("standin.c")
-COMPILE = "mkdir -p /opt/pyxis; gcc -Wall -Werror -shared -fPIC -o /opt/pyxis/spank_pyxis.so /standin/standin.c"
+COMPILE = "mkdir -p /opt/pyxis; tcc -Wall -Werror -shared -o /opt/pyxis/spank_pyxis.so /standin/standin.c"
 RUN = """
 set -euo pipefail
 export CYCLECLOUD_PROJECT_NAME=pyxis_enroot CYCLECLOUD_SPEC_PATH=/mnt/cluster-init/pyxis_enroot/default
@@ -28,8 +28,8 @@ bash "${CYCLECLOUD_SPEC_PATH}/scripts/10-enroot.sh"
 
 @pytest.fixture
 def machine() -> Iterator[Machine]:
-    """A node of the slurm project's, not booted."""
-    with overlay_machine(node_root(), toolchain(), binds=[Bind(STANDIN.parent, "/standin")]) as made:
+    """A node of the slurm project's with a small compiler, not booted."""
+    with overlay_machine(node_root(), small_toolchain(), binds=[Bind(STANDIN.parent, "/standin")]) as made:
         made.ok(COMPILE)
         made.write("/etc/slurm/slurm.conf", "ClusterName=c\nSlurmctldHost=localhost\n")
         made.write("/etc/slurm/plugstack.conf", PLUGSTACK)
@@ -60,7 +60,7 @@ def test_srun_reads_the_line_and_the_list_that_were_missing(machine: Machine) ->
 
 def test_a_line_of_ours_without_its_library_would_stop_every_srun(machine: Machine) -> None:
     """Why a line is written only for a plug-in that loads, and a required one that does not stops the converge."""
-    other = COMPILE.replace("gcc", "gcc -DOTHER_RELEASE")
+    other = COMPILE.replace("tcc", "tcc -DOTHER_RELEASE")
     for damage in ("rm /opt/pyxis/spank_pyxis.so", "echo garbage >/opt/pyxis/spank_pyxis.so", other):
         machine.ok(damage)
         assert machine.run("srun --help").code == 1
@@ -85,7 +85,7 @@ def test_two_lines_are_found_where_slurm_finds_them(machine: Machine) -> None:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     """A scheduler without our project and a node with it, running."""
-    parts = {"scheduler": Part("scheduler", controller=True), "node1": Part("execute", layers=(toolchain(),))}
+    parts = {"scheduler": Part("scheduler", controller=True), "node1": Part("execute", layers=(small_toolchain(),))}
     with running(parts, {}) as made:
         made["node1"].machine.write("/standin/standin.c", STANDIN.read_bytes())
         made["node1"].ok(COMPILE)
