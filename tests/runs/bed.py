@@ -25,6 +25,7 @@ from tests.bed.cloud import Cloud, Pool, running_cloud
 from tests.bed.cloud.inside import NAMESPACES
 from tests.bed.limits import COMMAND_S
 from tests.bed.plans import SMALL
+from tests.runs.loaded import Command, Loaded
 
 NAME = "minimal"
 NODES = ("emu-htc-1", "emu-htc-2")
@@ -76,15 +77,6 @@ if [[ -e "{folder}/lose" ]]; then
 fi
 exec /usr/bin/ssh "$@"
 """
-IMPATIENT = """\
-#!{python}
-# The command as it is installed, which does not pause before it asks again.
-from generator.cyclecloud.jobs import connection
-from generator.cli import process
-
-connection.PAUSE_S = 0.1
-process()
-"""
 
 
 @dataclass
@@ -113,13 +105,18 @@ class User:
             "PATH": f"{folder}/programs:{os.environ['PATH']}", "PYTHONPATH": str(assets.root()), "LANG": "C.UTF-8",
             "NO_COLOR": "1", "HOME": str(folder / "here"), "USER": "ann", "LOGNAME": "ann",
         }  # fmt: skip
+        # Once as it is installed; the commands of tests begin where this one has loaded its modules.
+        line = [sys.executable, "-m", "generator", "build", NAME]
+        subprocess.run(line, cwd=self.here, env=self.environment, check=True, stdout=subprocess.DEVNULL)
+        self._loaded = Loaded(("run", NAME, "smoke", "--print"), self.here, self.environment)
 
-    def starts(self, *words: str) -> subprocess.Popen[str]:
+    def starts(self, *words: str) -> Command:
         """`cycleforge` with these words, in the background."""
-        return subprocess.Popen(
-            [str(self.folder / "programs/cycleforge"), *words], cwd=self.here, env=self.environment, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+        return self._loaded.starts(*words)
+
+    def goes(self) -> None:
+        """No more commands."""
+        self._loaded.close()
 
     def types(self, *words: str) -> Told:
         """The same, to its end."""
@@ -178,15 +175,16 @@ def a_user(folder: Path) -> Iterator[User]:
         cloud.start(*NODES)
         cloud.wait("all nodes are idle", lambda: {row.state for row in cloud.states().values()} == {"idle"})
         user = User(cloud, folder)
-        built = user.types("build", NAME)
-        assert built.status == 0, built.err
         spaces = [f"--{kind}=/proc/{cloud.holder}/ns/{name}" for kind, name in NAMESPACES.items()]
         (folder / "here/output" / NAME / "ssh_config").write_text(
             CONFIG.format(
                 enter=f"nsenter {' '.join(spaces)} --wd=/ --", folder=shlex.quote(str(folder)), ssh=cloud.folder / "ssh"
             )
         )
-        yield user
+        try:
+            yield user
+        finally:
+            user.goes()
 
 
 def _write(cloud: Cloud, folder: Path) -> None:
@@ -201,23 +199,18 @@ def _write(cloud: Cloud, folder: Path) -> None:
     (ssh / "known_hosts").write_text(f"scheduler {(ssh / 'host_key.pub').read_text()}")
     environment = " ".join(f"{name}={value}" for name, value in ENVIRONMENT.items())
     (ssh / "sshd_config").write_text(SSHD.format(environment=environment))
-    for name, text in {
-        "ssh": LOSING.format(folder=folder),
-        "cycleforge": IMPATIENT.format(python=sys.executable),
-    }.items():
-        (folder / "programs" / name).write_text(text)
-        (folder / "programs" / name).chmod(0o755)
+    (folder / "programs/ssh").write_text(LOSING.format(folder=folder))
+    (folder / "programs/ssh").chmod(0o755)
 
 
-def kill(process: subprocess.Popen[str]) -> None:
+def kill(process: Command) -> None:
     """Power cut of the engineer's machine."""
     process.send_signal(signal.SIGKILL)
     process.communicate()
 
 
-def wait_for_line(process: subprocess.Popen[str], text: str, limit_s: float = COMMAND_S) -> str:
+def wait_for_line(process: Command, text: str, limit_s: float = COMMAND_S) -> str:
     """What it says on its standard error until a line has the text."""
-    assert process.stderr is not None
     said, end = "", time.monotonic() + limit_s
     for line in process.stderr:
         said += line
