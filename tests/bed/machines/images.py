@@ -130,9 +130,9 @@ def without_systemd(machine: Machine, kind: NodeKind) -> None:
 def power_on(machine: Machine, kind: NodeKind) -> None:
     """What is in no file and must be made whenever the machine starts: device files, kernel settings of its own."""
     machine.ok(
-        "for setting; do own=/run/faked/$setting; mkdir -p ${own%/*}; cat /proc/sys/$setting >$own; "
-        "mount --bind $own /proc/sys/$setting; done",
-        "kernel/core_pattern", "fs/suid_dumpable",
+        'mkdir -p "${@%/*}"; for own; do setting=/proc/sys/${own#/run/faked/}; printf "%s\\n" "$(<$setting)" >$own; '
+        'mount --bind $own $setting; done',
+        "/run/faked/kernel/core_pattern", "/run/faked/fs/suid_dumpable",
     )  # fmt: skip
     if kind.gpus:
         for name in ("nvidiactl", *(f"nvidia{number}" for number in range(8))):

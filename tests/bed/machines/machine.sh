@@ -30,14 +30,9 @@ mount_kernel() {
     ln -s pts/ptmx "${root}/dev/ptmx"
 }
 
+# Those of the host, by one process: there are hundreds of machines.
 make_devices() {
-    local device stream
-    for device in null:3 zero:5 full:7 random:8 urandom:9; do
-        mknod -m 666 "${root}/dev/${device%:*}" c 1 "${device#*:}"
-    done
-    mknod -m 666 "${root}/dev/tty" c 5 0
-    ln -s /proc/self/fd "${root}/dev/fd"
-    for stream in 0:in 1:out 2:err; do ln -s "fd/${stream%:*}" "${root}/dev/std${stream#*:}"; done
+    cp -a /dev/{null,zero,full,random,urandom,tty,fd,stdin,stdout,stderr} "${root}/dev"
 }
 
 bind_all() {
@@ -54,8 +49,9 @@ bind_all() {
 }
 
 # Generators that find nothing in a container: encrypted disks, partitions, a hibernated image, boot options, an update in
-# progress. systemd would start each at every boot and at every daemon-reload.
-IDLE_GENERATORS=(cryptsetup debug gpt-auto hibernate-resume integritysetup rc-local run system-update veritysetup)
+# progress, file systems, consoles, services that have an old init script alone. systemd would start each at every boot
+# and at every daemon-reload.
+IDLE_GENERATORS=(cryptsetup debug fstab getty gpt-auto hibernate-resume integritysetup rc-local run system-update sysv veritysetup)
 readonly IDLE_GENERATORS
 
 boot() {

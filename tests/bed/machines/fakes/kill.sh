@@ -13,4 +13,13 @@ cf_kill_here() {
     if [[ "${CF_STEP}" == "${KILL_STEP:-}" && "${CF_KILL_SEEN}" == "${KILL_AT:-}" ]]; then kill -KILL 0; fi
     return 0
 }
-trap cf_kill_here DEBUG
+# cf_kill_there: where commands are not counted, none but those of the one step matter, and a function for each of the
+# others would take as long as the command.
+cf_kill_there() {
+    if [[ "${CF_STEP:-}" == "${KILL_STEP:-}" ]]; then cf_kill_here; else CF_KILL_LAST=""; fi
+}
+if [[ -n "${KILL_COUNT:-}" ]]; then
+    trap cf_kill_here DEBUG
+else
+    trap '[[ "${CF_STEP:-}" != "${KILL_STEP:-}" && -z "${CF_KILL_LAST}" ]] || cf_kill_there' DEBUG
+fi
