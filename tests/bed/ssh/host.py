@@ -149,6 +149,8 @@ class Host:
             "Subsystem sftp /usr/lib/openssh/sftp-server\n"
             "StrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nLogLevel VERBOSE\n"
             "AcceptEnv LANG LC_*\n"
+            # The one that clients prefer takes them 90 ms of computing.
+            "KexAlgorithms curve25519-sha256\n"
         )
 
 
