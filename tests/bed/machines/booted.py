@@ -18,6 +18,8 @@ from tests.bed.machines.roots import needs
 
 BOOT_S = 600
 """Enough for two busy cores; an idle machine is up in about half a second."""
+FIRST_LOOK_S = 0.35
+"""No machine is up before."""
 
 QUIET = (
     "apt-daily-upgrade.timer", "apt-daily.timer", "console-getty.service", "dpkg-db-backup.timer",
@@ -58,6 +60,7 @@ def _enter(leader: int) -> list[str]:
 def _wait_until_booted(shell: int, name: str) -> int:
     """The host's number of the container's first process."""
     deadline, pause = time.monotonic() + BOOT_S, 0.1
+    time.sleep(FIRST_LOOK_S)
     while time.monotonic() < deadline:
         with suppress(FileNotFoundError, ProcessLookupError, IndexError):
             leader = children(children(shell)[0])[0]
