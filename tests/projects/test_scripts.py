@@ -9,14 +9,14 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import pytest
 
 from generator.files import assets
 from generator.projects import contents, read_project
 from tests.bed.scripts.node import TIMEOUT_FUNCTION, Node
-from tests.bed.scripts.reachable import reachable
+from tests.bed.scripts.reachable import reachable, sourced
+from tests.bed.scripts.shellchecked import Script, findings, shellcheck
 from tests.projects.conftest import MakeNode
 
 PROJECTS = ("misc_ndv4", "misc_ubuntu", "pyxis_enroot", "slurm_nhc", "slurm_policy")
@@ -45,16 +45,6 @@ def rendered_scripts(project: str) -> dict[PurePosixPath, bytes]:
     return {path: file.content for path, file in files.items() if path.suffix == ".sh"}
 
 
-def shellcheck(*scripts: Path) -> list[dict[str, Any]]:
-    """What it says of these, with what they source followed and without our .shellcheckrc."""
-    command = [str(SHELLCHECK), "--norc", "--external-sources", "--format=json1", *map(str, scripts)]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.stderr == ""
-    found: list[dict[str, Any]] = json.loads(result.stdout)["comments"]
-    assert (result.returncode == 0) == (found == [])
-    return found
-
-
 def placed(folder: Path, path: PurePosixPath, content: str, sources: Mapping[str, str]) -> Path:
     """A script in a folder of its own, with what it sources beside it."""
     (folder / "files").mkdir(parents=True)
@@ -68,25 +58,19 @@ def placed(folder: Path, path: PurePosixPath, content: str, sources: Mapping[str
 
 @pytest.mark.parametrize("project", PROJECTS)
 def test_shellcheck_accepts_the_rendered_project(tmp_path: Path, project: str) -> None:
-    """Each script with the part of its sources that it can reach. ShellCheck takes variables of one name in several
-    functions for one, and a part has another order of them: what it says then counts if it says so of the whole too.
-    The first project has the copies of the library checked for all."""
-    library = [path.read_bytes() for path in SOURCES if path.parent.name == "_lib"]
+    """Each script with what it sources. The first project has the library checked, of which all have copies."""
+    library = {path.name: path.read_text() for path in SOURCES if path.parent.name == "_lib"}
     rendered = rendered_scripts(project)
-    sources = {path.name: content.decode() for path, content in rendered.items() if path.parent.name == "files"}
-    scripts: dict[str, Path] = {}
-    for path, content in rendered.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_bytes(content)
-        if content not in library:
-            text = content.decode()
-            part = placed(tmp_path / "parts" / path.stem, path, text, reachable(text, sources))
-            scripts[str(part)] = tmp_path / path
-    assert len(scripts) > 5
-    suspects = {scripts[comment["file"]] for comment in shellcheck(*map(Path, scripts))}
-    whole = [path for path in SOURCES if path.parent.name == "_lib"] if project == PROJECTS[0] else []
-    again = [*suspects, *whole]
-    assert again == [] or shellcheck(*again) == []
+    files = {path.name: content.decode() for path, content in rendered.items() if path.parent.name == "files"}
+    texts = {f"{path.parent.name}/{path.name}": content.decode() for path, content in rendered.items()}
+    own = {path: text for path, text in texts.items() if text not in library.values()}
+    assert len(own) > 5
+    checked = own | ({f"files/{name}": text for name, text in library.items()} if project == PROJECTS[0] else {})
+    scripts = [
+        Script(path, text, {f"files/{name}": files[name] for name in sourced(text, files)})
+        for path, text in checked.items()
+    ]
+    assert findings(scripts, tmp_path) == []
 
 
 SEEDED = """#!/usr/bin/env bash

@@ -1,10 +1,11 @@
 """What ShellCheck says of scripts that source others, at a third of its price.
 
-Half of its time goes into following every value and every way through a script and all that it sources. So it is asked
-twice of each script. Once without that, with what the script can reach of its sources: names that nobody sets, reads or
-defines, arrays that are taken for texts. Once with it, and the functions of the sources do no more than call the
-script's own and return, or never do. Either way it may say more than of the whole; a script of which it says
-anything is looked at as a whole, and only that counts.
+Half of its time goes into following every value and every way through a script and all that it sources. So of a script
+that is short beside its sources it is asked twice. Once without that, with what the script can reach of its sources:
+names that nobody sets, reads or defines, arrays that are taken for texts. Once with it, and the functions of the
+sources do no more than call the script's own and return, or never do. Of any other script it is asked once, with what
+that can reach. Either way it may say more than of the whole; a script of which it says anything is looked at as a
+whole, and only that counts.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ from tests.bed.scripts.reachable import FUNCTION, bodies_of, reachable
 
 SHELLCHECK = Path(sys.executable).parent / "shellcheck"
 WITHOUT_FLOW = "--extended-analysis=false"
-WITHOUT_NAMES = "--exclude=SC2034,SC2119,SC2120,SC2154"
+WITHOUT_NAMES = "--exclude=SC2034,SC2119,SC2120,SC2153,SC2154"
 """What nobody reads, sets or hands on needs no flow, and the outline of a function has none of it."""
+_WITH_ALL = "--extended-analysis=true"
+_ONCE = 0.45
+"""Twice is cheaper where less than this part of the lines is left when the functions of the sources are outlined."""
 _COMMENT = re.compile(r"^\s*#(?! shellcheck).*\n", re.MULTILINE)
 
 
@@ -49,17 +53,30 @@ def shellcheck(*scripts: Path | str, options: Sequence[str] = ()) -> list[dict[s
 
 def findings(scripts: Iterable[Script], folder: Path, options: Sequence[str] = ()) -> list[dict[str, Any]]:
     """What it says of the scripts as they are; the folder is empty and takes what is checked."""
-    parts = [(script, reachable(script.text, _by_name(script))) for script in scripts]
-    outlines = [(script, outlined(script.text, part)) for script, part in parts]
+    once: list[tuple[Script, dict[str, str]]] = []
+    parts, outlines = once.copy(), once.copy()
+    for script in scripts:
+        part = reachable(script.text, _by_name(script))
+        outline = outlined(script.text, part)
+        if _lines(script, outline) < _ONCE * _lines(script, part):
+            parts.append((script, part))
+            outlines.append((script, outline))
+        else:
+            once.append((script, part))
     suspects: list[Script] = []
-    for written, option in ((parts, WITHOUT_FLOW), (outlines, WITHOUT_NAMES)):
+    for written, option in ((once, _WITH_ALL), (parts, WITHOUT_FLOW), (outlines, WITHOUT_NAMES)):
         places = {
             str(_write(folder / option / str(place), script, sources)): script
             for place, (script, sources) in enumerate(written)
         }
-        suspects += [places[comment["file"]] for comment in shellcheck(*places, options=[*options, option])]
+        found = shellcheck(*places, options=[*options, option]) if places else []
+        suspects += [places[comment["file"]] for comment in found]
     whole = {script.path: _write(folder / "whole" / script.path, script, _by_name(script)) for script in suspects}
     return shellcheck(*whole.values(), options=options) if whole else []
+
+
+def _lines(script: Script, sources: Mapping[str, str]) -> int:
+    return script.text.count("\n") + sum(text.count("\n") for text in sources.values())
 
 
 def _by_name(script: Script) -> dict[str, str]:
