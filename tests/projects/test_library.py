@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from tests.bed.scripts.node import Node
@@ -120,6 +122,44 @@ def test_a_file_that_holds_the_text_is_not_touched_and_costs_one_program(node: N
     text = 'cf_write "$CYCLEFORGE_ROOT/etc/b.conf" 0644 <"$CYCLEFORGE_ROOT/new"'
     assert lib(node, text) == (0, "")
     assert node.calls() == []
+
+
+@pytest.mark.parametrize("mode", ["0644", "0600"])
+def test_a_new_file_costs_one_program_and_has_its_mode_whatever_the_umask(node: Node, mode: str) -> None:
+    for tool in ("cat", "chmod", "cmp", "mkdir", "mktemp", "rm", "stat"):
+        node.fake(tool, "exit 1")
+    for umask in ("000", "027", "777"):
+        text = f'umask {umask}; cf_write "$CYCLEFORGE_ROOT/etc/{umask}" {mode} <<<"one"; echo $CF_CHANGED; umask'
+        assert lib(node, text) == (0, f"1\n0{umask}\n")
+        assert node.files()[f"etc/{umask}"][0] == int(mode, 8)
+    assert node.calls() == []
+
+
+def test_a_mode_that_a_folder_has_given_is_set_by_the_next_run(node: Node) -> None:
+    """A default ACL counts more than a umask."""
+    node.write("etc/b.conf", "one\n", 0o664)
+    node.fake("chmod", f'exec {shutil.which("chmod")} "$@"')
+    assert lib(node, 'cf_write "$CYCLEFORGE_ROOT/etc/b.conf" 0644 <<<"one"; echo $CF_CHANGED') == (0, "1\n")
+    assert node.files()["etc/b.conf"][0] == 0o644
+    assert len(node.calls("chmod 0644 ")) == 1
+
+
+def test_files_that_are_installed_already_cost_one_program_and_a_wrong_mode_is_seen(node: Node) -> None:
+    for name in ("a.sh", "b.tsv", "c.sh", "new"):
+        node.write(f"source/{name}", f"{name}\n")
+    install = 'cf_install_files "$CYCLEFORGE_ROOT/source" "$CYCLEFORGE_ROOT/opt" {}; echo $CF_CHANGED ${{#CF_MODES[@]}}'
+    three = install.format("a.sh b.tsv c.sh")
+    assert lib(node, three) == (0, "3 0\n")
+    node.fake("stat", f'exec {shutil.which("stat")} "$@"')
+    before = node.files()
+    assert lib(node, three) == (0, "0 0\n")
+    assert len(node.calls("stat ")) == 1
+    assert node.files() == before
+    (node.root / "opt/c.sh").chmod(0o644)
+    assert lib(node, install.format("a.sh new b.tsv c.sh")) == (0, "2 0\n")
+    assert {path: mode for path, (mode, _, _) in node.files().items() if path.startswith("opt/")} == {
+        "opt/a.sh": 0o755, "opt/b.tsv": 0o644, "opt/c.sh": 0o755, "opt/new": 0o644,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("held", ["one\n\0", "\0\0\0\0", "one", "one\n\n", "", "One\n"])
