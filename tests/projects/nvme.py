@@ -63,7 +63,7 @@ def prepare(node: Node, wait_s: int = 0, expected: int = 0) -> None:
     """Install everything without starting the unit."""
     node.attribute("cycleforge.nvme.wait_s", str(wait_s))
     node.attribute("cycleforge.nvme.disks", str(expected))
-    node.fake("systemctl", "exit 0")
+    node.fake("systemctl", "exit 0", light=True)
     node.ok("10-nvme.sh")
 
 

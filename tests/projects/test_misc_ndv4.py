@@ -219,7 +219,7 @@ BAD_DRIVER = {
 def test_a_bad_driver_is_reported_and_left_to_the_health_checks(node: Node, how: str) -> None:
     """One call is enough to know: the boot does not wait again and again for a driver that hangs."""
     body, words = BAD_DRIVER[how]
-    node.fake("systemctl", "exit 0")
+    node.fake("systemctl", "exit 0", light=True)
     node.ok("20-gpu.sh")
     node.fake("nvidia-smi", body)
     output = rerun(node, CYCLEFORGE_CALL_S="1")
@@ -229,7 +229,7 @@ def test_a_bad_driver_is_reported_and_left_to_the_health_checks(node: Node, how:
 
 
 def test_a_driver_that_begins_to_hang_does_not_hold_the_boot(node: Node) -> None:
-    node.fake("systemctl", "exit 0")
+    node.fake("systemctl", "exit 0", light=True)
     node.ok("20-gpu.sh")
     smi(node, clocks=BOTH_SLOW, ac=HANGS, pm=HANGS)
     output = rerun(node, CYCLEFORGE_CALL_S="1")
@@ -361,7 +361,7 @@ def test_every_gpu_size_of_the_catalogue_has_what_the_scripts_need(node: Node) -
     """
     sizes = {told(size): size for size in reversed(gpu_sizes())}.values()
     assert len(sizes) > 10
-    node.fake("systemctl", "exit 0")
+    node.fake("systemctl", "exit 0", light=True)
     node.link("sync")
     shown = {}
     for size in sizes:

@@ -135,7 +135,7 @@ esac""",
 
     def health(self, *words: str, **extra: str) -> tuple[int, str]:
         # Only deep checks have a `timeout` in the background (`WITHOUT_FUNCTION` of the node).
-        quick = {} if words[0] not in ("quick", "epilog") else {"BASH_FUNC_timeout%%": TIMEOUT_FUNCTION}
+        quick = {} if words[0] == "deep" else {"BASH_FUNC_timeout%%": TIMEOUT_FUNCTION}
         result = self.command(str(self.root / "opt/cycleforge/slurm_nhc/health.sh"), *words,
                               CYCLEFORGE_SAMPLE_S="0", **quick, **extra)  # fmt: skip
         return result.returncode, result.stdout + result.stderr

@@ -76,6 +76,8 @@ case "$verb" in
             while IFS= read -r line; do
                 if [[ "$line" == 'ExecStart=/bin/bash '* ]]; then command="${line#* }"; fi
             done <"$file"
+            # Deep checks: see WITHOUT_FUNCTION.
+            if [[ "$CYCLECLOUD_PROJECT_NAME" == slurm_nhc ]]; then unset -f timeout; fi
             if [[ -n "$command" ]]; then bash $CYCLEFORGE_ROOT$command >>"$FAKE_STATE/units.log" 2>&1; fi
         fi ;;
 esac
@@ -96,8 +98,24 @@ exec {shutil.which("timeout")} "${{fake_flags[@]}}" 3600 "$@"
 """
 # The same as a function that Bash finds before the program: most of what a script costs here is programs that start.
 # In a shell of its own, without the settings and traps of the script that calls it.
-_FUNCTION = "() {{ ( set +eu +C +o pipefail; trap - ERR; IFS=$' \\t\\n'\n{}) \n}}"
-TIMEOUT_FUNCTION = _FUNCTION.format(TIMEOUT)
+_IN_A_SHELL = "( set +eu +C +o pipefail; trap - ERR; IFS=$' \\t\\n'\n{}) \n"
+_FUNCTION = "() {{ " + _IN_A_SHELL + "}}"
+# A third of all its calls ask for a node attribute, which `JETPACK` answers; that needs no shell either.
+_ATTRIBUTE = """() {
+if [[ "${2-}" == jetpack && "${3-}" == config && -e "$FAKE_STATE/jetpack.sh" ]]; then
+    local fake_value IFS=' '
+    printf '%s\\n' "$*" >>"$FAKE_STATE/limits"
+    printf '%s\\n' "jetpack config $4 $5" >>"$FAKE_STATE/calls"
+    if [[ -e "$FAKE_STATE/attributes/$4" ]]; then
+        IFS= read -r -d '' fake_value <"$FAKE_STATE/attributes/$4" || :
+        printf '%s' "$fake_value"
+    else
+        printf '%s\\n' "$5"
+    fi
+    return 0
+fi
+"""
+TIMEOUT_FUNCTION = _ATTRIBUTE + _IN_A_SHELL.format(TIMEOUT) + "}"
 # It ends a `timeout` in the background by its process id, which must be that of the program.
 WITHOUT_FUNCTION = "slurm_nhc"
 MOUNTPOINT = """
@@ -244,9 +262,10 @@ class Node:
     def environment(self) -> dict[str, str]:
         """What the node agent and systemd set, and our own variables."""
         functions = {} if self.project == WITHOUT_FUNCTION else {"BASH_FUNC_timeout%%": TIMEOUT_FUNCTION}
-        mountpoint = self.state / "mountpoint.sh"
-        if mountpoint.exists():
-            functions["BASH_FUNC_mountpoint%%"] = _FUNCTION.format(mountpoint.read_text())
+        for tool in ("mountpoint", "systemctl"):
+            light = self.state / f"{tool}.sh"
+            if light.exists():
+                functions[f"BASH_FUNC_{tool}%%"] = _FUNCTION.format(light.read_text())
         return functions | {
             "PATH": str(self.bin), "FAKE_STATE": str(self.state), "CYCLEFORGE_ROOT": str(self.root), "LC_ALL": "C",
             "CYCLECLOUD_SPEC_PATH": str(self.spec), "CYCLECLOUD_PROJECT_NAME": self.project,
@@ -260,8 +279,9 @@ class Node:
                               check=False)  # fmt: skip
 
     def run(self, script: str, **extra: str) -> subprocess.CompletedProcess[str]:
-        """Run one cluster-init script of the project."""
-        return self.command(str(self.spec / "scripts" / script), **extra)
+        """Run one cluster-init script of the project. None of them has a `timeout` in the background."""
+        quick = {"BASH_FUNC_timeout%%": TIMEOUT_FUNCTION}
+        return self.command(str(self.spec / "scripts" / script), **(quick | extra))
 
     def ok(self, script: str, **extra: str) -> str:
         """Run a script that must succeed; its whole output."""
