@@ -27,8 +27,8 @@ measure() {
 
 # result DEVICE: the line of a device.
 result() {
-    local value="" code detail=""
-    code="$(cat "${folder}/$1.code" 2>/dev/null || echo none)"
+    local value="" code=none detail=""
+    if [[ -r "${folder}/$1.code" ]]; then read -r code <"${folder}/$1.code" || true; fi
     if [[ "${code}" == 0 ]]; then value="$(rate_in "${folder}/$1.client")"; fi
     if ! is_number "${value}"; then
         detail="ib_write_bw ended with ${code}: $(words_in "${folder}/$1.client")"

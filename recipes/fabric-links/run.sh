@@ -68,9 +68,10 @@ combine_passes() {
 # judge_links: one line for each port. By a floor where one holds for the memory that was measured, else by the median of all.
 judge_links() {
     local node file device value memory detail verdict middle
-    local ports
+    local ports limit=""
     cat "${results}"/links/*.tsv 2>/dev/null >"${results}/links.all" || true
     middle="$(awk -F '\t' "$(awk_statistics)"' NF == 4 && $2 != "failed" { list[++count] = $2 + 0 } END { if (count >= 4) printf "%.2f", median(list, count) }' "${results}/links.all")"
+    if [[ -n "${middle}" ]]; then limit="$(awk -v middle="${middle}" -v share="${OUTLIER_FAIL_PERCENT}" 'BEGIN { printf "%.2f", middle * (1 - share / 100) }')"; fi
     while read -r node; do
         file="${results}/links/${node}.tsv"
         if [[ ! -s "${file}" || "$(tail -n 1 "${file}")" != end ]]; then
@@ -87,10 +88,9 @@ judge_links() {
     done < <(requested_nodes)
 }
 
-# judge_link: the caller's device, value, memory and detail.
+# judge_link: the caller's device, value, memory and detail, by its middle and limit.
 judge_link() {
-    local verdict=no_baseline expected="" source="" limit="" lowest
-    if [[ -n "${middle}" ]]; then limit="$(awk -v middle="${middle}" -v share="${OUTLIER_FAIL_PERCENT}" 'BEGIN { printf "%.2f", middle * (1 - share / 100) }')"; fi
+    local verdict=no_baseline expected="" source="" lowest
     if [[ "${value}" == failed ]]; then
         verdict=fail value=""
     elif [[ -n "${LINK_FLOOR_GBPS}" && ("${memory}" == gpu || "${LINK_GPU_MEMORY}" != 1) ]]; then

@@ -51,10 +51,11 @@ play_round() {
 # ports_of_pair TAG ROUND NODE NODE NAMES: adds what each port gave to ports.tsv, and to the curves of the run.
 ports_of_pair() {
     local port value
+    if [[ ! -r "${results}/groups/$1.ports" ]]; then return; fi
     while IFS=$'\t' read -r port value; do
         printf '%s\t%s\t%s\t%s\t%s\n' "$2" "$3" "$4" "${value}" "${port}" >>"${results}/ports.tsv"
         series "pair ${METRIC} ${port}" GB/s round "$5" "${rounds_played}" "${value}"
-    done < <(cat "${results}/groups/$1.ports" 2>/dev/null || true)
+    done <"${results}/groups/$1.ports"
 }
 
 # judge_played: the verdict on all that was measured, in judged.tsv. With perftest each port is judged by itself, too, because

@@ -58,12 +58,15 @@ stated_time() {
 measure_groups() {
     local -r plan="$1" table="$2"
     local tag nodes adapter
+    local -A values=()
     mkdir -p "${results:?}/groups"
     start_groups <"${plan}"
     # A launch may fail by itself; a node is named by one that fails twice. What printed a figure, be it a wrong one, counts.
     : >"${results}/groups/again"
     while IFS=$'\t' read -r tag nodes adapter; do
-        if [[ "$(group_value "${tag}" "${nodes}")" == failed ]] && ! has_measured "${tag}"; then
+        values["${tag}"]="$(group_value "${tag}" "${nodes}")"
+        if [[ "${values["${tag}"]}" == failed ]] && ! has_measured "${tag}"; then
+            values["${tag}"]=""
             log "${nodes}: $(problem_of "${tag}")"
             printf '%s\t%s\t%s\n' "${tag}" "${nodes}" "${adapter}" >>"${results}/groups/again"
         fi
@@ -73,7 +76,7 @@ measure_groups() {
         start_groups <"${results}/groups/again"
     fi
     while IFS=$'\t' read -r tag nodes adapter; do
-        printf '%s\t%s\t%s\n' "${tag}" "${nodes}" "$(group_value "${tag}" "${nodes}")" >>"${table}"
+        printf '%s\t%s\t%s\n' "${tag}" "${nodes}" "${values["${tag}"]:-$(group_value "${tag}" "${nodes}")}" >>"${table}"
         # Other measurements of these nodes do not outvote that.
         if has_wrong_values "${tag}"; then
             record "${results}/checks.tsv" wrong_values fail "" "0 0" values "a fault of hardware, or of NCCL: ${tag}" "" "${nodes}"

@@ -64,7 +64,7 @@ as_client() {
 
 # rate_in OUTPUT: Gb/s, the average of the last row of numbers; nothing without a row.
 rate_in() {
-    grep -E "${perftest_row}" "$1" 2>/dev/null | tail -n 1 | awk '{ print $4 }' || true
+    awk -v row="${perftest_row}" '$0 ~ row { rate = $4 } END { if (rate != "") print rate }' "$1" 2>/dev/null || true
 }
 
 # words_in OUTPUT: what it said last, for people.

@@ -21,6 +21,12 @@ expect() {
     fi
 }
 
+# first_line FILE: in REPLY, without a program, of which a node with eight ports would start a hundred; empty if it cannot be read.
+first_line() {
+    REPLY=""
+    { read -r REPLY <"$1"; } 2>/dev/null || true
+}
+
 check_vm_size() {
     local size
     size="$(curl -sf --noproxy '*' --max-time 10 -H Metadata:true \
@@ -57,25 +63,28 @@ check_nvme() {
     local disks=() disk
     shopt -s nullglob
     for disk in "${sys}"/block/nvme*n1; do
-        if grep -q 'Microsoft NVMe Direct Disk' "${disk}/device/model" 2>/dev/null; then disks+=("${disk}"); fi
+        first_line "${disk}/device/model"
+        if [[ "${REPLY}" == *'Microsoft NVMe Direct Disk'* ]]; then disks+=("${disk}"); fi
     done
     expect nvme_disks "${#disks[@]}" "${EXPECT_NVME}" disks
 }
 
 check_infiniband() {
     [[ -n "${EXPECT_IB_PORTS}" ]] || return 0
-    local active=0 port rate counter
+    local active=0 port state phys_state counter
     shopt -s nullglob
     for port in "${sys}"/class/infiniband/*/ports/1; do
-        [[ "$(cat "${port}/link_layer")" == InfiniBand ]] || continue
-        rate="$(awk '{ print $1 }' "${port}/rate")"
-        if [[ "$(cat "${port}/state")" == *ACTIVE && "$(cat "${port}/phys_state")" == *LinkUp && "${rate}" == "${EXPECT_IB_GBPS}" ]]; then
+        first_line "${port}/link_layer"
+        [[ "${REPLY}" == InfiniBand ]] || continue
+        first_line "${port}/state" && state="${REPLY}"
+        first_line "${port}/phys_state" && phys_state="${REPLY}"
+        first_line "${port}/rate"
+        if [[ "${state}" == *ACTIVE && "${phys_state}" == *LinkUp && "${REPLY%%[[:space:]]*}" == "${EXPECT_IB_GBPS}" ]]; then
             active=$((active + 1))
         fi
         for counter in symbol_error link_error_recovery link_downed; do
-            if (($(cat "${port}/counters/${counter}" 2>/dev/null || echo 0) > 0)); then
-                note "ib_${counter}" warn "$(cat "${port}/counters/${counter}")" 0 events "${port}"
-            fi
+            first_line "${port}/counters/${counter}"
+            if ((${REPLY:-0} > 0)); then note "ib_${counter}" warn "${REPLY}" 0 events "${port}"; fi
         done
     done
     expect ib_ports_active "${active}" "${EXPECT_IB_PORTS}" "ports at ${EXPECT_IB_GBPS} Gb/s"
