@@ -35,7 +35,7 @@ _RUN = Shell.run
 SSH = """\
 #!/bin/sh
 # The way to a host: its shell, here. FOLDER/lost names what is lost at which connection.
-{ printf '%s\\n' "$*"; export -p; } >>"FOLDER/ssh.log"
+{ printf '%s\\n' "$*"; env; } >>"FOLDER/ssh.log"
 while :; do case "$1" in -F|-o) shift 2;; -t) shift;; *) break;; esac; done
 host=$1
 shift
