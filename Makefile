@@ -7,7 +7,7 @@ OUT    ?= output
 # Many tests wait for machines and time limits, so more tests than cores run at once; half of the processes begin with
 # those (tests/bed/order.py).
 CORES  := $(shell nproc 2>/dev/null || echo 2)
-JOBS   ?= $(shell echo $$((4 + $(CORES))))
+JOBS   ?= $(shell echo $$((6 + $(CORES))))
 # For mypy, whose workers cost a fifth more work; on two cores the other is busy with the rest of `test`.
 WORKERS := $(if $(filter 1 2,$(CORES)),,--num-workers $(CORES))
 # Tests on machines, against servers, and of scripts as processes.
