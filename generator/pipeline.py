@@ -47,7 +47,7 @@ def check_source(source: Source, env: Mapping[str, str], folder: Path) -> Checke
     """The same, of what was read already, or of other data in its place."""
     from .definition.read import read_model
 
-    reading = read_model(source.data, source.written)
+    reading = read_model(source.data, source.written, source.from_one_variable)
     problems = [*source.problems, *(each for each in reading.problems if not source.is_doubtful(each.path))]
     plan = None
     if reading.definition is not None:

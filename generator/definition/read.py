@@ -15,6 +15,7 @@ from .model.definition import Definition
 from .model.fields import Section, Setting
 from .model_problems import Written
 from .text.source import MissingVariable
+from .text.values import resolve
 from .walk import Path
 
 _WITHIN = {"ge": operator.ge, "le": operator.le, "gt": operator.gt}
@@ -33,13 +34,17 @@ class Reading:
     replaced: tuple[Path, ...]
 
 
-def _unwritten(_: Path) -> None:
+def _nothing(_: Path) -> None:
     return None
 
 
-def read_model(data: Any, written: Written = _unwritten) -> Reading:
-    """Validate plain data; never raises for bad input. `written` gives a value as its author wrote it."""
-    reader = _Reader(data, written)
+def read_model(data: Any, written: Written = _nothing, from_one_variable: Written = _nothing) -> Reading:
+    """Validate plain data; never raises for bad input.
+
+    `written` gives a value as its author wrote it, `from_one_variable` the text of one that is a variable and nothing
+    else: its key says what that text means, whatever quotes are around it.
+    """
+    reader = _Reader(data, written, from_one_variable)
     definition = reader.value(OneSection((Definition,)), None, data, ())
     return Reading(
         definition if isinstance(definition, Definition) else None, tuple(reader.problems), tuple(reader.replaced)
@@ -56,10 +61,10 @@ _INVALID: Final = _Invalid()
 class _Reader:
     """Goes through the data once: what is valid becomes the model, the rest a problem and a repair."""
 
-    def __init__(self, data: Any, written: Written) -> None:
+    def __init__(self, data: Any, written: Written, from_one_variable: Written) -> None:
         self.problems: list[Problem] = []
         self.replaced: list[Path] = []
-        self._data, self._written = data, written
+        self._data, self._written, self._from_one_variable = data, written, from_one_variable
 
     def value(self, kind: Kind, declared: Setting | None, value: Any, path: Path) -> Any:
         """The value as the model has it, or `_INVALID`. `declared` is the key that it is, or is in."""
@@ -68,7 +73,8 @@ class _Reader:
         if isinstance(value, MissingVariable):
             return self._invalid(model_problems.unset_variable(value, path, self._data))
         if isinstance(kind, Choice):
-            option = kind.meant(value)
+            meant = (kind.meant(each) for each in self._readings(value, path))
+            option = next((each for each in meant if each is not None), None)
             return option if option is not None else self._not_allowed(kind.options, value, path)
         if isinstance(kind, ListOf) and isinstance(value, list):
             return [self._item(kind.item, declared, item, (*path, index)) for index, item in enumerate(value)]
@@ -86,11 +92,17 @@ class _Reader:
     # ------------------------------------------------------------ by kind
 
     def _scalar(self, kind: Scalar, declared: Setting | None, value: Any, path: Path) -> Any:
+        value = next((each for each in self._readings(value, path) if type(each) in kind.accepted), value)
         if type(value) in kind.accepted:
             return value if kind.types != (float,) else self._number(kind, declared, value, path)
         if isinstance(value, MissingVariable):
             return value if kind.askable else self._invalid(model_problems.unset_variable(value, path, self._data))
         return self._wrong_type(kind, declared, value, path)
+
+    def _readings(self, value: Any, path: Path) -> tuple[Any, ...]:
+        """The value, and what else the variable may mean that it consists of."""
+        text = self._from_one_variable(path)
+        return (value,) if text is None else (value, text, resolve(text))
 
     def _number(self, kind: Scalar, declared: Setting | None, value: float, path: Path) -> Any:
         try:
@@ -183,7 +195,7 @@ def _repaired(kind: Kind, example: Any) -> Any:
     """A declared example as the model has it; what it leaves open is repaired in turn."""
     if example is None:
         example = kind.options[0] if isinstance(kind, Choice) else "example"
-    return _Reader(example, _unwritten).value(kind, None, example, ())
+    return _Reader(example, _nothing, _nothing).value(kind, None, example, ())
 
 
 def _example_item(kind: Kind) -> Any:

@@ -14,6 +14,7 @@ HEADER = """\
 
 One YAML file describes one deployment. Unknown keys and wrong types are problems; everything but `name`, `location`
 and `slurm.partitions` has a default. `${NAME}` and `${NAME:-default}` read the environment; `$$` is a dollar sign.
+A value that is one variable means what its key says, text or number, with or without quotes.
 A variable that is not set is a problem, except for the SSH key and the hub network, which the deployment then asks
 for. This page is generated from the model: `make accept`.
 

@@ -80,6 +80,12 @@ def fill(text: str, env: Mapping[str, str]) -> Filled:
     return Filled(filled, tuple(uses), tuple(missing), tuple(unusable), tuple(malformed))
 
 
+def is_one_variable(text: str) -> bool:
+    """Whether the text is one variable, with or without a default, and nothing else."""
+    match = _PATTERN.fullmatch(text.strip())
+    return match is not None and match["name"] is not None
+
+
 def has_variable(text: str) -> bool:
     """Whether substitution would change or refuse the text."""
     return "$" in text and _PATTERN.search(text) is not None

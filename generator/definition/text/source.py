@@ -42,6 +42,7 @@ class Source:
     _keys: Mapping[KeyPath, Place] = field(default_factory=dict, repr=False)
     _values: Mapping[KeyPath, Place] = field(default_factory=dict, repr=False)
     _written: Mapping[KeyPath, str] = field(default_factory=dict, repr=False)
+    _from_one_variable: Mapping[KeyPath, str] = field(default_factory=dict, repr=False)
 
     def position(self, path: KeyPath, *, on_key: bool = False) -> Place:
         """Where a value (or its key) stands; for what is not in the file, its nearest section."""
@@ -63,6 +64,10 @@ class Source:
         Messages use this: it keeps `8.10` from becoming 8.1, and values of the environment out of sight.
         """
         return self._written.get(path)
+
+    def from_one_variable(self, path: KeyPath) -> str | None:
+        """The text of a value that is one variable and nothing else; the key decides whether it is text or a number."""
+        return self._from_one_variable.get(path)
 
     def is_from_environment(self, path: KeyPath) -> bool:
         """Whether a variable takes part in the value; a message then must not show it, because it may be secret."""
@@ -128,7 +133,8 @@ def _load(text: str, filename: str, env: Mapping[str, str] | None) -> Source:
         )
     used = {use.name: value for use in reader.variables if (value := (env or {}).get(use.name))}
     return Source(
-        filename, lines, data, problems, tuple(reader.variables), used, reader.keys, reader.values, reader.written
+        filename, lines, data, problems, tuple(reader.variables), used, reader.keys, reader.values, reader.written,
+        reader.from_one_variable,
     )  # fmt: skip
 
 

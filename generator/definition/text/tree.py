@@ -18,6 +18,11 @@ from .syntax import Mark, syntax_problem
 
 LINE_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 """What the parser counts as one."""
+_VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*(?::-[^{}$\[\],\s]*)?)\}", re.ASCII)
+"""What may stand between brackets without quotes: the default ends nothing there."""
+_BRACES = "\ue000\ue001"
+"""Stand for the braces of a variable while YAML is read, in which they would begin and end a mapping."""
+_WRITTEN_BACK = str.maketrans(_BRACES, "{}")
 MAX_DEPTH = 40
 MAX_NODES = 100_000
 """Values of a document, aliases expanded."""
@@ -92,8 +97,10 @@ def place_after(text: str, index: int, length: int, line: int, start: int) -> Pl
 
 def read_tree(text: str, lines: tuple[str, ...]) -> Tree:
     """The first document of the text. Never raises for bad input."""
-    builder = _Builder(lines)
+    builder = _Builder(lines, braces_stand_in=not any(sign in text for sign in _BRACES))
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    if builder.braces_stand_in:
+        text = _VARIABLE.sub(rf"${_BRACES[0]}\1{_BRACES[1]}", text)
     try:
         for event in yaml.parse(text, Loader=loader):
             if not builder.take(event):
@@ -106,8 +113,8 @@ def read_tree(text: str, lines: tuple[str, ...]) -> Tree:
 
 
 class _Builder:
-    def __init__(self, lines: tuple[str, ...]) -> None:
-        self.lines = lines
+    def __init__(self, lines: tuple[str, ...], *, braces_stand_in: bool) -> None:
+        self.lines, self.braces_stand_in = lines, braces_stand_in
         self.problems: list[Problem] = []
         self.root: Node | None = None
         self._stack: list[Mapping | Sequence] = []
@@ -135,7 +142,8 @@ class _Builder:
             case yaml.ScalarEvent():
                 plain = event.style in (None, "") and event.implicit[0]
                 place = self._place(start, end)
-                return self._add(Scalar(place, start.index, end.index, event.value, event.tag, plain), event)
+                value = event.value.translate(_WRITTEN_BACK) if self.braces_stand_in else event.value
+                return self._add(Scalar(place, start.index, end.index, value, event.tag, plain), event)
             case yaml.AliasEvent():
                 return self._add(self._alias(event), None)
             case yaml.SequenceStartEvent():

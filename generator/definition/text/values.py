@@ -10,7 +10,7 @@ from ...problems.problem import KeyPath, Place, Problem, Related
 from ...records import record
 from ...words.suggestions import suggestion
 from . import tree as yaml_tree
-from .interpolation import Filled, fill, has_variable
+from .interpolation import Filled, fill, has_variable, is_one_variable
 from .rules import (
     BadMerge,
     DuplicateKey,
@@ -93,6 +93,8 @@ class Reader:
         self.keys: dict[KeyPath, Place] = {}
         self.values: dict[KeyPath, Place] = {}
         self.written: dict[KeyPath, str] = {}
+        self.from_one_variable: dict[KeyPath, str] = {}
+        """The text of each value that is one variable, however it is quoted."""
         self._text = text
         self._env = env
         self._count = 0
@@ -212,6 +214,8 @@ class Reader:
             filled = self._filled(fill(text, self._env), node, path)
             if isinstance(filled, MissingVariable):
                 return filled
+            if is_one_variable(text):
+                self.from_one_variable[path] = filled.strip()
             text = filled
         if node.tag in (None, "!"):
             return resolve(text) if node.plain else text
