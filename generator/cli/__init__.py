@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from ..errors import BUG, INTERRUPTED, OUTPUT_CLOSED, CannotWrite, CycleForgeError
+from ..errors import BUG, INTERRUPTED, OUTPUT_CLOSED, CannotWrite, CycleForgeError, ProgramMissing
 from ..version import __version__
 from . import answer
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:  # the module typing costs more than the rest of `--help`
     from typing import NoReturn
 
 __all__ = ["main", "process"]
+
+_POSIX_MODULES = frozenset({"fcntl", "grp", "pwd", "resource", "termios"})
 
 
 def process() -> NoReturn:
@@ -64,6 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
+    if sys.platform == "win32":
+        return _failed(_not_posix(), arguments)
     try:
         from .parser import run
 
@@ -84,6 +88,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if failure is not None:
             return _failed(failure, arguments)
         return _bug(error, arguments)
+    except ModuleNotFoundError as error:
+        return _failed(_not_posix(), arguments) if error.name in _POSIX_MODULES else _bug(error, arguments)
     except Exception as error:
         return _bug(error, arguments)
     return code
@@ -102,6 +108,13 @@ def _bug(error: Exception, arguments: Sequence[str]) -> int:
     _report_bug(error)
     _answer({"message": f"this is a bug in CycleForge {__version__} ({type(error).__name__})", "hint": None}, arguments)
     return _flushed(BUG)
+
+
+def _not_posix() -> CycleForgeError:
+    return ProgramMissing(
+        "CycleForge runs on Linux and macOS; this Python is for another system",
+        "on Windows, use it in WSL (`wsl --install`) or in Azure Cloud Shell",
+    )
 
 
 def _no_room(error: OSError) -> CycleForgeError | None:

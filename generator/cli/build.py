@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import OK, CannotWrite, ProblemsFound
 from ..problems.problem import fails
-from . import common
+from . import common, missing_blobs, renamed
 
 if TYPE_CHECKING:
     from ..output.changes import Changes
@@ -44,9 +44,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Build."""
-    definitions = common.read_definitions(args.names)
+    definitions = common.read_definitions(args.names, out=args.out)
     if not args.json:
         common.print_problems(definitions, args)
+        notes = (missing_blobs.message([each.checked for each in definitions]), *_earlier(definitions, args.out))
+        print("".join(f"{note}\n" for note in notes if note), end="", file=sys.stderr)
     code = common.exit_code(definitions, strict=args.strict)
     built: list[dict[str, object]] = []
     errors: list[dict[str, object]] = []
@@ -76,6 +78,13 @@ def run(args: Namespace) -> int:
             {"ok": code == OK, "deployments": built, "problems": common.problems_json(definitions), "errors": errors}
         )
     return code
+
+
+def _earlier(definitions: Sequence[common.Definition], out: Path) -> Iterator[str]:
+    """Deployments that the definitions have left behind by a change of their name."""
+    for each in definitions:
+        if each.checked.plan is not None:
+            yield from renamed.notes(each.checked.source, each.checked.plan.name, out)
 
 
 def _build(definition: common.Definition, folder: Path, *, check: bool) -> Changes:

@@ -11,7 +11,7 @@ from ..errors import CannotRead, ProblemsFound
 from ..plan.types import Plan
 from ..records import record
 from ..words.counts import counted, first
-from . import common
+from . import common, renamed
 
 _ASKED = re.compile(r"readEnvironmentVariable\('(\w+)'\)")
 """A value without a default, which the deployment asks for."""
@@ -32,15 +32,25 @@ def built(args: Namespace) -> Built | int:
 
     Raises CannotRead where nothing is built, ProblemsFound where the folder is not what the definition says now.
     """
+    must_be_one_name(args)
     found = looked_for(args)
     if isinstance(found, Built):
         _must_be_current(args.name, found)
     return found
 
 
+def must_be_one_name(args: Namespace) -> None:
+    """Raise CannotRead where the word is the name of an earlier deployment and that of a file with a new one."""
+    source = common.read_definitions([args.name], out=args.out)[0].checked.source
+    if renamed.earlier_name(args.name, source, args.out) is not None and source.data is not None:
+        now = source.data.get("name")
+        text = f"'{args.name}' is a deployment that was built from {source.filename}, whose name is now '{now}'"
+        raise CannotRead(text, f"use '{now}' for what the file says now, or write `name: {args.name}` again")
+
+
 def looked_for(args: Namespace, *, quietly: bool = False) -> Built | int:
     """The same, whether or not anything is built; quietly, only problems that leave no plan are shown."""
-    definition = common.read_definitions([args.name])[0] if quietly else common.read_one(args)
+    definition = common.deployed(args.name, args) if quietly else common.read_one(args, is_deployed=True)
     if quietly and definition.checked.plan is None:
         common.print_problems([definition], args)
     plan = definition.checked.plan
@@ -51,7 +61,7 @@ def looked_for(args: Namespace, *, quietly: bool = False) -> Built | int:
     if answered:
         # `source .envrc` sets for the deployment what the build left open, and must not make another build of it.
         environment = {name: value for name, value in os.environ.items() if name not in answered}
-        definition = common.read_definitions([args.name], environment)[0]
+        definition = common.deployed(args.name, args, environment)
         plan = definition.checked.plan or plan
     return Built(definition, plan, folder)
 

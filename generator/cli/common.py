@@ -12,17 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from ..errors import OK, CannotRead, CannotWrite, CycleForgeError, ProblemsFound
-from ..files import assets
 from ..problems.problem import Problem, Source, fails
 from ..records import record
-from ..words.suggestions import suggestion
-from . import answer
+from . import answer, definitions, renamed
 
 if TYPE_CHECKING:
     from ..pipeline import Checked
 
-FOLDER = "cluster_defs"
-SUFFIXES = (".yaml", ".yml")
+OUT = Path("output")
 SHOWN_PROBLEMS = 50
 """Problems per file that are printed as text: more are read by nobody, and the first ones often cause the rest."""
 
@@ -38,9 +35,9 @@ class Definition:
 
 def add_definitions(parser: ArgumentParser, *, many: bool) -> None:
     """The positional argument NAME."""
-    text = f"name of a definition here or in {FOLDER}/, path of a YAML file, or - for standard input"
+    text = f"name of a definition here or in {definitions.FOLDER}/, path of a YAML file, or - for standard input"
     if many:
-        parser.add_argument("names", metavar="NAME", nargs="*", help=f"{text}; default: all of {FOLDER}/*.yaml")
+        parser.add_argument("names", metavar="NAME", nargs="*", help=f"{text}; default: all definitions of this folder")
     else:
         parser.add_argument("name", metavar="NAME", help=text)
 
@@ -89,19 +86,21 @@ def add_out(parser: ArgumentParser) -> None:
         "--out",
         metavar="DIR",
         type=Path,
-        default=Path("output"),
-        help="folder for the deployment folders (default: output)",
+        default=OUT,
+        help=f"folder for the deployment folders (default: {OUT})",
     )
 
 
 # ---------------------------------------------------------------- definitions
 
 
-def read_definitions(names: Sequence[str], environment: Mapping[str, str] = os.environ) -> list[Definition]:
-    """Read and check the named definitions, or all of them."""
+def read_definitions(
+    names: Sequence[str], environment: Mapping[str, str] = os.environ, out: Path = OUT
+) -> list[Definition]:
+    """Read and check the named definitions, or all of this folder; `out` is where they are built."""
     from ..pipeline import check, check_together
 
-    paths = [find_definition(name) for name in names] if names else all_definitions()
+    paths = [definitions.find(name, out) for name in names] if names else definitions.here()
     found = []
     for path in dict.fromkeys(paths):
         if path is None:
@@ -111,55 +110,6 @@ def read_definitions(names: Sequence[str], environment: Mapping[str, str] = os.e
         found.append(Definition(filename, folder, check(text, filename, environment, folder)))
     together = check_together([each.checked for each in found])
     return [replace(each, checked=checked) for each, checked in zip(found, together, strict=True)]
-
-
-def all_definitions() -> list[Path | None]:
-    """Every definition of the folder here, or of the ones that CycleForge brings."""
-    for folder in _folders():
-        paths = sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES and path.is_file())
-        if paths:
-            return list(paths)
-    raise CannotRead(f"there are no definitions in {FOLDER}/", "`cycleforge init` writes one")
-
-
-def find_definition(word: str) -> Path | None:
-    """The file that a word on the command line means; None for standard input."""
-    if word == "-":
-        return None
-    path = Path(word)
-    if path.suffix in SUFFIXES or len(path.parts) > 1 or path.is_file():
-        for found in (path, *(folder / word for folder in _folders() if len(path.parts) == 1)):
-            if found.exists():
-                return found
-        near = [str(path.with_name(other.name)) for other in _siblings(path)]
-        raise CannotRead(f"there is no file {word}", suggestion(word, near))
-    known: list[str] = []
-    folders = _folders()
-    # What is here comes before what CycleForge brings.
-    here = sum(folder == Path(FOLDER) for folder in folders)
-    for folder in (*folders[:here], Path(), *folders[here:]):
-        for suffix in SUFFIXES:
-            if (folder / f"{word}{suffix}").is_file():
-                return folder / f"{word}{suffix}"
-    for folder in folders:
-        known += sorted(other.stem for other in folder.iterdir() if other.suffix in SUFFIXES)
-    hint = suggestion(word, known) or (
-        f"definitions: {', '.join(dict.fromkeys(known))}" if known else "`cycleforge init` writes one"
-    )
-    raise CannotRead(f"there is no definition '{word}' here or in {FOLDER}/", hint)
-
-
-def _folders() -> list[Path]:
-    here, shipped = Path(FOLDER), assets.folder(FOLDER)
-    folders = [folder for folder in (here, shipped) if folder.is_dir()]
-    return folders[:1] if len(folders) == 2 and here.samefile(shipped) else folders
-
-
-def _siblings(path: Path) -> list[Path]:
-    try:
-        return [other for other in path.parent.iterdir() if other.suffix in SUFFIXES]
-    except OSError:
-        return []
 
 
 def _read(path: Path) -> bytes:
@@ -181,17 +131,14 @@ def _read_limit() -> int:
 
 
 def print_problems(definitions: Sequence[Definition], args: Namespace) -> None:
-    """The problems of all files on standard error, each file followed by its count; --all lifts the limit per file.
+    """Print the problems of all files on standard error, each file followed by its count.
 
-    Third-party files that are missing on this machine are named once, after all files.
+    --all lifts the limit per file. That third-party files are missing on this machine is said by `build` alone.
     """
     from . import missing_blobs
 
     for each in definitions:
         print_file(missing_blobs.others(each.checked.problems), each.checked.source, args)
-    missing = missing_blobs.message([each.checked for each in definitions])
-    if missing:
-        print(missing, file=sys.stderr)
 
 
 def print_file(problems: Sequence[Problem], source: Source, args: Namespace) -> None:
@@ -204,9 +151,28 @@ def print_file(problems: Sequence[Problem], source: Source, args: Namespace) -> 
         print(f"{text}{summary(problems, source.filename)}", file=sys.stderr)
 
 
-def read_one(args: Namespace) -> Definition:
+def deployed(word: str, args: Namespace, environment: Mapping[str, str] = os.environ) -> Definition:
+    """Read a definition for a verb on what it has deployed: under the name with which it was built.
+
+    `args.deployment` is that name where it is known already.
+    """
+    from ..pipeline import check_source
+
+    out: Path = getattr(args, "out", OUT)
+    definition = read_definitions([word], environment, out)[0]
+    source = definition.checked.source
+    name = getattr(args, "deployment", None) or renamed.earlier_name(word, source, out)
+    if name is None or source.data is None or source.data.get("name") == name:
+        return definition
+    print(f"note: {definition.filename} now has the name '{source.data.get('name')}'; this is '{name}', "
+          f"which was built from it", file=sys.stderr)  # fmt: skip
+    source = replace(source, data={**source.data, "name": name})
+    return replace(definition, checked=check_source(source, environment, definition.folder))
+
+
+def read_one(args: Namespace, *, is_deployed: bool = False) -> Definition:
     """The definition that `args.name` names, its problems shown; with --json only where they leave no plan."""
-    definition = read_definitions([args.name])[0]
+    definition = deployed(args.name, args) if is_deployed else read_definitions([args.name])[0]
     if not getattr(args, "json", False):
         print_problems([definition], args)
     elif definition.checked.plan is None:

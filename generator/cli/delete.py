@@ -48,7 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Show, ask, delete, prove."""
-    definition = common.read_one(args)
+    definition = common.read_one(args, is_deployed=True)
     plan = definition.checked.plan
     if plan is None:
         return common.exit_code([definition])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..errors import OK, CannotRead, CannotWrite
 from ..words.suggestions import suggestion
-from . import common
+from . import common, definitions
 
 DESCRIPTION = "Write a short commented definition to start from, or a copy of one that CycleForge ships."
 SCHEMA = "definition.schema.json"
@@ -22,7 +22,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--out",
         metavar="FILE",
-        help=f"file to write, - for standard output (default: {common.FOLDER}/NAME.yaml, or NAME.yaml)",
+        help=f"file to write, - for standard output (default: {definitions.FOLDER}/NAME.yaml, or NAME.yaml)",
     )
     parser.add_argument(
         "--preset",
@@ -44,7 +44,7 @@ def run(args: Namespace) -> int:
     if args.out == "-":
         common.emit(text)
         return OK
-    folder = Path(common.FOLDER)
+    folder = Path(definitions.FOLDER)
     path = Path(args.out) if args.out else (folder if folder.is_dir() else Path()) / f"{args.name}.yaml"
     _write(path, text)
     text = f"wrote {path}\nnext: edit it, then `cycleforge build {path}`"

@@ -11,7 +11,7 @@ from ..errors import OK, CannotRead, CycleForgeError, ProblemsFound
 from ..words.counts import first_lines
 from ..words.sizes import size
 from ..words.terminal import columns, printable
-from . import common
+from . import common, definitions
 from .packages import add_locker, needed_address, opened, plan_of, targets
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ def _prune(args: Namespace) -> int:
 
     if args.keep < 0:
         raise CannotRead("--keep is a number of versions", "use 0 or more")
-    words = args.names or [str(path) for path in common.all_definitions()]
+    words = args.names or [str(path) for path in definitions.here()]
     used = {reference for word in words for reference in _references(*plan_of(word))}
     projects = {project for project, _ in used}
     container = opened(needed_address(args), args)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import CannotRead, ProblemsFound
 from ..words.suggestions import suggestion
-from . import common
+from . import common, definitions
 
 if TYPE_CHECKING:
     from ..locker.address import Address
@@ -124,7 +124,7 @@ def _deployment(plan: Plan | None) -> str:
 def _all_words() -> list[str]:
     if Path("project.ini").is_file():
         return ["."]
-    return [str(path) for path in common.all_definitions()]
+    return [str(path) for path in definitions.here()]
 
 
 def _meant(word: str) -> tuple[list[Package], Plan | None]:
@@ -138,7 +138,7 @@ def _meant(word: str) -> tuple[list[Package], Plan | None]:
     else:
         return [_package(found)], None
     try:
-        definition = common.find_definition(word)
+        definition = definitions.find(word)
     except CannotRead as error:
         raise CannotRead(error.message, suggestion(word, SHIPPED) or error.hint) from None
     return _of_definition("-" if definition is None else str(definition))

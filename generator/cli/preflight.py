@@ -50,10 +50,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Ask and tell."""
-    from .built import Built, looked_for
+    from .built import Built, looked_for, must_be_one_name
 
     if args.yes and not args.fix:
         raise CannotRead("--yes is for --fix", "preflight itself changes nothing and does not ask")
+    must_be_one_name(args)
     found = looked_for(args)
     if not isinstance(found, Built):
         return found

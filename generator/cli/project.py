@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ..errors import OK, CannotRead
-from . import common
+from . import common, definitions
 
 DESCRIPTION = """\
 Package cluster-init projects as CycleCloud's own command does, show them, start a new one, or give a changed one a
@@ -130,7 +130,7 @@ def _new(args: Namespace) -> int:
 def _next_text(folder: Path, name: str, spec: str) -> str:
     """What comes next. A definition names the folder relative to itself."""
     script = folder / "specs" / spec / "cluster-init/scripts/10-example.sh"
-    path = Path(os.path.relpath(folder, common.FOLDER)).as_posix()
+    path = Path(os.path.relpath(folder, definitions.FOLDER)).as_posix()
     word, reference = shlex.quote(str(folder)), name if spec == "default" else f"{name}:{spec}"
     return f"""\
 wrote {folder}; begin with {script}
@@ -139,7 +139,7 @@ wrote {folder}; begin with {script}
   cycleforge project build {word}
   cycleforge upload {word}
 
-To run it on nodes, add to a definition in {common.FOLDER}/:
+To run it on nodes, add to a definition in {definitions.FOLDER}/:
 
   projects:
     - {{name: {name}, path: {path}}}

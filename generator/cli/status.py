@@ -55,7 +55,8 @@ def run(args: Namespace) -> int:
         raise CannotRead("--watch draws a screen", "give --json without --watch, again and again")
     if args.password and not sys.stdin.isatty():
         raise CannotRead("there is no terminal on which to ask for the password", "export CYCLECLOUD_ADMIN_PASSWORD")
-    definitions = common.read_definitions(args.names)
+    named = [common.deployed(name, args) for name in args.names]
+    definitions = named or common.read_definitions([])
     if len(definitions) == 1 and definitions[0].checked.plan is None:
         if args.json:
             common.emit_json({"ok": False, "problems": common.problems_json(definitions)})

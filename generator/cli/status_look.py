@@ -99,7 +99,7 @@ class Looker:
         subscription: str | None = None,
     ) -> None:
         self._found, self._reader = found, reader
-        self._told = told(Path(found.definition.filename), found.folder.parent, subscription)
+        self._told = told(Path(found.definition.filename), found.folder.parent, subscription, found.plan.name)
         self._portal = Portal(found, login, self._told)
         self._drift, self._cost, self._usage = drift, cost, usage
 

@@ -6,11 +6,12 @@ import json
 import os
 import sys
 from argparse import Namespace
+from dataclasses import asdict
 from pathlib import Path
 
 from ..errors import CannotRead
 from ..records import record
-from . import common
+from . import definitions
 
 _TOLD = "CYCLEFORGE_CONNECT"
 """What ssh's ProxyCommand is told by the command of ours that starts ssh."""
@@ -21,21 +22,23 @@ class _Place:
     definition: str = ""
     out: str = ""
     subscription: str | None = None
+    deployment: str | None = None
+    """Its name; the definition may have another one by now."""
 
 
-def tell(args: Namespace) -> None:
+def tell(args: Namespace, deployment: str) -> None:
     """The ssh that this command starts finds this definition and its folder again, and `cycleforge` itself."""
-    path = common.find_definition(args.name)
+    path = definitions.find(args.name, args.out)
     if path is None:
         raise CannotRead("a definition from standard input has no name to connect by", "give it a file")
-    os.environ |= told(path, args.out, getattr(args, "subscription", None))
+    os.environ |= told(path, args.out, getattr(args, "subscription", None), deployment)
     path_with_us()
 
 
-def told(definition: Path, out: Path, subscription: str | None) -> dict[str, str]:
+def told(definition: Path, out: Path, subscription: str | None, deployment: str) -> dict[str, str]:
     """The same for one ssh alone, where one command starts several for several deployments."""
-    place = {"definition": str(definition.resolve()), "out": str(out.resolve()), "subscription": subscription}
-    return {_TOLD: json.dumps(place)}
+    place = _Place(str(definition.resolve()), str(out.resolve()), subscription, deployment)
+    return {_TOLD: json.dumps(asdict(place))}
 
 
 def path_with_us() -> None:
@@ -66,25 +69,21 @@ def find(args: Namespace) -> None:
         if _is_here(args.name):
             return
         place = _noted(args.name)
-    args.name, args.out = place.definition, Path(place.out)
+    args.name, args.out, args.deployment = place.definition, Path(place.out), place.deployment
     args.subscription = args.subscription or place.subscription
 
 
 def _is_here(name: str) -> bool:
     """One that CycleForge brings is not meant by a name that was used for another one."""
-    from ..files import assets
-
     noted = bool(_noted(name).definition)
     try:
-        found = common.find_definition(name)
+        found = definitions.find(name)
     except CannotRead:
         if noted:
             return False
         hint = f"use `cycleforge connect {name}` once in the folder that has the definition"
         raise CannotRead(f"there is no definition '{name}' here", hint) from None
-    shipped = assets.folder(common.FOLDER)
-    brought = found is not None and found.parent.resolve() == shipped.resolve() != Path(common.FOLDER).resolve()
-    return not (brought and noted)
+    return not (found is not None and definitions.is_shipped(found) and noted)
 
 
 def _note(name: str) -> Path:
@@ -103,6 +102,6 @@ def _noted(name: str) -> _Place:
 def _read(said: str) -> _Place:
     try:
         place = json.loads(said or "{}")
-        return _Place(str(place["definition"]), str(place["out"]), place.get("subscription"))
+        return _Place(str(place["definition"]), str(place["out"]), place.get("subscription"), place.get("deployment"))
     except (ValueError, KeyError, TypeError):
         return _Place()

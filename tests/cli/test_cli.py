@@ -164,7 +164,7 @@ def test_a_missing_name(run: Run, tmp_path: Path) -> None:
     (tmp_path / "cluster_defs" / "mine.yaml").write_text(GOOD)
     assert "did you mean 'mine'?" in run("validate", "mina")[2]
     assert "did you mean 'llm-a100'?" in run("validate", "llm-a10")[2]
-    assert "definitions: mine, " in run("validate", "zzzzzzzz")[2]
+    assert "definitions here: mine, lab\n" in run("validate", "zzzzzzzz")[2]
 
 
 @pytest.mark.parametrize("kind", ["folder", "closed"])
