@@ -77,7 +77,8 @@ def _built_from(word: str, out: Path) -> Path | None:
     name = renamed.built_from(out / word)
     if name is None:
         return None
-    found = next((path for path in (Path(FOLDER) / name, Path(name)) if path.is_file()), None)
+    folders = (Path(FOLDER), Path(), assets.folder(FOLDER))
+    found = next((folder / name for folder in folders if (folder / name).is_file()), None)
     if found is None:
         text = f"{out / word} was built from {name}, which is not here any more"
         raise CannotRead(text, f"bring {name} back, or follow {out / word / 'README.md'} by hand")
