@@ -23,9 +23,10 @@ def built_from(folder: Path) -> str | None:
     try:
         with (folder / "effective.yaml").open("rb") as file:
             match = _DEFINITION.search(file.read(_MOST_BYTES))
-        return None if match is None else match[1].decode()
+        name = "" if match is None else match[1].decode()
     except (OSError, UnicodeDecodeError):
         return None
+    return name if name and Path(name).name == name else None
 
 
 def earlier_name(word: str, source: Source, out: Path) -> str | None:

@@ -110,7 +110,9 @@ def test_a_definition_that_is_gone_is_named(run: Run) -> None:
     assert "output/research/README.md" in err
 
 
-@pytest.mark.parametrize("text", [b"", b"derived:\n  definition: \xff\n", b"derived:\n" * 100000])
+@pytest.mark.parametrize(
+    "text", [b"", b"derived:\n  definition: \xff\n", b"derived:\n  definition: ../x.yaml\n", b"derived:\n" * 100000]
+)
 def test_a_folder_that_is_not_ours_is_left_alone(text: bytes) -> None:
     folder = Path("output/odd")
     folder.mkdir()
