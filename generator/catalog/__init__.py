@@ -149,6 +149,11 @@ def slurm_conf() -> Mapping[str, Any]:
     return table("slurm_conf")
 
 
+def slurm_keys() -> Mapping[str, Any]:
+    """Names of Slurm's keys: those of slurm.conf, and those that belong elsewhere."""
+    return table("slurm_keys")
+
+
 def limits() -> Mapping[str, Any]:
     """Limits of Azure, CycleCloud and Slurm: `value`, `unit`, `source`, or a list with its reasons."""
     return table("limits")

@@ -76,6 +76,11 @@ _PARTITION = {
 }
 
 
+def partition_setting(word: str) -> str | None:
+    """The key of a partition in the definition for a word of Slurm's line; None where the definition has none."""
+    return next((key for key, own in _PARTITION.items() if own.lower() == word.lower()), None)
+
+
 def conf_lines(policy: Policy) -> dict[str, Value]:
     """Keys of slurm.conf that the policy sets, with their values.
 

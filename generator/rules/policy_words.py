@@ -10,7 +10,7 @@ PARTITION = re.compile(r"[a-z][a-z0-9_-]{0,30}", re.ASCII)
 RESERVATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}", re.ASCII)
 USER_MAX = 32
 """Longest login name on Linux. Source: useradd(8)"""
-TRES = ("billing", "bb/", "cpu", "energy", "fs/disk", "gres/", "ic/", "license/", "mem", "node", "pages", "vmem")
+TRES = ("billing", "cpu", "energy", "mem", "node", "pages", "vmem")
 _AMOUNT = re.compile(r"\d{1,15}", re.ASCII)
 _MEMORY = re.compile(r"\d{1,12}[KMGTP]?", re.ASCII)
 _TYPE = re.compile(r"(?:gres|license|ic|bb|fs)/[a-z0-9][\w.:-]{0,62}", re.ASCII)

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from .. import catalog
 from ..definition.model.slurm import Slurm
+from ..plan.policy import partition_setting
 from ..plan.slurm_conf import slurm_release
 from ..problems.problem import Problem
+from ..words.counts import listed
 from .base import ClusterRule, Path, Site
 from .figures import figures
 from .places import given
@@ -57,26 +59,39 @@ class KeyWithSetting(ClusterRule):
                 )
 
 
-class MisspeltKey(ClusterRule):
-    id = "W0903"
-    summary = "A key of slurm.conf looks misspelt."
-    why = "slurmctld does not start with a key that it does not know."
-    fix = "Correct the key, or silence this rule if your Slurm knows it."
-    source = _CONF
+class UnknownKey(ClusterRule):
+    id = "E0935"
+    summary = "slurm.conf has no such key."
+    why = "slurmctld, slurmd and every command of Slurm end at a key of slurm.conf that they do not know."
+    fix = "Correct the key, or remove it where it belongs elsewhere; silence this rule if your own Slurm knows it."
+    source = "https://github.com/SchedMD/slurm/blob/slurm-25.11/src/common/read_config.c"
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        owned, own = catalog.limits()["owned_slurm_keys"]["keys"], figures()["slurm_keys_with_own_setting"]["keys"]
-        facts = catalog.slurm_conf()
-        known = (*figures()["slurm_keys"]["values"], *owned, *own, *facts["lists"]["keys"])
+        known = catalog.slurm_keys()["slurm.conf"]["keys"]
+        owned = catalog.limits()["owned_slurm_keys"]["keys"]
         # E0923 says what is wrong with a key of another release.
-        lower = {name.lower() for name in (*known, *facts["keys_by_version"]["until"])}
+        lower = {name.lower() for name in (*known, *owned, *catalog.slurm_conf()["keys_by_version"]["until"])}
         for key in slurm.settings:
             if key.lower() not in lower and _KEY.fullmatch(key):
-                hint = meant(key, known)
-                if hint:
-                    yield self.problem(
-                        (*_SETTINGS, key), f"slurm.conf has no key {quoted(key)} that is known here", hint, on_key=True
-                    )
+                name, places = _elsewhere(key)
+                if places:
+                    text = f"{quoted(key)} is a key of {listed(places)}, not of slurm.conf"
+                    own = partition_setting(name)
+                    hint = f"partitions: [{{{own}: …}}]" if own else None
+                else:
+                    text, hint = f"slurm.conf has no key {quoted(key)}", meant(key, known)
+                yield self.problem((*_SETTINGS, key), text, hint, on_key=True)
+
+
+def _elsewhere(key: str) -> tuple[str, list[str]]:
+    """The name of a key as Slurm writes it, and the other files and lines that have it."""
+    found = [
+        (name, place)
+        for place, names in catalog.slurm_keys()["elsewhere"]["places"].items()
+        for name in names
+        if name.lower() == key.lower()
+    ]
+    return (found[0][0] if found else key), [place for _, place in found]
 
 
 class KeyOfAnotherRelease(ClusterRule):

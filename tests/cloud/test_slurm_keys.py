@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from generator import catalog
-from generator.plan.slurm_conf import slurm_release
+from generator.definition.model.policy import FairShare, Policy, Qos
+from generator.definition.model.slurm import NewDatabase, Partition, Slurm
+from generator.plan.slurm_conf import slurm_conf_lines, slurm_release
 from tests.bed.machines.overlay import PATH
 from tests.bed.machines.roots import needs
 from tests.bed.slurm.newer import unpacked_root
@@ -24,6 +26,20 @@ REFUSED = {"AccountingStoreJobComment", "FastSchedule", "FrontendName", "SallocD
 
 Source: https://github.com/SchedMD/slurm/blob/slurm-25.11/src/common/read_config.c
 """
+
+EVERYTHING = Slurm(
+    partitions=[Partition(name="gpu", max_nodes=1)],
+    accounting=NewDatabase(type="new"),
+    idle_timeout_s=600,
+    policy=Policy(
+        qos=[Qos(name="cap", max_tres_per_user="license/ansys=2")],
+        fair_share=FairShare(),
+        preemption="qos",
+        max_array_size=11,
+        max_job_count=100,
+    ),
+)
+"""Everything with which we add lines to slurm.conf."""
 
 
 def answers(command: list[str]) -> str:
@@ -37,12 +53,16 @@ def answers(command: list[str]) -> str:
 @pytest.mark.parametrize("release", ["22.05", "24.11"])
 def test_the_catalogue_says_which_keys_a_release_knows(release: str, tmp_path: Path) -> None:
     needs("unshare", "chroot", "sinfo", "mmdebstrap")
-    facts = catalog.slurm_conf()
+    facts, names = catalog.slurm_conf(), catalog.slurm_keys()
     since, until = facts["keys_by_version"]["since"], facts["keys_by_version"]["until"]
-    known = {key for key, bound in since.items() if slurm_release(bound) <= slurm_release(release)}
-    known |= {key for key, bound in until.items() if slurm_release(release) <= slurm_release(bound)}
-    known |= set(facts["defunct_keys"]["since"]) | set(facts["lists"]["keys"]) - set(since)
-    asked = sorted({*since, *until, *known} - REFUSED)
+    known = {
+        key
+        for key in names["slurm.conf"]["keys"]
+        if slurm_release(since.get(key, "0.0")) <= slurm_release(release) <= slurm_release(until.get(key, "99.11"))
+    }
+    lower = {key.lower() for key in names["slurm.conf"]["keys"]}
+    elsewhere = {key for place in names["elsewhere"]["places"].values() for key in place if key.lower() not in lower}
+    asked = sorted({*names["slurm.conf"]["keys"], *until, *elsewhere} - REFUSED)
     lines = ["ClusterName=x", "SlurmctldHost=localhost(127.0.0.1)", "SlurmctldPort=1", "NodeName=n1", "Surely=nobody"]
     (tmp_path / "slurm.conf").write_text("\n".join([*lines, *(f"{key}=1" for key in asked), ""]))
     root = unpacked_root() if release == "24.11" else Path("/")
@@ -50,3 +70,13 @@ def test_the_catalogue_says_which_keys_a_release_knows(release: str, tmp_path: P
     assert f" {release}." in answers([*inside, "slurmctld", "-V"])
     unknown = set(re.findall(r"unrecognized key: (\w+)", answers([*inside, "sinfo"])))
     assert unknown == {"Surely", *asked} - known
+
+
+def test_every_key_that_the_catalogue_says_something_of_is_one_of_its_names() -> None:
+    facts, names = catalog.slurm_conf(), set(catalog.slurm_keys()["slurm.conf"]["keys"])
+    last = {key for key, bound in facts["keys_by_version"]["until"].items() if slurm_release(bound) >= (22, 5)}
+    said = {*facts["lists"]["keys"], *facts["defunct_keys"]["since"], *facts["keys_by_version"]["since"], *last}
+    said |= {*facts["values"]["refused"], *facts["values"]["risky"]}
+    assert said - names == set()
+    written = {line.partition("=")[0] for line in slurm_conf_lines(EVERYTHING, "26.05.0", keeps_drained=True)}
+    assert {key.lower() for key in written} - {key.lower() for key in names} == set()

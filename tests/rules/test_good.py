@@ -43,7 +43,7 @@ slurm:
   scheduler: {{high_availability: true, zone: '1', backup_zone: '2'}}
   login: {{count: 2, max_count: 4, extra_projects: [site, 'site:login']}}
   accounting: {{type: new, server_name: everything-db, database: everything_acct_db}}
-  settings: {{SchedulerTimeSlice: 60, JobSubmitPlugins: lua, SomeNewKey: 1}}
+  settings: {{SchedulerTimeSlice: 60, JobSubmitPlugins: lua, licenses: "ansys:10"}}
   launch_parameters: use_interactive_step,enable_nss_slurm
   partitions:
     - name: htc
