@@ -1,6 +1,6 @@
 """slurm_policy without a Slurm: the attributes become rows, the rows of partitions become lines of azure.conf.
 
-The real slurmdbd and slurmctld are in tests/cluster/test_policy.py.
+The real slurmdbd and slurmctld are in tests/cloud/test_policy.py.
 """
 
 from __future__ import annotations
@@ -107,6 +107,164 @@ def test_usage_is_shown_for_what_is_no_command(node: Node) -> None:
     assert said.endswith("[2]")
 
 
+# ---------------------------------------------------------------- QoS that a partition names
+
+NAMED = """
+qos cap exists=yes
+qos cap maxtresperuser=gres/gpu=8
+qos unused exists=yes
+partition hpc AllowQos=normal,cap
+partition hpc MaxTime=60
+overlay urgent over=hpc
+overlay urgent QOS=cap
+"""
+SLURMCTLD = """
+case "$*" in
+    ping) [[ -e "${ROOT}/up" ]] ;;
+    *assoc_mgr*)
+        printf 'Current Association Manager state\n\nQOS Records\n\n'
+        while read -r name; do printf 'QOS=%s(1)\n    UsageRaw=0.000000\n' "${name}"; done <"${ROOT}/up"
+        ;;
+    reconfigure)
+        [[ ! -e "${ROOT}/refuses" ]] || { echo 'slurm_reconfigure error: Unspecified error' >&2; exit 1; }
+        ;;
+    *) exit 1 ;;
+esac
+"""
+"""`up` has the QoS that it knows. The texts are those of Slurm 22.05 and 26.05."""
+SLURMDBD = """
+[[ -e "${ROOT}/qos" ]] || { echo 'sacctmgr: error: Sending PersistInit msg: Connection refused' >&2; exit 1; }
+case "$*" in
+    *'show qos format=name') cat "${ROOT}/qos" ;;
+    *'show qos where name='*)
+        name="${5#name=}"
+        if grep -qx "${name}" "${ROOT}/qos"; then echo "${name}|${name}"; fi
+        ;;
+    *'add qos '*) echo "${@: -1}" >>"${ROOT}/qos" ;;
+    *'show cluster'*) echo lab ;;
+    *) exit 1 ;;
+esac
+"""
+"""`qos` has the QoS of slurmdbd, which is away without that file."""
+
+
+@pytest.fixture
+def slurm(node: Node) -> Node:
+    """A scheduler before the first start of its slurmctld: slurmdbd has what every database has."""
+    node.fake("scontrol", f"ROOT={node.root}\n{SLURMCTLD}")
+    node.fake("sacctmgr", f"ROOT={node.root}\n{SLURMDBD}")
+    node.write("qos", "normal\n")
+    return node
+
+
+def named(node: Node) -> tuple[bool, bool, bool]:
+    """Whether azure.conf names the QoS of the partition, all of them, and that of the overlay."""
+    text = node.read("sched/lab/azure.conf")
+    return "AllowQos=" in text, "AllowQos=normal,cap" in text, "QOS=cap" in text
+
+
+def test_before_the_first_start_the_qos_that_partitions_name_are_made_and_only_those(slurm: Node) -> None:
+    assert policy(slurm, NAMED, "qos").endswith("[0]")
+    assert slurm.read("qos").split() == ["normal", "cap"]
+    edited(slurm, NAMED)
+    assert named(slurm) == (True, True, True)
+
+
+def test_a_partition_names_no_qos_that_slurmdbd_does_not_have(slurm: Node) -> None:
+    said = policy(slurm, NAMED, "partitions")
+    assert named(slurm) == (True, False, False)
+    assert "MaxTime=60" in slurm.read("sched/lab/azure.conf")
+    assert "partition hpc is without AllowQos=cap for now: slurmctld does not know this QoS" in said
+
+
+def test_without_slurmdbd_a_start_names_what_slurmctld_knew_and_nothing_more(slurm: Node) -> None:
+    (slurm.root / "qos").unlink()
+    assert policy(slurm, NAMED, "qos").endswith("[75]")
+    edited(slurm, NAMED)
+    assert named(slurm) == (False, False, False)
+    slurm.write("up", "normal\ncap\n")
+    policy(slurm, NAMED, "load")
+    assert named(slurm) == (True, True, True)
+    (slurm.root / "up").unlink()
+    slurm.write("sched/lab/azure.conf", AZURE)
+    edited(slurm, NAMED)
+    assert named(slurm) == (True, True, True)
+
+
+def test_a_running_slurmctld_is_asked_what_it_knows_not_slurmdbd(slurm: Node) -> None:
+    slurm.write("qos", "normal\ncap\n")
+    slurm.write("up", "normal\n")
+    policy(slurm, NAMED, "partitions")
+    assert named(slurm) == (True, False, False)
+
+
+def test_a_dry_run_names_the_qos_that_it_would_make(slurm: Node) -> None:
+    slurm.write("up", "normal\n")
+    slurm.write("new.rows", NAMED.lstrip().replace("qos cap maxtresperuser=gres/gpu=8\n", ""))
+    said = slurm.command(str(slurm.spec / "files/policy.sh"), "apply", str(slurm.root / "new.rows"), "--dry-run")
+    assert "qos cap added (dry run: nothing was done)" in said.stdout
+    assert "is without" not in said.stderr
+    assert slurm.read("qos") == "normal\n"
+
+
+# ---------------------------------------------------------------- slurmctld reads azure.conf
+
+
+@pytest.fixture
+def running(slurm: Node) -> Node:
+    slurm.write("up", "normal\n")
+    return slurm
+
+
+def test_a_reconfigure_that_slurmctld_refused_is_tried_again_until_it_is_done(running: Node) -> None:
+    running.write("refuses", "")
+    for _ in range(2):
+        said = policy(running, LIMITS, "load")
+        assert "ERROR: slurmctld did not read its partitions anew" in said
+        assert "why: slurm_reconfigure error: Unspecified error" in said
+        assert said.endswith("[1]")
+    (running.root / "refuses").unlink()
+    assert "slurmctld has read its partitions anew" in policy(running, LIMITS, "load")
+    assert "anew" not in policy(running, LIMITS, "load")
+    assert len(running.calls("scontrol reconfigure")) == 3
+
+
+def test_what_azslurm_wrote_without_a_restart_reaches_slurmctld(running: Node) -> None:
+    policy(running, LIMITS, "load")
+    running.write("sched/lab/azure.conf", AZURE)
+    assert "slurmctld has read its partitions anew" in policy(running, LIMITS, "load")
+
+
+def test_a_slurmctld_that_starts_reads_azure_conf_and_a_second_one_that_runs_is_told(slurm: Node) -> None:
+    edited(slurm, LIMITS)
+    slurm.write("up", "normal\n")
+    policy(slurm, LIMITS, "load")
+    assert slurm.calls("scontrol reconfigure") == []
+    slurm.write("sched/lab/azure.conf", AZURE)
+    edited(slurm, LIMITS)
+    policy(slurm, LIMITS, "load")
+    assert slurm.calls("scontrol reconfigure") == ["scontrol reconfigure"]
+
+
+@pytest.mark.parametrize(("left", "up", "stays"), [
+    ((), False, False),
+    (("last_config_lite", "priority_last_decay_ran"), False, False),
+    ((), True, True),
+    (("job_state",), False, True),
+    (("assoc_usage.old",), False, True),
+])  # fmt: skip
+def test_what_a_first_start_that_failed_has_left_stops_no_other(
+    slurm: Node, left: tuple[str, ...], up: bool, stays: bool
+) -> None:
+    """slurmctld 26.05 leaves clustername, and then ends for want of its state."""
+    if up:
+        slurm.write("up", "normal\n")
+    for name in ("clustername", *left):
+        slurm.write(f"sched/lab/spool/slurmctld/{name}", "lab|1")
+    policy(slurm, LIMITS, "partitions")
+    assert (slurm.root / "sched/lab/spool/slurmctld/clustername").exists() is stays
+
+
 # ---------------------------------------------------------------- installation
 
 
@@ -157,15 +315,19 @@ def test_a_scheduler_without_rows_loses_what_an_earlier_policy_left(node: Node) 
     assign(node, MANY)
     node.ok("10-policy.sh")
     node.attribute("cycleforge.policy.1", "")
-    assert "3 files removed" in node.ok("10-policy.sh")
+    assert "4 files removed" in node.ok("10-policy.sh")
     assert not list((node.root / "etc/systemd").rglob("*policy*"))
 
 
-def test_the_second_scheduler_starts_no_timer(node: Node) -> None:
+@pytest.mark.parametrize("first", [True, False])
+def test_only_the_first_scheduler_writes_into_slurmdbd(node: Node, first: bool) -> None:
     assign(node, MANY)
-    node.attribute("slurm.is_primary_scheduler", "False")
+    node.attribute("slurm.is_primary_scheduler", str(first))
     node.ok("10-policy.sh")
-    assert not [line for line in node.calls("systemctl") if "timer" in line]
+    assert bool([line for line in node.calls("systemctl") if "timer" in line]) is first
+    drop_ins = sorted((node.root / "etc/systemd/system/slurmctld.service.d").iterdir())
+    verbs = [path.read_text().rsplit("policy.sh ", 1)[1].strip() for path in drop_ins]
+    assert verbs == (["qos", "partitions"] if first else ["partitions"])
 
 
 @pytest.mark.parametrize("role", ["login", "execute"])

@@ -41,7 +41,6 @@ load_database() {
         read -r kind name key <<<"${id}"
         if [[ "${key}" == exists ]]; then make "${id}" "${kind}" "${name}"; else put "${id}" "${kind}" "${name}" "${key}"; fi
     done
-    withdraw_all
 }
 
 # make ID KIND NAME: add the object unless it is there. One that we made and an administrator deleted stays deleted.

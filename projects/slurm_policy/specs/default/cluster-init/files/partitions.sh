@@ -11,22 +11,32 @@ readonly ORIGINAL="# azslurm wrote, CycleForge changed: "
 readonly ADDED="# CycleForge added: "
 declare -gA NODES_OF=()
 
-# edit_partitions: CF_CHANGED tells whether azure.conf changed.
 edit_partitions() {
     local text
-    CF_CHANGED=0
+    known_qos
     text="$(edited "${AZURE_CONF}")"
     if cf_holds "${AZURE_CONF}" "${text}"$'\n'; then return; fi
     if [[ "${DRY_RUN}" == true ]]; then
         did "partitions in azure.conf would change"
         return
     fi
+    note_unread
     cf_temporary "${AZURE_CONF}"
     printf '%s\n' "${text}" >"${CF_TEMPORARY}"
     # slurmctld runs as another user, who must read what root writes here.
     chown --reference="${AZURE_CONF}" "${CF_TEMPORARY}"
     cf_take_place "${AZURE_CONF}" "$(stat -c %a "${AZURE_CONF}")"
     did "partitions in azure.conf written: $(named_partitions)"
+}
+
+# note_unread: remember that slurmctld has to read azure.conf anew. The one that starts now reads it anyway, but the one of
+# a second scheduler may be running.
+note_unread() {
+    if [[ "${STARTS}" == false ]] || controller_answers; then
+        cf_write "${UNREAD}" 0644 <<<"azure.conf was changed"
+    else
+        rm -f "${UNREAD}"
+    fi
 }
 
 named_partitions() {
@@ -78,21 +88,41 @@ original_lines() {
 
 # with_settings "KIND NAME" LINE: the line with the keys of these rows, each once, in REPLY.
 with_settings() {
-    local id key
+    local id key value line="$2"
     local word
     local -a words=()
-    REPLY="$2"
     for id in "${ORDER[@]+"${ORDER[@]}"}"; do
         if [[ "${id}" != "$1 "* ]]; then continue; fi
         key="${id##* }"
         if [[ "${key}" == over ]]; then continue; fi
-        read -r -a words <<<"${REPLY}"
-        REPLY=""
+        value_of_key "$1" "${key}" "${WANTED[${id}]}"
+        value="${REPLY}"
+        if [[ -z "${value}" ]]; then continue; fi
+        read -r -a words <<<"${line}"
+        line=""
         for word in "${words[@]}"; do
-            if [[ "${word,,}" != "${key,,}="* ]]; then REPLY+="${word} "; fi
+            if [[ "${word,,}" != "${key,,}="* ]]; then line+="${word} "; fi
         done
-        REPLY+="${key}=${WANTED[${id}]}"
+        line+="${key}=${value}"
     done
+    REPLY="${line}"
+}
+
+# value_of_key "KIND NAME" KEY VALUE: the value without QoS that slurmctld does not know, in REPLY; empty when none is left.
+value_of_key() {
+    local name result=""
+    local -a names=()
+    REPLY="$3"
+    if [[ "$2" != QOS && "$2" != AllowQos ]]; then return; fi
+    IFS=',' read -r -a names <<<"$3"
+    for name in "${names[@]}"; do
+        if [[ -n "${KNOWN[${name}]:-}" ]]; then
+            result+="${result:+,}${name}"
+        else
+            cf_warn "$1 is without $2=${name} for now: slurmctld does not know this QoS"
+        fi
+    done
+    REPLY="${result}"
 }
 
 # A further partition whose partitions azslurm left out, for want of quota, is left out too.

@@ -9,7 +9,7 @@
 readonly ROW='^(qos|account|member|user|reservation|partition|overlay) [A-Za-z0-9][A-Za-z0-9._/-]* [A-Za-z]+=[A-Za-z0-9=,.:;_/+-]*$'
 declare -gA WANTED=() APPLIED=() SEEN=()
 declare -ga ORDER=() RECORDED=() OF_DATABASE=()
-CLUSTER="" RECORD="" AZURE_CONF=""
+CLUSTER="" RECORD="" AZURE_CONF="" SAVED_QOS="" UNREAD=""
 DONE=0 LEFT=0 DRY_MARK=""
 
 # read_wanted FILE: `KIND NAME KEY` to its value in WANTED, in their order in ORDER.
@@ -39,6 +39,7 @@ find_cluster() {
     fi
     folder="${AZURE_CONF%/*}"
     CLUSTER="${folder##*/}" RECORD="${folder}/cycleforge-policy.record"
+    SAVED_QOS="${folder}/cycleforge-policy.qos" UNREAD="${folder}/cycleforge-policy.unread"
 }
 
 # ---------------------------------------------------------------- the record

@@ -8,6 +8,7 @@ readonly FILES="${CYCLECLOUD_SPEC_PATH}/files"
 readonly TARGET="${CF_ROOT}/opt/cycleforge/slurm_policy"
 readonly UNITS="${CF_ROOT}/etc/systemd/system"
 readonly TIMER=cycleforge-policy.timer SERVICE=cycleforge-policy.service
+readonly QOS_DROP_IN=slurmctld.service.d/19-cycleforge-slurm_policy.conf
 readonly DROP_IN=slurmctld.service.d/20-cycleforge-slurm_policy.conf
 readonly FORMAT=1 MOST_PARTS=9999
 
@@ -41,10 +42,15 @@ write_rows() {
     cf_outcome_file "$(grep -c . <<<"${ROWS}") rows"
 }
 
+# install_units FIRST: whether this is the first scheduler.
 install_units() {
     local changed
-    cf_install_files "${FILES}" "${TARGET}" cycleforge.sh policy.sh rows.sh partitions.sh database.sh reservations.sh
+    cf_install_files "${FILES}" "${TARGET}" cycleforge.sh policy.sh rows.sh partitions.sh controller.sh database.sh reservations.sh
     changed="${CF_CHANGED}"
+    if [[ "$1" == true ]]; then
+        cf_unit "${QOS_DROP_IN}" <"${FILES}/slurmctld-slurm_policy-qos.conf"
+        changed=$((changed + CF_CHANGED))
+    fi
     cf_unit "${DROP_IN}" <"${FILES}/slurmctld-slurm_policy.conf"
     changed=$((changed + CF_CHANGED))
     cf_unit "${SERVICE}" <"${FILES}/${SERVICE}"
@@ -54,7 +60,7 @@ install_units() {
 }
 
 start_timer() {
-    cf_own_unit "${TIMER}" "${UNITS}/${TIMER}:${UNITS}/${SERVICE}:${UNITS}/${DROP_IN}"
+    cf_own_unit "${TIMER}" "${UNITS}/${TIMER}:${UNITS}/${SERVICE}:${UNITS}/${QOS_DROP_IN}:${UNITS}/${DROP_IN}"
     cf_outcome_file "${TIMER}"
 }
 
@@ -64,11 +70,12 @@ reload_units() {
 }
 
 drop_all() {
-    cf_drop_unit "${TIMER}" "${TIMER}" "${SERVICE}" "${DROP_IN}"
+    cf_drop_unit "${TIMER}" "${TIMER}" "${SERVICE}" "${QOS_DROP_IN}" "${DROP_IN}"
     cf_outcome "${CF_CHANGED} files removed"
 }
 
 main() {
+    local first
     cf_role
     if [[ "${REPLY}" != scheduler ]]; then
         cf_log "the scheduler applies the policy, this node is: ${REPLY}"
@@ -79,10 +86,11 @@ main() {
         return
     fi
     cf_step "policy" write_rows
-    cf_step "policy units" install_units
     # The record is one; the second scheduler only needs the partitions before its slurmctld starts.
     cf_attribute_bool slurm.is_primary_scheduler true
-    if [[ "${REPLY}" == true ]]; then cf_step "policy timer" start_timer; else cf_step "policy units" reload_units; fi
+    first="${REPLY}"
+    cf_step "policy units" install_units "${first}"
+    if [[ "${first}" == true ]]; then cf_step "policy timer" start_timer; else cf_step "policy units" reload_units; fi
 }
 
 cf_main main "$@"
