@@ -100,6 +100,7 @@ def size_of_file(name: str, content: Figures) -> VmSize:
         cpus_per_task=launch.get("cpus_per_task"),
         cpu_masks=tuple(launch.get("cpu_masks") or ()),
         health=health,
+        unpublished=tuple(group("unpublished").get("checks", ())),
         quota_family=group("quota_family").get("name"),
         retirement=group("retirement").get("date"),
         page=content.get("page"),

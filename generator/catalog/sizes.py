@@ -106,6 +106,8 @@ class VmSize:
     """One per task, for `--cpu-bind=mask_cpu`."""
     health: Mapping[str, Figures] = field(default_factory=dict)
     """By check: what a healthy node shows, beyond the figures above, and the `source` that asks for it."""
+    unpublished: tuple[str, ...] = ()
+    """Checks for which no health source has a figure of this size; what its page documents is all there is."""
     quota_family: str | None = None
     retirement: str | None = None
     """ISO date on which Azure stops the series."""

@@ -20,6 +20,14 @@ environment cannot be had on a node, the test runs in another one under another 
 by `cycleforge health report`, which warns at most.
 
 """
+_UNPUBLISHED = """## Quick checks of GPU sizes without a published figure
+
+Azure's node health checks have no figure of these sizes for these checks. The check uses what Microsoft's page of the
+size documents; memory, of which a guest sees less than documented, is measured and has no baseline.
+
+| VM size | checks |
+|---|---|
+"""
 _ENVIRONMENTS = """## Environments of NCCL's tests
 
 `container` is the image of Azure's node health checks, `host` the nccl-tests of the HPC image with its HPC-X (NC sizes:
@@ -43,7 +51,25 @@ _HEADER = """| VM size | check | floor | warns below | tries | how | environment
 def page() -> str:
     """The whole page."""
     rows = "".join(row for name in catalog.vm_size_names() for row in _rows(catalog.vm_size(name)))
-    return _START + _HEADER + rows + "\n" + _ENVIRONMENTS + _environments() + "\n" + _TOOLS + _tools()
+    return (
+        _START
+        + _HEADER
+        + rows
+        + "\n"
+        + _UNPUBLISHED
+        + _unpublished()
+        + "\n"
+        + _ENVIRONMENTS
+        + _environments()
+        + "\n"
+        + _TOOLS
+        + _tools()
+    )
+
+
+def _unpublished() -> str:
+    sizes = map(catalog.vm_size, catalog.vm_size_names())
+    return "".join(f"| {size.name} | {', '.join(size.unpublished)} |\n" for size in sizes if size.unpublished)
 
 
 def _rows(size: VmSize) -> Iterator[str]:

@@ -42,6 +42,7 @@ slurm:
   healthagent: false
   partitions:
     - {name: slices, vm_size: Standard_NC24ads_A100_v4, max_nodes: 2, mig_profile: 1g.10gb}
+    - {name: pairs, vm_size: Standard_NC80adis_H100_v5, max_nodes: 2, default: true}
 """,
     "amd.yaml": b"""
 name: amd
@@ -63,7 +64,8 @@ slurm:
     - {name: htc, vm_size: Standard_D4ads_v5, max_nodes: 2}
 """,
 }
-"""What no shipped definition has: NetApp Files for training, MIG slices, AMD GPUs, InfiniBand alone, another cloud."""
+"""What no shipped definition has: NetApp Files for training, MIG slices, GPUs without a wire at each link, AMD GPUs,
+InfiniBand alone, another cloud."""
 CLASSES = (
     catalog.VmSize,
     catalog.NcclFigure,

@@ -417,3 +417,49 @@ def test_recipes_name_models_that_exist_smallest_first() -> None:
         assert found.steps[-1].script == "run.sh"
         assert set(found.sources) <= set(catalog.sources())
         assert found.sources or not (found.containers or found.models or found.figures), "what is not ours is named"
+
+
+# ---------------------------------------------------------------- checks of GPU sizes
+
+WITH_NVLINK = {"V100", "A100", "H100", "H100 NVL", "H200", "GB200", "GB300"}
+"""GPU models that are connected by NVLink where a VM has several."""
+GPU_SIZES = [size for size in SIZES if size.gpu_count]
+
+
+def applying(size: catalog.VmSize) -> set[str]:
+    """Checks of counters whose figure depends on the VM size, as far as a size has the hardware."""
+    links = {"gpu_nvlink"} if size.gpu_model in WITH_NVLINK and size.gpu_count > 1 else set()
+    return {"cpu", "gpu_count", "memory", *(["ib_ports"] if size.infiniband else []), *links}
+
+
+@pytest.mark.parametrize("size", GPU_SIZES, ids=lambda size: size.name)
+def test_a_gpu_size_has_each_figure_or_says_that_nobody_has_published_it(size: catalog.VmSize) -> None:
+    published = applying(size) & set(size.health)
+    assert published | set(size.unpublished) == applying(size)
+    assert not published & set(size.unpublished)
+
+
+@pytest.mark.parametrize("size", GPU_SIZES, ids=lambda size: size.name)
+def test_links_of_a_size_have_a_source_of_exactly_that_size(size: catalog.VmSize) -> None:
+    """What a file about every size says need not hold for this one: on NC80, 6 inactive links are healthy."""
+    assert ("gpu_nvlink" in size.health) == ("gpu_nvlink" in applying(size))
+    if "gpu_nvlink" not in size.health:
+        return
+    row = size.health["gpu_nvlink"]
+    assert 0 < row.get("active", row["links"]) <= row["links"] <= 18
+    conf = f"Azure/azurehpc-health-checks:conf/{size.name.removeprefix('Standard_').lower()}.conf"
+    of_series = {"Standard_NC80adis_H100_v5": "Azure/azurehpc-health-checks#162"}
+    named = row["source"].split()
+    assert {conf, size.page, of_series.get(size.name)} & set(named), named
+    assert not [source for source in named if "customTests" in source]
+
+
+def test_what_microsoft_publishes_in_threads_reaches_the_sizes() -> None:
+    nc80, gb200 = map(catalog.vm_size, ("Standard_NC80adis_H100_v5", "Standard_ND128isr_NDR_GB200_v6"))
+    assert (nc80.health["gpu_nvlink"]["links"], nc80.health["gpu_nvlink"]["active"]) == (18, 12)
+    assert "gpu_copy_peer" not in nc80.health, "256 GB/s are usual there, and no floor is published"
+    assert gb200.health["memory"] == {
+        "expected_kib": 904809536,
+        "source": "Azure/azurehpc-health-checks#165",
+        "tolerance_percent": 5,
+    }

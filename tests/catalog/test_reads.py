@@ -9,7 +9,6 @@ import subprocess
 import sys
 from dataclasses import fields
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -165,7 +164,3 @@ def test_an_unread_leaf_would_be_found() -> None:
     assert "regions.json/regions/*/display_name" not in {column(path) for path in reads()["leaves"]}
     assert is_leaf(["a", 1])
     assert not is_leaf([{"a": 1}])
-
-
-def test_the_catalogue_stays_small() -> None:
-    assert sum(len(Path(file).read_text(encoding="utf-8").splitlines()) for file in FOLDER.rglob("*.json")) < 10_000
