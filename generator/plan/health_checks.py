@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .. import catalog
-from ..catalog.sizes import VmSize
+from ..catalog.sizes import Figures, VmSize
 from . import amd_checks, stream_checks
 from .common_checks import gpu_services
 from .measured_checks import figures_of, ib_write, measured
@@ -19,6 +19,11 @@ from .types import MigPlan
 from .xid_table import gpu_xid
 
 _MIG_SOURCE = ["nvidia-mig"]
+_STANDS_IN_FOR_REMAP = (
+    "nvmlDeviceGetRemappedRows is not supported while MIG is enabled: "
+    "XID 63 and 64 and remapped_rows.histogram.none stand in for gpu_remap; "
+    "utkuozdemir/nvidia_gpu_exporter:internal/captures/linux-x86_64__nvidia-h100-mig__590.48.01.txt"
+)
 
 
 def quick(size: VmSize, mig: MigPlan | None = None) -> Iterator[Sourced]:
@@ -40,9 +45,12 @@ def quick(size: VmSize, mig: MigPlan | None = None) -> Iterator[Sourced]:
 
 
 def deep(size: VmSize, mig: MigPlan | None = None) -> Iterator[Sourced]:
-    """Checks that measure: copies, NCCL, diagnostics, InfiniBand."""
+    """Checks that measure: copies, NCCL, diagnostics, InfiniBand.
+
+    Of divided GPUs a program sees one slice, and neither copies nor NCCL nor diagnostics go beyond it: none is made.
+    """
     if mig:
-        yield from _of_slices(size)
+        yield _boot_services(size, divided=True)
         return
     if size.gpu_vendor == "NVIDIA":
         yield _boot_services(size)
@@ -52,17 +60,6 @@ def deep(size: VmSize, mig: MigPlan | None = None) -> Iterator[Sourced]:
     yield from stream_checks.deep(size)
     if size.infiniband and size.health:
         yield ib_write(size)
-
-
-def _of_slices(size: VmSize) -> Iterator[Sourced]:
-    """What needs whole GPUs: a program sees one slice, and neither copies nor NCCL nor diagnostics go beyond it."""
-    checks = ["gpu_copy_to_device", "gpu_copy_from_device"]
-    if size.gpu_count > 1:
-        checks += ["gpu_copy_peer", "nccl_all_reduce"]
-    if size.health:
-        checks += ["gpu_diagnostic", *(["ib_write"] if size.infiniband else [])]
-    why = "the GPUs are divided into MIG slices"
-    yield sourced(check_line("not_supported", checks=" ".join(checks), why=why), _MIG_SOURCE)
 
 
 def source_of(size: VmSize, group: str) -> object:
@@ -77,9 +74,9 @@ def _asked_by(size: VmSize, check: str, group: str) -> object:
 
 def _machine(size: VmSize) -> Iterator[Sourced]:
     cpu, memory, swap, load = (figures_of(size, check) for check in ("cpu", "memory", "swap", "load"))
-    sockets = {"sockets": cpu["sockets"]} if cpu else {}
+    sockets = {"sockets": cpu["sockets"]} if "sockets" in cpu else {}
     yield sourced(check_line("cpu", threads=size.vcpus, **sockets), _asked_by(size, "cpu", "cpu"))
-    if size.health:
+    if size.health or "memory" in size.unpublished:
         line = check_line(
             "memory", expected_kib=memory.get("expected_kib"), tolerance_percent=memory.get("tolerance_percent")
         )
@@ -97,12 +94,22 @@ def _machine(size: VmSize) -> Iterator[Sourced]:
 def _nvidia_quick(size: VmSize, mig: MigPlan | None) -> Iterator[Sourced]:
     yield gpu_xid(size.gpu_model)
     yield sourced(check_line("gpu_count", count=size.gpu_count), _asked_by(size, "gpu_count", "gpu"))
-    yield from _memory_errors(size)
+    yield from _memory_errors(size, mig)
     yield from _fabric(size, mig)
     if mig:
-        yield sourced(check_line("mig_slices", profile=mig.profile, count=mig.slices), _MIG_SOURCE)
-    elif "gpu_nvlink" in size.health:  # a GPU in MIG mode has no links to others
-        yield sourced(check_line("gpu_nvlink", inactive_max=0), size.health["gpu_nvlink"]["source"])
+        line = check_line("mig_slices", profile=mig.profile, gpus=size.gpu_count, count=mig.slices)
+        yield sourced(line, _MIG_SOURCE)
+    elif "gpu_nvlink" in size.health:  # the driver shows no links of a GPU in MIG mode, which has none to others
+        links, active = nvlinks(size)
+        line = check_line("gpu_nvlink", gpus=size.gpu_count, links=links, active=active)
+        yield sourced(line, size.health["gpu_nvlink"]["source"])
+
+
+def nvlinks(size: VmSize) -> tuple[int, int]:
+    """Return how many NVLinks each GPU lists, and how many of them are active on a healthy node; zeros without any."""
+    row = figures_of(size, "gpu_nvlink")
+    links = row.get("links", 0)
+    return links, row.get("active", links)
 
 
 def _fabric(size: VmSize, mig: MigPlan | None) -> Iterator[Sourced]:
@@ -119,19 +126,20 @@ def _fabric(size: VmSize, mig: MigPlan | None) -> Iterator[Sourced]:
         yield sourced(check_line("gpu_peermem"), common["gpu_peermem"]["source"])
 
 
-def _boot_services(size: VmSize) -> Sourced:
+def _boot_services(size: VmSize, *, divided: bool = False) -> Sourced:
     """What the image starts at boot, for which the deep checks of a boot wait."""
     services = catalog.health()["common_checks"]["boot_services"]
     units = [*([size.fabric_manager] if size.fabric_manager else []), *services["units"]]
-    joins = {"registration": size.fabric_registration} if size.fabric_registration else {}
+    joins = {"registration": size.fabric_registration} if size.fabric_registration and not divided else {}
     line = check_line("boot_services", units=" ".join(units), **joins, within_s=services["within_s"])
     return sourced(line, services["source"])
 
 
-def _memory_errors(size: VmSize) -> Iterator[Sourced]:
-    if "gpu_pages" in size.health:
-        pages = size.health["gpu_pages"]
-        yield sourced(check_line("gpu_pages", retired_max=pages["retired_max"]), pages["source"])
+def _memory_errors(size: VmSize, mig: MigPlan | None) -> Iterator[Sourced]:
+    if size.gpu_model in catalog.health()["common_checks"]["gpu_pages"]["models"]:  # they have no spare rows
+        pages = figures_of(size, "gpu_pages")
+        line = check_line("gpu_pages", **_listed(size, pages), retired_max=pages.get("retired_max"))
+        yield sourced(line, pages.get("source"))
         return
     limits = figures_of(size, "gpu_memory_errors")
     line = check_line(
@@ -141,13 +149,22 @@ def _memory_errors(size: VmSize) -> Iterator[Sourced]:
         dram_any_max=limits.get("dram_any_max"),
     )
     yield sourced(line, limits.get("source"))
+    if mig:
+        yield sourced(check_line("gpu_spare_rows", gpus=size.gpu_count), _STANDS_IN_FOR_REMAP)
+        return
     line = check_line(
         "gpu_remap",
+        **_listed(size, limits),
         pending_max=limits.get("remap_pending_max"),
         failure_max=limits.get("remap_failure_max"),
         uncorrectable_max=limits.get("remap_uncorrectable_max"),
     )
     yield sourced(line, limits.get("source"))
+
+
+def _listed(size: VmSize, limits: Figures) -> dict[str, object]:
+    """How many GPUs the check's list must have; without published limits the check asks for no list."""
+    return {"gpus": size.gpu_count} if limits else {}
 
 
 def _nvidia_deep(size: VmSize) -> Iterator[Sourced]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import catalog
 from ..catalog.sizes import VmSize
+from .health_checks import nvlinks
 from .measured_checks import figures_of
 from .types import TablePlan
 
@@ -27,14 +28,17 @@ def figures_table(size: VmSize) -> TablePlan:
 
 
 def node_test_settings(size: VmSize) -> dict[str, str]:
-    """What the tests need to know of a size: GEMM types, disks, when a GPU is too hot or slowed."""
+    """What the tests need to know of a size: GEMM types, NVLinks of a GPU, disks, when a GPU is too hot or slowed."""
     common, fleet = catalog.health()["common_checks"], catalog.health()["fleet_statistics"]
     types = catalog.node_benchmarks()["gemm_types"]
+    links = nvlinks(size)
     model = catalog.gpu_generation(size.gpu_model) or (size.gpu_model or "").rpartition(" ")[2].lower()
     return {
         "FLEET_FAIL_PERCENT": str(fleet["fail_percent_below_expected"]),
         "FLEET_WARN_PERCENT": str(fleet["warn_percent_below_expected"]),
         "GEMM_TYPES": types.get(model, "fp16"),
+        "NVLINKS_ACTIVE": str(links[1]),
+        "NVLINKS_LISTED": str(links[0]),
         "NVME_JOBS": str(size.nvme_count or 1),
         "TEMPERATURE_WARN_C": str(common["gpu_temperature"]["warn_above"]),
         "THROTTLE_MASK": str(common["gpu_throttling"]["error_mask"]),

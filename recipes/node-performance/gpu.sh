@@ -89,24 +89,29 @@ measure_copy() {
     fi
 }
 
-# test_links: every NVLink active, and what its error counters are now; after the load they are read again.
+# test_links: each GPU has as many NVLinks as the size has, and as many of them are active: some cards have links that nothing is
+# wired to. Error counters are kept as they are now; after the load they are read again.
 test_links() {
     local -r log="${work}/nvlink.log"
-    local gpu active inactive states bad="" most=0
+    local -r published="${NVLINKS_ACTIVE:-0}"
+    local gpu active inactive states bad="" most="${published}" all="${NVLINKS_LISTED:-0}"
     if ((GPUS_PER_NODE < 2)); then return 0; fi
     if ! timeout 60 nvidia-smi nvlink -s >"${log}" 2>&1 || ! states="$(links_of_nvlink "${log}")"; then
         not_proven nvlink "nvidia-smi nvlink -s: $(last_words "${log}")"
         return
     fi
+    # Where nobody has published the size's links, the GPU with most of them says how many there are.
     while read -r gpu active inactive; do
-        if ((active > most)); then most=${active}; fi
+        if ((published == 0 && active > most)); then most=${active}; fi
+        if ((published == 0 && active + inactive > all)); then all=$((active + inactive)); fi
     done <<<"${states}"
     while read -r gpu active inactive; do
-        if ((inactive > 0 || active < most)); then bad+="${bad:+, }GPU ${gpu}: ${active} of ${most} links"; fi
+        if ((active < most || active + inactive < all || (published == 0 && inactive > 0))); then
+            bad+="${bad:+, }GPU ${gpu}: ${active} of ${most} links"
+        fi
     done <<<"${states}"
     if ((most == 0)); then
-        # PCIe cards have none; where the size should have them this is for the health checks to say.
-        note nvlink no_baseline 0 "" "links" "no GPU of this node has an active NVLink"
+        note nvlink no_baseline 0 "" "links" "no GPU of this node has an active NVLink, and the size has no published number"
     elif [[ "$(wc -l <<<"${states}")" != "${GPUS_PER_NODE}" ]]; then
         note nvlink fail "$(wc -l <<<"${states}")" "${GPUS_PER_NODE}" GPUs "GPUs are missing in the list of links"
     elif [[ -n "${bad}" ]]; then

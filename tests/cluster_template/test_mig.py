@@ -65,10 +65,11 @@ def test_health_checks_expect_slices() -> None:
     quick, deep = (
         unquote(str(rendered().configuration("slices", f"cycleforge.vm_size.{kind}"))) for kind in ("quick", "deep")
     )
-    assert " mig_slices profile=1g.10gb count=56" in quick
+    assert " mig_slices profile=1g.10gb gpus=8 count=56" in quick
     assert " gpu_count count=8" in quick
     assert "gpu_nvlink" not in quick
-    assert [record.split()[0] for record in deep.split(" | ")[2:]] == ["not_supported"]
+    assert [record.split()[0] for record in deep.split(" | ")[2:]] == ["boot_services"]
+    assert "gpu_remap" not in {record.split()[0] for record in quick.split(" | ")}
     whole = unquote(str(rendered().configuration("whole", "cycleforge.vm_size.quick")))
     assert "mig_slices" not in whole
     assert "gpu_nvlink" in whole

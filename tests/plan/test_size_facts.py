@@ -173,10 +173,20 @@ def test_the_lines_are_those_of_the_catalogue_with_their_sources() -> None:
         ("Standard_ND40rs_v2", "deep", "ib_write",
          {"floor_gbit_per_s": "78", "message_bytes": "65536", "gpu_memory": "no", "queue_pairs": "2", "seconds": "10"}),
         ("Standard_ND96isr_H100_v5", "quick", "gpu_remap",
-         {"pending_max": "0", "failure_max": "0", "uncorrectable_max": "512"}),
+         {"gpus": "8", "pending_max": "0", "failure_max": "0", "uncorrectable_max": "512"}),
+        ("Standard_ND96isr_H100_v5", "quick", "gpu_nvlink", {"gpus": "8", "links": "18", "active": "18"}),
+        ("Standard_NC80adis_H100_v5", "quick", "gpu_nvlink", {"gpus": "2", "links": "18", "active": "12"}),
+        ("Standard_NC80adis_H100_v5", "deep", "gpu_copy_peer",
+         {"floor_gb_per_s": "null", "warn_below_gb_per_s": "null"}),
+        ("Standard_ND128isr_NDR_GB200_v6", "quick", "gpu_nvlink", {"gpus": "4", "links": "18", "active": "18"}),
+        ("Standard_ND128isr_NDR_GB200_v6", "quick", "cpu", {"threads": "128"}),
+        ("Standard_ND128isr_NDR_GB200_v6", "quick", "memory", {"expected_kib": "904809536", "tolerance_percent": "5"}),
+        ("Standard_ND128isr_NDR_GB200_v6", "quick", "ib_ports", {"count": "4", "rate_gbit_per_s": "400"}),
+        ("Standard_NC4as_T4_v3", "quick", "memory", {"expected_kib": "null", "tolerance_percent": "null"}),
+        ("Standard_NC4as_T4_v3", "quick", "gpu_pages", {"retired_max": "null"}),
         ("Standard_ND96isr_H100_v5", "quick", "nccl_topology",
          {"file": "/opt/microsoft/ndv5-topo.xml", "link": "/opt/microsoft/ndv5/topo.xml"}),
-        ("Standard_ND40rs_v2", "quick", "gpu_pages", {"retired_max": "61"}),
+        ("Standard_ND40rs_v2", "quick", "gpu_pages", {"gpus": "8", "retired_max": "61"}),
         ("Standard_HX176-48rs", "deep", "cpu_stream",
          {"floor_mb_per_s": "665500", "program": "stream4.exe", "threads": "24",
           "places": "0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30,32,34,36,38,40,42,44,46"}),
@@ -280,3 +290,29 @@ def test_the_table_of_the_project_is_three_full_columns_and_names_no_size() -> N
     assert {row[0] for row in rows} == {"every", "nvidia", "amd", "unknown"}
     assert "standard_" not in common_table().lower()
     common_table().encode("ascii")
+
+
+DIVIDED = MigPlan(profile="1g.10gb", per_gpu=7, slices=56, devices="/dev/cycleforge/mig[0-55]")
+NOT_IN_MIG_MODE = ("gpu_remap", "gpu_nvlink", "gpu_copy_peer", "nccl_all_reduce", "nccl_loopback", "gpu_diagnostic")
+"""What the driver shows of whole GPUs only. Source: utkuozdemir/nvidia_gpu_exporter, internal/captures, h100-mig."""
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if catalog.vm_size(name).gpu_model in ("A100", "H100", "H200")]
+)
+def test_no_check_is_made_of_what_a_divided_gpu_does_not_show(name: str) -> None:
+    """It would be "not measured" in each run for ever. What stands in is rendered, and its source says what for."""
+    size = catalog.vm_size(name)
+    made = {line.text.split()[0]: line.source for line in health_checks.quick(size, DIVIDED)}
+    assert not set(made) & set(NOT_IN_MIG_MODE)
+    assert {"gpu_spare_rows", "gpu_xid", "mig_slices"} <= set(made)
+    assert "XID 63 and 64 and remapped_rows.histogram.none stand in for gpu_remap" in made["gpu_spare_rows"]
+    assert [line.text.split()[0] for line in health_checks.deep(size, DIVIDED)] == ["boot_services"]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if catalog.vm_size(name).gpu_vendor == "NVIDIA"])
+def test_rows_are_remapped_or_pages_retired(name: str) -> None:
+    """The GPU decides which: before the A100 there are no spare rows."""
+    size = catalog.vm_size(name)
+    made = {line.text.split()[0] for line in health_checks.quick(size)} & {"gpu_remap", "gpu_pages"}
+    assert made == ({"gpu_pages"} if size.gpu_model in ("T4", "V100") else {"gpu_remap"})

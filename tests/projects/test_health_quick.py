@@ -97,9 +97,9 @@ BROKEN = [
         "513 rows, at most 512 rows",
     ),
     (
-        lambda node: node.set_gpus(node.rows, nvlink="Link 3: <inactive>"),
+        lambda node: node.set_gpus(node.rows, nvlink=node.nvlinks.replace("Link 3: 25 GB/s", "Link 3: <inactive>", 1)),
         "gpu_nvlink_inactive",
-        "1 of 1 links, at most 0",
+        "1 of 96 links, at most 0 of 96 links (GPU 0: 11 of 12 links active, 12 of 12 listed)",
     ),
     (
         _throttled(("0x0000000000000008", "0x0000000000000008")),

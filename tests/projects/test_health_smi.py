@@ -219,7 +219,7 @@ case "$1" in
             echo "$row"
         done ;;
     --query-remapped-rows=*) for gpu in 0 1 2 3 4 5 6 7; do echo "$gpu, 0, 0, 0"; done ;;
-    nvlink) printf 'GPU 0: A100\\n\\t Link 0: 25 GB/s\\n' ;;
+    nvlink) printf '{node.nvlinks}' ;;
 esac""",
     )
     assert node.quick()["verdict"] == "pass", node.result("quick")

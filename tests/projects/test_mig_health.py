@@ -63,9 +63,16 @@ def test_whole_gpus_are_counted_as_before(node: Healthy) -> None:
     assert node.verdict("gpu_count") == "fail"
 
 
-def test_what_needs_whole_gpus_is_named_as_not_measured(node: Healthy) -> None:
+def test_a_deep_run_makes_no_check_that_needs_whole_gpus(node: Healthy) -> None:
+    """It would never be measured, and `unmeasured: drain` would take every such node out for good."""
     divided(node, *["1g.10gb"] * 7)
-    text = node.read("etc/cycleforge/nhc/deep.conf")
-    assert "gpu_diagnostic" in text
-    assert "the GPUs are divided into MIG slices" in text
-    assert "cycleforge nccl_all_reduce" not in text
+    node.attribute("cycleforge.health.unmeasured", "drain")
+    node.attribute("cycleforge.health.deep_s", "600")
+    node.ok("20-health.sh")
+    checks = [
+        line.split()[3] for line in node.read("etc/cycleforge/nhc/deep.conf").splitlines() if " cycleforge " in line
+    ]
+    assert checks == ["boot_services", "image_nhc"], "the second is off unless the definition asks for it"
+    code, output = node.health("deep", "now")
+    assert code == 0, output
+    assert (node.result("deep")["verdict"], node.reason()) == ("pass", "")

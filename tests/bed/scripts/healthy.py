@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from generator import catalog
+from generator.plan.health_checks import nvlinks
+from tests.bed.fakes.nvlink import NAMES, NO_NVLINK, status
 from tests.bed.scripts.node import A100, H100, TIMEOUT_FUNCTION, Node
 from tests.bed.scripts.tree import Tree
 from tests.bed.slurm.hardware import image_files
@@ -23,6 +25,8 @@ Source: NVIDIA Fabric Manager User Guide, https://docs.nvidia.com/datacenter/tes
 """
 UNITS = ("nvidia-fabricmanager", "nvidia-persistenced", "nvidia-dcgm")
 """Services that a healthy node of these sizes runs. Source: Azure/azhpc-images, components of its images."""
+UNWIRED = (4, 5, 10, 11, 16, 17)
+"""Links of an H100 NVL card without a wire, the last one assumed. Source: Azure/azurehpc-health-checks#162."""
 UPTIME_S = 100_000
 MEMORY_KIB = 2**29
 """Of a size whose memory nobody has published."""
@@ -52,10 +56,12 @@ class Healthy(Node):
     """A healthy GPU node with the health project installed; tests break one thing each."""
 
     rows: list[str]
+    nvlinks: str
+    """What `nvidia-smi nvlink --status` prints."""
     engine: str
 
     def set_gpus(
-        self, rows: list[str], code: int = 0, remap: str = "{i}, 0, 0, 0", nvlink: str = "Link 0: 25 GB/s",
+        self, rows: list[str], code: int = 0, remap: str = "{i}, 0, 0, 0", nvlink: str | None = None,
         second: list[str] | None = None, said: str = HANDLE,
     ) -> None:  # fmt: skip
         """Answers of nvidia-smi; with a `code` its first query ends so, having said what real ones say."""
@@ -75,7 +81,7 @@ class Healthy(Node):
     *clocks_throttle_reasons*) printf '{listing}\\n' ;;
     *query-gpu=index,pci.bus_id*) printf '{addresses}\\n' ;;
     *remapped_rows*) printf '{remapped}\\n' ;;
-    *nvlink*) printf 'GPU 0: A100\\n\\t {nvlink}\\n' ;;
+    *nvlink*) printf '{(self.nvlinks if nvlink is None else nvlink).replace("%", "%%")}' ;;
 esac""",
             light=True,
         )
@@ -172,8 +178,19 @@ def as_healthy(node: Node, size: str = A100) -> Healthy:
     made = Healthy.__new__(Healthy)
     made.__dict__ = node.__dict__
     fabric = REGISTERED if size == H100 else NO_FABRIC
-    made.rows = [GOOD_GPU.format(i=place) + fabric for place in range(8)]
+    made.rows = [GOOD_GPU.format(i=place) + fabric for place in range(catalog.vm_size(size).gpu_count or 8)]
+    made.nvlinks = nvlinks_of(size)
     return made
+
+
+def nvlinks_of(name: str) -> str:
+    """The links of a healthy node of this size; of one that the catalogue does not know, those of an A100 node."""
+    size = catalog.vm_size(name if catalog.vm_size(name).known else A100)
+    listed, active = nvlinks(size)
+    if not listed:
+        words = dict.fromkeys(range(size.gpu_count), NO_NVLINK)
+        return status(size.gpu_model or "", size.gpu_count, 0, words=words) if size.gpu_model in NAMES else ""
+    return status(size.gpu_model or "", size.gpu_count, listed, UNWIRED[: listed - active])
 
 
 def healthy(node: Node, size: str = A100, deep_s: int = 0) -> Healthy:

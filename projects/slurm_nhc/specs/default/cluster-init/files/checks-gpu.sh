@@ -120,7 +120,7 @@ check_gpu_ecc() {
 
 # error_mask=N: bits that stand in two samples one second apart; a single one is also seen when power is switched.
 check_gpu_throttling() {
-    local item slowed="" line
+    local item slowed="" line seen=" "
     local -a names=()
     local -r mask="${GIVEN[error_mask]:-}"
     if [[ -z "${mask}" ]]; then
@@ -143,10 +143,14 @@ check_gpu_throttling() {
             return
         fi
         while IFS=', ' read -r line item; do
-            if [[ "${slowed}" == *" GPU ${line},"* && "${item}" =~ ^0x[0-9a-fA-F]{1,16}$ ]] && ((item & mask)); then
-                names+=("GPU ${line} ${item}")
-            fi
+            if [[ "${slowed}" != *" GPU ${line},"* || ! "${item}" =~ ^0x[0-9a-fA-F]{1,16}$ ]]; then continue; fi
+            seen+="GPU ${line}, "
+            if ((item & mask)); then names+=("GPU ${line} ${item}"); fi
         done <<<"${OUTPUT}"
+        if ((${#names[@]} == 0)) && [[ "${seen}" != "${slowed} " ]]; then
+            not_measured gpu_throttling "the second sample lacks a GPU that was slowed in the first:${slowed%,}"
+            return
+        fi
     fi
     judge gpu_throttling "${#names[@]}" le 0 "GPUs slowed by heat or power" fail "${names[*]}"
 }
@@ -185,8 +189,18 @@ yes_no() {
     esac
 }
 
-# pending_max=N failure_max=N uncorrectable_max=N: what waits is done by a reset of the GPU; one that has no rows left or
-# could not remap is exchanged.
+# unlisted NUMBER: the GPUs from this one on that a list should have had, as values that are no numbers, in UNLISTED. A GPU
+# that is missing in a list is not a healthy one. gpus=N is the size's count.
+declare -a UNLISTED=()
+unlisted() {
+    local -i number
+    UNLISTED=()
+    if [[ ! "${GIVEN[gpus]:-}" =~ ^[0-9]{1,3}$ ]]; then return; fi
+    for ((number = $1; number < GIVEN[gpus]; number++)); do UNLISTED+=("GPU ${number}:not listed"); done
+}
+
+# gpus=N pending_max=N failure_max=N uncorrectable_max=N: what waits is done by a reset of the GPU; one that has no rows
+# left or could not remap is exchanged.
 check_gpu_remap() {
     local line index=0
     local -a field=() pending=() failure=() uncorrectable=()
@@ -212,12 +226,14 @@ check_gpu_remap() {
         not_measured gpu_remap "nvidia-smi printed no rows"
         return
     fi
-    worst gpu_remap_pending le "${GIVEN[pending_max]:-}" rows reset "${pending[@]}"
-    worst gpu_remap_failure le "${GIVEN[failure_max]:-}" failures service "${failure[@]}"
-    worst gpu_remap_uncorrectable le "${GIVEN[uncorrectable_max]}" rows service "${uncorrectable[@]}"
+    unlisted "${index}"
+    worst gpu_remap_pending le "${GIVEN[pending_max]:-}" rows reset "${pending[@]}" "${UNLISTED[@]}"
+    worst gpu_remap_failure le "${GIVEN[failure_max]:-}" failures service "${failure[@]}" "${UNLISTED[@]}"
+    worst gpu_remap_uncorrectable le "${GIVEN[uncorrectable_max]}" rows service "${uncorrectable[@]}" "${UNLISTED[@]}"
 }
 
-# retired_max=N: GPUs before the A100 retire pages instead of remapping rows. More than the limit and one more waiting fails.
+# gpus=N retired_max=N: GPUs before the A100 retire pages instead of remapping rows. More than the limit and one more waiting
+# fails.
 check_gpu_pages() {
     local line
     local -a field=() full=()
@@ -239,52 +255,10 @@ check_gpu_pages() {
             fi
         fi
     done <<<"${OUTPUT}"
-    if ((rows == 0)); then
-        not_measured gpu_retired_pages "nvidia-smi printed no retired pages"
+    unlisted "${rows}"
+    if ((rows == 0 || (${#full[@]} == 0 && ${#UNLISTED[@]} > 0))); then
+        not_measured gpu_retired_pages "nvidia-smi printed the retired pages of ${rows}${GIVEN[gpus]:+ of ${GIVEN[gpus]}} GPUs"
         return
     fi
     judge gpu_retired_pages "${#full[@]}" le 0 "GPUs above ${GIVEN[retired_max]} pages with one pending" service "${full[*]}"
-}
-
-# inactive_max=N
-check_gpu_nvlink() {
-    local line links=0 inactive=0
-    if ! ask_smi nvlink nvlink --status; then
-        record_outcome gpu_nvlink
-        return
-    fi
-    while IFS= read -r line; do
-        if [[ "${line}" =~ Link\ [0-9]+: ]]; then
-            links=$((links + 1))
-            if [[ "${line,,}" == *inactive* ]]; then inactive=$((inactive + 1)); fi
-        fi
-    done <<<"${OUTPUT}"
-    if ((links == 0)); then
-        not_measured gpu_nvlink "nvidia-smi nvlink printed no link"
-        return
-    fi
-    judge gpu_nvlink_inactive "${inactive}" le "${GIVEN[inactive_max]:-}" "of ${links} links"
-}
-
-# profile=P count=N: MIG slices of all GPUs together; a slice of another profile counts for none.
-check_mig_slices() {
-    local line fitting=0 others=0
-    if ! ask_smi list -L; then
-        record_outcome mig_slices
-        return
-    fi
-    while IFS= read -r line; do
-        if [[ "${line}" =~ ^[[:space:]]+MIG[[:space:]]+([^[:space:]]+) ]]; then
-            if [[ "${BASH_REMATCH[1]}" == "${GIVEN[profile]:-}" ]]; then fitting=$((fitting + 1)); else others=$((others + 1)); fi
-        fi
-    done <<<"${OUTPUT}"
-    judge mig_slices "${fitting}" eq "${GIVEN[count]:-}" "slices of ${GIVEN[profile]:-}" fail "${others} of other profiles"
-}
-
-# checks="A B" why="...": what cannot be measured on this node, named, so that nobody takes it for measured.
-check_not_supported() {
-    local name
-    for name in ${GIVEN[checks]:-}; do
-        not_measured "${name}" "${GIVEN[why]:-not part of this version for this VM size}"
-    done
 }

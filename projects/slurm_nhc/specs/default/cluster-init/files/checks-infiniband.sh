@@ -56,7 +56,7 @@ check_ib_ports() {
         fi
         if [[ -n "${rate_limit}" ]] && ! cf_compare "${rate}" ge "${rate_limit}"; then
             slow+="${slow:+, }${device}"
-            slowest="${rate}"
+            slowest="${rate:-unknown}"
         fi
     done
     judge ib_ports_active "${active}" ge "${count}" ports "${severity}" "${down}"

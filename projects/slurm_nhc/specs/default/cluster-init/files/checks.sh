@@ -22,6 +22,10 @@ PATH="${CYCLEFORGE_PATH:-${PATH}}"
 . "${BASH_SOURCE[0]%/*}/smi.sh"
 # shellcheck source=checks-gpu.sh
 . "${BASH_SOURCE[0]%/*}/checks-gpu.sh"
+# shellcheck source=checks-nvlink.sh
+. "${BASH_SOURCE[0]%/*}/checks-nvlink.sh"
+# shellcheck source=checks-mig.sh
+. "${BASH_SOURCE[0]%/*}/checks-mig.sh"
 # shellcheck source=checks-xid.sh
 . "${BASH_SOURCE[0]%/*}/checks-xid.sh"
 # shellcheck source=checks-gpu-fabric.sh
