@@ -11,12 +11,12 @@ JOBS   ?= $(shell echo $$((6 + $(CORES))))
 # For mypy, whose workers cost a fifth more work; on two cores the other is busy with the rest of `test`.
 WORKERS := $(if $(filter 1 2,$(CORES)),,--num-workers $(CORES))
 # Tests on machines, against servers, and of scripts as processes.
-BEDS   := bootstrap cloud cluster containers lifecycle locker machines projects sick vm wheel
+BEDS   := bootstrap cloud cluster containers gpu lifecycle locker machines projects sick vm wheel
 # And what is not for the inner loop: bad input at random, and the whole catalogue changed field by field.
 LONG   := '*test_process.py' '*test_scripts.py' '*test_robust.py' '*test_fuzz.py' '*test_reads.py' '*test_contributing.py'
 
 .DEFAULT_GOAL := build
-.PHONY: build check test test-vm test-az storm accept upload lint format bench clean tools tests-compiled
+.PHONY: build check test test-vm test-az test-gpu storm accept upload lint format bench clean tools tests-compiled
 
 build: $(STAMP)  ## render every definition into output/
 	$(BIN)/cycleforge build --out $(OUT)
@@ -33,6 +33,9 @@ test-vm: $(STAMP) tools  ## a node's disks through reboots and power cuts on emu
 
 test-az: $(STAMP) tools  ## the lines that we print and write for `az`, typed with Microsoft's own; installs it, 700 MB; three minutes
 	CYCLEFORGE_TEST_AZ=1 $(BIN)/python -m pytest tests/az -n $(CORES)
+
+test-gpu:  ## what the driver of this machine with an NVIDIA GPU answers, and what the checks make of it; installs nothing, four minutes
+	$(PYTHON) -m tests.gpu.run
 
 storm: $(STAMP) tools  ## ten minutes of random faults, boots and jobs over emulated GPU nodes
 	CYCLEFORGE_STORM=1 $(BIN)/python -m pytest -p no:cacheprovider tests/sick/test_storm.py -k long
