@@ -186,10 +186,10 @@ def versions() -> dict[str, str]:
 
 README = """# {name}, driver {driver}
 
-Captured by `make test-gpu` on {date} on a machine with {gpus} × {name}. `index.json` has each command with its exit
-code and the time in milliseconds, the files what was printed, `verdicts.json` what the quick checks of a node made of it.
-UUIDs, serial numbers, the names of the machine and of programs are replaced by placeholders of the same form; of the
-kernel's log only lines about GPUs are kept.
+Captured by `make test-gpu` on {date} on a machine with {gpus} × {name}.
+`index.json` has each command with its exit code and the time in milliseconds, the files what was printed,
+`verdicts.json` what the quick checks of a node made of it. UUIDs, serial numbers, the names of the machine and of
+programs are replaced by placeholders of the same form; of the kernel's log only lines about GPUs are kept.
 
 {versions}
 """

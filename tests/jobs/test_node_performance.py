@@ -220,3 +220,26 @@ def test_a_burn_that_the_time_limit_would_cut_off_is_refused(tmp_path: Path) -> 
     status, record = bed.run(SET_TESTS="load", SET_LOAD_S="3600", SLURM_JOB_END_TIME="1000")
     assert status == ERROR
     assert "submit it with a longer --time" in record["summary"]
+
+
+@pytest.mark.parametrize(
+    ("links", "listed", "active", "verdict"),
+    [
+        ({}, "12", "12", "pass"),
+        ({"0.link.4": "<inactive>", "1.link.4": "<inactive>"}, "12", "11", "pass"),
+        ({"0.link.4": "<inactive>", "1.link.4": "<inactive>"}, "12", "12", "fail"),
+        ({"0.link.4": "<inactive>", "0.link.5": "<inactive>", "1.link.4": "<inactive>"}, "12", "11", "fail"),
+        ({}, "18", "12", "fail"),
+        ({f"{gpu}.link.{link}": "<inactive>" for gpu in (0, 1) for link in range(12)}, "12", "12", "fail"),
+        ({f"{gpu}.link.{link}": "<inactive>" for gpu in (0, 1) for link in range(12)}, "0", "0", "no_baseline"),
+    ],
+)
+def test_links_are_those_of_the_size(
+    links: dict[str, str], listed: str, active: str, verdict: str, tmp_path: Path
+) -> None:
+    """On some cards nothing is wired to a part of the links: Azure/azurehpc-health-checks#162."""
+    bed = Nodes(tmp_path, NODES[:1])
+    for field, value in links.items():
+        bed.gpu("hpc-1", field, value)
+    _, record = bed.run(SET_TESTS="links", SET_NVLINKS_LISTED=listed, SET_NVLINKS_ACTIVE=active)
+    assert verdicts(record, "hpc-1")["nvlink"] == verdict, record["checks"]
