@@ -12,6 +12,7 @@ import pytest
 
 from tests.bed.cloud import Pool, on_this_host, running_cloud
 from tests.bed.cloud.files import autoscales, config_files
+from tests.bed.slurm.newer import NEWER, unpacked_root
 
 KILLED = """
 import os, signal
@@ -64,14 +65,32 @@ def test_a_daemon_that_does_not_start_fails_with_its_log() -> None:
         pass
 
 
+def test_a_newer_slurm_runs_in_a_root_of_its_own_which_stays_as_it_is() -> None:
+    with running_cloud([Pool("htc", 1)], start=False, release=NEWER) as cloud:
+        assert f" {NEWER}." in cloud.ok("slurmctld -V")
+        assert "trixie" in cloud.ok("cat /etc/os-release; touch /written /usr/bin/written")
+        assert cloud.ok("ls /written") == "/written\n"
+        assert {"munged", "bash"} <= set(processes_of(str(cloud.folder)))
+    root = unpacked_root(NEWER)
+    assert not (root / "written").exists()
+    assert not (root / "usr/bin/written").exists()
+    assert processes_of(str(cloud.folder)) == []
+
+
 def test_the_last_suspend_time_decides_whether_azslurm_scales() -> None:
     assert autoscales("SuspendTime=-1\nSuspendTime=300\n")
     assert not autoscales("SuspendTime=300\nSuspendTime = INFINITE\n")
-    assert "STATE=FUTURE" in config_files([Pool("htc", 1)], ["SuspendTime=-1"])["azure.conf"]
+    assert "STATE=FUTURE" in config_files([Pool("htc", 1)], ["SuspendTime=-1"], (24, 11))["azure.conf"]
+
+
+def test_what_a_release_does_not_know_is_left_out_and_nothing_else() -> None:
+    lines = ("MaxBatchRequeue=3", "SuspendExcStates=DRAIN", "MaxArraySize=10")
+    assert on_this_host(lines, (22, 5)) == ("MaxArraySize=10",)
+    assert on_this_host(lines, (23, 2)) == lines
 
 
 def test_what_a_host_cannot_have_is_replaced_and_nothing_else() -> None:
     lines = ("JobAcctGatherType=jobacct_gather/cgroup", "MaxArraySize=10", "SuspendTime=600", "SuspendTime=-1")
-    assert on_this_host(lines) == (
+    assert on_this_host(lines, (24, 11)) == (
         "JobAcctGatherType=jobacct_gather/none", "MaxArraySize=10", "SuspendTime=20", "SuspendTime=-1",
     )  # fmt: skip

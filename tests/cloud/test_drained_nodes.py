@@ -13,27 +13,37 @@ from collections.abc import Iterator
 import pytest
 
 from generator.files import assets
+from tests.bed.cloud import Cloud, Pool, running_cloud
 from tests.bed.plans import plan_from, slurm_of
-from tests.bed.slurm.newer import NODES, Newer, running_newer
+from tests.bed.slurm.newer import NEWER
 
-DEFINITION = "slurm: {partitions: [{name: gpu, vm_size: Standard_ND96isr_H100_v5, max_nodes: 4}]}"
+POOL = Pool("gpu", 4, default=True)
+NODES = POOL.node_names
+DEFINITION = """
+slurm: {idle_timeout_s: 60, partitions: [{name: gpu, vm_size: Standard_ND96isr_H100_v5, max_nodes: 4}]}
+"""
 REASON = "CycleForge health: gpu_count 7 GPUs, expected 8 GPUs"
 EVIDENCE = "CycleForge health: report the host to Azure and take another VM: gpu_xid XID 79"
 HOURS = 24
-RELEASE = 'CYCLEFORGE_ROOT="/mnt/$1" bash /mnt/release.sh run 2>&1'
+RELEASE = 'CYCLEFORGE_ROOT="/mnt/shared/$1" bash /mnt/shared/release.sh run 2>&1'
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Newer]:
+def cluster() -> Iterator[Cloud]:
     slurm = slurm_of(plan_from(DEFINITION))
     assert slurm.hand_back_h == HOURS
-    with running_newer(slurm.additional_config, cloud=True) as cluster:
+    with running_cloud([POOL], slurm.additional_config, release=NEWER) as cluster:
         for source in ("projects/slurm_nhc/specs/default/cluster-init/files/release.sh", "projects/_lib/cycleforge.sh"):
             shutil.copy(assets.root() / source, cluster.shared)
         yield cluster
 
 
-def release(cluster: Newer, scheduler: str, **hours: float) -> str:
+def vms(cluster: Cloud) -> dict[str, str]:
+    """Nodes whose VM exists, with what tells it from another VM of that name: its process."""
+    return {name: (cluster.folder / "azure/vms" / name).read_text() for name in cluster.vms()}
+
+
+def release(cluster: Cloud, scheduler: str, **hours: float) -> str:
     """One run on a scheduler that has known of these drains for so many hours; its output."""
     state = cluster.shared / scheduler / "var/lib/cycleforge/release"
     conf = cluster.shared / scheduler / "etc/cycleforge/release.conf"
@@ -46,7 +56,7 @@ def release(cluster: Newer, scheduler: str, **hours: float) -> str:
 
 
 @pytest.mark.fault("drain-kept", "drain-handed-back", "drain-with-evidence", "drain-with-keep-alive")
-def test_a_drained_node_is_kept_handed_back_after_the_limit_and_comes_back_new(cluster: Newer) -> None:
+def test_a_drained_node_is_kept_handed_back_after_the_limit_and_comes_back_new(cluster: Cloud) -> None:
     ours, idle, theirs, kept = NODES
     # Drained first: SuspendTime is two seconds, and none of them may be idle for as long before.
     for name, reason in ((ours, REASON), (theirs, "disk 3 is sick"), (kept, REASON)):
@@ -58,7 +68,7 @@ def test_a_drained_node_is_kept_handed_back_after_the_limit_and_comes_back_new(c
     cluster.wait("the idle node is suspended", lambda: f"suspend {idle}" in cluster.calls())
     cluster.wait("its name is free", lambda: "POWERED_DOWN" in cluster.flags(idle))
     # Whatever would have taken the idle one would have taken them: they have been idle for as long.
-    assert cluster.vms() == {ours: 1, theirs: 1, kept: 1}
+    assert cluster.vms() == {ours, theirs, kept}
     assert [cluster.states()[name].reason for name in (ours, theirs, kept)] == [REASON, "disk 3 is sick", REASON]
 
     # The fault of the fourth one is for Azure to hear of.
@@ -71,7 +81,7 @@ def test_a_drained_node_is_kept_handed_back_after_the_limit_and_comes_back_new(c
     assert theirs not in said
     # KeepAlive of CycleCloud, as azslurmd 4.0.9 writes it (slurmcc/allocation.py).
     cluster.slurm("scontrol", "update", f"SuspendExcNodes+={kept}")
-    calls = len(cluster.calls())
+    calls, before = len(cluster.calls()), vms(cluster)
     first = release(cluster, "scheduler-1", **dict.fromkeys(NODES, 25.0))
     second = release(cluster, "scheduler-2", **{ours: 25.0})
     assert f"{ours}: handed back after 25.0 h drained: {REASON}" in first
@@ -83,13 +93,16 @@ def test_a_drained_node_is_kept_handed_back_after_the_limit_and_comes_back_new(c
     cluster.wait("its name is free", lambda: cluster.flags(ours) == {"IDLE", "CLOUD", "POWERED_DOWN"})
     assert "handed back" not in release(cluster, "scheduler-2")
     assert cluster.calls()[calls:] == [f"suspend {ours}"]
-    assert cluster.vms() == {theirs: 1, kept: 1, evidence: 2}
+    others = {name: vm for name, vm in before.items() if name != ours}
+    assert vms(cluster) == others
+    assert set(others) == {theirs, kept, evidence}
 
     # The next job gets a node of that name, with another VM and without the drain.
     job = cluster.submit("sleep 600", f"--nodelist={ours}")
     cluster.wait(
         "its new VM has joined", lambda: cluster.flags(ours) in ({"MIXED", "CLOUD"}, {"ALLOCATED", "CLOUD"}), 60
     )
-    assert cluster.vms() == {ours: 2, theirs: 1, kept: 1, evidence: 2}
+    assert vms(cluster) == {**others, ours: vms(cluster)[ours]}
+    assert vms(cluster)[ours] != before[ours]
     cluster.slurm("scancel", job)
     assert all(cluster.flags(name) == drained for name in (theirs, kept, evidence))

@@ -10,18 +10,30 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.bed.cloud import Cloud, Pool, running_cloud
 from tests.bed.plans import plan_from, slurm_of
-from tests.bed.slurm.newer import NODES, Newer, running_newer
+from tests.bed.slurm.newer import NEWER
+
+POOL = Pool("htc", 4, default=True)
+NODES = POOL.node_names
+PROLOG = """#!/bin/bash
+echo "$SLURMD_NODENAME" >>/mnt/shared/prologs
+[[ ! -e "/mnt/shared/sick.$SLURMD_NODENAME" ]]
+"""
+"""It fails on sick nodes."""
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[Newer]:
-    with running_newer(slurm_of(plan_from()).additional_config) as cluster:
+def running() -> Iterator[Cloud]:
+    lines = [*slurm_of(plan_from()).additional_config, "SuspendTime=600000"]
+    with running_cloud([POOL], lines, {"prolog.d/10-prolog.sh": PROLOG}, release=NEWER) as cluster:
+        cluster.start(*NODES)
+        cluster.wait("all nodes are idle", cluster.all_resumed)
         yield cluster
 
 
 @pytest.fixture
-def cluster(running: Newer) -> Iterator[Newer]:
+def cluster(running: Cloud) -> Iterator[Cloud]:
     """All nodes healthy, and no job, before and after."""
     yield running
     for path in (*running.shared.glob("sick.*"), *running.shared.glob("prologs")):
@@ -33,16 +45,21 @@ def cluster(running: Newer) -> Iterator[Newer]:
     running.wait("all nodes are idle", lambda: {state.state for state in running.states().values()} == {"idle"})
 
 
-def sick(cluster: Newer, *nodes: str) -> None:
+def sick(cluster: Cloud, *nodes: str) -> None:
     for node in nodes:
         (cluster.shared / f"sick.{node}").touch()
 
 
-def drained(cluster: Newer) -> set[str]:
+def prologs(cluster: Cloud) -> list[str]:
+    """Nodes whose prolog has begun, in order."""
+    return (cluster.shared / "prologs").read_text().split()
+
+
+def drained(cluster: Cloud) -> set[str]:
     return {name for name, state in cluster.states().items() if "drain" in state.state}
 
 
-def hurried(cluster: Newer, job: str, *wanted: str) -> dict[str, str]:
+def hurried(cluster: Cloud, job: str, *wanted: str) -> dict[str, str]:
     """The job once it is in one of the states, without the two minutes that Slurm waits after each requeue."""
 
     def arrived() -> bool:
@@ -57,14 +74,14 @@ def hurried(cluster: Newer, job: str, *wanted: str) -> dict[str, str]:
     return cluster.job(job)
 
 
-def test_a_prolog_that_fails_everywhere_drains_three_nodes_and_holds_the_job(cluster: Newer) -> None:
+def test_a_prolog_that_fails_everywhere_drains_three_nodes_and_holds_the_job(cluster: Cloud) -> None:
     sick(cluster, *NODES)
     job = cluster.submit("echo ran")
     held = hurried(cluster, job, "REQUEUE_HOLD", "COMPLETED")
     assert held["Reason"] == "launch_failure_limit_exceeded_requeued_held"
     assert drained(cluster) == set(NODES[:3])
     assert cluster.states()[NODES[0]].reason == "Prolog error"
-    assert cluster.prologs() == [*NODES[:3]]
+    assert prologs(cluster) == [*NODES[:3]]
     # What README says: the cause is gone, the job is released.
     (cluster.shared / f"sick.{NODES[3]}").unlink()
     cluster.slurm("scontrol", "release", job)
@@ -72,10 +89,10 @@ def test_a_prolog_that_fails_everywhere_drains_three_nodes_and_holds_the_job(clu
     assert cluster.output(job) == "ran\n"
 
 
-def test_a_job_that_meets_one_sick_node_runs_on_another(cluster: Newer) -> None:
+def test_a_job_that_meets_one_sick_node_runs_on_another(cluster: Cloud) -> None:
     sick(cluster, NODES[0])
     job = cluster.submit("echo ran")
     hurried(cluster, job, "COMPLETED")
     assert cluster.output(job) == "ran\n"
-    assert cluster.prologs() == [*NODES[:2]]
+    assert prologs(cluster) == [*NODES[:2]]
     assert drained(cluster) == {NODES[0]}

@@ -7,7 +7,6 @@ the library is missing. Source: Slurm 22.05 and 25.11, src/plugins/mpi/pmix/mpi_
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from tests.bed.plans import plan_from, slurm_of
 
 NODES = ("emu-htc-1", "emu-htc-2")
 PROGRAM = Path(__file__).with_name("mpi_program.py")
-PYTHON = str(Path(sys.executable).resolve())
 FOLDERS = """
 folder="$(echo /usr/lib/*/pmix2/lib)"
 mkdir /mnt/pmix-without
@@ -60,9 +58,9 @@ def test_srun_needs_no_pmix_unless_it_is_asked_for(running: Cloud) -> None:
 
 def test_an_mpi_program_runs_over_two_nodes(running: Cloud) -> None:
     cloud = provide(running, "with")
-    said = cloud.ok('srun --nodes=2 --ntasks=4 --mpi=pmix "$1" /mnt/shared/mpi_program.py | sort -k 2n', PYTHON)
+    said = cloud.ok("srun --nodes=2 --ntasks=4 --mpi=pmix python3 /mnt/shared/mpi_program.py | sort -k 2n")
     rows = [line.split() for line in said.splitlines()]
     assert [row[1:] for row in rows] == [[str(rank), "4", "10"] for rank in range(4)]
     assert {row[0] for row in rows} == {*NODES}
-    alone = cloud.run('srun --nodes=2 --ntasks=4 "$1" /mnt/shared/mpi_program.py', PYTHON)
+    alone = cloud.run("srun --nodes=2 --ntasks=4 python3 /mnt/shared/mpi_program.py")
     assert "10" not in [line.split()[-1] for line in alone.output.splitlines() if line], "nobody joins them"

@@ -107,7 +107,7 @@ def test_scale_starts_nodes_and_ends_idle_ones(patient: Cloud) -> None:
 
 
 def test_without_the_states_that_are_kept_power_saving_forgets_a_drain(cloud: Cloud) -> None:
-    """Slurm 22.05 has no SuspendExcStates, so W3201 warns; what 23.02 and newer do is in test_drained_nodes.py."""
+    """Slurm 22.05 has no SuspendExcStates, so W3201 warns; with it, see test_drained_nodes.py."""
     # While a job holds it: an idle node is suspended within seconds.
     cloud.slurm("salloc", "--no-shell", f"--nodelist={NODES[0]}")
     cloud.drain(NODES[0], "CycleForge health: gpu_count 7 GPUs, expected 8 GPUs")

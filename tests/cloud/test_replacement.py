@@ -17,6 +17,7 @@ from tests.bed.machines.overlay import Result
 
 OLD, NEW = "htc.000000000001", "htc.000000000002"
 NODES = tuple(f"emu-htc-{number}" for number in range(1, 5))
+REASON = f"CycleForge replace: {OLD}"
 RECORDS = "etc/cycleforge/nodes"
 UP, LEAVING = {"IDLE", "CLOUD"}, {"POWER_DOWN", "POWERING_DOWN"}
 BOOT = """\
@@ -117,7 +118,7 @@ def test_old_nodes_go_when_their_jobs_have_ended_and_new_ones_stay(cloud: Cloud)
         assert cloud.vms() == {NODES[0], NODES[2]}
         # Nothing new starts on it, and the scheduler says why.
         assert "DRAIN" in cloud.flags(NODES[0])
-        assert cloud.states()[NODES[0]].reason == f"CycleForge replace: {OLD}"
+        assert cloud.states()[NODES[0]].reason == REASON
         assert not record(cloud, NODES[1]).exists()
     gets(cloud, NEW, NODES[0])
     second = nodes_sh(cloud, "replace", NEW)
@@ -125,7 +126,7 @@ def test_old_nodes_go_when_their_jobs_have_ended_and_new_ones_stay(cloud: Cloud)
     settled(cloud)
     assert cloud.vms() == {NODES[2]}
     # The names are free again, without a drain, and the next job gets a new node.
-    assert {row.reason for row in cloud.states().values()} == {""}
+    assert {row.reason for row in cloud.states().values()} == {"", *([REASON] if cloud.keeps_reasons else [])}
     assert not any(map(is_drained, cloud.all_flags().values()))
     assert cloud.ok(f"srun --nodelist={NODES[0]} hostname").split() == [NODES[0]]
     calls = cloud.calls()
@@ -139,6 +140,8 @@ def test_old_nodes_go_when_their_jobs_have_ended_and_new_ones_stay(cloud: Cloud)
 def test_what_an_administrator_has_drained_or_keeps_stays(cloud: Cloud) -> None:
     gets(cloud, OLD, *NODES)
     boot(cloud, *NODES)
+    before = cloud.states()[NODES[1]].reason
+    assert cloud.keeps_reasons or not before
     cloud.drain(NODES[0], "disk 3 is sick")
     with cloud.with_settings(f"SuspendExcNodes={NODES[1]}"):
         with job_on(cloud, NODES[2]):
@@ -151,7 +154,7 @@ def test_what_an_administrator_has_drained_or_keeps_stays(cloud: Cloud) -> None:
     assert f"{NODES[2]}: old, left as it is: DRAIN (mine now)" in done.output
     settled(cloud)
     assert cloud.vms() == set(NODES[:3])
-    assert [cloud.states()[name].reason for name in NODES[:3]] == ["disk 3 is sick", "", "mine now"]
+    assert [cloud.states()[name].reason for name in NODES[:3]] == ["disk 3 is sick", before, "mine now"]
     assert cloud.flags(NODES[1]) == UP
 
 

@@ -142,18 +142,37 @@ def test_a_node_that_runs_must_be_in_the_answer_unless_fewer_will_do(cloud: Clou
     assert NODES[2] not in files(cloud)[0]
 
 
+def update_blocks(cloud: Cloud, sizes: str) -> Result:
+    answers(cloud, f"BlockName=block_a_1 Nodes={','.join(NODES)}\nBlockSizes={sizes}\n")
+    cloud.ok("sed -i 's/SETTLE_S=30/SETTLE_S=1/' /mnt/shared/topology.sh")
+    return topology_sh(cloud, "update", "block", "--partition", "htc")
+
+
+def test_blocks_are_in_use_at_once_where_slurm_has_them(cloud: Cloud) -> None:
+    """22.05 has no block topology, and reads the name of its plugin only when it starts; 23.11 and newer do both."""
+    done = update_blocks(cloud, "1")
+    if cloud.slurm_release < (23, 11):
+        assert done.code == 1, done.output
+        assert files(cloud) == (GOOD, SITE)
+        back_up(cloud)
+    else:
+        assert done.code == 0, done.output
+        assert "BlockName=block_a_1" in shown(cloud, NODES[0])
+
+
+def back_up(cloud: Cloud) -> None:
+    """22.05 may end with a plugin that it does not have."""
+    if "DOWN" in cloud.run("scontrol ping").output:
+        cloud.start_controller()
+
+
 def test_what_slurm_does_not_take_is_taken_back(cloud: Cloud) -> None:
-    """22.05 changes its plugin only when it is started, and has no block topology at all."""
-    answers(cloud, f"BlockName=block_a_1 Nodes={','.join(NODES)}\nBlockSizes=1\n")
-    done = cloud.run(
-        "sed -i 's/SETTLE_S=30/SETTLE_S=1/' /mnt/shared/topology.sh; "
-        'PATH="/mnt/shared/bin:${PATH}" CYCLEFORGE_POLL_S=0.2 bash /mnt/shared/topology.sh update block --partition htc'
-    )
+    """No Slurm makes blocks of three and then of five: each size has to be a power of two times the first."""
+    done = update_blocks(cloud, "3,5")
     assert done.code == 1, done.output
     assert "both files are as before" in done.output
     assert files(cloud) == (GOOD, SITE)
-    if "DOWN" in cloud.run("scontrol ping").output:
-        cloud.start_controller()
+    back_up(cloud)
     assert "pg0" in shown(cloud, NODES[1])
 
 
@@ -177,7 +196,7 @@ def test_blocks_are_checked_before_slurm_sees_them(cloud: Cloud, text: str, says
     assert (says or "may be used: 3 nodes in 1") in done.output
 
 
-@pytest.mark.parametrize(("version", "wanted"), [("22.05", ""), ("25.11", ", TopologyParam=BlockAsNodeRank")])
+@pytest.mark.parametrize(("version", "wanted"), [("own", ""), ("25.11", ", TopologyParam=BlockAsNodeRank")])
 def test_a_parameter_is_written_only_for_a_slurm_that_knows_it(cloud: Cloud, version: str, wanted: str) -> None:
     own = cloud.shared / "bin/scontrol"
     own.unlink(missing_ok=True)

@@ -17,6 +17,7 @@ import pytest
 from tests.bed.cloud import Cloud, Pool, running_cloud
 from tests.bed.collective import install, needs_mpi
 from tests.bed.fakes import NVIDIA_SMI
+from tests.bed.slurm.newer import HOST
 
 NODES = 4
 PATH = "/opt/fakes:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -75,7 +76,7 @@ def _running() -> Iterator[Cloud]:
     # Nobody waits for a node to start again: idle nodes stay for longer than the tests run.
     lines = ("SuspendTime=108000",)
     pool = Pool("hpc", NODES, gpus=8, cpus=96, memory_mib=64000, default=True)
-    with running_cloud([pool], lines) as cloud:
+    with running_cloud([pool], lines, release=HOST) as cloud:
         for place in ("nccl-tests/build", "rccl-tests"):
             install(cloud.folder / "opt" / place)
         fakes = cloud.folder / "opt/fakes"

@@ -25,6 +25,7 @@ from tests.bed.cloud import Cloud, Pool, running_cloud
 from tests.bed.cloud.inside import NAMESPACES
 from tests.bed.limits import COMMAND_S
 from tests.bed.plans import SMALL
+from tests.bed.slurm.newer import HOST
 from tests.runs.loaded import Command, Loaded
 
 NAME = "minimal"
@@ -169,7 +170,7 @@ class User:
 def a_user(folder: Path) -> Iterator[User]:
     """A running cluster of two nodes, and its user."""
     pool = Pool("htc", 2, cpus=64, memory_mib=64000, default=True)
-    with running_cloud([pool], ("SuspendTime=108000", "MinJobAge=300"), accounting=True) as cloud:
+    with running_cloud([pool], ("SuspendTime=108000", "MinJobAge=300"), accounting=True, release=HOST) as cloud:
         _write(cloud, folder)
         cloud.ok('mkdir -p /mnt/shared/home /run/sshd && mount --bind /mnt/shared/home "${HOME:?}"')
         cloud.start(*NODES)

@@ -29,6 +29,7 @@ from tests.bed.cyclecloud.state import Node
 from tests.bed.plans import plan_from, slurm_of
 from tests.bed.server.fakes.accounts import encode
 from tests.bed.server.fakes.site import Site
+from tests.bed.slurm.newer import HOST
 from tests.bed.ssh import az
 from tests.bed.ssh.deployed import NET, SSH_HOME, skipped
 from tests.bed.ssh.host import USER as LOGIN
@@ -193,6 +194,6 @@ def machines_of(folder: Path, arm: Arm) -> Iterator[Machines]:
     folder.mkdir()
     with ExitStack() as stack:
         stand = stack.enter_context(running_site(folder, SERVER, 443))
-        cloud = stack.enter_context(running_cloud(pools_of(slurm, 4), LINES, start=False))
+        cloud = stack.enter_context(running_cloud(pools_of(slurm, 4), LINES, start=False, release=HOST))
         yield Machines(folder, arm, stand, cloud, stack)
         assert stand.refused == []

@@ -14,11 +14,12 @@ paths, ports, addresses and host names are those of a CycleCloud cluster however
 the namespaces lives as long as the test's process; when that is killed, the kernel ends everything below it. A node is
 a process too, below which slurmd and its jobs run: `kill` ends it like an eviction, the SuspendProgram like Azure.
 
-A batch job waits up to 30 s for a node that has just joined (slurmctld 22.05 looks that often), `srun` four. The
-clock of power saving runs 30 times as fast: `idle_timeout_s: 60` is two seconds.
+A batch job waits up to 30 s for a node that has just joined (slurmctld looks that often), `srun` four, and 30 as well
+with 24.11. The clock of power saving runs 30 times as fast: `idle_timeout_s: 60` is two seconds.
 
-Debian 12 has Slurm 22.05. It lacks what CycleCloud's 25.x has: SuspendExcNodes that change at run time (23.02),
-and MaxBatchRequeue (23.02), for which `tests.bed.slurm.newer` runs Debian 13's Slurm with static nodes.
+Slurm is the host's, Debian 12's 22.05, or the one that CYCLEFORGE_SLURM names (`tests.bed.slurm.newer`). What 22.05
+lacks of CycleCloud's 25.x, as SuspendExcStates and MaxBatchRequeue (both 23.02), is always tried with `release=NEWER`.
+Where releases differ, a test asks `cloud.slurm_release` and says what each does.
 """
 
 from tests.bed.cloud.cluster import Cloud, running_cloud

@@ -17,11 +17,13 @@ from tests.bed.cloud.inside import ENVIRONMENT, bash, inside
 from tests.bed.limits import COMMAND_S
 from tests.bed.machines.overlay import PATH, Result
 from tests.bed.slurm.client import Client
+from tests.bed.slurm.newer import Slurm, chosen_slurm
 
 MACHINE = Path(__file__).with_name("machine")
 PROGRAMS = "opt/azurehpc/slurm"
 FOLDERS = ("azure/vms", "azure/options", "azure/refuse", "azure/hang", "azure/keep_alive", "dev", "etc/prolog.d",
-           "etc/epilog.d", "log/scheduler/slurmctld", "nodes", PROGRAMS, "shared", "spool/slurmctld")  # fmt: skip
+           "etc/epilog.d", "layer", "log/scheduler/slurmctld", "nodes", PROGRAMS, "shared",
+           "spool/slurmctld")  # fmt: skip
 AZURE = "source /mnt/machine/azure.sh; "
 MODES = {"slurmdbd.conf": 0o600}
 """slurmdbd refuses a file that others can read."""
@@ -35,11 +37,18 @@ class Cloud(Client):
 
     shared_inside = "/mnt/shared"
 
-    def __init__(self, folder: Path, holder: int, pools: Sequence[Pool]) -> None:
+    def __init__(self, folder: Path, holder: int, pools: Sequence[Pool], release: tuple[int, ...]) -> None:
         self.folder, self.pools = folder, {pool.name: pool for pool in pools}
+        self.slurm_release = release
+        """Of the Slurm that runs: (24, 11)."""
         self.shared = folder / "shared"
         self.holder = holder
         """The process that the namespaces belong to."""
+
+    @property
+    def keeps_reasons(self) -> bool:
+        """Whether the reason of a drain outlives the drain, until a job begins there; 22.05 forgets it at once."""
+        return self.slurm_release >= (24, 11)
 
     # What a test asks of the scheduler
 
@@ -189,25 +198,28 @@ def running_cloud(
     *,
     accounting: bool = False,
     start: bool = True,
+    release: str = "",
     kind: type[Cloud] = Cloud,
 ) -> Iterator[Cloud]:
     """Start a cluster and end everything that belongs to it. Without `start` slurmctld is left to the test.
 
     With `accounting`, slurmdbd and a MariaDB begin before slurmctld, 2 s; skips where they are not and cannot be had.
+    `release` is that of Slurm, `host` the host's own; empty: as the environment says (tests/bed/slurm/newer.py).
 
     A daemon that does not start fails the test with all logs.
     """
     _needs("unshare", "nsenter", "ip", "setpriv", "pkill", "munged", "slurmctld", "slurmd")
     if accounting:
         _needs("slurmdbd", "mariadbd", "mariadb-install-db")
+    slurm = chosen_slurm(release)
     # Short: the path of a socket ends at 107 characters. Others than root must be able to enter.
     folder = Path(tempfile.mkdtemp(prefix="cf"))
     folder.chmod(0o755)
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, folder)
         own = (ACCOUNTING if accounting else {}) | dict(files or {})
-        _write(folder, config_files(pools, lines) | own, pools)
-        cloud = kind(folder, stack.enter_context(_holder(folder)), pools)
+        _write(folder, config_files(pools, lines, slurm.release) | own, pools)
+        cloud = kind(folder, stack.enter_context(_holder(folder, slurm)), pools, slurm.release)
         if accounting:
             cloud.start_accounting()
         if start:
@@ -234,11 +246,12 @@ def _write(folder: Path, files: Mapping[str, str], pools: Sequence[Pool]) -> Non
 
 
 @contextmanager
-def _holder(folder: Path) -> Iterator[int]:
+def _holder(folder: Path, slurm: Slurm) -> Iterator[int]:
     """The process that the namespaces belong to; its child is their first process."""
+    words = [folder, slurm.root] if slurm.root else [folder]
     kinds = ["--net", "--mount", "--uts", "--pid", "--mount-proc", "--propagation=private"]
     with subprocess.Popen(
-        ["unshare", *kinds, "--fork", "--kill-child", "bash", str(MACHINE / "cluster.sh"), str(folder)],
+        ["unshare", *kinds, "--fork", "--kill-child", "bash", str(MACHINE / "cluster.sh"), *map(str, words)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT,
     ) as process:  # fmt: skip
         assert process.stdin is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from generator.plan.slurm_conf import newer_keys
 from generator.plan.types import SlurmPlan
 from tests.bed.slurm.template import slurm_conf
 
@@ -37,8 +38,6 @@ INSTEAD = {
     "TaskPlugin": "task/none",
 }
 """What a container cannot have, and what it has instead: cgroups belong to the host."""
-NEWER = ("maxbatchrequeue", "suspendexcstates")
-"""Keys that came after Slurm 22.05, whose slurmctld does not start with them: both with 23.02."""
 FEW_NODES = "200"
 """MaxNodeCount; 10000 in production. An answer about nodes has a record for every place in the table, also for empty
 ones: that is three quarters of the CPU time of a `sinfo` or `scontrol`, of which tests start thousands.
@@ -84,12 +83,13 @@ def pools_of(plan: SlurmPlan, most: int = 2) -> tuple[Pool, ...]:
     )
 
 
-def on_this_host(lines: Iterable[str]) -> tuple[str, ...]:
+def on_this_host(lines: Iterable[str], release: tuple[int, ...]) -> tuple[str, ...]:
     """Lines of slurm.conf as a container takes them: what it cannot have is replaced, what takes long is shorter.
 
-    What Debian's Slurm does not know yet is left out.
+    What this release of Slurm does not know yet is left out: its slurmctld would not start.
     """
-    return tuple(_on_this_host(line) for line in lines if line.partition("=")[0].lower() not in NEWER)
+    unknown = newer_keys(".".join(map(str, release)))
+    return tuple(_on_this_host(line) for line in lines if line.partition("=")[0].lower() not in unknown)
 
 
 def _on_this_host(line: str) -> str:
@@ -122,7 +122,7 @@ def autoscales(text: str) -> bool:
     return answer
 
 
-def config_files(pools: Sequence[Pool], lines: Sequence[str]) -> dict[str, str]:
+def config_files(pools: Sequence[Pool], lines: Sequence[str], release: tuple[int, ...]) -> dict[str, str]:
     """Texts by their path below /etc/slurm."""
     settings: dict[str, str | None] = {
         "ClusterName": CLUSTER,
@@ -134,13 +134,13 @@ def config_files(pools: Sequence[Pool], lines: Sequence[str]) -> dict[str, str]:
         "SuspendTimeout": "4",
         "ResumeTimeout": str(1800 // FASTER),
         "SuspendTime": str(300 // FASTER),
-        # Slurm 22.05 does not know the flag: it came with 23.02.
-        "ReconfigFlags": None,
+        # The flag came with 23.02.
+        **({"ReconfigFlags": None} if release < (23, 2) else {}),
         "MaxNodeCount": FEW_NODES,
         "SchedulerParameters": sooner("max_switch_wait=24:00:00"),
         **INSTEAD,
     }
-    text = slurm_conf(settings, f"{CONTROLLER}({CONTROLLER_ADDRESS})", on_this_host(lines))
+    text = slurm_conf(settings, f"{CONTROLLER}({CONTROLLER_ADDRESS})", on_this_host(lines, release))
     return {
         "slurm.conf": text,
         "azure.conf": azure_conf(pools, autoscale=autoscales(text)),
@@ -149,7 +149,8 @@ def config_files(pools: Sequence[Pool], lines: Sequence[str]) -> dict[str, str]:
         "keep_alive.conf": "# Managed by azslurmd\n",
         "site_specific.conf": "# site specific slurm configuration\n",
         "plugstack.conf": "",
-        "cgroup.conf": "",
+        # Where no cgroups are, the newer ones want to be told; 22.05 does not know the word.
+        "cgroup.conf": "" if release < (23, 11) else "CgroupPlugin=disabled\n",
         # Slurm takes an empty folder of hooks for a hook that failed.
         "prolog.d/90-imex_prolog.sh": HOOK,
         "epilog.d/90-imex_epilog.sh": HOOK,

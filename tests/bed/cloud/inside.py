@@ -30,7 +30,7 @@ def inside(
     spaces = (f"--{kind}=/proc/{holder}/ns/{file}" for kind, file in NAMESPACES.items())
     # Its own group, so that what it has started ends with it.
     with subprocess.Popen(
-        ["nsenter", *spaces, "--wd=/", "--", *command], env=environment, start_new_session=True, text=True,
+        ["nsenter", *spaces, "--", *command], env=environment, start_new_session=True, text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as process:  # fmt: skip
         for limit_s, at_its_end in ((timeout_s, signal.SIGTERM), (GRACE_S, signal.SIGKILL), (None, None)):

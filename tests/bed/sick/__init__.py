@@ -7,7 +7,7 @@
         cluster["n2"].heal()
         cluster["n2"].quick(), cluster["n2"].quick()         # resumed
 
-Slurm 22.05, its daemons, networks and processes are those of `tests.bed.cloud`; nodes are static here: n1, n2… in
+Slurm, its daemons, networks and processes are those of `tests.bed.cloud`; nodes are static here: n1, n2… in
 the partition `hpc`, or in those that `partitions` counts (`{"hpc": 4, "htc": 2}`). It starts in a second, costs
 nothing while it waits, and faults on different nodes do not meet: take the fixture `sick` of tests/sick, which is one
 cluster for all, restored before each test; break several nodes in one test, and undo what `restore()` does not know.

@@ -37,8 +37,8 @@ class NamedPool(Pool):
 class SickCluster(Cloud):
     """Scheduler and emulated nodes, with Slurm's client commands."""
 
-    def __init__(self, folder: Path, holder: int, pools: Sequence[Pool]) -> None:
-        super().__init__(folder, holder, pools)
+    def __init__(self, folder: Path, holder: int, pools: Sequence[Pool], release: tuple[int, ...]) -> None:
+        super().__init__(folder, holder, pools, release)
         self.nodes: dict[str, SickNode] = {}
         self._holders: dict[str, tuple[str, int]] = {}
 

@@ -26,6 +26,9 @@ mariadbd --no-defaults --user=mysql --datadir="${folder}" --socket=/run/mysqld/m
     --pid-file=/run/mysqld/mysqld.pid --innodb-buffer-pool-size=64M --innodb-flush-log-at-trx-commit=0 \
     >/var/log/mariadb.log 2>&1 </dev/null &
 wait_for "$!" mariadb --no-defaults --socket=/run/mysqld/mysqld.sock --user=root --execute='select 1'
+# slurmdbd tries the database, creates it and tries again with the same handle, whose queries then all fail with the client
+# library 3.4.10 of newer Debians: "Number of columns in result (=1) set execeeds maxmimum allowed number of columns (=0)".
+mariadb --no-defaults --socket=/run/mysqld/mysqld.sock --user=root --execute="create database ${cluster}_acct_db"
 setsid slurmdbd -D >/var/log/slurmctld/slurmdbd.out 2>&1 </dev/null &
 wait_for "$!" sacctmgr --noheader show cluster
 sacctmgr --immediate add cluster "${cluster}"

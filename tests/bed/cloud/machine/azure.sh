@@ -45,6 +45,16 @@ vm_start() {
     setsid nsenter "--net=/run/netns/$1" unshare --uts --mount --pid --fork --kill-child --mount-proc \
         bash /mnt/machine/node.sh "$1" "${options[@]}" </dev/null >>"/mnt/log/$1/console.log" 2>&1 &
     echo "$!" >"${azure}/vms/$1"
+    own_session "$!"
+}
+
+# own_session PID: returns when the process has left our process group: what a program of power saving leaves in it, Slurm 24.11
+# ends when that program has ended
+own_session() {
+    local line group
+    while read -r line <"/proc/$1/stat" && read -r _ _ group _ <<<"${line##*) }" && [[ "${group}" != "$1" ]]; do
+        sleep 0.01
+    done 2>/dev/null
 }
 
 # vm_stop NAME: returns when nothing of it runs

@@ -1,14 +1,33 @@
 #!/usr/bin/env bash
-# usage: cluster.sh FOLDER   The first process of a cluster, in namespaces of its own: mounts, network, munged. Says ready.
-# It lives as long as its standard input: when the test ends or is killed, the kernel ends every process below it.
+# usage: cluster.sh FOLDER [ROOT]   The first process of a cluster, in namespaces of its own: mounts, network, munged. Says
+# ready. It lives as long as its standard input: when the test ends or is killed, the kernel ends every process below it.
+# With ROOT, the programs of that folder take the place of the host's.
 set -euo pipefail
 # shellcheck source=tests/bed/cloud/machine/munge.sh
 source "$1/machine/munge.sh"
 readonly devices=(null:3 zero:5 full:7 random:8 urandom:9)
 
+# enter FOLDER ROOT: ROOT below a layer that ends with the cluster becomes the root of this process and of all that enter
+# its mount namespace
+enter() {
+    local layer="$1/layer"
+    mount -t tmpfs tmpfs "${layer}"
+    mkdir "${layer}"/{upper,work,root}
+    mount -t overlay -o "lowerdir=$2,upperdir=${layer}/upper,workdir=${layer}/work" overlay "${layer}/root"
+    cd "${layer}/root"
+    mount -t proc proc proc
+    mount --rbind /sys sys
+    mount --rbind /dev dev
+    mount -t tmpfs -o mode=1777 tmpfs tmp
+    mount --bind "$1" mnt
+    mkdir before
+    pivot_root . before
+    umount --lazy before
+}
+
 # Every path is the one that cyclecloud-slurm uses; the host keeps its own behind these mounts.
 mount_folders() {
-    mount --bind "$1" /mnt
+    if (($# == 2)); then enter "$@"; else mount --bind "$1" /mnt; fi
     mount --bind /mnt/hosts /etc/hosts
     mount --bind /mnt/etc /etc/slurm
     mount --bind /mnt/opt /opt
@@ -43,7 +62,7 @@ make_network() {
 
 hostname scheduler
 make_network
-mount_folders "$1"
+mount_folders "$@"
 make_devices
 (umask 077; head -c 1024 /dev/urandom >/mnt/munge.key)
 start_munge
