@@ -16,7 +16,7 @@ BEDS   := bootstrap cloud cluster containers gpu lifecycle locker machines proje
 LONG   := '*test_process.py' '*test_scripts.py' '*test_robust.py' '*test_fuzz.py' '*test_reads.py' '*test_contributing.py'
 
 .DEFAULT_GOAL := build
-.PHONY: build check test test-vm test-az test-gpu storm accept upload lint format bench clean tools tests-compiled
+.PHONY: build check test test-slurm test-vm test-az test-gpu storm accept upload lint format bench clean tools tests-compiled
 
 build: $(STAMP)  ## render every definition into output/
 	$(BIN)/cycleforge build --out $(OUT)
@@ -24,9 +24,16 @@ build: $(STAMP)  ## render every definition into output/
 check: $(STAMP) lint  ## linters and the tests that need no machine and no server, in under two minutes
 	$(BIN)/python -m pytest -q -n $(CORES) --dist loadgroup $(patsubst %,--ignore tests/%,$(BEDS)) $(patsubst %,--ignore-glob %,$(LONG))
 
-test:  ## everything that can be checked here, but for emulated disks (test-vm) and Microsoft's own az (test-az)
+test:  ## everything that can be checked here, but for newer Slurms (test-slurm), emulated disks (test-vm) and Microsoft's az (test-az)
 	$(MAKE) --no-print-directory -j3 tools lint tests-compiled
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+
+# Half of the machines' time is Slurm's own waiting: a job looks every 30 s whether its new node has joined.
+test-slurm: $(STAMP) tools  ## tests of a living cluster and of sick nodes on Slurm 24.11, those of the policy on 26.05; four minutes
+	result=0; \
+	CYCLEFORGE_SLURM=24.11 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests/cloud tests/sick || result=1; \
+	CYCLEFORGE_SLURM=26.05 $(BIN)/python -m pytest tests/cloud/test_policy.py || result=1; \
+	exit $$result
 
 test-vm: $(STAMP) tools  ## a node's disks through reboots and power cuts on emulated NVMe, five minutes
 	CYCLEFORGE_TEST_VM=1 $(BIN)/python -m pytest tests/vm
