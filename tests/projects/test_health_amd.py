@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from generator import catalog
+from tests.bed import kernel_log
 from tests.bed.scripts.amd import GPUS, AmdNode
 from tests.bed.scripts.node import HANGS
 from tests.projects.conftest import MakeNode
+from tests.projects.test_kernel_log import forged
 
 
 @pytest.fixture
@@ -188,6 +191,52 @@ def test_a_log_or_a_table_that_cannot_be_read_is_no_pass(amd: AmdNode) -> None:
     (amd.node.root / "opt/cycleforge/slurm_nhc/amd-messages.tsv").unlink()
     amd.node.quick()
     assert row(amd, "gpu_log")["detail"] == "the table of messages is missing"
+
+
+AMD_DRIVER = (
+    FATAL, BAD_PAGES, f"{AT}GPU reset(1) failed", f"{AT}GPU reset end with ret = -62", f"{AT}GPU reset begin!",
+    f"{AT}Fatal error during GPU init", f"{AT}socket: 2, die: 0 1 uncorrectable hardware errors detected in umc block",
+    f"{AT}[drm] *ERROR* ring sdma0 timeout, signaled seq=7",
+    "[drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring gfx_0.0.0 timeout, signaled seq=7, emitted seq=9",
+)  # fmt: skip
+# Names of programs within what the driver itself writes. Source: drivers/gpu/drm/amd/amdgpu/amdgpu_job.c, gmc_v9_0.c
+NAMED = (
+    f"{AT}Process information: process {{comm}} pid 7 thread {{comm}} pid 7",
+    f"{AT}[gfxhub0] no-retry page fault (src_id:0 ring:0 vmid:8 pasid:1, "
+    "for process {comm} pid 7 thread {comm} pid 7)",
+)
+
+
+def test_no_text_of_a_user_is_a_fault_of_an_amd_gpu(amd: AmdNode) -> None:
+    amd.node.only("amd_log")
+    names = ("ring a timeout", "GPU reset begin", "1 uncorrectable", "{1}GPU reset(1)")
+    amd.log(*forged(AMD_DRIVER), *(place.format(comm=name) for place in NAMED for name in names))
+    amd.node.quick()
+    assert (row(amd, "gpu_log")["verdict"], amd.node.reason()) == ("pass", "")
+
+
+@pytest.mark.parametrize("text", AMD_DRIVER)
+def test_only_messages_about_an_amd_gpu_on_the_bus_count(amd: AmdNode, text: str) -> None:
+    amd.node.only("amd_log")
+
+    def findings() -> list[str]:
+        amd.node.quick()
+        return [each["check"] for each in amd.node.result("quick")["checks"] if each["verdict"] in ("fail", "warn")]
+
+    amd.log(text)
+    assert len(findings()) == 1
+    for place in range(GPUS):
+        amd.node.write(f"{amd.pci(place)}/vendor", "0x10de\n")
+    assert findings() == []
+
+
+def test_a_message_about_another_device_is_not_the_gpus(amd: AmdNode) -> None:
+    """The kernel itself says which device a message is about."""
+    amd.node.only("amd_log")
+    other = kernel_log.record(f"{AT}GPU reset(1) failed", time.time(), "+pci:0009:00:00.0")
+    amd.node.fake("journalctl", f"cat <<'END'\n{other}\nEND")
+    amd.node.quick()
+    assert row(amd, "gpu_log")["verdict"] == "pass"
 
 
 def test_each_message_of_the_catalogue_is_tried_here() -> None:

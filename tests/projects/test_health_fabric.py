@@ -30,7 +30,7 @@ def found(node: Healthy, check: str) -> tuple[str, str, str]:
 
 def show(node: Healthy, fabric: str, gpu: int = 3, others: str = REGISTERED) -> None:
     """Fabric fields of one GPU."""
-    node.set_gpus([GOOD_GPU.format(i=place) + (fabric if place == gpu else others) for place in range(8)])
+    node.set_gpus([GOOD_GPU.format(i=place, fabric=fabric if place == gpu else others) for place in range(8)])
 
 
 def test_a_registered_node_passes(h100: Healthy) -> None:

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from generator.files import assets
+from tests.bed import kernel_log
 from tests.projects.xids import FILES, T0, log, xid
 
 LIBRARY = assets.folder("projects") / "_lib/cycleforge.sh"
 # As the engine does: the check and its figures, records into a file.
 CHECK = """
 set -uo pipefail
-for name in "$1" "$2/verdicts.sh" "$2/tools.sh" "$2/smi.sh" "$2/checks-xid.sh"; do . "${name}"; done
+for name in "$1" "$2/verdicts.sh" "$2/tools.sh" "$2/kernel-log.sh" "$2/smi.sh" "$2/checks-xid.sh"; do . "${name}"; done
 declare -A GIVEN=([generation]="${GENERATION:-h100}" [look_back_h]=24)
 check_gpu_xid
 """
@@ -37,6 +38,8 @@ class Root:
         self.past = self.root / "var/lib/cycleforge/health/xids"
         self.write("sys/class/dmi/id/product_uuid", "vm-1\n")
         self.write("proc/stat", f"cpu 1 2 3\nbtime {T0 - 100}\n")
+        for address in ("0000:01:00.0", "0000:9b:00.0", "0000:77:00.0"):
+            self.device(address)
         self.boot("boot-1")
         self.journal("Linux version 6.8")
         self.fake("nvidia-smi", SMI)
@@ -45,6 +48,11 @@ class Root:
         target = self.root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
+
+    def device(self, address: str, vendor: str = "0x10de", kind: str = "0x030200") -> None:
+        """A device on the PCI bus."""
+        self.write(f"sys/bus/pci/devices/{address}/vendor", f"{vendor}\n")
+        self.write(f"sys/bus/pci/devices/{address}/class", f"{kind}\n")
 
     def boot(self, name: str) -> None:
         """Another boot of the same VM."""
@@ -138,16 +146,16 @@ def test_a_row_remap_is_asked_for_only_where_it_matters(node: Root) -> None:
 
 
 def test_a_log_that_cannot_be_read_is_not_measured(node: Root) -> None:
-    silent = "neither journalctl nor dmesg shows a message of the kernel"
-    for body, words in (("exit 0", silent), ("exit 1", "the kernel log ended with exit code 1")):
+    words = "neither journalctl nor /dev/kmsg shows a message of the kernel"
+    for body in ("exit 0", "exit 1", f"echo '{kernel_log.record('of a program', T0, facility=1)}'"):
         node.fake("journalctl", body)
-        node.fake("dmesg", body)
         assert node.check() == [("not_measured", "", words, "")]
+        node.write("dev/kmsg", kernel_log.kmsg("of a program", 1, facility=3))
 
 
-def test_dmesg_stands_in_for_the_journal(node: Root) -> None:
+def test_kmsg_stands_in_for_the_journal(node: Root) -> None:
     node.fake("journalctl", "echo 'No journal files were found.' >&2; exit 1")
-    node.fake("dmesg", f"printf '[    0.000000] Linux version\\n[  100.000001] %s\\n' '{xid(119)}'")
+    node.write("dev/kmsg", kernel_log.kmsg("Linux version 6.8", 0) + kernel_log.kmsg(xid(119), 100.000001))
     assert node.check() == [("fail", "XID 119 GSP_RPC_TIMEOUT on GPU 0 (PCI 0000:01:00)", FIRST, "reset")]
 
 
@@ -157,7 +165,6 @@ def test_a_fault_stays_found_when_the_log_is_gone(node: Root) -> None:
     node.journal("Linux version 6.8")
     assert node.check() == before, "the journal has dropped its oldest lines"
     node.fake("journalctl", "exit 1")
-    node.fake("dmesg", "exit 1")
     assert [row[0] for row in node.check()] == ["not_measured", "fail"]
     assert node.check(CYCLEFORGE_SINCE_S=str(T0))[0][0] == "not_measured"
     node.journal(xid(119))

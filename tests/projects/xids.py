@@ -6,12 +6,14 @@ Sample lines are those of leptonai/gpud (components/accelerator/nvidia/xid and s
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from generator.files import assets
+from tests.bed import kernel_log
 
 FILES = assets.folder("projects") / "slurm_nhc/specs/default/cluster-init/files"
 T0 = 1_795_000_000
@@ -45,14 +47,14 @@ class Judged(NamedTuple):
 
 
 def log(*lines: str, at: int = T0) -> str:
-    """`journalctl --dmesg --output=short-unix`; a line may have a time of its own before it, `+SECONDS line`."""
+    """`journalctl --dmesg --output=json`; a message may have a time of its own before it, `+SECONDS message`."""
     text = ""
     for line in lines:
         moment, message = at, line
         if line.startswith("+"):
             after, _, message = line.partition(" ")
             moment += int(after)
-        text += f"{moment}.000001 host kernel: {message}\n"
+        text += kernel_log.record(message, moment) + "\n"
     return text
 
 
@@ -61,10 +63,17 @@ def xid(code: int | str, rest: str = "pid=7, name=python3, x", bus: int = 1) -> 
     return f"NVRM: Xid (PCI:0000:{bus:02x}:00): {code}, {rest}"
 
 
-def read(text: str, awk: str = AWKS[0], since: int = 0, btime: int = 0, past: str = "") -> str:
-    """What xids-read.awk makes of a log, after what earlier runs have noted."""
-    command = [awk, "-v", f"btime={btime}", "-v", f"since={since}", "-f", "xids-read.awk", "xids.tsv", "-"]
-    return _run(command, past + text)
+def read(text: str, awk: str = AWKS[0], since: int = 0, btime: int = 0, past: str = "",
+         devices: str | None = None) -> str:  # fmt: skip
+    """What xids-read.awk makes of a log, after what earlier runs have noted; all addresses in it are NVIDIA's."""
+    if devices is None:
+        shown = re.sub(r"\[([0-9,]+)\]", lambda each: bytes(map(int, each[1].split(","))).decode("latin-1"), text)
+        found = re.findall(r"(?<![0-9a-f])0*([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2})(?![0-9a-f])", shown, re.IGNORECASE)
+        devices = " ".join(sorted({address.lower() for address in found}))
+    command = [awk, "-v", f"btime={btime}", "-v", f"since={since}", "-v", f"devices={devices}",
+               "-f", "kernel-log.awk", "-f", "xids-read.awk", "xids.tsv", "-"]  # fmt: skip
+    lines = _run(command, past + text).splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith(("said", "stray")))
 
 
 def judge(events: str, generation: str = "h100", *, awk: str = AWKS[0], boot: str = "b1", now: int = T0 + 60,

@@ -8,10 +8,13 @@ components/install_rocm.sh (device 1002:74b5, one per GPU).
 
 from __future__ import annotations
 
+import re
 import shutil
+import time
 from pathlib import Path
 from typing import Protocol
 
+from tests.bed import kernel_log
 from tests.bed.scripts.healthy import Healthy, healthy
 from tests.bed.scripts.node import Node
 
@@ -136,4 +139,11 @@ class AmdNode(AmdGpus):
 
     def log(self, *lines: str) -> None:
         """The kernel log since the look-back: lines of every start of the driver, and these."""
-        self.node.fake("journalctl", "cat <<'END'\n" + "\n".join((*STARTED, *lines)) + "\nEND")
+        shown = (kernel_log.record(line, time.time(), _device(line)) for line in (*STARTED, *lines))
+        self.node.fake("journalctl", "cat <<'END'\n" + "\n".join(shown) + "\nEND")
+
+
+def _device(line: str) -> str:
+    """What dev_err() and its like tell beside a message: the device whose name it begins with."""
+    found = re.match(r"amdgpu ([0-9a-f:.]+): ", line)
+    return f"+pci:{found[1]}" if found else ""

@@ -12,11 +12,12 @@ from typing import Any
 from generator import catalog
 from generator.plan.health_checks import nvlinks
 from tests.bed.fakes.nvlink import NAMES, NO_NVLINK, status
+from tests.bed import kernel_log
 from tests.bed.scripts.node import A100, H100, TIMEOUT_FUNCTION, Node
 from tests.bed.scripts.tree import Tree
-from tests.bed.slurm.hardware import image_files
+from tests.bed.slurm import hardware
 
-GOOD_GPU = "{i}, 40, Enabled, 0, 0, 0, 0, 0, 0, 0, 0, 0x0000000000000000, 1410, 1410, 1215, 1215, "
+GOOD_GPU = "{i}, 40, Enabled, 0, 0, 0, 0, 0, 0, 0, 0, 0x0000000000000000, 1410, 1410, 1215, 1215, {fabric}, None"
 REGISTERED = "Completed, Success, 0, 00000000-0000-0000-0000-000000000000"
 NO_FABRIC = "[N/A], [N/A], [N/A], [N/A]"
 """Fabric fields of a node whose GPUs share NVSwitches, and of one before the H100.
@@ -132,11 +133,11 @@ esac""",
     def kernel_log(self, *lines: str, at: int | None = None) -> None:
         """What the kernel has printed in this boot, at this time (epoch seconds), after its first line.
 
-        As `journalctl --dmesg --output=short-unix` shows it: time, host, identifier; systemd's journalctl(1).
+        As records of `journalctl --dmesg --output=json`.
         """
         moment = int(time.time()) if at is None else at
         shown = ["Linux version 6.8.0-1015-azure", *lines]
-        text = "".join(f"{moment}.{place:06} node-1 kernel: {line}\n" for place, line in enumerate(shown))
+        text = "".join(f"{kernel_log.record(line, moment)}\n" for line in shown)
         (self.state / "kernel.log").write_text(text)
 
     def health(self, *words: str, **extra: str) -> tuple[int, str]:
@@ -178,7 +179,7 @@ def as_healthy(node: Node, size: str = A100) -> Healthy:
     made = Healthy.__new__(Healthy)
     made.__dict__ = node.__dict__
     fabric = REGISTERED if size == H100 else NO_FABRIC
-    made.rows = [GOOD_GPU.format(i=place) + fabric for place in range(catalog.vm_size(size).gpu_count or 8)]
+    made.rows = [GOOD_GPU.format(i=place, fabric=fabric) for place in range(catalog.vm_size(size).gpu_count or 8)]
     made.nvlinks = nvlinks_of(size)
     return made
 
@@ -250,10 +251,11 @@ def _install(made: Healthy, name: str, deep_s: int) -> None:
 
 
 def _install_nvidia(made: Healthy, name: str) -> None:
-    image_files(made.root, "ndv4" if name == A100 else "ndv5")
+    hardware.image_files(made.root, "ndv4" if name == A100 else "ndv5")
     for unit in UNITS:
         made.unit(unit)
     made.write("sys/module/nvidia_peermem/initstate", "live\n")
+    hardware.add_nvidia_devices(made.root)
     made.set_gpus(made.rows)
     made.fake("journalctl", 'IFS= read -r -d "" log <"$FAKE_STATE/kernel.log"; printf %s "$log"')
     made.kernel_log()

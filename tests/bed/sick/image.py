@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from generator import catalog
 from tests.bed.fakes import NVIDIA_SMI
 from tests.bed.scripts.node import Node
 from tests.bed.slurm import hardware
@@ -34,7 +35,7 @@ ACTIVE = ("nvidia-fabricmanager", "nvidia-persistenced", "nvidia-dcgm")
 KEPT = ("attributes", "active", "installed", "jetpack.sh", "time.flies", "vm_id")
 """What of `state` is the node's and no fault."""
 TOOLS = ("nvidia-smi", "nvbandwidth", "ib_write_bw", "mpirun", "dcgmi", "all_reduce_perf")
-BESIDE = ("journalctl", "dmesg", "health", "healthagent.sh", "curl")
+BESIDE = ("journalctl", "health", "healthagent.sh", "curl")
 ON_HOST = (*(tool for tool in TOOLS if tool != "ib_write_bw"), *BESIDE)
 """Fakes in Bash, which knows the name of its host."""
 CONVERGE_NEEDS = ("mkdir", "pgrep", "pkill", "setsid", "tar", "perl", "sync", "timeout", "tee")
@@ -78,6 +79,8 @@ def _converged(vm_size: str, attributes: tuple[tuple[str, str], ...]) -> tempfil
     (node.root / "state").symlink_to("../state")
     hardware.build(node.root)
     shutil.rmtree(node.root / "dev")
+    if catalog.vm_size(vm_size).gpu_vendor != "NVIDIA":
+        shutil.rmtree(node.root / "sys/bus/pci")
     node.vm_size(vm_size)
     for key, value in attributes:
         node.attribute(key, value)
@@ -110,9 +113,8 @@ def _programs(node: Node) -> None:
             node.link(tool)
     for tool in TOOLS:
         shutil.copy(NVIDIA_SMI if tool == NVIDIA_SMI.name else FAKES / tool, node.bin / tool)
-    for name in ("journalctl", "dmesg"):
-        (node.bin / name).unlink(missing_ok=True)
-        shutil.copy(FAKES / "kernel-log", node.bin / name)
+    (node.bin / "journalctl").unlink(missing_ok=True)
+    shutil.copy(FAKES / "kernel-log", node.bin / "journalctl")
     for name in ("health", "healthagent.sh"):
         shutil.copy(FAKES / name, node.bin / name)
     for name, text in (("df", DF), ("curl", CURL)):

@@ -80,10 +80,8 @@ enable() {{
     ln -sf "${{unit}}" "/etc/systemd/system/$2.wants/$1"
 }}
 # The image: tools of a GPU node, and the kernel log of the test.
-for program in journalctl dmesg; do
-    mv "/usr/bin/${{program}}" "/usr/bin/${{program}}.real"
-    install -m 755 /fake/bin/kernel-log "/usr/bin/${{program}}"
-done
+mv /usr/bin/journalctl /usr/bin/journalctl.real
+install -m 755 /fake/bin/kernel-log /usr/bin/journalctl
 install -m 755 /fake/bin/health /usr/bin/health
 if [[ "${{role}}" == execute ]]; then
     install -m 755 -t /usr/bin /fake/bin/{{nvidia-smi,nvbandwidth,ib_write_bw,mpirun,dcgmi}}

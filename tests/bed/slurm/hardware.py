@@ -64,6 +64,7 @@ done
 mount --rbind /run/fake-class /sys/class
 mount --bind /fake/sys/block /sys/block
 mount --bind /fake/sys/module /sys/module
+mount --bind /fake/sys/bus/pci/devices /sys/bus/pci/devices
 """
 UPTIME_S = 100_000
 
@@ -75,6 +76,7 @@ def build(folder: Path) -> None:
     for name, text in (HEALTHY_PORT | {"link_layer": "Ethernet", "rate": "100 Gb/sec (2X HDR)"}).items():
         _write(ethernet / name, text + "\n")
     image_files(folder)
+    add_nvidia_devices(folder)
     _write(folder / "state/kernel.log", "")
     _write(folder / "hardware.sh", SCRIPT)
     _write(folder / "units/fake-hardware.service", UNIT)
@@ -82,6 +84,17 @@ def build(folder: Path) -> None:
     (folder / "dev").mkdir()
     for number in range(GPUS):
         os.mknod(folder / f"dev/nvidia{number}", 0o666 | stat.S_IFCHR, NULL_DEVICE)
+
+
+def add_nvidia_devices(root: Path, gpus: int = GPUS) -> None:
+    """GPUs and an NVSwitch on the PCI bus, at the addresses that the fake nvidia-smi prints.
+
+    Classes: 0302 is a 3D controller, 0680 another bridge. Source: https://pci-ids.ucw.cz
+    """
+    addresses = {f"{gpu + 1:04x}:00:00.0": "0x030200" for gpu in range(gpus)} | {"0000:a9:00.0": "0x068000"}
+    for address, kind in addresses.items():
+        _write(root / f"sys/bus/pci/devices/{address}/vendor", "0x10de\n")
+        _write(root / f"sys/bus/pci/devices/{address}/class", f"{kind}\n")
 
 
 def image_files(root: Path, topology: str = "ndv5") -> None:
@@ -171,9 +184,9 @@ class Hardware:
         self.state(f"gpu/{gpu}.{name}", value)
 
     def kernel(self, *lines: str) -> None:
-        """Lines at the end of the kernel log, of this moment."""
+        """Messages at the end of the kernel log, of this moment."""
         with (self.files / "state/kernel.log").open("a") as stream:
-            stream.writelines(f"@{int(time.time())} {line}\n" for line in lines)
+            stream.writelines("@{} {}\n".format(int(time.time()), line.replace("\n", r"\x0a")) for line in lines)
 
     def xid(self, code: int, rest: str = "pid=0, GPU has fallen off the bus.", gpu: int = 2) -> None:
         """The driver reports this XID of one GPU."""

@@ -164,11 +164,12 @@ check_amd_temperature() {
     judge gpu_temperature "$((hottest / 1000))" lt "$((limit / 1000))" Celsius warn "${where}"
 }
 
-# look_back_h=N: amdgpu's messages, each judged by the first row of the table that fits it: what cures it, name of the
-# finding, pattern (ERE), source. One fault prints many lines; a finding is one record with their number and the first GPU.
+# look_back_h=N: amdgpu's messages about GPUs on the bus, each judged by the first row of the table that fits its begin: what
+# cures it, name of the finding, pattern (ERE), source. One fault prints many lines; a finding is one record with their
+# number and the first GPU.
 check_amd_log() {
     local -r hours="${GIVEN[look_back_h]:-2}"
-    local line code=0 place found=false address take finding pattern
+    local what line place found=false address take finding pattern now devices=""
     local -a takes=() findings=() patterns=()
     local -A count=() where=()
     while IFS=$'\t' read -r take finding pattern _; do
@@ -179,26 +180,19 @@ check_amd_log() {
         not_measured gpu_log "the table of messages is missing"
         return
     fi
-    run_tool 10 journalctl --dmesg --since "-${hours}h" --grep amdgpu --output cat --no-pager || code=$?
-    # Exit code 1 also means that no line matched; a journal that is missing or cannot be searched says so in words.
-    if ((code == 1)) && [[ "${OUTPUT}" == "-- No entries --" ]]; then code=0; fi
-    if ((code != 0)); then
-        code=0
-        run_tool 10 dmesg || code=$?
-    fi
-    if ((code != 0)); then
-        why_not "${code}" "the kernel log"
+    find_amd_gpus
+    for place in "${!AMD_GPUS[@]}"; do devices+="${AMD_GPUS[place]##*/} "; done
+    printf -v now '%(%s)T' -1
+    if ! read_kernel_log amd-read.awk "since=$((now - hours * 3600))" "devices=${devices}"; then
         not_measured gpu_log "${REPLY}"
         return
     fi
-    while IFS= read -r line; do
-        if [[ "${line}" != *amdgpu* ]]; then continue; fi
+    while IFS=$'\t' read -r what address line; do
+        if [[ "${what}" != message ]]; then continue; fi
         for place in "${!patterns[@]}"; do
-            if [[ ! "${line}" =~ ${patterns[place]} ]]; then continue; fi
+            if [[ ! "${line}" =~ ^(${patterns[place]}) ]]; then continue; fi
             count["${place}"]=$((${count[${place}]:-0} + 1))
-            address=""
-            if [[ "${line}" =~ ([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]) ]]; then address="${BASH_REMATCH[1]}"; fi
-            where["${place}"]="${where[${place}]:-${address}}"
+            where["${place}"]="${where[${place}]:-${address#-}}"
             break
         done
     done <<<"${OUTPUT}"

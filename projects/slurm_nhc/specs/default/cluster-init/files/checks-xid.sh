@@ -1,54 +1,85 @@
 #!/usr/bin/env bash
 # Faults that the driver writes into the kernel's log: XIDs of GPUs, SXids of NVSwitches. Sourced by checks.sh.
 #
-# xids-read.awk makes events of the log's lines, xids-judge.awk findings of events, by the table xids.tsv. A fault stays
+# xids-read.awk makes events of the log's records, xids-judge.awk findings of events, by the table xids.tsv. A fault stays
 # found for the whole boot: the file of earlier runs has what the journal has lost, and what a second time needs.
 
 readonly XID_FILES="${BASH_SOURCE[0]%/*}"
 readonly XID_PAST="${CF_STATE_DIR}/health/xids"
 readonly XID_GPUS="${CF_ROOT}/run/cycleforge/gpu_addresses"
-readonly XID_LOG_S=10
-# A pipe of its own: what a node with a hundred thousand lines prints never goes through Bash.
-# shellcheck disable=SC2016 # the inner shell expands it
-readonly XID_PIPE='set -o pipefail; files="$1" past="$2" btime="$3" since="$4"; shift 4
-    "$@" 2>/dev/null | LC_ALL=C awk -v btime="${btime}" -v since="${since}" -f "${files}/xids-read.awk" "${files}/xids.tsv" "${past}" -'
+readonly NVIDIA_PAST="${CF_STATE_DIR}/health/nvidia_devices" NVIDIA_PAST_LINES=1000
 
-# boot_time: when the kernel started, epoch seconds in REPLY; dmesg counts from it.
-boot_time() {
-    local key value
-    REPLY=0
-    while read -r key value _; do
-        if [[ "${key}" == btime && "${value}" =~ ^[0-9]+$ ]]; then REPLY="${value}"; fi
-    done <"${CF_ROOT}/proc/stat" || true
-} 2>/dev/null
+# vm_line: the first line of what is kept of this VM, in XID_VM.
+XID_VM=""
+vm_line() {
+    read_line "${CF_ROOT}/sys/class/dmi/id/product_uuid"
+    XID_VM="# vm ${REPLY:-unknown}"
+}
 
-# read_kernel_log SINCE_S: the events in OUTPUT. A boot has printed kernel messages, so a log without any says nothing; 1
-# with the reason in REPLY.
-read_kernel_log() {
-    local btime code=0 program past=/dev/null
-    boot_time
-    btime="${REPLY}"
-    if [[ -n "${XID_NOTED}" ]]; then past="${XID_PAST}"; fi
-    for program in journalctl dmesg; do
-        local -a command=(journalctl --dmesg --all --no-pager --quiet --output=short-unix)
-        if [[ "${program}" == dmesg ]]; then command=(dmesg --kernel); fi
-        code=0
-        run_tool "${XID_LOG_S}" bash -c "${XID_PIPE}" read "${XID_FILES}" "${past}" "${btime}" "$1" "${command[@]}" || code=$?
-        if ((code == 0)) && [[ "${OUTPUT%%$'\n'*}" =~ ^lines$'\t'[1-9] ]]; then return 0; fi
+# find_nvidia_devices: the PCI addresses of NVIDIA's devices, as the log writes them, with "gpu" or "other" in
+# NVIDIA_DEVICES; "gone" behind it for one that this VM has had and the bus no longer has. A device that was not there
+# before means another host, and what was kept is of no use.
+declare -A NVIDIA_DEVICES=()
+NVIDIA_FOUND=false
+find_nvidia_devices() {
+    local device address line text
+    local -i lines=0
+    local -A now=() kept=()
+    if [[ "${NVIDIA_FOUND}" == true ]]; then return; fi
+    NVIDIA_FOUND=true
+    vm_line
+    for device in "${CF_ROOT}"/sys/bus/pci/devices/*; do
+        read_line "${device}/vendor"
+        if [[ "${REPLY}" != 0x10de ]]; then continue; fi
+        same_address "${device##*/}"
+        address="${REPLY}"
+        read_line "${device}/class"
+        if [[ "${REPLY}" == 0x03* ]]; then now["${address}"]=gpu; else now["${address}"]="${now[${address}]:-other}"; fi
     done
-    OUTPUT="" # of the reader, not of the program that failed
-    why_not "${code}" "the kernel log"
-    if ((code == 0)); then REPLY="neither journalctl nor dmesg shows a message of the kernel"; fi
-    return 1
+    if [[ -f "${NVIDIA_PAST}" && -r "${NVIDIA_PAST}" ]]; then
+        while IFS= read -r line && ((++lines < NVIDIA_PAST_LINES)); do
+            if ((lines == 1)) && [[ "${line}" != "${XID_VM}" ]]; then break; fi
+            if [[ "${line}" =~ ^([0-9a-f:]+)\ (gpu|other)$ ]]; then kept["${BASH_REMATCH[1]}"]="${BASH_REMATCH[2]}"; fi
+        done <"${NVIDIA_PAST}"
+    fi
+    for address in "${!now[@]}"; do
+        if [[ -z "${kept[${address}]:-}" ]]; then kept=(); fi
+        NVIDIA_DEVICES["${address}"]="${now[${address}]}"
+    done
+    if ((${#kept[@]} == 0 && ${#now[@]} > 0)); then
+        text="${XID_VM}"
+        for address in "${!now[@]}"; do text+=$'\n'"${address} ${now[${address}]}"; done
+        cf_write "${NVIDIA_PAST}" 0644 <<<"${text}" || true
+    fi
+    for address in "${!kept[@]}"; do
+        if [[ -z "${now[${address}]:-}" ]]; then NVIDIA_DEVICES["${address}"]="${kept[${address}]} gone"; fi
+    done
+}
+
+# read_xid_events: what xids-read.awk prints, in XID_EVENTS; 1 with the reason in XID_UNREAD. Once per run.
+XID_EVENTS="" XID_UNREAD="" XID_READ=false XID_SINCE_S=0
+read_xid_events() {
+    local past=/dev/null
+    if [[ "${XID_READ}" == false ]]; then
+        XID_READ=true
+        if [[ "${CYCLEFORGE_SINCE_S:-}" =~ ^[0-9]+$ ]]; then XID_SINCE_S="${CYCLEFORGE_SINCE_S}"; fi
+        load_xid_past
+        find_nvidia_devices
+        if [[ -n "${XID_NOTED}" ]]; then past="${XID_PAST}"; fi
+        if read_kernel_log xids-read.awk "since=${XID_SINCE_S}" "devices=${!NVIDIA_DEVICES[*]}" "${XID_FILES}/xids.tsv" "${past}"; then
+            if [[ "${OUTPUT}" == *$'\n'* ]]; then XID_EVENTS="${OUTPUT#*$'\n'}"; fi
+        else
+            XID_UNREAD="${REPLY}"
+        fi
+    fi
+    [[ -z "${XID_UNREAD}" ]]
 }
 
 # load_xid_past: what earlier runs on this VM have noted, in XID_NOTED; of another VM it says nothing.
-XID_NOTED="" XID_VM=""
+XID_NOTED=""
 load_xid_past() {
     local first=""
-    XID_NOTED=""
-    read_line "${CF_ROOT}/sys/class/dmi/id/product_uuid"
-    XID_VM="# vm ${REPLY:-unknown}"
+    vm_line
     if [[ -r "${XID_PAST}" ]]; then
         IFS= read -r first <"${XID_PAST}" || true
         if [[ "${first}" == "${XID_VM}" ]]; then XID_NOTED="$(<"${XID_PAST}")"; fi
@@ -113,6 +144,36 @@ ask_for_rows() {
     [[ -n "${text}" ]]
 }
 
+# missing_gpus: the GPUs that the bus has, or has had, and nvidia-smi does not list, in REPLY; of each what the driver says.
+missing_gpus() {
+    local address line listed=" " text="" at said words
+    local -i more=0
+    if ! ask_smi names --query-gpu=index,pci.bus_id --format=csv,noheader; then
+        REPLY=""
+        return
+    fi
+    while IFS= read -r line; do
+        if [[ "${line}" =~ ^[0-9]+,\ ([0-9A-Fa-f:.]+)$ ]]; then
+            same_address "${BASH_REMATCH[1]}"
+            listed+="${REPLY} "
+        fi
+    done <<<"${OUTPUT}"
+    find_nvidia_devices
+    while IFS= read -r address; do
+        if [[ "${NVIDIA_DEVICES[${address}]:-}" != gpu* || "${listed}" == *" ${address} "* ]]; then continue; fi
+        more+=1
+        if ((more > 2)); then continue; fi
+        text+="${text:+, }missing ${address}"
+        if [[ "${NVIDIA_DEVICES[${address}]}" == *gone ]]; then text+=", no longer on the PCI bus"; fi
+        read_xid_events || true
+        while IFS=$'\t' read -r said at words; do
+            if [[ "${said} ${at}" == "said ${address}" ]]; then text+=", the driver says: ${words}"; fi
+        done <<<"${XID_EVENTS}"
+    done < <(printf '%s\n' "${!NVIDIA_DEVICES[@]}" | sort)
+    if ((more > 2)); then text+=", and $((more - 2)) more"; fi
+    REPLY="${text}"
+}
+
 # xid_words KIND CODE NAME ADDRESS DEVICE INDEX COUNT: one finding for people, in REPLY; at most 128 characters.
 xid_words() {
     local -r kind="$1" code="$2" name="$3" address="$4" device="$5" number="$6" count="$7"
@@ -129,7 +190,7 @@ xid_words() {
 # report_xids MEASURED: one record per GPU and code, or one pass; what programs did to themselves is only mentioned.
 report_xids() {
     local -r measured="$1"
-    local what cure kind code name address device number count first note own="" when
+    local what cure kind code name address device number count first note own="" when stray
     local -i findings=0
     while IFS=$'\t' read -r what cure kind code name address device number count first note; do
         case "${what}" in
@@ -148,7 +209,9 @@ report_xids() {
     if [[ -n "${own}" ]]; then
         record pass gpu_xid "" "" "" "" "only programs failed: ${own:0:400}"
     elif [[ "${measured}" == yes ]] && ((findings == 0)); then
-        record pass gpu_xid 0 le 0 faults ""
+        stray=""
+        if [[ $'\n'"${XID_EVENTS}" =~ $'\nstray\t'([0-9]+) ]]; then stray="${BASH_REMATCH[1]} messages about no device of NVIDIA"; fi
+        record pass gpu_xid 0 le 0 faults "${stray}"
     fi
 }
 
@@ -165,17 +228,13 @@ note_xids() {
 # in this boot, since the moment that `health.sh repaired` remembered (CYCLEFORGE_SINCE_S).
 check_gpu_xid() {
     local events="" asked rows="" measured=yes
-    local XID_SINCE_S=0
-    if [[ "${CYCLEFORGE_SINCE_S:-}" =~ ^[0-9]+$ ]]; then XID_SINCE_S="${CYCLEFORGE_SINCE_S}"; fi
-    load_xid_past
-    if read_kernel_log "${XID_SINCE_S}"; then
-        if [[ "${OUTPUT}" == *$'\n'* ]]; then events="${OUTPUT#*$'\n'}"; fi
-    else
+    if ! read_xid_events; then
         measured=no
-        not_measured gpu_xid "${REPLY}"
+        not_measured gpu_xid "${XID_UNREAD}"
     fi
     XID_FOUND=""
-    if [[ -n "${events}" || "${XID_NOTED}" == *$'\n'* ]]; then
+    if [[ $'\n'"${XID_EVENTS}" == *$'\nevent\t'* || "${XID_NOTED}" == *$'\n'* ]]; then
+        events="${XID_EVENTS}"
         judge_events "${events}"
         asked="${XID_FOUND}"
         if [[ "${asked}" == *$'need\trows'* ]] && ask_for_rows; then rows="${REPLY}"; fi

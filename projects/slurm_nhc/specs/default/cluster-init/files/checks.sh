@@ -14,6 +14,8 @@ PATH="${CYCLEFORGE_PATH:-${PATH}}"
 . "${BASH_SOURCE[0]%/*}/verdicts.sh"
 # shellcheck source=tools.sh
 . "${BASH_SOURCE[0]%/*}/tools.sh"
+# shellcheck source=kernel-log.sh
+. "${BASH_SOURCE[0]%/*}/kernel-log.sh"
 # shellcheck source=checks-node.sh
 . "${BASH_SOURCE[0]%/*}/checks-node.sh"
 # shellcheck source=checks-infiniband.sh

@@ -32,7 +32,8 @@ $1 == "set" { setting[$2] = $3; if ($2 ~ /_again_h$/ && $3 + 0 > kept_h) kept_h 
 $1 == "gpu" { index_of[$3] = $2; next }
 $1 == "rows" { rows[$2] = 1; pending[$2] = $3; failure[$2] = $4; next }
 $1 == "event" { if (!known($2, $3, $4, $5, $6, $7, $8)) add(boot, "-", $2, $3, $4, $5, $6, $7, $8, $9, $10); next }
-$1 == "past" && NF == 12 && ($4 $5 $6 $9) ~ /^[0-9]+$/ && $8 ~ /^[0-9a-f:-]+$/ {
+# The address is whole: before records were read, a program with the name of a driver could leave a part of one here.
+$1 == "past" && NF == 12 && ($4 $5 $6 $9) ~ /^[0-9]+$/ && $8 ~ /^[0-9a-f][0-9a-f][0-9a-f][0-9a-f]+:[0-9a-f][0-9a-f]:[0-9a-f][0-9a-f]$/ {
     if ($5 > since) add($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 }
 

@@ -18,8 +18,9 @@ readonly TIMER=cycleforge-health.timer IDLE=cycleforge-health-idle.timer
 readonly DROP_IN=slurmd.service.d/20-cycleforge-slurm_nhc.conf JOIN=slurmd.service.d/25-cycleforge-join.conf
 readonly SCRIPTS=(cycleforge.sh health.sh engine.sh runner.sh results.sh verdicts.sh tools.sh standing.sh drain.sh
     idle.sh settle.sh checks.sh checks-node.sh checks-infiniband.sh smi.sh checks-gpu.sh checks-gpu-fabric.sh
-    checks-nvlink.sh checks-mig.sh checks-xid.sh xids-read.awk xids-judge.awk xids.tsv checks-deep.sh checks-fabric.sh checks-dcgm.sh checks-nccl.sh
-    checks-topology.sh container.sh checks-amd.sh amd-messages.tsv checks-rocm.sh checks-stream.sh join.sh)
+    checks-nvlink.sh checks-mig.sh kernel-log.sh kernel-log.awk checks-xid.sh xids-read.awk xids-judge.awk xids.tsv
+    checks-deep.sh checks-fabric.sh checks-dcgm.sh checks-nccl.sh checks-topology.sh container.sh checks-amd.sh amd-read.awk
+    amd-messages.tsv checks-rocm.sh checks-stream.sh join.sh)
 # A check with its figures. The engine evaluates these lines, so nothing else may come out of a node attribute.
 readonly CHECK_LINE="^[a-z][a-z0-9_]*( [A-Za-z0-9_]+=([A-Za-z0-9_.,:/+@=-]*|'[^'[:cntrl:]]*'))*$"
 SIZE="" SIZE_KNOWN=true QUICK_CHECKS="" DEEP_CHECKS="" DEEP_S=0

@@ -1,0 +1,41 @@
+# From the kernel's log to messages of amdgpu about GPUs that the bus has.
+#
+#   awk -v btime=EPOCH -v since=EPOCH -v devices="ADDRESS ..." -f kernel-log.awk -f amd-read.awk - <LOG
+#
+# Output, fields separated by tabs:
+#
+#   records N                 how many messages of the kernel were there
+#   message ADDRESS TEXT      TEXT without what stands before every message; ADDRESS - where the driver names none
+#
+# The kernel says of a message of dev_err() and its like which device it is about. One of DRM_ERROR() names only the function;
+# like the address it is longer than the 15 bytes of its own that a program can put at the begin of a record.
+# Source: Linux include/drm/drm_print.h, drivers/base/core.c (dev_printk_emit).
+BEGIN {
+    wanted = "amdgpu"
+    listed_devices = split(devices, list_of_devices, " ")
+    for (each = 1; each <= listed_devices; each++) is_device[list_of_devices[each]] = 1
+}
+
+function record(    address, text) {
+    if (time <= since) return
+    text = message
+    gsub(/[^ -~]/, "?", text)
+    if (match(text, /^amdgpu [0-9a-f]+:[0-9a-f][0-9a-f]:[0-9a-f][0-9a-f]\.[0-7]: /)) {
+        address = substr(text, 8, RLENGTH - 9)
+        if (!(address in is_device) || (device != "" && device != "+pci:" address)) return
+        text = substr(text, RLENGTH + 1)
+    } else if (listed_devices && match(text, /^\[drm:amdgpu[a-z0-9_]* \[amdgpu\]\] /)) {
+        address = "-"
+        text = substr(text, RLENGTH + 1)
+    } else return
+    sub(/^amdgpu: /, "", text)
+    sub(/^\[drm\] /, "", text)
+    sub(/^\*ERROR\* /, "", text)
+    sub(/^[{][0-9]+[}]/, "", text)
+    kept[++count] = "message\t" address "\t" substr(text, 1, 200)
+}
+
+END {
+    printf "records\t%d\n", records
+    for (each = 1; each <= count; each++) print kept[each]
+}
