@@ -76,7 +76,7 @@ def _xid(node: GpuNode) -> None:
 
 
 Fault = tuple[Callable[[GpuNode], None], str]
-GPU_GONE: Fault = (lambda node: node.gpus(7), "gpu_count 7 GPUs, expected 8 GPUs")
+GPU_GONE: Fault = (lambda node: node.gpus(7), "gpu_count 7 GPUs, expected 8 GPUs (missing 0008:00:00)")
 MEMORY_ERROR: Fault = (
     lambda node: node.field(3, "ecc.errors.uncorrected.volatile.sram", "1"),
     "gpu_ecc_sram_uncorrectable 1 errors, at most 0 errors (GPU 3)",
@@ -156,7 +156,8 @@ def test_the_timer_finds_a_fault_and_its_end_within_the_interval(
             node.ok("rm -r /etc/systemd/system/cycleforge-health.timer.d; systemctl daemon-reload; "
                     "systemctl restart cycleforge-health.timer")  # fmt: skip
     figure(f"interval {INTERVAL_S} s: fault found after {found_s:.1f} s, end found after {healed_s:.1f} s")
-    assert states["node2"].reason == "CycleForge health: gpu_count 6 GPUs, expected 8 GPUs"
+    missing = "missing 0007:00:00, missing 0008:00:00"
+    assert states["node2"].reason == f"CycleForge health: gpu_count 6 GPUs, expected 8 GPUs ({missing})"
     assert "gpu_count" not in states["node1"].reason + states["node3"].reason
     # Nothing is said about seconds, and a run in which a tool was too slow for its limit has not seen the node.
     assert not [run for run in to_find[1:] if PASSED.search(run)], "a run that begins after the fault finds it"
@@ -190,7 +191,7 @@ def test_a_fault_while_a_job_runs_lets_the_job_finish(cluster: Cluster) -> None:
     assert (ended["JobState"], ended["ExitCode"], ended["Restarts"]) == ("COMPLETED", "0:0", "0")
     assert cluster.output(job) == "end\n"
     state = cluster.wait_state("node2", "drained")
-    assert state.reason == "CycleForge health: gpu_count 7 GPUs, expected 8 GPUs"
+    assert state.reason == "CycleForge health: gpu_count 7 GPUs, expected 8 GPUs (missing 0008:00:00)"
 
 
 def test_a_fault_while_the_controller_is_down_drains_when_it_is_back(cluster: Cluster) -> None:
@@ -206,5 +207,6 @@ def test_a_fault_while_the_controller_is_down_drains_when_it_is_back(cluster: Cl
     for name in ("node1", "node3"):
         cluster.wait_state(name, "idle")
     sick.quick()
-    assert cluster.states()["node2"] == NodeState("drained", "CycleForge health: gpu_count 7 GPUs, expected 8 GPUs")
+    reason = "CycleForge health: gpu_count 7 GPUs, expected 8 GPUs (missing 0008:00:00)"
+    assert cluster.states()["node2"] == NodeState("drained", reason)
     assert {cluster.states()[name] for name in ("node1", "node3")} == {NodeState("idle", "")}

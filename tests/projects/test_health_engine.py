@@ -71,7 +71,7 @@ def test_all_faults_are_found_not_only_the_first(engine: Healthy) -> None:
     assert engine.reason() == (
         "CycleForge health: report the host to Azure and take another VM: "
         "gpu_remap_uncorrectable 513 rows, at most 512 rows (GPU 0); gpu_remap_pending 1 rows, at most 0 rows (GPU 0); "
-        "mount (/shared is not mounted); gpu_count 7 GPUs, expected 8 GPUs"
+        "mount (/shared is not mounted); gpu_count 7 GPUs, expected 8 GPUs (missing 0008:00:00)"
     )
     assert [call for call in engine.calls("scontrol update") if "NHC:" in call] == []
 

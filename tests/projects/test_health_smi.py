@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Any
 
 import pytest
@@ -193,6 +194,7 @@ def test_a_tool_that_cannot_be_ended_does_not_hold_the_run(node: Healthy) -> Non
     ("clocks_event_reasons.active",),
     ("fabric.state", "fabric.status", "fabric.cliqueId", "fabric.clusterUuid"),
     ("clocks.applications.graphics", "clocks.applications.memory"),
+    ("gpu_recovery_action",),
 ])  # fmt: skip
 def test_what_a_driver_does_not_know_is_asked_once_in_a_boot(node: Healthy, unknown: tuple[str, ...]) -> None:
     """A real one names the first field that it does not know, and ends with 2."""
@@ -207,6 +209,7 @@ def test_what_a_driver_does_not_know_is_asked_once_in_a_boot(node: Healthy, unkn
 value() {{
     case "$1" in
         index) REPLY="$2" ;; persistence_mode) REPLY=Enabled ;; *reasons.active) REPLY=0x0 ;; fabric.*) REPLY='[N/A]' ;;
+        gpu_recovery_action) REPLY=None ;;
         clocks.*) REPLY=1410 ;; *) REPLY=0 ;;
     esac
 }}
@@ -248,6 +251,7 @@ def test_an_idle_node_is_asked_three_times_and_nothing_runs_on_its_gpus(node: He
 def test_an_unknown_size_needs_no_gpu_unless_one_is_on_the_bus(node: Healthy, said: str, code: int) -> None:
     node.vm_size("Standard_X9")
     node.ok("20-health.sh")
+    shutil.rmtree(node.root / "sys/bus/pci")
     node.fake("nvidia-smi", f"echo '{said}'; exit {code}")
     result = node.quick()
     assert [row for row in result["checks"] if row["verdict"] == "fail"] == []

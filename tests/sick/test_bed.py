@@ -28,7 +28,8 @@ def test_slurm_runs_the_real_hooks(sick: SickCluster) -> None:
     sick.release(job)
     assert sick.finish(job)["ExitCode"] == "0:0"
     assert node.result("quick")["verdict"] == "fail"
-    assert sick.states()["n4"] == NodeState("drained", "CycleForge health: gpu_count 7 GPUs, expected 8 GPUs")
+    reason = "CycleForge health: gpu_count 7 GPUs, expected 8 GPUs (missing 0008:00:00)"
+    assert sick.states()["n4"] == NodeState("drained", reason)
 
 
 def test_a_reboot_keeps_the_disk_and_a_new_vm_does_not(sick: SickCluster) -> None:

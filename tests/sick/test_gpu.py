@@ -47,6 +47,36 @@ CUDA: dict[str, Break] = {
     "peermem-missing": lambda node: shutil.rmtree(node.files / "sys/module/nvidia_peermem"),
 }
 
+OFF_AT_PROBE = (
+    "NVRM: The NVIDIA GPU 0003:00:00.0\nNVRM: (PCI ID: 10de:2330) installed in this system has\n"
+    "NVRM: fallen off the bus and is not responding to commands."
+)
+"""Source: NVIDIA/open-gpu-kernel-modules, src/nvidia/arch/nvalloc/unix/src/osapi.c."""
+FORGED = (
+    "NVRM: GPU a0:b [24066]: segfault at 0 ip 00005562e8f3716a sp 00007ffc0969fbc0 error 6 in fallen off the bus"
+    "[116a,5562e8f37000+1000] likely on CPU 1 (core 1, socket 0)",
+    f"x[24073]: segfault at 0 ip 000055556d13916a sp 00007ffc71246930 error 6 in x\n{OFF_AT_PROBE}"
+    "[116a,55556d139000+1000] likely on CPU 1 (core 1, socket 0)",
+)
+"""What Linux 6.18 wrote of two programs with such names."""
+
+
+def _not_started(node: SickNode) -> None:
+    node.gpus(7)
+    node.kernel("NVRM: GPU 0008:00:00.0: RmInitAdapter failed! (0x24:0xffff:1220)")
+
+
+ASKED_FOR: dict[str, Break] = {
+    "recovery-reset": _field("gpu_recovery_action", "Reset"),
+    "recovery-reboot": _field("gpu_recovery_action", "Reboot"),
+    "recovery-drain-and-reset": _field("gpu_recovery_action", "Drain and Reset"),
+    "recovery-drain-p2p": _field("gpu_recovery_action", "Drain P2P"),
+    "recovery-unknown": _field("gpu_recovery_action", "Unknown(9)"),
+    "xid-off-at-probe": lambda node: node.kernel(OFF_AT_PROBE),
+    "gpu-not-started": _not_started,
+    "program-named-like-the-driver": lambda node: node.kernel(*FORGED),
+}
+
 
 def _fall_ill(sick: SickCluster, faults: Mapping[str, Break]) -> dict[str, SickNode]:
     """One fault per node, and a run of each; the nodes by fault."""
@@ -102,6 +132,23 @@ def test_what_cuda_needs_beside_the_gpus(sick: SickCluster) -> None:
     _as_promised(sick, nodes)
     assert nodes["daemon-down"].verdict("gpu_services") == "warn"
     assert nodes["peermem-missing"].verdict("gpu_peermem") == "warn"
+
+
+@pytest.mark.fault(
+    "recovery-reset", "recovery-reboot", "recovery-drain-and-reset", "recovery-drain-p2p", "recovery-unknown",
+    "xid-off-at-probe", "gpu-not-started", "program-named-like-the-driver",
+)  # fmt: skip
+def test_what_the_driver_itself_asks_for(sick: SickCluster) -> None:
+    nodes = _fall_ill(sick, ASKED_FOR)
+    _as_promised(sick, nodes)
+    assert nodes["recovery-drain-p2p"].verdict("gpu_recovery_action") == "warn"
+    assert nodes["recovery-unknown"].verdict("gpu_recovery_action") == "not_measured"
+    assert nodes["program-named-like-the-driver"].result("quick")["verdict"] == "pass"
+    node = nodes["recovery-reset"]
+    node.heal()
+    node.reboot()
+    node.quick()
+    assert sick.states()[node.name].state == "idle", "a boot has reset the GPUs"
 
 
 @pytest.mark.fault("cuda-not-ready")

@@ -24,6 +24,7 @@ check_gpu_driver() {
         ran)
             record pass nvidia_smi 0 eq 0 "exit code" ""
             judge_answers
+            judge_recovery
             ;;
         failed)
             if ((GPU_CODE == 124)); then
@@ -62,6 +63,40 @@ judge_answers() {
     if ((${#found[@]} == 0)); then record pass gpu_answers "" "" "" "" ""; fi
 }
 
+# judge_recovery: what the driver itself says that each GPU needs, by the words or numbers of xids.tsv. A driver before the
+# field says nothing; a word that the table does not have is no verdict of ours.
+judge_recovery() {
+    local item word line number take shown cure asked=none
+    local -A take_of=() found=()
+    if [[ -z "${GPU_AT[gpu_recovery_action]:-}" ]]; then return; fi
+    column gpu_recovery_action
+    for item in "${COLUMN[@]}"; do
+        word="${item#*:}"
+        # judge_answers reports what stands there in place of a value.
+        if [[ "${word}" == None || "${word}" == "[N/A]" || "${word}" == N/A ]] || cure_of_text "${word}"; then continue; fi
+        if [[ "${asked}" == none ]]; then
+            asked=table
+            while IFS=$'\t' read -r line number _ take shown; do
+                if [[ "${line}" != action ]]; then continue; fi
+                take_of["${number}"]="${take}"
+                if [[ "${shown}" == - ]]; then continue; fi
+                while [[ -n "${shown}" ]]; do
+                    take_of["${shown%%|*}"]="${take}"
+                    if [[ "${shown}" == *"|"* ]]; then shown="${shown#*|}"; else shown=""; fi
+                done
+            done <"${XID_FILES}/xids.tsv"
+        fi
+        cure="${take_of[${word:-nothing}]:-not_measured}"
+        if [[ "${cure}" == none ]]; then continue; fi
+        found["${cure}"]+="${found[${cure}]:+, }${item%%:*} ${word:0:40}"
+    done
+    for cure in service reboot reset warn; do
+        if [[ -n "${found[${cure}]:-}" ]]; then record "${cure}" gpu_recovery_action "" "" "" "" "${found[${cure}]}"; fi
+    done
+    if [[ -n "${found[not_measured]:-}" ]]; then not_measured gpu_recovery_action "not a known answer: ${found[not_measured]}"; fi
+    if ((${#found[@]} == 0)); then record pass gpu_recovery_action "" "" "" "" ""; fi
+}
+
 # count=N
 check_gpu_count() {
     query_gpus
@@ -75,7 +110,9 @@ check_gpu_count() {
         not_measured gpu_count "nvidia-smi printed no GPU: ${GPU_TEXT:0:80}"
         return
     fi
-    judge gpu_count "${#GPU_ROWS[@]}" eq "${GIVEN[count]:-}" GPUs
+    REPLY=""
+    if ((${#GPU_ROWS[@]} < ${GIVEN[count]:-0})); then missing_gpus; fi
+    judge gpu_count "${#GPU_ROWS[@]}" eq "${GIVEN[count]:-}" GPUs fail "${REPLY}"
 }
 
 # warn_above=N

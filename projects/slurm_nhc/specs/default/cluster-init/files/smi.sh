@@ -18,9 +18,10 @@ readonly GPU_FIELDS=(index temperature.gpu persistence_mode
     ecc.errors.uncorrected.aggregate.dram ecc.errors.corrected.aggregate.dram
     clocks_event_reasons.active clocks_throttle_reasons.active
     clocks.max.graphics clocks.applications.graphics clocks.max.memory clocks.applications.memory
-    fabric.state fabric.status fabric.cliqueId fabric.clusterUuid)
-# Not every driver has them: the name of the reasons changed with 535.54, application clocks went, fabric fields came.
-readonly MAY_BE_UNKNOWN='^(clocks_|clocks\.|fabric\.)'
+    fabric.state fabric.status fabric.cliqueId fabric.clusterUuid gpu_recovery_action)
+# Not every driver has them: the name of the reasons changed with 535.54, application clocks went, fabric fields came, and
+# later the action by which a GPU recovers.
+readonly MAY_BE_UNKNOWN='^(clocks_|clocks\.|fabric\.|gpu_recovery_action$)'
 # What a field shows in place of a value, with exit code 0. Source: https://docs.nvidia.com/deploy/nvidia-smi/index.html
 readonly RESET_WORDS="requires reset" LOST_WORDS="GPU is lost" HANDLE_WORDS="Unable to determine the device handle"
 
