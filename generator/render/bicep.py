@@ -116,6 +116,7 @@ def _values(
         "cluster_parameters": _cluster_parameters(plan, late),
         "locker_account": _unique(plan.locker.account_name, plan.names.locker_account_stem),
         "database": _database(plan),
+        "without_facts": _without_facts(plan),
         "metrics_rule": resource_id(plan.monitoring.data_collection_rule_id) if plan.monitoring else None,
         "server_image": _image(plan),
         "payload": [
@@ -130,6 +131,12 @@ def _values(
         "content_hash": content_hash,
         "payload_sha256": payload_sha256,
     }
+
+
+def _without_facts(plan: Plan) -> list[str]:
+    """The modules of file systems from which the first boot gets no address, so that it must be told to wait for them."""
+    waited_for = {symbol for _, symbol in plan.late_addresses}.union(*(module.after for module in plan.modules))
+    return [module.symbol for module in plan.modules if module.symbol not in waited_for]
 
 
 def _depends_on(always: tuple[str, ...], also: tuple[str, ...] = ()) -> str:

@@ -10,6 +10,7 @@ import re
 
 import pytest
 
+from generator.plan.file_systems.registry import KINDS
 from tests.bicep.variants import VARIANTS, main_bicep
 
 DECLARATION = re.compile(r"^(?:module|resource) (\w+) .*?^\}$", re.MULTILINE | re.DOTALL)
@@ -26,7 +27,7 @@ def needs(symbol: str, declared: dict[str, str]) -> set[str]:
     found: set[str] = set()
     ahead = [symbol]
     while ahead:
-        body = re.sub(r"'[^'$]*'|//.*", "", declared[ahead.pop()].split("\n", 1)[1])
+        body = re.sub(r"'[^'$\n]*'|//.*", "", declared[ahead.pop()].split("\n", 1)[1])
         used = set(re.findall(r"(?<![\w.])(\w+)(?=\.(?:outputs|name|id)\b)", body))
         waits = re.search(r"dependsOn: \[([^\]]*)\]", body)
         named = (used | set(re.findall(r"\w+", waits[1]) if waits else ())) & set(declared) - found
@@ -60,3 +61,23 @@ def test_every_kind_of_subnet_user_is_looked_at() -> None:
 def test_nothing_waits_for_itself(name: str) -> None:
     declared = declarations(main_bicep(VARIANTS[name]()))
     assert not [symbol for symbol in declared if symbol in needs(symbol, declared)]
+
+
+MAY_COME_LATER = {"bootstrap", "fingerprints", "bastion", "jumpbox"}
+"""What no node needs: ways in for people, and what is read after the first boot."""
+
+
+@pytest.mark.parametrize("name", [name for name, plan in VARIANTS.items() if plan().server is not None])
+def test_the_first_boot_waits_for_everything_that_a_node_needs(name: str) -> None:
+    """With `start_cluster` it starts nodes: a mount whose role or endpoint comes later fails on them."""
+    declared = declarations(main_bicep(VARIANTS[name]()))
+    modules = {symbol for symbol, body in declared.items() if body.startswith("module ")}
+    assert modules - needs("bootstrap", declared) <= MAY_COME_LATER
+
+
+def test_the_first_boot_is_tried_with_every_kind_of_file_system() -> None:
+    tried = {type(mount) for plan in VARIANTS.values() if plan().server is not None for mount in plan().all_mounts}
+    assert tried == set(KINDS)
+    containers = declarations(main_bicep(VARIANTS["containers"]()))
+    assert {"containers0Role0", "containers0Role1", "containers0Endpoint", "containers1Role0"} <= set(containers)
+    assert "networkRoles1" in declarations(main_bicep(VARIANTS["more_existing_subnets"]()))
