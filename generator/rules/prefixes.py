@@ -147,11 +147,15 @@ class OutsideAddressSpace(DefinitionRule):
     source = _VNET_FAQ
 
     def check(self, site: Site) -> Iterator[Problem]:
-        space = prefix(site.definition.network.address_space)
+        network = site.definition.network
+        space = prefix(network.address_space)
         for path, text in own_prefixes(site):
-            network = prefix(text)
-            if space is not None and network is not None and len(path) == 3 and not network.subnet_of(space):
-                yield self.problem(path, f"the {path[2]} subnet {text} is outside the address space {space}")
+            subnet = prefix(text)
+            if space is None or subnet is None or path == ("network", "address_space") or subnet.subnet_of(space):
+                continue
+            _, _, key, *_ = path
+            name = f"compute subnet {quoted(network.compute_subnets[key].name)}" if isinstance(key, int) else f"{key} subnet"
+            yield self.problem(path, f"the {name} {text} is outside the address space {space}")
 
 
 _OVERLAP_LISTS = (
