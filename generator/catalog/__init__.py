@@ -159,6 +159,12 @@ def limits() -> Mapping[str, Any]:
     return table("limits")
 
 
+def resource_names() -> Mapping[str, Mapping[str, Any]]:
+    """Type of a resource → `min`, `max` and `pattern` of its name; of a list in another's properties as well."""
+    names: Mapping[str, Mapping[str, Any]] = table("resource_names")["names"]
+    return names
+
+
 def mig_profiles(model: str | None, memory_gb: int | None) -> Mapping[str, int]:
     """MIG profiles of a GPU model with that memory (GB), each with the instances that fit; none where it has no MIG.
 

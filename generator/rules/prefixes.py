@@ -154,7 +154,11 @@ class OutsideAddressSpace(DefinitionRule):
             if space is None or subnet is None or path == ("network", "address_space") or subnet.subnet_of(space):
                 continue
             _, _, key, *_ = path
-            name = f"compute subnet {quoted(network.compute_subnets[key].name)}" if isinstance(key, int) else f"{key} subnet"
+            name = (
+                f"compute subnet {quoted(network.compute_subnets[key].name)}"
+                if isinstance(key, int)
+                else f"{key} subnet"
+            )
             yield self.problem(path, f"the {name} {text} is outside the address space {space}")
 
 

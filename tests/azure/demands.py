@@ -1,7 +1,7 @@
 """What Azure's own validation demands of the resources of a deployment, one function for each demand, with its source.
 
 A demand yields one text for each thing that Azure would refuse. `refusals` applies all of them; names are compared with
-`resource_names.json`, and a type that is not in that table is refused, so that nothing goes unchecked.
+`name_limits`, and a type that is not in that table is refused, so that nothing goes unchecked.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import base64
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from ipaddress import IPv4Network, ip_network
@@ -18,6 +18,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from generator import catalog
 from tests.bed.bicep.values import Late, Resource
 
 Check = Callable[[Sequence[Resource]], Iterator[tuple[Resource, str]]]
@@ -67,13 +68,15 @@ def of_type(resources: Sequence[Resource], kind: str) -> list[Resource]:
     return [each for each in resources if each.type == kind]
 
 
-@cache
-def _names() -> dict[str, dict[str, Any]]:
-    content = json.loads(Path(__file__).with_name("resource_names.json").read_text())
-    return dict(content["names"])
-
-
 # ---- names
+
+
+@cache
+def name_limits() -> dict[str, Mapping[str, Any]]:
+    """Of the types whose names are made from a definition, as the catalogue has them, and of all others."""
+    others = json.loads(Path(__file__).with_name("resource_names.json").read_text(encoding="utf-8"))["names"]
+    assert not others.keys() & catalog.resource_names().keys()
+    return {**catalog.resource_names(), **others}
 
 
 @demand(
@@ -92,7 +95,7 @@ def names_fit(resources: Sequence[Resource]) -> Iterator[tuple[Resource, str]]:
 
 
 def _name_faults(kind: str, name: str) -> Iterator[str]:
-    rule = _names().get(kind)
+    rule = name_limits().get(kind)
     if rule is None:
         yield f"{kind} is not in the table of names"
         return

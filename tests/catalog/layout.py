@@ -23,6 +23,7 @@ TABLES = frozenset(
         "node_benchmarks.json",
         "other_vm_sizes.json",
         "regions.json",
+        "resource_names.json",
         "slurm_keys.json",
         "sources.json",
         "streams.json",

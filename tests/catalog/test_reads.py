@@ -55,6 +55,7 @@ TABLES = (
     "other_vm_sizes.json/series",
     "other_vm_sizes.json/series/*/sizes",
     "regions.json/regions",
+    "resource_names.json/names",
     "rule_figures.json/blob_dns_suffix/values",
     "rule_figures.json/built_in_projects/values",
     "rule_figures.json/health_values/keys",

@@ -11,7 +11,13 @@ from generator.definition.model.network import SubnetPrefixes
 from tests.rules.annotations import findings_of
 
 SPACE = "10.50.0.0/20"
-REFUSED = {"10.50.0.1/24": "E0301", "169.254.0.0/24": "E0303", "10.60.0.0/25": "E0304", SPACE: "E0305", "10.50.4.0/30": "E0306"}
+REFUSED = {
+    "10.50.0.1/24": "E0301",
+    "169.254.0.0/24": "E0303",
+    "10.60.0.0/25": "E0304",
+    SPACE: "E0305",
+    "10.50.4.0/30": "E0306",
+}
 """A prefix that no subnet of the network can have, and the rule that says so."""
 KEYS = (*SubnetPrefixes.declared_keys, "compute_subnets")
 

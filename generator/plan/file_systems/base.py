@@ -194,6 +194,11 @@ class FileSystem(ABC):
         return ()
 
     @property
+    def created_names(self) -> tuple[tuple[str, str], ...]:
+        """(type, name) of what the deployment creates for it under names that it makes up, endpoints apart."""
+        return ()
+
+    @property
     def own_names(self) -> tuple[str, ...]:
         """Names in Azure, as short as they are there, that nothing else of the deployment may have."""
         return ()

@@ -68,6 +68,11 @@ class ManagedLustre(FileSystem):
         return (capacity(self.path, what, self.size_gib, "lustre", tier=tier),)
 
     @property
+    def created_names(self) -> tuple[tuple[str, str], ...]:
+        """The file system."""
+        return (("Microsoft.StorageCache/amlFilesystems", self.resource_name),)
+
+    @property
     def own_names(self) -> tuple[str, ...]:
         """The file system."""
         return (f"file system {self.resource_name}",)

@@ -147,6 +147,17 @@ class NetAppVolume(FileSystem):
         )
 
     @property
+    def created_names(self) -> tuple[tuple[str, str], ...]:
+        """The account, the pool and the volume."""
+        account = "Microsoft.NetApp/netAppAccounts"
+        pool = f"{account}/capacityPools"
+        return (
+            (account, self.account_name),
+            (pool, self.resource_name),
+            (f"{pool}/volumes", self.resource_name),
+        )
+
+    @property
     def own_names(self) -> tuple[str, ...]:
         """Pool and volume, and the export, whose name is unique in the subnet."""
         return f"pool {self.resource_name}", f"export {self.export_path}"
