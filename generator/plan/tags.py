@@ -12,8 +12,12 @@ CREATED_BY = ("created-by", "cycleforge")
 
 
 def tags_of(definition: Definition) -> tuple[tuple[str, str], ...]:
-    """Tags of all resources, sorted; the one by which a deployment is deleted is no one else's to set."""
-    usual = dict((CREATED_BY, ("deployment", definition.name)))
+    """Tags of all resources, sorted; the one by which a deployment is deleted is no one else's to set.
+
+    The definition's own win also where they differ in case, which Azure does not tell apart.
+    """
+    given = {name.lower() for name in definition.tags}
+    usual = {name: value for name, value in (CREATED_BY, ("deployment", definition.name)) if name not in given}
     return tuple(sorted((usual | definition.tags | {names.OWNER_TAG: definition.name}).items()))
 
 

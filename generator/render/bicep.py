@@ -21,7 +21,8 @@ from ..plan.types import Asked, Plan, SecurityRule
 from .templates import bicep_string, environment
 
 _MODULE = re.compile(r"'(modules/[a-z0-9-]+\.bicep)'")
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_IDENTIFIER = re.compile(r"(?!(?:true|false|null)$)[A-Za-z_][A-Za-z0-9_]*")
+"""A keyword is none: BCP022, https://learn.microsoft.com/azure/azure-resource-manager/bicep/bicep-error-codes"""
 
 
 def bicep_literal(value: Json, indent: int = 0) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 
 from .. import catalog
 from ..definition.model.slurm import Value
-from ..plan.vm_attributes import Named, effective, known_attributes, named, set_by_template
+from ..plan.tags import tags_of
+from ..plan.vm_attributes import Named, effective, known_attributes, named, set_by_template, vm_attributes
 from ..problems.problem import Problem
 from .base import DefinitionRule, Path, Site
 from .resource_ids import resource_id_fault
@@ -90,6 +91,7 @@ class BadNodeAttribute(DefinitionRule):
     source = _NODE
 
     def check(self, site: Site) -> Iterator[Problem]:
+        yield from self._too_many_tags(site)
         for node, path, key, found, value in _given(site):
             if found.is_tag:
                 fault = tag_fault(found.attribute, str(value))
@@ -105,6 +107,16 @@ class BadNodeAttribute(DefinitionRule):
                 yield self.problem(path, text, on_key=True)
             elif fault := _FAULTS[str(accepted["type"])](value, accepted):
                 yield self.problem(path, f"{node.label}: {key} {fault}")
+
+    def _too_many_tags(self, site: Site) -> Iterator[Problem]:
+        most = catalog.limits()["names"]["tags_per_resource"]["value"]
+        for node in roles(site):
+            count = len(vm_attributes(node.settings, tags_of(site.definition)).tags)
+            if count > most:
+                text = (
+                    f"{node.label}: the VMs would have {count} tags, with those of the deployment; Azure allows {most}"
+                )
+                yield self.problem((*node.path, _KEY), text, on_key=True)
 
 
 def _switch(value: Value, accepted: Mapping[str, Any]) -> str | None:

@@ -18,7 +18,8 @@ class Tags(DefinitionRule):
     summary = "A tag is not valid in Azure."
     why = (
         "Azure limits the number, length and characters of tags; an invalid tag stops the deployment. A resource takes "
-        "50, a private DNS zone and its link take 15, and all resources get the same ones."
+        "50, a private DNS zone and its link take 15; a storage account takes shorter names than others. All resources "
+        "get the same tags."
     )
     fix = "Shorten or rename the tag, or leave out some."
     source = "https://learn.microsoft.com/azure/azure-resource-manager/management/tag-resources"
@@ -28,7 +29,7 @@ class Tags(DefinitionRule):
         yield from self._too_many(site)
         seen: dict[str, str] = {}
         for name, value in tags.items():
-            fault = tag_fault(name, value)
+            fault = tag_fault(name, value, on_account=True)
             if fault is None and name.lower() in seen:
                 fault = f"differs from {quoted(seen[name.lower()])} only in case, which Azure does not tell apart"
             if fault:
@@ -46,17 +47,19 @@ class Tags(DefinitionRule):
             yield self.problem(("tags",), text + why * with_zone, on_key=True)
 
 
-def tag_fault(name: str, value: str) -> str | None:
-    """Why Azure or CycleForge refuses a tag; None for one that is fine."""
+def tag_fault(name: str, value: str, *, on_account: bool = False) -> str | None:
+    """Why Azure or CycleForge refuses a tag; None for one that is fine. `on_account`: of storage accounts, too."""
     rule, names = figures()["tag_names"], catalog.limits()["names"]
-    longest_name, longest_value = names["tag_name"]["value"], names["tag_value"]["value"]
+    longest_name = names["tag_name_of_storage_account" if on_account else "tag_name"]["value"]
+    longest_value = names["tag_value"]["value"]
     if name.lower() == OWNER_TAG:
         return "is the one by which CycleForge finds what belongs to a deployment"
     forbidden = [sign for sign in rule["forbidden_characters"] if sign in name]
     if not name.strip():
         return "has no name"
     if len(name) > longest_name:
-        return f"has a name of {len(name)} characters; at most {longest_name} are allowed"
+        where = " on a storage account" if on_account else ""
+        return f"has a name of {len(name)} characters; at most {longest_name} are allowed{where}"
     if forbidden:
         return f"has the character {forbidden[0]}, which is not allowed in tag names"
     if name.lower().startswith(tuple(rule["reserved_prefixes"])):
