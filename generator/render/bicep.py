@@ -135,7 +135,7 @@ def _values(
 
 
 def _without_facts(plan: Plan) -> list[str]:
-    """The modules of file systems from which the first boot gets no address, so that it must be told to wait for them."""
+    """The modules of file systems from which the first boot gets no address, so that it must be told to wait."""
     waited_for = {symbol for _, symbol in plan.late_addresses}.union(*(module.after for module in plan.modules))
     return [module.symbol for module in plan.modules if module.symbol not in waited_for]
 

@@ -77,6 +77,28 @@ class ZoneThatNobodyAsks(DefinitionRule):
                 yield self.problem(path, text, f"{key}: /subscriptions/…/privateDnsZones/…", on_key=True)
 
 
+class DatabaseZoneNotLinked(ClusterRule):
+    id = "E0370"
+    summary = "Nothing links the private DNS zone of the database to the new network."
+    why = (
+        "Azure creates a database server in a subnet only if the network is linked to the server's zone, whichever DNS "
+        "servers the network asks; else it refuses the server (VnetNotLinkedToPrivateDnsZone)."
+    )
+    fix = (
+        "Leave link_dns_zones out, so that the deployment links the zone, or set mysql_dns_zone: new. Silence this "
+        "rule where the network already exists from an earlier deployment and the owner of the zone has linked it."
+    )
+    source = "https://learn.microsoft.com/azure/mysql/flexible-server/concepts-networking-vnet"
+
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        network, path = site.definition.network, ("network", "link_dns_zones")
+        is_linked = network.existing is not None or network.link_dns_zones or network.mysql_dns_zone == "new"
+        if isinstance(slurm.accounting, NewDatabase) and not is_linked:
+            text = "Azure refuses the database server, because link_dns_zones is false and nothing else links its zone"
+            hint = "link_dns_zones: true" if _own_servers(site) else "link_dns_zones: true, or mysql_dns_zone: new"
+            yield self.problem(path, text, hint)
+
+
 class NodeNames(ClusterRule):
     id = "W0350"
     summary = "The names of the nodes are those of someone else's DNS servers to resolve."

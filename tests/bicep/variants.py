@@ -134,6 +134,7 @@ network:
   dns_servers: [10.0.2.4, 10.0.2.5]
   next_hop: 10.0.1.4
   proxy: {{url: "http://10.0.1.5:3128", no_proxy: [.example.com]}}
+silence: [{{rule: E0370, reason: the owner of the zone has linked it}}]
 storage:
   home: {{type: anf, size_tib: 4}}
   mounts: [{{path: /data, type: amlfs, tier: 125, size_tib: 16}}]
@@ -190,7 +191,11 @@ public = partial(plan_from, PUBLIC)
 central_zones = partial(plan_from, CENTRAL_ZONES)
 behind_a_firewall = partial(plan_from, BEHIND_A_FIREWALL)
 shared_routes = partial(plan_from, f"network: {{route_table: {ROUTE_TABLE_ID}}}")
-foreign_zones = partial(plan_from, CENTRAL_ZONES, "network: {link_dns_zones: false}")
+foreign_zones = partial(
+    plan_from,
+    CENTRAL_ZONES,
+    "{network: {link_dns_zones: false}, silence: [{rule: E0370, reason: the owner of the zone has linked it}]}",
+)
 hardened = partial(plan_from, HARDENED)
 existing_network = partial(plan_from, EXISTING_NETWORK)
 more_subnets = partial(plan_from, MORE_SUBNETS)

@@ -23,7 +23,11 @@ ZONE, OTHER_ZONE = (f"{NETWORK.replace('/net/', f'/{name}/')}/privateDnsZones/{B
 OURS = (
     f"/subscriptions/{SUBSCRIPTION}/resourceGroups/minimal-rg/providers/Microsoft.Network/virtualNetworks/minimal-vnet"
 )
-SUBNETS = {"server": [], "compute": [], "lustre": [], "files": ["Microsoft.NetApp/volumes"], "gpu": []}
+MYSQL_ZONE = f"{NETWORK.replace('/net/', '/dns/')}/privateDnsZones/central.private.mysql.database.azure.com"
+SUBNETS = {
+    **{"server": [], "compute": [], "lustre": [], "files": ["Microsoft.NetApp/volumes"]},
+    **{"mysql": ["Microsoft.DBforMySQL/flexibleServers"], "gpu": []},
+}
 
 
 EXISTING_TEXT = f"""
@@ -40,6 +44,11 @@ storage:
 slurm: {{partitions: [{{name: htc, vm_size: Standard_D64ds_v5, max_nodes: 20, subnet: gpu}}]}}
 """
 EXISTING = plan_from(EXISTING_TEXT)
+WITH_DATABASE = plan_from(
+    EXISTING_TEXT,
+    f"network: {{mysql_dns_zone: {MYSQL_ZONE}, existing: {{subnets: {{database: mysql}}}}}}",
+    "slurm: {accounting: {type: new}}",
+)
 PEERED = plan_from(f"""
 network:
   access: hub
@@ -90,6 +99,8 @@ def healthy(state: State) -> None:
     state.put(HUB, location="southcentralus", properties=hub)
     state.put(ZONE, location="global")
     link(state, ZONE, VNET)
+    state.put(MYSQL_ZONE, location="global")
+    link(state, MYSQL_ZONE, VNET)
 
 
 def properties(state: State, resource_id: str) -> dict[str, Any]:
@@ -113,7 +124,7 @@ def peered(state: State, remote: str, prefix: str, peering_state: str = "Connect
 
 def full(state: State) -> None:
     spaces: Any = state.documents[f"{VNET.lower().partition(SUBSCRIPTION)[2]}/usages"]
-    spaces[4]["currentValue"] = 240
+    spaces[-1]["currentValue"] = 240
 
 
 def other_zone(state: State, vnet: str) -> None:
@@ -123,6 +134,11 @@ def other_zone(state: State, vnet: str) -> None:
 
 def hub_overlaps(state: State) -> None:
     properties(state, HUB)["addressSpace"] = {"addressPrefixes": ["10.48.0.0/13"]}
+
+
+def unlinked(state: State, zone: str, *dns_servers: str) -> None:
+    state.resources.pop(f"{zone}/virtualNetworkLinks/someone".lower())
+    properties(state, VNET)["dhcpOptions"] = {"dnsServers": list(dns_servers)}
 
 
 def private(state: State) -> None:
@@ -140,6 +156,8 @@ PROVOKED: dict[str, tuple[Plan, str, Change]] = {
     "lustre's subnet": (EXISTING, "E4703", lambda state: state.documents.update({"subnet of lustre": "too small"})),
     "export of others": (EXISTING, "E4706", lambda state: state.documents.update(exports=["minimal-home"])),
     "not linked": (EXISTING, "W4612", lambda state: state.resources.pop(f"{ZONE}/virtualNetworkLinks/someone".lower())),
+    "not linked, database": (WITH_DATABASE, "E4613", lambda state: unlinked(state, MYSQL_ZONE)),
+    "not linked, database, own DNS servers": (WITH_DATABASE, "E4613", lambda state: unlinked(state, MYSQL_ZONE, "10.9.0.4")),
     "no zone": (EXISTING, "E4611", lambda state: state.resources.pop(ZONE.lower())),
     "no hub": (PEERED, "E4606", lambda state: state.resources.pop(HUB.lower())),
     "no gateway": (PEERED, "E4606", lambda state: properties(state, HUB)["subnets"].clear()),
@@ -152,10 +170,21 @@ PROVOKED: dict[str, tuple[Plan, str, Change]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("definition", [EXISTING, PEERED, NEW_ZONE], ids=["existing", "hub", "new zone"])
+@pytest.mark.parametrize(
+    "definition", [EXISTING, WITH_DATABASE, PEERED, NEW_ZONE], ids=["existing", "database", "hub", "new zone"]
+)
 def test_nothing_is_found_where_all_is_well(arm: Arm, definition: Plan) -> None:
     healthy(arm.state)
     assert found_by(arm, definition) == []
+
+
+def test_own_dns_servers_may_resolve_the_lockers_zone(arm: Arm) -> None:
+    """Of the database's zone Azure wants the link all the same."""
+    healthy(arm.state)
+    unlinked(arm.state, ZONE, "10.9.0.4")
+    assert found_by(arm, EXISTING) == []
+    unlinked(arm.state, MYSQL_ZONE, "10.9.0.4")
+    assert found_by(arm, WITH_DATABASE) == ["E4613"]
 
 
 def test_a_network_of_another_subscription(arm: Arm) -> None:

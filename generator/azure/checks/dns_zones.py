@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from ...plan.resources import resource_id
 from ...plan.types import Plan
@@ -87,20 +87,47 @@ class ZoneUnusable(_OfExistingZone):
                 yield from (self.finding(*found) for found in dns.other_link(plan, zone, vnet_id, links))
 
 
-class ZoneNotLinked(_OfExistingZone):
-    id = "W4612"
-    summary = "Nobody links an existing private DNS zone to the network."
-    why = "Server and nodes do not find the locker or the database, unless the network's DNS servers resolve the zone."
-    fix = "Have the zone linked to the network, or see that its DNS servers resolve it."
-    source = _LINKS
-    question = "whether the existing DNS zones are linked to the network"
+class _NotLinked(_OfExistingZone):
+    of_database: ClassVar[bool]
+    """Whether it is about the zone of the database, or about the other one."""
+
+    def needed(self, plan: Plan) -> bool:
+        """Whether that zone is an existing one."""
+        return any(zone.zone_id is not None and dns.of_database(zone) is self.of_database for zone in dns.zones(plan))
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
-        """Each zone."""
+        """That zone."""
         vnet_id = dns.network_id(plan, reader.subscription)
-        vnet = reader.find(vnet_call(VNET, vnet_id)) if plan.network.vnet_id is not None else None
-        if dns.own_servers(plan, vnet):
-            return
         for zone, links in self.answers(plan, reader):
-            if links is not None:
+            if links is not None and dns.of_database(zone) is self.of_database:
                 yield from (self.finding(*found) for found in dns.not_linked(zone, vnet_id, links))
+
+
+class ZoneNotLinked(_NotLinked):
+    id = "W4612"
+    summary = "The private DNS zone of the locker is not linked to the network."
+    why = "Server and nodes do not find the locker, unless the network's DNS servers resolve the zone."
+    fix = "Have the zone linked to the network, or have the network's own DNS servers resolve it."
+    source = _LINKS
+    question = "whether the locker's DNS zone is linked to the network"
+    of_database = False
+
+    def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
+        """Nothing where the network asks DNS servers of its own, which may know the zone."""
+        vnet = reader.find(vnet_call(VNET, plan.network.vnet_id)) if plan.network.vnet_id is not None else None
+        if not dns.own_servers(plan, vnet):
+            yield from super().run(plan, reader)
+
+
+class DatabaseZoneNotLinked(_NotLinked):
+    id = "E4613"
+    summary = "The private DNS zone of the database is not linked to the network."
+    why = (
+        "Azure creates a database server in a subnet only if the network is linked to the server's zone, whichever DNS "
+        "servers the network asks; else it refuses the server (VnetNotLinkedToPrivateDnsZone)."
+    )
+    fix = "Have the zone linked to the network before the deployment."
+    source = "https://learn.microsoft.com/azure/mysql/flexible-server/concepts-networking-vnet"
+    question = "whether the database's DNS zone is linked to the network"
+    path = ("network", "mysql_dns_zone")
+    of_database = True

@@ -86,8 +86,13 @@ def other_link(plan: Plan, zone: Zone, vnet_id: str, links: Iterable[Item]) -> I
             yield Found(zone.path, text, "network.link_dns_zones: false")
 
 
+def of_database(zone: Zone) -> bool:
+    """Whether it is the zone of the database, without a link to which Azure refuses the server."""
+    return zone.path[-1] == "mysql_dns_zone"
+
+
 def own_servers(plan: Plan, vnet: Item | None) -> bool:
-    """Whether the network asks DNS servers of its own, which may know a zone without a link."""
+    """Whether the network asks DNS servers of its own, which may know the locker's zone without a link."""
     return bool(plan.network.dns_servers or (vnet and texts_below(vnet, "properties", "dhcpOptions", "dnsServers")))
 
 
@@ -95,8 +100,8 @@ def not_linked(zone: Zone, vnet_id: str, links: Iterable[Item]) -> Iterator[Foun
     """An existing zone that neither someone has linked nor the deployment links."""
     linked = any(same(below(link, "properties", "virtualNetwork", "id"), vnet_id) for link in links)
     if zone.zone_id is not None and not zone.links and not linked:
-        text = f"the network is not linked to the zone {zone.name}, and the deployment links it not"
-        yield Found(zone.path, text, "have it linked, unless the network's own DNS servers resolve the zone")
+        text = f"the network is not linked to the zone {zone.name}, and the deployment does not link it"
+        yield Found(zone.path, text, "have its owner link it to the network")
 
 
 def missing_zone(zone: Zone) -> Found:
