@@ -87,6 +87,8 @@ class ServerImage:
 
 _BUILD = re.compile(r"([0-9]+\.[0-9]+\.[0-9]{1,2})20[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])")
 
+_RELEASE = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})")
+
 
 def release_of_build(image_version: str) -> str | None:
     """The CycleCloud release in a build of the marketplace image; None where its number is not one of a build.
@@ -99,12 +101,15 @@ def release_of_build(image_version: str) -> str | None:
 
 
 def is_newer_than_table(cyclecloud: str) -> bool:
-    """Whether a release, three numbers, came after everything that the table knows."""
-    return _numbers(cyclecloud) > max(_numbers(row.cyclecloud) for row in releases())
+    """Whether a release came after everything that the table knows; no text of another form did."""
+    return all(is_newer(cyclecloud, row.cyclecloud) for row in releases())
 
 
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))
+def is_newer(one: str, other: str) -> bool:
+    """Whether one release came after another; never where one of them is not three numbers."""
+    numbers = [_RELEASE.fullmatch(each) for each in (one, other)]
+    first, second = (tuple(map(int, found.groups())) if found else None for found in numbers)
+    return first is not None and second is not None and first > second
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..records import record
 from .diff import ABSENT, Change
-from .refusals import NEW_DATABASE, NO_LONGER, judge
+from .refusals import NEW_DATABASE, NO_LONGER, UPGRADE, judge
 
 NEW_SERVER = "A new server"
 PROCEDURES: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -17,7 +17,7 @@ PROCEDURES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("server", "jumpbox", "vm_size"), "Another size of a VM"),
     (("server", "jumpbox"), "A new jumpbox"),
     (("server", "vm_size"), "Another size of a VM"),
-    (("server", "release"), "Upgrade CycleCloud"),
+    (("server", "release"), UPGRADE),
     (("server",), NEW_SERVER),
     (("security", "encryption_at_host"), "Encryption at host"),
     (("security", "infrastructure_encryption"), "A new locker"),
@@ -33,7 +33,7 @@ PROCEDURES: tuple[tuple[tuple[str, ...], str], ...] = (
 )
 """Beginning of a key of the definition, or of a derived value → title of the section; the first that fits."""
 
-_ALWAYS = ("Encryption at host", "Another SSH key", "Another size of a VM", "Upgrade CycleCloud")
+_ALWAYS = ("Encryption at host", "Another SSH key", "Another size of a VM", UPGRADE)
 """Sections that a change needs whatever it costs; the others tell how to recreate."""
 _MAY_STAY = (("storage", "mounts"), ("storage", "home"), ("server", "jumpbox"), ("slurm", "accounting"), ("monitoring",))
 """What a deployment leaves in Azure when the definition does not name it any more."""

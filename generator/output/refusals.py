@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..catalog import is_newer
 from ..records import record
 from .diff import ABSENT, BY_HAND, Change
 
@@ -17,6 +18,7 @@ DNS_ZONE = "Another DNS zone"
 SMALLER_VOLUME = "A smaller volume"
 REDUNDANCY = "Another redundancy of the locker"
 NEW_DATABASE = "A new accounting database"
+UPGRADE = "Upgrade CycleCloud"
 NO_LONGER = "What the definition no longer names"
 Effective = Mapping[str, Any]
 
@@ -100,6 +102,23 @@ def _database(change: Change, old: Effective, new: Effective) -> Judgement | Non
     return Judgement("recreate", NEW_DATABASE) if is_storage and _is_smaller(change) else None
 
 
+def _server_image(change: Change, old: Effective, new: Effective) -> Judgement | None:
+    """`image_version` says which image a VM was created from; to write down what it was changes nothing."""
+    if change.path != ("definition", "server", "image_version"):
+        return None
+    images = [((each.get("derived", {}).get("server") or {}).get("image") or {}).get("version") for each in (old, new)]
+    return Judgement("in place", None) if images[0] == images[1] else None
+
+
+def _upgrade(change: Change, old: Effective, new: Effective) -> Judgement | None:
+    """A cluster keeps its cyclecloud-slurm, and with it its Slurm, until it is upgraded on the server that was."""
+    follows = change.path in (("derived", "slurm", "version"), ("derived", "slurm", "project_version"))
+    keys = ("version", "project_version")
+    given = [[(each.get("definition", {}).get("slurm") or {}).get(key) for key in keys] for each in (old, new)]
+    before, after = (str((each.get("derived", {}).get("server") or {}).get("release")) for each in (old, new))
+    return Judgement(BY_HAND, UPGRADE) if follows and given[0] == given[1] and is_newer(after, before) else None
+
+
 def _redundancy(change: Change, old: Effective, new: Effective) -> Judgement | None:
     """A change of zones is a conversion: https://learn.microsoft.com/azure/storage/common/redundancy-migration"""
     if change.path != ("definition", "storage", "locker", "redundancy"):
@@ -121,6 +140,8 @@ CASES: tuple[Callable[[Change, Effective, Effective], Judgement | None], ...] = 
     _volume,
     _database,
     _redundancy,
+    _server_image,
+    _upgrade,
 )
 
 

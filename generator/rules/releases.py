@@ -79,23 +79,34 @@ def _release_of_build(site: Site) -> str | None:
     return catalog.release_of_build(build) if build is not None else None
 
 
+def _is_unlisted(site: Site) -> bool:
+    """Whether the server runs a release that is newer than the table, and its image, if it is a new one, is known."""
+    server, release = site.definition.server, server_release(site.definition)
+    has_image = server.existing is not None or server.image_version is not None or server.image_id is not None
+    return has_image and catalog.is_newer_than_table(release)
+
+
 class UnknownRelease(DefinitionRule):
     id = "E0701"
     summary = "The CycleCloud release is not in the compatibility table."
     why = "Server, cyclecloud-slurm and Slurm belong together; a release without a row cannot be checked."
-    fix = "Choose a release that `cycleforge list releases` shows, or name the build of a newer one."
+    fix = (
+        "Choose a release that `cycleforge list releases` shows. Of a newer one, name the build in server.image_version; "
+        "of a server that was upgraded to it, the build that the server was created from."
+    )
     source = _NOTES
 
     def check(self, site: Site) -> Iterator[Problem]:
-        server = site.definition.server
-        release, of_build = server_release(site.definition), _release_of_build(site)
-        # UnlistedRelease speaks of a newer one.
-        if catalog.release(release) is None and not (release == of_build and catalog.is_newer_than_table(release)):
-            path = _BUILD if server.image_version is not None and server.release is None else release_path(site)
-            hint = f"known: {', '.join(_deployable())}"
-            if server.existing is None:
-                hint += "; for a newer one, its build as server.image_version"
-            yield self.problem(path, f"the CycleCloud release {quoted(release)} is not known", hint)
+        server, release = site.definition.server, server_release(site.definition)
+        if catalog.release(release) is not None or _is_unlisted(site):
+            return
+        path = _BUILD if server.image_version is not None and server.release is None else release_path(site)
+        hint = f"known: {', '.join(_deployable())}"
+        if found := re.fullmatch(r"([0-9.]{5,11})-[0-9]+", release):
+            hint = f"release: {found[1]}"
+        elif server.existing is None:
+            hint += "; for a newer one, its build as server.image_version"
+        yield self.problem(path, f"the CycleCloud release {quoted(release)} is not known", hint)
 
 
 class UnknownBuild(DefinitionRule):
@@ -104,7 +115,8 @@ class UnknownBuild(DefinitionRule):
     why = "Image versions contain a build date that is not published for this release, and a guess fails at deployment."
     fix = (
         f"Look the build up with `{catalog.server_image().listing_command}` and write it as server.image_version; or "
-        "choose a release whose image is known, or give your own image in server.image_id."
+        "choose a release whose image is known, or give your own image in server.image_id. Of a server that was "
+        "upgraded to this release, server.image_version is the build that it was created from."
     )
     source = _NOTES
 
@@ -142,11 +154,15 @@ class NotABuild(DefinitionRule):
 
 class ContradictingImages(DefinitionRule):
     id = "E0713"
-    summary = "Two settings name different server images."
-    why = "A server has one image, and everything that is checked depends on the CycleCloud release in it."
+    summary = "Two settings contradict each other about the server's image or its release."
+    why = (
+        "A VM has one image, and the CycleCloud that it runs is that of the image or, after an upgrade, a newer one; "
+        "everything that is checked depends on it."
+    )
     fix = (
-        "Keep server.image_version and leave server.release out: the build names its release. For your own image keep "
-        "server.image_id, and server.release for the CycleCloud in it."
+        "Of a new server keep server.image_version and leave server.release out: the build names its release. Of one "
+        "that was upgraded, server.release is what it runs now. For your own image keep server.image_id, and "
+        "server.release for the CycleCloud in it."
     )
     source = _NOTES
 
@@ -155,14 +171,14 @@ class ContradictingImages(DefinitionRule):
         if server.image_version is not None and server.image_id is not None:
             text = "server.image_version is a build of the marketplace image, but server.image_id names your own image"
             yield self.problem(_BUILD, text, "remove one of them", on_key=True)
-        if server.release is not None and of_build is not None and server.release != of_build:
+        if server.release is not None and of_build is not None and catalog.is_newer(of_build, server.release):
             text = f"the build {server.image_version} is CycleCloud {of_build}, but server.release is {server.release}"
             yield self.problem(_RELEASE, text, f"release: {of_build}, or leave server.release out")
 
 
 class UnlistedRelease(ClusterRule):
     id = "W0714"
-    summary = "The build of the server image is newer than the compatibility table."
+    summary = "The CycleCloud of the server is newer than the compatibility table."
     why = (
         "What this CycleCloud brings is not known here, so versions of cyclecloud-slurm and Slurm, and the operating "
         "systems of nodes, are not checked. A Slurm version that its cyclecloud-slurm cannot install stops every node."
@@ -174,8 +190,8 @@ class UnlistedRelease(ClusterRule):
     source = _NOTES
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        release = _release_of_build(site)
-        if release is None or catalog.release(release) is not None or not catalog.is_newer_than_table(release):
+        release = server_release(site.definition)
+        if not _is_unlisted(site):
             return
         assumed = catalog.default_slurm_project()
         wanted = {
@@ -188,7 +204,8 @@ class UnlistedRelease(ClusterRule):
             text = f"CycleCloud {release} is newer than the compatibility table; assumed: " + listed(
                 [f"{names[key]} {value}" for key, value in missing.items()]
             )
-            yield self.problem(_BUILD, text, f"write {' and '.join(f'slurm.{key}' for key in missing)}")
+            path = first_given(site, release_path(site), _BUILD)
+            yield self.problem(path, text, f"write {' and '.join(f'slurm.{key}' for key in missing)}")
 
 
 class SlurmNotOffered(ClusterRule):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from ...catalog import release_of_build
 from ...catalog.node_images import ImagePlan
 from ...plan.types import Plan
 from ...problems.problem import KeyPath
@@ -26,6 +27,7 @@ from ..requests.compute import (
     MANAGED_IMAGE,
     TERMS,
 )
+from ..requests.deployments import SERVER
 from ..writer import Writer
 
 Body = Mapping[str, Any]
@@ -194,3 +196,40 @@ def _accept(parts: Mapping[str, str], writer: Writer) -> None:
     agreement = writer.get(TERMS(**parts))
     body = {**agreement, "properties": {**agreement["properties"], "accepted": True}}
     writer.do(ACCEPT_TERMS(**parts, body=body))
+
+
+class UpgradedBeforeItExists(Check):
+    id = "E4405"
+    summary = "The definition says that the server was upgraded, but the server does not exist yet."
+    why = (
+        "A new server runs the CycleCloud of its image. Template and versions of Slurm would be those of a newer one, "
+        "and nodes fail while they install what this one does not have."
+    )
+    fix = (
+        "Take server.release out, or have server.image_version name a build of that release; upgrade the server first "
+        "where it is another VM."
+    )
+    source = "https://learn.microsoft.com/azure/cyclecloud/how-to/upgrade-and-migrate"
+    question = "whether the server that was upgraded exists"
+    path = ("server", "release")
+
+    def needed(self, plan: Plan) -> bool:
+        """Whether the server runs another release than its image holds."""
+        server = plan.server
+        return (
+            server is not None
+            and server.image is not None
+            and release_of_build(server.image.version) not in (None, server.release)
+        )
+
+    def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
+        """The VM."""
+        server = plan.server
+        if server is None or server.image is None:
+            return
+        if reader.find(SERVER(group=plan.resource_group, name=server.vm_name)) is None:
+            text = (
+                f"server.release is {server.release}, but {server.vm_name} does not exist yet, and its image holds "
+                f"CycleCloud {release_of_build(server.image.version)}"
+            )
+            yield self.finding(self.path, text, f"release: {release_of_build(server.image.version)}")

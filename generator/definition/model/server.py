@@ -120,7 +120,8 @@ class Server(Section):
     )
     release: str | None = setting(
         None,
-        text="CycleCloud release; default: the newest one whose image build is published.",
+        text="CycleCloud release that the server runs; default: that of `image_version`, else the newest one whose image "
+        "build is published.",
         change="in place",
         example="8.9.1",
     )
@@ -128,7 +129,8 @@ class Server(Section):
         None,
         text="Any published build of the marketplace image. `release` stands for the build that is known of it, the "
         "number of `image_version` names its release (8.9.120260630 is 8.9.1), and with `image_id` the image is your "
-        "own and `release` says which CycleCloud it holds.",
+        "own and `release` says which CycleCloud it holds. Of a server that was upgraded, it is the build that the "
+        "server was created from, and `release` is a newer one.",
         change="recreate",
         active=False,
         example="8.9.120260630",
