@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 
 from ..problems.problem import LEVELS, Place, Problem
+from .check_arrays import check_arrays
 from .check_nodes import Specs, check_nodes
 from .check_parameters import check_parameters
 from .check_slurm import check_slurm
@@ -48,6 +49,7 @@ def check(
     for cluster in template.clusters:
         nodes = resolve(cluster).values()
         found += check_nodes(cluster, nodes, specs)
+        found += check_arrays(nodes, known)
         found += check_slurm(nodes, known)
     return tuple(sorted(found, key=_order))
 

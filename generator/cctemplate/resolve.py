@@ -46,6 +46,8 @@ class ResolvedNode:
     attributes: dict[str, Attribute]
     configuration: dict[str, Attribute]
     specs: tuple[SpecReference, ...]
+    interfaces: dict[str, dict[str, Attribute]]
+    """Network interface → its attributes; names in lower case."""
 
     @property
     def name(self) -> str:
@@ -124,6 +126,8 @@ class _Own:
     attributes: tuple[tuple[str, Attribute], ...]
     configuration: tuple[tuple[str, Attribute], ...]
     specs: tuple[SpecReference, ...]
+    interfaces: tuple[tuple[str, str, Attribute], ...]
+    """(interface, name, attribute)."""
 
 
 def _own(section: Section) -> _Own:
@@ -131,6 +135,11 @@ def _own(section: Section) -> _Own:
         tuple((attribute.name.lower(), attribute) for attribute in section.attributes),
         tuple((key.lower(), attribute) for key, attribute in configuration_items(section)),
         tuple(spec_reference(part) for part in section.of_kind("cluster-init")),
+        tuple(
+            (part.name.lower(), attribute.name.lower(), attribute)
+            for part in section.of_kind("network-interface")
+            for attribute in part.attributes
+        ),
     )
 
 
@@ -154,6 +163,7 @@ def _merged(section: Section, lineage: Sequence[_Own]) -> ResolvedNode:
     attributes: dict[str, Attribute] = {}
     configuration: dict[str, Attribute] = {}
     specs: dict[tuple[str, str, str], SpecReference] = {}
+    interfaces: dict[str, dict[str, Attribute]] = {}
     for part in lineage:
         for name, attribute in part.attributes:
             if part is lineage[-1] or name != "abstract":
@@ -162,7 +172,9 @@ def _merged(section: Section, lineage: Sequence[_Own]) -> ResolvedNode:
             _set(configuration, name, attribute)
         for spec in part.specs:
             specs.setdefault((spec.source, spec.project, spec.spec), spec)
-    return ResolvedNode(section, attributes, configuration, tuple(specs.values()))
+        for interface, name, attribute in part.interfaces:
+            _set(interfaces.setdefault(interface, {}), name, attribute)
+    return ResolvedNode(section, attributes, configuration, tuple(specs.values()), interfaces)
 
 
 def _set(target: dict[str, Attribute], name: str, attribute: Attribute) -> None:

@@ -380,6 +380,20 @@ class BadMount(TemplateRule):
     source = _CONFIGURATION
 
 
+class NodeOnly(TemplateRule):
+    id = "E2311"
+    summary = "A node array has an attribute that only single nodes may have."
+    why = (
+        "The nodes of an array are in scale sets, where CycleCloud refuses it: no node of the array starts "
+        '("Public IPs cannot be specified on nodes in an array").'
+    )
+    fix = (
+        "Remove the attribute from the array and from what it extends. For public addresses, Azure.AllocationMethod = "
+        "StandAlone makes its nodes single VMs, which InfiniBand and notices of termination exclude."
+    )
+    source = "https://learn.microsoft.com/azure/cyclecloud/cluster-references/network-interface-reference"
+
+
 class MissingRole(TemplateRule):
     id = "W2401"
     summary = "A node of a Slurm cluster has no slurm.role."

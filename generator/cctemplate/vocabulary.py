@@ -55,8 +55,16 @@ _NODE = _documented("")
 _VOLUME = _documented("volume_")
 _INTERFACE = _words("""
     AssociatePublicIpAddress StaticPublicIpAddress EnableIpForwarding PrivateIp NetworkInterfaceId SecurityGroup
-    ApplicationSecurityGroups SubnetId
+    ApplicationSecurityGroups SubnetId Primary
 """)
+NODE_ONLY = _words("PrivateIp NetworkInterfaceId StaticPublicIpAddress")
+"""Attributes of network interfaces that the reference marks "node only": a node array has no use for one address."""
+STANDALONE_ONLY = _words("AssociatePublicIpAddress")
+"""Attributes of network interfaces that CycleCloud takes of a node array only where its nodes are single VMs.
+
+"Public IPs cannot be specified on nodes in an array": https://github.com/Azure/cyclecloud-slurm/issues/334, raised for
+scale sets; https://github.com/vanzod/ccslurm_public_ip gets them with `Azure.AllocationMethod = standalone`.
+"""
 _PARAMETER = _words("""
     Label HideLabel Description Required DefaultValue Disabled Hidden Order ParameterType
     Config.Plugin Config.Template Config.Filter Config.OS Config.MinValue Config.MaxValue Config.IntegerOnly
@@ -153,7 +161,7 @@ SWITCHES = {
         Azure.Overprovision
     """),
     "volume": _words("SSD Persistent Disabled"),
-    "network-interface": _words("AssociatePublicIpAddress EnableIpForwarding"),
+    "network-interface": _words("AssociatePublicIpAddress EnableIpForwarding Primary StaticPublicIpAddress"),
     "parameter": _words("HideLabel Required Hidden Disabled Config.IntegerOnly Config.MultiSelect Config.FreeForm"),
 }
 """Kind of section → attributes that are true or false; `node` stands for node arrays, too."""

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 
 from .. import catalog
-from ..definition.model.slurm import NewDatabase, Slurm
+from ..definition.model.slurm import NewDatabase
 from ..plan.access_kinds.registry import KINDS, kind_of
 from ..plan.file_systems.registry import wanted_by
 from ..plan.network import route_plan
 from ..problems.problem import Problem
 from .azure_names import ID_FORM
-from .base import ClusterRule, DefinitionRule, Path, Site
+from .base import DefinitionRule, Path, Site
 from .figures import figures
 from .places import given
 from .prefixes import prefix, private_ranges
@@ -88,32 +88,6 @@ class HubMissing(DefinitionRule):
         ):
             hint = "hub: {vnet_id: ${HUB_VNET_ID}}"
             yield self.problem(("network", "access"), "access is hub, but network.hub names no hub network", hint)
-
-
-class PublicNodes(ClusterRule):
-    id = "E0335"
-    summary = "Nodes are to have public addresses where nothing leads to them."
-    why = (
-        "Behind a Bastion, a hub or a firewall nobody reaches the address, and its answers leave another way. In a "
-        "network that exists, nothing here decides who may reach it: it would be open, or shut, by chance."
-    )
-    fix = "Remove slurm.public_addresses, or use access public with a new network and allowed_sources."
-    source = "https://learn.microsoft.com/azure/virtual-network/ip-services/default-outbound-access"
-
-    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        definition = site.definition
-        if slurm.public_addresses == "none":
-            return
-        reasons = (
-            (not kind_of(definition).is_public, f"access is {definition.network.access}"),
-            (definition.network.existing is not None, "the network exists already"),
-            (definition.server.existing is not None, "the server exists already, and allowed_sources are its own"),
-            (route_plan(definition) is not None, "what leaves the network goes through a firewall"),
-        )
-        found = next((reason for is_so, reason in reasons if is_so), None)
-        if found is not None:
-            text = f"nodes cannot be reached by public addresses, because {found}"
-            yield self.problem(("slurm", "public_addresses"), text, "public_addresses: none")
 
 
 class SettingWithoutEffect(DefinitionRule):

@@ -91,8 +91,8 @@ class UnknownRelease(DefinitionRule):
     summary = "The CycleCloud release is not in the compatibility table."
     why = "Server, cyclecloud-slurm and Slurm belong together; a release without a row cannot be checked."
     fix = (
-        "Choose a release that `cycleforge list releases` shows. Of a newer one, name the build in server.image_version; "
-        "of a server that was upgraded to it, the build that the server was created from."
+        "Choose a release that `cycleforge list releases` shows. Of a newer one, name the build in "
+        "server.image_version; of a server that was upgraded to it, the build that the server was created from."
     )
     source = _NOTES
 

@@ -92,6 +92,9 @@ class Bad:
 
 DEMO = "[cluster Demo]\n"
 HPC = "slurm.hpc = true\n"
+HTC = '        [[[configuration]]]\n        slurm.partition = htc\n        slurm.hpc = ${Size == "x"}\n'
+BASE = "        slurm.autoscale = true\n"
+NIC = "        [[[network-interface eth0]]]\n        "
 BAD = [
     Bad("E2101", "[[[configuration cyclecloud", "[[[configuraton cyclecloud", "'configuraton'",
         "did you mean 'configuration'?"),
@@ -188,6 +191,14 @@ BAD = [
     Bad("E2309", "MaxCount = $MaxNodes", "MaxCount = 2\n    InitialCount = 3", "begins with 3 nodes and may have 2"),
     Bad("E2309", "Autoscale = true", "Autoscale = yes", "true or false, not 'yes'"),
     Bad("W2310", "type = nfs", "type = nsf", "unknown type 'nsf'"),
+    Bad("E2311", HTC, HTC + NIC + "AssociatePublicIpAddress = true\n",
+        "AssociatePublicIpAddress is for single nodes, but the node array 'htc' would get it",
+        "Azure.AllocationMethod = StandAlone"),
+    Bad("E2311", BASE, BASE + NIC + "AssociatePublicIpAddress = $Advanced\n", "the node arrays 'hpc' and 'htc' would"),
+    Bad("E2311", HTC, HTC + NIC + "PrivateIp = 10.0.0.4\n", "PrivateIp is for single nodes"),
+    Bad("E2311", HTC, "    Azure.AllocationMethod = standalone\n" + HTC + NIC + "StaticPublicIpAddress = true\n",
+        "StaticPublicIpAddress is for single nodes"),
+    Bad("E2311", HTC, HTC + NIC + "NetworkInterfaceId = /subscriptions/x\n", "NetworkInterfaceId is for single nodes"),
 ]  # fmt: skip
 
 

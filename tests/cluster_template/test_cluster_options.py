@@ -13,7 +13,6 @@ from tests.cluster_template.rendered import read
 
 AUTHORITY = (Path(__file__).parent / "authority.pem").read_text(encoding="utf-8")
 """A certificate whose key was never stored."""
-PUBLIC = "network: {access: public, allowed_sources: [203.0.113.0/24]}"
 
 
 def test_names_follow_the_cluster_unless_the_definition_says_otherwise() -> None:
@@ -38,20 +37,6 @@ def test_host_names_may_be_made_by_cyclecloud() -> None:
     assert rendered.findings == ()
     assert rendered.configuration("htc", "slurm.use_nodename_as_hostname") is False
     assert rendered.configuration("htc", "cyclecloud.hosts.standalone_dns.enabled") is True
-
-
-@pytest.mark.parametrize(
-    ("value", "scheduler", "nodes"), [("none", False, False), ("scheduler", True, False), ("all", True, True)]
-)
-def test_public_addresses(value: str, scheduler: bool, nodes: bool) -> None:
-    plan = plan_from(PUBLIC, f"slurm: {{public_addresses: {value}}}")
-    rendered = read(plan)
-    assert rendered.attribute("scheduler", "UsePublicNetwork") is scheduler
-    assert (rendered.values["UsePublicNetwork"], rendered.values["ExecuteNodesPublic"]) == (scheduler, nodes)
-    assert plan.network.has_flow("users-nodes") is scheduler
-    compute = plan.network.subnet("compute")
-    assert compute is not None
-    assert ("AllowUsersNodesInbound" in [rule.name for rule in compute.rules]) is scheduler
 
 
 def test_the_end_of_a_vm_is_announced_where_the_definition_asks() -> None:

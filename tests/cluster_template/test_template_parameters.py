@@ -130,7 +130,10 @@ SAMPLES: Mapping[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "slurm.partitions[].zone": (partitions(), partitions(zone="1")),
     "slurm.public_addresses": (
-        {"network": {"access": "public", "allowed_sources": ["203.0.113.0/24"]}},
+        {
+            "network": {"access": "public", "allowed_sources": ["203.0.113.0/24"]},
+            "server": {"image_version": "8.9.220260810"},
+        },
         {"slurm": {"public_addresses": "all"}},
     ),
     "slurm.scheduler.backup_zone": (high_availability(zone="1"), high_availability(zone="1", backup_zone="2")),

@@ -25,8 +25,12 @@ OURS = (
 )
 MYSQL_ZONE = f"{NETWORK.replace('/net/', '/dns/')}/privateDnsZones/central.private.mysql.database.azure.com"
 SUBNETS = {
-    **{"server": [], "compute": [], "lustre": [], "files": ["Microsoft.NetApp/volumes"]},
-    **{"mysql": ["Microsoft.DBforMySQL/flexibleServers"], "gpu": []},
+    "server": [],
+    "compute": [],
+    "lustre": [],
+    "files": ["Microsoft.NetApp/volumes"],
+    "mysql": ["Microsoft.DBforMySQL/flexibleServers"],
+    "gpu": [],
 }
 
 
@@ -157,7 +161,7 @@ PROVOKED: dict[str, tuple[Plan, str, Change]] = {
     "export of others": (EXISTING, "E4706", lambda state: state.documents.update(exports=["minimal-home"])),
     "not linked": (EXISTING, "W4612", lambda state: state.resources.pop(f"{ZONE}/virtualNetworkLinks/someone".lower())),
     "not linked, database": (WITH_DATABASE, "E4613", lambda state: unlinked(state, MYSQL_ZONE)),
-    "not linked, database, own DNS servers": (WITH_DATABASE, "E4613", lambda state: unlinked(state, MYSQL_ZONE, "10.9.0.4")),
+    "own DNS servers": (WITH_DATABASE, "E4613", lambda state: unlinked(state, MYSQL_ZONE, "10.9.0.4")),
     "no zone": (EXISTING, "E4611", lambda state: state.resources.pop(ZONE.lower())),
     "no hub": (PEERED, "E4606", lambda state: state.resources.pop(HUB.lower())),
     "no gateway": (PEERED, "E4606", lambda state: properties(state, HUB)["subnets"].clear()),

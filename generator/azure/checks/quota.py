@@ -128,7 +128,7 @@ class AddressLimit(_OfCounts):
     what = "public addresses"
 
     def count(self, plan: Plan) -> int:
-        """Of server, NAT gateway and Bastion."""
+        """Of server, NAT gateway and Bastion, and of nodes."""
         return public_addresses(plan)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from shlex import quote
 
-from ...plan.types import Plan
+from ...plan.types import Plan, SlurmPlan
 from ...problems.problem import KeyPath
 from ...records import record
 from .answers import Found, Item, OddAnswer, below, folded, number, same
@@ -189,9 +189,17 @@ ACCOUNTS = ("StorageAccounts",)
 
 
 def public_addresses(plan: Plan) -> int:
-    """Public addresses that the deployment creates."""
+    """Public addresses that the deployment creates, and those that nodes may have."""
     server = plan.server is not None and plan.access.is_public
-    return sum((server, plan.network.nat_gateway, plan.access.creates_bastion))
+    return sum((server, plan.network.nat_gateway, plan.access.creates_bastion)) + _of_nodes(plan.slurm)
+
+
+def _of_nodes(slurm: SlurmPlan | None) -> int:
+    if slurm is None or slurm.public_addresses == "none":
+        return 0
+    schedulers = 2 if slurm.scheduler.high_availability else 1
+    execute = sum(array.max_nodes for array in slurm.node_arrays) if slurm.public_addresses == "all" else 0
+    return schedulers + slurm.login.max_count + execute
 
 
 def accounts(plan: Plan) -> int:

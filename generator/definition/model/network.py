@@ -259,7 +259,7 @@ class Network(Section):
     )
     link_dns_zones: bool = setting(
         True,
-        text="Link existing zones to the new network. False where its DNS servers know the locker's zone, or the owner of "
-        "the zones links them; a new database server needs the link to its zone in any case.",
+        text="Link existing zones to the new network. False where its DNS servers know the locker's zone, or the owner "
+        "of the zones links them; a new database server needs the link to its zone in any case.",
         example=True,
     )

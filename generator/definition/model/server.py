@@ -120,8 +120,8 @@ class Server(Section):
     )
     release: str | None = setting(
         None,
-        text="CycleCloud release that the server runs; default: that of `image_version`, else the newest one whose image "
-        "build is published.",
+        text="CycleCloud release that the server runs; default: that of `image_version`, else the newest one whose "
+        "image build is published.",
         change="in place",
         example="8.9.1",
     )

@@ -340,7 +340,9 @@ class Slurm(Section):
     public_addresses: Literal["none", "scheduler", "all"] = setting(
         "none",
         text="Which nodes get public addresses, which only allowed_sources reach, by SSH: none, the scheduler and the "
-        "login nodes, or all; only with access public and a new network.",
+        "login nodes, or all, which no partition for tightly coupled jobs takes. Only with access public, a new "
+        "network and CycleCloud 8.9.2 or newer. Login and execute nodes with one are single VMs, which get no notice "
+        "of their end.",
         change="recreate",
         example="none",
     )
