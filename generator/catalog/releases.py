@@ -57,8 +57,15 @@ class SlurmProject:
     slurm_versions: tuple[str, ...]
     carries_containers: bool
     """Whether it brings enroot and pyxis to every node."""
+    certificate_key: str
+    """What it reads of the certificate of the accounting database's authority: the PEM itself, or its address."""
     os: tuple[OperatingSystem, ...]
     """Empty if it is not published."""
+
+    @property
+    def takes_certificate(self) -> bool:
+        """Whether it takes the PEM; else an address, from which the scheduler downloads it."""
+        return not self.certificate_key.endswith("_url")
 
 
 @record
@@ -139,6 +146,7 @@ def slurm_projects() -> tuple[SlurmProject, ...]:
             slurm=row["slurm"],
             slurm_versions=tuple(row["slurm_versions"]),
             carries_containers=row["carries_containers"],
+            certificate_key=row["certificate_key"],
             os=_operating_systems(row["os"]),
         )
         for row in table("releases")["slurm_projects"]

@@ -5,22 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from .. import catalog
+from ..catalog import SlurmProject
 from ..definition.model.slurm import ExistingDatabase, NewDatabase, Slurm
 from . import names
 from .types import AccountingPlan
 
 
 def accounting_plan(
-    slurm: Slurm, cluster_name: str, *, has_gpus: bool, certificate: str | None = None
+    slurm: Slurm, cluster_name: str, project: SlurmProject, *, has_gpus: bool, certificate: str | None = None
 ) -> AccountingPlan | None:
     """The accounting database of a cluster; None without accounting."""
     accounting = slurm.accounting
     if accounting is None:
         return None
     database = accounting.database or names.database_name(cluster_name)
+    url = None if project.takes_certificate else str(catalog.mysql()["authority"]["url"])
     if isinstance(accounting, ExistingDatabase):
         return AccountingPlan(
-            False, None, None, None, None, None, None, accounting.host, accounting.user, database, certificate
+            False, None, None, None, None, None, None, accounting.host, accounting.user, database, certificate, url
         )
     sku = mysql_sku(accounting, has_gpus=has_gpus)
     return AccountingPlan(
@@ -34,6 +36,7 @@ def accounting_plan(
         None,
         accounting.user,
         database,
+        certificate_url=url,
     )
 
 

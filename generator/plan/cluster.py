@@ -46,7 +46,8 @@ def slurm_plan(
     project_version = slurm.project_version or _bundled_project(release)
     sizes = [size for partition in slurm.partitions for size in sizes_of(definition, partition)]
     has_gpus, checked = any(size.gpu_count for size in sizes), any(is_checked(size) for size in sizes)
-    version = slurm.version or _default_slurm(project_version)
+    project = catalog.slurm_project(project_version) or catalog.default_slurm_project()
+    version = slurm.version or project.slurm
     node_arrays = tuple(
         _node_array(definition, slurm, cluster_name, partition, versions, shared, checked=checked)
         for partition in slurm.partitions
@@ -62,13 +63,14 @@ def slurm_plan(
         version=version,
         project_version=project_version,
         project_url=f"{PROJECT_RELEASES}/{project_version}",
+        certificate_key=project.certificate_key,
         pin_project=slurm.pin_project,
         autoscale=slurm.autoscale,
         start_cluster=slurm.start_cluster,
         scheduler=scheduler,
         login=_login(definition, slurm, versions, shared, checked=checked),
         node_arrays=node_arrays,
-        accounting=accounting_plan(slurm, cluster_name, has_gpus=has_gpus, certificate=certificate),
+        accounting=accounting_plan(slurm, cluster_name, project, has_gpus=has_gpus, certificate=certificate),
         policy=policy_plan(slurm),
         launch_parameters=slurm.launch_parameters,
         hand_back_h=hand_back_h(slurm, scheduler.specs) if drains else None,
@@ -259,7 +261,3 @@ def _of_sizes(stem: str, partition: Partition, sizes: tuple[VmSize, ...]) -> tup
 
 def _bundled_project(release: Release | None) -> str:
     return (release and release.slurm_project) or catalog.default_versions().slurm_project
-
-
-def _default_slurm(project_version: str) -> str:
-    return (catalog.slurm_project(project_version) or catalog.default_slurm_project()).slurm

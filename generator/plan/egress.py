@@ -97,6 +97,8 @@ def _uses(
     for row in (row for image in images if (row := _image(image)) is not None):
         yield f"os:{row['os'].split('-')[0]}"
         yield "hpc-image"  # CycleCloud's own names stand for Microsoft's HPC images
+    if slurm.accounting is not None and slurm.accounting.certificate_url is not None:
+        yield "certificate-address"
     if monitoring is not None:
         yield "monitoring"
         if any(array.hardware.gpu_count for array in slurm.node_arrays):

@@ -17,6 +17,7 @@ from ..plan.types import NodeArrayPlan, Plan, SlurmPlan
 from ..records import record
 from .cluster_form import (
     MAX_DISK_GB,
+    Form,
     Group,
     Parameter,
     Tab,
@@ -314,12 +315,21 @@ def _accounting(slurm: SlurmPlan) -> Group:
             Parameter(f"{start}storageloc", "Database", database, form=form),
             Parameter(f"{start}user", "User", user, form=form),
             Parameter(f"{start}password", "Password", None, kind="Password", form=form, late=password),
-            Parameter(
-                f"{start}custom_certificate", "Certificate", accounting.certificate if accounting else None,
-                "PEM text; without it the certificates of Azure Database for MySQL are used", "Text", form,
-            ),
+            _certificate(slurm, form),
         ),
     )  # fmt: skip
+
+
+def _certificate(slurm: SlurmPlan, form: Form) -> Parameter:
+    """That of the database's authority, as this version of the project takes it."""
+    accounting = slurm.accounting
+    if slurm.certificate_parameter.endswith("_url"):
+        text = "Where the scheduler downloads the certificate of the database's authority"
+        url = accounting.certificate_url if accounting else None
+        return Parameter(slurm.certificate_parameter, "Certificate address", url, text, form=form)
+    text = "PEM text; without it the certificates of Azure Database for MySQL are used"
+    certificate = accounting.certificate if accounting else None
+    return Parameter(slurm.certificate_parameter, "Certificate", certificate, text, "Text", form)
 
 
 def _software(slurm: SlurmPlan) -> Group:

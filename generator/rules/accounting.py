@@ -12,6 +12,7 @@ from ..problems.problem import Problem
 from .base import ClusterRule, Path, Site
 from .figures import figures
 from .network import host_fault
+from .releases import project_row
 from .wording import meant, quoted
 
 _MYSQL = "https://learn.microsoft.com/azure/mysql/flexible-server/quickstart-create-portal"
@@ -58,6 +59,25 @@ class DatabaseCertificate(ClusterRule):
             given = getattr(slurm.accounting, "certificate", None) or ""
             shown = "the certificate" if "-----" in given else f"the certificate {quoted(given)}"
             yield self.problem((*_ACCOUNTING, "certificate"), f"{shown} {site.certificate.fault}")
+
+
+class CertificateOfProject(ClusterRule):
+    id = "E1028"
+    summary = "The cyclecloud-slurm version does not take a certificate of the accounting database's authority."
+    why = (
+        "Before 4.0.8 cyclecloud-slurm reads the address of a certificate and nothing else: slurmdbd would connect "
+        "without the one of the definition."
+    )
+    fix = "Choose CycleCloud 8.9.0 or newer, or leave the certificate out if Azure Database for MySQL serves."
+    source = "https://github.com/Azure/cyclecloud-slurm/blob/4.0.7/azure-slurm-install/install.py"
+
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        project = project_row(site)
+        given = isinstance(slurm.accounting, ExistingDatabase) and slurm.accounting.certificate is not None
+        if given and project is not None and not project.takes_certificate:
+            text = f"cyclecloud-slurm {project.version} does not take a certificate of the database's authority"
+            hint = f"release: {catalog.default_versions().cyclecloud}"
+            yield self.problem((*_ACCOUNTING, "certificate"), text, hint, on_key=True)
 
 
 class DatabaseName(ClusterRule):

@@ -136,7 +136,7 @@ class ExistingDatabase(Section):
     certificate: str | None = setting(
         None,
         text="Certificate of the authority that has signed the server's, in PEM: the text itself, or a path relative "
-        "to this file; default: those of Azure Database for MySQL.",
+        "to this file; default: those of Azure Database for MySQL. With CycleCloud 8.9.0 or newer.",
         example="mysql-ca.pem",
         active=False,
     )

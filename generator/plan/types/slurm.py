@@ -30,6 +30,8 @@ class AccountingPlan:
     database: str
     certificate: str | None = None
     """Of the authority that has signed an existing server's certificate, in PEM; None: those of Azure."""
+    certificate_url: str | None = None
+    """Where the scheduler downloads the certificate of Azure's authority; None: cyclecloud-slurm brings it."""
 
 
 @record
@@ -58,6 +60,8 @@ class SlurmPlan:
     project_version: str
     project_url: str
     """Where the server fetches the project from if it is pinned."""
+    certificate_key: str
+    """The configuration in which this version of the project looks for the certificate of the database's authority."""
     pin_project: bool
     """True: template references name the version; False: they follow what the server brings."""
     autoscale: bool
@@ -81,6 +85,12 @@ class SlurmPlan:
     hand_back_h: int | None
     """Hours after which the scheduler hands back the VM of a node that slurm_nhc has drained; 0: only a person does;
     None: slurm_nhc does not run on the scheduler or on no node."""
+
+    @property
+    def certificate_parameter(self) -> str:
+        """The parameter of the cluster that fills `certificate_key`, as the project's own template calls it."""
+        name = "certificate_url" if self.certificate_key.endswith("_url") else "custom_certificate"
+        return f"configuration_slurm_accounting_{name}"
 
     @property
     def nodes(self) -> tuple[SchedulerPlan | LoginPlan | NodeArrayPlan, ...]:
