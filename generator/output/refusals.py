@@ -107,7 +107,7 @@ def _server_image(change: Change, old: Effective, new: Effective) -> Judgement |
     if change.path != ("definition", "server", "image_version"):
         return None
     images = [((each.get("derived", {}).get("server") or {}).get("image") or {}).get("version") for each in (old, new)]
-    return Judgement("in place", None) if images[0] == images[1] else None
+    return Judgement("in place", None) if images[0] is not None and images[0] == images[1] else None
 
 
 def _upgrade(change: Change, old: Effective, new: Effective) -> Judgement | None:

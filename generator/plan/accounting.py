@@ -19,7 +19,8 @@ def accounting_plan(
     if accounting is None:
         return None
     database = accounting.database or names.database_name(cluster_name)
-    url = None if project.takes_certificate else str(catalog.mysql()["authority"]["url"])
+    authority = str(catalog.mysql()["authority"]["url"])
+    url = None if project.takes_certificate else authority
     if isinstance(accounting, ExistingDatabase):
         return AccountingPlan(
             False, None, None, None, None, None, None, accounting.host, accounting.user, database, certificate, url

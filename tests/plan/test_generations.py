@@ -17,7 +17,7 @@ slurm: {partitions: [{name: htc, vm_size: Standard_D64ds_v5, max_nodes: 2, defau
 NOT_ON_NODES = {
     "cluster_name", "template_name", "config_name", "project_url", "pin_project", "autoscale", "start_cluster",
     "scheduler", "login", "node_arrays", "accounting", "launch_parameters", "additional_config",
-    "policy", "hand_back_h",
+    "policy", "hand_back_h", "certificate_key",
 }  # fmt: skip
 """Fields of the cluster that no execute node keeps: the scheduler's, or Slurm's own files on the shared /sched."""
 
