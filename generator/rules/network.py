@@ -207,10 +207,19 @@ class MysqlDnsZone(DefinitionRule):
                 f"network.mysql_dns_zone names {quoted(name)}, a zone for private endpoints, which the server has not"
             )
             yield self.problem(path, text, f"a zone like slurm.{ending}")
+        elif name.lower() == f"{_server_name(site)}.{ending}":
+            text = f"network.mysql_dns_zone names {quoted(name)}, which would be the name of the server itself"
+            yield self.problem(path, text, f"a zone like slurm.{ending}, or another server_name")
         elif not f".{name.lower()}".endswith(f".{ending}"):
             yield self.problem(
                 path, f"network.mysql_dns_zone names the zone {quoted(name)}; its name must end in {ending}"
             )
+
+
+def _server_name(site: Site) -> str | None:
+    """What the definition calls the new database server, whose address in the zone is made of it."""
+    accounting = site.definition.slurm.accounting if site.definition.slurm else None
+    return accounting.server_name if isinstance(accounting, NewDatabase) else None
 
 
 class NoNatGateway(DefinitionRule):

@@ -93,8 +93,40 @@ def _same_hub(one: Plan, other: Plan) -> bool:
 
 def _connected(hub: Plan, spoke: Plan) -> bool:
     """Whether the new network of one deployment is the hub of the other's."""
-    end = f"/resourcegroups/{hub.resource_group}/providers/microsoft.network/virtualnetworks/{hub.network.vnet_name}"
-    return hub.network.is_new and (_hub(spoke) or "").endswith(end.lower())
+    return hub.network.is_new and (_hub(spoke) or "").endswith(_network_id(hub))
+
+
+class ZoneTwice(RunRule):
+    id = "E0371"
+    summary = "Two definitions create a private DNS zone of the same name for one network."
+    why = "Azure links a network to one zone of a name, so the second deployment is refused at its link."
+    fix = "Let one of them create the zone, and name it by its resource id in network.blob_dns_zone of the other."
+    source = "https://learn.microsoft.com/azure/dns/private-dns-virtual-network-links"
+
+    def check(self, this: Together, other: Together) -> Iterator[Problem]:
+        mine, theirs = this.plan, other.plan
+        both_create = mine.network.blob_dns_zone == theirs.network.blob_dns_zone == "new"
+        if mine.name != theirs.name and both_create and _same_network(mine, theirs):
+            text = f"{other.filename} too creates the zone of a locker's endpoint for the network {mine.network.vnet_name}"
+            hint = "blob_dns_zone: the resource id of the zone that the first deployment creates"
+            yield self.problem(("network", "blob_dns_zone"), text, hint)
+
+
+def _same_network(one: Plan, other: Plan) -> bool:
+    """Whether both are in one network, which one of them may create; two new networks are two."""
+    if one.network.is_new and other.network.is_new:
+        return False
+    first, second = (_network_id(plan) for plan in (one, other))
+    return first == second or first.endswith(second) or second.endswith(first)
+
+
+def _network_id(plan: Plan) -> str:
+    """The network's resource id, without a subscription that is not written."""
+    if plan.network.vnet_id is not None:
+        return plan.network.vnet_id.lower().rstrip("/")
+    start = f"/subscriptions/{plan.subscription_id}" if plan.subscription_id else ""
+    group = f"/resourcegroups/{plan.resource_group}/providers/microsoft.network"
+    return f"{start}{group}/virtualnetworks/{plan.network.vnet_name}".lower()
 
 
 class ClusterTwice(RunRule):

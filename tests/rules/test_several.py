@@ -30,6 +30,16 @@ network:
     vnet_id: {SUBSCRIPTION}/resourceGroups/a-rg/providers/Microsoft.Network/virtualNetworks/aaa-vnet
     subnets: {{compute: compute}}
 """
+IN_NETWORK = f"""
+network:
+  address_space: null
+  existing:
+    vnet_id: {SUBSCRIPTION}/resourceGroups/a-rg/providers/Microsoft.Network/virtualNetworks/aaa-vnet
+    subnets: {{server: server, compute: compute}}
+"""
+ITS_ZONE = (
+    f"{SUBSCRIPTION}/resourceGroups/a-rg/providers/Microsoft.Network/privateDnsZones/privatelink.blob.core.windows.net"
+)
 BEHIND_A = f"""
 network:
   access: hub
@@ -75,6 +85,8 @@ def ids(found: Checked) -> list[str]:
         ),
         (text_of("aaa", HUB % "10.50.0.0/20"), text_of("bbb", HUB % "10.50.8.0/22"), "E0325"),
         (text_of("aaa", IN_A), text_of("bbb", BEHIND_A), "E0325"),
+        (text_of("bbb", IN_NETWORK), text_of("ccc", IN_NETWORK), "E0371"),
+        (text_of("aaa", IN_A), text_of("bbb", IN_NETWORK), "E0371"),
         (
             text_of("aaa", IN_A, "slurm: {cluster_name: lab}"),
             text_of("bbb", EXISTING, "slurm: {cluster_name: LAB}".lower()),
@@ -106,9 +118,12 @@ def test_both_are_told_and_neither_is_built(one: str, other: str, rule: str) -> 
         (text_of("aaa", HUB % "10.50.0.0/20"), text_of("bbb", HUB % "10.51.0.0/20")),
         (text_of("aaa", HUB % "10.50.0.0/20"), text_of("bbb", OTHER_HUB % "10.50.0.0/20")),
         (text_of("aaa", IN_A), text_of("bbb", EXISTING)),
+        (text_of("bbb", IN_NETWORK), text_of("ccc", IN_NETWORK, f"network: {{blob_dns_zone: {ITS_ZONE}}}")),
+        (text_of("bbb", IN_NETWORK), text_of("ccc", IN_NETWORK, "network: {blob_dns_zone: none}")),
+        (text_of("bbb", IN_NETWORK), text_of("ccc", IN_NETWORK.replace("aaa-vnet", "bbb-vnet"))),
     ],
     ids=["apart", "a shared group", "subscriptions", "servers in subscriptions", "spaces", "hubs",
-         "the other's server and group"],
+         "the other's server and group", "one zone", "no zone", "networks"],
 )  # fmt: skip
 def test_what_is_apart_or_shared_on_purpose(one: str, other: str) -> None:
     found = together(one, other)
