@@ -107,7 +107,8 @@ class ZoneTwice(RunRule):
         mine, theirs = this.plan, other.plan
         both_create = mine.network.blob_dns_zone == theirs.network.blob_dns_zone == "new"
         if mine.name != theirs.name and both_create and _same_network(mine, theirs):
-            text = f"{other.filename} too creates the zone of a locker's endpoint for the network {mine.network.vnet_name}"
+            network = mine.network.vnet_name
+            text = f"{other.filename} creates the zone of a locker's endpoint for the network {network}, too"
             hint = "blob_dns_zone: the resource id of the zone that the first deployment creates"
             yield self.problem(("network", "blob_dns_zone"), text, hint)
 
