@@ -13,6 +13,7 @@ NEW_SERVER = "A new server"
 PROCEDURES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("admin", "ssh_public_key"), "Another SSH key"),
     (("admin",), NEW_SERVER),
+    (("server", "existing", "release"), UPGRADE),
     (("server", "existing"), "A second deployment"),
     (("server", "jumpbox", "vm_size"), "Another size of a VM"),
     (("server", "jumpbox"), "A new jumpbox"),

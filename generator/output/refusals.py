@@ -115,8 +115,14 @@ def _upgrade(change: Change, old: Effective, new: Effective) -> Judgement | None
     follows = change.path in (("derived", "slurm", "version"), ("derived", "slurm", "project_version"))
     keys = ("version", "project_version")
     given = [[(each.get("definition", {}).get("slurm") or {}).get(key) for key in keys] for each in (old, new)]
-    before, after = (str((each.get("derived", {}).get("server") or {}).get("release")) for each in (old, new))
-    return Judgement(BY_HAND, UPGRADE) if follows and given[0] == given[1] and is_newer(after, before) else None
+    is_upgrade = is_newer(_release(new), _release(old))
+    return Judgement(BY_HAND, UPGRADE) if follows and given[0] == given[1] and is_upgrade else None
+
+
+def _release(effective: Effective) -> str:
+    """The CycleCloud that the server runs, a new or an existing one; empty where there is no plan."""
+    derived = effective.get("derived", {})
+    return str((derived.get("server") or derived.get("existing_server") or {}).get("release", ""))
 
 
 def _redundancy(change: Change, old: Effective, new: Effective) -> Judgement | None:

@@ -75,7 +75,7 @@ def _operations(plan: Plan) -> Iterator[str]:
         "second": True,
         "no_longer": True,
         "backup": plan.server,
-        "upgrade": plan.server,
+        "upgrade": True,
         "password": plan.server,
         "ssh_key": plan.server,
         "certificate": plan.server,

@@ -13,6 +13,7 @@ import yaml
 
 from generator import catalog
 from tests.bed.plans import KEY, merged
+from tests.bicep.variants import FIRST_GROUP
 from tests.cli.running import Run
 
 pytestmark = pytest.mark.usefixtures("own_place")
@@ -95,6 +96,21 @@ def test_a_server_of_the_default_release_is_upgraded_as_well(run: Run) -> None:
 
 def test_a_server_of_ones_own_image_needs_the_release_alone(run: Run) -> None:
     assert walked(run, definition({"image_id": IMAGE, "release": "8.9.1"}), NEWER)["worst"] == "in place"
+
+
+@pytest.mark.parametrize(("one", "other"), WAYS)
+def test_an_existing_server_is_upgraded_by_its_owner(one: str, other: str, run: Run) -> None:
+    vm = f"{FIRST_GROUP}/Microsoft.Compute/virtualMachines/first-server"
+    locker = f"{FIRST_GROUP}/Microsoft.Storage/storageAccounts/firstlocker0001"
+    vnet = f"{FIRST_GROUP}/Microsoft.Network/virtualNetworks/first-vnet"
+    before = definition({}) | {
+        "admin": {},
+        "server": {"existing": {"vm_id": vm, "release": one, "locker_account_id": locker}},
+        "network": {"existing": {"vnet_id": vnet, "subnets": {"compute": "compute"}}},
+    }
+    said = walked(run, before, other)
+    assert [each for each in costs(said) if each[1] == "recreate"] == []
+    assert ("definition.server.existing.release", "in place") in list(costs(said))
 
 
 def test_another_image_is_still_another_server(run: Run) -> None:
