@@ -108,7 +108,7 @@ count_gpus() {
             --kill-on-bad-exit=0 "${words[@]}" >"${results}/gpus.txt" || log "not every node has counted its GPUs"
     fi
     while read -r node; do
-        count="$(awk -v node="${node}" '$1 == node { print $2 }' "${results}/gpus.txt")"
+        count="$(untagged "${results}/gpus.txt" | awk -v node="${node}" '$1 == node { print $2 }')"
         if [[ "${count}" == "${GPUS_PER_NODE}" ]]; then
             record "${results}/checks.tsv" gpus pass "${count}" "${GPUS_PER_NODE}" GPUs "" "" "${node}"
         else
@@ -162,7 +162,7 @@ measure() {
     local status=0 problem
     launch "$1" || status=$?
     # A launch may fail by itself. What ran out of time, or has begun to print figures, counts.
-    if ((status != 0 && status != 124 && status != 137)) && ! grep -qE '^ +[0-9]+ +[0-9]+ ' "${results}/${1}.log"; then
+    if ((status != 0 && status != 124 && status != 137)) && [[ -z "$(tests_rows "${results}/${1}.log")" ]]; then
         log "${1}_perf or its launcher ended with ${status}; launched once more"
         rm -f "${results}/nccl.${1}."*.log
         status=0

@@ -6,6 +6,8 @@ export LC_ALL=C
 . ./lib/records.sh
 # shellcheck source=recipes/lib/verdicts.sh
 . ./lib/verdicts.sh
+# shellcheck source=recipes/lib/untagged.sh
+. ./lib/untagged.sh
 
 die() {
     log "ERROR: $*" >&2

@@ -86,12 +86,12 @@ measure_groups() {
 
 # has_measured TAG: the output of the step has at least the beginning of a figure.
 has_measured() {
-    grep -qE '^( *[0-9]+ +|port [^ ]+ from [^ ]+ )[0-9]' "${results}/groups/$1.log" 2>/dev/null
+    untagged "${results}/groups/$1.log" 2>/dev/null | grep -cE '^( *[0-9]+ +|port [^ ]+ from [^ ]+ )[0-9]' >/dev/null
 }
 
 # has_wrong_values TAG: nccl-tests has checked the data and found some wrong.
 has_wrong_values() {
-    grep -qE '^# Out of bounds values +: .*FAILED' "${results}/groups/$1.log" 2>/dev/null
+    untagged "${results}/groups/$1.log" 2>/dev/null | grep -cE '^# Out of bounds values +: .*FAILED' >/dev/null
 }
 
 # start_groups: all groups on standard input at once, until the last has ended.
@@ -180,7 +180,7 @@ osu_value() {
 # perftest_value TAG: GB/s of all ports together. A port has the lower figure of its two ways; those of each port are in
 # groups/<tag>.ports. A port that has not both has failed, and the pair with it.
 perftest_value() {
-    problem="$(awk -v wanted="${LINK_PORTS}" -v file="${results}/groups/$1.ports" '
+    problem="$(untagged "${log_file}" | awk -v wanted="${LINK_PORTS}" -v file="${results}/groups/$1.ports" '
         $1 == "port" && $3 == "from" {
             if (!($2 in ways)) { ways[$2] = 0; name[++ports] = $2 }
             if ($5 !~ /^[0-9]+([.][0-9]+)?$/ || $5 + 0 <= 0) { if (why == "") why = $0; next }
@@ -194,17 +194,17 @@ perftest_value() {
             if (why != "") print why
             else if (ends != 2) print "a node did not come to its end"
             else if (whole != wanted) print whole + 0 " of " wanted " ports have figures both ways"
-        }' "${log_file}")"
+        }')"
     if [[ -z "${problem}" ]]; then value="$(awk -F '\t' '{ sum += $2 } END { printf "%.4f", sum }' "${results}/groups/$1.ports")"; fi
 }
 
 # osu_row OUTPUT BYTES: the value of the one complete row of that message; nothing where there is none, or several.
 # Rows of the OSU Micro-Benchmarks are `SIZE VALUE` below `# Size ...`; of osu_bw MB/s, of osu_latency microseconds.
 osu_row() {
-    awk -v bytes="$2" '
+    untagged "$1" 2>/dev/null | awk -v bytes="$2" '
         /^# Size / { table = 1; next }
         table && $1 == bytes && NF == 2 && $2 ~ /^[0-9]+\.[0-9]+$/ { rows++; value = $2 }
-        END { if (rows == 1) print value }' "$1" 2>/dev/null
+        END { if (rows == 1) print value }'
 }
 
 # problem_of TAG: why a group gave no value.
@@ -219,7 +219,8 @@ node_groups() {
     local line name list node
     : >"${file}"
     while IFS= read -r line; do
-        if [[ "${line}" =~ ^SwitchName=([^ ]+)\ +Level=0\ .*Nodes=([^ ]+) ]] || [[ "${line}" =~ ^BlockName=([^ ]+)\ .*Nodes=([^ ]+) ]]; then
+        if [[ "${line}" =~ ^SwitchName=([^[:blank:]]+)[[:blank:]]+Level=0[[:blank:]].*Nodes=([^[:blank:]]+) ]] ||
+            [[ "${line}" =~ ^BlockName=([^[:blank:]]+)[[:blank:]].*Nodes=([^[:blank:]]+) ]]; then
             name="${BASH_REMATCH[1]}" list="${BASH_REMATCH[2]}"
             while read -r node; do printf '%s\t%s\n' "${node}" "${name}"; done < <(scontrol show hostnames "${list}")
         fi

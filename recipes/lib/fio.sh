@@ -65,17 +65,17 @@ rate_of_dd() {
 # Columns are found by their names: IOR 3.0 and 3.1, 3.2 and later have others. "Max Write:" is printed by 3.0 and 3.1 alone;
 # later versions want -v for it. Source: hpc/ior, PrintLongSummaryHeader in src/ior.c of 3.0.1, in src/ior-output.c of 4.0.0
 rate_of_ior() {
-    awk -v way="$2" -v tasks="$3" '
+    untagged "$1" | awk -v way="$2" -v tasks="$3" '
         $1 == "Operation" && $2 == "Max(MiB)" { for (i = 1; i <= NF; i++) column[$i] = i; columns = NF; next }
         columns && $1 == way { rows++; whole = (NF == columns); ranks = $column["#Tasks"]; rate = $column["Max(MiB)"] * 1.048576 }
         /^Finished/ { finished = 1 }
-        END { if (rows != 1 || !whole || !finished || ranks != tasks || rate <= 0) exit 1; printf "%.1f\n", rate }' "$1"
+        END { if (rows != 1 || !whole || !finished || ranks != tasks || rate <= 0) exit 1; printf "%.1f\n", rate }'
 }
 
 # rate_of_mdtest FILE TASKS: files a second that are made, found and removed again, of the three rates of mdtest, and these three
 # for people, by a tab. Up to 3.3 a colon follows the name of an operation. Source: hpc/ior, src/mdtest.c
 rate_of_mdtest() {
-    awk -v tasks="$2" '
+    untagged "$1" | awk -v tasks="$2" '
         $2 ~ /^tasks?,?$/ && $1 ~ /^[0-9]+$/ { ranks = $1 }
         /^SUMMARY rate/ { summary = 1 }
         summary && $1 == "File" && $2 ~ /^(creation|stat|removal)$/ {
@@ -84,5 +84,5 @@ rate_of_mdtest() {
             else { kinds++; seconds += 1 / $at; said = said (said == "" ? "" : ", ") $2 sprintf(" %.0f/s", $at) }
         }
         /^-- finished at / { finished = 1 }
-        END { if (broken || kinds != 3 || !finished || ranks != tasks) exit 1; printf "%.1f\t%s\n", 1 / seconds, said }' "$1"
+        END { if (broken || kinds != 3 || !finished || ranks != tasks) exit 1; printf "%.1f\t%s\n", 1 / seconds, said }'
 }

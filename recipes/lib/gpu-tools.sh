@@ -7,7 +7,7 @@
 # Sources: Azure/ai-infrastructure-on-azure, infrastructure_validations/slurm/gpu_test/gpu_test.slurm;
 # https://github.com/NVIDIA/DCGM/issues/122
 gemm_of_ubergemm() {
-    awk '
+    untagged "$1" | awk '
         function number(text) { return text ~ /^[0-9]+([.][0-9]+)?([eE][+-]?[0-9]+)?$/ && text + 0 > 0 }
         /starting/ { started = 1 }
         started && match($0, /GFlops:[^ ,;]*/) {
@@ -23,14 +23,14 @@ gemm_of_ubergemm() {
         END {
             if (broken || !(passes || last)) exit 1
             printf "%.1f\n", (passes ? sum / passes : last) / 1000
-        }' "$1"
+        }'
 }
 
 # gemm_of_proftester FILE GPU: TFLOPS of one GPU on the tensor cores (target 1004): the mean of the second half of its
 # reports, where clocks have settled. The program prints three digits.
 # Source: NVIDIA/DCGM, dcgmproftester/PhysicalGpu.cpp (RunSubtestGemmUtil)
 gemm_of_proftester() {
-    awk -v gpu="$2" '
+    untagged "$1" | awk -v gpu="$2" '
         index($0, "Worker " gpu ":") == 1 && /TensorEngineActive/ && / gflops\)/ {
             value = $0
             sub(/ gflops\).*/, "", value)
@@ -42,7 +42,7 @@ gemm_of_proftester() {
             for (i = int(count / 2) + 1; i <= count; i++) sum += values[i]
             if (broken || !count || sum <= 0) exit 1
             printf "%.1f\n", sum / (count - int(count / 2)) / 1000
-        }' "$1"
+        }'
 }
 
 # gemm_of_cublaslt FILE EDGE: TFLOPS of the one row `m n k batch microseconds TFLOPS` with that edge.

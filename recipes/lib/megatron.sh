@@ -140,7 +140,7 @@ run_is_finished() {
     local reached
     (($1 == 0)) || return 1
     # The last line is printed at a multiple of the log interval. A run whose end is saved has nothing left to print.
-    reached="$(sed -nE 's/.* iteration +([0-9]+)\/ *[0-9]+ \|.*/\1/p' "${launch_log}" | tail -n 1)"
+    reached="$(untagged "${launch_log}" | sed -nE 's/.* iteration +([0-9]+)\/ *[0-9]+ \|.*/\1/p' | tail -n 1)"
     if ((${reached:-0} + LOG_INTERVAL > ITERATIONS)); then return 0; fi
     reached="$(run_mark)"
     [[ "${reached}" =~ ^[0-9]+$ ]] && ((reached >= ITERATIONS))
@@ -150,7 +150,7 @@ judge_long_run() {
     local text="${results}/train.log"
     prune_checkpoints
     # A job that found the training at its end has no line of its own.
-    if ! grep -qE ' iteration +[0-9]+/' "${text}"; then text="${run_dir}/train.log"; fi
+    if ! grep -qE '[[:blank:]]iteration[[:blank:]]+[0-9]+/' "${text}"; then text="${run_dir}/train.log"; fi
     judge_training "${text}" "${results}/checks.tsv"
 }
 

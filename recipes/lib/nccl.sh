@@ -101,8 +101,7 @@ nccl_version() {
 # tests_ranks OUTPUT RANKS HOSTS: what is wrong with the ranks in the header of nccl-tests; nothing if all is well.
 # Without MPI every task runs a test of its own, all with a rank 0, and each of them passes.
 tests_ranks() {
-    awk -v ranks="$2" -v hosts="$3" '
-        { sub(/^\[[0-9]+(,[0-9]+)?\](<stdout>:)? */, "") }
+    untagged "$1" | awk -v ranks="$2" -v hosts="$3" '
         /^# +Rank +[0-9]+ / {
             line = $0
             sub(/^# +Rank +/, "", line)
@@ -129,7 +128,7 @@ tests_ranks() {
             else if (groups != 1) print groups " groups of ranks instead of one"
             else if (shared) print shared " ranks share a GPU with another"
             else if (found_hosts != hosts) print "ranks on " found_hosts + 0 " nodes instead of " hosts
-        }' "$1"
+        }'
 }
 
 # tests_rows OUTPUT: every complete row, one a line: bytes, bus bandwidth out of place and in place, wrong values of both, and
@@ -137,8 +136,7 @@ tests_ranks() {
 # Beside them `reduced BYTES` where nccl-tests has lowered messages that do not fit into the GPUs' memory, and `broken BYTES`
 # for each row that is not complete.
 tests_rows() {
-    awk '
-        { sub(/^\[[0-9]+(,[0-9]+)?\](<stdout>:)? */, "") }
+    untagged "$1" | awk '
         /^# Reducing maxBytes to [0-9]+ / { print "reduced " $5 }
         /^# +size +count +type / {
             columns = NF - 1
@@ -152,7 +150,7 @@ tests_rows() {
         columns && /^ *[0-9]+( |$)/ {
             if (NF != columns || buses != 2 || wrongs != 2) print "broken " $1
             else print $1, $(bus[1]), $(bus[2]), $(wrong[1]), $(wrong[2]), kind
-        }' "$1"
+        }'
 }
 
 # tests_row OUTPUT BYTES [BLOCK]: the measurement of that message: sets measured_bytes, bus_out, bus_in, wrong_out, wrong_in
@@ -203,8 +201,7 @@ sweep_problem() {
 
 # tests_footer OUTPUT LABEL: the value of the one footer line of that name; fails where there is none, or several.
 tests_footer() {
-    awk -v label="$2" '
-        { sub(/^\[[0-9]+(,[0-9]+)?\](<stdout>:)? */, "") }
+    untagged "$1" | awk -v label="$2" '
         index($0, "# " label) == 1 && /:/ { count++; value = $0; sub(/^[^:]*: */, "", value); sub(/ *$/, "", value) }
-        END { if (count != 1) exit 1; print value }' "$1"
+        END { if (count != 1) exit 1; print value }'
 }

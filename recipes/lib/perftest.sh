@@ -1,8 +1,9 @@
 # shellcheck shell=bash disable=SC2034
 # ib_write_bw of perftest on the InfiniBand ports of this node. Sourced by what runs on a node, after common.sh.
 # Options: linux-rdma/perftest, src/perftest_parameters.c (usage); the row of its table is
-# `#bytes #iterations BW peak[Gb/sec] BW average[Gb/sec] MsgRate[Mpps]`.
-readonly sys="${CF_SYS:-/sys}" perftest_row='^ *[0-9]+ +[0-9]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ *$'
+# `#bytes #iterations BW peak[Gb/sec] BW average[Gb/sec] MsgRate[Mpps]`, by blanks and tabs (REPORT_FMT in
+# src/perftest_parameters.h).
+readonly sys="${CF_SYS:-/sys}"
 
 # find_devices: names of devices whose first port is InfiniBand, in $devices.
 find_devices() {
@@ -62,9 +63,11 @@ as_client() {
     return "${code}"
 }
 
-# rate_in OUTPUT: Gb/s, the average of the last row of numbers; nothing without a row.
+# rate_in OUTPUT: Gb/s, the average of the last row of five numbers; nothing without a row.
 rate_in() {
-    awk -v row="${perftest_row}" '$0 ~ row { rate = $4 } END { if (rate != "") print rate }' "$1" 2>/dev/null || true
+    awk '
+        NF == 5 && $0 ~ /^[0-9.[:blank:]]+$/ && $1 $2 ~ /^[0-9]+$/ { rate = $4 }
+        END { if (rate != "") print rate }' "$1" 2>/dev/null || true
 }
 
 # words_in OUTPUT: what it said last, for people.

@@ -5,7 +5,7 @@
 # steps_of LOG: `STEP OF SECONDS`, one line for each that the framework has logged; `-` for what it does not say. The
 # forms are those of Megatron-LM, of Composer and of the example of the recipe `own`. A launch begins with `===`.
 steps_of() {
-    awk '
+    untagged "$1" 2>/dev/null | awk '
         function after(text, words,    place) { place = index($0, words); return place ? substr($0, place + length(words)) + 0 : "-" }
         /^=== launch / { print "launch", after($0, ", from step "); next }
         match($0, / iteration +[0-9]+\/ *[0-9]+ \|/) {
@@ -18,7 +18,7 @@ steps_of() {
             line = $0; sub(/.*step[ =:]+/, "", line); step = line + 0; total = "-"
             if (line ~ /^[0-9]+ of [0-9]+/) { sub(/^[0-9]+ of /, "", line); total = line + 0 }
             print step, total, after($0, "seconds ")
-        }' "$1" 2>/dev/null
+        }'
 }
 
 # run_figures: the figures of the run as `NAME=VALUE` lines; a figure that nobody can know is left out.

@@ -6,7 +6,7 @@
 
 # whole_lines FILE: without a last line that has no end.
 whole_lines() {
-    if [[ -n "$(tail -c 1 "$1" | tr -d '\n')" ]]; then sed '$d' "$1"; else cat "$1"; fi
+    if [[ -n "$(tail -c 1 "$1" | tr -d '\n')" ]]; then sed '$d' "$1" | untagged; else untagged "$1"; fi
 }
 
 # megatron_progress LOG: Megatron-LM reports `iteration N/ M | name: value | … |`; names come and go with its options.

@@ -46,7 +46,7 @@ judge_run() {
     if is_number "${loss}"; then verdict=pass; fi
     record "$2" loss "${verdict}" "${loss:-none}" "a positive number" "" ""
     verdict=fail
-    if whole_lines "$1" | grep -qE 'llmfoundry\.command_utils\.train: Done\.'; then verdict=pass; fi
+    if whole_lines "$1" | grep -cE 'llmfoundry\.command_utils\.train: Done\.' >/dev/null; then verdict=pass; fi
     record "$2" finished "${verdict}" "" "Done." "" ""
     judge_progress "${results}/progress.tsv" "$2"
 }
@@ -85,7 +85,7 @@ launch() {
 
 # run_is_finished STATUS: LLM Foundry says when it is done, also when exit_clock.py has stopped it before its end.
 run_is_finished() {
-    (($1 == 0)) && ! grep -q '^exit_clock: stopped' "${launch_log}" && whole_lines "${launch_log}" | grep -qE 'llmfoundry\.command_utils\.train: Done\.'
+    (($1 == 0)) && ! grep -q '^exit_clock: stopped' "${launch_log}" && whole_lines "${launch_log}" | grep -cE 'llmfoundry\.command_utils\.train: Done\.' >/dev/null
 }
 
 judge_long_run() {

@@ -59,7 +59,7 @@ run_rvs() {
 # gemm_of_rvs FILE NAME: `GPU TFLOPS` of each GPU: its last line, which names the target, has the best interval.
 # Source: ROCm/ROCmValidationSuite 1.3 to 1.7, gst.so/src/gst_worker.cpp (check_target_stress)
 gemm_of_rvs() {
-    awk -v name="[$2]" '
+    untagged "$1" | awk -v name="[$2]" '
         index($0, name " [GPU::") && / GFLOPS [0-9]+ Target GFLOPS: [0-9]+ met: (TRUE|FALSE)/ {
             gpu = $0; sub(/.*\[GPU:: */, "", gpu); sub(/\].*/, "", gpu)
             rate = $0; sub(/ Target GFLOPS:.*/, "", rate); sub(/.* GFLOPS /, "", rate)
@@ -68,7 +68,7 @@ gemm_of_rvs() {
             printf "%s %.1f\n", gpu, rate / 1000
             gpus++
         }
-        END { exit broken || !gpus }' "$1"
+        END { exit broken || !gpus }'
 }
 
 # values_of_rvs CHECK NAME DETAIL: a figure for each GPU of the node; fails where one is missing.

@@ -56,7 +56,7 @@ curves() {
         while read -r size value; do
             series "${program}" "${unit}" bytes "${pair}" "${size}" "${value}"
             rows=$((rows + 1))
-        done < <(awk -v program="${program}" '/^# Size / { table = 1; next } table && NF == 2 && $1 ~ /^[0-9]+$/ && $2 ~ /^[0-9]+\.[0-9]+$/ { print $1, (program == "osu_bw" ? $2 / 1000 : $2) }' "${results}/${program}.log")
+        done < <(untagged "${results}/${program}.log" | awk -v program="${program}" '/^# Size / { table = 1; next } table && NF == 2 && $1 ~ /^[0-9]+$/ && $2 ~ /^[0-9]+\.[0-9]+$/ { print $1, (program == "osu_bw" ? $2 / 1000 : $2) }')
         if ((rows < 2)); then record "${results}/checks.tsv" "${program} sweep" error "${rows}" 2 sizes "no curve in the output of ${program}" "" "${pair}"; fi
     done
 }

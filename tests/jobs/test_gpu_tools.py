@@ -7,6 +7,7 @@ Excerpts are as they were published; lines that no reader looks at are left out.
 from __future__ import annotations
 
 import random
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -144,9 +145,12 @@ def bash(script: str, folder: Path) -> str:
     return done.stdout
 
 
-def test_readers_take_what_tools_printed_elsewhere_and_nothing_else(tmp_path: Path) -> None:
+@pytest.mark.parametrize("columns", ["blanks", "tabs"])
+def test_readers_take_what_tools_printed_elsewhere_and_nothing_else(columns: str, tmp_path: Path) -> None:
     for name, text in EXCERPTS.items():
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_text(
+            re.sub(r"^ +| {2,}", "\t", text, flags=re.MULTILINE) if columns == "tabs" else text
+        )
     script = "".join(f'text="$({call})"; echo "= $?"; echo "${{text}}"\n' for call, _ in READ)
     answers = bash(script, tmp_path).split("= ")[1:]
     for (call, expected), answer in zip(READ, answers, strict=True):

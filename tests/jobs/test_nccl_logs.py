@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from functools import cache
@@ -24,7 +25,7 @@ def answers(awk: str, folder: Path, calls: tuple[str, ...]) -> list[str]:
     link = folder / "bin" / "awk"
     if not link.exists():
         link.symlink_to(shutil.which(awk) or awk)
-    script = "\n".join([f". {LIBRARY}/nccl.sh", *(f"{call}; printf '\\0'" for call in calls)])
+    script = "\n".join([f". {LIBRARY}/untagged.sh; . {LIBRARY}/nccl.sh", *(f"{call}; printf '\\0'" for call in calls)])
     environment = {"PATH": f"{folder}/bin:{os.environ['PATH']}"}
     done = subprocess.run(
         ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, check=True
@@ -45,6 +46,14 @@ def folder(awk: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for excerpt in logs.EXCERPTS:
         (path / excerpt.name).write_text(excerpt.text, encoding="utf-8")
     return path
+
+
+LAUNCHED = {
+    # SLURM_LABELIO=1 or srun --label: the number of the task, as wide as the largest one
+    "srun": lambda text: re.sub(r"^", " 0: ", text, flags=re.MULTILINE),
+    "mpirun": lambda text: re.sub(r"^", "[1,0]<stdout>:", text, flags=re.MULTILINE),
+    "tabs": lambda text: re.sub(r" {2,}", "\t", text),
+}
 
 
 def row_call(name: str, size: int, ranks: int = 0) -> str:
@@ -83,6 +92,22 @@ def test_rows(awk: str, folder: Path) -> None:
             assert each.problem in answer
         else:
             assert answer == f"{each.measured}|{each.bus}|{each.wrong}|{each.kind}"
+
+
+@pytest.mark.parametrize("launcher", LAUNCHED)
+def test_what_a_launcher_adds_to_each_line_changes_no_answer(launcher: str, awk: str, folder: Path) -> None:
+    rows = [each for each in logs.ROWS if not each.problem]
+    calls = [(row_call("LOG", each.size, each.ranks), each.log) for each in rows]
+    calls += [(f"tests_ranks LOG {each.ranks} {each.nodes}", each.log) for each in logs.RANKS]
+    calls += [(f'tests_footer LOG "{label}"', name) for name, label, value in logs.FOOTERS if value]
+    # Those that a launcher has marked already are read by the other tests.
+    calls = [(call, name) for call, name in calls if name not in ("tagged", "labelled")]
+    for name in {name for _, name in calls}:
+        text = (folder / name).read_text(encoding="utf-8")
+        (folder / f"{launcher}-{name}").write_text(LAUNCHED[launcher](text), encoding="utf-8")
+    plain = answers(awk, folder, tuple(call.replace("LOG", name) for call, name in calls))
+    assert not any(answer.startswith("!") for answer in plain)
+    assert answers(awk, folder, tuple(call.replace("LOG", f"{launcher}-{name}") for call, name in calls)) == plain
 
 
 def test_fabric_version_and_footer(awk: str, folder: Path) -> None:

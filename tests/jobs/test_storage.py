@@ -262,7 +262,7 @@ def test_what_each_version_of_ior_and_mdtest_prints(tmp_path: Path) -> None:
         said = "571.4\tcreation 1000/s, stat 4000/s, removal 2000/s"
         cases += [("rate_of_mdtest @ 4", table + mdtest_end, said), ("rate_of_mdtest @ 8", table + mdtest_end, ""),
                   ("rate_of_mdtest @ 4", table, ""), ("rate_of_mdtest @ 4", table.replace("2000.000", "nan") + mdtest_end, "")]  # fmt: skip
-    script = ". recipes/lib/fio.sh\n"
+    script = ". recipes/lib/untagged.sh; . recipes/lib/fio.sh\n"
     for number, (command, text, _) in enumerate(cases):
         (tmp_path / str(number)).write_text(text)
         script += f"printf '%s|' \"$({command.replace('@', str(tmp_path / str(number)))})\"\n"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.bed import perftest
 from tests.bed.scripts.healthy import Healthy, healthy
 from tests.bed.scripts.node import H100, HANGS
 from tests.projects.conftest import MakeNode
@@ -52,9 +53,7 @@ if [[ -z "$peer" ]]; then
 fi
 value=VALUE
 if [[ "$device" == mlx5_ib3 ]]; then value=ODD; fi
-printf ' #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\\n'
-printf ' 8388608    5000             197.21             %s 		   0.002935\\n' "$value"
-"""
+""" + perftest.shell(8388608, '"$value"')
 # mpirun gives the ranks the variables after -x.
 HAND_ON = 'while (($#)); do if [[ "$1" == -x && "$2" == *=* ]]; then export "$2"; fi; shift; done\n'
 DIAGNOSTIC = (

@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from tests.bed import perftest
 from tests.bed.scripts.amd import AmdNode
 
 _COPIES = """\
@@ -47,7 +48,7 @@ if [[ "$*" != -a ]]; then printf 'Argument is illegal or needs value: ?\\n\\nSup
 """
 """Another option prints the help and ends 0. Source: ROCm/rocm_bandwidth_test rocm_bandwidth_test_parse.cpp"""
 _REDUCE = "# Out of bounds values : {wrong} OK\\n# Avg bus bandwidth    : {bus}\\n"
-_IB_WRITE = """
+IB_WRITE = """
 port="" peer=""
 while (($# > 0)); do
     case "$1" in
@@ -60,10 +61,8 @@ if [[ -z "$peer" ]]; then
     printf '   0: 00000000:%04X 00000000:0000 0A 00000000:00000000\\n' "$port" >>"$CYCLEFORGE_ROOT/proc/net/tcp"
     exec sleep 600
 fi
-printf ' #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\\n'
-printf ' 1048576    5000             396.21             VALUE 		   0.002935\\n'
-"""
-"""perftest: the server listens where the script looks for it, the client prints the table (linux-rdma/perftest)."""
+""" + perftest.shell(1048576, "VALUE")
+"""perftest: the server listens where the script looks for it, the client prints the table."""
 
 
 def rocm_tools(amd: AmdNode, to: str = "55.2", back: str = "57.0", peer: str = "48.4", bus: str = "330.1",
@@ -73,7 +72,7 @@ def rocm_tools(amd: AmdNode, to: str = "55.2", back: str = "57.0", peer: str = "
     amd.node.write("opt/rccl-tests/all_reduce_perf", "", 0o755)
     shown = _REDUCE.format(bus=bus, wrong=wrong)
     amd.node.fake("mpirun", f"env >\"$FAKE_STATE/mpirun.env\"\n{crash}\nprintf '{shown}'")
-    amd.node.fake("ib_write_bw", _IB_WRITE.replace("VALUE", network))
+    amd.node.fake("ib_write_bw", IB_WRITE.replace("VALUE", network))
     (amd.node.root / "proc/net").mkdir(exist_ok=True)
     amd.node.forget()
 
