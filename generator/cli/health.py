@@ -45,7 +45,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     report = common.add_action(actions, "report", "report nodes, failures and suspects", _REPORT)
     report.add_argument("paths", metavar="PATH", nargs="+", help=_PATHS)
     report.add_argument(
-        "--expect", metavar="NODES", help="nodes that must have results, as Slurm lists them: 'hpc-[1-16],gpu-[01-04]'"
+        "--expect",
+        metavar="NODES",
+        action="append",
+        help="nodes that must have results, as Slurm lists them: 'hpc-[1-16],gpu-[01-04]'; may be repeated",
     )
     report.add_argument(
         "--max-age", metavar="AGE", help="a quick result older than this (2h, 90m, 1d) is stale; ages count from now"
@@ -164,7 +167,7 @@ def _wishes(args: Namespace) -> Wishes:
     elif args.now is not None:
         now = moment_s(args.now, "--now")
     return Wishes(
-        expect=expand(args.expect) if args.expect is not None else (),
+        expect=expand(",".join(args.expect)) if args.expect is not None else (),
         kinds=(args.kind,) if args.kind else ("quick", "deep"),
         now=now,
         max_age_s=ages[0],

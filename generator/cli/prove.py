@@ -35,8 +35,10 @@ _VALUES = {
     "max-hours": ("H", "end after so long (default: twice what each gate once may take)"),
     "max-gpu-hours": ("H", "start no job that could go beyond (default: likewise)"),
     "burn-minutes": ("M", "of each gate of the level burn (default: 60)"),
-    "skip": ("GATE,GATE", "leave gates out"),
+    "skip": ("GATE,GATE", "leave gates out; may be repeated"),
 }
+_LISTS = ("nodes", "skip")
+"""Values that add up where an option is repeated."""
 _SWITCHES = {
     "no-drain": "leave bad nodes out of this run, and leave Slurm alone",
     "new": "give up a run that is not over: its job is cancelled",
@@ -53,7 +55,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     azure.add_subscription(parser)
     parser.add_argument("--level", choices=LEVELS, default=LEVELS[0], help="how much is tested (default: quick)")
     for name, (value, text) in _VALUES.items():
-        parser.add_argument(f"--{name}", metavar=value, help=text)
+        parser.add_argument(f"--{name}", metavar=value, help=text, action="append" if name in _LISTS else "store")
     for name, text in _SWITCHES.items():
         parser.add_argument(f"--{name}", action="store_true", help=text)
     parser.add_argument("--yes", action="store_true", help="start without asking")
@@ -92,11 +94,14 @@ def _options(args: Namespace) -> list[str]:
     """The words of prove.sh."""
     words = [args.level]
     for name in _VALUES:
-        value = getattr(args, name.replace("-", "_"))
-        if value is not None:
-            if not value or not value.isprintable():
-                raise CannotRead(f"--{name} needs a value")
-            words += [f"--{name}={value}"]
+        given = getattr(args, name.replace("-", "_"))
+        values = given if isinstance(given, list) else [] if given is None else [given]
+        if not all(value and value.isprintable() for value in values):
+            raise CannotRead(f"--{name} needs a value")
+        if len(values) > 1 and any(value.isdecimal() for value in values):
+            raise CannotRead(f"--{name} is given more than once; a number stands alone")
+        if values:
+            words += [f"--{name}={','.join(values)}"]
     return [*words, *(f"--{name}" for name in _SWITCHES if getattr(args, name.replace("-", "_")))]
 
 

@@ -73,10 +73,12 @@ print_hosts() {
             ;;
         --partition)
             require_commands sinfo
-            nodes="$(nodes_of_slurm "${2:?--partition needs a name}")" || die "sinfo failed"
+            (($# == 2)) || die "--partition needs one value, a name or several separated by commas; nothing stands behind it"
+            nodes="$(nodes_of_slurm "$2")" || die "sinfo failed"
             ;;
         --azslurm)
             require_commands azslurm
+            (($# == 1)) || die "nothing stands behind --azslurm"
             nodes="$(nodes_of_azslurm)" || die "azslurm failed; it needs root, on the scheduler"
             ;;
         -*) die "unknown option ${1}; usage: hosts.sh [--slots N] [NODE... | --partition NAME | --azslurm]" ;;

@@ -41,7 +41,7 @@ usage: ./prove.sh [quick|standard|burn] [options]
   --max-hours H        ends by itself after so long; default: twice what each gate once may take
   --max-gpu-hours H    starts no job that could go beyond; default: likewise
   --burn-minutes M     of each gate of the level burn; default: 60
-  --skip GATE,GATE     leaves gates out; they do not count
+  --skip GATE,GATE     leaves gates out; they do not count; may be repeated
   --no-drain           leaves bad nodes out of this run, and leaves Slurm alone
   --plan               prints what would run and what it may cost, and ends
   --yes                starts without asking
@@ -67,10 +67,22 @@ seconds_of() {
     awk -v hours="$1" 'BEGIN { printf "%d\n", hours * 3600 }'
 }
 
+# add_option NAME VALUE: lists add up; of anything else there is one value.
+add_option() {
+    local -r before="${ASKED[$1]}"
+    if [[ -z "${before}" || "${before}" == "$2" ]]; then
+        ASKED["$1"]="$2"
+    elif [[ "$1" == skip || ("$1" == nodes && ! "${before}" =~ ^[0-9]+$ && ! "$2" =~ ^[0-9]+$) ]]; then
+        ASKED["$1"]="${before},$2"
+    else
+        wrong_usage "--$1 is given twice, as ${before} and as $2"
+    fi
+}
+
 declare -A ASKED=([level]="" [partition]="" [size]="" [nodes]="" [max-hours]="" [max-gpu-hours]="" [burn-minutes]="" [skip]="")
 only_plan=no yes=no new=no may_drain=yes scratch=""
 read_options() {
-    local name
+    local name value
     while (($#)); do
         case "$1" in
             quick | standard | burn)
@@ -87,13 +99,14 @@ read_options() {
                 name="${name%%=*}"
                 [[ -v ASKED[${name}] && "${name}" != level ]] || wrong_usage "there is no option --${name}"
                 if [[ "$1" == *=* ]]; then
-                    ASKED["${name}"]="${1#*=}"
+                    value="${1#*=}"
                 else
                     (($# > 1)) || wrong_usage "--${name} needs a value"
-                    ASKED["${name}"]="$2"
+                    value="$2"
                     shift
                 fi
-                [[ -n "${ASKED[${name}]}" ]] || wrong_usage "--${name} needs a value"
+                [[ -n "${value}" ]] || wrong_usage "--${name} needs a value"
+                add_option "${name}" "${value}"
                 ;;
             *) wrong_usage "'$1' is neither a level nor an option" ;;
         esac

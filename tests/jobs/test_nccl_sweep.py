@@ -241,6 +241,7 @@ def test_host_files(folder: JobFolder) -> None:
     assert hosts("--slots", "4", "hpc-[1-2,7],gpu-[08-10]", "login") == (0, listed)
     for arguments in (
         ("hpc-[1-",), ("hpc-[2-1]",), ("hpc-[]",), ("hpc 1; rm",), ("-x",), ("--slots", "0", "a"), ("--slots",), ("",),
+        ("--partition",), ("--partition", "a", "--partition", "b"), ("--azslurm", "hpc-1"),
     ):  # fmt: skip
         status, said = hosts(*arguments, SLURM_JOB_NODELIST="")
         assert (status, said.startswith("hpc")) == (2, False), arguments

@@ -100,6 +100,7 @@ def test_the_worst_verdict_decides_the_exit_status(tmp_path: Path) -> None:
     }
     bed = Bed(tmp_path, [gate("good"), *map(gate, words)], words | {"good": "passes"})
     assert bed.prove("--yes", "--skip", "warns,bare").code == 0
+    assert bed.prove("--yes", "--skip", "warns", "--skip=bare").code == 0, "both are left out"
     assert bed.prove("--yes", "--skip=bare").code == 3
     assert bed.prove("--yes", "--skip=bare", ALLOW_WARN="1").code == 0
     last = bed.prove("--yes")
@@ -195,6 +196,8 @@ def test_the_nodes_that_are_asked_for(tmp_path: Path) -> None:
     assert (one.code, one.verdict("pairs")) == (4, "not proven")
     bed.prove("--yes", "--nodes", "n4,n1")
     assert bed.submitted()[1:] == ["smoke-1 n1,n4", "pairs-1 n1,n4"]
+    bed.prove("--yes", "--nodes", "n4", "--skip", "pairs", "--nodes=n1,n2")
+    assert bed.submitted()[3:] == ["smoke-1 n1,n2,n4"]
 
 
 @pytest.mark.parametrize(
@@ -204,6 +207,9 @@ def test_the_nodes_that_are_asked_for(tmp_path: Path) -> None:
         (["--patience"], "there is no option --patience"),
         (["--nodes"], "--nodes needs a value"),
         (["--max-hours", "long"], "--max-hours is 'long'; give hours"),
+        (["--partition=a", "--partition", "b"], "--partition is given twice, as a and as b"),
+        (["--nodes=2", "--nodes", "n1"], "--nodes is given twice, as 2 and as n1"),
+        (["--skip=smoke", "--skip"], "--skip needs a value"),
         (["--yes", "--nodes=9"], "--nodes 9, but jobs can start on 4 nodes of partition gpu"),
         (["--yes", "--nodes=n1,n7"], "partition gpu has no node n7"),
         (["--yes", "--partition=cpu"], "no partition cpu in prove.tsv; there are: gpu (Standard_ND96isr_H100_v5)"),
