@@ -10,7 +10,7 @@ from ..plan.gates import GatePlan, gate_plans
 from ..plan.types import Plan
 
 _JOBS = PurePosixPath("jobs")
-_LIBRARY = "verdicts.sh"
+_LIBRARY = ("environment.sh", "verdicts.sh")
 """What `prove.sh` and the jobs have in common."""
 _COLUMNS = (
     "#gate",
@@ -43,7 +43,8 @@ def program() -> Files:
     files: Files = {_JOBS / "prove.sh": File((source / "prove.sh").read_bytes(), executable=True)}
     for path in sorted((source / "prove.d").iterdir()):
         files[_JOBS / "prove.d" / path.name] = File(path.read_bytes())
-    files[_JOBS / "prove.d" / _LIBRARY] = File((source.parent / "lib" / _LIBRARY).read_bytes())
+    for name in _LIBRARY:
+        files[_JOBS / "prove.d" / name] = File((source.parent / "lib" / name).read_bytes())
     return files
 
 

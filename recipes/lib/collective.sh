@@ -222,6 +222,7 @@ run_collectives() {
     without_slurm
     new_results_folder
     choose_launch
+    forget_tuning
     check_settings
     load_nccl_env
     if [[ "${LAUNCH}" != container ]]; then load_modules; fi

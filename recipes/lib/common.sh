@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # Sourced by every recipe: settings, results and verdicts.
 # A verdict is pass, warn, fail, no_baseline or error; the exit status of a job is its verdict.
-export LC_ALL=C
+# shellcheck source=recipes/lib/environment.sh
+. ./lib/environment.sh
 # shellcheck source=recipes/lib/records.sh
 . ./lib/records.sh
 # shellcheck source=recipes/lib/verdicts.sh

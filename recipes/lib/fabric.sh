@@ -8,6 +8,7 @@
 fabric_tool() {
     require METHOD BINARY MESSAGE_SIZE ITERATIONS GROUP_TIMEOUT_S BUDGET_S TASKS_PER_NODE CPUS_PER_TASK
     require_commands srun scontrol timeout awk sort
+    forget_tuning
     bytes_of "${MESSAGE_SIZE}" >/dev/null || die "MESSAGE_SIZE is '${MESSAGE_SIZE}'; give a number with K, M or G, for example 8G"
     case "${METHOD}" in
         nccl)

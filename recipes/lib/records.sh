@@ -83,6 +83,7 @@ remove_at_end() {
 # begin_record: from now on the run has a record.
 begin_record() {
     printf -v run_started '%(%s)T' -1
+    run_verdict="" run_problem="" slurm_version=""
     run_summary="the run did not come to its end"
     write_record error "" || die "${results}/run.json cannot be written"
     trap end_record EXIT

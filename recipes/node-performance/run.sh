@@ -132,6 +132,7 @@ main() {
     require TESTS LOAD_S SAMPLE_S TOOL_TIMEOUT_S TIMEOUT_S THROTTLE_MASK TEMPERATURE_WARN_C DCGM_LEVEL
     require_commands srun scontrol timeout awk
     choose_tests
+    forget_tuning
     if [[ " ${HOST_TESTS} " == *" load "* ]]; then enough_time; fi
     : >"${results}/values.tsv"
     if [[ -n "${HOST_TESTS}" ]]; then

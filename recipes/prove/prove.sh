@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Proves a partition of this cluster: runs the jobs of this folder as gates, finds the nodes that fail, goes on without them.
 set -euo pipefail
-export LC_ALL=C
+unset CDPATH
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
+# shellcheck source=recipes/lib/environment.sh
+. ./prove.d/environment.sh
 # shellcheck source=recipes/lib/verdicts.sh
 . ./prove.d/verdicts.sh
 

@@ -15,6 +15,8 @@ from tests.bed import parts
 from tests.bed.plans import slurm_of
 
 FAKES = Path(__file__).parent / "fakes"
+SHELL: dict[str, str] = {}
+"""What the shell of the user adds to the environment of jobs: nothing, unless a test says so."""
 
 AZNHC_GOOD = "SUCCESS:  nhc:  Health check passed\nHealth checks completed with exit code: 0.\n"
 
@@ -81,7 +83,7 @@ class JobFolder:
         return subprocess.run(
             [f"./{script}"],
             cwd=self.path,
-            env=self.environment | environment,
+            env=SHELL | self.environment | environment,
             capture_output=True,
             text=True,
             check=False,
