@@ -15,7 +15,7 @@ set -euo pipefail
 # measure_links: one task on every node; one that dies leaves no result.
 measure_links() {
     mkdir -p "${results}/links"
-    if ! timeout --kill-after=15 "$((LINK_TIMEOUT_S * 2 + 60))" srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task="${VCPUS:-1}" --cpu-bind=none \
+    if ! bounded "$((LINK_TIMEOUT_S * 2 + 60))" srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task="${VCPUS:-1}" --cpu-bind=none \
         --gpus-per-node="${GPUS_PER_NODE:-0}" --mem=0 --kill-on-bad-exit=0 ./links.sh; then
         log "srun reported a failed task or ran past its time"
     fi

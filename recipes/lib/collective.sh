@@ -70,16 +70,14 @@ mpirun_options() {
     while read -r name; do printf '%s\n' -x "${name}"; done < <(compgen -e | grep -E "${HANDED_ON}")
 }
 
-# by_mpirun SECONDS NP PER_NODE COMMAND...: in a job of Slurm mpirun starts its daemons by srun, which takes options of the
-# job from the environment: they would leave the daemon, and with it all ranks of a node, one task's share of the CPUs.
+# by_mpirun SECONDS NP PER_NODE COMMAND...
 by_mpirun() {
     local -r limit_s="$1"
     local -a options
     mapfile -t options < <(mpirun_options "$2" "$3")
     shift 3
     # By its path, so that it finds its own daemon on the other nodes.
-    timeout --kill-after=30 "${limit_s}" env -u SLURM_CPUS_PER_TASK -u SLURM_TRES_PER_TASK -u SLURM_CPU_BIND -u SLURM_CPU_BIND_TYPE \
-        -u SLURM_CPU_BIND_LIST "$(command -v mpirun)" "${options[@]}" "$@"
+    bounded "${limit_s}" "$(command -v mpirun)" "${options[@]}" "$@"
 }
 
 # gpus_here: how many GPUs this node has. The kernel's own list of AMD's GPUs needs no tool.
@@ -104,7 +102,7 @@ count_gpus() {
     if [[ -n "${NODES_OF_RUN:-}" ]]; then
         by_mpirun 300 "${SLURM_JOB_NUM_NODES}" 1 "${words[@]}" >"${results}/gpus.txt" || log "not every node has counted its GPUs"
     else
-        timeout --kill-after=30 300 srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpu-bind=none --cpus-per-task=1 \
+        bounded 300 srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpu-bind=none --cpus-per-task=1 \
             --kill-on-bad-exit=0 "${words[@]}" >"${results}/gpus.txt" || log "not every node has counted its GPUs"
     fi
     while read -r node; do
@@ -152,7 +150,7 @@ launch() {
     if [[ "${LAUNCH}" == mpirun ]]; then
         by_mpirun "${TIMEOUT_S}" "${tasks}" "${TASKS_PER_NODE}" "${binary}" "${sizes[@]}"
     else
-        timeout --kill-after=30 "${TIMEOUT_S}" srun "${options[@]}" "${binary}" "${sizes[@]}"
+        bounded "${TIMEOUT_S}" srun "${options[@]}" "${binary}" "${sizes[@]}"
     fi | tee "${results}/${1}.log"
 }
 
@@ -160,6 +158,7 @@ launch() {
 measure() {
     local -a logs
     local status=0 problem
+    need_time
     launch "$1" || status=$?
     # A launch may fail by itself. What ran out of time, or has begun to print figures, counts.
     if ((status != 0 && status != 124 && status != 137)) && [[ -z "$(tests_rows "${results}/${1}.log")" ]]; then
@@ -222,8 +221,8 @@ run_collectives() {
     without_slurm
     new_results_folder
     choose_launch
-    forget_tuning
     check_settings
+    forget_tuning
     load_nccl_env
     if [[ "${LAUNCH}" != container ]]; then load_modules; fi
     if [[ "${LAUNCH}" == mpirun ]]; then write_hostfile; fi

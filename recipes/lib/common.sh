@@ -32,6 +32,35 @@ require_commands() {
     done
 }
 
+# bounded SECONDS COMMAND...: ends the command after that time, and early enough before the end of the job for a verdict: a node
+# that hangs is named then, and where the limit of the job ends it nobody is. srun itself waits for a task that cannot be killed.
+readonly BEFORE_END_S=90 LEAST_STEP_S=30
+bounded() {
+    local seconds="$1"
+    shift
+    if ends_within $((seconds + BEFORE_END_S)); then
+        seconds=$((seconds_left > BEFORE_END_S ? seconds_left - BEFORE_END_S : 1))
+    fi
+    timeout --kill-after=15 "${seconds}" "$@"
+}
+
+# ends_within SECONDS: whether the job does; sets seconds_left where Slurm has said when it ends.
+ends_within() {
+    local now
+    [[ "${SLURM_JOB_END_TIME:-}" =~ ^[1-9][0-9]{0,11}$ ]] || return 1
+    printf -v now '%(%s)T' -1
+    seconds_left=$((SLURM_JOB_END_TIME - now))
+    ((seconds_left < $1))
+}
+
+# need_time: before nodes are asked once more. Concludes by what was found so far where the job ends too soon: a node that had no
+# time to answer is not a silent one.
+need_time() {
+    if ! ends_within $((BEFORE_END_S + LEAST_STEP_S)); then return 0; fi
+    record "${results:?}/checks.tsv" time error "${seconds_left}" $((BEFORE_END_S + LEAST_STEP_S)) s "the job ends before all was measured; submit it with a longer --time" given
+    conclude "the time was up before all was measured"
+}
+
 # load_settings: the job's settings; a variable that the submitter exported as SET_<NAME> wins.
 load_settings() {
     [[ -f settings.env ]] || die "settings.env is not in ${PWD}; submit from the job's folder"

@@ -130,7 +130,7 @@ measure_group() {
         command=("${BINARY}" -m "$(bytes_of "${MESSAGE_SIZE}"):$(bytes_of "${MESSAGE_SIZE}")" -i "${ITERATIONS}")
     fi
     rm -f "${results}/groups/$1."*
-    timeout --kill-after=15 "${GROUP_TIMEOUT_S}" srun "${options[@]}" "${command[@]}" >"${log_file}" 2>&1 || code=$?
+    bounded "${GROUP_TIMEOUT_S}" srun "${options[@]}" "${command[@]}" >"${log_file}" 2>&1 || code=$?
     printf '%s\n' "${code}" >"${results}/groups/$1.code"
 }
 

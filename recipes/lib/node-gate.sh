@@ -53,7 +53,7 @@ slurms_verdict() {
 ask_nodes() {
     local node
     # shellcheck disable=SC2016  # expanded on each node
-    timeout "${GATE_TIMEOUT_S:-180}" srun --nodes="$#" --nodelist="$(IFS=,; echo "$*")" --ntasks="$#" --ntasks-per-node=1 --cpus-per-task=1 \
+    bounded "${GATE_TIMEOUT_S:-180}" srun --nodes="$#" --nodelist="$(IFS=,; echo "$*")" --ntasks="$#" --ntasks-per-node=1 --cpus-per-task=1 \
         --cpu-bind=none --kill-on-bad-exit=0 bash -c '. ./lib/common.sh; . ./lib/node-gate.sh; look_at_node' \
         >"${results}/gate/srun.log" 2>&1 || true
     for node in "$@"; do

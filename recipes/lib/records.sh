@@ -70,7 +70,7 @@ keep_node_facts() {
 # answer is without facts; whether it is sick is for the checks to say.
 describe_nodes() {
     # shellcheck disable=SC2016  # expanded on each node
-    timeout 120 srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task=1 --cpu-bind=none --kill-on-bad-exit=0 \
+    bounded 120 srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task=1 --cpu-bind=none --kill-on-bad-exit=0 \
         bash -c '. ./lib/common.sh; keep_node_facts' || log "not every node described itself"
 }
 

@@ -9,7 +9,7 @@ main() {
     new_results_folder
     require VM_SIZE TIMEOUT_S
     require_commands srun scontrol timeout
-    if ! timeout "${TIMEOUT_S}" srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task="${VCPUS:-1}" --mem=0 --kill-on-bad-exit=0 ./node.sh; then
+    if ! bounded "${TIMEOUT_S}" srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task="${VCPUS:-1}" --mem=0 --kill-on-bad-exit=0 ./node.sh; then
         log "srun reported a failed task or ran past ${TIMEOUT_S} s"
     fi
     local node verdict failed=()

@@ -50,8 +50,9 @@ has_rvs() {
 on_nodes() {
     local -r where="$1"
     shift
+    need_time
     log "tests ($where): $([[ "${where}" == host ]] && echo "${HOST_TESTS}" || echo "${CONTAINER_TESTS}")"
-    if ! timeout "${TIMEOUT_S}" srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task="${VCPUS:-1}" --mem=0 --cpu-bind=none \
+    if ! bounded "${TIMEOUT_S}" srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task="${VCPUS:-1}" --mem=0 --cpu-bind=none \
         --kill-on-bad-exit=0 "$@" ./node.sh "${where}"; then
         log "srun reported a failed task or ran past ${TIMEOUT_S} s"
     fi
@@ -131,8 +132,8 @@ main() {
     new_results_folder
     require TESTS LOAD_S SAMPLE_S TOOL_TIMEOUT_S TIMEOUT_S THROTTLE_MASK TEMPERATURE_WARN_C DCGM_LEVEL
     require_commands srun scontrol timeout awk
-    choose_tests
     forget_tuning
+    choose_tests
     if [[ " ${HOST_TESTS} " == *" load "* ]]; then enough_time; fi
     : >"${results}/values.tsv"
     if [[ -n "${HOST_TESTS}" ]]; then

@@ -50,7 +50,7 @@ curves() {
     for program in osu_latency osu_bw; do
         unit=us
         if [[ "${program}" == osu_bw ]]; then unit=GB/s; fi
-        timeout --kill-after=15 "${GROUP_TIMEOUT_S}" srun --mpi=pmix "--nodelist=${pair}" --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --mem=0 \
+        bounded "${GROUP_TIMEOUT_S}" srun --mpi=pmix "--nodelist=${pair}" --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --mem=0 \
             "${folder_of_programs}${program}" -m "1:$(bytes_of "${SWEEP_END}")" -i "${ITERATIONS}" >"${results}/${program}.log" 2>&1 || log "${program} ended with $?"
         rows=0
         while read -r size value; do

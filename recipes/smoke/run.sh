@@ -20,17 +20,20 @@ main() {
         return
     fi
     new_results_folder
-    require SHARED_DIR
+    require SHARED_DIR TIMEOUT_S
+    require_commands srun scontrol timeout
     # In the job's own folder, in a home folder: the root of the shared file system belongs to root.
     echo "${SLURM_JOB_ID}" >"${results}/marker"
-    if ! srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task=1 --kill-on-bad-exit=0 "$(realpath "$0")" probe; then
-        log "srun reported a failed task"
+    if ! bounded "${TIMEOUT_S}" srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task=1 --kill-on-bad-exit=0 "$(realpath "$0")" probe; then
+        log "srun reported a failed task or ran past ${TIMEOUT_S} s"
     fi
-    local node verdict
+    local node
     while read -r node; do
-        verdict=fail
-        if [[ -s "${results}/${node}.node" ]]; then verdict=pass; fi
-        record "${results}/checks.tsv" answers "${verdict}" "" "" "" "" "" "${node}"
+        if [[ -s "${results}/${node}.node" ]]; then
+            record "${results}/checks.tsv" answers pass "" "" "" "" "" "${node}"
+        else
+            record "${results}/checks.tsv" answers fail "" "" "" "no answer from its task, which failed, hangs or never started" "" "${node}"
+        fi
     done < <(requested_nodes)
     conclude "$(grep -c $'\tpass\t' "${results}/checks.tsv" || true) of $(wc -l <"${results}/checks.tsv") nodes answered"
 }

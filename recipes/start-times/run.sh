@@ -100,7 +100,7 @@ test_containers() {
     start_containers "second start" "${file}"
     if [[ -n "${NVME_MOUNT}" ]]; then
         # shellcheck disable=SC2016  # expanded on each node
-        srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --kill-on-bad-exit=0 bash -c 'rm -f "$1/start-times.sqsh"' clean "${NVME_MOUNT}" || true
+        bounded 120 srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --kill-on-bad-exit=0 bash -c 'rm -f "$1/start-times.sqsh"' clean "${NVME_MOUNT}" || true
     fi
 }
 
@@ -108,8 +108,9 @@ test_containers() {
 on_every_node() {
     local -r name="$1" command="$2"
     shift 2
+    need_time
     # shellcheck disable=SC2016  # expanded on each node
-    timeout "${TIMEOUT_S}" srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task=1 --cpu-bind=none --kill-on-bad-exit=0 bash -c '
+    bounded "${TIMEOUT_S}" srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task=1 --cpu-bind=none --kill-on-bad-exit=0 bash -c '
         began="${EPOCHREALTIME}"
         command="$1"
         shift
@@ -121,9 +122,10 @@ on_every_node() {
 # nanoseconds.
 start_containers() {
     local -r name="$1" file="$2"
+    need_time
     local -r began="${EPOCHREALTIME}"
     # shellcheck disable=SC2016  # expanded in each container
-    timeout "${TIMEOUT_S}" srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task=1 --cpu-bind=none --kill-on-bad-exit=0 \
+    bounded "${TIMEOUT_S}" srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task=1 --cpu-bind=none --kill-on-bad-exit=0 \
         --container-image="${file}" sh -c 'echo "${SLURMD_NODENAME} $(date +%s.%N)"' 2>"${results}/${name// /-}.log" |
         awk -v s0="${began}" 'NF == 2 && $2 ~ /^[0-9]+([.][0-9N%]*)?$/ { printf "%s %.1f\n", $1, $2 - s0 }' >"${results}/${name// /-}.times" ||
         log "${name}: srun reported a failed container"

@@ -30,7 +30,8 @@ writable_folder() {
 # clients COUNT TEST FOLDER LABEL MOUNT: the test on that many nodes at once.
 clients() {
     local -r count="$1" test="$2" folder="$3" label="$4" mount="$5"
-    timeout "${TIMEOUT_S}" srun --nodes="${count}" --ntasks="${count}" --ntasks-per-node=1 --cpus-per-task="${VCPUS:-1}" --mem=0 --cpu-bind=none \
+    need_time
+    bounded "${TIMEOUT_S}" srun --nodes="${count}" --ntasks="${count}" --ntasks-per-node=1 --cpus-per-task="${VCPUS:-1}" --mem=0 --cpu-bind=none \
         --kill-on-bad-exit=0 ./client.sh "${test}" "${folder}" "${label}" "${mount}" || log "${test} ${mount}: srun reported a failed client"
 }
 
@@ -158,7 +159,8 @@ with_mpi() {
     shift
     local try
     for try in 1 2; do
-        if timeout "${TIMEOUT_S}" srun --mpi=pmix --nodes="${SLURM_JOB_NUM_NODES}" --ntasks="$((SLURM_JOB_NUM_NODES * CLIENT_JOBS))" \
+        need_time
+        if bounded "${TIMEOUT_S}" srun --mpi=pmix --nodes="${SLURM_JOB_NUM_NODES}" --ntasks="$((SLURM_JOB_NUM_NODES * CLIENT_JOBS))" \
             --ntasks-per-node="${CLIENT_JOBS}" --mem=0 "$@" >"${log_file}" 2>&1; then
             return
         fi
