@@ -54,7 +54,7 @@ def as_it_runs(found: Built, job: JobPlan, given: Mapping[str, str]) -> Checked:
         "name": job.name, "recipe": job.recipe, "partition": job.partition, "vm_size": job.vm_size,
         "nodes": int(given.get(_NODES, job.nodes)), "settings": settings,
     }  # fmt: skip
-    data = {**(source.data or {}), "jobs": {"validation": [], "training": [], job.kind: [entry]}}
+    data = {**(source.data or {}), "jobs": {"validation": [], "add_validation": [], "training": [], job.kind: [entry]}}
     return check_source(replace(source, data=data), os.environ, found.definition.folder)
 
 

@@ -13,6 +13,7 @@ ITEM_NOUNS = {
     "projects": ("project", "name"),
     "training": ("training job", "recipe"),
     "validation": ("validation job", "recipe"),
+    "add_validation": ("validation job", "recipe"),
     "silence": ("silence entry", "rule"),
     "custom_vm_sizes": ("custom VM size", "name"),
 }

@@ -6,6 +6,7 @@ from ..recipes import Recipe, recipe
 from ..recipes.gates import Gate, gates
 from ..records import record
 from ..words.slurm_time import whole_minutes
+from .names import size_part
 from .types import JobPlan, NodeArrayPlan, SlurmPlan, StepPlan
 
 
@@ -41,6 +42,8 @@ class GatePlan:
     settings: tuple[tuple[str, str], ...]
     what: str
     reason: str | None
+    lacks_job: bool
+    """A job of its recipe would run here, and the deployment has none."""
     setup: tuple[SetupStep, ...]
     """Steps of the job before the job itself: run once, in this order, before the gate's first run."""
 
@@ -55,7 +58,8 @@ def gate_plans(slurm: SlurmPlan, jobs: tuple[JobPlan, ...]) -> tuple[GatePlan, .
 def _gate_plan(gate: Gate, place: NodeArrayPlan, jobs: tuple[JobPlan, ...], places: list[NodeArrayPlan]) -> GatePlan:
     wanted = recipe(gate.recipe)
     job = _job_for(wanted, place, jobs) if wanted and not _is_long_finder(gate, wanted) else None
-    reason = None if job else _reason(gate, wanted, place)
+    obstacle = None if job else _obstacle(gate, wanted, place)
+    lacks_job = job is None and obstacle is None
     elsewhere = job is not None and not _is_at(job, place)
     settings = gate.settings + ((("PARTITION", place.partition), ("VM_SIZE", place.vm_size)) if elsewhere else ())
     return GatePlan(
@@ -71,7 +75,8 @@ def _gate_plan(gate: Gate, place: NodeArrayPlan, jobs: tuple[JobPlan, ...], plac
         finder=gate.finder,
         settings=settings,
         what=gate.what,
-        reason=reason,
+        reason=_missing(wanted, place) if wanted and lacks_job else obstacle,
+        lacks_job=lacks_job,
         setup=tuple(_setup_step(step, places) for step in job.steps[:-1]) if job else (),
     )
 
@@ -97,7 +102,7 @@ def _job_for(wanted: Recipe, place: NodeArrayPlan, jobs: tuple[JobPlan, ...]) ->
     """The recipe's job on the place; else one of another place that says nothing about its nodes, as the smoke test."""
     own = [job for job in jobs if job.recipe == wanted.name]
     here = [job for job in own if _is_at(job, place)]
-    elsewhere = [job for job in own if len(job.steps) == 1 and not wanted.needs_gpu and _runs_anywhere(job, place)]
+    elsewhere = [job for job in own if len(job.steps) == 1 and not wanted.needs_gpu and _runs_anywhere(job)]
     return next(iter(here + elsewhere), None)
 
 
@@ -105,21 +110,19 @@ def _is_at(job: JobPlan, place: NodeArrayPlan) -> bool:
     return (job.partition, job.vm_size) == (place.partition, place.vm_size)
 
 
-def _runs_anywhere(job: JobPlan, place: NodeArrayPlan) -> bool:
-    """Its batch file asks for no CPUs, no GPUs, and no VM size that the command line of `prove.sh` does not replace."""
-    options = dict(job.steps[-1].options)
-    return not {"cpus-per-task", "gpus-per-node"} & options.keys() and (
-        "constraint" not in options or bool(place.constraint)
-    )
+def _runs_anywhere(job: JobPlan) -> bool:
+    """Its batch file asks for no CPUs and no GPUs; partition and VM size are replaced on the command line of sbatch."""
+    return not {"cpus-per-task", "gpus-per-node"} & dict(job.steps[-1].options).keys()
 
 
-def _reason(gate: Gate, wanted: Recipe | None, place: NodeArrayPlan) -> str:
+def _obstacle(gate: Gate, wanted: Recipe | None, place: NodeArrayPlan) -> str | None:
+    """Why no job of the recipe can run on the place."""
     hardware = place.hardware
     if wanted is None:
         return f"CycleForge has no recipe {gate.recipe} yet"
     if _is_long_finder(gate, wanted):
         return f"the recipe {wanted.name} has several steps, and a finder is one job"
-    if wanted.needs_gpu and not place.has_whole_gpus:
+    if (wanted.needs_gpu or (hardware.gpu_count and wanted.uses_gpus)) and not place.has_whole_gpus:
         return f"{wanted.name} needs whole GPUs, and {place.vm_size} has none here"
     if hardware.gpu_count and wanted.gpu_vendors and hardware.gpu_vendor not in wanted.gpu_vendors:
         return f"{wanted.name} runs on GPUs of {' and '.join(wanted.gpu_vendors)}, not on {hardware.gpu_vendor}"
@@ -127,5 +130,12 @@ def _reason(gate: Gate, wanted: Recipe | None, place: NodeArrayPlan) -> str:
         return f"{wanted.name} needs nodes that InfiniBand connects"
     if place.max_nodes < wanted.min_nodes:
         return f"{wanted.name} needs {wanted.min_nodes} nodes, and the partition has {place.max_nodes}"
+    return None
+
+
+def _missing(wanted: Recipe, place: NodeArrayPlan) -> str:
+    name = "-".join((wanted.name, place.partition, *([size_part(place.constraint)] if place.constraint else ())))
+    keys = {"recipe": wanted.name, "name": name, "partition": place.partition, "vm_size": place.constraint}
+    entry = ", ".join(f"{key}: {value}" for key, value in keys.items() if value)
     missing = f"this deployment has no job of the recipe {wanted.name} on this partition"
-    return f"{missing}; add one to jobs.validation and build again"
+    return f"{missing}; add {{{entry}}} to jobs.add_validation and build again"

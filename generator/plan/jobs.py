@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..definition.model.definition import Definition, Job
+from ..definition.model.definition import Definition, Job, Jobs
 from ..recipes import Kind, Recipe, recipe, recipe_names
 from ..recipes.checkpoints import checkpoint
 from ..recipes.intervals import seconds_between_failures
@@ -24,9 +24,7 @@ _GIB = 1024**3
 
 def job_plans(definition: Definition, slurm: SlurmPlan, shared: FileSystems) -> tuple[JobPlan, ...]:
     """Validation jobs first, then training jobs, in the definition's order."""
-    validation = definition.jobs.validation
-    wanted = validation if validation is not None else _fitting_validation(slurm)
-    plans = [job_plan(job, slurm, shared) for job in wanted]
+    plans = [job_plan(job, slurm, shared) for job in _validation(definition.jobs, slurm)]
     plans += [job_plan(job, slurm, shared, trains=True) for job in definition.jobs.training]
     return tuple(plan for plan in plans if plan is not None)
 
@@ -40,7 +38,7 @@ def job_plan(job: Job, slurm: SlurmPlan, shared: FileSystems, *, trains: bool = 
     array = partition_for(job, wanted, slurm) if wanted else None
     if wanted is None or array is None:
         return None
-    name = job.name or job.recipe
+    name = _name(job)
     kind: Kind = "training" if trains and wanted.trains else wanted.kind
     given = given_settings(job, wanted)
     nodes = job.nodes if job.nodes is not None else _default_nodes(wanted, array, spare_nodes(wanted, job))
@@ -98,6 +96,16 @@ def _places(job: Job, slurm: SlurmPlan) -> tuple[NodeArrayPlan, ...]:
         for each in array.of_each_size
         if job.vm_size in (None, each.vm_size)
     )
+
+
+def _validation(jobs: Jobs, slurm: SlurmPlan) -> list[Job]:
+    """Those that are listed, or that fit; then those that are added, each in the place of the one with its name."""
+    wanted = {_name(job): job for job in (_fitting_validation(slurm) if jobs.validation is None else jobs.validation)}
+    return list((wanted | {_name(job): job for job in jobs.add_validation}).values())
+
+
+def _name(job: Job) -> str:
+    return job.name or job.recipe
 
 
 def _fitting_validation(slurm: SlurmPlan) -> list[Job]:

@@ -6,15 +6,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..definition.model.definition import Job
 from ..definition.model.slurm import Partition
+from ..plan.gates import gate_plans
 from ..plan.job_settings import known_settings, spare_nodes
+from ..plan.types import Plan
 from ..problems.problem import Problem, Related
 from ..recipes import Recipe, recipe, recipe_names
 from ..words.counts import counted, listed
-from .base import DefinitionRule, Path, Site
+from .base import DefinitionRule, Path, PlanRule, Site
 from .containers import has_containers
-from .places import partitions
+from .places import listed_jobs, partitions
 from .roles import roles
 from .wording import choose_from, quoted
 
@@ -23,13 +24,6 @@ _CYCLECLOUD = "https://learn.microsoft.com/azure/cyclecloud/slurm-4"
 
 _DECIDED_BY = {"JOB": "name", "NODES": "nodes", "PARTITION": "partition", "RECIPE": "recipe", "VM_SIZE": "partition"}
 """Settings that say where and as what a job runs, and the keys of a job that decide them."""
-
-
-def _jobs(site: Site) -> Iterator[tuple[Path, Job]]:
-    jobs = site.definition.jobs
-    for kind, entries in (("validation", jobs.validation or ()), ("training", jobs.training)):
-        for index, job in enumerate(entries):
-            yield ("jobs", kind, index), job
 
 
 def _partition(site: Site, name: str | None) -> Partition | None:
@@ -81,11 +75,11 @@ class UnknownRecipe(DefinitionRule):
     source = _SBATCH
 
     def check(self, site: Site) -> Iterator[Problem]:
-        for path, job in _jobs(site):
-            found, kind = recipe(job.recipe), path[1]
+        for path, job in listed_jobs(site):
+            found, kind = recipe(job.recipe), "training" if path[1] == "training" else "validation"
             if found is None:
                 text = f"there is no recipe {quoted(job.recipe)}"
-                names = recipe_names("training" if kind == "training" else "validation")
+                names = recipe_names(kind)
                 yield self.problem(
                     _key(site, path, "recipe"),
                     text,
@@ -105,7 +99,7 @@ class UnknownPartition(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         names = tuple(partition.name for _, partition in partitions(site))
-        for path, job in _jobs(site):
+        for path, job in listed_jobs(site):
             if job.partition is not None and job.partition not in names:
                 text = f"job {quoted(job.name or job.recipe)}: there is no partition {quoted(job.partition)}"
                 yield self.problem((*path, "partition"), text, choose_from(job.partition, names))
@@ -119,7 +113,7 @@ class TooManyJobNodes(DefinitionRule):
     source = _SBATCH
 
     def check(self, site: Site) -> Iterator[Problem]:
-        for path, job in _jobs(site):
+        for path, job in listed_jobs(site):
             needs, chosen = recipe(job.recipe), _partition(site, job.partition)
             spare = spare_nodes(needs, job)
             if job.nodes is None and not spare:
@@ -150,7 +144,7 @@ class JobDoesNotFit(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         every = [partition for _, partition in partitions(site)]
-        for path, job in _jobs(site):
+        for path, job in listed_jobs(site):
             needs = recipe(job.recipe)
             if needs is None:
                 continue
@@ -178,7 +172,7 @@ class JobName(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         seen: dict[str, Path] = {}
-        for path, job in _jobs(site):
+        for path, job in listed_jobs(site):
             name = job.name if job.name is not None else job.recipe
             if job.name is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", job.name):
                 text = f"the job name {quoted(job.name)} must be 1 to 64 letters, digits, ., _ and -"
@@ -201,7 +195,7 @@ class JobSetting(DefinitionRule):
     source = "https://pubs.opengroup.org/onlinepubs/9699919799/basedefs/V1_chap08.html"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        for path, job in _jobs(site):
+        for path, job in listed_jobs(site):
             label = f"job {quoted(job.name or job.recipe)}"
             for key, value in job.settings.items():
                 place = (*path, "settings", key)
@@ -223,7 +217,7 @@ class UnknownSetting(DefinitionRule):
     def check(self, site: Site) -> Iterator[Problem]:
         from .wording import meant
 
-        for path, job in _jobs(site):
+        for path, job in listed_jobs(site):
             needs = recipe(job.recipe)
             known = known_settings(needs) if needs else ()
             for key in job.settings:
@@ -241,7 +235,7 @@ class SettingOfAnotherKey(DefinitionRule):
     source = _SBATCH
 
     def check(self, site: Site) -> Iterator[Problem]:
-        for path, job in _jobs(site):
+        for path, job in listed_jobs(site):
             for name, value in job.settings.items():
                 key = _DECIDED_BY.get(name)
                 if key is not None:
@@ -262,7 +256,7 @@ class JobWithoutContainers(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         nodes = {node.partition.name: node for node in roles(site) if node.partition is not None}
-        for path, job in _jobs(site):
+        for path, job in listed_jobs(site):
             needs = recipe(job.recipe)
             if needs is None or not needs.containers:
                 continue
@@ -278,3 +272,27 @@ class JobWithoutContainers(DefinitionRule):
                     f"{quoted(nodes[without[0]].image)} of partition {quoted(without[0])} cannot do"
                 )
                 yield self.problem(place, text)
+
+
+class GateWithoutJob(PlanRule):
+    id = "W1611"
+    summary = "The listed validation jobs leave `prove` without a job for some of its gates."
+    why = (
+        "`jobs.validation` replaces the jobs that fit the partitions. A gate without a job is not proven, so that "
+        "`prove.sh` cannot end with `pass` unless the gate is skipped."
+    )
+    fix = "Write jobs.add_validation instead of jobs.validation: its entries join the jobs that fit the partitions."
+    source = _SBATCH
+
+    def check(self, plan: Plan) -> Iterator[Problem]:
+        if plan.slurm is None or not plan.jobs:
+            return
+        lacking: dict[str, dict[str, None]] = {}
+        for gate in gate_plans(plan.slurm, plan.jobs):
+            if gate.lacks_job and gate.level != "finder":
+                lacking.setdefault(gate.partition, {})[gate.name] = None
+        if lacking:
+            places = "; ".join(f"{quoted(partition)}: {', '.join(names)}" for partition, names in lacking.items())
+            text = f"gates of `prove` without a job, by partition: {places}"
+            hint = "add_validation instead of validation: its entries join the jobs that fit the partitions"
+            yield self.problem(("jobs", "validation"), text, hint, on_key=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..definition.model.definition import Job
 from ..definition.model.slurm import Partition
 from .base import Path, Site
 
@@ -27,6 +28,15 @@ def given(site: Site, path: Path) -> bool:
 def first_given(site: Site, *paths: Path) -> Path:
     """The first path that the user wrote; else the last one, whose section the position falls back to."""
     return next((path for path in paths if given(site, path)), paths[-1])
+
+
+def listed_jobs(site: Site) -> Iterator[tuple[Path, Job]]:
+    """The jobs that the definition lists, with their paths."""
+    jobs = site.definition.jobs
+    lists = {"validation": jobs.validation or [], "add_validation": jobs.add_validation, "training": jobs.training}
+    for kind, entries in lists.items():
+        for index, job in enumerate(entries):
+            yield ("jobs", kind, index), job
 
 
 def partitions(site: Site) -> Iterator[tuple[Path, Partition]]:

@@ -172,7 +172,8 @@ def _of_a_cluster(site: Site) -> Iterator[tuple[Path, str]]:
     """What the author wrote and only nodes of a cluster use: its place, and how messages name it."""
     definition = site.definition
     jobs, storage = definition.jobs, definition.storage
-    yield from ((("jobs", kind), f"jobs.{kind}") for kind in ("validation", "training") if getattr(jobs, kind))
+    kinds = ("validation", "add_validation", "training")
+    yield from ((("jobs", kind), f"jobs.{kind}") for kind in kinds if getattr(jobs, kind))
     sections: list[tuple[Path, str, Any]] = [
         (("storage", "sched"), "storage.sched", storage.sched),
         (("storage", "home"), "storage.home", storage.home),

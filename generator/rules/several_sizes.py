@@ -11,7 +11,7 @@ from ..plan.names import size_part
 from ..problems.problem import Problem, Related
 from ..words.counts import listed
 from .base import ClusterRule, DefinitionRule, Path, Site
-from .places import partitions
+from .places import listed_jobs, partitions
 from .roles import partition_label
 from .wording import choose_from, quoted
 
@@ -190,14 +190,11 @@ class JobOnOtherSize(DefinitionRule):
     source = "https://slurm.schedmd.com/sbatch.html"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        jobs = site.definition.jobs
-        for kind, entries in (("validation", jobs.validation or ()), ("training", jobs.training)):
-            for index, job in enumerate(entries):
-                every = [partition for _, partition in partitions(site)]
-                chosen = [partition for partition in every if job.partition in (None, partition.name)]
-                sizes = tuple(dict.fromkeys(size for partition in chosen for size in partition.sizes))
-                if job.vm_size is not None and chosen and job.vm_size not in sizes:
-                    where = f"partition {quoted(job.partition)} has no" if job.partition else "no partition has"
-                    text = f"job {quoted(job.name or job.recipe)}: {where} nodes of {quoted(job.vm_size)}"
-                    place = ("jobs", kind, index, "vm_size")
-                    yield self.problem(place, text, choose_from(job.vm_size, sizes))
+        for path, job in listed_jobs(site):
+            every = [partition for _, partition in partitions(site)]
+            chosen = [partition for partition in every if job.partition in (None, partition.name)]
+            sizes = tuple(dict.fromkeys(size for partition in chosen for size in partition.sizes))
+            if job.vm_size is not None and chosen and job.vm_size not in sizes:
+                where = f"partition {quoted(job.partition)} has no" if job.partition else "no partition has"
+                text = f"job {quoted(job.name or job.recipe)}: {where} nodes of {quoted(job.vm_size)}"
+                yield self.problem((*path, "vm_size"), text, choose_from(job.vm_size, sizes))

@@ -84,6 +84,22 @@ def test_the_rendered_quick_level_runs_to_its_end(cloud: Cloud) -> None:
     assert "No node has to be replaced." in rows
 
 
+def test_the_smoke_test_of_another_vm_size_runs_on_a_partition_of_one(cloud: Cloud) -> None:
+    """Its batch file names a partition and a VM size that this cluster does not have; what prove.sh says replaces both."""
+    htc = "{name: htc, vm_sizes: [Standard_D2as_v5, Standard_D4as_v5], max_nodes: 8, default: true}"
+    plan = plan_from(
+        "slurm: {partitions: "
+        f"[{{name: gpu, vm_size: Standard_D64ds_v5, max_nodes: 3}}, {htc}]}}\njobs: null"
+    )
+    shutil.rmtree(cloud.shared / "jobs")
+    write(cloud.shared, jobs.render(plan) | render_prove.render(plan))
+    batch = (cloud.shared / "jobs/smoke/job.sbatch").read_text()
+    assert "#SBATCH --constraint=Standard_D2as_v5\n" in batch
+    done = prove(cloud, "quick --yes --partition gpu --skip node,health --skip collective,container")
+    assert done.code == 0
+    assert re.search(r"^smoke +pass +3 of 3 nodes answered$", done.output, re.MULTILINE)
+
+
 def test_a_bad_node_is_drained_and_the_rest_is_proven(cloud: Cloud) -> None:
     done = prove(cloud, "quick --yes")
     assert done.code == 1

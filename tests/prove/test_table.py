@@ -57,7 +57,10 @@ def test_a_gate_without_a_job_says_why() -> None:
     assert [job.recipe for job in only.jobs] == ["smoke"]
     (row,) = [row for row in gate_plans(slurm_of(only), only.jobs) if row.name == "health"]
     assert row.reason
-    assert row.reason.startswith("this deployment has no job of the recipe node-health on this partition")
+    assert row.reason == (
+        "this deployment has no job of the recipe node-health on this partition; "
+        "add {recipe: node-health, name: node-health-gpu, partition: gpu} to jobs.add_validation and build again"
+    )
 
 
 def test_the_training_gate_is_the_example_of_own_on_every_partition() -> None:

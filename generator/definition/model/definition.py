@@ -82,8 +82,13 @@ class Jobs(Section):
 
     validation: list[Job] | None = setting(
         None,
-        text="Validation jobs; default: those that fit the partitions.",
+        text="Validation jobs, and no others; default: those that fit the partitions.",
         example=["smoke", "nccl-allreduce", "node-health"],
+    )
+    add_validation: list[Job] = setting(
+        list,
+        text="Validation jobs beside those; one with the name of a default job takes its place.",
+        example=[{"recipe": "nccl-allreduce", "name": "nccl-in-a-container"}],
     )
     training: list[Job] = setting(
         list,

@@ -88,8 +88,9 @@ submit() {
         if [[ -n "${said}" ]]; then options+=("--exclude=${said}"); fi
     else
         count="$(count_of "${nodes}")"
-        options+=("--partition=${RUN[partition]}" "--nodes=${count}" "--nodelist=${nodes}" "--time=$(of_intent "${base}" minutes)" --wait-all-nodes=1)
-        if [[ -n "${RUN[constraint]}" ]]; then options+=("--constraint=${RUN[constraint]}"); fi
+        # The job may be one of another partition, so its own VM size is replaced, too; an empty constraint is none.
+        options+=("--partition=${RUN[partition]}" "--constraint=${RUN[constraint]}" "--nodes=${count}" "--nodelist=${nodes}"
+            "--time=$(of_intent "${base}" minutes)" --wait-all-nodes=1)
     fi
     whole "${base}.asked" asked
     said="$(
