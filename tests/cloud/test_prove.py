@@ -85,11 +85,10 @@ def test_the_rendered_quick_level_runs_to_its_end(cloud: Cloud) -> None:
 
 
 def test_the_smoke_test_of_another_vm_size_runs_on_a_partition_of_one(cloud: Cloud) -> None:
-    """Its batch file names a partition and a VM size that this cluster does not have; what prove.sh says replaces both."""
+    """Its batch file names a partition and a VM size that this cluster lacks; what prove.sh says replaces both."""
     htc = "{name: htc, vm_sizes: [Standard_D2as_v5, Standard_D4as_v5], max_nodes: 8, default: true}"
     plan = plan_from(
-        "slurm: {partitions: "
-        f"[{{name: gpu, vm_size: Standard_D64ds_v5, max_nodes: 3}}, {htc}]}}\njobs: null"
+        f"slurm: {{partitions: [{{name: gpu, vm_size: Standard_D64ds_v5, max_nodes: 3}}, {htc}]}}\njobs: null"
     )
     shutil.rmtree(cloud.shared / "jobs")
     write(cloud.shared, jobs.render(plan) | render_prove.render(plan))

@@ -37,6 +37,9 @@ def found(definition: str, name: str) -> tuple[Built, JobPlan]:
         ("opt-175b", "NODES=3", "--set NODES: .*asks for 3 nodes, partition 'hpc' has 2 .*E1603"),
         ("opt-175b", "MODEL=opt-13b", "--set MODEL: layers, sizes and division of the model follow from it"),
         ("opt-175b", "DATA_DIR=/elsewhere", "--set DATA_DIR: the folders of data and checkpoints follow from it"),
+        ("nccl-allreduce", "CONTAINER=nccl.sqsh", "--set CONTAINER: .*a squash file without its path .*E1612"),
+        ("start-times-hpc", "IMAGE=ubuntu.sqsh", "--set IMAGE: .*a squash file without its path .*E1612"),
+        ("nccl-allreduce", "CONTAINER_MOUNTS=data:/data", "--set CONTAINER_MOUNTS: .*is no mount .*E1613"),
         ("nccl-allreduce", "TASKS_PER_NODE=4", "--set needs another --ntasks-per-node in job.sbatch"),
     ],
 )
