@@ -69,6 +69,7 @@ def hostile(folder: Path) -> dict[str, str]:
         "SRUN_OUTPUT": "none",
         "SBATCH_PARTITION": "other",
         "SQUEUE_STATES": "CD",
+        "PYXIS_CONTAINER_IMAGE": "other",
         "NCCL_ALGO": "Tree",
         "NCCL_IB_DISABLE": "1",
         "OMPI_MCA_btl": "tcp,self",
