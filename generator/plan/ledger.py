@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from .. import catalog
-from ..recipes import models
+from ..recipes import models, recipe, recipe_names
 from ..recipes.checkpoints import CheckpointPlan, checkpoint
 from .file_systems.base import FileSystem
 from .job_images import image_name, squash_bytes
@@ -52,13 +53,25 @@ def _data(job: str, settings: dict[str, str]) -> Iterator[LedgerEntry]:
     name = settings.get("DATA", "")
     if name in ("", "mock"):
         return
-    family = "megatron" if "TENSOR_PARALLEL" in settings else "llm-foundry"
+    family = _family(settings)
     row = catalog.training()["data_sets"].get(f"{family} {name}")
     if row is None:
         yield LedgerEntry(job, "data", 0, f"{name}: its size is not known, and not counted")
         return
-    for stage, size in row["stages"].items():
-        yield LedgerEntry(job, f"data: {stage}", size, name)
+    for stage in _stages(family):
+        yield LedgerEntry(job, f"data: {stage}", row["stages"][stage], name)
+
+
+@cache
+def _stages(family: str) -> tuple[str, ...]:
+    """What steps leave of the data, in their order; one recipe of each family has them, and others read the last."""
+    found = [each for each in map(recipe, recipe_names("training")) if each]
+    own = [each for each in found if _family(dict(each.default_settings)) == family]
+    return tuple(step.stage for each in own for step in each.steps if step.stage)
+
+
+def _family(settings: dict[str, str]) -> str:
+    return "megatron" if "MEGATRON_COMMIT" in settings else "llm-foundry"
 
 
 def _checkpoints(job: JobPlan) -> Iterator[LedgerEntry]:

@@ -39,6 +39,8 @@ class Step:
     model: str | None = None
     """A smaller model that this step trains, to try everything; left out where the job's own is no larger."""
     settings: tuple[tuple[str, str], ...] = ()
+    stage: str | None = None
+    """The stage of the data that it writes, and that stays; None: it writes no data."""
     """Sorted; what the step has instead of the job's."""
 
     @property
