@@ -137,8 +137,9 @@ def test_a_node_that_runs_must_be_in_the_answer_unless_fewer_will_do(cloud: Clou
     done = topology_sh(cloud, "update", "tree", "--partition", "htc")
     assert done.code == 1
     assert f"nodes that run are missing in it: {NODES[2]}" in done.output
-    fewer = topology_sh(cloud, "update", "tree", "--partition", "htc", "--fewer")
+    fewer = topology_sh(cloud, "update", "tree", "--partition", "htc", "--fewer", "--partition", "htc")
     assert fewer.code == 0, fewer.output
+    assert " -p htc,htc" in (cloud.shared / "asked").read_text(), "what is repeated adds up"
     assert NODES[2] not in files(cloud)[0]
 
 

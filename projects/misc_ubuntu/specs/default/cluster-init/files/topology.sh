@@ -59,7 +59,7 @@ read_arguments() {
             --dry-run) DRY_RUN=true ;;
             --partition)
                 if [[ ! "${2:-}" =~ ^[A-Za-z0-9_-]+(,[A-Za-z0-9_-]+)*$ ]]; then usage "--partition needs names separated by commas"; fi
-                PARTITION="$2"
+                PARTITION+="${PARTITION:+,}$2"
                 shift
                 ;;
             --block-size)
