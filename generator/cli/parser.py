@@ -13,7 +13,7 @@ from ..version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # `cycleforge --help` does without the typing module
-    from typing import Any, NoReturn, Protocol
+    from typing import NoReturn, Protocol
 
     class Verb(Protocol):
         """What a verb's module offers."""
@@ -67,33 +67,7 @@ BEHIND = "behind"
 """The default that a verb sets which takes another command behind `--`, its flags included."""
 
 
-class _Once(argparse._StoreAction):
-    """An option with one value: a second, different one is refused, because the user may have meant both."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: object,
-        option_string: str | None = None,
-    ) -> None:
-        """Store the value."""
-        given = parser.__dict__.setdefault("given", {})
-        if option_string is not None and given.setdefault(self.dest, values) != values:
-            parser.error(f"argument {option_string}: given twice, with different values")
-        setattr(namespace, self.dest, values)
-
-
 class _Parser(argparse.ArgumentParser):
-    def __init__(self, *args: Any, **words: Any) -> None:
-        super().__init__(*args, **words)
-        self.register("action", None, _Once)
-        self.register("action", "store", _Once)
-
-    def parse_known_args(self, *args: Any, **words: Any) -> Any:
-        self.__dict__.pop("given", None)
-        return super().parse_known_args(*args, **words)
-
     def error(self, message: str) -> NoReturn:
         raise CannotRead(message, f"see `{self.prog} --help`")
 
