@@ -13,6 +13,7 @@ readonly wanted=(
     ssh=openssh-client sshd=openssh-server rsync=rsync
     node=nodejs npm=npm
     chromium=chromium
+    /usr/bin/python3=python3
 )
 
 # Without apt, what the machine has is what the tests run with.

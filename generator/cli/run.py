@@ -246,13 +246,14 @@ def noted(note: Callable[[], None]) -> None:
         _say(f"{lost.message}; the same command may tell this result once more")
 
 
-def fetched(fetch: Callable[[Path], None], folder: Path) -> None:
+def fetched(fetch: Callable[[Path], list[str]], folder: Path) -> None:
     """Copy to this folder, which is new or empty; as a whole or not at all. Raises CannotWrite."""
     free(folder)
     try:
         if folder.exists():
             folder.rmdir()
-        fetch(folder)
+        for line in fetch(folder):
+            _say(line)
     except OSError as error:
         raise CannotWrite(f"cannot write {folder}: {(error.strerror or 'error').lower()}") from error
 

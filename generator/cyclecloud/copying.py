@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import tarfile
+from errno import EISDIR, ENOTDIR
 from pathlib import Path, PurePosixPath
 from shlex import quote
 from typing import IO
 
+from . import unpack
+
 _CONTENT = "content"
-_ENDS = (tarfile.ReadError, EOFError)
 
 
 def new_mark() -> str:
@@ -57,44 +58,49 @@ def write(local: Path, mark: str, stream: IO[bytes]) -> None:
 
 
 def give(remote: str) -> str:
-    """The command that sends a file or folder. A log that grows while it is read is no failure (tar's status 1)."""
+    """The command that sends a file or folder. A log that grows while it is read is no failure (tar's status 1).
+
+    In GNU's own format, which is all that `unpack` reads; a file with several names is sent as often as it has names.
+    """
     path = PurePosixPath(remote)
     return (
-        f"tar -c -f - -C {quote(_plain(path.parent))} --transform {quote(f's,^[^/]*,{_CONTENT},rSh')} "
-        f"-- {quote(path.name)} || [ $? -eq 1 ]"
+        f"tar -c --format=gnu --hard-dereference -f - -C {quote(_plain(path.parent))} "
+        f"--transform {quote(f's,^[^/]*,{_CONTENT},rSh')} -- {quote(path.name)} || [ $? -eq 1 ]"
     )
 
 
-def read(stream: IO[bytes], folder: Path) -> bool:
-    """Unpack what `give` sends into an empty folder; whether there was something, and its end."""
-    try:
-        with tarfile.open(fileobj=stream, mode="r|") as archive:
-            archive.extractall(folder, filter=_inside)  # noqa: S202 - the filter keeps it inside
-    except _ENDS:
-        return False
-    return (folder / _CONTENT).exists()
+def read(stream: IO[bytes], folder: Path) -> list[str]:
+    """Unpack what `give` sends into an empty folder; a line for each reason why something was left behind.
+
+    Raises unpack.CutOff, unpack.Refused, and OSError for what cannot be written here.
+    """
+    return unpack.unpack(stream, folder, _CONTENT)
 
 
 def place(folder: Path, local: Path) -> None:
-    """Put the content at its place."""
+    """Put the content at its place. Raises OSError, before anything is changed where a link would lead elsewhere."""
     content = folder / _CONTENT
     if not (content.is_dir() and local.is_dir()):
         content.replace(local)
         return
-    for parent, folders, files in os.walk(content):
-        target = local / Path(parent).relative_to(content)
+    # `local` itself may be a link: that is where its owner wants it. In it none is followed.
+    root = local.resolve()
+    walked = [(Path(parent), root / Path(parent).relative_to(content), files) for parent, _, files in os.walk(content)]
+    for _, target, files in walked:
+        _no_clash(target, files)
+    for parent, target, files in walked:
         target.mkdir(exist_ok=True)
-        for name in [*files, *(each for each in folders if Path(parent, each).is_symlink())]:
-            Path(parent, name).replace(target / name)
-    shutil.copystat(content, local)
+        for name in files:
+            (parent / name).replace(target / name)
 
 
-def _inside(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
-    """What may be unpacked here: nothing that leaves the folder, no devices."""
-    try:
-        return tarfile.data_filter(member, folder)
-    except tarfile.FilterError:
-        return None
+def _no_clash(target: Path, files: list[str]) -> None:
+    """Raises OSError where a folder is to go to a place that has no folder, or a file to one that has a folder."""
+    if target.is_symlink() or (target.exists() and not target.is_dir()):
+        raise NotADirectoryError(ENOTDIR, "a link or file is where a folder has to go", str(target))
+    for name in files:
+        if (target / name).is_dir() and not (target / name).is_symlink():
+            raise IsADirectoryError(EISDIR, "a folder is where a file has to go", str(target / name))
 
 
 def _plain(path: PurePosixPath) -> str:

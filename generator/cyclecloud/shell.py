@@ -9,16 +9,18 @@ import re
 import shlex
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Protocol
+from typing import Protocol
 
 from ..errors import CannotRead, ProgramMissing
 from ..records import record
-from . import copying, ssh_words
+from . import copying, ssh_words, unpack
 from .child import environment
+from .said import MOST_ERRORS, Drain
 from .ssh_words import Unreachable
 
 __all__ = ["Ran", "Runs", "Shell", "Unreachable"]
@@ -26,6 +28,10 @@ __all__ = ["Ran", "Runs", "Shell", "Unreachable"]
 _LOST = 255
 """What ssh ends with when the connection is what failed; a command may end with it, too."""
 _PATIENCE_S = 5.0
+_MOST_BYTES = 256 * 1024**2
+"""Of what one command says; a host that sends more is not listened to."""
+_LONGEST_LINE = 1024**2
+"""Bytes; a longer line of a command that is followed comes in pieces."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _OWN = "\x1e255 is the command's own\x1e"
 """What the host says on its standard error where 255 is not ssh's."""
@@ -75,14 +81,11 @@ class Shell:
 
         Closing the iterator ends it. Raises Unreachable when the connection is lost.
         """
-        merged = f"exec 2>&1; {command}"
-        with tempfile.TemporaryFile() as said, self._started(merged, subprocess.DEVNULL, said) as ssh:
+        with self._started(f"exec 2>&1; {command}", subprocess.DEVNULL) as (ssh, said):
             assert ssh.stdout is not None
-            for line in ssh.stdout:
+            while line := ssh.stdout.readline(_LONGEST_LINE):
                 yield line.decode(errors="replace").rstrip("\r\n")
-            status = ssh.wait()
-            said.seek(0)
-            self._checked(status, said.read())
+            self._checked(ssh.wait(), said.content())
 
     def send(self, local: Path, remote: str) -> None:
         """Copy a file or a folder; `remote` is its new name, relative to the user's home unless it begins with a slash.
@@ -91,65 +94,91 @@ class Shell:
         each as a whole, and what else is in it stays. Raises Unreachable, and OSError for what cannot be read here.
         """
         mark = copying.new_mark()
-        with tempfile.TemporaryFile() as said:
-            command = copying.receive(remote, mark, is_folder=local.is_dir())
-            with self._started(command, subprocess.PIPE, said) as ssh:
-                assert ssh.stdin is not None
-                # A connection that is lost shows as a broken pipe here, and its reason in what ssh said.
-                with suppress(BrokenPipeError), ssh.stdin as stream:
-                    copying.write(local, mark, stream)
-                assert ssh.stdout is not None
-                out = ssh.stdout.read()
-                ssh.wait()
-            said.seek(0)
-            self._copied(self._checked(ssh.returncode, said.read()), out, f"copy {local} to {self.host}:{remote}")
+        command = copying.receive(remote, mark, is_folder=local.is_dir())
+        with self._started(command, subprocess.PIPE) as (ssh, said):
+            assert ssh.stdin is not None
+            assert ssh.stdout is not None
+            out = Drain(ssh.stdout, MOST_ERRORS)
+            # A connection that is lost shows as a broken pipe here, and its reason in what ssh said.
+            with suppress(BrokenPipeError), ssh.stdin as stream:
+                copying.write(local, mark, stream)
+            ended = self._checked(ssh.wait(), said.content())
+            self._copied(ended, out.content(), f"copy {local} to {self.host}:{remote}")
 
-    def fetch(self, remote: str, local: Path) -> None:
-        """Copy a file or a folder from there; `local` is its new name.
+    def fetch(self, remote: str, local: Path) -> list[str]:
+        """Copy a file or a folder from there to its new name `local`. Return what was left behind, a line per reason.
 
-        It is there as a whole or not at all, and a folder that is there is treated as `send` does. Links that lead
-        out of the copied folder stay behind. Raises Unreachable, and OSError for what cannot be written here.
+        It is there as a whole or not at all, and a folder that is there is treated as `send` does. Links, devices and
+        what is too large stay behind. Raises Unreachable, and OSError for what cannot be written here.
         """
         local.parent.mkdir(parents=True, exist_ok=True)
+        what = f"copy {self.host}:{remote} to {local}"
         with (
-            tempfile.TemporaryFile() as said,
             tempfile.TemporaryDirectory(prefix=f".{local.name}.part-", dir=local.parent) as folder,
+            self._started(copying.give(remote), subprocess.DEVNULL) as (ssh, said),
         ):
-            with self._started(copying.give(remote), subprocess.DEVNULL, said) as ssh:
-                assert ssh.stdout is not None
-                arrived = copying.read(ssh.stdout, Path(folder))
-                ssh.stdout.read()
-                ssh.wait()
-            said.seek(0)
-            self._copied(self._checked(ssh.returncode, said.read()), b"", f"copy {self.host}:{remote} to {local}")
-            if not arrived:
-                raise Unreachable(f"what {self.host} sent of {remote} has no end", "type the same command again")
+            assert ssh.stdout is not None
+            try:
+                left = copying.read(ssh.stdout, Path(folder))
+            except unpack.CutOff:
+                self._copied(self._checked(ssh.wait(), said.content()), b"", what)
+                raise Unreachable(
+                    f"the transfer of {remote} from {self.host} was cut off",
+                    f"run the command again; nothing of it was written to {local}",
+                ) from None
+            except unpack.Refused as refused:
+                by_hand = shlex.join(["scp", "-F", str(self.config), "-r", f"{self.host}:{remote}", str(local)])
+                raise Unreachable(
+                    f"could not {what}: {self.host} sent {refused}",
+                    f"nothing of it was written; if you trust that host, copy what you need with `{by_hand}`",
+                ) from None
+            self._copied(self._checked(ssh.wait(), said.content()), b"", what)
             copying.place(Path(folder), local)
+        return left
 
     # ------------------------------------------------------------
 
     def _bytes(self, command: str, given: bytes, limit_s: float) -> tuple[int, bytes, bytes]:
-        with self._started(command, subprocess.PIPE, subprocess.PIPE) as ssh:
+        late = threading.Event()
+        with self._started(command, subprocess.PIPE) as (ssh, said):
+            assert ssh.stdin is not None
+            assert ssh.stdout is not None
+            out = Drain(ssh.stdout, _MOST_BYTES, lambda: _stop(ssh))
+
+            def give_up() -> None:
+                late.set()
+                _stop(ssh)
+
+            timer = threading.Timer(limit_s, give_up)
+            timer.start()
             try:
-                out, err = ssh.communicate(given, timeout=limit_s)
-            except subprocess.TimeoutExpired:
-                hint = "what was begun there may go on; look before the same is done again"
-                raise Unreachable(f"{self.host} did not end `{_short(command)}` within {limit_s:g} s", hint) from None
-        status, said = self._checked(ssh.returncode, err)
-        return status, out, said
+                with suppress(BrokenPipeError), ssh.stdin as stream:
+                    stream.write(given)
+                status = ssh.wait()
+                content, error = out.content(), said.content()
+            finally:
+                timer.cancel()
+        hint = "what was begun there may go on; look before the same is done again"
+        if out.is_cut:
+            most = f"{_MOST_BYTES // 1024**2} MiB"
+            raise Unreachable(f"{self.host} sent more than {most} in answer to `{_short(command)}`", hint)
+        if late.is_set():
+            raise Unreachable(f"{self.host} did not end `{_short(command)}` within {limit_s:g} s", hint)
+        ended, words = self._checked(status, error)
+        return ended, content, words
 
     @contextmanager
-    def _started(self, command: str, stdin: int, stderr: int | IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
-        """ssh, which does not outlive the block."""
+    def _started(self, command: str, stdin: int) -> Iterator[tuple[subprocess.Popen[bytes], Drain]]:
+        """ssh, which does not outlive the block, and the end of what it and the command say on standard error."""
+        pipe = subprocess.PIPE
         try:
             line = self.line(_told(command))
-            ssh = subprocess.Popen(
-                line, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, env={**environment(), **self.told}
-            )
+            ssh = subprocess.Popen(line, stdin=stdin, stdout=pipe, stderr=pipe, env={**environment(), **self.told})
         except FileNotFoundError:
             raise no_ssh() from None
         try:
-            yield ssh
+            assert ssh.stderr is not None
+            yield ssh, Drain(ssh.stderr, MOST_ERRORS)
         finally:
             _end(ssh)
 
@@ -185,7 +214,7 @@ def _short(command: str, width: int = 60) -> str:
     return command if len(command) <= width else f"{command[:width]}…"
 
 
-def _end(ssh: subprocess.Popen[bytes]) -> None:
+def _stop(ssh: subprocess.Popen[bytes]) -> None:
     """At SIGTERM ssh ends the program of its ProxyCommand, too; SIGKILL would leave that to itself."""
     if ssh.poll() is None:
         ssh.terminate()
@@ -194,6 +223,10 @@ def _end(ssh: subprocess.Popen[bytes]) -> None:
         except subprocess.TimeoutExpired:
             ssh.kill()
             ssh.wait()
+
+
+def _end(ssh: subprocess.Popen[bytes]) -> None:
+    _stop(ssh)
     for stream in (ssh.stdin, ssh.stdout, ssh.stderr):
         if stream is not None:
             with suppress(OSError):

@@ -16,6 +16,7 @@ from generator.errors import CannotRead
 from tests.bed.ssh.host import Host, new_key
 from tests.bed.ssh.hosts import Hosts, hosts
 from tests.bed.ssh.relay import Relay
+from tests.cyclecloud.hostile_tars import TOP, member
 
 LIMIT_S = 120.0
 BLANK = "a folder's $name\nin two lines"
@@ -44,13 +45,14 @@ def through(bed: Hosts, limit: int) -> Iterator[Shell]:
 
 
 def filled(folder: Path) -> Path:
-    """Names with blanks, bytes of all values, an empty folder, a link, a program."""
+    """Names with blanks, bytes of all values, an empty folder, a link, a program, a long name."""
     (folder / "in it" / "empty").mkdir(parents=True)
     (folder / "bytes").write_bytes(bytes(range(256)) * 1000)
     (folder / "in it" / "-a 'name'").write_text("x")
     (folder / "run.sh").write_text("#!/bin/sh\n")
     (folder / "run.sh").chmod(0o755)
     (folder / "link").symlink_to("bytes")
+    (folder / f"{'é' * 60}-long").write_text("its name has more than 100 bytes")
     return folder
 
 
@@ -196,7 +198,9 @@ def test_a_folder_there_and_back(bed: Hosts, server: Shell, tmp_path: Path) -> N
     server.send(sent, f"jobs/{BLANK}")
     there = bed["server"].home / "jobs" / BLANK
     assert listing(there) == listing(sent)
-    server.fetch(f"jobs/{BLANK}", tmp_path / "new" / "back")
+    left = server.fetch(f"jobs/{BLANK}", tmp_path / "new" / "back")
+    assert left == ["left behind (a link): link"]
+    (sent / "link").unlink()
     assert listing(tmp_path / "new" / "back") == listing(sent)
     assert [path.name for path in there.parent.iterdir()] == [BLANK]
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["back"]
@@ -223,6 +227,7 @@ def test_what_else_is_in_a_folder_stays(bed: Hosts, server: Shell, tmp_path: Pat
     assert (there / "results").read_text() == "of an earlier run"
     (tmp_path / "back" / "mine").mkdir(parents=True)
     server.fetch("again", tmp_path / "back")
+    (there / "link").unlink()
     assert listing(tmp_path / "back") == listing(there) | {"mine": None}
 
 
@@ -275,3 +280,42 @@ def test_nothing_is_written_outside_the_folder(bed: Hosts, server: Shell, tmp_pa
     (evil / "good").write_text("x")
     server.fetch("evil", tmp_path / "got")
     assert listing(tmp_path / "got").keys() == {"good"}
+
+
+def test_a_host_that_sends_without_end(
+    bed: Hosts, server: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a tar, as an answer, as a line, and as what it complains of."""
+    bed["server"].program("tar", "#!/bin/sh\ncat /dev/zero\n")
+    try:
+        with pytest.raises(Unreachable, match=r"could not copy .*: server sent something behind the end") as refused:
+            server.fetch("results", tmp_path / "results")
+    finally:
+        (bed["server"].programs / "tar").unlink()
+    assert f"scp -F {bed.config} -r server:results" in str(refused.value.hint)
+    assert list(tmp_path.iterdir()) == []
+
+    monkeypatch.setattr("generator.cyclecloud.shell._MOST_BYTES", 1024**2)
+    with pytest.raises(Unreachable, match="server sent more than 1 MiB in answer to `cat /dev/zero`"):
+        server.run("cat /dev/zero", limit_s=LIMIT_S)
+
+    monkeypatch.setattr("generator.cyclecloud.shell._LONGEST_LINE", 1000)
+    lines = server.follow("cat /dev/zero")
+    assert len(next(lines)) == 1000
+    lines.close()  # type: ignore[attr-defined]
+
+    ran = server.run("head -c 9000000 /dev/zero >&2; echo at last >&2; exit 3", limit_s=LIMIT_S)
+    assert (ran.status, ran.err.strip("\0"), len(ran.err)) == (3, "at last\n", 64 * 1024)
+
+
+def test_a_host_whose_tar_is_not_one(bed: Hosts, server: Shell, tmp_path: Path) -> None:
+    """It answers with members that never end, each of them small."""
+    archive = tmp_path / "member"
+    archive.write_bytes(TOP + member(b"content/f", b"x") * 100)
+    bed["server"].program("tar", f"#!/bin/sh\ncat {archive}; while cat {archive}; do :; done\n")
+    try:
+        with pytest.raises(Unreachable, match="server sent two files of one name"):
+            server.fetch("results", tmp_path / "new" / "results")
+    finally:
+        (bed["server"].programs / "tar").unlink()
+    assert list((tmp_path / "new").iterdir()) == []

@@ -60,10 +60,10 @@ class Connection:
         except Unreachable as lost:
             raise refused(lost) from None
 
-    def fetch(self, name: str, local: Path) -> None:
-        """A folder, to a name that is not there yet."""
+    def fetch(self, name: str, local: Path) -> list[str]:
+        """A folder, to a name that does not exist yet; return what was left behind, a line for each reason."""
         try:
-            self.shell.fetch(f"{JOBS}/{name}", local)
+            return self.shell.fetch(f"{JOBS}/{name}", local)
         except Unreachable as lost:
             raise refused(lost) from None
 

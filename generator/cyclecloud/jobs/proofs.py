@@ -77,9 +77,9 @@ class Proofs:
         """Someone knows the status."""
         self._proof(f"{program_of(self.name)} seen {quote(self.name)}")
 
-    def fetch(self, local: Path) -> None:
-        """The records of all its runs, to a name that is not there yet."""
-        self._connection.fetch(f"{self.name}/{RUNS}", local)
+    def fetch(self, local: Path) -> list[str]:
+        """The records of all its runs, to a name that does not exist yet."""
+        return self._connection.fetch(f"{self.name}/{RUNS}", local)
 
     def _proof(self, command: str, program: bytes = b"") -> Proof:
         return _read(self._connection.said(command, program).splitlines())

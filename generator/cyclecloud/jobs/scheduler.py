@@ -56,9 +56,9 @@ class Scheduler:
         """Someone knows the result: the same command begins anew."""
         self._seen(f"{program_of(name)} seen {quote(name)}")
 
-    def fetch(self, name: str, local: Path) -> None:
-        """The whole folder of the run, to a name that is not there yet."""
-        self._connection.fetch(name, local)
+    def fetch(self, name: str, local: Path) -> list[str]:
+        """The whole folder of the run, to a name that does not exist yet."""
+        return self._connection.fetch(name, local)
 
     def prepare(self, command: str) -> None:
         """Shared folders of training jobs, which the root of their file system belongs to root for."""
