@@ -3,6 +3,7 @@
 import fcntl
 import getpass
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -113,13 +114,23 @@ def _forget_secrets(context: Context) -> List[str]:
     return left
 
 
+def _asked(question: str, rules: List[List[str]]) -> str:
+    """A secret that keeps to the rules of the deployment, each a text and the pattern of a whole secret."""
+    while True:
+        typed = getpass.getpass(question + ": ")
+        broken = [text for text, pattern in rules if not re.fullmatch(pattern, typed, re.DOTALL)]
+        if not broken:
+            return typed
+        sys.stderr.write("It must have {}.\n".format("; ".join(broken)))
+
+
 def retry(paths: Paths) -> int:
     """Ask for the missing secrets and start the unit again."""
     config = read_json(PAYLOAD / "bootstrap/bootstrap.json")
     secrets = read_json(paths.secrets) if paths.secrets.exists() else {}
     for name, question in config["secrets"].items():
         if not secrets.get(name):
-            secrets[name] = getpass.getpass(question + ": ")
+            secrets[name] = _asked(question, config["secretRules"][name])
     write_atomically(paths.secrets, to_json(secrets))
     if paths.status.exists():
         paths.status.replace(paths.status.with_name("status.previous.json"))

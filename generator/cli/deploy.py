@@ -67,7 +67,9 @@ def run(args: Namespace) -> int:
         common.emit("\n".join(_lines(found, args)))
         return OK
     from ..azure.writer import Writer
+    from . import secrets
 
+    secrets.must_be_right(found.plan.secrets)
     with azure.refusals(found.plan, "type the same command again; what was begun goes on, and it attaches"):
         writer = Writer(azure.session_of(found.plan, args))
         try:

@@ -45,6 +45,7 @@ def run(args: Namespace) -> int:
         common.emit("\n".join(_lines(place)))
         return OK
     place.must_be_current(args.name)
+    _secrets_are_right(place.plan)
     with cluster.refusals(place):
         if not _imported(place, args):
             return ProblemsFound.exit_code
@@ -161,15 +162,24 @@ def _secrets(place: cluster.Place, late: Mapping[str, str]) -> dict[str, str]:
     return {secret.parameter: by_variable[secret.variable] for secret in wanted}
 
 
+def _secrets_are_right(plan: Plan) -> None:
+    """Raises CannotRead where one of the environment that the cluster needs breaks the rules."""
+    from ..render.cluster_template import late_parameters
+    from . import secrets
+
+    sources = set(late_parameters(plan).values())
+    secrets.must_be_right(each for each in _askable(plan) if f"{_FROM_USER}{each.parameter}" in sources)
+
+
 def _askable(plan: Plan) -> Sequence[SecretPlan]:
     """Those of the deployment, and the password of a database that is there, which a deployment need not know."""
-    from dataclasses import replace
-
     from ..plan.parameters import secret_plans
 
-    known = secret_plans(plan.admin.username, has_server=False, has_jumpbox=False, has_accounting=True)
+    known = secret_plans(
+        plan.admin.username, has_server=False, has_jumpbox=False, has_accounting=True, has_new_database=False
+    )
     of_plan = {secret.parameter for secret in plan.secrets}
-    return [*plan.secrets, *(replace(secret, min_length=1) for secret in known if secret.parameter not in of_plan)]
+    return [*plan.secrets, *(secret for secret in known if secret.parameter not in of_plan)]
 
 
 def _upload(place: cluster.Place, args: Namespace, seen: Seen) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..definition.text.source import MissingVariable
+from .passwords import AZ, MYSQL, SITE, SLURMDBD, WINDOWS, Reader, limits, rules
 from .types import AdminPlan, Asked, NetworkPlan, SecretPlan, Variable
 
 SSH_KEY = Asked("CYCLECLOUD_SSH_PUBLIC_KEY", "sshPublicKey", "SSH public key of the administrator.")
@@ -16,18 +17,6 @@ EXAMPLES = {
     HUB_VNET.parameter: "/subscriptions/…/resourceGroups/…/providers/Microsoft.Network/virtualNetworks/hub",
 }
 """Parameter → what such a value looks like."""
-_WINDOWS_MIN, _LINUX_MIN = 12, 8
-"""Shortest passwords, in characters: Windows asks for 12, CycleCloud and MySQL flexible server for 8."""
-_PORTAL_MAX, _MYSQL_MAX = 123, 128
-"""Longest passwords that the CycleCloud portal and MySQL flexible server take, in characters."""
-_THREE_OF_FOUR = "at least three of lower case, upper case, digits and symbols"
-"""Source: https://learn.microsoft.com/azure/mysql/flexible-server/how-to-manage-server-cli"""
-_NO_NAME = "no three characters in a row that the user's name has too"
-"""MySQL flexible server and Windows. Source: the portal's text, as in https://github.com/microsoft/azure-tools-for-java
-
-slurmdbd.conf, into which the database's password goes, reads `#` as the beginning of a comment. Source:
-https://slurm.schedmd.com/slurmdbd.conf.html
-"""
 RANDOM_TEXT = "printf '%sA-a-1\\n' \"$(openssl rand -hex 16 | sed 's/../&-/g')\""
 """Prints a password that every service here takes: pairs of hexadecimal digits between hyphens have no three letters or
 digits in a row, so no part of a name, and the end brings what chance may leave out. Its length is 53 characters."""
@@ -40,30 +29,47 @@ def asked_or(value: str | MissingVariable | None, asked: Asked) -> str | Asked:
     return asked if value is None else value
 
 
-def secret_plans(username: str, *, has_server: bool, has_jumpbox: bool, has_accounting: bool) -> tuple[SecretPlan, ...]:
+def secret_plans(
+    username: str,
+    *,
+    has_server: bool,
+    has_jumpbox: bool,
+    has_accounting: bool,
+    database_user: str = "",
+    has_new_database: bool = True,
+) -> tuple[SecretPlan, ...]:
     """The administrator's password, which the jumpbox shares, and that of the accounting database's user.
 
     `has_server`: the deployment creates a server; `has_accounting`: it, or the server, needs the database's password.
+    That of a database which exists is as its owner chose it.
     """
-    admin = SecretPlan(
-        parameter="adminPassword",
-        variable=SECRETS[0],
-        description="Password of the CycleCloud administrator: lower case, upper case, digits and symbols; "
-        f"{_NO_NAME}.",
-        prompt=f"Password of the CycleCloud administrator '{username}'",
-        min_length=_WINDOWS_MIN if has_jumpbox else _LINUX_MIN,
-        max_length=_PORTAL_MAX,
+    admin = _secret(
+        "adminPassword",
+        SECRETS[0],
+        "Password of the CycleCloud administrator",
+        f"Password of the CycleCloud administrator '{username}'",
+        (SITE, WINDOWS, AZ) if has_jumpbox else (SITE,),
+        username,
     )
-    database = SecretPlan(
-        parameter="databasePassword",
-        variable=SECRETS[1],
-        description=f"Password of the accounting database's user: {_THREE_OF_FOUR}; {_NO_NAME}; no space, # or quote.",
-        prompt="Password of the Slurm accounting database",
-        min_length=_LINUX_MIN,
-        max_length=_MYSQL_MAX,
+    database = _secret(
+        "databasePassword",
+        SECRETS[1],
+        "Password of the accounting database's user",
+        "Password of the Slurm accounting database",
+        (MYSQL, SLURMDBD) if has_new_database else (SLURMDBD,),
+        database_user or username,
     )
     wanted = ((admin, has_server), (database, has_accounting))
     return tuple(secret for secret, is_wanted in wanted if is_wanted)
+
+
+def _secret(
+    parameter: str, variable: str, title: str, prompt: str, readers: tuple[Reader, ...], name: str
+) -> SecretPlan:
+    needed = rules(readers, name)
+    least, most = limits(readers)
+    description = f"{title}: {'; '.join(rule.text for rule in needed)}."
+    return SecretPlan(parameter, variable, description, prompt, least, most, needed)
 
 
 def asked_values(admin: AdminPlan, network: NetworkPlan) -> tuple[Asked, ...]:

@@ -77,6 +77,8 @@ def make_plan(
         has_server=server is not None,
         has_jumpbox=definition.server.jumpbox is not None,
         has_accounting=needs_database_password,
+        database_user=accounting.user if accounting else "",
+        has_new_database=accounting is not None and accounting.is_new,
     )
     monitoring = _monitoring(definition)
     network = with_flows(

@@ -95,6 +95,9 @@ def configuration(plan: Plan, late: Mapping[str, str]) -> dict[str, object]:
         ],
         "cluster": _cluster(slurm, late) if slurm else None,
         "secrets": {secret.parameter: secret.prompt for secret in plan.secrets},
+        "secretRules": {
+            secret.parameter: [[rule.text, rule.pattern] for rule in secret.needs] for secret in plan.secrets
+        },
         "limits": {"totalSeconds": server.boot_limit_s, "uploadSeconds": server.upload_limit_s} | _awaited_name(plan),
     }
 

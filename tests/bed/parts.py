@@ -151,6 +151,8 @@ def settled(plan: Plan) -> Plan:
             has_server=True,
             has_jumpbox=server.jumpbox is not None,
             has_accounting=accounting is not None,
+            database_user=accounting.user if accounting else "",
+            has_new_database=accounting is not None and accounting.is_new,
         ),
         deployment_name=names.deployment_name(plan.name, plan.location),
         cli_cloud=names.cli_cloud(plan.cloud),

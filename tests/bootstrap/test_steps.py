@@ -300,6 +300,8 @@ def test_password_that_was_changed_in_the_portal(server: Server) -> None:
 
 
 def test_retry_asks_for_what_was_removed(server: Server) -> None:
+    admin, database = "Retried-12 \\'$(x)", "retried-12$(x);!"
+    server.secrets = {"adminPassword": admin, "databasePassword": database}
     server.site.faults.upload_fails = {"pyxis_enroot": ALWAYS}
     run(server, code=1, steps={"project-pyxis_enroot": 60})
     assert not (server.root / "var/lib/cycleforge/secrets.json").exists()
@@ -307,14 +309,17 @@ def test_retry_asks_for_what_was_removed(server: Server) -> None:
     assert again.returncode == 1, "a boot does not try again without secrets"
     assert "azcopy failed" in again.stdout, "and the reason stays"
     server.site.faults.upload_fails = {}
-    answer = server.launch("retry", give=f"{ADMIN_PASSWORD}\n{DATABASE_PASSWORD}\n")
+    answer = server.launch("retry", give=f"secretsecret\n{admin}\nAbc#def-12345\n{database}\n")
     assert answer.returncode == 0, answer.stderr
+    assert "It must have lower case, upper case, digits and symbols." in answer.stderr
+    assert "It must have no space, #, backslash or quote." in answer.stderr
+    assert "secretsecret" not in answer.stderr + answer.stdout
     status = server.root / "var/lib/cycleforge/status.json"
     while not status.exists() or server.status()["state"] == "running":
         time.sleep(0.05)
     assert server.status()["state"] == "succeeded", server.status()
     assert server.launch("status").returncode == 0
-    assert server.site.clusters["minimal"]["parameters"]["configuration_slurm_accounting_password"] == DATABASE_PASSWORD
+    assert server.site.clusters["minimal"]["parameters"]["configuration_slurm_accounting_password"] == database
 
 
 def test_secret_that_is_gone(server: Server) -> None:

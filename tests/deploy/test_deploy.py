@@ -76,14 +76,40 @@ def test_without_a_terminal_nothing_is_begun(deployable: Place) -> None:
     assert (code, "CYCLECLOUD_ADMIN_PASSWORD is not set" in err, deployable.arm.changes) == (2, True, [])
 
 
+@pytest.mark.parametrize(
+    ("password", "rule"),
+    [
+        ("secretsecret", "lower case, upper case, digits and symbols"),
+        ("Go0d-enough", None),
+        ("my-Ccadmin-1", "no three characters in a row"),
+        ("Sh0rt-!", "8 to 123 characters"),
+        ("/subscriptions/s/no-vault", "not the id of a secret in a Key Vault"),
+    ],
+)
+def test_a_password_that_breaks_a_rule_is_refused_before_azure_is_asked(
+    deployable: Place, password: str, rule: str | None
+) -> None:
+    deployable.patch.setenv("CYCLECLOUD_ADMIN_PASSWORD", password)
+    code, out, err = deployable(*DEPLOY)
+    if rule is None:
+        assert code == 0, err
+        return
+    assert (code, deployable.arm.requests) == (2, [])
+    assert rule in err
+    assert "CYCLECLOUD_ADMIN_PASSWORD" in err
+    assert password not in out + err
+
+
 def test_a_secret_is_typed_without_echo(deployable: Place) -> None:
     deployable.patch.delenv("CYCLECLOUD_ADMIN_PASSWORD")
     answers(deployable, "y\n")
-    typed = iter(["short", PASSWORD, "another-Passw0rd", PASSWORD, PASSWORD])
+    deployable.patch.setattr("generator.cli.secrets._TRIES", 4)
+    typed = iter(["short", "secretsecret", PASSWORD, "another-Passw0rd", PASSWORD, PASSWORD])
     deployable.patch.setattr("getpass.getpass", lambda prompt: next(typed))
     code, _, err = deployable("deploy", "minimal.yaml", "--no-preflight")
     assert code == 0
-    assert "8 to 123 characters" in err
+    assert "  it must have 8 to 123 characters" in err
+    assert "  it must have lower case, upper case, digits and symbols\n" in err
     assert "two different ones" in err
     assert puts(deployable)[0]["properties"]["parameters"]["adminPassword"] == {"value": PASSWORD}
 

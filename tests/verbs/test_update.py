@@ -170,6 +170,11 @@ def test_beside_an_existing_server_the_password_of_the_database_goes_along(deplo
     code, _, err = deployed(*UPDATE)
     assert (code, "names a secret in a Key Vault" in err, deployed.changes) == (2, True, []), err
     assert "az keyvault secret show --vault-name v --name mysql" in err
+    before = len(deployed.arm.requests)
+    deployed.patch.setenv("SLURM_DATABASE_PASSWORD", "Abc#def-12345")
+    code, out, err = deployed(*UPDATE)
+    assert (code, "no space, #, backslash or quote" in err, len(deployed.arm.requests)) == (2, True, before), err
+    assert "Abc#def" not in out + err
     deployed.patch.setenv("SLURM_DATABASE_PASSWORD", DATABASE_PASSWORD)
     deployed.slurm.partitions = {"htc": 4}
     code, _, err = deployed(*UPDATE)

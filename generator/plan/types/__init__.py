@@ -13,7 +13,7 @@ from .ledger import LedgerEntry, LedgerPlan
 from .names import ResourceNames
 from .network import HubPlan, NetworkPlan, ProxyPlan, RoutePlan, SecurityRule, SubnetPlan
 from .nodes import LoginPlan, MigPlan, NodeArrayPlan, SchedulerPlan, SizeNodes, SpecRef, VmAttributes
-from .parameters import Asked, SecretPlan, Variable
+from .parameters import Asked, PasswordRule, SecretPlan, Variable
 from .policy import PolicyPlan, PolicyRow
 from .projects import BlobPlan, ProjectPlan
 from .quota import QuotaLimit, QuotaPlan, QuotaUse
@@ -54,6 +54,7 @@ __all__ = [
     "MonitoringPlan",
     "NetworkPlan",
     "NodeArrayPlan",
+    "PasswordRule",
     "Plan",
     "PolicyPlan",
     "PolicyRow",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ...records import record
 
 
@@ -24,6 +26,15 @@ class Asked:
 
 
 @record
+class PasswordRule:
+    """What a password needs; `text` completes "it must have …"."""
+
+    text: str
+    pattern: str
+    """Of the whole of a password that keeps to the rule; a dot is any character."""
+
+
+@record
 class SecretPlan:
     """A secure parameter of `main.bicep`; its value is never in any file."""
 
@@ -35,6 +46,11 @@ class SecretPlan:
     min_length: int
     max_length: int
     """In characters."""
+    needs: tuple[PasswordRule, ...]
+
+    def broken_by(self, value: str) -> tuple[str, ...]:
+        """Return the texts of the rules that the value breaks; none of them has any of it."""
+        return tuple(rule.text for rule in self.needs if not re.fullmatch(rule.pattern, value, re.DOTALL))
 
     @property
     def title(self) -> str:
