@@ -4,17 +4,59 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
+import os
 import re
+import shutil
 from collections.abc import Mapping
 from typing import Any
 
 SILENCE_S = 10.0
 """After this long an endpoint that should give a token is not waited for; without it that is 300 s, four times."""
-HINT = (
+INSTALL = "install az (https://learn.microsoft.com/cli/azure/install-azure-cli)"
+LOGIN = (
     "az login (on a machine without a browser: az login --use-device-code; in a pipeline: AZURE_CLIENT_ID, "
     "AZURE_TENANT_ID and AZURE_CLIENT_SECRET, or a managed identity)"
 )
+_OTHER_WAYS = (
+    "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET", "AZURE_FEDERATED_TOKEN_FILE", "AZURE_TOKEN_CREDENTIALS",
+    "IDENTITY_ENDPOINT", "MSI_ENDPOINT",
+)  # fmt: skip
+"""Variables of somebody who means another login than that of `az`, and wants to know why it did not come about."""
+_PLAIN = ("az login", "not found on path", "not installed")
+"""Parts of what `az` answers where it has no login, or is not there."""
+_NOWHERE = logging.NullHandler()
 _UNAVAILABLE = re.compile(r"^\w+Credential (?:authentication )?unavailable\. ")
+
+
+def quiet() -> None:
+    """Keep what libraries log from standard error: what is wrong is in our own messages, once."""
+    logging.getLogger().addHandler(_NOWHERE)
+
+
+def why_not(where: str, said: str, environment: Mapping[str, str]) -> tuple[str, str]:
+    """Return why nobody is signed in, and what to do; `said` is the text of azure-identity."""
+    return f"not signed in to {where}{_reasons(said, environment)}", hint(environment)
+
+
+def hint(environment: Mapping[str, str]) -> str:
+    """Return what to do where nobody is signed in."""
+    return LOGIN if has_az(environment) else f"{INSTALL}, then {LOGIN}"
+
+
+def has_az(environment: Mapping[str, str]) -> bool:
+    """Return True where the Azure command line is installed."""
+    return shutil.which("az", path=environment.get("PATH", os.defpath)) is not None
+
+
+def _reasons(said: str, environment: Mapping[str, str]) -> str:
+    if any(environment.get(name) for name in _OTHER_WAYS):
+        return f"; tried:{_tried(said)}"
+    if "Attempted credentials:" not in said:
+        return f":{_tried(said)}"
+    az = next((line for line in _tried(said).splitlines() if line.strip().startswith("AzureCliCredential: ")), "")
+    reason = az.strip().removeprefix("AzureCliCredential: ")
+    return f": az: {reason}" if reason and not any(part in reason for part in _PLAIN) else ""
 
 
 def claims(token: str) -> Mapping[str, Any] | None:
@@ -36,7 +78,7 @@ def name_in(found: Mapping[str, Any]) -> str:
     return next((str(found[key]) for key in ("upn", "unique_name", "appid", "oid") if found.get(key)), "")
 
 
-def tried(text: str) -> str:
+def _tried(text: str) -> str:
     """One line per credential, of the text of azure-identity."""
     _, found, attempts = text.partition("Attempted credentials:")
     if not found:

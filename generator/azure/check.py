@@ -33,6 +33,8 @@ class Finding(Problem):
 
     is_known: bool = True
     remedy: Remedy | None = None
+    asks: bool = False
+    """A warning that nothing is deployed over without a question."""
 
 
 @record

@@ -107,7 +107,7 @@ def begin(
         found = look(plan, writer, kind)
         if found is None or (before is not None and found.correlation == before.correlation):
             reason = f"{lost.reason}; Azure has not begun the deployment"
-            raise NotAsked(reason, "type the same command again") from None
+            raise NotAsked(reason, lost.hint or "type the same command again") from None
 
 
 def watch(
@@ -135,7 +135,8 @@ def watch(
                 return seen, parts
         except NotAsked as reason:
             if lost_s >= LOST_S:
-                raise NotAsked(reason.reason, "Azure goes on; the same command attaches again") from None
+                hint = "Azure goes on; the same command attaches again"
+                raise NotAsked(reason.reason, f"{reason.hint}. {hint}" if reason.hint else hint) from None
             lost_s += PAUSE_S
             show.lost(reason.reason)
         pause(PAUSE_S)

@@ -38,7 +38,7 @@ def fix(wanted: Sequence[Remedy], writer: Writer, show: Show) -> tuple[Fixed, ..
             remedy.apply(writer)
             done = Fixed(remedy.text, None)
         except NotAsked as not_asked:
-            done = Fixed(remedy.text, not_asked.reason)
+            done = Fixed(remedy.text, "; ".join(filter(None, (not_asked.reason, not_asked.hint))))
         except Refused as refused:
             done = Fixed(remedy.text, f"Azure refuses: {refused}")
         except (KeyError, TypeError, ValueError, AttributeError) as error:

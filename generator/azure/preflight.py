@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Literal
 
+from ..login import LOGIN
 from ..plan.types import Plan
 from ..records import record
 from .check import Check, Finding, Local, LocalCheck
@@ -57,7 +58,7 @@ def _hint(reason: NotAsked, reader: Reader, local: Local) -> str | None:
     wanted = reader.session.cloud.name
     if cloud_of_az(local.environment) == wanted:
         return reason.hint
-    return f"az cloud set --name {wanted}, then {reason.hint or 'az login'}"
+    return f"az cloud set --name {wanted}, then {LOGIN}"
 
 
 def _run(check: Check, plan: Plan, reader: Reader, local: Local) -> tuple[Finding, ...]:

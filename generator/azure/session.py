@@ -7,6 +7,7 @@ Source: https://learn.microsoft.com/azure/developer/python/sdk/authentication/cr
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
 import time
@@ -17,8 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CannotRead
-from ..login import HINT, SILENCE_S, claims, name_in, tried
+from ..login import INSTALL, SILENCE_S, has_az, name_in, quiet, why_not
+from ..login import claims as claims_in
 from ..records import record
+from .challenge import unmet
 from .clouds import Cloud
 from .refusals import NotAsked
 
@@ -41,6 +44,8 @@ class Who:
     tenant: str
     groups: tuple[str, ...] | None
     """Ids of the groups that the token names; None where it names none, which does not mean that there are none."""
+    lacks_mfa: bool = False
+    """A user who has signed in without multi-factor authentication."""
 
 
 class Session:
@@ -68,8 +73,15 @@ class Session:
             try:
                 self._token = self._credential.get_token(*(scopes or (self.cloud.scope,)), claims=claims)
             except (AzureError, ValueError) as error:
-                raise NotAsked(f"not signed in to {self.cloud.name}; tried:{tried(str(error))}", HINT) from None
+                if claims is not None:
+                    raise self.unmet(claims) from None
+                raise NotAsked(*why_not(self.cloud.name, str(error), os.environ)) from None
             return self._token
+
+    def unmet(self, claims: str) -> NotAsked:
+        """Return what to say where the login does not have the claims that Azure asks for."""
+        who = None if self._token is None else _who(self._token.token)
+        return unmet(claims, who.tenant if who else None)
 
     def who(self) -> Who | None:
         """Whom the token is for, where it says so."""
@@ -80,6 +92,7 @@ def sign_in(cloud: Cloud, subscription: str) -> Session:
     """A session with DefaultAzureCredential. Nobody is asked for a token yet."""
     from azure.identity import DefaultAzureCredential
 
+    quiet()
     credential = DefaultAzureCredential(
         authority=cloud.authority,
         read_timeout=SILENCE_S,
@@ -98,13 +111,19 @@ def subscription_of(flag: str | None, definition: str | None, environment: Mappi
         )
     found = flag or definition or environment.get("AZURE_SUBSCRIPTION_ID", "").strip() or _chosen(environment)
     if not found:
-        raise CannotRead(
-            "no subscription is chosen",
-            "write azure.subscription_id, give --subscription, or type: az account set --subscription ID",
-        )
+        raise CannotRead("no subscription is chosen", _how_to_choose(environment))
     if not _GUID.fullmatch(found):
         raise CannotRead(f"'{found}' is not the id of a subscription", "az account list --output table shows the ids")
     return found.lower()
+
+
+def _how_to_choose(environment: Mapping[str, str]) -> str:
+    """What fits who has az, or is signed in with it: `az account set` is for those alone."""
+    if not has_az(environment):
+        return f"{INSTALL}, then `az login`; or write azure.subscription_id, or give --subscription"
+    if not (az_folder(environment) / "azureProfile.json").is_file():
+        return "`az login`; or write azure.subscription_id, or give --subscription"
+    return "write azure.subscription_id, give --subscription, or type: az account set --subscription ID"
 
 
 def az_folder(environment: Mapping[str, str]) -> Path:
@@ -136,9 +155,16 @@ def _chosen(environment: Mapping[str, str]) -> str:
 
 
 def _who(token: str) -> Who | None:
-    found = claims(token)
+    found = claims_in(token)
     if found is None or "tid" not in found:
         return None
     groups = found.get("groups")
     known = tuple(map(str, groups)) if isinstance(groups, list) else None
-    return Who(name_in(found), str(found["oid"]), str(found["tid"]), known)
+    return Who(name_in(found), str(found["oid"]), str(found["tid"]), known, _lacks_mfa(found))
+
+
+def _lacks_mfa(found: Mapping[str, Any]) -> bool:
+    """Source: https://learn.microsoft.com/entra/identity-platform/access-token-claims-reference (idtyp, scp, amr)"""
+    is_user = found["idtyp"] != "app" if "idtyp" in found else "scp" in found
+    methods = found.get("amr")
+    return is_user and not (isinstance(methods, list) and "mfa" in methods)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..records import record
 from ..version import __version__
+from .challenge import claims_of
 from .refusals import NotAsked, Refused
 from .session import Session
 
@@ -54,6 +55,10 @@ class Transport:
         except AzureError as error:
             raise NotAsked(f"{self._session.cloud.host} {_reason(error)}") from None
         headers = {name.casefold(): value for name, value in response.headers.items()}
+        # The policy of the pipeline has answered the challenge once, with a token that does not meet it either.
+        claims = claims_of(headers.get("www-authenticate", "")) if response.status_code == 401 else None
+        if claims is not None:
+            raise self._session.unmet(claims)
         return _answer(response.status_code, headers, content, self._session.cloud.host)
 
     def close(self) -> None:

@@ -90,7 +90,10 @@ def _connect(found: Built, args: Namespace) -> int:
     if host == PORTAL:
         return _portal(found, args)
     if not args.stdio:
-        return _login(ways.shell_of(found, host), args.behind)
+        shell = ways.shell_of(found, host)
+        # ssh would only say that the connection was closed; this says why there is none.
+        ways.facts_of(found.plan, azure.session_of(found.plan, args))
+        return _login(shell, args.behind)
     if host != SERVER:
         return _through_server(found, host, args)
     return _carry(found, args)

@@ -7,9 +7,11 @@ import sys
 import time
 import uuid
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import OK, AzureRefused, ProblemsFound
+from ..errors import OK, AzureRefused, CannotRead, ProblemsFound
 from ..words.counts import counted
 from . import azure, common
 
@@ -26,7 +28,8 @@ DESCRIPTION = """\
 Deploy the built folder: look what would fail (preflight), show what Azure would do (what-if), ask, deploy, and show how
 far each part is until the server has configured itself: its first boot step by step, and how long a part usually takes
 where that is documented. What preflight could not ask does not count as good: it asks whether to go on all the same,
-and with --yes it goes on only with --accept-unknown.
+and with --yes it goes on only with --accept-unknown. Where only a part would work, such as a partition whose quota is
+on its way, it asks as well, and with --yes it goes on only with --accept and the id of the finding.
 
 Ctrl-C ends only the watching. Azure goes on, and the same command attaches again, also from another machine; so a
 second person who deploys meanwhile is told, and watches the same deployment.
@@ -50,6 +53,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--accept-unknown", action="store_true", help="go on without asking when preflight could not ask everything"
     )
+    text = "deploy in spite of what preflight's check ID finds; may be given several times"
+    parser.add_argument("--accept", metavar="ID", action="append", default=[], help=text)
     parser.add_argument("--stack", action="store_true", help="as a deployment stack, which keeps what it made together")
     parser.add_argument(
         "--rerun-first-boot", action="store_true", help="let the server repeat what is unfinished of its first boot"
@@ -69,6 +74,7 @@ def run(args: Namespace) -> int:
     from ..azure.writer import Writer
     from . import secrets
 
+    _must_be_checks(args.accept)
     secrets.must_be_right(found.plan.secrets)
     with azure.refusals(found.plan, "type the same command again; what was begun goes on, and it attaches"):
         writer = Writer(azure.session_of(found.plan, args))
@@ -194,10 +200,46 @@ def _preflight_passed(found: Built, writer: Writer, made: Compiled, args: Namesp
     color = common.use_color(sys.stderr, args)
     text = render(report.findings, found.definition.checked.source, color=color, limit=limit)
     print(f"{text}{summary(report)}", file=sys.stderr)
-    if exit_code(report) == ProblemsFound.exit_code:
-        print("nothing was deployed, because it would fail; --no-preflight deploys all the same", file=sys.stderr)
+    left = replace(report, findings=tuple(each for each in report.findings if each.rule_id not in args.accept))
+    if exit_code(left) == ProblemsFound.exit_code:
+        ids = {each.rule_id: None for each in left.findings if each.is_known and each.level == "error"}
+        print(
+            f"nothing was deployed, because it would fail; {_accepting(ids)} deploys in spite of it, "
+            "--no-preflight deploys all the same",
+            file=sys.stderr,
+        )
         return False
-    return report.is_known or args.accept_unknown or _may_go_on(report, args)
+    if not _taken(left, args):
+        return False
+    return left.is_known or args.accept_unknown or _may_go_on(left, args)
+
+
+def _taken(report: Report, args: Namespace) -> bool:
+    """Whether someone takes what works only in part; --yes does not, because it agrees to nothing that is not shown."""
+    asked = {each.rule_id: None for each in report.findings if each.asks}
+    if not asked:
+        return True
+    flag = f"{_accepting(asked)} goes on without asking"
+    if args.yes:
+        print(f"nothing was deployed, because not everything would work, as shown above; {flag}", file=sys.stderr)
+        return False
+    return azure.confirmed("not everything would work, as shown above: deploy all the same?", flag)
+
+
+def _accepting(ids: Iterable[str]) -> str:
+    return " ".join(f"--accept {each}" for each in ids)
+
+
+def _must_be_checks(ids: Iterable[str]) -> None:
+    """Raises CannotRead for what no check of preflight is called."""
+    from ..azure.checks import checks
+    from ..words.suggestions import suggestion
+
+    known = [check.id for check in checks()]
+    for each in ids:
+        if each not in known:
+            hint = suggestion(each, known) or "preflight shows the ids of what it finds"
+            raise CannotRead(f"--accept {each}: preflight has no check of this id", hint)
 
 
 def _may_go_on(report: Report, args: Namespace) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from argparse import ArgumentParser, Namespace
@@ -55,8 +54,6 @@ def opened(address: Address, args: Namespace) -> Container:
     from ..locker.container import Container
     from ..locker.credentials import sign_in
 
-    # What azure-identity warns about, our problems say; without a handler it would go to standard error.
-    logging.getLogger("azure").setLevel(logging.CRITICAL + 1)
     return Container(address, sign_in(address, os.environ, args.auth))
 
 

@@ -17,7 +17,7 @@ from ..cyclecloud.reasons import SILENT, Reason, shortages
 from ..cyclecloud.usage import TIMEFRAME
 from ..words.commands import with_name
 from ..words.counts import counted, first
-from ..words.terminal import columns, printable
+from ..words.terminal import columns, on_one_line, printable
 from .status_look import NO_CLUSTER, Look
 
 _STATES = {"done": "deployed", "failed": "failed", "canceled": "cancelled", "running": "is being deployed"}
@@ -42,7 +42,9 @@ def screen(look: Look) -> list[str]:
     lines += _usage(look)
     lines += _spending(look)
     lines += _drift(look)
-    return [printable(with_name(line, plan.definition_name)) for line in lines]
+    told = [on_one_line(with_name(line, plan.definition_name)) for line in lines]
+    # One hint is enough for what is not known for one reason.
+    return [line for at, line in enumerate(told) if not (line.lstrip().startswith("hint: ") and line in told[:at])]
 
 
 def _row(label: str, value: str | Unknown) -> list[str]:

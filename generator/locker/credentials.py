@@ -7,12 +7,13 @@ Source: https://learn.microsoft.com/azure/storage/blobs/authorize-data-operation
 from __future__ import annotations
 
 import base64
+import os
 import re
 from collections.abc import Mapping
 from typing import Literal
 
 from ..errors import AzureRefused, CannotRead
-from ..login import HINT, SILENCE_S, claims, name_in, tried
+from ..login import SILENCE_S, claims, name_in, quiet, why_not
 from ..records import record
 from .address import Address, connection_settings, parse
 from .signing import Login, NoToken, Sas, SharedKey, Signature
@@ -134,11 +135,12 @@ def _login() -> SignIn:
     from azure.core.exceptions import AzureError
     from azure.identity import DefaultAzureCredential
 
+    quiet()
     try:
         login = Login(DefaultAzureCredential(read_timeout=SILENCE_S, retry_read=1))
         token = login.token()
     except (AzureError, ValueError, NoToken) as error:
-        raise AzureRefused(f"not signed in to Azure; tried:{tried(str(error))}", HINT) from error
+        raise AzureRefused(*why_not("Azure", str(error), os.environ)) from error
     principal = _principal(token)
     name = f" ({principal.name})" if principal else ""
     return SignIn("login", f"the login of DefaultAzureCredential{name}", login, principal)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ..words.counts import counted
-from ..words.terminal import printable
+from ..words.terminal import on_one_line, printable
 from .excerpt import Excerpts
 from .problem import LEVELS, Level, Place, Problem, Source, locate
 from .sorting import sort_problems
@@ -94,7 +94,7 @@ def _block(problem: Problem, source: Source, excerpts: Excerpts, *, color: bool)
     place = locate(problem, source)
     where = f"{printable(source.filename)}:{place.line}:{place.column}"
     label = paint(f"{problem.level} {problem.rule_id}", _COLORS[problem.level])
-    lines = [f"{paint(where, _BOLD)}: {label}: {printable(problem.message)}"]
+    lines = [f"{paint(where, _BOLD)}: {label}: {on_one_line(problem.message)}"]
     margin = " " * (max(_GUTTER, len(str(place.line))) + 1)
     excerpt = excerpts.of(place)
     if excerpt is not None:
@@ -103,9 +103,9 @@ def _block(problem: Problem, source: Source, excerpts: Excerpts, *, color: bool)
         lines.append(f"{margin}{paint('|', _DIM)} {paint(caret, _COLORS[problem.level])}")
     for other in problem.related:
         spot = locate(other, source)
-        note = f"note: {printable(source.filename)}:{spot.line}:{spot.column}: {printable(other.message)}"
+        note = f"note: {printable(source.filename)}:{spot.line}:{spot.column}: {on_one_line(other.message)}"
         lines.append(f"{margin}{paint('=', _DIM)} {note}")
     if problem.hint:
-        lines.append(f"{margin}{paint('=', _DIM)} hint: {printable(problem.hint)}")
+        lines.append(f"{margin}{paint('=', _DIM)} hint: {on_one_line(problem.hint)}")
     lines.append(f"{margin}{paint('=', _DIM)} more: cycleforge explain {problem.rule_id}")
     return "\n".join(lines) + "\n"

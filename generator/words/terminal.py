@@ -20,6 +20,14 @@ def printable(text: str) -> str:
     )
 
 
+def on_one_line(text: str) -> str:
+    """Return what may have several lines as one, for a place that has one; nothing in it steers the terminal."""
+    first, *rest = [line.rstrip() for line in text.splitlines() if line.strip()] or [""]
+    for line in rest:
+        first += f"{' ' if first.endswith((':', ';', ',', '.')) else '; '}{line.lstrip()}"
+    return printable(first)
+
+
 def is_control(character: str) -> bool:
     """Control, direction-changing and unpaired surrogate characters; also line separators."""
     return unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
@@ -16,6 +17,7 @@ from ..findings.quota import (
     Limit,
     Running,
     accounts,
+    below_maximum,
     limits,
     public_addresses,
     running,
@@ -62,17 +64,23 @@ class QuotaTooSmall(_OfQuota):
     id = "E4305"
     summary = "The quota does not even hold the server, the cluster's own nodes and the largest planned job."
     why = (
-        "Azure refuses VMs beyond the quota of their family, of spot VMs or of all vCPUs of a region (QuotaExceeded): "
-        "the deployment fails, or its first job waits for ever."
+        "Azure refuses VMs beyond the quota of their family, of spot VMs or of all vCPUs of a region (QuotaExceeded). "
+        "Where it does not hold server and scheduler, the deployment fails: an error. Where it lacks only for a "
+        "partition or login nodes, everything else can be deployed while the request is under way, and only their jobs "
+        "wait: a warning, about which `cycleforge deploy` asks."
     )
-    fix = "Request the quota that the message names; the command needs `az extension add --name quota`."
+    fix = (
+        "Request the quota that the message names; the command needs `az extension add --name quota`. "
+        "`cycleforge deploy --accept E4305` deploys meanwhile without asking."
+    )
     source = _QUOTAS
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
         """Each limit; and what could not be counted."""
         sizes, known, own = self.answers(plan, reader)
-        for found in too_small(plan, reader.subscription, sizes, known, own, at_least=True):
-            yield self.finding(*found)
+        for each in too_small(plan, reader.subscription, sizes, known, own):
+            finding = self.finding(*each.found)
+            yield finding if each.is_essential else replace(finding, level="warning", asks=True)
         for found in uncounted(plan, sizes):
             yield self.not_known(found.message, path=found.path)
 
@@ -87,7 +95,7 @@ class QuotaBelowMaximum(_OfQuota):
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
         """Each limit."""
         sizes, known, own = self.answers(plan, reader)
-        for found in too_small(plan, reader.subscription, sizes, known, own, at_least=False):
+        for found in below_maximum(plan, reader.subscription, sizes, known, own):
             yield self.finding(*found)
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ...plan.types import Plan
 from ..check import Check, Finding
 from ..reader import Reader
 from ..refusals import Refused
+from ..requests.deletion import POLICY_ASSIGNMENTS
 from ..requests.subscriptions import LOCATIONS, SUBSCRIPTION
 
 _STATES = "https://learn.microsoft.com/azure/cost-management-billing/manage/subscription-states"
 _AT: tuple[str, ...] = ("azure", "subscription_id")
+_RESTRICTION = "sys.regionrestriction"
+"""An assignment of Azure's own, which nobody can change; az shows it:
+az policy assignment show --name sys.regionrestriction --query parameters.listOfAllowedLocations.value"""
+_OTHER_REGION = "choose one of these in the definition, or ask Azure's support for access to this one"
 _OTHER_TENANT = "InvalidAuthenticationTokenTenant"
 
 
@@ -99,10 +105,38 @@ class OtherTenant(Check):
             yield self.finding(_AT, text, f"az login --tenant {tenant}")
 
 
+class NoMultiFactor(Check):
+    id = "W4006"
+    summary = "A user is signed in without multi-factor authentication (MFA)."
+    why = (
+        "Azure answers what only reads, and refuses every user without MFA who creates, changes or deletes: deploy and "
+        "delete end at their first request."
+    )
+    fix = (
+        "`az logout`, then `az login` with MFA; if it is not asked for, the line with `--claims-challenge` that the "
+        "refusal prints (Azure CLI 2.76 or later). A service principal or a managed identity needs none."
+    )
+    source = "https://learn.microsoft.com/entra/identity/authentication/concept-mandatory-multifactor-authentication"
+    question = "whether the login has MFA"
+    path = _AT
+
+    def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
+        """What the token says of itself, once Azure has taken it; one that says nothing is none of a user."""
+        del plan
+        reader.get(SUBSCRIPTION())
+        who = reader.session.who()
+        if who is not None and who.lacks_mfa:
+            text = f"{who.name} is signed in without multi-factor authentication, and Azure refuses changes"
+            yield self.finding(_AT, text, "az logout, then az login with MFA")
+
+
 class RegionMissing(Check):
     id = "E4005"
-    summary = "The subscription does not have the region of the deployment."
-    why = "Some regions are open to some subscriptions only; Azure refuses every resource there."
+    summary = "The subscription does not have the region of the deployment, or Azure has closed it to it."
+    why = (
+        "Some regions are open to some subscriptions only; Azure refuses every resource there. New, student and "
+        "sponsored subscriptions have a short list of their own, the assignment `sys.regionrestriction`."
+    )
     fix = "Choose another region, or ask for access to this one."
     source = "https://learn.microsoft.com/troubleshoot/azure/general/region-access-request-process"
     question = "whether the subscription has the region"
@@ -114,3 +148,14 @@ class RegionMissing(Check):
         if plan.location.casefold() not in names:
             text = f"the subscription does not have the region {plan.location}"
             yield self.finding(self.path, text, "az account list-locations --query '[].name' --output tsv")
+            return
+        scope = f"subscriptions/{reader.subscription}"
+        for each in reader.pages(POLICY_ASSIGNMENTS(scope=scope)):
+            if str(each["name"]).casefold() == _RESTRICTION:
+                yield from self._restricted(plan, each)
+
+    def _restricted(self, plan: Plan, assignment: Mapping[str, Any]) -> Iterator[Finding]:
+        allowed = [str(name) for name in assignment["properties"]["parameters"]["listOfAllowedLocations"]["value"]]
+        if plan.location.casefold() not in {name.casefold() for name in allowed}:
+            text = f"Azure lets this subscription deploy to {', '.join(allowed) or 'no region'}, not to {plan.location}"
+            yield self.finding(self.path, text, _OTHER_REGION)

@@ -22,12 +22,14 @@ class Machines:
     most: int
     """With every partition at its limit."""
     least: int
-    """Without so many the deployment, the start of the cluster or the largest planned job fails."""
+    """Without so many the deployment, the start of the cluster or the largest planned job has to wait."""
     spot: bool = False
     zones: tuple[tuple[str, KeyPath], ...] = ()
     """Zones that the definition names, with their places."""
     starts_alone: bool = True
     """Whether they run all the time; jobs run one after the other, so of nodes only the largest need counts."""
+    is_essential: bool = False
+    """Without them the deployment or the start of the cluster fails; without others only jobs wait."""
 
 
 def machines(plan: Plan) -> Iterator[Machines]:
@@ -42,7 +44,7 @@ def machines(plan: Plan) -> Iterator[Machines]:
 
 def _infrastructure(plan: Plan, title: str, path: KeyPath, vm_size: str) -> Machines:
     vcpus = next((use.vcpus for use in plan.quota.uses if use.vm_size == vm_size and use.vms == 1), None)
-    return Machines(title, path, vm_size, vcpus, 1, 1)
+    return Machines(title, path, vm_size, vcpus, 1, 1, is_essential=True)
 
 
 def _cluster(plan: Plan, slurm: SlurmPlan) -> Iterator[Machines]:
@@ -54,7 +56,9 @@ def _cluster(plan: Plan, slurm: SlurmPlan) -> Iterator[Machines]:
         if zone is not None
     )
     size = scheduler.hardware
-    yield Machines("the scheduler", (*here, "vm_size"), size.name, size.vcpus, count, count, zones=zones)
+    yield Machines(
+        "the scheduler", (*here, "vm_size"), size.name, size.vcpus, count, count, zones=zones, is_essential=True
+    )
     if most := max(login.count, login.max_count):
         size = login.hardware
         yield Machines("the login nodes", ("slurm", "login", "vm_size"), size.name, size.vcpus, most, login.count)

@@ -50,6 +50,19 @@ class Need:
     """With every partition at its limit."""
     least: int
     """For the deployment, the start of the cluster and the largest of the planned jobs."""
+    essential: int
+    """For the server, its jumpbox and the scheduler."""
+    others: tuple[str, ...]
+    """Titles of what the rest is for."""
+
+
+@record
+class TooSmall:
+    """A limit that does not hold the start and the largest planned job."""
+
+    found: Found
+    is_essential: bool
+    """Not even server and scheduler fit."""
 
 
 def limits(answer: Iterable[Item]) -> Mapping[str, Limit]:
@@ -134,7 +147,9 @@ def _need(name: str, uses: list[tuple[Machines, int]]) -> Need:
     always = sum(each.least * vcpus for each, vcpus in uses if each.starts_alone)
     job = max((each.least * vcpus for each, vcpus in uses if not each.starts_alone), default=0)
     path = ("slurm", "partitions") if name == ALL and len(uses) > 1 else largest.path
-    return Need(name, path, sum(each.most * vcpus for each, vcpus in uses), always + job)
+    essential = sum(each.least * vcpus for each, vcpus in uses if each.is_essential)
+    others = tuple(dict.fromkeys(each.title for each, _ in uses if not each.is_essential))
+    return Need(name, path, sum(each.most * vcpus for each, vcpus in uses), always + job, essential, others)
 
 
 def own_use(name: str, own: Iterable[Running], sizes: Offered) -> int:
@@ -149,24 +164,49 @@ def own_use(name: str, own: Iterable[Running], sizes: Offered) -> int:
 
 
 def too_small(
-    plan: Plan, subscription: str, sizes: Offered, known: Mapping[str, Limit], own: Iterable[Running], *, at_least: bool
+    plan: Plan, subscription: str, sizes: Offered, known: Mapping[str, Limit], own: Iterable[Running]
+) -> Iterator[TooSmall]:
+    """Limits below what the start and the largest planned job need."""
+    for need, limit, others in _compared(plan, sizes, known, own):
+        if not _exceeds(limit, others + need.least):
+            continue
+        is_essential = _exceeds(limit, others + need.essential)
+        text = _text(need, limit, others, known, f"the start and the largest planned job need {need.least}")
+        if not is_essential:
+            text += f"; server and scheduler fit, {' and '.join(need.others)} not"
+        line = request_line(subscription, plan.location, limit.name, others + need.most)
+        yield TooSmall(Found(need.path, text, line), is_essential)
+
+
+def below_maximum(
+    plan: Plan, subscription: str, sizes: Offered, known: Mapping[str, Limit], own: Iterable[Running]
 ) -> Iterator[Found]:
-    """Limits below what is needed: `at_least` for the start and the largest job, else with every partition full."""
+    """Limits that hold the start and the largest planned job, and not every partition full."""
+    for need, limit, others in _compared(plan, sizes, known, own):
+        if _exceeds(limit, others + need.most) and not _exceeds(limit, others + need.least):
+            text = _text(need, limit, others, known, f"with all partitions full it takes {need.most}")
+            yield Found(need.path, text, request_line(subscription, plan.location, limit.name, others + need.most))
+
+
+def _compared(
+    plan: Plan, sizes: Offered, known: Mapping[str, Limit], own: Iterable[Running]
+) -> Iterator[tuple[Need, Limit, int]]:
+    """Each need, its limit, and what others have in use of it."""
     own = tuple(own)
     for need in needs(plan, sizes):
         limit = known.get(folded(need.name)) or Limit(need.name, 0, 0)
-        others = max(0, limit.used - own_use(need.name, own, sizes))
-        missing_least = limit.limit >= 0 and others + need.least > limit.limit
-        missing_most = limit.limit >= 0 and others + need.most > limit.limit
-        if not (missing_least if at_least else missing_most and not missing_least):
-            continue
-        why = "the start and the largest planned job need" if at_least else "with all partitions full it takes"
-        count = need.least if at_least else need.most
-        has = f"the limit is {limit.limit}, {others} of it in use by others"
-        if folded(need.name) not in known:
-            has = "the region has no such limit, so there is no quota"
-        text = f"quota {limit.name} ({_TITLES.get(need.name, 'vCPUs of the family')}): {why} {count}; {has}"
-        yield Found(need.path, text, request_line(subscription, plan.location, limit.name, others + need.most))
+        yield need, limit, max(0, limit.used - own_use(need.name, own, sizes))
+
+
+def _exceeds(limit: Limit, count: int) -> bool:
+    return 0 <= limit.limit < count
+
+
+def _text(need: Need, limit: Limit, others: int, known: Mapping[str, Limit], why: str) -> str:
+    has = f"the limit is {limit.limit}, {others} of it in use by others"
+    if folded(need.name) not in known:
+        has = "the region has no such limit, so there is no quota"
+    return f"quota {limit.name} ({_TITLES.get(need.name, 'vCPUs of the family')}): {why}; {has}"
 
 
 def request_line(subscription: str, region: str, name: str, value: int) -> str:

@@ -179,6 +179,7 @@ class Arm:
         row = row_of(asked)
         caller = tokens.caller_of(authorization, (*AUDIENCES, self.url), state)
         asked.caller = caller.client_id
+        tokens.require_factors(caller, asked)
         named = asked.path.split("/")
         if (
             len(named) > 2

@@ -50,6 +50,8 @@ class Caller:
     secret: str
     object_id: str
     roles: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    methods: tuple[str, ...] | None = None
+    """How a user has signed in (`amr`); None: it is no user."""
 
 
 @dataclass

@@ -118,7 +118,30 @@ def token(caller: Caller, audience: str, tenant: str, lifetime_s: int = LIFETIME
         "oid": caller.object_id, "sub": caller.object_id, "tid": tenant, "appid": caller.client_id, "ver": "1.0",
         "idtyp": "app",
     }  # fmt: skip
+    if caller.methods is not None:
+        claims |= {"idtyp": "user", "scp": "user_impersonation", "amr": list(caller.methods), "upn": "ann@example.org"}
     return ".".join((_part({"alg": "RS256", "typ": "JWT"}), _part(claims), "c2ln"))
+
+
+CHALLENGE = "eyJhY2Nlc3NfdG9rZW4iOnsiYWNycyI6eyJlc3NlbnRpYWwiOnRydWUsInZhbHVlcyI6WyJwMSJdfX19"
+"""As in https://github.com/Azure/azure-cli/pull/31699."""
+
+
+def require_factors(caller: Caller, asked: Asked) -> None:
+    """Refuse a change of a user without MFA.
+
+    Sources: https://learn.microsoft.com/entra/identity/authentication/concept-mandatory-multifactor-authentication and,
+    for the form of a challenge, https://learn.microsoft.com/entra/identity-platform/claims-challenge
+    """
+    if caller.methods is None or "mfa" in caller.methods or asked.method not in ("PUT", "PATCH", "DELETE"):
+        return
+    header = (
+        'Bearer realm="", authorization_uri="https://login.microsoftonline.com/common/oauth2/authorize", '
+        f'error="insufficient_claims", claims="{CHALLENGE}"'
+    )
+    raise RefusedError(
+        401, "Unauthorized", "Multi-factor authentication is needed.", headers={"WWW-Authenticate": header}
+    )
 
 
 def _part(fields: dict[str, Any]) -> str:
