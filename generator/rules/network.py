@@ -74,20 +74,24 @@ class PrivateSource(DefinitionRule):
 
 class HubMissing(DefinitionRule):
     id = "E0316"
-    summary = "Access through a hub is requested, but no hub is named."
-    why = "Without the peering no one can reach the server."
-    fix = "Add network.hub with the hub's vnet_id; it may be left to an environment variable."
+    summary = "Access by private address is requested, but nothing leads to the network."
+    why = "Without the peering with a hub no one can reach a server in a new network."
+    fix = (
+        "Add network.hub with the hub's vnet_id; it may be left to an environment variable. access private is for an "
+        "existing network into which a VPN leads."
+    )
     source = "https://learn.microsoft.com/azure/virtual-network/virtual-network-peering-overview"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        network = site.definition.network
-        if (
-            kind_of(site.definition).peers_with_hub
-            and network.existing is None
-            and (network.hub is None or network.hub.vnet_id is None)
-        ):
+        network, kind = site.definition.network, kind_of(site.definition)
+        if network.existing is not None:
+            return
+        if kind.peers_with_hub and (network.hub is None or network.hub.vnet_id is None):
             hint = "hub: {vnet_id: ${HUB_VNET_ID}}"
             yield self.problem(("network", "access"), "access is hub, but network.hub names no hub network", hint)
+        if kind.needs_existing_network:
+            text = f"access is {network.access}, but the network is new, so nothing leads to it"
+            yield self.problem(("network", "access"), text, "access: hub with hub: {vnet_id: ${HUB_VNET_ID}}")
 
 
 class SettingWithoutEffect(DefinitionRule):

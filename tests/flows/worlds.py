@@ -38,6 +38,7 @@ network:
     subnets: {{server: servers, compute: nodes, netapp: volumes, lustre: lustre, database: mysql}}
 """
 EXISTING_HUB = "network: {access: hub}"
+EXISTING_PRIVATE = "network: {access: private}"
 SERVER_EXISTS = f"""
 admin: null
 server:
@@ -81,7 +82,7 @@ WITH_NETWORK = {
 }
 IN_EXISTING = {
     f"existing-{name}{suffix}": (BASE, access, EXISTING, *more)
-    for name, access in {"bastion": BASTION, "hub": EXISTING_HUB, "public": PUBLIC}.items()
+    for name, access in {"bastion": BASTION, "hub": EXISTING_HUB, "private": EXISTING_PRIVATE, "public": PUBLIC}.items()
     for suffix, more in (("", ()), ("-jumpbox", (JUMPBOX,)))
 }
 DEFINITIONS: dict[str, tuple[str, ...]] = {

@@ -83,6 +83,16 @@ def subnet(name: str, services: list[str]) -> dict[str, Any]:
     }
 
 
+def bastion(state: State, sku: str, vnet: str = VNET, **properties: Any) -> None:
+    """One Bastion, whose resource group is not that of the network."""
+    group(state, "access")
+    at = {"ipConfigurations": [{"properties": {"subnet": {"id": f"{vnet}/subnets/AzureBastionSubnet"}}}]}
+    if sku == "Developer":
+        at = {"virtualNetwork": {"id": vnet}}  # type: ignore[dict-item]
+    path = f"{NETWORK.replace('/net/', '/access/')}/bastionHosts/jump"
+    state.put(path, location="southcentralus", sku={"name": sku}, properties=at | properties)
+
+
 def healthy(state: State) -> None:
     """A network, a hub with a gateway, and a zone that the network is linked to."""
     for name in ("net", "dns", "more"):
@@ -94,6 +104,7 @@ def healthy(state: State) -> None:
         for each in subnets
     ]
     state.documents[f"{VNET.lower().partition(SUBSCRIPTION)[2]}/usages"] = spaces
+    bastion(state, "Standard", enableTunneling=True)
     gateway = {
         "id": f"{HUB}/subnets/GatewaySubnet",
         "name": "GatewaySubnet",
@@ -231,3 +242,39 @@ def test_each_finding_is_provoked_and_alone(arm: Arm, case: str) -> None:
     healthy(arm.state)
     change(arm.state)
     assert found_by(arm, definition) == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("sku", "vnet", "fields", "said"),
+    [
+        ("Standard", VNET, {"enableTunneling": True}, ""),
+        ("Premium", VNET.upper(), {"enableTunneling": True}, ""),
+        ("Standard", VNET, {"enableTunneling": False}, "its native client support is off"),
+        ("Standard", VNET, {}, "its native client support is off"),
+        ("Basic", VNET, {}, "has the SKU Basic, which opens no tunnels"),
+        ("Developer", VNET, {}, "has the SKU Developer, which opens no tunnels"),
+        ("Standard", HUB, {"enableTunneling": True}, "corp has no Azure Bastion"),
+    ],
+)
+def test_the_way_into_an_existing_network(arm: Arm, sku: str, vnet: str, fields: dict[str, Any], said: str) -> None:
+    """Nothing creates a Bastion there, so it is looked for."""
+    healthy(arm.state)
+    bastion(arm.state, sku, vnet, **fields)
+    found = [each for each in report_of(EXISTING).findings if each.rule_id == "W4613"]
+    assert [said in each.message for each in found] == ([True] if said else [])
+    assert all("access: private" in str(each.hint) for each in found)
+
+
+@pytest.mark.parametrize("access", ["hub", "private"])
+def test_a_vpn_in_place_needs_no_bastion(arm: Arm, access: str) -> None:
+    healthy(arm.state)
+    bastion(arm.state, "Basic")
+    plan = plan_from(EXISTING_TEXT, f"network: {{access: {access}}}")
+    assert plan.access.tunnel is None
+    assert found_by(arm, plan) == []
+
+
+def test_the_plan_says_who_has_the_bastion() -> None:
+    assert "the existing network's own Azure Bastion, which must exist" in EXISTING.access.description
+    assert not EXISTING.access.creates_bastion
+    assert "must exist" not in plan_from().access.description

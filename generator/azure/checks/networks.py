@@ -9,11 +9,11 @@ from typing import Any
 from ...plan.resources import resource_id
 from ...plan.types import Asked, Plan
 from ..check import Check, Finding
-from ..findings import existing_network, hub
+from ..findings import bastion, existing_network, hub
 from ..findings.answers import Found
 from ..reader import Reader
 from ..request import Call, Request
-from ..requests.network import VNET, VNET_USAGES
+from ..requests.network import BASTIONS, VNET, VNET_USAGES
 
 Body = Mapping[str, Any]
 _PEERING = "https://learn.microsoft.com/azure/virtual-network/virtual-network-peering-overview"
@@ -55,6 +55,30 @@ class NetworkMisplaced(_OfExisting):
         """Also a network that is missing."""
         vnet = reader.find(vnet_call(VNET, plan.network.vnet_id or ""))
         yield from (self.finding(*each) for each in existing_network.misplaced(plan, reader.subscription, vnet))
+
+
+class NoBastion(Check):
+    id = "W4613"
+    summary = "The existing network has no Bastion that opens tunnels, and access is bastion."
+    why = (
+        "Nothing is created in an existing network, so its own Bastion is the way in; `connect`, ssh and the portal "
+        "need tunnels, which the SKUs Standard and Premium have, with native client support. Everything deploys "
+        "without them, but no user reaches it."
+    )
+    fix = "Let the network's owner create or change the Bastion, or write `access: private` for a VPN in place."
+    source = "https://learn.microsoft.com/azure/bastion/native-client"
+    question = "whether the existing network has a Bastion that opens tunnels"
+    path = ("network", "access")
+
+    def needed(self, plan: Plan) -> bool:
+        """Whether somebody else's Bastion is the way in."""
+        return plan.network.vnet_id is not None and plan.access.tunnel is not None
+
+    def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
+        """Those of the network's subscription."""
+        vnet_id = plan.network.vnet_id or ""
+        hosts = reader.pages(BASTIONS(owner=resource_id(vnet_id).subscription))
+        yield from (self.finding(*found) for found in bastion.missing(vnet_id, hosts))
 
 
 class SubnetMissing(_OfExisting):

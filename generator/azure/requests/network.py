@@ -20,6 +20,12 @@ VNET_USAGES = Request(
     "2024-05-01",
     f"{_SPEC}/network/resource-manager/Microsoft.Network/stable/2024-05-01/virtualNetwork.json",
 )
+BASTIONS = Request(
+    "GET",
+    "/subscriptions/{owner}/providers/Microsoft.Network/bastionHosts",
+    "2025-05-01",
+    "https://learn.microsoft.com/rest/api/virtualnetwork/bastion-hosts/list",
+)
 NETWORK_USAGES = Request(
     "GET",
     "/subscriptions/{subscription}/providers/Microsoft.Network/locations/{region}/usages",

@@ -189,9 +189,11 @@ class Network(Section):
     address_space: str = setting(
         "10.50.0.0/20", text="Address space of the new network.", change="recreate", unit="CIDR", example="10.50.0.0/20"
     )
-    access: Literal["bastion", "hub", "public"] = setting(
+    access: Literal["bastion", "hub", "private", "public"] = setting(
         "bastion",
-        text="How users reach the server: Azure Bastion, a peered hub network, or a public address for listed sources.",
+        text="How users reach the server: Azure Bastion (in an existing network its own, which must exist), a peered "
+        "hub network, the private address on a VPN that leads into an existing network, or a public address for "
+        "listed sources.",
         example="hub",
     )
     hub: Hub | None = setting(

@@ -16,7 +16,7 @@ from ..subnet_kinds import SubnetKind
 if TYPE_CHECKING:
     from typing import Self
 
-AccessKind = Literal["bastion", "hub", "public"]
+AccessKind = Literal["bastion", "hub", "private", "public"]
 
 
 @record
@@ -98,6 +98,8 @@ class Access(ABC):
     """Port of the user's machine at which a tunnel to the jumpbox ends."""
     peers_with_hub: ClassVar[bool] = False
     """Whether a new network is peered with the definition's hub."""
+    needs_existing_network: ClassVar[bool] = False
+    """Whether the way in is one that only a network of someone else can have."""
 
     @classmethod
     def user_sources(cls, hub_prefixes: tuple[str, ...]) -> tuple[str, ...]:

@@ -13,6 +13,8 @@ from .base import Access, Ends, TunnelPorts
 
 _PORTS = TunnelPorts(ssh=50022, portal=8443, remote_desktop=Access.remote_desktop_port)
 _PARTY = "bastion"
+_CREATED = "Azure Bastion with tunnels; no public address on the server"
+_OWN = "the existing network's own Azure Bastion, which must exist and open tunnels; no public address on the server"
 _NET, _HOSTS = "VirtualNetwork", "Bastion hosts talk to each other"
 # Azure refuses a Bastion whose security group lacks one of them; 443 among the targets is the portal.
 # https://learn.microsoft.com/azure/bastion/bastion-nsg
@@ -54,7 +56,7 @@ class Bastion(Access):
         key = f"-o HostKeyAlias={quote(ends.server)}"
         jump = f"-o ProxyJump={host}:{_PORTS.ssh}"
         return cls(
-            description="Azure Bastion with tunnels; no public address on the server",
+            description=_CREATED if ends.network_is_new else _OWN,
             tunnel=_PORTS,
             creates_bastion=ends.network_is_new and ends.server_is_new,
             target=host,

@@ -6,9 +6,10 @@ from ...definition.model.definition import Definition
 from .base import Access
 from .bastion import Bastion
 from .hub import Hub
+from .private import Private
 from .public import Public
 
-KINDS: tuple[type[Access], ...] = (Bastion, Hub, Public)
+KINDS: tuple[type[Access], ...] = (Bastion, Hub, Private, Public)
 _BY_NAME = {kind.kind: kind for kind in KINDS}
 
 
