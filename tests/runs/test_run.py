@@ -336,12 +336,14 @@ def test_shared_folders_of_training_are_made_once(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_gets_nothing(user: User) -> None:
     """The result is not told, so the same command with another folder still has it."""
-    user.own("no-room", job="exit 6")
+    user.own("no-room", job="ln -s /etc/passwd link; exit 6")
     (user.here / "a-file").write_text("")
     told = user.types("run", NAME, "no-room", "--fetch", "a-file/got")
     assert told.status == 5, told.err
     assert "Traceback" not in told.err
     told = user.types("run", NAME, "no-room", "--fetch", "got-it")
     assert told.status == 6
+    assert "left behind (a link): link" in told.err
+    assert not (user.here / "got-it/link").is_symlink()
     assert len(user.runs("no-room")) == 1
     assert (user.here / "got-it/job.sbatch").is_file()
