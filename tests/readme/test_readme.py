@@ -322,3 +322,14 @@ def test_blobs_that_travel_and_blobs_that_do_not() -> None:
     assert "sha256: `projects/misc_ubuntu/blobs/present.tgz`. Left out, because" in text
     assert "`missing.tgz` (project `misc_ubuntu`), `damaged.tgz` (project `misc_ubuntu`). To include them" in text
     assert "unneeded" not in text
+
+
+def test_a_way_into_an_existing_network_is_not_called_a_hub() -> None:
+    network = (
+        "network: {address_space: null, access: private, existing: {vnet_id: /subscriptions/00000000-0000-0000-0000-"
+        "000000000000/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/corp, subnets: {server: server, "
+        "compute: compute}}}"
+    )
+    text = rendered(plan_from(network))
+    assert "Connect to the VPN or ExpressRoute that leads into `corp` first." in text
+    assert " hub" not in text
