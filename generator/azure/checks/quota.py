@@ -17,7 +17,7 @@ from ..findings.quota import (
     Limit,
     Running,
     accounts,
-    below_maximum,
+    judged,
     limits,
     public_addresses,
     running,
@@ -78,11 +78,11 @@ class QuotaTooSmall(_OfQuota):
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
         """Each limit; and what could not be counted."""
         sizes, known, own = self.answers(plan, reader)
-        for each in too_small(plan, reader.subscription, sizes, known, own):
-            finding = self.finding(*each.found)
-            yield finding if each.is_essential else replace(finding, level="warning", asks=True)
-        for found in uncounted(plan, sizes):
-            yield self.not_known(found.message, path=found.path)
+        for found, is_fatal in judged(plan, reader.subscription, sizes, known, own, at_least=True):
+            finding = self.finding(*found)
+            yield finding if is_fatal else replace(finding, level="warning", asks=True)
+        for each in uncounted(plan, sizes):
+            yield self.not_known(each.message, path=each.path)
 
 
 class QuotaBelowMaximum(_OfQuota):
@@ -95,7 +95,7 @@ class QuotaBelowMaximum(_OfQuota):
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
         """Each limit."""
         sizes, known, own = self.answers(plan, reader)
-        for found in below_maximum(plan, reader.subscription, sizes, known, own):
+        for found in too_small(plan, reader.subscription, sizes, known, own, at_least=False):
             yield self.finding(*found)
 
 

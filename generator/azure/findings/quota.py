@@ -56,15 +56,6 @@ class Need:
     """Titles of what the rest is for."""
 
 
-@record
-class TooSmall:
-    """A limit that does not hold the start and the largest planned job."""
-
-    found: Found
-    is_essential: bool
-    """Not even server and scheduler fit."""
-
-
 def limits(answer: Iterable[Item]) -> Mapping[str, Limit]:
     """The limits of a region by their folded names; an item without a name is none."""
     found = {}
@@ -164,28 +155,31 @@ def own_use(name: str, own: Iterable[Running], sizes: Offered) -> int:
 
 
 def too_small(
-    plan: Plan, subscription: str, sizes: Offered, known: Mapping[str, Limit], own: Iterable[Running]
-) -> Iterator[TooSmall]:
-    """Limits below what the start and the largest planned job need."""
-    for need, limit, others in _compared(plan, sizes, known, own):
-        if not _exceeds(limit, others + need.least):
-            continue
-        is_essential = _exceeds(limit, others + need.essential)
-        text = _text(need, limit, others, known, f"the start and the largest planned job need {need.least}")
-        if not is_essential:
-            text += f"; server and scheduler fit, {' and '.join(need.others)} not"
-        line = request_line(subscription, plan.location, limit.name, others + need.most)
-        yield TooSmall(Found(need.path, text, line), is_essential)
-
-
-def below_maximum(
-    plan: Plan, subscription: str, sizes: Offered, known: Mapping[str, Limit], own: Iterable[Running]
+    plan: Plan, subscription: str, sizes: Offered, known: Mapping[str, Limit], own: Iterable[Running], *, at_least: bool
 ) -> Iterator[Found]:
-    """Limits that hold the start and the largest planned job, and not every partition full."""
+    """Limits below what is needed: `at_least` for the start and the largest job, else with every partition full."""
+    yield from (found for found, _ in judged(plan, subscription, sizes, known, own, at_least=at_least))
+
+
+def judged(
+    plan: Plan, subscription: str, sizes: Offered, known: Mapping[str, Limit], own: Iterable[Running], *, at_least: bool
+) -> Iterator[tuple[Found, bool]]:
+    """The same, each with whether not even server and scheduler fit."""
     for need, limit, others in _compared(plan, sizes, known, own):
-        if _exceeds(limit, others + need.most) and not _exceeds(limit, others + need.least):
-            text = _text(need, limit, others, known, f"with all partitions full it takes {need.most}")
-            yield Found(need.path, text, request_line(subscription, plan.location, limit.name, others + need.most))
+        lacks_least = _exceeds(limit, others + need.least)
+        if not (lacks_least if at_least else _exceeds(limit, others + need.most) and not lacks_least):
+            continue
+        why = "the start and the largest planned job need" if at_least else "with all partitions full it takes"
+        has = f"the limit is {limit.limit}, {others} of it in use by others"
+        if folded(need.name) not in known:
+            has = "the region has no such limit, so there is no quota"
+        is_fatal = _exceeds(limit, others + need.essential)
+        if at_least and not is_fatal:
+            has += f"; server and scheduler fit, {' and '.join(need.others)} not"
+        count = need.least if at_least else need.most
+        text = f"quota {limit.name} ({_TITLES.get(need.name, 'vCPUs of the family')}): {why} {count}; {has}"
+        line = request_line(subscription, plan.location, limit.name, others + need.most)
+        yield Found(need.path, text, line), is_fatal
 
 
 def _compared(
@@ -200,13 +194,6 @@ def _compared(
 
 def _exceeds(limit: Limit, count: int) -> bool:
     return 0 <= limit.limit < count
-
-
-def _text(need: Need, limit: Limit, others: int, known: Mapping[str, Limit], why: str) -> str:
-    has = f"the limit is {limit.limit}, {others} of it in use by others"
-    if folded(need.name) not in known:
-        has = "the region has no such limit, so there is no quota"
-    return f"quota {limit.name} ({_TITLES.get(need.name, 'vCPUs of the family')}): {why}; {has}"
 
 
 def request_line(subscription: str, region: str, name: str, value: int) -> str:
