@@ -225,13 +225,17 @@ site_conf() {
 
 # slurm_has_it: whether slurmctld answers, with this plugin, and shows a node of the answer.
 slurm_has_it() {
-    local name config shown
+    local name word config shown
     if ! ask_slurm scontrol ping 2>/dev/null | grep -q UP; then return 1; fi
     config="$(ask_slurm scontrol show config)" || return 1
     if [[ ! "${config}" =~ TopologyPlugin[[:space:]]*=[[:space:]]*topology/${PLUGIN} ]]; then return 1; fi
     for name in "${!IN_ANSWER[@]}"; do break; done
-    shown="$(ask_slurm scontrol show topology "${name}")" || return 1
-    [[ "${shown}" == *"${IN_ANSWER[${name}]}"* ]]
+    # Up to 24.11 a node is named as it is; newer ones, with several topologies, take a bare word for the name of one.
+    for word in "${name}" "node=${name}"; do
+        shown="$(ask_slurm scontrol show topology "${word}" 2>/dev/null)" || continue
+        if [[ "${shown}" == *"${IN_ANSWER[${name}]}"* ]]; then return 0; fi
+    done
+    return 1
 }
 
 # put FILE TEXT: whole, with the owner that the file has.
