@@ -29,10 +29,10 @@ test:  ## everything that can be checked here, but for newer Slurms (test-slurm)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 # Half of the machines' time is Slurm's own waiting: a job looks every 30 s whether its new node has joined.
-test-slurm: $(STAMP) tools  ## tests of a living cluster and of sick nodes on Slurm 24.11, those of the policy on 26.05; four minutes
+test-slurm: $(STAMP) tools  ## tests of a living cluster and of sick nodes on Slurm 24.11, of policy and topology on 26.05; four minutes
 	result=0; \
 	CYCLEFORGE_SLURM=24.11 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests/cloud tests/sick || result=1; \
-	CYCLEFORGE_SLURM=26.05 $(BIN)/python -m pytest tests/cloud/test_policy.py || result=1; \
+	CYCLEFORGE_SLURM=26.05 $(BIN)/python -m pytest tests/cloud/test_policy.py tests/cloud/test_topology.py || result=1; \
 	exit $$result
 
 test-vm: $(STAMP) tools  ## a node's disks through reboots and power cuts on emulated NVMe, five minutes

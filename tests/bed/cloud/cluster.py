@@ -47,8 +47,8 @@ class Cloud(Client):
 
     @property
     def keeps_reasons(self) -> bool:
-        """Whether the reason of a drain outlives the drain, until a job begins there; 22.05 forgets it at once."""
-        return self.slurm_release >= (24, 11)
+        """Whether the reason of a drain outlives the drain, until a job begins there; 22.05 and 26.05 forget it."""
+        return (24, 11) <= self.slurm_release < (26, 5)
 
     # What a test asks of the scheduler
 
