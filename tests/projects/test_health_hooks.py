@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.bed.scripts.healthy import healthy
+from tests.bed.scripts.healthy import SCONTROL, healthy
 from tests.bed.scripts.planned import Planned
 from tests.projects.conftest import MakeNode
 
@@ -63,6 +63,55 @@ def test_a_node_that_somebodys_epilog_drained_is_tested_and_resumed(node: Planne
     assert node.state == "IDLE"
 
 
+@pytest.mark.parametrize(
+    ("by", "slurm_user"), [("root", "slurm(11100)"), ("alice", "slurm(11100)"), ("root", "root(0)"), ("slurm", "")]
+)
+@pytest.mark.parametrize("reason", ["Epilog error", "Prolog/Epilog failure"])
+def test_a_person_who_drains_in_slurms_words_is_obeyed(
+    make_node: MakeNode, reason: str, by: str, slurm_user: str
+) -> None:
+    """Where Slurm runs as root, or does not say as whom, nobody can tell the two apart."""
+    node = Planned(healthy(make_node("slurm_nhc")))
+    (node.node.state / "slurm_user").write_text(f"{slurm_user}\n")
+    node.in_slurm("IDLE+DRAIN", reason, by=by)
+    node.passes(4)
+    assert (node.state, node.reason) == ("IDLE+DRAIN", reason)
+
+
+@pytest.mark.parametrize(("after_s", "state"), [(3, "IDLE"), (-60, "IDLE+DRAIN"), (300, "IDLE+DRAIN")])
+def test_where_slurm_runs_as_root_its_drain_follows_a_hook(make_node: MakeNode, after_s: int, state: str) -> None:
+    """Its name is an administrator's there, too."""
+    node = Planned(healthy(make_node("slurm_nhc")))
+    (node.node.state / "slurm_user").write_text("root(0)\n")
+    node.runs("epilog")
+    scontrol = SCONTROL.replace("2026-01-01T00:00:00", str(int(time.time()) + after_s))
+    node.node.fake("scontrol", scontrol, light=True)
+    node.in_slurm("IDLE+DRAIN", "Epilog error", by="root")
+    node.passes(4)
+    assert node.state == state
+
+
+def test_a_person_who_drains_in_the_words_that_slurm_had_before_is_obeyed(node: Planned) -> None:
+    """Slurm's own drain is being tested when an administrator takes the node out."""
+    node.in_slurm("IDLE+DRAIN", "Epilog error")
+    node.passes(1)
+    node.in_slurm("IDLE+DRAIN", "Epilog error", by="root")
+    node.runs("deep", "idle")
+    node.passes(3)
+    assert (node.state, node.reason) == ("IDLE+DRAIN", "Epilog error")
+
+
+def test_a_person_who_drains_while_our_own_hook_refuses_is_obeyed(node: Planned) -> None:
+    node.says("quick", MOUNT)
+    answers = silence(node)
+    node.runs("epilog", code=3)
+    node.node.fake("scontrol", answers)
+    node.in_slurm("IDLE+DRAIN", "Epilog error", by="root")
+    node.runs("quick")
+    node.passes(3)
+    assert (node.state, node.reason) == ("IDLE+DRAIN", "Epilog error")
+
+
 def test_without_deep_checks_two_quick_runs_test_it(make_node: MakeNode) -> None:
     node = Planned(healthy(make_node("slurm_nhc")))
     node.in_slurm("IDLE+DRAIN", "Epilog error")
@@ -103,12 +152,13 @@ def test_a_second_failed_epilog_within_a_day_is_a_persons(make_node: MakeNode) -
 
 
 def test_other_drains_of_slurm_are_a_persons(node: Planned) -> None:
-    """The runs before have passed often enough to lift what is ours, whatever comes next."""
+    """The runs before have passed often enough to lift what is ours, whatever comes next and whoever says it."""
     node.passes(2)
-    for reason in (
-        "Prolog error", "Kill task failed", "batch job complete failure", "Duplicate jobid", "Not responding",
-    ):  # fmt: skip
-        node.in_slurm("IDLE+DRAIN", reason)
+    for place, reason in enumerate((
+        "Prolog error", "Job env setup error", "Kill task failed", "batch job complete failure", "Duplicate jobid",
+        "Not responding", "ResumeTimeout reached", "Epilog error : reboot complete", "epilog error", "Epilog error, see 4711",
+    )):  # fmt: skip
+        node.in_slurm("IDLE+DRAIN", reason, by=("slurm", "root")[place % 2])
         node.passes(1)
         node.runs("deep", "idle")
         node.passes(1)

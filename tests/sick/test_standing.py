@@ -72,14 +72,17 @@ def with_others(sick: SickCluster) -> Iterator[SickCluster]:
         path.unlink()
 
 
-@pytest.mark.fault("controller-silent", "epilog-failed", "prolog-failed", "replaced", "proven-bad")
+@pytest.mark.fault(
+    "controller-silent", "epilog-failed", "prolog-failed", "replaced", "proven-bad", "drained-in-slurms-words"
+)
 def test_drains_by_hooks_and_by_others(with_others: SickCluster) -> None:
     sick = with_others
-    silent, epilog, prolog, replaced, bad = (sick[name] for name in ("n6", "n7", "n8", "n1", "n2"))
+    silent, epilog, prolog, replaced, bad, by_hand = (sick[name] for name in ("n6", "n7", "n8", "n1", "n2", "n3"))
     epilog.state("others.epilog")
     prolog.state("others.prolog")
     sick.drain("n1", rows()["replaced"].reason + " old")
     sick.drain("n2", rows()["proven-bad"].reason + " collective: gpu_count 7 GPUs, expected 8")
+    sick.drain("n3", rows()["drained-in-slurms-words"].reason)
     job = sick.submit_held("--nodelist=n6")
     silent.state("slurm.silent")
     silent.gpus(7)
@@ -95,10 +98,10 @@ def test_drains_by_hooks_and_by_others(with_others: SickCluster) -> None:
     for node in (silent, epilog, prolog):
         node.heal()
     before = sick.states()
-    passes(sick, (silent, epilog, prolog, replaced, bad), 3)
+    passes(sick, (silent, epilog, prolog, replaced, bad, by_hand), 3)
     after = sick.states()
     assert {after[node.name].state for node in (silent, epilog)} == {"idle"}
-    theirs = ("n1", "n2", "n8")
+    theirs = ("n1", "n2", "n3", "n8")
     assert {name: after[name] for name in theirs} == {name: before[name] for name in theirs}
 
 

@@ -32,21 +32,26 @@ UPTIME_S = 100_000
 MEMORY_KIB = 2**29
 """Of a size whose memory nobody has published."""
 HANDLE = "Unable to determine the device handle for GPU0000:20:00.0: Unknown Error"
+SLURM_USER = "slurm"
+"""As cyclecloud-slurm sets it up. A reason shows the name of who wrote it. Source: SchedMD/slurm, src/api/node_info.c and
+src/scontrol/info_config.c (`SlurmUser = name(uid)`)."""
 # The names are its own: as a function it runs among those of the script.
 SCONTROL = """
-fake_state=IDLE fake_reason=""
+fake_state=IDLE fake_reason="" fake_by=root
 if [[ -e "$FAKE_STATE/slurm_state" ]]; then read -r fake_state <"$FAKE_STATE/slurm_state" || true; fi
 if [[ -e "$FAKE_STATE/slurm_reason" ]]; then IFS= read -r -d "" fake_reason <"$FAKE_STATE/slurm_reason" || true; fi
+if [[ -e "$FAKE_STATE/slurm_by" ]]; then IFS= read -r fake_by <"$FAKE_STATE/slurm_by" || true; fi
 case "$1" in
+    show) printf 'SlurmUser               = %s\n' "$(<"$FAKE_STATE/slurm_user")" ;;
     --oneliner)
-        fake_reason="${fake_reason:+Reason=$fake_reason [root@2026-01-01T00:00:00]}"
+        fake_reason="${fake_reason:+Reason=$fake_reason [$fake_by@2026-01-01T00:00:00]}"
         echo "NodeName=$4 State=$fake_state ThreadsPerCore=1 $fake_reason" ;;
     update)
         for fake_word in "$@"; do
             case "$fake_word" in
                 State=DRAIN) echo IDLE+DRAIN >"$FAKE_STATE/slurm_state" ;;
                 State=RESUME) echo IDLE >"$FAKE_STATE/slurm_state"; rm -f "$FAKE_STATE/slurm_reason" ;;
-                Reason=*) printf '%s' "${fake_word#Reason=}" >"$FAKE_STATE/slurm_reason" ;;
+                Reason=*) printf '%s' "${fake_word#Reason=}" >"$FAKE_STATE/slurm_reason"; echo root >"$FAKE_STATE/slurm_by" ;;
             esac
         done ;;
 esac
@@ -223,6 +228,7 @@ def _install(made: Healthy, name: str, deep_s: int) -> None:
     made.attribute("cycleforge.health.deep_s", str(deep_s))
     made.attribute("cycleforge.health.results", "off")
     made.fake("scontrol", SCONTROL, light=True)
+    (made.state / "slurm_user").write_text(f"{SLURM_USER}(11100)\n")
     made.fake("df", "printf 'Use%%  IUse%%\\n 17%%  3%%\\n'", light=True)
     made.cpus(size.vcpus or 0)
     made.memory(size.guest_memory_kib or MEMORY_KIB)

@@ -17,7 +17,7 @@ from tests.bed.scripts.tree import Tree
 from tests.size_attributes import KEYS, size_attributes
 
 TOOLS = (
-    "awk", "bash", "cat", "chmod", "cmp", "cp", "cut", "date", "df", "env", "false", "flock", "grep", "head", "kill",
+    "awk", "bash", "cat", "chmod", "cmp", "cp", "cut", "date", "dd", "df", "env", "false", "find", "flock", "grep", "head", "kill",
     "ln", "ls", "mkdir", "mktemp", "mv", "printf", "readlink", "rm", "sed", "seq", "sha256sum", "sleep", "sort",
     "stat", "tail", "touch", "tr", "wc",
 )  # fmt: skip

@@ -6,7 +6,7 @@ import re
 import shlex
 from typing import Literal
 
-from tests.bed.scripts.healthy import Healthy
+from tests.bed.scripts.healthy import SLURM_USER, Healthy
 
 CHECK = """
 check_planned() {
@@ -86,8 +86,9 @@ class Planned:
             self.says("quick")
             self.runs("quick")
 
-    def in_slurm(self, state: str, reason: str = "") -> None:
-        """What somebody else did in Slurm."""
+    def in_slurm(self, state: str, reason: str = "", by: str = SLURM_USER) -> None:
+        """What Slurm itself, or somebody else, did there."""
+        (self.node.state / "slurm_by").write_text(by + "\n")
         (self.node.state / "slurm_state").write_text(state + "\n")
         (self.node.state / "slurm_reason").write_text(reason)
 

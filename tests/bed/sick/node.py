@@ -185,9 +185,10 @@ class SickNode(hardware.Hardware):
             self._free_disk()
 
     def forget_health(self) -> None:
-        """Nothing is left of earlier runs: no result, no verdict, no count."""
+        """Nothing is left of earlier runs and jobs: no result, no verdict, no count, no hook that has just begun."""
         shutil.rmtree(self.root / "var/lib/cycleforge/health", ignore_errors=True)
-        (self.root / "run/cycleforge/standing").unlink(missing_ok=True)
+        for name in ("standing", "hook"):
+            (self.root / "run/cycleforge" / name).unlink(missing_ok=True)
 
     # Boots
 

@@ -6,33 +6,36 @@
 
 readonly PREFIX="CycleForge health:"
 readonly REPAIR="sudo bash /opt/cycleforge/slurm_nhc/health.sh repaired"
-# What Slurm writes when a hook of a job failed (SchedMD/slurm, src/slurmctld/{agent,job_mgr,node_mgr}.c, 22.05 to 25.11).
+# What Slurm writes when a hook of a job failed, always as its own user (SchedMD/slurm, drain_nodes in
+# src/slurmctld/{agent,job_mgr,node_mgr}.c, 22.05 to 25.11). A person may write the same words, and is somebody else.
 readonly HOOK_FAILED='^(Prolog error|Epilog error|Prolog/Epilog failure)$'
 readonly EPILOG_FAILED='^(Epilog error|Prolog/Epilog failure)$'
 # So much later than the refusal of a hook of ours does Slurm's drain for it come at most.
 readonly REFUSED_S=120
+# So long after one of ours began the hooks of a job have ended.
+readonly HOOK_S=12
 # A second failed epilog of somebody within this time is a person's.
 readonly RETEST_S=86400
 
 # A prolog has less time than this.
 SLURM_LIMIT_S=10
-NODE_STATE="" NODE_REASON="" NODE_SINCE=""
-# read_node: state, reason and its moment (seconds since 1970, empty where scontrol prints another form).
+NODE_STATE="" NODE_REASON="" NODE_BY="" NODE_SINCE=""
+# read_node: state, reason, whose it is, and its moment (seconds since 1970, empty where scontrol prints another form).
 read_node() {
     local output
     local -r reason='(^|[[:space:]])Reason=(.*) \[([^][[:space:]]+)@([^][[:space:]]+)\]'
-    NODE_STATE="" NODE_REASON="" NODE_SINCE=""
+    NODE_STATE="" NODE_REASON="" NODE_BY="" NODE_SINCE=""
     cf_node_name
     local -rx SLURM_TIME_FORMAT=%s
     output="$(timeout --kill-after=1 "${SLURM_LIMIT_S}" scontrol --oneliner show node "${REPLY}" 2>/dev/null)" || return 1
     if [[ "${output}" =~ (^|[[:space:]])State=([^[:space:]]+) ]]; then NODE_STATE="${BASH_REMATCH[2]}"; fi
     # scontrol adds who set it and when: "text [user@time]". A reason may have brackets of its own.
     if [[ "${output}" =~ ${reason} ]]; then
-        NODE_REASON="${BASH_REMATCH[2]}" NODE_SINCE="${BASH_REMATCH[4]}"
+        NODE_REASON="${BASH_REMATCH[2]}" NODE_BY="${BASH_REMATCH[3]}" NODE_SINCE="${BASH_REMATCH[4]}"
     elif [[ "${output}" =~ (^|[[:space:]])Reason=(.*) ]]; then
         NODE_REASON="${BASH_REMATCH[2]}"
     fi
-    if [[ ! "${NODE_SINCE}" =~ ^[0-9]+$ ]]; then NODE_SINCE=""; fi
+    if [[ ! "${NODE_SINCE}" =~ ^[1-9][0-9]{0,11}$ ]]; then NODE_SINCE=""; fi
     [[ -n "${NODE_STATE}" ]]
 }
 
@@ -41,10 +44,32 @@ update_node() {
     timeout --kill-after=1 "${SLURM_LIMIT_S}" scontrol update "NodeName=${REPLY}" "$@"
 }
 
+# written_by_slurm REASON: whether the reason of the node has this form and Slurm itself has written it. Where Slurm runs as
+# root, its name is an administrator's, too: then a hook of a job must have begun here right before. In doubt the drain is a person's.
+SLURM_USER=""
+written_by_slurm() {
+    local config
+    [[ "${NODE_REASON}" =~ $1 ]] || return 1
+    if [[ -z "${SLURM_USER}" ]]; then
+        config="$(timeout --kill-after=1 "${SLURM_LIMIT_S}" scontrol show config 2>/dev/null)" || return 1
+        if [[ ! "${config}" =~ (^|$'\n')SlurmUser[[:space:]]*=[[:space:]]*([^[:space:]\(]+)\(([0-9]+)\) ]]; then return 1; fi
+        SLURM_USER="${BASH_REMATCH[2]} ${BASH_REMATCH[3]}"
+    fi
+    [[ " ${SLURM_USER} " == *" ${NODE_BY:-nobody} "* ]] || return 1
+    [[ "${SLURM_USER}" != *" 0" ]] || hook_just_ran
+}
+
+# hook_just_ran: whether the reason is of the moments after a hook of ours began.
+hook_just_ran() {
+    local began
+    began="$(stat -c %Y "${LAST_HOOK}" 2>/dev/null)" && [[ -n "${NODE_SINCE}" ]] || return 1
+    ((NODE_SINCE >= began - 1 && NODE_SINCE <= began + HOOK_S))
+}
+
 # our_hook_failed: whether Slurm's drain is the answer to a hook of ours that refused.
 our_hook_failed() {
     local -r refused="${NOTES[refused]:-}"
-    [[ -n "${refused}" && "${NODE_REASON}" =~ ${HOOK_FAILED} ]] || return 1
+    [[ -n "${refused}" ]] && written_by_slurm "${HOOK_FAILED}" || return 1
     [[ -z "${NODE_SINCE}" ]] || ((NODE_SINCE >= refused - 5 && NODE_SINCE <= refused + REFUSED_S))
 }
 
@@ -55,6 +80,8 @@ is_our_drain() {
     [[ "${NODE_STATE}" == *DRAIN* ]] || return 1
     if our_hook_failed; then return 0; fi
     [[ "${NOTES[drain]}" == ours && -n "${have}" ]] || return 1
+    # A drain of Slurm's that we test, and a person meanwhile has set in the same words.
+    if [[ "${NODE_REASON}" =~ ${HOOK_FAILED} ]] && ! written_by_slurm "${HOOK_FAILED}"; then return 1; fi
     [[ "${set}" == "${have}" || ("${have}" == "${PREFIX}"* && "${set}" == "${have}"*) ]]
 }
 
@@ -123,7 +150,7 @@ adopt_drain() {
     since="${REPLY}"
     if [[ "${NODE_REASON}" == "${PREFIX}"* && -n "${NODE_SINCE}" ]] && ((NODE_SINCE < since)); then
         cause="drained before this VM was made"
-    elif [[ "${NODE_REASON}" =~ ${EPILOG_FAILED} ]]; then
+    elif written_by_slurm "${EPILOG_FAILED}"; then
         printf -v now '%(%s)T' -1
         if ((now - retested < RETEST_S)); then
             cf_log "${NODE_REASON}, and another within a day before it: not resumed; type scontrol update State=RESUME when it is clear why"

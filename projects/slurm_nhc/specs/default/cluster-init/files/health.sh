@@ -44,6 +44,8 @@ readonly STANDING_WAIT_S=30
 # IS_HELD: the guard holds back the drain for what this run has found. It stands against the node all the same, so that its
 # prolog takes no job before the scheduler keeps them away.
 EXIT_CODE=0 IS_HOOK=false IS_HELD=false
+# An empty file: when a hook of a job has begun here last.
+readonly LAST_HOOK="${RUN_DIR}/hook"
 
 boot_id() { read_line "${CF_ROOT}/proc/sys/kernel/random/boot_id"; }
 
@@ -53,6 +55,11 @@ make_folders() {
     for folder in "$@"; do
         if [[ ! -d "${folder}" ]]; then mkdir -p "${folder}" || return; fi
     done
+}
+
+hook_begins() {
+    make_folders "${RUN_DIR}" || return 0
+    { : >"${LAST_HOOK}"; } 2>/dev/null || true
 }
 
 load() {
@@ -144,6 +151,7 @@ add_deep_failures() {
 # A prolog has to be fast: three short files are read, and nobody is asked. Slurm drains the node and starts the job elsewhere
 # when this is not 0. The answer stands before Slurm is told, so a controller that hangs opens no gate.
 gate() {
+    hook_begins
     if [[ -r "${CF_CONF_DIR}/health.conf" ]]; then cf_load_conf "${CF_CONF_DIR}/health.conf"; fi
     # What is refused here has been counted when it was found.
     CF_CONF[strikes]=0
@@ -189,6 +197,7 @@ main() {
         quick) quick "${QUICK_S}" 0 ;;
         epilog)
             IS_HOOK=true
+            hook_begins
             quick "${EPILOG_S}" "${EPILOG_WAIT_S}"
             ;;
         "deep boot") deep_at_boot ;;
