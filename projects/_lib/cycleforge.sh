@@ -318,6 +318,33 @@ cf_wait_for() {
     done
 }
 
+# ---------------------------------------------------------------- what others can write
+
+# A number that came out of a file or a program is text until cf_number has seen it: Bash takes text for an expression and
+# runs the commands in `x[$(...)]`, and it takes 08 for octal. Text is a key of an array only where it has a strict form, and
+# never of one that `unset` or (( )) would expand a second time: unset -v 'ARRAY[$key]', $((${ARRAY[${key}]} + 1)).
+
+# cf_number TEXT: TEXT is a whole number of at most 12 digits, which is in REPLY in base ten; otherwise 1.
+cf_number() {
+    REPLY=""
+    # No regular expression: the caller may still need what its own has matched.
+    if [[ -z "$1" || "$1" == *[!0123456789]* ]] || ((${#1} > 12)); then return 1; fi
+    REPLY=$((10#$1))
+}
+
+# cf_given FILE [BYTES]: the text of a file that others can write or replace, in REPLY. 1 when it is no plain file, has more
+# than BYTES, or cannot be read. No link is followed, no pipe waited for, and a binary file is a text of odd bytes.
+cf_given() {
+    local -r most="${2:-65536}"
+    local text LC_ALL=C
+    REPLY=""
+    if [[ ! -f "$1" || -L "$1" ]]; then return 1; fi
+    # Between the look and the read another file may take its place.
+    text="$(dd if="$1" iflag=nofollow,nonblock,fullblock bs="$((most + 1))" count=1 status=none 2>/dev/null | tr '\0' '?')" || return 1
+    if ((${#text} > most)); then return 1; fi
+    REPLY="${text}"
+}
+
 # ---------------------------------------------------------------- numbers
 
 # cf_milli TEXT: a decimal number without sign or exponent, times 1000 and cut, in REPLY; 1 when it is none.

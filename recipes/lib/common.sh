@@ -70,7 +70,8 @@ load_settings() {
     set +a
     local name
     while IFS='=' read -r name _; do
-        [[ "${name}" == SET_* ]] || continue
+        # A value of several lines may look like another variable.
+        [[ "${name}" =~ ^SET_[A-Za-z_][A-Za-z0-9_]*$ ]] || continue
         export "${name#SET_}=${!name}"
     done < <(env)
 }

@@ -171,7 +171,7 @@ wait_of() {
     local seconds=""
     if [[ "$1" == 429 ]]; then
         seconds="$(tr -d '\r' <"$2" 2>/dev/null | sed -nE 's/^[Rr]etry-[Aa]fter: *([0-9]+)$/\1/p; s/^[Rr]ate[Ll]imit:.*[; ]t=([0-9]+).*/\1/p' | tail -n 1)"
-        if [[ -z "${seconds}" ]]; then seconds=60; fi
+        seconds="$(count_or 60 "${seconds}")"
         seconds=$((seconds > 300 ? 300 : seconds + 1))
     fi
     echo "${seconds:-5}"

@@ -206,7 +206,8 @@ launch_and_wait() {
     wait "${watcher}" 2>/dev/null || true
     tail -c "+$((from + 1))" "${results}/train.log" >"${launch_log}" || true
     status="$(<"${results}/launch.status")"
-    return "$((10#${status:-137}))"
+    [[ "${status}" =~ ^[0-9]{3}$ ]] || status=137
+    return "$((10#${status}))"
 }
 
 # set_stop_time: STOP_AT of the launch that begins now.

@@ -16,7 +16,7 @@ whole_checkpoints() {
         if [[ -s "${folder}/metadata.json" && -s "${folder}/.metadata" ]] || compgen -G "${folder}/mp_rank_*" >/dev/null; then
             echo "$((10#${folder##*iter_}))"
         fi
-    done < <(find "${run_dir}/checkpoints" -maxdepth 1 -type d -name 'iter_[0-9]*' | sort -r)
+    done < <(find "${run_dir}/checkpoints" -maxdepth 1 -type d -name 'iter_[0-9]*' | grep -E '/iter_[0-9]{1,12}$' | sort -r)
 }
 
 # mend_mark: Megatron writes the file of the newest iteration in place: without space nothing is left in it, and without a
@@ -53,7 +53,7 @@ prune_checkpoints() {
     ((SAVE_INTERVAL > 0 && KEEP_CHECKPOINTS > 0)) || return 0
     local latest folder
     latest="$(cat "${run_dir}/checkpoints/latest_checkpointed_iteration.txt" 2>/dev/null || true)"
-    [[ "${latest}" =~ ^[0-9]+$ ]] || return 0
+    is_count "${latest}" || return 0
     while read -r folder; do
         # A folder above `latest` may still be written.
         if ((10#${folder##*iter_} < latest)); then
@@ -62,7 +62,7 @@ prune_checkpoints() {
             rm -f -- "${folder}/metadata.json"
             rm -rf -- "${folder}"
         fi
-    done < <(find "${run_dir}/checkpoints" -maxdepth 1 -type d -name 'iter_[0-9]*' | sort -r | tail -n +$((KEEP_CHECKPOINTS + 1)))
+    done < <(find "${run_dir}/checkpoints" -maxdepth 1 -type d -name 'iter_[0-9]*' | grep -E '/iter_[0-9]{1,12}$' | sort -r | tail -n +$((KEEP_CHECKPOINTS + 1)))
 }
 
 # prune_in_background: keeps pruning while the job trains.

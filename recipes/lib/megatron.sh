@@ -140,10 +140,10 @@ run_is_finished() {
     local reached
     (($1 == 0)) || return 1
     # The last line is printed at a multiple of the log interval. A run whose end is saved has nothing left to print.
-    reached="$(untagged "${launch_log}" | sed -nE 's/.* iteration +([0-9]+)\/ *[0-9]+ \|.*/\1/p' | tail -n 1)"
-    if ((${reached:-0} + LOG_INTERVAL > ITERATIONS)); then return 0; fi
+    reached="$(untagged "${launch_log}" | sed -nE 's/.* iteration +([0-9]{1,12})\/ *[0-9]+ \|.*/\1/p' | tail -n 1)"
+    if ((10#${reached:-0} + LOG_INTERVAL > ITERATIONS)); then return 0; fi
     reached="$(run_mark)"
-    [[ "${reached}" =~ ^[0-9]+$ ]] && ((reached >= ITERATIONS))
+    is_count "${reached}" && ((reached >= ITERATIONS))
 }
 
 judge_long_run() {
@@ -169,7 +169,7 @@ judge_training() {
     nan="$(sed -nE 's/.*number of nan iterations: *([0-9]+).*/\1/p' <<<"${last}")"
     verdict=fail
     # The last line is printed at a multiple of the log interval.
-    if ((iteration + LOG_INTERVAL > ITERATIONS)); then verdict=pass; fi
+    if is_count "${iteration}" && ((iteration + LOG_INTERVAL > ITERATIONS)); then verdict=pass; fi
     record "${file}" iterations "${verdict}" "${iteration}" "${ITERATIONS}" iterations ""
     verdict=fail
     if [[ "${loss}" =~ ^[0-9.]+([eE][+-]?[0-9]+)?$ ]] && is_number "${loss}"; then verdict=pass; fi

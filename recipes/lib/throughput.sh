@@ -122,7 +122,7 @@ judge_speed() {
     fi
     # A figure of another number of GPUs says what to expect, but convicts nobody.
     detail="${published} was published for ${gpus} GPUs"
-    if [[ "${fail}" == - ]] || ((gpus != ${wanted_nodes:-${SLURM_JOB_NUM_NODES}} * GPUS_PER_NODE)); then fail=""; fi
+    if [[ "${fail}" == - ]] || ! is_count "${gpus}" || ((gpus != ${wanted_nodes:-${SLURM_JOB_NUM_NODES}} * GPUS_PER_NODE)); then fail=""; fi
     record "${file}" "${metric}" "$(judge "${value}" "${floor}" "${fail}")" "${value}" "${floor}" "${unit}" "${detail}" "${source}"
 }
 

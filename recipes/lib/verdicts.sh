@@ -30,3 +30,14 @@ exit_status() {
         *) echo 2 ;;
     esac
 }
+
+# is_count TEXT: a whole number of at most 12 digits. What a file or a command says is asked for this before it stands in
+# arithmetic: there Bash takes text for an expression and runs the commands in `x[$(...)]`.
+is_count() {
+    [[ -n "${1:-}" && "$1" != *[!0123456789]* && ("$1" == 0 || "$1" != 0*) ]] && ((${#1} <= 12))
+}
+
+# count_or NUMBER TEXT: TEXT where it is a count, else NUMBER.
+count_or() {
+    if is_count "${2:-}"; then echo "$2"; else echo "$1"; fi
+}

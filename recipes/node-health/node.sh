@@ -84,7 +84,7 @@ check_infiniband() {
         fi
         for counter in symbol_error link_error_recovery link_downed; do
             first_line "${port}/counters/${counter}"
-            if ((${REPLY:-0} > 0)); then note "ib_${counter}" warn "${REPLY}" 0 events "${port}"; fi
+            if is_count "${REPLY}" && ((REPLY > 0)); then note "ib_${counter}" warn "${REPLY}" 0 events "${port}"; fi
         done
     done
     expect ib_ports_active "${active}" "${EXPECT_IB_PORTS}" "ports at ${EXPECT_IB_GBPS} Gb/s"

@@ -102,11 +102,14 @@ test_links() {
     fi
     # Where nobody has published the size's links, the GPU with most of them says how many there are.
     while read -r gpu active inactive; do
+        if ! is_count "${active}" || ! is_count "${inactive}"; then continue; fi
         if ((published == 0 && active > most)); then most=${active}; fi
         if ((published == 0 && active + inactive > all)); then all=$((active + inactive)); fi
     done <<<"${states}"
     while read -r gpu active inactive; do
-        if ((active < most || active + inactive < all || (published == 0 && inactive > 0))); then
+        if ! is_count "${active}" || ! is_count "${inactive}"; then
+            bad+="${bad:+, }GPU ${gpu:0:20}: no number of links"
+        elif ((active < most || active + inactive < all || (published == 0 && inactive > 0))); then
             bad+="${bad:+, }GPU ${gpu}: ${active} of ${most} links"
         fi
     done <<<"${states}"

@@ -99,7 +99,7 @@ read_options() {
             --*)
                 name="${1#--}"
                 name="${name%%=*}"
-                [[ -v ASKED[${name}] && "${name}" != level ]] || wrong_usage "there is no option --${name}"
+                [[ "${name}" =~ ^[a-z-]+$ && -n "${ASKED[${name}]+there}" && "${name}" != level ]] || wrong_usage "there is no option --${name}"
                 if [[ "$1" == *=* ]]; then
                     value="${1#*=}"
                 else

@@ -132,7 +132,7 @@ FORBIDDEN = {
     "touches slurm.conf": r"slurm\.conf(?!\.)",
     "kills by name": r"\bpkill\b(?! -(TERM|KILL) --session)|\bkillall\b",
     "drops caches": r"drop_caches",
-    "wipes a disk": r"wipefs[^\n]*(\s-a\b|--all|--force)|\bdd\b\s",
+    "wipes a disk": r"wipefs[^\n]*(\s-a\b|--all|--force)|\bdd\b\s(?!if=\"\$1\" iflag=nofollow,nonblock,)",
     "compares numbers as text": r"\[\[[^\]]*\s[<>]\s[^\]]*\]\]",
     "runs text as code": r"\beval\b",
     "downloads": r"\bwget\b|\bgit clone\b|curl[^\n]*https://",

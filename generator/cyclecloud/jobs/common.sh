@@ -33,6 +33,12 @@ must_be_whole() {
     whole "$@" || die "${REPLY}"
 }
 
+# count_or NUMBER TEXT: TEXT where it is a whole number of at most 15 digits, else NUMBER. What a file or a command says goes through
+# here before it stands in arithmetic: there Bash takes text for an expression and runs the commands in `x[$(...)]`.
+count_or() {
+    if [[ "${2:-}" =~ ^(0|[1-9][0-9]{0,14})$ ]]; then echo "$2"; else echo "$1"; fi
+}
+
 # as_login COMMAND...: in the locale of the login, and not in ours.
 as_login() {
     if [[ -n "${LOGIN_LOCALE}" ]]; then LC_ALL="${LOGIN_LOCALE}" "$@"; else env -u LC_ALL "$@"; fi
@@ -73,13 +79,13 @@ new_lines() {
     # A job may write to /dev/null, to a pipe, or where its user may not read.
     [[ -f "${file}" && -r "${file}" ]] || return 0
     read -r identity size moment < <(stat -L -c '%i %s %Y' -- "${file}" 2>/dev/null) || return 0
-    from="${offset[${key}]:-0}"
+    from="$(count_or 0 "${offset[${key}]:-}")"
     if ((size == from)) && [[ "${state[${key}]:-}" == "${identity} ${size} ${moment}" ]]; then return 0; fi
     state["${key}"]="${identity} ${size} ${moment}"
     # Put back into the queue, a job begins its file anew; or a new file has taken its place.
     if ((size < from)) || [[ "${inode[${key}]:-${identity}}" != "${identity}" ]]; then
         from=0
-    elif [[ -v ending["${key}"] && "${ending[${key}]}" != "$(ending_of "${file}" "${from}")" ]]; then
+    elif [[ -n "${ending[${key}]+there}" && "${ending[${key}]}" != "$(ending_of "${file}" "${from}")" ]]; then
         from=0
     fi
     inode["${key}"]="${identity}"
@@ -92,7 +98,8 @@ new_lines() {
         # A line longer than a block is told in pieces.
         if ((size - from > BLOCK)); then end=$((from + BLOCK)) rest=""; fi
         { used="$(lines_of "$1" "$2" "${file}" "${from}" "$((end - from))" "${rest}" "$((end < size))" 4>&1 >&3 3>&-)"; } 3>&1
-        if ((${used:-0} == 0)); then break; fi
+        used="$(count_or 0 "${used}")"
+        if ((used == 0)); then break; fi
         from+="${used}"
     done
     offset["${key}"]="${from}" ending["${key}"]="$(ending_of "${file}" "${from}")"

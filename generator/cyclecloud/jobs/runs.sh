@@ -87,7 +87,7 @@ submit_all() {
 # begin_again STEP COUNT: forgets the jobs from this step on; what two people want at once happens once.
 begin_again() {
     local step base found=no
-    if (($(wc -l 2>/dev/null <.cycleforge/again || echo 0) != $2)); then return 0; fi
+    if (($(wc -l 2>/dev/null <.cycleforge/again || echo 0) != $(count_or 0 "$2"))); then return 0; fi
     rm -f .cycleforge/seen
     for step in $(steps); do
         if [[ "${step}" == "$1" ]]; then found=yes; fi
@@ -113,7 +113,7 @@ submit() {
     if [[ -e "${base}.asked" ]]; then
         # Whoever asked was killed before Slurm's answer, and the request may still be on its way.
         # In the file, because the clock of a file server is another one.
-        age=$(($(date +%s) - $(cat "${base}.asked")))
+        age=$(($(date +%s) - $(count_or 0 "$(cat "${base}.asked")")))
         if ((age < SETTLE_S)); then sleep $((SETTLE_S - (age < 0 ? 0 : age))); fi
         find_again "${step}"
         if [[ -s "${base}.ids" ]]; then return 0; fi
@@ -156,7 +156,7 @@ find_again() {
     floor="$(floor_of "${base}")"
     accounts_say "--name=${run}.$1" --starttime=now-14days --format=JobIDRaw || die "${HOSTNAME}: ${REPLY}"
     REPLY="$(grep -E '^[0-9]+$' <<<"${REPLY}" | sort -n | tail -n 1 || true)"
-    if [[ -n "${REPLY}" ]] && ((REPLY > floor)); then
+    if (($(count_or 0 "${REPLY}") > floor)); then
         must_be_whole "${base}.ids" "${REPLY}"
         look_at "$1" || true
     fi
@@ -206,7 +206,7 @@ show_step() {
     if is_over "${base}"; then over=yes; else open=yes; fi
     if [[ ! -e "${base}.out" ]]; then return 0; fi
     if (($(wc -l <"${base}.tasks") > FOLLOWED)); then
-        if [[ ! -v shown["$1=many"] ]]; then say note "$1" "of more than ${FOLLOWED} tasks the output is not followed"; fi
+        if [[ -z "${shown["$1=many"]+there}" ]]; then say note "$1" "of more than ${FOLLOWED} tasks the output is not followed"; fi
         shown["$1=many"]=yes
         return 0
     fi

@@ -13,12 +13,12 @@ files_of() {
 }
 
 last_id() {
-    tail -n 1 "$1.ids" 2>/dev/null || true
+    tail -n 1 "$1.ids" 2>/dev/null | head -c 20 | grep -x -E '[0-9]+' || true
 }
 
 # floor_of BASE: jobs up to this number belong to an earlier try.
 floor_of() {
-    cat "$1.floor" 2>/dev/null || echo 0
+    count_or 0 "$(head -c 20 "$1.floor" 2>/dev/null)"
 }
 
 # is_over BASE: all tasks have ended, as was read before.
@@ -43,7 +43,7 @@ look_at() {
     rows="$(grep -E '^[0-9]+[^|]*\|' <<<"${REPLY}" || true)"
     newest="$(grep -oE '^[0-9]+' <<<"${rows}" | sort -n | tail -n 1 || true)"
     known="$(last_id "${base}")"
-    if [[ -n "${newest}" ]] && ((newest > ${known:-0} && newest > $(floor_of "${base}"))); then
+    if (($(count_or 0 "${newest}") > $(count_or 0 "${known}") && $(count_or 0 "${newest}") > $(floor_of "${base}"))); then
         whole "${base}.ids" "$(cat "${base}.ids" 2>/dev/null && echo "${newest}" || echo "${newest}")" || return 1
         rm -f "${base}.tasks" "${base}.out"
         known="${newest}"
@@ -98,7 +98,7 @@ merge() {
     done <<<"${before}"
     while IFS='|' read -r task state reason; do
         if [[ "${task%%[!0-9]*}" != "${id}" || -z "${id}" ]]; then continue; fi
-        if [[ ! -v state_of["${task}"] ]]; then order+=("${task}"); fi
+        if [[ -z "${state_of[${task}]+there}" ]]; then order+=("${task}"); fi
         state_of["${task}"]="${state}" is_there["${task}"]=yes
         if [[ "${state}" == PENDING && "${reason}" != None ]]; then why="${reason}"; fi
     done <<<"$4"
@@ -111,14 +111,14 @@ merge() {
         records="$(records_in <<<"${REPLY}")"
     fi
     while IFS='|' read -r task code text; do
-        if [[ -z "${task}" || ! -v is_there["${task}"] ]]; then continue; fi
+        if [[ -z "${task}" || -z "${is_there[${task}]+there}" ]]; then continue; fi
         if has_ended "${state_of[${task}]}" && [[ -z "${code_of[${task}]:-}" ]]; then code_of["${task}"]="${code}"; fi
         if [[ "${state_of[${task}]}" != PENDING ]]; then out_of["${task}"]="${text}"; fi
     done <<<"${records}"
     text=""
     for task in "${order[@]}"; do
         state="${state_of[${task}]}"
-        if [[ ! -v is_there["${task}"] ]] && ! has_ended "${state}"; then
+        if [[ -z "${is_there[${task}]+there}" ]] && ! has_ended "${state}"; then
             # Slurm has forgotten it: only the accounts know.
             if [[ -z "${accounts}" ]]; then
                 remembered "${id}" "${step}" || return 1
@@ -137,7 +137,7 @@ merge() {
         fi
         if ! has_ended "${state}"; then code_of["${task}"]=""; fi
         text+="${text:+$'\n'}${task}|${state}|${code_of[${task}]:-}"
-        if [[ -v out_of["${task}"] ]]; then outs+="${outs:+$'\n'}${task}|${out_of[${task}]}"; fi
+        if [[ -n "${out_of[${task}]+there}" ]]; then outs+="${outs:+$'\n'}${task}|${out_of[${task}]}"; fi
     done
     if [[ -n "${outs}" && "${outs}" != "$(cat "${base}.out" 2>/dev/null)" ]]; then whole "${base}.out" "${outs}" || return 1; fi
     if [[ "${text}" != "${before}" ]]; then whole "${base}.tasks" "${text}" || return 1; fi
@@ -152,7 +152,7 @@ must_ask() {
     local task
     for task in "${!is_there[@]}"; do
         if has_ended "${state_of[${task}]}" && [[ -z "${code_of[${task}]:-}" ]]; then return 0; fi
-        if [[ "${state_of[${task}]}" != PENDING && ! -v out_of["${task}"] ]]; then return 0; fi
+        if [[ "${state_of[${task}]}" != PENDING && -z "${out_of[${task}]+there}" ]]; then return 0; fi
     done
     return 1
 }

@@ -13,7 +13,7 @@ readonly SETUP_TRIES=2
 # read_gate LINE: a row of gates.tsv into G_… (`-` is nothing).
 read_gate() {
     local -a field
-    local -i number
+    local number
     IFS=$'\t' read -r -a field <<<"$1"
     ((${#field[@]} == GATE_COLUMNS)) || die "a row of the gates has ${#field[@]} columns instead of ${GATE_COLUMNS}; build the deployment folder again"
     for ((number = 0; number < GATE_COLUMNS; number++)); do
@@ -22,6 +22,9 @@ read_gate() {
     # Columns 2 to 4, partition, constraint and VM size, are the same for all gates of a run, and in RUN.
     G_NAME="${field[0]}" G_LEVEL="${field[1]}" G_JOB="${field[5]}"
     G_MIN_NODES="${field[6]:-1}" G_GPUS="${field[7]:-0}" G_MINUTES="${field[8]:-0}" G_FINDER="${field[9]}" G_SETTINGS="${field[10]}"
+    for number in "${G_MIN_NODES}" "${G_GPUS}" "${G_MINUTES}"; do
+        is_count "${number}" || die "gate ${G_NAME} has '${number:0:40}' for a number; build the deployment folder again"
+    done
     G_WHAT="${field[11]}" G_REASON="${field[12]}" G_SETUP="${field[13]}"
     if [[ "${G_SETTINGS}" == *%BURN_* ]]; then
         G_MINUTES=$((G_MINUTES + RUN[burn_minutes]))
@@ -86,7 +89,8 @@ spent_gpu_seconds() {
     for file in "${state}"/*/*.end; do
         if [[ ! -e "${file}" ]]; then continue; fi
         IFS=$'\t' read -r _ _ _ cost <"${file}"
-        sum=$((sum + cost))
+        # What cannot be read may have cost all that is left.
+        sum=$((sum + $(count_or "${RUN[max_gpu_s]}" "${cost}")))
     done
     echo "${sum}"
 }

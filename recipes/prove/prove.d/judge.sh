@@ -13,6 +13,14 @@ of_intent() {
     done <"$1.intent"
 }
 
+# number_of_intent BASE NAME
+number_of_intent() {
+    local value
+    value="$(of_intent "$1" "$2")"
+    is_count "${value}" || die "${1}.intent has '${value:0:40}' for ${2}; begin anew with --new"
+    echo "${value}"
+}
+
 # count_of NODES: of a comma separated list.
 count_of() {
     local -a names
@@ -56,7 +64,7 @@ read_record() {
     while IFS=$'\t' read -r path _form value; do
         # A null is as good as nothing here, and the text "null" is none of ours.
         if [[ "${value}" == null ]]; then value=""; fi
-        RECORD["${path}"]="${value}"
+        if [[ -n "${path}" ]]; then RECORD["${path}"]="${value}"; fi
     done <<<"${text}"
 }
 
@@ -163,13 +171,16 @@ host_of() {
 # gpu_seconds BASE: what the job has cost, by its record; all that it might have where that does not say.
 gpu_seconds() {
     local -r base="$1"
-    local -i seconds most begin end
-    most=$(($(of_intent "${base}" minutes) * 60)) seconds=${most}
+    local -i seconds most
+    local begin end minutes gpus
+    minutes="$(number_of_intent "${base}" minutes)"
+    gpus="$(number_of_intent "${base}" gpus)"
+    most=$((minutes * 60)) seconds=${most}
     if begin="$(date -d "${RECORD[started]:--}" +%s 2>/dev/null)" && end="$(date -d "${RECORD[ended]:--}" +%s 2>/dev/null)"; then
         seconds=$((end - begin))
         if ((seconds < 0 || seconds > most)); then seconds=${most}; fi
     fi
-    echo $((seconds * $(count_of "$(of_intent "${base}" nodes)") * $(of_intent "${base}" gpus)))
+    echo $((seconds * $(count_of "$(of_intent "${base}" nodes)") * gpus))
 }
 
 # judge BASE WORD: BASE.end, from the job's record and Slurm's last word.
@@ -218,8 +229,9 @@ judge() {
 judge_step() {
     local -r base="$1" word="$2"
     local -i seconds most
-    local verdict=error text
-    most=$(($(of_intent "${base}" minutes) * 60))
+    local verdict=error text minutes
+    minutes="$(number_of_intent "${base}" minutes)"
+    most=$((minutes * 60))
     seconds=$(($(date +%s) - $(stat -c %Y "${base}.asked")))
     if ((seconds < 0 || seconds > most)); then seconds=${most}; fi
     text="job $(<"${base}.job") ended as ${word}; what it said is in ${base}.slurm-$(<"${base}.job").out"

@@ -43,12 +43,20 @@ new_state() {
 
 # open_state FOLDER: the run of a folder into RUN.
 open_state() {
-    local name value
+    local name value odd
     state="$1"
     RUN=()
-    while IFS='=' read -r name value; do RUN["${name}"]="${value}"; done <"${state}/run"
+    # One who shares this folder may have left anything in it: a link, a pipe, numbers that are none.
+    odd="$(find "${state}" '(' ! -type f ! -type d -o -type f -size +4096k ! -name '*.slurm-*.out' ')' -print -quit)"
+    [[ -z "${odd}" ]] || die "${odd} is no plain file of at most 4 MiB; move ${state} away and begin anew"
+    while IFS='=' read -r name value; do
+        if [[ "${name}" =~ ^[a-z_]+$ ]]; then RUN["${name}"]="${value}"; fi
+    done <"${state}/run"
+    for name in max_s max_gpu_s burn_minutes; do
+        is_count "${RUN[${name}]:-}" || die "${state}/run is damaged: ${name} is '${RUN[${name}]:0:40}'; move ${state} away and begin anew"
+    done
     spent_before="$(<"${state}/spent")"
-    [[ "${spent_before}" =~ ^[0-9]+$ ]] || die "${state}/spent is damaged; begin anew with --new"
+    is_count "${spent_before}" || die "${state}/spent is damaged; move ${state} away and begin anew"
 }
 
 # open_runs: the runs that are not over, the newest last.
@@ -88,7 +96,7 @@ take_lock() {
     printf '%s\n' "${lock_token}" >"${LOCK}.$$/holder"
     : >"${LOCK}.$$/beat"
     until mv -T "${LOCK}.$$" "${LOCK}" 2>/dev/null; do
-        holder="$(cat "${LOCK}/holder" 2>/dev/null)" || holder=""
+        holder="$(holder_of "${LOCK}")"
         if [[ ! -d "${LOCK}" ]]; then continue; fi
         if holder_lives "${holder}"; then
             rm -r "${LOCK:?}.$$"
@@ -98,6 +106,11 @@ take_lock() {
         fi
         steal_lock "${holder}"
     done
+}
+
+# holder_of LOCK: what it says of its holder, in one line.
+holder_of() {
+    if [[ -f "$1/holder" ]]; then head --bytes=1000 -- "$1/holder" 2>/dev/null | head -n 1; fi
 }
 
 # holder_lives HOLDER: on this host by its process, on another by its last sign of life, by the file system's clock.
@@ -119,7 +132,7 @@ holder_lives() {
 steal_lock() {
     local -r gone="${LOCK}.gone.$$"
     mv -T "${LOCK}" "${gone}" 2>/dev/null || return 0
-    if [[ "$(cat "${gone}/holder" 2>/dev/null)" != "$1" ]]; then
+    if [[ "$(holder_of "${gone}")" != "$1" ]]; then
         mv -T "${gone}" "${LOCK}" 2>/dev/null || true
     fi
     if [[ -d "${gone}" ]]; then rm -r "${gone}"; fi
@@ -127,7 +140,7 @@ steal_lock() {
 
 # holds_lock: whether the lock is still ours; a sign of life for others.
 holds_lock() {
-    [[ "$(cat "${LOCK}/holder" 2>/dev/null)" == "${lock_token}" ]] || return 1
+    [[ "$(holder_of "${LOCK}")" == "${lock_token}" ]] || return 1
     : >"${LOCK}/beat"
 }
 

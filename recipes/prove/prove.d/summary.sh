@@ -18,6 +18,9 @@ setup_costs() {
     setup_s=0 setup_gpu_s=0
     for step in ${G_SETUP}; do
         IFS=: read -r _ minutes count gpus <<<"${step}"
+        if ! is_count "${minutes}" || ! is_count "${count}" || ! is_count "${gpus}"; then
+            die "gate ${G_NAME} has the set-up step '${step:0:60}'; build the deployment folder again"
+        fi
         setup_s=$((setup_s + minutes * 60)) setup_gpu_s=$((setup_gpu_s + minutes * 60 * count * gpus))
     done
 }

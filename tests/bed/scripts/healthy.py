@@ -33,7 +33,7 @@ MEMORY_KIB = 2**29
 """Of a size whose memory nobody has published."""
 HANDLE = "Unable to determine the device handle for GPU0000:20:00.0: Unknown Error"
 SLURM_USER = "slurm"
-"""As cyclecloud-slurm sets it up. A reason shows the name of who wrote it. Source: SchedMD/slurm, src/api/node_info.c and
+"""As cyclecloud-slurm has it. A reason shows the name of who wrote it. Source: SchedMD/slurm, src/api/node_info.c and
 src/scontrol/info_config.c (`SlurmUser = name(uid)`)."""
 # The names are its own: as a function it runs among those of the script.
 SCONTROL = """
@@ -51,7 +51,9 @@ case "$1" in
             case "$fake_word" in
                 State=DRAIN) echo IDLE+DRAIN >"$FAKE_STATE/slurm_state" ;;
                 State=RESUME) echo IDLE >"$FAKE_STATE/slurm_state"; rm -f "$FAKE_STATE/slurm_reason" ;;
-                Reason=*) printf '%s' "${fake_word#Reason=}" >"$FAKE_STATE/slurm_reason"; echo root >"$FAKE_STATE/slurm_by" ;;
+                Reason=*)
+                    printf '%s' "${fake_word#Reason=}" >"$FAKE_STATE/slurm_reason"
+                    echo root >"$FAKE_STATE/slurm_by" ;;
             esac
         done ;;
 esac

@@ -17,9 +17,9 @@ from tests.bed.scripts.tree import Tree
 from tests.size_attributes import KEYS, size_attributes
 
 TOOLS = (
-    "awk", "bash", "cat", "chmod", "cmp", "cp", "cut", "date", "dd", "df", "env", "false", "find", "flock", "grep", "head", "kill",
-    "ln", "ls", "mkdir", "mktemp", "mv", "printf", "readlink", "rm", "sed", "seq", "sha256sum", "sleep", "sort",
-    "stat", "tail", "touch", "tr", "wc",
+    "awk", "bash", "cat", "chmod", "cmp", "cp", "cut", "date", "dd", "df", "env", "false", "find", "flock", "grep",
+    "head", "kill", "ln", "ls", "mkdir", "mktemp", "mv", "printf", "readlink", "rm", "sed", "seq", "sha256sum",
+    "sleep", "sort", "stat", "tail", "touch", "tr", "wc",
 )  # fmt: skip
 A100 = "Standard_ND96amsr_A100_v4"
 H100 = "Standard_ND96isr_H100_v5"

@@ -87,6 +87,7 @@ set_persistence() {
 
 # The maximum that each GPU itself reports; nothing is hard-coded. Newer drivers no longer have application clocks and
 # answer with an error or "N/A"; such GPUs run at their maximum by themselves.
+readonly MHZ='(0|[1-9][0-9]{0,5})'
 maximise_clocks() {
     local listing index max_memory now_memory max_graphics now_graphics code=0
     local changed=0 kept=0 unsupported=0
@@ -104,7 +105,7 @@ maximise_clocks() {
     while IFS=', ' read -r index max_memory now_memory max_graphics now_graphics; do
         [[ "${index}" =~ ^[0-9]+$ ]] || continue
         code=0
-        if [[ ! "${max_memory} ${now_memory} ${max_graphics} ${now_graphics}" =~ ^[0-9]+\ [0-9]+\ [0-9]+\ [0-9]+$ ]]; then
+        if [[ ! "${max_memory} ${now_memory} ${max_graphics} ${now_graphics}" =~ ^${MHZ}\ ${MHZ}\ ${MHZ}\ ${MHZ}$ ]]; then
             code="${NOT_SUPPORTED}"
         elif ((now_memory >= max_memory && now_graphics >= max_graphics)); then
             kept=$((kept + 1))

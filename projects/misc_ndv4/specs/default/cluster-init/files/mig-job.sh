@@ -8,9 +8,10 @@ cycleforge_mig() {
     if [[ ! -r "${table}" ]]; then return 0; fi
     IFS=',' read -r -a wanted <<<"${SLURM_STEP_GPUS:-${SLURM_JOB_GPUS:-}}"
     for part in "${wanted[@]}"; do
+        if [[ ! "${part}" =~ ^[0-9]{1,6}(-[0-9]{1,6})?$ ]]; then continue; fi
         first="${part%-*}" last="${part#*-}"
         while IFS=$'\t' read -r number uuid _; do
-            if ((number >= first && number <= last)); then uuids+="${uuids:+,}${uuid}"; fi
+            if [[ "${number}" =~ ^[0-9]{1,6}$ ]] && ((10#${number} >= 10#${first} && 10#${number} <= 10#${last})); then uuids+="${uuids:+,}${uuid}"; fi
         done <"${table}"
     done
     if [[ -n "${uuids}" ]]; then export CUDA_VISIBLE_DEVICES="${uuids}" NVIDIA_VISIBLE_DEVICES="${uuids}"; fi

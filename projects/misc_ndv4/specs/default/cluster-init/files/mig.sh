@@ -121,9 +121,9 @@ read_slices() {
         if [[ "${line}" =~ ^GPU\ ([0-9]+): ]]; then
             gpu="${BASH_REMATCH[1]}" ALL["${BASH_REMATCH[1]}"]=0 FITTING["${BASH_REMATCH[1]}"]=0
         elif [[ -n "${gpu}" && "${line}" =~ ^[[:space:]]+MIG[[:space:]]+([^[:space:]]+)[[:space:]]+Device[[:space:]]+([0-9]+):[[:space:]]+\(UUID:[[:space:]]+([^\)]+)\) ]]; then
-            ALL["${gpu}"]=$((ALL["${gpu}"] + 1))
+            ALL["${gpu}"]=$((${ALL["${gpu}"]} + 1))
             if [[ "${BASH_REMATCH[1]}" == "${CF_CONF[profile]}" ]]; then
-                FITTING["${gpu}"]=$((FITTING["${gpu}"] + 1)) UUID["${gpu}/${BASH_REMATCH[2]}"]="${BASH_REMATCH[3]}"
+                FITTING["${gpu}"]=$((${FITTING["${gpu}"]} + 1)) UUID["${gpu}/${BASH_REMATCH[2]}"]="${BASH_REMATCH[3]}"
             fi
         fi
     done <<<"${REPLY}"

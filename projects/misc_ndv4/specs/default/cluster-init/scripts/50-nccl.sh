@@ -40,7 +40,7 @@ use_file() {
     if [[ -n "${VARIABLES[${variable}]:-}${CF_FIGURES[nccl_${kind}_file]:-}" ]]; then
         cf_warn "the image has no ${CF_FIGURES[nccl_${kind}_file]:-${VARIABLES[${variable}]}}; NCCL detects the ${kind} by itself"
     fi
-    unset "VARIABLES[${variable}]"
+    unset -v 'VARIABLES[$variable]'
 }
 
 # NCCL ends a job when the interface does not exist; without the variable it looks for one.

@@ -15,6 +15,7 @@ readonly POLL_S="${CYCLEFORGE_POLL_S:-30}"
 # A command of Slurm waits for slurmctld no longer than this.
 readonly SLURM_LIMIT_S=60
 readonly SHARE_PERCENT=10
+readonly NODE_NAME='[A-Za-z0-9][A-Za-z0-9._-]{0,62}' A_GENERATION='[A-Za-z0-9_-]{1,64}\.[0-9a-f]{12}'
 readonly LEFT_OLD=3
 
 USAGE="usage:
@@ -98,6 +99,10 @@ find_folders() {
     fi
     RECORDS="${folder%/*}/cycleforge/nodes"
     LEAVING="${folder%/*}/cycleforge/leaving"
+    # Every node can write there, and what is removed there must not be somewhere else.
+    for folder in "${RECORDS%/*}" "${RECORDS}" "${LEAVING}"; do
+        if [[ -L "${folder}" ]]; then cf_die "${folder} is a link" "CycleForge makes no links there" "find out who made it, then remove it"; fi
+    done
 }
 
 # ---------------------------------------------------------------- what Slurm and the records say
@@ -112,7 +117,7 @@ read_nodes() {
     output="$(ask_slurm --oneliner show node)" || cf_die "scontrol show node failed" "slurmctld does not answer" "try again once 'scontrol ping' says UP"
     NODES=() STATE=() REASON=()
     while IFS= read -r line; do
-        if [[ ! "${line}" =~ ^NodeName=([^[:space:]]+) ]]; then continue; fi
+        if [[ ! "${line}" =~ ^NodeName=(${NODE_NAME})[[:space:]] ]]; then continue; fi
         name="${BASH_REMATCH[1]}"
         if [[ ! "${line}" =~ [[:space:]]State=([^[:space:]]+) ]]; then continue; fi
         NODES+=("${name}")
@@ -127,12 +132,11 @@ read_nodes() {
 }
 
 read_records() {
-    local name generation since
+    local name
     GENERATION=() SINCE=()
     for name in "${NODES[@]}"; do
-        if [[ -r "${RECORDS}/${name}" ]] && read -r generation since <"${RECORDS}/${name}" &&
-            [[ "${generation}" =~ ^[A-Za-z0-9_-]+\.[0-9a-f]{12}$ && "${since}" =~ ^[0-9]{1,12}$ ]]; then
-            GENERATION["${name}"]="${generation}" SINCE["${name}"]="${since}"
+        if cf_given "${RECORDS}/${name}" 4096 && [[ "${REPLY%$'\n'}" =~ ^(${A_GENERATION})\ ([0-9]+)$ ]] && cf_number "${BASH_REMATCH[2]}"; then
+            GENERATION["${name}"]="${BASH_REMATCH[1]}" SINCE["${name}"]="${REPLY}"
         fi
     done
 }
@@ -190,7 +194,7 @@ age() {
         REPLY=other
     elif [[ "${WANTED[${array}]}" != "${generation}" ]]; then
         REPLY=old
-    elif [[ -n "${BEFORE}" ]] && ((SINCE["$1"] < BEFORE)); then
+    elif [[ -n "${BEFORE}" ]] && ((${SINCE["$1"]} < BEFORE)); then
         REPLY=old
     else
         REPLY=new
@@ -234,7 +238,7 @@ print_list() {
         age "${name}"
         age="${REPLY}"
         if [[ "${age}" == other ]]; then continue; fi
-        count["${age}"]=$((count["${age}"] + 1))
+        count["${age}"]=$((${count["${age}"]} + 1))
         since=-
         if [[ -n "${SINCE[${name}]:-}" ]]; then TZ=UTC printf -v since '%(%FT%TZ)T' "${SINCE[${name}]}"; fi
         REPLY="${STATE[${name}]#+}"
@@ -268,9 +272,8 @@ update() {
 # array_of NODE: its node array in REPLY, from its record or, once it is powered down, from that of its departure.
 array_of() {
     REPLY="${GENERATION[$1]:-}"
-    if [[ -z "${REPLY}" && -r "${LEAVING}/$1" ]]; then REPLY="$(<"${LEAVING}/$1")"; fi
-    REPLY="${REPLY%.*}"
-    if [[ -z "${REPLY}" ]]; then REPLY=-; fi
+    if [[ -z "${REPLY}" ]] && cf_given "${LEAVING}/$1" 4096; then REPLY="${REPLY%$'\n'}"; fi
+    if [[ "${REPLY}" =~ ^${A_GENERATION}$ ]]; then REPLY="${REPLY%.*}"; else REPLY=-; fi
 }
 
 # How many nodes of each array run, and how many are out of service because of us.
@@ -383,7 +386,7 @@ follow_up() {
     local file name
     for file in "${LEAVING}"/*; do
         name="${file##*/}"
-        if [[ ! -e "${file}" ]]; then continue; fi
+        if [[ ! -f "${file}" || -L "${file}" || ! "${name}" =~ ^${NODE_NAME}$ ]]; then continue; fi
         # It is lifted first: a node would start with its drain.
         if [[ -n "${STATE[${name}]:-}" ]] && is_ours "${name}"; then continue; fi
         # Without power saving a node that azslurm has ended is FUTURE, which scontrol does not show.
@@ -410,7 +413,7 @@ count_waiting() {
         fi
     done
     for name in "${LEAVING}"/*; do
-        if [[ -e "${name}" ]]; then seen["${name##*/}"]=1; fi
+        if [[ -f "${name}" && ! -L "${name}" && "${name##*/}" =~ ^${NODE_NAME}$ ]]; then seen["${name##*/}"]=1; fi
     done
     WAITING="${#seen[@]}"
 }

@@ -243,14 +243,14 @@ put() {
     local owner
     owner="$(stat -c %u:%g "$1")"
     cf_write "$1" 0644 <<<"$2"
-    chown "${owner}" "$1"
+    chown --no-dereference "${owner}" "$1"
 }
 
 # restore STAMP: both files as they were, to the byte.
 restore() {
     local name
     for name in topology.conf site_specific.conf; do
-        cp -p "${FOLDER}/${name}.$1" "${FOLDER}/.${name}.back"
+        cp -p --remove-destination "${FOLDER}/${name}.$1" "${FOLDER}/.${name}.back"
         mv -f "${FOLDER}/.${name}.back" "${FOLDER}/${name}"
     done
     ask_slurm scontrol reconfigure || true
@@ -276,8 +276,8 @@ switch_over() {
         return
     fi
     TZ=UTC printf -v stamp '%(%Y%m%dT%H%M%SZ)T' -1
-    cp -p "${FOLDER}/topology.conf" "${FOLDER}/topology.conf.${stamp}"
-    cp -p "${FOLDER}/site_specific.conf" "${FOLDER}/site_specific.conf.${stamp}"
+    cp -p --remove-destination "${FOLDER}/topology.conf" "${FOLDER}/topology.conf.${stamp}"
+    cp -p --remove-destination "${FOLDER}/site_specific.conf" "${FOLDER}/site_specific.conf.${stamp}"
     put "${FOLDER}/topology.conf" "$(<"${NEW}")"
     put "${FOLDER}/site_specific.conf" "${new_site}"
     if ask_slurm scontrol reconfigure && cf_wait_for "${SETTLE_S}" slurm_has_it; then
@@ -302,6 +302,13 @@ main() {
         cf_log "${FILE} may be used: ${#IN_ANSWER[@]} nodes in ${UNITS}"
         return
     fi
+    local name
+    # Every node can write there, and a copy of what a link names would be for all of them to read.
+    for name in topology.conf site_specific.conf; do
+        if [[ -L "${FOLDER}/${name}" || (-e "${FOLDER}/${name}" && ! -f "${FOLDER}/${name}") ]]; then
+            cf_die "${FOLDER}/${name} is no plain file" "azslurm writes a plain one" "find out who put it there, then remove it"
+        fi
+    done
     exec 9>"${CF_ROOT}/run/cycleforge-topology.lock"
     flock --nonblock 9 || cf_die "another run is going on" "two would overwrite each other's files" "wait for it, or end it"
     NEW="${FOLDER}/.topology.conf.new"

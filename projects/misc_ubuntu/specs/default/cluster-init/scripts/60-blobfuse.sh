@@ -40,7 +40,8 @@ cache_size() {
         if [[ "${name}" == MemTotal: ]]; then break; fi
         value=0
     done <"${CF_ROOT}/proc/meminfo"
-    CACHE_MIB=$((value / 1024 / 10))
+    cf_number "${value}" || REPLY=0
+    CACHE_MIB=$((REPLY / 1024 / 10))
     if ((CACHE_MIB > 65536)); then CACHE_MIB=65536; fi
     if ((CACHE_MIB < 256)); then CACHE_MIB=256; fi
     PREFETCH=$((CACHE_MIB / BLOCK_MIB))

@@ -31,7 +31,7 @@ leave_record() {
     fi
     folder="${folder%/*}/cycleforge/nodes"
     cf_node_name
-    if ! cf_write "${folder}/${REPLY}" 0644 <"${STAMP}"; then
+    if [[ -L "${folder}" || -L "${folder%/*}" ]] || ! cf_write "${folder}/${REPLY}" 0644 <"${STAMP}"; then
         cf_warn "${folder} cannot be written: nodes.sh will not know how old this node is"
         cf_outcome "not written"
         return

@@ -124,9 +124,13 @@ check_ib_flaps() {
     if [[ -r "${file}" ]]; then
         before="$(<"${file}")"
         while read -r sample_device time value; do
-            [[ "${time} ${value}" =~ ^[0-9]+\ [0-9]+$ ]] || continue
+            [[ "${sample_device}" =~ ^[A-Za-z0-9_.-]+$ ]] || continue
+            cf_number "${time}" || continue
+            time="${REPLY}"
+            cf_number "${value}" || continue
+            value="${REPLY}"
             if ((time <= now - window_h * 3600)) || [[ -z "${latest[${sample_device}]:-}" ]] ||
-                ((value < latest[${sample_device}])); then
+                ((value < ${latest[${sample_device}]})); then
                 base["${sample_device}"]="${value}" base_time["${sample_device}"]="${time}"
             else
                 kept+="${sample_device} ${time} ${value}"$'\n'
@@ -138,18 +142,18 @@ check_ib_flaps() {
         device_of "${port}"
         device="${REPLY}"
         read_line "${port}/counters/link_downed"
-        count="${REPLY}"
-        if [[ ! "${count}" =~ ^[0-9]+$ ]]; then
+        if ! cf_number "${REPLY}"; then
             not_measured ib_link_flaps "${device} has no counter link_downed"
             continue
         fi
-        if [[ -z "${base[${device}]:-}" ]] || ((count < latest[${device}])); then
+        count="${REPLY}"
+        if [[ -z "${base[${device}]:-}" ]] || ((count < ${latest[${device}]})); then
             base["${device}"]="${count}" base_time["${device}"]="${now}"
-        elif ((count > latest[${device}])); then
+        elif ((count > ${latest[${device}]})); then
             kept+="${device} ${now} ${count}"$'\n'
         fi
-        if ((count - base[${device}] > worst)); then
-            worst=$((count - base[${device}]))
+        if ((count - ${base[${device}]} > worst)); then
+            worst=$((count - ${base[${device}]}))
             worst_device="${device}"
         fi
     done

@@ -226,7 +226,7 @@ print_list() {
         if ! has "${name}" DRAIN || ! has_vm "${name}"; then continue; fi
         if is_ours "${name}"; then begun "${name}"; else REPLY="${SINCE[${name}]:-${NOW}}"; fi
         since="${REPLY}"
-        total=$((total + 1)) gpu_seconds=$((gpu_seconds + (NOW - since) * GPUS["${name}"]))
+        total=$((total + 1)) gpu_seconds=$((gpu_seconds + (NOW - since) * ${GPUS["${name}"]}))
         if is_ours "${name}"; then
             obstacle "${name}"
             when="${REPLY}"

@@ -4,11 +4,13 @@
 declare -a RECORDS=()
 # FAILED: what failed, in words, by its cure. VERDICTS: by check its verdict, or the cure of what failed.
 declare -A COUNTS=() FAILED=() VERDICTS=()
+# "CHECK FIELD WORDS" of each failure that heals.
+declare -a HEALS=()
 # UNMEASURED: the checks that could not be measured, in words.
 RUN_VERDICT="" RUN_REASON="" RUN_CURE="" UNMEASURED="" KIND="" STARTED_MS=0 DURATION_MS=0
 
 start_results() {
-    KIND="$1" RECORDS=() FAILED=() VERDICTS=() RUN_VERDICT="" RUN_REASON="" RUN_CURE="" UNMEASURED=""
+    KIND="$1" RECORDS=() FAILED=() HEALS=() VERDICTS=() RUN_VERDICT="" RUN_REASON="" RUN_CURE="" UNMEASURED=""
     COUNTS=([pass]=0 [warn]=0 [fail]=0 [not_measured]=0 [no_baseline]=0)
     cf_now_ms
     STARTED_MS="${REPLY}"
@@ -38,7 +40,7 @@ add_record() {
     local -r unit="${cells[5]:-}" detail="${cells[6]:-}"
     local cure="${cells[7]:-heal}"
     if [[ -z "${COUNTS[${verdict:-none}]:-}" ]]; then return 0; fi
-    COUNTS["${verdict}"]=$((COUNTS[${verdict}] + 1))
+    COUNTS["${verdict}"]=$((${COUNTS[${verdict}]} + 1))
     # Nobody is told in words of what is as it should be.
     if [[ "${verdict}" != @(pass|no_baseline) ]]; then
         describe "${check}" "${value}" "${relation}" "${limit}" "${unit}" "${detail}"
@@ -46,6 +48,7 @@ add_record() {
     # Of a check with several records the failed one counts, of several of these the worst.
     if [[ "${verdict}" == fail ]]; then
         FAILED["${cure}"]+="${FAILED[${cure}]:+; }${REPLY}"
+        if [[ "${cure}" == heal ]]; then HEALS+=("${check}${FIELD}${REPLY}"); fi
         if [[ "${VERDICTS[${check}]:-}" != @(heal|reset|reboot|service) ]] || is_worse "${cure}" "${VERDICTS[${check}]}"; then
             VERDICTS["${check}"]="${cure}"
         fi
@@ -57,15 +60,38 @@ add_record() {
     if [[ "${verdict}" == @(fail|warn|not_measured) ]]; then cf_log "${verdict}: ${REPLY}"; fi
     line="{\"check\": \"${check}\", \"verdict\": \"${verdict}\""
     if [[ "${value}${relation}${limit}${unit}${detail}" == *[\\\"[:cntrl:]]* ]]; then
-        for key in value relation limit unit detail; do
-            json_text "${!key}"
-            line+=", \"${key}\": ${REPLY}"
+        for key in "value ${value}" "relation ${relation}" "limit ${limit}" "unit ${unit}" "detail ${detail}"; do
+            json_text "${key#* }"
+            line+=", \"${key%% *}\": ${REPLY}"
         done
     else
         line+=", \"value\": \"${value}\", \"relation\": \"${relation}\", \"limit\": \"${limit}\", \"unit\": \"${unit}\""
         line+=", \"detail\": \"${detail}\""
     fi
     RECORDS+=("${line}${cure:+, \"cure\": \"${cure}\"}}")
+}
+
+# waive CHECK: its failure, which heals, only warns: most nodes that measured it have the same.
+waive() {
+    local place row
+    local -r start="{\"check\": \"$1\", \"verdict\": " cure=', "cure": "heal"}'
+    for place in "${!RECORDS[@]}"; do
+        row="${RECORDS[place]}"
+        if [[ "${row}" != "${start}\"fail\""* ]]; then continue; fi
+        RECORDS[place]="${start}\"warn\"${row#"${start}\"fail\""}"
+        RECORDS[place]="${RECORDS[place]%"${cure}"}}"
+        COUNTS[fail]=$((${COUNTS[fail]} - 1)) COUNTS[warn]=$((${COUNTS[warn]} + 1))
+    done
+    VERDICTS["$1"]=warn
+    unset -v 'FAILED[heal]'
+    for place in "${!HEALS[@]}"; do
+        row="${HEALS[place]}"
+        if [[ "${row%%"${FIELD}"*}" == "$1" ]]; then
+            unset -v 'HEALS[place]'
+        else
+            FAILED[heal]+="${FAILED[heal]:+; }${row#*"${FIELD}"}"
+        fi
+    done
 }
 
 # conclude: the verdict of the run and, when it failed, the reason and the worst cure. What could not be measured is a
@@ -161,8 +187,9 @@ share_results() {
     local -r folder="${CF_CONF[results]:-}"
     local -r target="${CF_ROOT}${folder}/${NODE_NAME}.${KIND}.json"
     if [[ -z "${folder}" ]]; then return 0; fi
+    # Every node can write there: with --remove-destination cp opens only what does not exist, so it follows no link of another.
     # shellcheck disable=SC2016 # the inner shell expands it
-    timeout --kill-after=1 5 bash -c '[[ -d "${2%/*}" ]] || exit 0
-        { cp -T "$1" "$2.new" && mv -fT "$2.new" "$2"; } || { rm -f "$2.new"; exit 1; }' share "$1" "${target}" ||
+    timeout --kill-after=1 5 bash -c '[[ -d "${2%/*}" && ! -L "${2%/*}" ]] || exit 0
+        { cp -T --remove-destination "$1" "$2.new" && mv -fT "$2.new" "$2"; } || { rm -f "$2.new"; exit 1; }' share "$1" "${target}" ||
         cf_log "the result could not be copied to ${folder}" >&2
 }

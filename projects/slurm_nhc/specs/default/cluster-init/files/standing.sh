@@ -60,13 +60,13 @@ vm_since() {
     local vm="" uuid="" since="" now
     if [[ -r "${file}" ]]; then IFS=' ' read -r since uuid vm <"${file}" || true; fi
     know_vm "${since:+asked}"
-    if [[ ! "${since}" =~ ^[0-9]+$ ]] || is_other_vm "${vm}" "${uuid#-}"; then
+    if ! cf_number "${since}" || is_other_vm "${vm}" "${uuid#-}"; then
         printf -v now '%(%s)T' -1
         if [[ -z "${since}" && -e "${CF_STATE_DIR}/health/quick.json" ]]; then now=0; fi
         since="${now}"
         cf_write "${file}" 0644 <<<"${since} ${PRODUCT_UUID:--} ${VM_ID}" || true
+        REPLY="${since}"
     fi
-    REPLY="${since}"
 }
 
 # ---------------------------------------------------------------- the file
@@ -92,7 +92,7 @@ read_standing() {
     while IFS='=' read -r key value; do
         case "${key}" in
             found) if [[ "${value}" =~ ${found} ]]; then FOUND["${BASH_REMATCH[1]}"]="${BASH_REMATCH[4]}"; fi ;;
-            passes | refused | repaired | retested) if [[ "${value}" =~ ^[0-9]{1,12}$ ]]; then NOTES["${key}"]="${value}"; fi ;;
+            passes | refused | repaired | retested) if cf_number "${value}"; then NOTES["${key}"]="${REPLY}"; fi ;;
             vm_id | product_uuid | drain | drain_reason | drain_cure) NOTES["${key}"]="${value}" ;;
         esac
     done <"${file}"
@@ -234,7 +234,7 @@ lift_after() {
             IFS=' ' read -r since boot _ <<<"${FOUND["${kind} ${cure}"]:-}"
             if [[ -n "${boot}" && "${boot}" != "${now}" && "${now}" != unknown ]]; then
                 cf_log "passed after the boot that it needed: ${FOUND["${kind} ${cure}"]#* * }"
-                unset "FOUND[${kind} ${cure}]"
+                unset -v 'FOUND[$kind $cure]'
             fi
         done
     done

@@ -23,7 +23,7 @@ read_strikes() {
         IFS=' ' read -r word uuid vm || true
         if [[ "${word}" != vm ]] || is_other_vm "${vm}" "${uuid#-}"; then return; fi
         while IFS=' ' read -r word vm; do
-            if [[ "${word}" =~ ^[0-9]{1,12}$ && "${vm}" == @(own|shared) ]] && ((word >= since)); then DRAINS+=("${word} ${vm}"); fi
+            if cf_number "${word}" && [[ "${vm}" == @(own|shared) ]] && ((REPLY >= since)); then DRAINS+=("${REPLY} ${vm}"); fi
         done
     } <"${STRIKES}"
 }

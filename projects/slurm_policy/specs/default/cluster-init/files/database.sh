@@ -183,7 +183,7 @@ withdraw() {
 forget_object() {
     local id
     for id in "${!APPLIED[@]}"; do
-        if [[ "${id}" == "$1 $2 "* ]]; then unset "APPLIED[${id}]" "SEEN[${id}]"; fi
+        if [[ "${id}" == "$1 $2 "* ]]; then unset -v 'APPLIED[$id]' 'SEEN[$id]'; fi
     done
     write_record
 }

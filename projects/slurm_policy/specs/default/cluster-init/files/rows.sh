@@ -7,6 +7,9 @@
 
 # Rows become words of commands, so nothing that a shell or sacctmgr would take for something else gets through.
 readonly ROW='^(qos|account|member|user|reservation|partition|overlay) [A-Za-z0-9][A-Za-z0-9._/-]* [A-Za-z]+=[A-Za-z0-9=,.:;_/+-]*$'
+# The same holds for the record, which every node can write: KIND NAME KEY, VALUE (of `file` a digest) and SEEN.
+readonly RECORDED_ROW='^(file|(qos|account|member|user|reservation) ([A-Za-z0-9][A-Za-z0-9._/-]*) ([A-Za-z]+))\|([A-Za-z0-9=,.:; /_+-]*)\|([^[:cntrl:]]*)$'
+readonly RECORD_BYTES=4194304
 declare -gA WANTED=() APPLIED=() SEEN=()
 declare -ga ORDER=() RECORDED=() OF_DATABASE=()
 CLUSTER="" RECORD="" AZURE_CONF="" SAVED_QOS="" UNREAD=""
@@ -45,14 +48,22 @@ find_cluster() {
 # ---------------------------------------------------------------- the record
 
 read_record() {
-    local line rest id
+    local line
     APPLIED=() SEEN=() RECORDED=()
-    if [[ ! -r "${RECORD}" ]]; then return; fi
+    if [[ ! -e "${RECORD}" && ! -L "${RECORD}" ]]; then return; fi
+    if ! cf_given "${RECORD}" "${RECORD_BYTES}"; then
+        cf_die "${RECORD} is no plain file of at most ${RECORD_BYTES} bytes" "it says what was applied, so nothing is applied without it" \
+            "find out who put it there and remove it; policy.sh load then applies everything"
+    fi
     while IFS= read -r line; do
-        id="${line%%|*}" rest="${line#*|}"
-        APPLIED["${id}"]="${rest%%|*}" SEEN["${id}"]="${rest#*|}"
-        RECORDED+=("${id}")
-    done <"${RECORD}"
+        if [[ -z "${line}" ]]; then continue; fi
+        if [[ ! "${line}" =~ ${RECORDED_ROW} ]]; then
+            cf_warn "${RECORD} has a line that is no row of a policy, which counts for nothing: '${line:0:60}'"
+            continue
+        fi
+        if [[ -z "${APPLIED[${BASH_REMATCH[1]}]+there}" ]]; then RECORDED+=("${BASH_REMATCH[1]}"); fi
+        APPLIED["${BASH_REMATCH[1]}"]="${BASH_REMATCH[5]}" SEEN["${BASH_REMATCH[1]}"]="${BASH_REMATCH[6]}"
+    done <<<"${REPLY}"
 }
 
 write_record() {
@@ -72,7 +83,7 @@ recorded() {
 }
 
 forget() {
-    unset "APPLIED[$1]" "SEEN[$1]"
+    unset -v 'APPLIED[$1]' 'SEEN[$1]'
     write_record
 }
 
