@@ -11,6 +11,7 @@ _FIGURES = {
     "window_s": "within so many seconds",
     "clear_percent": "it is over when no more than this still fail, or fewer than that many nodes",
     "looks": "in so many looks in a row",
+    "floor_percent": "a deep check that more of the nodes that measured it miss has a wrong floor",
 }
 
 

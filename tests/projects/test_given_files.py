@@ -49,7 +49,7 @@ class Reader:
 class Given:
     """One file: who reads it, where it lies below the reader's folder, and its content on a healthy cluster.
 
-    Where a folder is root's own, on the disk of the machine, nobody can put a link or a pipe there; a text can be damaged.
+    Where a folder is root's own, on the disk of the machine, nobody can put a link or a pipe; a text can be damaged.
     """
 
     reader: Callable[[Path, MakeNode], Reader]

@@ -26,7 +26,7 @@ PASSES_TO_RESUME=2
 if [[ -n "${{STANDS:-}}" ]]; then FOUND["quick heal"]=yes NOTES[passes]="$STANDS"; fi
 . {FILES}/guard.sh
 declare -A VERDICTS=() COUNTS=([not_measured]=0)
-CF_CONF=([results]=/results [guard]=true)
+CF_CONF=([results]=/shared/results [guard]=true)
 # Each line of input: the node, then CHECK=VERDICT of one run. One line of answer.
 while read -r node words; do
     SLURMD_NODENAME="$node" VERDICTS=() COUNTS[not_measured]=0
@@ -42,11 +42,11 @@ MOUNT = "mount_shared=heal"
 
 
 class Share:
-    """Nodes with one folder of results. Each has a root of its own, in which `results` is a link to it."""
+    """Nodes with one folder of results. Each has a root of its own, in which `shared` is a link to what has it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.guard = folder / "share.guard"
+        self.guard = folder / "share/results.guard"
         self.claims = self.guard / "claims"
         self.claims.mkdir(parents=True)
         self.state(*(f"node {node} hpc" for node in NODES), partitions=("hpc 8",))
@@ -59,7 +59,7 @@ class Share:
         root = self.folder / f"root-{node}"
         if not root.exists():
             (root / "var/lib/cycleforge/health").mkdir(parents=True)
-            (root / "results.guard").symlink_to(self.guard)
+            (root / "shared").symlink_to(self.guard.parent)
         return root
 
     def start(self, node: str, *runs: str, boot: str = "boot-1", **extra: str) -> subprocess.Popen[str]:

@@ -446,3 +446,64 @@ def test_without_shared_results_reasons_alone_count(watch: Scheduler) -> None:
     watch.look()
     assert watch.state() == "down"
     assert not (watch.root / "sched/results.guard/state").exists()
+
+
+DEEP = "CycleForge health: deep_checks ({} 455.00 GB/s, at least 460 GB/s (azhpc-ndv5, message 16G; attempt 10 of 10))"
+"""As standing.sh writes it; some words in the inner brackets have a semicolon."""
+
+
+def below(watch: Scheduler, check: str, *nodes: str) -> None:
+    """Drained nodes that have missed a floor, and said so."""
+    watch.claim(f"deep_checks.{check}", "hpc", *nodes)
+    for node in nodes:
+        watch.node(node, "drain", DEEP.format(check))
+
+
+@pytest.mark.parametrize("folder_is_there", [True, False])
+def test_three_nodes_below_different_floors_are_three_faults(watch: Scheduler, folder_is_there: bool) -> None:
+    below(watch, "nccl_all_reduce", *NODES[:2])
+    below(watch, "nccl_loopback", NODES[2])
+    watch.claim("deep_passed.nccl_all_reduce", "hpc", *NODES[2:])
+    if not folder_is_there:
+        (watch.root / "sched/results.guard").rename(watch.root / "gone")
+    watch.look(2)
+    assert (watch.state(), watch.alarms(), watch.shown()) == ("up", [], "")
+
+
+def test_a_floor_that_most_miss_is_a_fault_of_the_floor_and_jobs_start(watch: Scheduler) -> None:
+    below(watch, "nccl_all_reduce", *NODES[:3])
+    watch.claim("deep_passed.nccl_all_reduce", "hpc", *NODES[3:5])
+    watch.claim("deep_passed.nccl_loopback", "hpc", *NODES)
+    watch.node(NODES[7], "idle#")
+    watch.look(2)
+    assert (watch.state(), watch.calls()) == ("up", [])
+    (alarm,) = watch.alarms()
+    assert alarm.startswith(
+        "partition hpc: nccl_all_reduce is missed by 3 of 5 nodes that measured it, so its floor or the image"
+    )
+    assert "floor hpc nccl_all_reduce" in watch.told()
+    assert f"boots {NODES[7]} hpc" in watch.told()
+    (read,) = alarms_of(watch.shown()) or ()
+    assert (read.check, read.failing, read.total) == ("deep_checks.nccl_all_reduce", 3, 5)
+    assert "further nodes that miss it only warn, and jobs start" in read.words
+    (watch.root / "sched/results.guard").rename(watch.root / "gone")
+    watch.look()
+    (watch.root / "gone").rename(watch.root / "sched/results.guard")
+    watch.claim("deep_passed.nccl_all_reduce", "hpc", NODES[5])
+    watch.look(2)
+    assert watch.shown() == "", "3 of 6 is no more than half"
+    assert len(watch.alarms()) == 2
+
+
+def test_of_several_deep_faults_in_one_reason_each_is_its_own(watch: Scheduler) -> None:
+    """And a quick check behind them is a quick check."""
+    (watch.root / "sched/results.guard").rename(watch.root / "gone")
+    for node in NODES[:5]:
+        deep = (
+            DEEP.format("nccl_all_reduce").removesuffix(")")
+            + "; ib_write 350.00 Gb/s (mlx5_ib3; slowest)); mount (/shared; gone)"
+        )
+        watch.node(node, "drain", deep)
+    watch.look()
+    assert {alarm.split()[2] for alarm in watch.alarms()} == {"nccl_all_reduce", "ib_write", "mount"}
+    assert watch.state() == "down", "for the mount"

@@ -156,7 +156,8 @@ def test_other_drains_of_slurm_are_a_persons(node: Planned) -> None:
     node.passes(2)
     for place, reason in enumerate((
         "Prolog error", "Job env setup error", "Kill task failed", "batch job complete failure", "Duplicate jobid",
-        "Not responding", "ResumeTimeout reached", "Epilog error : reboot complete", "epilog error", "Epilog error, see 4711",
+        "Not responding", "ResumeTimeout reached", "Epilog error : reboot complete", "epilog error",
+        "Epilog error, see 4711",
     )):  # fmt: skip
         node.in_slurm("IDLE+DRAIN", reason, by=("slurm", "root")[place % 2])
         node.passes(1)

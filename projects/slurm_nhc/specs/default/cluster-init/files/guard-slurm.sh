@@ -5,17 +5,21 @@ readonly SLURM_S=15
 readonly OUR_PREFIX="CycleForge health:"
 # By partition: its availability in Slurm's words, and how many of its nodes report. By "PARTITION NODE": `open`, or `drained`
 # by us. By node: whether it has a VM, and its partitions where it counts.
-declare -A AVAILABLE=() TOTAL=() MEMBER=() HAS_VM=() NODE_PARTITIONS=()
+# BELONGS by "PARTITION NODE" and NODE_BOOTS by node: those with a VM, and the partitions of one that has not joined yet.
+declare -A AVAILABLE=() TOTAL=() MEMBER=() HAS_VM=() NODE_PARTITIONS=() BELONGS=() NODE_BOOTS=()
 # "PARTITION NODE SECONDS REASON" of our own drains.
 declare -a REASONS=()
 
-# this_one_acts: of two schedulers the one that Slurm runs on.
+# this_one_acts: of two schedulers the one that Slurm runs on. Only these share a record.
+IS_PAIR=false
 this_one_acts() {
     local answer line acting=""
     local -a lines=()
     answer="$(timeout --kill-after=1 "${SLURM_S}" scontrol ping 2>/dev/null || true)"
     mapfile -t lines <<<"${answer}"
     if ((${#lines[@]} < 2)); then return 0; fi
+    # shellcheck disable=SC2034
+    IS_PAIR=true
     for line in "${lines[@]}"; do
         if [[ -z "${acting}" && "${line}" =~ ^Slurmctld\([a-z0-9]+\)\ at\ ([^\ ]+)\ is\ UP ]]; then acting="${BASH_REMATCH[1]}"; fi
     done
@@ -26,18 +30,19 @@ this_one_acts() {
 # nobody but us has drained it. Flags behind a state: ~ off, # and ^ booting, % and ! going, * silent.
 read_slurm() {
     local answer partition available node state time reason
-    AVAILABLE=() TOTAL=() MEMBER=() HAS_VM=() NODE_PARTITIONS=() REASONS=()
+    AVAILABLE=() TOTAL=() MEMBER=() HAS_VM=() NODE_PARTITIONS=() BELONGS=() NODE_BOOTS=() REASONS=()
     if ! answer="$(TZ=UTC SLURM_TIME_FORMAT=%s timeout --kill-after=1 "${SLURM_S}" \
         sinfo --noheader --all --Node --format='%R|%a|%N|%t|%H|%E')"; then
         cf_warn "Slurm does not answer, nothing is changed"
         return 1
     fi
     while IFS='|' read -r partition available node state time reason; do
-        if [[ -z "${node}" ]]; then continue; fi
+        if [[ ! "${partition} ${node}" =~ ^${GUARD_NAME}\ ${GUARD_NAME}$ ]]; then continue; fi
         AVAILABLE["${partition}"]="${available}" TOTAL["${partition}"]="${TOTAL[${partition}]:-0}"
         if [[ "${state}" == *[~%]* ]]; then continue; fi
         # shellcheck disable=SC2034
-        HAS_VM["${node}"]=yes
+        HAS_VM["${node}"]=yes BELONGS["${partition} ${node}"]=yes
+        if [[ "${state}" == *[#^]* ]]; then NODE_BOOTS["${node}"]+="${NODE_BOOTS[${node}]:+,}${partition}"; fi
         if [[ "${state}" == *[#^!\*]* ]]; then continue; fi
         # shellcheck disable=SC2034
         if [[ "${state}" == @(drain|drng|down|fail|failg|error|unk)* ]]; then
@@ -48,22 +53,34 @@ read_slurm() {
             MEMBER["${partition} ${node}"]=open
         fi
         NODE_PARTITIONS["${node}"]+="${NODE_PARTITIONS[${node}]:+,}${partition}"
-        TOTAL["${partition}"]=$((TOTAL[${partition}] + 1))
+        TOTAL["${partition}"]=$((${TOTAL[${partition}]} + 1))
     done <<<"${answer}"
 }
 
 # add_reasons: what our drains say has failed. A part with the words of a cure in front needs a repair and counts for nothing.
+# `deep_checks (CHECK …; CHECK …)` names what a deep run has found; other brackets hold words.
 add_reasons() {
-    local row partition node time reason part
+    local row partition node time reason part word depth opened closed
     for row in "${REASONS[@]}"; do
         read -r partition node time reason <<<"${row}"
-        if [[ ! "${time}" =~ ^[0-9]+$ ]]; then continue; fi
+        if ! cf_number "${time}"; then continue; fi
+        time="${REPLY}"
+        depth=0
         while [[ -n "${reason}" ]]; do
             part="${reason%%; *}"
             if [[ "${reason}" == *"; "* ]]; then reason="${reason#*; }"; else reason=""; fi
-            if [[ "${part}" =~ ^[A-Za-z\ ]+:\  ]]; then continue; fi
-            part="${part%%[ ,]*}"
-            if guard_covers "${part}"; then add_failure "${partition}" "${part}" "${node}" "${time}"; fi
+            opened="${part//[!(]/}" closed="${part//[!)]/}"
+            word="${part%%[ ,]*}"
+            if ((depth == 0)) && [[ "${part}" == "deep_checks ("* ]]; then
+                word="${part#"deep_checks ("}"
+                add_miss "${partition}" "${word%%[ ,)]*}" "${node}"
+                depth=$((${#opened} - ${#closed} > 0 ? ${#opened} - ${#closed} : 0))
+            elif ((depth > 0)); then
+                if ((depth == 1)); then add_miss "${partition}" "${word%%)*}" "${node}"; fi
+                depth=$((depth + ${#opened} - ${#closed} > 0 ? depth + ${#opened} - ${#closed} : 0))
+            elif [[ ! "${part}" =~ ^[A-Za-z\ ]+:\  ]] && guard_covers "${word}"; then
+                add_failure "${partition}" "${word}" "${node}" "${time}"
+            fi
         done
     done
 }
@@ -147,5 +164,5 @@ lift() {
     elif [[ "${HOLDS[$1]}" != left && "$2" != up ]]; then
         cf_warn "partition $1 is ${2}, which was not the guard; it stays so"
     fi
-    unset "HOLDS[$1]"
+    unset -v 'HOLDS[$1]'
 }

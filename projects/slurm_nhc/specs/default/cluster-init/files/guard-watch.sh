@@ -24,6 +24,8 @@ CF_PROJECT=slurm_nhc
 readonly FOLDER_S=10
 # By "PARTITION CHECK NODE": since when, in seconds. By "PARTITION CHECK": the nodes.
 declare -A FAILS=() FAILING=() CLAIMING=()
+# By "PARTITION CHECK": the nodes that are below the floor of a deep check, and those that are not.
+declare -A MISSED=() MEASURED=()
 FOLDER_ANSWERS=false
 
 load() {
@@ -40,16 +42,47 @@ add_failure() {
     FAILING["$1 $2"]+="${FAILING["$1 $2"]:+ }$3"
 }
 
+# add_miss PARTITION CHECK NODE
+add_miss() {
+    if guard_covers "$2" && [[ " ${MISSED["$1 $2"]:-} " != *" $3 "* ]]; then MISSED["$1 $2"]+="${MISSED["$1 $2"]:+ }$3"; fi
+}
+
+# count_measured "PARTITION CHECK": how many nodes are below the floor, and how many have measured it, in REPLY. Where nobody can
+# read who else has, all that report count.
+count_measured() {
+    local -a missed=() passed=()
+    read -r -a missed <<<"${MISSED["$1"]:-}"
+    read -r -a passed <<<"${MEASURED["$1"]:-}"
+    REPLY="${#missed[@]} $((${#missed[@]} + ${#passed[@]}))"
+    if [[ "${FOLDER_ANSWERS}" == false ]]; then REPLY="${#missed[@]} ${TOTAL[${1% *}]:-0}"; fi
+}
+
+# judge_floors: a floor that a few nodes miss is a fault of these nodes; one that most miss is a fault of the floor or of the
+# image, and draining every node for it would leave none.
+judge_floors() {
+    local pair
+    for pair in "${!FLOORS[@]}"; do
+        count_measured "${pair}"
+        if [[ "${FOLDER_ANSWERS}" == true ]] && ! guard_spreads "${REPLY% *}" "${REPLY#* }"; then
+            unset -v 'FLOORS[$pair]'
+            announce "partition ${pair% *}: ${pair##* } is missed by ${REPLY% *} of ${REPLY#* } nodes that measured it, so these drain again"
+        fi
+    done
+    for pair in "${!MISSED[@]}"; do
+        count_measured "${pair}"
+        if [[ -n "${FLOORS[${pair}]:-}" ]] || ! guard_spreads "${REPLY% *}" "${REPLY#* }"; then continue; fi
+        printf -v 'FLOORS[$pair]' '%(%s)T' -1
+        announce "partition ${pair% *}: ${pair##* } is missed by ${REPLY% *} of ${REPLY#* } nodes that measured it, so its floor or the image is at fault; further nodes that miss it only warn, and jobs start"
+    done
+}
+
 # print_folder: every claim as `claim SECONDS CHECK@PARTITION/NODE`, and the record there, line by line.
 print_folder() {
-    local line
-    shopt -s nullglob
-    cd "${GUARD_FOLDER}" || return
-    local -r claims=(claims/*@*/*)
-    if [[ -r record ]]; then
-        while IFS= read -r line; do printf 'record %s\n' "${line}"; done <record
+    if [[ -L "${GUARD_FOLDER}" || ! -d "${GUARD_FOLDER}" ]]; then return 1; fi
+    if [[ "${IS_PAIR}" == true ]] && cf_given "${GUARD_FOLDER}/record" "${GUARD_BYTES}"; then
+        printf 'record %s\n' "${REPLY//$'\n'/$'\n'record }"
     fi
-    if ((${#claims[@]} > 0)); then stat -c 'claim %Y %n' -- "${claims[@]}" || true; fi
+    guard_rows "${GUARD_FOLDER}" | sed 's/^/claim /'
 }
 
 # read_folder: the claims of nodes that count; those of nodes without a VM are removed.
@@ -66,17 +99,22 @@ read_folder() {
     while read -r kind time path; do
         if [[ "${kind}" == record ]]; then
             SHARED_RECORD+="${time}${path:+ ${path}}"$'\n'
-        elif [[ "${kind}" == claim && "${path}" =~ ^claims/([^@/]+)@([^/]+)/([^/]+)$ ]]; then
+        elif [[ "${kind}" == claim && "${path}" =~ ^([^@/]+)@([^/]+)/([^/]+)$ ]]; then
             check="${BASH_REMATCH[1]}" partition="${BASH_REMATCH[2]}" node="${BASH_REMATCH[3]}"
             if [[ -z "${HAS_VM[${node}]:-}" ]]; then
-                dead+=("${GUARD_FOLDER}/${path}")
-            elif [[ -n "${MEMBER["${partition} ${node}"]:-}" ]] && guard_covers "${check}"; then
-                add_failure "${partition}" "${check}" "${node}" "${time}"
+                dead+=("${path}")
+            elif [[ "${check}" == deep_checks.* && -n "${BELONGS["${partition} ${node}"]:-}" ]]; then
+                add_miss "${partition}" "${check#*.}" "${node}"
+            elif [[ "${check}" == deep_passed.* && -n "${BELONGS["${partition} ${node}"]:-}" ]]; then
+                MEASURED["${partition} ${check#*.}"]+="${MEASURED["${partition} ${check#*.}"]:+ }${node}"
+            elif [[ "${check}" != deep_*.* && -n "${MEMBER["${partition} ${node}"]:-}" ]] && guard_covers "${check}"; then
+                cf_number "${time}"
+                add_failure "${partition}" "${check}" "${node}" "${REPLY}"
                 CLAIMING["${partition} ${check} ${node}"]=yes
             fi
         fi
     done <<<"${REPLY}"
-    if ((${#dead[@]} > 0)); then guard_ask "${FOLDER_S}" rm -f "${dead[@]}" || true; fi
+    if ((${#dead[@]} > 0)); then guard_ask "${FOLDER_S}" guard_remove "${GUARD_FOLDER}" "${dead[@]:0:1000}" || true; fi
 }
 
 # new_alarms: what fails on too many nodes since too short a time, and has no alarm yet.
@@ -89,7 +127,7 @@ new_alarms() {
         partition="${pair% *}" check="${pair##* }" times=() source=reasons
         for node in ${FAILING[${pair}]}; do
             # Claims lie in one window of each other, whenever this looks; older ones had their chance.
-            if ((now - FAILS["${pair} ${node}"] <= 2 * GUARD[window_s])); then times+=("${FAILS["${pair} ${node}"]}"); fi
+            if ((now - ${FAILS["${pair} ${node}"]} <= 2 * GUARD[window_s])); then times+=("${FAILS["${pair} ${node}"]}"); fi
             if [[ -n "${CLAIMING["${pair} ${node}"]:-}" ]]; then source=claims; fi
         done
         guard_densest "${times[@]}"
@@ -139,7 +177,7 @@ end_alarm() {
     done
     if ((${#open[@]} > 0 && now - since <= GUARD[window_s])); then return; fi
     for node in "${open[@]}"; do drain_left "${node}" "${pair##* }" || return 0; done
-    unset "ALARMS[${pair}]"
+    unset -v 'ALARMS[$pair]'
     announce "partition ${pair% *}: ${pair##* } passes again, the alarm is over; $# nodes still fail it and are drained"
 }
 
@@ -161,6 +199,7 @@ look() {
     read_record
     old_alarms
     new_alarms
+    judge_floors
     hold_and_lift
     write_record
     tell_nodes
@@ -170,6 +209,7 @@ forget() {
     load
     exec 9>"${GUARD_STATE}/lock"
     flock --wait 60 9
+    this_one_acts || cf_die "Slurm runs on another scheduler" "" "run this there"
     read_slurm || cf_die "Slurm does not answer" "" "try again"
     read_folder
     read_record

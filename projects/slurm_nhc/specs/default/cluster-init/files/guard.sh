@@ -8,6 +8,8 @@
 # shellcheck source-path=SCRIPTDIR source=guard-rule.sh disable=SC1091
 . "${HERE}/guard-rule.sh"
 readonly GUARD_S=2
+# No job waits for a deep run.
+readonly COMPARE_S=30
 readonly CLAIMS="${CF_STATE_DIR}/health/claims"
 # What this node has claimed: CHECK to `claimed`, or to `open` when nobody knows whether that arrived.
 declare -A CLAIMED=()
@@ -21,7 +23,9 @@ read_claimed() {
     if [[ ! -r "${CLAIMS}" ]]; then return 1; fi
     {
         read -r boot || true
-        while read -r check state; do CLAIMED["${check}"]="${state}"; done
+        while read -r check state; do
+            if guard_covers "${check}"; then CLAIMED["${check}"]="${state}"; fi
+        done
     } <"${CLAIMS}"
     if [[ "${boot}" != "${REPLY:-unknown}" ]]; then
         CLAIMED=()
@@ -92,7 +96,7 @@ guard_holds() {
         return 1
     fi
     answer="${REPLY}"
-    for check in ${passed}; do unset "CLAIMED[${check}]"; done
+    for check in ${passed}; do unset -v 'CLAIMED[$check]'; done
     if [[ "${answer}" != off* ]]; then
         for check in ${new}; do CLAIMED["${check}"]=claimed; done
     fi
@@ -116,7 +120,8 @@ guard_holds() {
 guard_decide() {
     local -r folder="$1" node="$2" first="$3"
     local -a passed=() new=() failing=()
-    local -A total=() member=() alarms=()
+    # shellcheck disable=SC2034 # read_guard_state fills them
+    local -A total=() member=() boots=() alarms=() floors=()
     local check partition text=""
     local -a mine=()
     shopt -s nullglob
@@ -128,7 +133,7 @@ guard_decide() {
         printf 'free'
         return
     fi
-    read_guard_state "${folder}/state" || return 0
+    read_guard_state "${folder}" || return 0
     IFS=, read -r -a mine <<<"${member[${node}]:-}"
     if ((${#failing[@]} == 0)); then
         for check in "${passed[@]}"; do
@@ -145,8 +150,10 @@ guard_decide() {
     fi
     for check in "${new[@]}"; do
         for partition in "${mine[@]}"; do
-            mkdir -p "${folder}/claims/${check}@${partition}" || return
-            timeout --kill-after=1 "${GUARD_S}" touch "${folder}/claims/${check}@${partition}/${node}" || return
+            if ! claim "${folder}" "${check}@${partition}" "${node}"; then
+                printf 'off %s takes no claims' "${folder#"${CF_ROOT}"}"
+                return
+            fi
         done
     done
     # Jobs reach a node through each of its partitions.
@@ -156,7 +163,7 @@ guard_decide() {
                 text+="${text:+; }${check} has an alarm in partition ${partition}"
                 continue
             fi
-            count_claims "${folder}/claims/${check}@${partition}" "${node}" "${partition}"
+            count_claims "${folder}" "${check}@${partition}" "${node}" "${partition}"
             if ! guard_trips "${REPLY}" "${total[${partition}]:-0}"; then
                 printf 'free'
                 return
@@ -167,47 +174,155 @@ guard_decide() {
     printf 'held %s' "${text}"
 }
 
+# guard_waives: after a deep run, which of its misses only warn, in REPLY: those that most nodes that measured the same miss, too.
+# Says in the folder what this node has missed and what not.
+guard_waives() {
+    local check missed="" passed=""
+    REPLY=""
+    if ! guard_folder || ! guard_figures "${HERE}/guard.tsv"; then return 0; fi
+    for check in "${!VERDICTS[@]}"; do
+        if ! guard_covers "${check}"; then continue; fi
+        case "${VERDICTS[${check}]}" in
+            heal) missed+="${missed:+ }${check}" ;;
+            pass | warn) passed+="${passed:+ }${check}" ;;
+        esac
+    done
+    cf_node_name
+    if ! guard_ask "${COMPARE_S}" guard_compare "${GUARD_FOLDER}" "${REPLY}" "${missed}" "${passed}"; then
+        cf_log "${GUARD_FOLDER#"${CF_ROOT}"} did not answer: nobody knows whether other nodes miss the same" >&2
+        REPLY=""
+    elif [[ "${REPLY}" == "off "* ]]; then
+        cf_log "nobody compares this deep run: ${REPLY#off }" >&2
+        REPLY=""
+    fi
+}
+
+# guard_compare FOLDER NODE MISSED PASSED: in a process of its own, because each step may hang. A node says first what it has
+# missed, then counts, as for claims.
+guard_compare() {
+    local -r folder="$1" node="$2"
+    # shellcheck disable=SC2034 # read_guard_state fills them
+    local -A total=() member=() boots=() alarms=() floors=()
+    local check partition waived text=""
+    local -a mine=() old=()
+    read_guard_state "${folder}" || return 0
+    IFS=, read -r -a mine <<<"${member[${node}]:-${boots[${node}]:-}}"
+    for check in $3; do old+=("deep_passed.${check}@*/${node}"); done
+    for check in $4; do old+=("deep_checks.${check}@*/${node}"); done
+    guard_remove "${folder}" "${old[@]}" || return
+    for partition in "${mine[@]}"; do
+        for check in $3; do claim "${folder}" "deep_checks.${check}@${partition}" "${node}" || return; done
+        for check in $4; do claim "${folder}" "deep_passed.${check}@${partition}" "${node}" || return; done
+    done
+    # Jobs reach a node through each of its partitions.
+    for check in $3; do
+        waived=false
+        for partition in "${mine[@]}"; do
+            waived=true
+            if [[ -n "${floors["${partition} ${check}"]:-}" ]]; then continue; fi
+            count_deep "${folder}" "${check}@${partition}"
+            if ! guard_spreads "${REPLY% *}" "${REPLY#* }"; then
+                waived=false
+                break
+            fi
+        done
+        if [[ "${waived}" == true ]]; then text+="${text:+ }${check}"; fi
+    done
+    printf '%s' "${text}"
+}
+
+# count_deep FOLDER CHECK@PARTITION: how many nodes of the partition have missed it, and how many have measured it, in REPLY.
+count_deep() {
+    local path node missed=0 measured=0
+    while read -r _ path; do
+        node="${path##*/}"
+        if [[ ",${member[${node}]:-${boots[${node}]:-}}," != *",${2#*@},"* ]]; then continue; fi
+        measured=$((measured + 1))
+        if [[ "${path}" == deep_checks.* ]]; then missed=$((missed + 1)); fi
+    done < <(guard_rows "$1" '(' -path "$1/claims/deep_checks.$2/*" -o -path "$1/claims/deep_passed.$2/*" ')')
+    REPLY="${missed} ${measured}"
+}
+
 # withdraw_claims FOLDER NODE FIRST PASSED: FIRST is true when all claims of this name are of an earlier boot.
 withdraw_claims() {
     local check
     local -a old=()
-    for check in $4; do old+=("$1/claims/${check}@"*/"$2"); done
-    if [[ "$3" == true ]]; then old+=("$1/claims/"*@*/"$2"); fi
-    if ((${#old[@]} > 0)); then timeout --kill-after=1 "${GUARD_S}" rm -f "${old[@]}"; fi
+    for check in $4; do old+=("${check}@*/$2"); done
+    if [[ "$3" == true ]]; then old+=("*@*/$2"); fi
+    guard_remove "$1" "${old[@]}"
 }
 
-# read_guard_state FILE: total, member and alarms of guard_decide; prints why not and is 1 when nobody watches.
+# claim FOLDER CHECK@PARTITION NODE: a link there is neither followed nor taken for a claim. To stand in a folder whose path has
+# no link is to stay there, whatever takes its place meanwhile.
+claim() {
+    local -r place="$1/claims/$2"
+    local real
+    if [[ -L "$1" || -L "$1/claims" ]]; then return 1; fi
+    real="$(cd "$1" && pwd -P)" || return
+    mkdir -p "${place}" || return
+    (
+        cd -P "${place}" && [[ "$(pwd -P)" == "${real}/claims/$2" ]] || exit 1
+        if [[ -e "$3" || -L "$3" ]]; then
+            [[ -f "$3" && ! -L "$3" ]] || exit 1
+        else
+            # noclobber opens only what does not exist.
+            (set -o noclobber && : >"$3") 2>/dev/null || exit 1
+        fi
+        exec timeout --kill-after=1 "${GUARD_FIND_S}" touch --no-create --no-dereference -- "$3"
+    )
+}
+
+# read_guard_state FOLDER: total, member, boots, alarms and floors of the caller; prints why not and is 1 when nobody watches.
 read_guard_state() {
-    local kind name value rest now beat
-    if [[ ! -r "$1" ]] || ! beat="$(stat -c %Y "$1")"; then
+    local line now beat
+    local -r file="$1/state"
+    local -r of_partition="^partition (${GUARD_NAME}) (0|[1-9][0-9]{0,5})(( ${GUARD_CHECK})*)$"
+    local -r of_floor="^floor (${GUARD_NAME} ${GUARD_CHECK})$" of_boot="^boots (${GUARD_NAME}) (${GUARD_NAME}(,${GUARD_NAME})*)$"
+    local -r of_node="^node (${GUARD_NAME}) (${GUARD_NAME}(,${GUARD_NAME})*)$"
+    if [[ -L "$1" ]] || ! beat="$(stat -c %Y "${file}")" || ! cf_number "${beat}"; then
         printf 'off the scheduler does not watch'
         return 1
     fi
+    beat="${REPLY}"
     printf -v now '%(%s)T' -1
     if ((now - beat > GUARD[window_s] || beat - now > GUARD[window_s])); then
         printf 'off the watch of the scheduler is silent since %s s' "$((now - beat))"
         return 1
     fi
-    while read -r kind name value rest; do
-        case "${kind}" in
-            partition) total["${name}"]="${value}" alarms["${name}"]="${rest}" ;;
-            node) member["${name}"]="${value}" ;;
-        esac
-    done <"$1"
+    if ! cf_given "${file}" "${GUARD_BYTES}"; then
+        printf 'off %s cannot be read' "${file#"${CF_ROOT}"}"
+        return 1
+    fi
+    while IFS= read -r line; do
+        if [[ "${line}" =~ ${of_partition} ]]; then
+            total["${BASH_REMATCH[1]}"]="${BASH_REMATCH[2]}" alarms["${BASH_REMATCH[1]}"]="${BASH_REMATCH[3]}"
+        elif [[ "${line}" =~ ${of_node} ]]; then
+            member["${BASH_REMATCH[1]}"]="${BASH_REMATCH[2]}"
+        elif [[ "${line}" =~ ${of_floor} ]]; then
+            floors["${BASH_REMATCH[1]}"]=yes
+        elif [[ "${line}" =~ ${of_boot} ]]; then
+            boots["${BASH_REMATCH[1]}"]="${BASH_REMATCH[2]}"
+        elif [[ -n "${line}" ]]; then
+            printf 'off %s is not what a scheduler writes' "${file#"${CF_ROOT}"}"
+            return 1
+        fi
+    done <<<"${REPLY}"
 }
 
-# count_claims FOLDER NODE PARTITION: how many members had begun to fail within the window before this node, and with it.
+# count_claims FOLDER CHECK@PARTITION NODE PARTITION: how many members had begun to fail within the window before this node, and
+# with it.
 count_claims() {
-    local time name own=0 count=0
-    local -a rows=()
-    REPLY=0
-    mapfile -t rows < <(cd "$1" && timeout --kill-after=1 "${GUARD_S}" stat -c '%Y %n' -- * || true)
-    for name in "${rows[@]}"; do
-        if [[ "${name#* }" == "$2" ]]; then own="${name%% *}"; fi
-    done
-    while read -r time name; do
-        if [[ ",${member[${name:-none}]:-}," != *",$3,"* ]]; then continue; fi
+    local time path own=0 count=0
+    local -A began=()
+    while read -r time path; do
+        cf_number "${time}"
+        began["${path##*/}"]="${REPLY}"
+    done < <(guard_rows "$1" -path "$1/claims/$2/*")
+    own="${began[$3]:-0}"
+    for path in "${!began[@]}"; do
+        time="${began[${path}]}"
+        if [[ ",${member[${path}]:-}," != *",$4,"* ]]; then continue; fi
         if ((time <= own && own - time <= GUARD[window_s])); then count=$((count + 1)); fi
-    done < <(printf '%s\n' "${rows[@]}")
+    done
     REPLY="${count}"
 }
