@@ -29,8 +29,9 @@ from tests.prove.folder import Bed, gate
 
 OTHER_USER = 65534
 BIG = 100_000_000
-WORDS = ("x[$(touch${{IFS}}{0})]", "a[`touch${{IFS}}{0}`]0", "@", "", "-1", "08", "9" * 20)
-"""What a word of a file may be instead of what belongs there; the first two run a command where Bash evaluates them."""
+WORDS = ("PATH[$(touch${{IFS}}{0})]", "UID[`touch${{IFS}}{0}`]0", "@", "", "-1", "08", "9" * 20)
+"""What a word of a file may be instead of what belongs there; the first two run a command where Bash evaluates them,
+also under `set -u`, because the variables exist."""
 KINDS = ("link", "link to nothing", "directory", "pipe", "binary", "empty", "large")
 SECONDS = 60
 """Only a reader that waits for a pipe or reads for ever takes so long."""
