@@ -11,8 +11,8 @@ from typing import Any
 
 from generator import catalog
 from generator.plan.health_checks import nvlinks
-from tests.bed.fakes.nvlink import NAMES, NO_NVLINK, status
 from tests.bed import kernel_log
+from tests.bed.fakes.nvlink import NAMES, NO_NVLINK, status
 from tests.bed.scripts.node import A100, H100, TIMEOUT_FUNCTION, Node
 from tests.bed.scripts.tree import Tree
 from tests.bed.slurm import hardware
