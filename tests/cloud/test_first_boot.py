@@ -1,4 +1,4 @@
-"""The first start of a scheduler whose partitions name QoS, with each slurmdbd that it may meet."""
+"""The first start of a scheduler whose partitions name QoS, with a slurmdbd that is new, old, late or changed."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from generator.plan.types import SlurmPlan
 from tests.bed.cloud import Pool, running_cloud
 from tests.bed.cloud.policy import Policy as Scheduler
 from tests.bed.plans import plan_from, slurm_of
+from tests.cloud.test_first_boot import stop_slurmdbd
 
 
 @dataclass(frozen=True)
@@ -239,10 +240,6 @@ def test_every_key_arrives_and_survives_a_restart(scheduler: Scheduler) -> None:
         assert found == []
         assert scheduler.run("load") == []
         scheduler.restarts()
-
-
-def stop_slurmdbd(policy: Scheduler) -> None:
-    policy.cloud.ok('kill "$(</run/slurmdbd.pid)"; while pgrep -x slurmdbd >/dev/null; do sleep 0.05; done')
 
 
 def test_without_slurmdbd_a_restart_keeps_what_partitions_name(scheduler: Scheduler) -> None:
