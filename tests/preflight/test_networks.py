@@ -260,7 +260,7 @@ def test_the_way_into_an_existing_network(arm: Arm, sku: str, vnet: str, fields:
     """Nothing creates a Bastion there, so it is looked for."""
     healthy(arm.state)
     bastion(arm.state, sku, vnet, **fields)
-    found = [each for each in report_of(EXISTING).findings if each.rule_id == "W4613"]
+    found = [each for each in report_of(EXISTING).findings if each.rule_id == "W4614"]
     assert [said in each.message for each in found] == ([True] if said else [])
     assert all("access: private" in str(each.hint) for each in found)
 

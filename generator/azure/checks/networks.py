@@ -58,7 +58,7 @@ class NetworkMisplaced(_OfExisting):
 
 
 class NoBastion(Check):
-    id = "W4613"
+    id = "W4614"
     summary = "The existing network has no Bastion that opens tunnels, and access is bastion."
     why = (
         "Nothing is created in an existing network, so its own Bastion is the way in; `connect`, ssh and the portal "
