@@ -24,7 +24,7 @@ def check_arrays(nodes: Iterable[ResolvedNode], known: Mapping[str, Value]) -> I
     """
     arrays: dict[int, tuple[Attribute, list[ResolvedNode]]] = {}
     for node in nodes:
-        if node.section.kind == "nodearray" and not node.is_abstract:
+        if node.section.kind == "nodearray" and not node.is_abstract and not _stays_empty(node, known):
             for attribute in _refused(node, known):
                 arrays.setdefault(id(attribute), (attribute, []))[1].append(node)
     for attribute, having in arrays.values():
@@ -32,6 +32,14 @@ def check_arrays(nodes: Iterable[ResolvedNode], known: Mapping[str, Value]) -> I
         text = f"{attribute.name} is for single nodes, but the node array{'s' * (len(having) > 1)} {names} would get it"
         hint = "Azure.AllocationMethod = StandAlone" if _is_in(attribute, STANDALONE_ONLY) else None
         yield NodeOnly.problem((), text, hint, place=attribute.place)
+
+
+def _stays_empty(node: ResolvedNode, known: Mapping[str, Value]) -> bool:
+    """Whether the array begins without nodes and nothing adds one, as that of a second scheduler that is not wanted."""
+    first, autoscale = node.attributes.get("initialcount"), node.configuration.get("autoscale.enabled")
+    begins_empty = first is not None and _value(first, known) == 0
+    grows = autoscale is None or _value(autoscale, known) is not False or "maxcount" in node.attributes
+    return begins_empty and not grows
 
 
 def _refused(node: ResolvedNode, known: Mapping[str, Value]) -> Iterator[Attribute]:

@@ -98,6 +98,31 @@ def test_no_array_gets_what_only_single_nodes_may_have(name: str, switched_on: t
     assert {"scheduler", "scheduler-ha", "login"} < {node.name for node in interfaces}
 
 
+HIGH_AVAILABILITY = """
+[cluster Two]
+    [[node defaults]]
+    Credentials = azure
+    SubnetId = rg/net/subnet
+    ImageName = cycle.image.ubuntu24
+    MachineType = Standard_D4as_v5
+    [[node scheduler]]
+        [[[network-interface eth0]]]
+        AssociatePublicIpAddress = true
+    [[nodearray scheduler-ha]]
+    Extends = scheduler
+    InitialCount = 0
+        [[[configuration]]]
+        autoscale.enabled = false
+"""
+
+
+@pytest.mark.parametrize(("count", "found"), [("0", []), ("1", ["E2311"])])
+def test_an_array_that_stays_empty_is_fine(count: str, found: list[str]) -> None:
+    """The second scheduler of https://github.com/Azure/cyclecloud-slurm/blob/3.0.12/templates/slurm.txt, by default."""
+    text = HIGH_AVAILABILITY.replace("InitialCount = 0", f"InitialCount = {count}")
+    assert [problem.rule_id for problem in check(parse(text))] == found
+
+
 def test_public_templates_that_give_arrays_addresses_the_right_way_are_fine() -> None:
     """As in https://github.com/vanzod/ccslurm_public_ip/blob/main/slurm.txt."""
     text = """
