@@ -65,7 +65,7 @@ projects:
   - {{name: site, version: 1.2.0}}
 tags: {{owner: research, cost-center: '4711'}}
 jobs:
-  validation: [smoke]
+  add_validation: [smoke]
   training: [{{recipe: mpt, partition: gpu, nodes: 2, settings: {{MODEL: mpt-30b}}}}]
 """
 
