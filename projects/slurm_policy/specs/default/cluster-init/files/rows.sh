@@ -117,8 +117,8 @@ change() {
     local output
     if [[ "${DRY_RUN}" == true ]]; then return 0; fi
     if ! output="$(timeout 300 "$@" 2>&1)"; then
-        # Slurm says it so when there is nothing to do, and returns 1.
-        if [[ "${output}" == *"Nothing new added"* || "${output}" == *"Nothing modified"* ]]; then return 0; fi
+        # Slurm says it so when there is nothing to do, and returns 1; the last words are those of 24.11.
+        if [[ "${output}" =~ Nothing\ (new\ added|modified)|Request\ didn.t\ affect\ anything ]]; then return 0; fi
         cf_die "Slurm refused: $*" "${output//$'\n'/; }" \
             "correct the definition or Slurm; the next run goes on with this row"
     fi
