@@ -1,4 +1,4 @@
-"""A policy on a Slurm newer than Debian 12's, from its first boot on: slurmdbd, accounts, limits of a partition, a reservation.
+"""A policy on a Slurm newer than Debian 12's, from its first boot on: accounts, limits, a reservation.
 
 `make test-slurm` runs all tests of this folder there.
 """
@@ -13,7 +13,8 @@ from tests.bed.slurm.newer import NEWER
 DEFINITION = """
 slurm:
   accounting: {type: new}
-  partitions: [{name: htc, vm_size: Standard_D64ds_v5, max_nodes: 2, default: true, max_time: "02:00:00", allow_qos: [normal, limited]}]
+  partitions:
+    - {name: htc, vm_size: Standard_D64ds_v5, max_nodes: 2, default: true, max_time: "02:00:00", allow_qos: [normal, limited]}
   policy:
     preemption: partition
     qos: [{name: limited, priority: 100, max_tres_per_user: "cpu=2,node=1", flags: [DenyOnLimit]}]
