@@ -14,7 +14,12 @@ DEFINITION = """
 slurm:
   accounting: {type: new}
   partitions:
-    - {name: htc, vm_size: Standard_D64ds_v5, max_nodes: 2, default: true, max_time: "02:00:00", allow_qos: [normal, limited]}
+    - name: htc
+      vm_size: Standard_D64ds_v5
+      max_nodes: 2
+      default: true
+      max_time: "02:00:00"
+      allow_qos: [normal, limited]
   policy:
     preemption: partition
     qos: [{name: limited, priority: 100, max_tres_per_user: "cpu=2,node=1", flags: [DenyOnLimit]}]
