@@ -54,7 +54,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--accept-unknown", action="store_true", help="go on without asking when preflight could not ask everything"
     )
     text = "deploy in spite of what preflight's check ID finds; may be given several times"
-    parser.add_argument("--accept", metavar="ID", action="append", default=[], help=text)
+    parser.add_argument("--accept", metavar="RULE", action="append", default=[], help=text)
     parser.add_argument("--stack", action="store_true", help="as a deployment stack, which keeps what it made together")
     parser.add_argument(
         "--rerun-first-boot", action="store_true", help="let the server repeat what is unfinished of its first boot"

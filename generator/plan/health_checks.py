@@ -19,9 +19,9 @@ from .types import MigPlan
 from .xid_table import gpu_xid
 
 _MIG_SOURCE = ["nvidia-mig"]
-_STANDS_IN_FOR_REMAP = (
+_IN_PLACE_OF_REMAP = (
     "nvmlDeviceGetRemappedRows is not supported while MIG is enabled: "
-    "XID 63 and 64 and remapped_rows.histogram.none stand in for gpu_remap; "
+    "XID 63 and 64 and remapped_rows.histogram.none take the place of gpu_remap; "
     "utkuozdemir/nvidia_gpu_exporter:internal/captures/linux-x86_64__nvidia-h100-mig__590.48.01.txt"
 )
 
@@ -150,7 +150,7 @@ def _memory_errors(size: VmSize, mig: MigPlan | None) -> Iterator[Sourced]:
     )
     yield sourced(line, limits.get("source"))
     if mig:
-        yield sourced(check_line("gpu_spare_rows", gpus=size.gpu_count), _STANDS_IN_FOR_REMAP)
+        yield sourced(check_line("gpu_spare_rows", gpus=size.gpu_count), _IN_PLACE_OF_REMAP)
         return
     line = check_line(
         "gpu_remap",

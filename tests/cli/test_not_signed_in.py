@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from generator.files import assets
 from generator.words.terminal import on_one_line
 from tests.bed.plans import SMALL
+from tests.command import COMMAND, ROOT
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 OPTIONS = {
@@ -39,7 +39,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "bin/bicep").write_text("#!/bin/sh\nexit 1\n")
     (folder / "bin/bicep").chmod(0o755)
     # The command of `ssh_config`, as it is installed.
-    (folder / "bin/cycleforge").write_text(f'#!/bin/sh\nexec {sys.executable} -m generator "$@"\n')
+    (folder / "bin/cycleforge").write_text(f'#!/bin/sh\nexec {shlex.join(COMMAND)} "$@"\n')
     (folder / "bin/cycleforge").chmod(0o755)
     assert types(folder, "build", "minimal.yaml").returncode == 0
     return folder
@@ -47,11 +47,10 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def types(here: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
     environment = {
-        "PATH": str(here / "bin"), "HOME": str(here / "home"), "PYTHONPATH": str(assets.root()), "LANG": "C.UTF-8",
+        "PATH": str(here / "bin"), "HOME": str(here / "home"), "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8",
         "NO_COLOR": "1", "AZURE_TOKEN_CREDENTIALS": "", **more,
     }  # fmt: skip
-    line = [sys.executable, "-m", "generator", *words]
-    return subprocess.run(line, cwd=here, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run([*COMMAND, *words], cwd=here, env=environment, capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.mark.parametrize("verb", VERBS)

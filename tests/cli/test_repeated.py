@@ -11,7 +11,7 @@ from generator.cli import prove
 from generator.cli.parser import full_parser
 from generator.errors import CannotRead
 
-LISTS = {"GATE,GATE", "N|LIST", "NODES", "NODE", "STATE", "K=V"}
+LISTS = {"GATE,GATE", "RULE", "N|LIST", "NODES", "NODE", "STATE", "K=V"}
 """What stands for the values of options that take several."""
 
 

@@ -252,17 +252,19 @@ def commands_of(text: str) -> list[Command]:
     """All commands of a script, in order, those of substitutions before the command that they are part of."""
     reader = _Reader(text)
     reader.commands(nested=False)
+    written = (word.partition("=") for command in reader.found for word in command.words if _ASSIGNMENT.match(word))
+    held = {f"${{{name}}}": value for name, _, value in written}
     inner = [
         Command(command.words, outer.function, outer.line, command.array)
         for outer in reader.found
         for word in _given_to_a_shell(outer.words)
-        for command in commands_of(word)
+        for command in commands_of(held.get(word, word))
     ]
     return reader.found + inner
 
 
 def _given_to_a_shell(words: tuple[str, ...]) -> list[str]:
-    """The scripts in `bash -c SCRIPT`."""
+    """The scripts in `bash -c SCRIPT`, or the variables that hold one."""
     if not any(word.rsplit("/", 1)[-1] in ("bash", "sh") for word in words):
         return []
     return [words[place + 1] for place, word in enumerate(words[:-1]) if word == "-c"]

@@ -74,6 +74,7 @@ SMI = 'ask() {\n    local kind="$1"\n    shift\n    timeout 20 nvidia-smi "$@"\n
         ('readonly F=x,y\nshown="$(nvidia-smi "--query-gpu=${F}" 2>/dev/null)"', "nvidia-smi --query-gpu=x,y"),
         ("bash -c 'nvidia-smi nvlink -s | head'", "nvidia-smi nvlink -s"),
         ("case $1 in\n    a) x=$(case y in y) nvidia-smi -q ;; esac) ;;\nesac", "nvidia-smi -q"),
+        ("readonly P='set -e; nvidia-smi -q | cat'\nrun_tool 5 bash -c \"${P}\" x", "nvidia-smi -q"),
         ("local -a command=(journalctl --dmesg --new)", "journalctl --dmesg --new"),
     ],
 )

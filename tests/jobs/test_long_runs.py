@@ -187,6 +187,7 @@ def test_a_node_that_is_not_fit_says_why(tmp_path: Path) -> None:
         elif [[ "${node}" == 5 ]]; then echo "Yes, No"; else echo "No, No"; fi
     }
     timeout() { shift; "$@"; }
+    bounded() { shift; "$@"; }
     srun() { for node in 3 4 5 6; do (SLURMD_NODENAME="n${node}" look_at_node); done; }
     choose_nodes >/dev/null && echo "${run_nodes[*]}"
     """

@@ -178,7 +178,7 @@ def test_a_perftest_without_cuda_is_not_judged_by_the_floor_of_gpu_memory(h100: 
     found = rows(h100, "ib_write")
     assert found["ib_write"]["verdict"] == "not_measured"
     assert "cannot use GPU memory, and docker is not installed" in found["ib_write"]["detail"]
-    assert (found["ib_write_host"]["verdict"], found["ib_write_host"]["value"]) == ("no_baseline", "350")
+    assert (found["ib_write_host"]["verdict"], found["ib_write_host"]["value"]) == ("no_baseline", "350.00")
     servers = [call for call in h100.calls("ib_write_bw") if not call.endswith(("localhost", "--help"))]
     assert all("--use_cuda" not in call and "-q 2" in call for call in servers)
 
@@ -189,7 +189,7 @@ def test_the_container_measures_gpu_memory_where_the_host_cannot(h100: Healthy) 
     h100.fake("ib_write_bw", plain)
     h100.fake("docker", DOCKER)
     row = rows(h100, "ib_write")["ib_write"]
-    assert (row["verdict"], row["value"], row["limit"]) == ("fail", "379.9", "380")
+    assert (row["verdict"], row["value"], row["limit"]) == ("fail", "379.90", "380")
     assert [
         call for call in h100.calls("docker exec") if "/azure-nhc/bin/ib_write_bw" in call and "--use_cuda=3" in call
     ]

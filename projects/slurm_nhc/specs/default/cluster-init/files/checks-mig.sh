@@ -5,7 +5,7 @@
 # profile=P gpus=N count=N: MIG slices of all GPUs, which each have the same number; a slice of another profile counts for none.
 check_mig_slices() {
     local line gpu="" bad=""
-    local -i fitting=0 all=0 others=0 place have
+    local -i fitting=0 all=0 others=0 place have=0
     local -A of_gpu=()
     if [[ ! "${GIVEN[gpus]:-} ${GIVEN[count]:-}" =~ ^([1-9][0-9]?)\ ([1-9][0-9]{0,3})$ ]]; then
         no_baseline mig_slices slices
@@ -19,10 +19,11 @@ check_mig_slices() {
     while IFS= read -r line; do
         if [[ "${line}" =~ ^GPU\ ([0-9]{1,3}): ]]; then
             gpu="${BASH_REMATCH[1]}"
-            of_gpu["${gpu}"]=0
+            have=0
         elif [[ -n "${gpu}" && "${line}" =~ ^[[:space:]]+MIG[[:space:]]+([^[:space:]]+) ]]; then
             if [[ "${BASH_REMATCH[1]}" == "${GIVEN[profile]:-}" ]]; then
-                of_gpu["${gpu}"]=$((of_gpu["${gpu}"] + 1))
+                have+=1
+                of_gpu["${gpu}"]="${have}"
             else
                 others+=1
             fi

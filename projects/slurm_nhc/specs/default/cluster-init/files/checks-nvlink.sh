@@ -7,10 +7,11 @@ declare -a LINKED_GPUS=()
 declare -A LINKS_LISTED=() LINKS_UP=() LINK_WORDS=()
 read_nvlinks() {
     local line gpu="" seen=" "
+    local -i listed=0 up=0
     LINKED_GPUS=() LINKS_LISTED=() LINKS_UP=() LINK_WORDS=()
     while IFS= read -r line; do
         if [[ "${line}" =~ ^GPU\ ([0-9]{1,3}): ]]; then
-            gpu="${BASH_REMATCH[1]}" seen=" "
+            gpu="${BASH_REMATCH[1]}" seen=" " listed=0 up=0
             LINKED_GPUS+=("${gpu}")
             LINKS_LISTED["${gpu}"]=0 LINKS_UP["${gpu}"]=0 LINK_WORDS["${gpu}"]=""
         elif [[ -z "${gpu}" ]]; then
@@ -18,8 +19,9 @@ read_nvlinks() {
         elif [[ "${line}" =~ ^[[:space:]]*Link\ ([0-9]{1,3}):[[:space:]]*(.*) ]]; then
             if [[ "${seen}" == *" ${BASH_REMATCH[1]} "* ]]; then continue; fi
             seen+="${BASH_REMATCH[1]} "
-            LINKS_LISTED["${gpu}"]=$((LINKS_LISTED["${gpu}"] + 1))
-            if [[ "${BASH_REMATCH[2]}" =~ ^[0-9]+(\.[0-9]+)?[[:space:]]+GB/s ]]; then LINKS_UP["${gpu}"]=$((LINKS_UP["${gpu}"] + 1)); fi
+            listed+=1
+            if [[ "${BASH_REMATCH[2]}" =~ ^[0-9]+(\.[0-9]+)?[[:space:]]+GB/s ]]; then up+=1; fi
+            LINKS_LISTED["${gpu}"]="${listed}" LINKS_UP["${gpu}"]="${up}"
         elif [[ -n "${line//[[:space:]]/}" ]]; then
             LINK_WORDS["${gpu}"]+="${LINK_WORDS[${gpu}]:+ }${line}"
         fi
@@ -27,11 +29,12 @@ read_nvlinks() {
 }
 
 # gpus=N links=N active=N: how many links each GPU lists, and how many of them are up on a healthy one; nothing is wired to
-# the others. A GPU without any link gets them back with the next load of the driver.
+# the others. A GPU without any link gets them back with the next load of the driver. One that the driver does not list at
+# all is a finding of gpu_count, not a second one here.
 # Source: Azure/azhpc-images issues 443 and 448; the words: utkuozdemir/nvidia_gpu_exporter, internal/captures
 check_gpu_nvlink() {
-    local gpu words found="" divided="" severity=fail
-    local -i number missing=0 lost
+    local gpu words found="" divided="" absent="" severity=fail
+    local -i number missing=0 lost listed up
     local -r gpus="${GIVEN[gpus]:-}" links="${GIVEN[links]:-}" active="${GIVEN[active]:-}"
     if [[ ! "${gpus} ${links} ${active}" =~ ^[1-9][0-9]?\ [1-9][0-9]?\ [1-9][0-9]?$ ]]; then
         no_baseline gpu_nvlink_inactive links
@@ -46,11 +49,16 @@ check_gpu_nvlink() {
         not_measured gpu_nvlink "nvidia-smi nvlink printed no GPU"
         return
     fi
+    query_gpus
+    column index
     for ((number = 0; number < gpus; number++)); do
-        if [[ -z "${LINKS_LISTED[${number}]:-}" ]]; then
-            found+="${found:+, }GPU ${number}: not listed"
-            missing+=active
+        if [[ -n "${LINKS_LISTED[${number}]:-}" ]]; then continue; fi
+        if ((${#COLUMN[@]} > 0)) && [[ " ${COLUMN[*]} " != *" GPU ${number}:"* ]]; then
+            absent+="${absent:+, }GPU ${number}"
+            continue
         fi
+        found+="${found:+, }GPU ${number}: not listed"
+        missing+=active
     done
     for gpu in "${LINKED_GPUS[@]}"; do
         words="${LINK_WORDS[${gpu}]}"
@@ -58,12 +66,12 @@ check_gpu_nvlink() {
             divided+="${divided:+, }GPU ${gpu}"
             continue
         fi
-        lost=$((active - LINKS_UP["${gpu}"]))
-        if ((links - LINKS_LISTED["${gpu}"] > lost)); then lost=$((links - LINKS_LISTED["${gpu}"])); fi
+        listed="${LINKS_LISTED[${gpu}]}" up="${LINKS_UP[${gpu}]}"
+        lost=$((active - up > links - listed ? active - up : links - listed))
         if ((lost <= 0)); then continue; fi
         missing+=lost
-        if ((LINKS_UP["${gpu}"] > 0)); then
-            found+="${found:+, }GPU ${gpu}: ${LINKS_UP[${gpu}]} of ${active} links active, ${LINKS_LISTED[${gpu}]} of ${links} listed"
+        if ((up > 0)); then
+            found+="${found:+, }GPU ${gpu}: ${up} of ${active} links active, ${listed} of ${links} listed"
             continue
         fi
         severity=reboot
@@ -74,6 +82,10 @@ check_gpu_nvlink() {
     done
     if [[ -n "${divided}" ]] && ((missing == 0)); then
         not_measured gpu_nvlink "${divided}: links are not shown in MIG mode"
+        return
+    fi
+    if [[ -n "${absent}" ]] && ((missing == 0)); then
+        not_measured gpu_nvlink "${absent}: not listed"
         return
     fi
     judge gpu_nvlink_inactive "${missing}" le 0 "of $((gpus * active)) links" "${severity}" "${found}"

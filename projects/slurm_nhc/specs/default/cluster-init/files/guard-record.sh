@@ -17,7 +17,7 @@ read_record() {
     if cf_given "${GUARD_STATE}/record" "${GUARD_BYTES}"; then text="${REPLY}"; fi
     if record_written "${text}"; then written="${REPLY}"; fi
     # shellcheck disable=SC2154 # of guard-rule.sh
-    if [[ -n "${SHARED_RECORD}" ]] && record_written "${SHARED_RECORD}" && ((REPLY > written && REPLY <= now + ${GUARD[window_s]})); then
+    if [[ -n "${SHARED_RECORD}" ]] && record_written "${SHARED_RECORD}" && ((REPLY > written && REPLY <= now + GUARD[window_s])); then
         if take_record "${SHARED_RECORD}"; then return; fi
         cf_warn "${GUARD_FOLDER#"${CF_ROOT}"}/record is not what a scheduler writes: not used"
     fi

@@ -58,7 +58,7 @@ read_slurm() {
 }
 
 # add_reasons: what our drains say has failed. A part with the words of a cure in front needs a repair and counts for nothing.
-# `deep_checks (CHECK …; CHECK …)` names what a deep run has found; other brackets hold words.
+# `deep_checks (CHECK ...; CHECK ...)` names what a deep run has found; other brackets hold words.
 add_reasons() {
     local row partition node time reason part word depth opened closed
     for row in "${REASONS[@]}"; do

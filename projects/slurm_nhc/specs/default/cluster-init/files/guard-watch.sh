@@ -60,7 +60,7 @@ count_measured() {
 # judge_floors: a floor that a few nodes miss is a fault of these nodes; one that most miss is a fault of the floor or of the
 # image, and draining every node for it would leave none.
 judge_floors() {
-    local pair
+    local pair now
     for pair in "${!FLOORS[@]}"; do
         count_measured "${pair}"
         if [[ "${FOLDER_ANSWERS}" == true ]] && ! guard_spreads "${REPLY% *}" "${REPLY#* }"; then
@@ -71,7 +71,8 @@ judge_floors() {
     for pair in "${!MISSED[@]}"; do
         count_measured "${pair}"
         if [[ -n "${FLOORS[${pair}]:-}" ]] || ! guard_spreads "${REPLY% *}" "${REPLY#* }"; then continue; fi
-        printf -v 'FLOORS[$pair]' '%(%s)T' -1
+        printf -v now '%(%s)T' -1
+        FLOORS["${pair}"]="${now}"
         announce "partition ${pair% *}: ${pair##* } is missed by ${REPLY% *} of ${REPLY#* } nodes that measured it, so its floor or the image is at fault; further nodes that miss it only warn, and jobs start"
     done
 }

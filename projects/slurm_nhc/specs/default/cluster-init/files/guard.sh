@@ -177,18 +177,18 @@ guard_decide() {
 # guard_waives: after a deep run, which of its misses only warn, in REPLY: those that most nodes that measured the same miss, too.
 # Says in the folder what this node has missed and what not.
 guard_waives() {
-    local check missed="" passed=""
+    local check misses="" passes=""
     REPLY=""
     if ! guard_folder || ! guard_figures "${HERE}/guard.tsv"; then return 0; fi
     for check in "${!VERDICTS[@]}"; do
         if ! guard_covers "${check}"; then continue; fi
         case "${VERDICTS[${check}]}" in
-            heal) missed+="${missed:+ }${check}" ;;
-            pass | warn) passed+="${passed:+ }${check}" ;;
+            heal) misses+="${misses:+ }${check}" ;;
+            pass | warn) passes+="${passes:+ }${check}" ;;
         esac
     done
     cf_node_name
-    if ! guard_ask "${COMPARE_S}" guard_compare "${GUARD_FOLDER}" "${REPLY}" "${missed}" "${passed}"; then
+    if ! guard_ask "${COMPARE_S}" guard_compare "${GUARD_FOLDER}" "${REPLY}" "${misses}" "${passes}"; then
         cf_log "${GUARD_FOLDER#"${CF_ROOT}"} did not answer: nobody knows whether other nodes miss the same" >&2
         REPLY=""
     elif [[ "${REPLY}" == "off "* ]]; then

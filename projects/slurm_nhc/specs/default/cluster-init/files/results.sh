@@ -80,7 +80,7 @@ waive() {
         if [[ "${row}" != "${start}\"fail\""* ]]; then continue; fi
         RECORDS[place]="${start}\"warn\"${row#"${start}\"fail\""}"
         RECORDS[place]="${RECORDS[place]%"${cure}"}}"
-        COUNTS[fail]=$((${COUNTS[fail]} - 1)) COUNTS[warn]=$((${COUNTS[warn]} + 1))
+        COUNTS[fail]=$((COUNTS[fail] - 1)) COUNTS[warn]=$((COUNTS[warn] + 1))
     done
     VERDICTS["$1"]=warn
     unset -v 'FAILED[heal]'
