@@ -44,13 +44,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Build."""
-    definitions = common.read_definitions(args.names, out=args.out)
+    definitions = common.read_definitions(args.names)
     if not args.json:
-        common.print_problems(definitions, args)
-        notes = (missing_blobs.message([each.checked for each in definitions]), *_earlier(definitions, args.out))
-        print("".join(f"{note}\n" for note in notes if note), end="", file=sys.stderr)
+        _say_problems(definitions, args)
     code = common.exit_code(definitions, strict=args.strict)
     built: list[dict[str, object]] = []
+    first: dict[str, str] = {}
+    """Deployments that have no folder yet, and their files."""
     errors: list[dict[str, object]] = []
     for each in definitions:
         if each.checked.plan is None or fails(each.checked.problems, strict=args.strict):
@@ -66,6 +66,8 @@ def run(args: Namespace) -> int:
             if not args.json:
                 common.print_error(error)
             continue
+        if changes.is_new:
+            first[each.checked.plan.name] = each.checked.plan.definition
         if args.check and changes.any and code == OK:
             code = ProblemsFound.exit_code
         built.append(
@@ -73,18 +75,25 @@ def run(args: Namespace) -> int:
         )
         if not args.json:
             common.emit("\n".join(_lines(folder, changes, check=args.check)))
-    if args.json:
+    if not args.json:
+        for note in renamed.notes(first, args.out, _names(definitions)):
+            print(note, file=sys.stderr)
+    else:
         common.emit_json(
             {"ok": code == OK, "deployments": built, "problems": common.problems_json(definitions), "errors": errors}
         )
     return code
 
 
-def _earlier(definitions: Sequence[common.Definition], out: Path) -> Iterator[str]:
-    """Deployments that the definitions have left behind by a change of their name."""
-    for each in definitions:
-        if each.checked.plan is not None:
-            yield from renamed.notes(each.checked.source, each.checked.plan.name, out)
+def _say_problems(definitions: Sequence[common.Definition], args: Namespace) -> None:
+    common.print_problems(definitions, args)
+    missing = missing_blobs.message([each.checked for each in definitions])
+    if missing:
+        print(missing, file=sys.stderr)
+
+
+def _names(definitions: Sequence[common.Definition]) -> Iterator[str]:
+    return (each.checked.plan.name for each in definitions if each.checked.plan)
 
 
 def _build(definition: common.Definition, folder: Path, *, check: bool) -> Changes:

@@ -11,7 +11,7 @@ from ..errors import CannotRead, ProblemsFound
 from ..plan.types import Plan
 from ..records import record
 from ..words.counts import counted, first
-from . import common, renamed
+from . import common, definitions, renamed
 
 _ASKED = re.compile(r"readEnvironmentVariable\('(\w+)'\)")
 """A value without a default, which the deployment asks for."""
@@ -41,10 +41,10 @@ def built(args: Namespace) -> Built | int:
 
 def must_be_one_name(args: Namespace) -> None:
     """Raise CannotRead where the word is the name of an earlier deployment and that of a file with a new one."""
-    source = common.read_definitions([args.name], out=args.out)[0].checked.source
-    if renamed.earlier_name(args.name, source, args.out) is not None and source.data is not None:
-        now = source.data.get("name")
-        text = f"'{args.name}' is a deployment that was built from {source.filename}, whose name is now '{now}'"
+    file = None if args.name == "-" else definitions.look(args.name)
+    if file is not None and renamed.folder_of(args.name, file, args.out) is not None:
+        now = definitions.name_in(file)
+        text = f"'{args.name}' is a deployment that was built before, and the name of {file}, which now says '{now}'"
         raise CannotRead(text, f"use '{now}' for what the file says now, or write `name: {args.name}` again")
 
 

@@ -267,7 +267,7 @@ def found(args: Namespace) -> Place | int:
     place = Place(there, there.plan.slurm, args)
     if not place.config.is_file():
         raise CannotRead(f"there is no {place.config}", f"cycleforge build {args.name}")
-    whereabouts.tell(args, there.plan.name)
+    whereabouts.tell(args, there)
     whereabouts.remember(there.plan.definition_name)
     return place
 

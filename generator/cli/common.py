@@ -15,11 +15,11 @@ from ..errors import OK, CannotRead, CannotWrite, CycleForgeError, ProblemsFound
 from ..problems.problem import Problem, Source, fails
 from ..records import record
 from . import answer, definitions, renamed
+from .definitions import OUT
 
 if TYPE_CHECKING:
     from ..pipeline import Checked
 
-OUT = Path("output")
 SHOWN_PROBLEMS = 50
 """Problems per file that are printed as text: more are read by nobody, and the first ones often cause the rest."""
 
@@ -94,13 +94,11 @@ def add_out(parser: ArgumentParser) -> None:
 # ---------------------------------------------------------------- definitions
 
 
-def read_definitions(
-    names: Sequence[str], environment: Mapping[str, str] = os.environ, out: Path = OUT
-) -> list[Definition]:
-    """Read and check the named definitions, or all of this folder; `out` is where they are built."""
+def read_definitions(names: Sequence[str], environment: Mapping[str, str] = os.environ) -> list[Definition]:
+    """Read and check the named definitions, or all of this folder."""
     from ..pipeline import check, check_together
 
-    paths = [definitions.find(name, out) for name in names] if names else definitions.here()
+    paths = [definitions.find(name) for name in names] if names else definitions.here()
     found = []
     for path in dict.fromkeys(paths):
         if path is None:
@@ -152,22 +150,28 @@ def print_file(problems: Sequence[Problem], source: Source, args: Namespace) -> 
 
 
 def deployed(word: str, args: Namespace, environment: Mapping[str, str] = os.environ) -> Definition:
-    """Read a definition for a verb on what it has deployed: under the name with which it was built.
+    """Read a definition for a verb on what it has deployed.
 
-    `args.deployment` is that name where it is known already.
+    A word that no definition has as its name, and a built folder has, means that deployment, as it was built.
+    `args.deployment` is the name where it is known already.
     """
     from ..pipeline import check_source
 
     out: Path = getattr(args, "out", OUT)
-    definition = read_definitions([word], environment, out)[0]
-    source = definition.checked.source
-    name = getattr(args, "deployment", None) or renamed.earlier_name(word, source, out)
-    if name is None or source.data is None or source.data.get("name") == name:
-        return definition
-    print(f"note: {definition.filename} now has the name '{source.data.get('name')}'; this is '{name}', "
-          f"which was built from it", file=sys.stderr)  # fmt: skip
-    source = replace(source, data={**source.data, "name": name})
-    return replace(definition, checked=check_source(source, environment, definition.folder))
+    name: str | None = getattr(args, "deployment", None)
+    if name is None:
+        file = None if word == "-" else definitions.look(word)
+    else:
+        file = Path(word) if Path(word).is_file() else None
+    folder = renamed.folder_of(name or word, file, out)
+    if folder is None:
+        return read_definitions([word], environment)[0]
+    source, place = renamed.as_built(folder)
+    if name is None:
+        now = definitions.name_in(place / source.filename)
+        says = f"has the name '{now}' by now" if now else "is not here any more"
+        print(f"note: this is '{folder.name}' as {folder} was built; {source.filename} {says}", file=sys.stderr)
+    return Definition(str(place / source.filename), place, check_source(source, environment, place))
 
 
 def read_one(args: Namespace, *, is_deployed: bool = False) -> Definition:

@@ -70,7 +70,7 @@ def run(args: Namespace) -> int:
     if isinstance(found, int):
         return found
     if not args.stdio:
-        whereabouts.tell(args, found.plan.name)
+        whereabouts.tell(args, found)
         whereabouts.remember(found.plan.definition_name)
     try:
         return _connect(found, args)

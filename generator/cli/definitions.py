@@ -9,9 +9,10 @@ from pathlib import Path
 from ..errors import CannotRead
 from ..files import assets
 from ..words.suggestions import suggestion
-from . import renamed
 
 FOLDER = "cluster_defs"
+OUT = Path("output")
+"""Where deployment folders are built, unless `--out` says otherwise."""
 SUFFIXES = (".yaml", ".yml")
 _TELLING = 2
 """So many sections of a definition at its top make a YAML file one: other tools have a `name` or a `location`, too."""
@@ -28,31 +29,33 @@ def here() -> list[Path]:
     return found
 
 
-def find(word: str, out: Path = Path("output")) -> Path | None:
+def find(word: str) -> Path | None:
     """The file that a word on the command line means; None for standard input.
 
-    A word is a path, the name of a file without its suffix, the `name` in a definition of this folder, or that of a
-    folder in `out` that was built from one.
+    A word is a path, the name of a file without its suffix, or the `name` in a definition of this folder.
     """
     if word == "-":
         return None
+    found = look(word)
+    if found is None:
+        raise _unknown(word)
+    return found
+
+
+def look(word: str) -> Path | None:
+    """The same; None where nothing has that name."""
     path = Path(word)
     if path.suffix in SUFFIXES or len(path.parts) > 1 or path.is_file():
         return _by_path(word, path)
     found = _by_stem(word)
-    named = [each for each in (*_in(Path(FOLDER)), *_in(Path())) if each != found and _is_named(each, word)]
-    if found is None or (named and not _is_named(found, word)):
+    named = [each for each in (*_in(Path(FOLDER)), *_in(Path())) if each != found and is_named(each, word)]
+    if found is None or (named and not is_named(found, word)):
         if len(named) + (found is not None) > 1:
             files = ", ".join(str(each) for each in (*([found] if found else []), *named))
             raise CannotRead(f"'{word}' is more than one definition: {files}", "name the file")
         found = found or next(iter(named), None)
-    if found is None:
-        found = _built_from(word, out)
-    if found is None and (assets.folder(FOLDER) / f"{word}.yaml").is_file():
-        return assets.folder(FOLDER) / f"{word}.yaml"
-    if found is None:
-        raise _unknown(word)
-    return found
+    shipped = assets.folder(FOLDER) / f"{word}.yaml"
+    return found or (shipped if shipped.is_file() else None)
 
 
 def is_shipped(path: Path) -> bool:
@@ -73,20 +76,8 @@ def _by_stem(word: str) -> Path | None:
     return next((path for path in files if path.is_file()), None)
 
 
-def _built_from(word: str, out: Path) -> Path | None:
-    name = renamed.built_from(out / word)
-    if name is None:
-        return None
-    folders = (Path(FOLDER), Path(), assets.folder(FOLDER))
-    found = next((folder / name for folder in folders if (folder / name).is_file()), None)
-    if found is None:
-        text = f"{out / word} was built from {name}, which is not here any more"
-        raise CannotRead(text, f"bring {name} back, or follow {out / word / 'README.md'} by hand")
-    return found
-
-
 def _unknown(word: str) -> CannotRead:
-    known = list(dict.fromkeys(word for path in _all() for word in (path.stem, _name_in(path)) if word))
+    known = list(dict.fromkeys(word for path in _all() for word in (path.stem, name_in(path)) if word))
     shipped = [each.stem for each in _in(assets.folder(FOLDER))]
     hint = suggestion(word, [*known, *shipped])
     if hint is None:
@@ -106,14 +97,19 @@ def _in(folder: Path) -> list[Path]:
         return []
 
 
-def _is_named(path: Path, name: str) -> bool:
+def is_named(path: Path, name: str) -> bool:
     """Whether a file is the definition of the deployment with this name."""
     text = _read(path)
-    return (name.encode() in text or b"${" in text) and _name_in(path) == name
+    return (name.encode() in text or b"${" in text) and name_in(path) == name
 
 
-def _name_in(path: Path) -> str | None:
-    """The `name` of a definition, variables filled in."""
+def names() -> list[str]:
+    """The names of the deployments that the definitions of this folder describe."""
+    return [name for path in _all() if (name := name_in(path))]
+
+
+def name_in(path: Path) -> str | None:
+    """The `name` of a definition, variables filled in; None where it cannot be read."""
     from ..definition.text.source import load
 
     data = load(_read(path), path.name, os.environ).data or {}

@@ -36,6 +36,7 @@ _AGAIN = "the same command goes on from here"
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the flags."""
     common.add_definitions(parser, many=False)
+    common.add_out(parser)
     common.add_all(parser)
     azure.add_subscription(parser)
     parser.add_argument("--keep-data", action="store_true", help="keep what holds data, and what it is reached through")

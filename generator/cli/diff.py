@@ -62,7 +62,7 @@ def run(args: Namespace) -> int:
         return diff_deployed.run(args)
     if args.print:
         raise CannotRead("without --deployed nothing is asked of Azure", "--print goes with --deployed")
-    definition = common.read_definitions([args.name], out=args.out)[0]
+    definition = common.read_definitions([args.name])[0]
     plan = definition.checked.plan
     if plan is None:
         if args.json:

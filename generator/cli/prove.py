@@ -78,7 +78,7 @@ def run(args: Namespace) -> int:
         raise CannotRead(f"{jobs}/prove.sh is not built", f"cycleforge build {args.name}")
     free(args.fetch)
     options = _options(args)
-    whereabouts.tell(args, found.plan.name)
+    whereabouts.tell(args, found)
     whereabouts.remember(found.plan.definition_name)
     if args.print:
         common.emit("\n".join(_lines(found.folder / CONFIG, jobs, options)))

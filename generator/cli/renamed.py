@@ -1,64 +1,105 @@
-"""Deployments whose definition has another `name` by now: their folder is built, and they may run and cost money."""
+"""Deployments whose definition has another `name` by now, or is gone: they have a built folder, and may cost money."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ..errors import CannotRead
 from ..files.manifest import MANIFEST
+from . import definitions
 
 if TYPE_CHECKING:
     from ..definition.text.source import Source
 
 _DEFINITION = re.compile(rb"^derived:\n(?:  .*\n)*?  definition: ['\"]?(.+?)['\"]?$", re.MULTILINE)
 _MOST_BYTES = 4 * 1024 * 1024
+EFFECTIVE = "effective.yaml"
+_PLACES = (Path(definitions.FOLDER), Path())
 
 
 def built_from(folder: Path) -> str | None:
     """The name of the file that a folder was built from; None for a folder that CycleForge has not built."""
-    if not (folder / MANIFEST).is_file():
-        return None
+    match = _DEFINITION.search(_effective(folder)) if (folder / MANIFEST).is_file() else None
     try:
-        with (folder / "effective.yaml").open("rb") as file:
-            match = _DEFINITION.search(file.read(_MOST_BYTES))
         name = "" if match is None else match[1].decode()
-    except (OSError, UnicodeDecodeError):
+    except UnicodeDecodeError:
         return None
     return name if name and Path(name).name == name else None
 
 
-def earlier_name(word: str, source: Source, out: Path) -> str | None:
-    """The word, where it is the name under which the definition was built, and the definition has another one now.
-
-    A name from the environment means several deployments from one file, and none of them is an earlier one.
-    """
-    if source.data is None or source.is_from_environment(("name",)) or source.data.get("name") == word:
+def folder_of(name: str, file: Path | None, out: Path) -> Path | None:
+    """The built folder of the deployment with this name, where its file is gone or has another name by now."""
+    folder = out / name
+    if Path(name).name != name or built_from(folder) is None:
         return None
-    return word if "/" not in word and built_from(out / word) == Path(source.filename).name else None
+    return None if file is not None and definitions.name_in(file) in (name, None) else folder
 
 
-def other_names(source: Source, out: Path) -> Iterator[str]:
-    """Names under which the definition was built before."""
-    if source.data is None or source.is_from_environment(("name",)):
+def as_built(folder: Path) -> tuple[Source, Path]:
+    """The definition of a folder as it was when it was built, with its defaults; and the folder of its file."""
+    from ..definition.text.source import load
+
+    name = built_from(folder)
+    source = load(_effective(folder), str(folder / EFFECTIVE), None)
+    data = (source.data or {}).get("definition")
+    if name is None or not isinstance(data, dict):
+        raise CannotRead(f"{folder / EFFECTIVE} is not what `cycleforge build` writes", f"follow {folder}/README.md")
+    place = next((place for place in _PLACES if (place / name).is_file()), Path())
+    return replace(source, filename=name, data=_asked(data)), place
+
+
+def _asked(value: Any) -> Any:
+    """Values that the deployment asks for are written as `ask: VARIABLE`."""
+    from ..definition.text.source import MissingVariable
+
+    if isinstance(value, dict):
+        if set(value) == {"ask"} and isinstance(value["ask"], str):
+            return MissingVariable(value["ask"])
+        return {key: _asked(below) for key, below in value.items()}
+    return [_asked(below) for below in value] if isinstance(value, list) else value
+
+
+def notes(built: Mapping[str, str], out: Path, known: Iterable[str]) -> Iterator[str]:
+    """Say which other deployments folders in `out` were built for that no definition has any more.
+
+    `built`: names of the deployments that are built for the first time, and of their files. `known`: other names that
+    are in use.
+    """
+    if not built:
         return
-    try:
-        folders = sorted(folder for folder in out.iterdir() if folder.is_dir() and not folder.is_symlink())
-    except OSError:
-        return
-    for folder in folders:
-        if folder.name != source.data.get("name") and built_from(folder) == Path(source.filename).name:
-            yield folder.name
-
-
-def notes(source: Source, name: str, out: Path) -> Iterator[str]:
-    """Say for each such name what has become of that deployment, and what to do."""
-    file = Path(source.filename).name
-    for each in other_names(source, out):
+    names = {*built, *known, *definitions.names()}
+    for folder in sorted(_folders(out)):
+        file = built_from(folder)
+        if file is None or folder.name in names:
+            continue
+        if file in built.values():
+            why = f"a {file} too, with the name '{folder.name}'. If it was renamed"
+        elif any((place / file).is_file() for place in _PLACES):
+            continue
+        else:
+            why = f"{file}, which is not here any more. If it was deployed"
+        options = "" if out == definitions.OUT else f" --out {out}"
         yield (
-            f"note: {out / each} was built from {file} when its name was '{each}'; that deployment stays in Azure, and "
-            f"costs money, beside '{name}'\n"
-            f"  hint: to keep it, write `name: {each}` again; to look at it, `cycleforge status {each}`; to end it, "
-            f"`cycleforge delete {each}`, then remove {out / each}"
+            f"note: {folder} was built from {why}, what is deployed as '{folder.name}' stays, and costs money.\n"
+            f"  hint: to look at it, `cycleforge status {folder.name}{options}`; to end it, `cycleforge delete "
+            f"{folder.name}{options}`, then remove {folder}"
         )
+
+
+def _folders(out: Path) -> list[Path]:
+    try:
+        return [folder for folder in out.iterdir() if folder.is_dir() and not folder.is_symlink()]
+    except OSError:
+        return []
+
+
+def _effective(folder: Path) -> bytes:
+    try:
+        with (folder / EFFECTIVE).open("rb") as file:
+            return file.read(_MOST_BYTES)
+    except OSError:
+        return b""

@@ -65,7 +65,7 @@ def run(args: Namespace) -> int:
     prepared = _prepared(found, args)
     begin_at = _begin_at(prepared, args)
     free(args.fetch)
-    whereabouts.tell(args, found.plan.name)
+    whereabouts.tell(args, found)
     whereabouts.remember(found.plan.definition_name)
     if args.print:
         from .run_print import lines

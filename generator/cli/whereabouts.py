@@ -8,10 +8,14 @@ import sys
 from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import CannotRead
 from ..records import record
 from . import definitions
+
+if TYPE_CHECKING:
+    from .built import Built
 
 _TOLD = "CYCLEFORGE_CONNECT"
 """What ssh's ProxyCommand is told by the command of ours that starts ssh."""
@@ -26,12 +30,11 @@ class _Place:
     """Its name; the definition may have another one by now."""
 
 
-def tell(args: Namespace, deployment: str) -> None:
+def tell(args: Namespace, found: Built) -> None:
     """The ssh that this command starts finds this definition and its folder again, and `cycleforge` itself."""
-    path = definitions.find(args.name, args.out)
-    if path is None:
+    if args.name == "-":
         raise CannotRead("a definition from standard input has no name to connect by", "give it a file")
-    os.environ |= told(path, args.out, getattr(args, "subscription", None), deployment)
+    os.environ |= told(Path(found.definition.filename), args.out, getattr(args, "subscription", None), found.plan.name)
     path_with_us()
 
 

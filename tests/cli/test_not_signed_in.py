@@ -50,7 +50,9 @@ def types(here: Path, *words: str, **more: str) -> subprocess.CompletedProcess[s
         "PATH": str(here / "bin"), "HOME": str(here / "home"), "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8",
         "NO_COLOR": "1", "AZURE_TOKEN_CREDENTIALS": "", **more,
     }  # fmt: skip
-    return subprocess.run([*COMMAND, *words], cwd=here, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(
+        [*COMMAND, *words], cwd=here, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -144,4 +144,8 @@ class Definition(Section):
     landing_zone: LandingZone | None = setting(
         None, text="What the policies of the subscription demand; nothing by default.", example={}
     )
-    silence: list[Silence] = setting(list, text="Rules that do not apply, each with a reason.", example=[])
+    silence: list[Silence] = setting(
+        list,
+        text="Rules that do not apply, each with a reason.",
+        example=[{"rule": "W1611", "reason": "The jobs of this list are all that is to be proven."}],
+    )
