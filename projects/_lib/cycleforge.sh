@@ -163,11 +163,12 @@ cf_load_conf() {
 
 # ---------------------------------------------------------------- files
 
-# cf_write PATH MODE: standard input, a text, becomes the file, in one rename; CF_CHANGED tells whether anything changed.
+# cf_write PATH MODE [OWNER]: standard input, a text, becomes the file, in one rename; CF_CHANGED tells whether anything
+# changed. A file that is written gets the owner (UID:GID); one that stays keeps its own.
 # Use a redirection, not a pipe: a pipe would run it in a subshell and lose CF_CHANGED. A converge writes a hundred files,
 # so Bash itself reads and compares them; a program for each of these would take most of its time.
 cf_write() {
-    local -r path="$1" mode="$2" unread=$'\a'
+    local -r path="$1" mode="$2" owner="${3:-}" unread=$'\a'
     local text="${unread}" mask=""
     # 0 is a NUL byte in front of more; a read that fails leaves the variable as it was.
     if IFS= read -r -d '' text || [[ "${text}" == "${unread}" ]]; then
@@ -188,8 +189,10 @@ cf_write() {
     fi
     # mv takes the place of the subshell, which saves one process per file.
     (
-        umask "${mask:-077}" && set -o noclobber && printf '%s' "${text}" >"${CF_TEMPORARY}" &&
-            { [[ -n "${mask}" ]] || chmod "${mode}" "${CF_TEMPORARY}"; } && exec mv -fT "${CF_TEMPORARY}" "${path}"
+        umask "${mask:-077}" && set -o noclobber && {
+            cf_is_own && printf '%s' "${text}" && { [[ -z "${owner}" ]] || chown "${owner}" /proc/self/fd/1; } &&
+                { [[ -n "${mask}" ]] || chmod "${mode}" /proc/self/fd/1; }
+        } >"${CF_TEMPORARY}" && exec mv -fT "${CF_TEMPORARY}" "${path}"
     ) || return
     CF_CHANGED=1
 }
@@ -202,9 +205,16 @@ cf_copy() {
         CF_CHANGED=0
         return
     fi
-    (umask 077 && set -o noclobber && cat "${source}" >"${CF_TEMPORARY}") || return
-    cf_take_place "${path}" "${mode}"
+    (
+        umask 077 && set -o noclobber && { cf_is_own && cat "${source}" && chmod "${mode}" /proc/self/fd/1; } >"${CF_TEMPORARY}" &&
+            exec mv -fT "${CF_TEMPORARY}" "${path}"
+    ) || return
+    CF_CHANGED=1
 }
+
+# cf_is_own: whether standard output is a plain file. noclobber makes it new, but opens a device that somebody else has put
+# there. In a folder of others a name may be a link a moment later, so mode and owner are given to the open file.
+cf_is_own() { [[ -f /proc/self/fd/1 ]]; }
 
 # cf_temporary PATH: CF_TEMPORARY is a file beside it that does not exist; what a killed run left there is removed.
 CF_TEMPORARY=""
@@ -216,17 +226,10 @@ cf_temporary() {
     CF_TEMPORARY="${folder}/.${name}.cycleforge.${BASHPID}"
 }
 
-# cf_take_place PATH MODE: CF_TEMPORARY becomes the file.
-cf_take_place() {
-    chmod "$2" "${CF_TEMPORARY}" || return
-    mv -fT "${CF_TEMPORARY}" "$1" || return
-    CF_CHANGED=1
-}
-
-# cf_holds PATH TEXT: whether it is a file, no link, with exactly this text.
+# cf_holds PATH TEXT: whether it is a file, no link, with exactly this text. No more is read than tells it.
 cf_holds() {
-    local text=$'\a'
-    if [[ ! -f "$1" || -L "$1" ]] || IFS= read -r -d '' text <"$1"; then return 1; fi
+    local text=$'\a' LC_ALL=C
+    if [[ ! -f "$1" || -L "$1" ]] || IFS= read -r -d '' -n "$((${#2} + 1))" text <"$1"; then return 1; fi
     [[ "${text}" == "$2" ]]
 }
 

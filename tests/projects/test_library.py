@@ -194,8 +194,61 @@ def test_a_link_is_replaced_and_never_followed(node: Node) -> None:
     }
 
 
+WRITES = (
+    'cf_write "$CYCLEFORGE_ROOT/etc/b.conf" 0755 "$(id -u):12345" <<<"new"',
+    'cf_copy "$CYCLEFORGE_ROOT/etc/new" "$CYCLEFORGE_ROOT/etc/b.conf" 0755',
+)
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_a_link_that_takes_the_place_of_the_new_file_keeps_mode_and_owner(node: Node, write: str) -> None:
+    """In a folder that others can write, a name may be another file's at any moment."""
+    victim = node.write("victim", "of someone else\n", 0o600)
+    node.write("etc/new", "new\n")
+    before = victim.stat()
+    node.link("id")
+    for tool in ("chmod", "chown"):
+        swap = f'for name in "$CYCLEFORGE_ROOT"/etc/.b.conf.cycleforge.*; do ln -sfn "{victim}" "$name"; done'
+        node.fake(tool, f'{swap}\nexec {shutil.which(tool)} "$@"')
+    lib(node, write)
+    after = victim.stat()
+    assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+    assert victim.read_text() == "of someone else\n"
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_a_device_in_the_place_of_the_new_file_is_not_written(node: Node, write: str) -> None:
+    """noclobber refuses a plain file and opens a device."""
+    node.write("etc/b.conf", "old\n")
+    node.write("etc/new", "new\n")
+    for tool in ("id", "chown"):
+        node.link(tool)
+    (node.root / "etc/planted").symlink_to("/dev/null")
+    code, _ = lib(node, f'cf_temporary() {{ CF_TEMPORARY="$CYCLEFORGE_ROOT/etc/planted"; }}\n{write}')
+    assert code != 0
+    assert node.read("etc/b.conf") == "old\n"
+
+
+def test_of_a_large_file_in_its_place_no_more_is_read_than_the_text_is_long(node: Node) -> None:
+    (node.root / "etc/b.conf").write_bytes(b"x" * 100_000_000)
+    code, output = lib(node, 'ulimit -v 65536; cf_write "$CYCLEFORGE_ROOT/etc/b.conf" 0644 <<<"one"')
+    assert (code, output) == (0, "")
+    assert node.read("etc/b.conf") == "one\n"
+
+
+@pytest.mark.parametrize("text", ["\u00fc\u20ac", "\u00fc" * 3000, "a\udcffb"])
+def test_a_text_in_any_language_is_compared_whole(node: Node, text: str) -> None:
+    (node.root / "new").write_bytes(f"{text}\n".encode(errors="surrogateescape"))
+    write = 'cf_write "$CYCLEFORGE_ROOT/etc/b.conf" 0644 <"$CYCLEFORGE_ROOT/new"; echo $CF_CHANGED'
+    assert [lib(node, write, LC_ALL="C.UTF-8") for _ in range(2)] == [(0, "1\n"), (0, "0\n")]
+    assert (node.root / "etc/b.conf").read_bytes() == (node.root / "new").read_bytes()
+    (node.root / "etc/b.conf").write_bytes((node.root / "new").read_bytes() + b"\n")
+    assert lib(node, write, LC_ALL="C.UTF-8") == (0, "1\n")
+
+
 def test_a_secret_is_nobody_elses_from_the_start(node: Node) -> None:
-    node.fake("chmod", 'stat -c %a "$2" >>"$FAKE_STATE/modes"; exec /bin/chmod "$@"')
+    # The open file that it is given is also its own standard output.
+    node.fake("chmod", 'stat -L -c %a "/proc/$$/fd/1" >>"$FAKE_STATE/modes"; exec /bin/chmod "$@"')
     assert lib(node, 'umask 022\ncf_write "$CYCLEFORGE_ROOT/etc/b.conf" 0640 <<<"key"; umask') == (0, "0022\n")
     assert (node.state / "modes").read_text() == "600\n"
 
