@@ -47,8 +47,8 @@ known_qos() {
         output="$(sed -n 's/^QOS=\([^(]*\)(.*/\1/p' <<<"${output}")"
         # So that a start without slurmdbd keeps the limits of partitions.
         if [[ "${DRY_RUN}" == false ]]; then cf_write "${SAVED_QOS}" 0644 <<<"${output}"; fi
-    elif ! output="$(qos_of_database)" && [[ -r "${SAVED_QOS}" ]]; then
-        output="$(<"${SAVED_QOS}")"
+    elif ! output="$(qos_of_database)" && cf_given "${SAVED_QOS}"; then
+        output="${REPLY}"
     fi
     for name in "${NEEDED[@]}"; do
         if [[ $'\n'"${output}"$'\n' == *$'\n'"${name}"$'\n'* ]] || will_be_made "${name}"; then KNOWN["${name}"]=yes; fi

@@ -12,20 +12,23 @@ readonly ADDED="# CycleForge added: "
 declare -gA NODES_OF=()
 
 edit_partitions() {
-    local text
+    local text given mode owner
     known_qos
-    text="$(edited "${AZURE_CONF}")"
-    if cf_holds "${AZURE_CONF}" "${text}"$'\n'; then return; fi
+    if ! cf_given "${AZURE_CONF}" "${FILE_BYTES}"; then
+        cf_die "${AZURE_CONF} is no plain file of at most ${FILE_BYTES} bytes" "azslurm writes a plain one" \
+            "find out who put it there and remove it; 'azslurm partitions' shows what azslurm writes"
+    fi
+    given="${REPLY}"
+    text="$(edited "${given}")"
+    if [[ "${text}" == "${given}" ]]; then return; fi
     if [[ "${DRY_RUN}" == true ]]; then
         did "partitions in azure.conf would change"
         return
     fi
     note_unread
-    cf_temporary "${AZURE_CONF}"
-    printf '%s\n' "${text}" >"${CF_TEMPORARY}"
     # slurmctld runs as another user, who must read what root writes here.
-    chown --reference="${AZURE_CONF}" "${CF_TEMPORARY}"
-    cf_take_place "${AZURE_CONF}" "$(stat -c %a "${AZURE_CONF}")"
+    read -r owner mode < <(stat -c '%u:%g %a' "${AZURE_CONF}")
+    cf_write "${AZURE_CONF}" "${mode}" "${owner}" <<<"${text}"
     did "partitions in azure.conf written: $(named_partitions)"
 }
 
@@ -49,7 +52,7 @@ named_partitions() {
     printf '%s\n' "${names# }"
 }
 
-# edited FILE: its lines with the policy in them, on standard output.
+# edited TEXT: its lines with the policy in them, on standard output.
 edited() {
     local line name
     local -a lines=()
@@ -68,11 +71,11 @@ edited() {
     further_partitions
 }
 
-# original_lines FILE NAME: the lines as azslurm wrote them, into the array NAME.
+# original_lines TEXT NAME: the lines as azslurm wrote them, into the array NAME.
 original_lines() {
     local line skip=false
     local -n into="$2"
-    while IFS= read -r line || [[ -n "${line}" ]]; do
+    while IFS= read -r line; do
         if [[ "${skip}" == true ]]; then
             skip=false
         elif [[ "${line}" == "${ORIGINAL}"* ]]; then
@@ -83,7 +86,7 @@ original_lines() {
         else
             into+=("${line}")
         fi
-    done <"$1"
+    done <<<"$1"
 }
 
 # with_settings "KIND NAME" LINE: the line with the keys of these rows, each once, in REPLY.

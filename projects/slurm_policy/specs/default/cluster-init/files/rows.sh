@@ -9,7 +9,7 @@
 readonly ROW='^(qos|account|member|user|reservation|partition|overlay) [A-Za-z0-9][A-Za-z0-9._/-]* [A-Za-z]+=[A-Za-z0-9=,.:;_/+-]*$'
 # The same holds for the record, which every node can write: KIND NAME KEY, VALUE (of `file` a digest) and SEEN.
 readonly RECORDED_ROW='^(file|(qos|account|member|user|reservation) ([A-Za-z0-9][A-Za-z0-9._/-]*) ([A-Za-z]+))\|([A-Za-z0-9=,.:; /_+-]*)\|([^[:cntrl:]]*)$'
-readonly RECORD_BYTES=4194304
+readonly FILE_BYTES=4194304
 declare -gA WANTED=() APPLIED=() SEEN=()
 declare -ga ORDER=() RECORDED=() OF_DATABASE=()
 CLUSTER="" RECORD="" AZURE_CONF="" SAVED_QOS="" UNREAD=""
@@ -34,13 +34,16 @@ read_wanted() {
 
 # azure.conf lies in /sched/<cluster>, whose name is also Slurm's name of the cluster.
 find_cluster() {
-    local folder
-    AZURE_CONF="$(readlink -f "${CF_ROOT}/etc/slurm/azure.conf" || true)"
-    if [[ -z "${AZURE_CONF}" || ! -r "${AZURE_CONF}" ]]; then
+    local folder target
+    # The link of the slurm project is followed once: what lies there every node can replace by a further link.
+    target="$(readlink "${CF_ROOT}/etc/slurm/azure.conf")" || true
+    if [[ "${target}" != /* ]]; then target="${CF_ROOT}/etc/slurm/${target:-azure.conf}"; fi
+    folder="$(readlink -f "${target%/*}" || true)"
+    AZURE_CONF="${folder}/${target##*/}"
+    if [[ ! -e "${AZURE_CONF}" ]]; then
         cf_die "/etc/slurm/azure.conf is missing on the scheduler" "the slurm project has not configured this node" \
             "check that cyclecloud/slurm:scheduler runs before this project (Order below 10000)"
     fi
-    folder="${AZURE_CONF%/*}"
     CLUSTER="${folder##*/}" RECORD="${folder}/cycleforge-policy.record"
     SAVED_QOS="${folder}/cycleforge-policy.qos" UNREAD="${folder}/cycleforge-policy.unread"
 }
@@ -51,8 +54,8 @@ read_record() {
     local line
     APPLIED=() SEEN=() RECORDED=()
     if [[ ! -e "${RECORD}" && ! -L "${RECORD}" ]]; then return; fi
-    if ! cf_given "${RECORD}" "${RECORD_BYTES}"; then
-        cf_die "${RECORD} is no plain file of at most ${RECORD_BYTES} bytes" "it says what was applied, so nothing is applied without it" \
+    if ! cf_given "${RECORD}" "${FILE_BYTES}"; then
+        cf_die "${RECORD} is no plain file of at most ${FILE_BYTES} bytes" "it says what was applied, so nothing is applied without it" \
             "find out who put it there and remove it; policy.sh load then applies everything"
     fi
     while IFS= read -r line; do
