@@ -97,7 +97,7 @@ def test_a_good_answer_is_what_slurm_shows_and_the_file_before_is_kept(cloud: Cl
     assert "pg1" in shown(cloud, NODES[1])
     kept = [path.read_text() for path in (cloud.folder / "etc").glob("topology.conf.*")]
     assert kept == [GOOD]
-    assert (cloud.shared / "asked").read_text().startswith("topology -v -o /etc/slurm/.topology.conf.new\n")
+    assert (cloud.shared / "asked").read_text().startswith("topology -v -o /run/cycleforge/topology.conf.new\n")
     again = topology_sh(cloud, "update", "tree")
     assert "up to date" in again.output
     assert len(list((cloud.folder / "etc").glob("topology.conf.*"))) == 1

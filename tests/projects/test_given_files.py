@@ -143,6 +143,19 @@ def _policy(_: Path, make_node: MakeNode) -> Reader:
     return _command(node, "policy.sh", "load", codes=(0, 1))
 
 
+def _partitions(_: Path, make_node: MakeNode) -> Reader:
+    """What slurmctld waits for when it starts, while slurmdbd does not answer."""
+    node = make_node("slurm_policy")
+    node.write("sched/lab/azure.conf", PARTITION)
+    node.write("etc/cycleforge/policy.rows", "partition hpc AllowQos=day,night\npartition hpc MaxTime=60\n")
+    (node.root / "etc/slurm").mkdir()
+    (node.root / "etc/slurm/azure.conf").symlink_to(node.root / "sched/lab/azure.conf")
+    for tool in ("scontrol", "sacctmgr"):
+        node.fake(tool, "exit 1")
+    node.link("chown")
+    return _command(node, "policy.sh", "partitions", codes=(0, 1))
+
+
 def _health(*words: str, codes: tuple[int, ...] = (0,)) -> Callable[[Path, MakeNode], Reader]:
     def made(_: Path, make_node: MakeNode) -> Reader:
         node = Planned(healthy(make_node("slurm_nhc")))
@@ -186,6 +199,7 @@ RECORD = (
     "written 1700000000\nalarm hpc mount_shared 1700000000 claims 1\nfloor hpc nccl_all_reduce 1700000000\n"
     "hold hpc down BOOT_TIME2026-01-01T00:00:00/1700000000\n"
 )
+PARTITION = "PartitionName=hpc Nodes=lab-hpc-[1-2] MaxTime=INFINITE State=UP\n"
 STANDING = (
     "state=sick\ncure=heal\nkind=quick\nsince=1700000000\nboot=boot-1\nreason=mount\ndrain=none\nrefused=1700000000\n"
     "passes=1\nrepaired=1700000000\nretested=1700000000\nfound=quick heal 1700000000 boot-1 mount\n"
@@ -202,6 +216,8 @@ TABLE = (
     Given(partial(_nodes, "replace"), "sched/cycleforge/leaving/hpc-2", f"hpc.{'a' * 12}\n"),
     Given(_release, "var/lib/cycleforge/release/hpc-1", "1700000000 1700000000\n", is_shared=False),
     Given(_policy, "sched/lab/cycleforge-policy.record", "qos day exists|found|\nqos day priority|5|5\nfile|abc  -|\n"),
+    Given(_partitions, "sched/lab/azure.conf", PARTITION),
+    Given(_partitions, "sched/lab/cycleforge-policy.qos", "day\nnight\n"),
     Given(
         _health("quick"),
         "var/lib/cycleforge/health/standing",
@@ -282,6 +298,67 @@ def test_what_others_write_is_data(given: Given, tmp_path: Path, make_node: Make
         assert (victim.read_bytes(), victim.stat().st_mtime_ns, victim.stat().st_mode) == before, kind
         assert not victim.with_name("victim.new").exists(), kind
         reader.safe()
+
+
+SWITCHES = r"""
+plant() {
+    for name in topology.conf site_specific.conf .topology.conf.new; do
+        rm -rf "$CYCLEFORGE_ROOT/sched/$name"
+        case "$(<"$FAKE_STATE/kind")" in
+            link) ln -s "$FAKE_STATE/secret" "$CYCLEFORGE_ROOT/sched/$name" ;;
+            "link to nothing") ln -s "$FAKE_STATE/secret.new" "$CYCLEFORGE_ROOT/sched/$name" ;;
+            directory) mkdir -p "$CYCLEFORGE_ROOT/sched/$name/inside" ;;
+            pipe) mkfifo "$CYCLEFORGE_ROOT/sched/$name" ;;
+            large) truncate --size=100000000 "$CYCLEFORGE_ROOT/sched/$name" ;;
+        esac
+    done
+}
+if [[ "$1" == "$(<"$FAKE_STATE/when")" ]]; then plant; fi
+case "$*" in
+    topology*) for out in "$@"; do :; done; echo "SwitchName=pg0 Nodes=hpc-1" >"$out" ;;
+    "--version") echo "slurm 25.05.2" ;;
+    ping) echo "Slurmctld(primary) at scheduler is UP" ;;
+    "show config") echo "TopologyPlugin          = topology/tree" ;;
+    "show hostnames"*) echo hpc-1 ;;
+    "show topology"*) echo "SwitchName=pg0 Level=0 LinkSpeed=1 Nodes=hpc-1" ;;
+    --noheader*) echo "hpc-1 idle" ;;
+esac
+"""
+"""azslurm, scontrol and sinfo; what is planted when the first of them, or a later one, is asked."""
+
+
+@pytest.mark.parametrize("when", ["topology", "--version", "reconfigure"])
+@pytest.mark.parametrize("kind", ["link", "link to nothing", "directory", "pipe", "large"])
+def test_a_topology_is_not_written_or_copied_through_what_comes_while_azslurm_runs(
+    kind: str, when: str, make_node: MakeNode
+) -> None:
+    """azslurm takes up to half an hour, and every node can write the folder of topology.conf meanwhile."""
+    node = make_node("misc_ubuntu")
+    node.write("sched/topology.conf", "SwitchName=pg9 Nodes=hpc-1\n")
+    node.write("sched/site_specific.conf", "# of the site\n")
+    for folder in ("sched/prolog.d", "etc/slurm", "run"):
+        (node.root / folder).mkdir(parents=True)
+    (node.root / "etc/slurm/prolog.d").symlink_to(node.root / "sched/prolog.d")
+    for tool in ("chown", "mkfifo", "truncate", "realpath"):
+        node.link(tool)
+    for tool in ("azslurm", "scontrol", "sinfo"):
+        node.fake(tool, SWITCHES)
+    for name, text in (("kind", kind), ("when", when), ("secret", "of root alone\n")):
+        (node.state / name).write_text(text)
+    command = [str(node.bin / "bash"), str(node.spec / "files/topology.sh"), "update", "tree"]
+    done = subprocess.run(command, env=node.environment(), timeout=SECONDS, capture_output=True, text=True, check=False)
+    assert (node.state / "secret").read_text() == "of root alone\n"
+    assert not (node.state / "secret.new").exists()
+    texts = [path.read_bytes() for path in (node.root / "sched").iterdir() if path.is_file() and not path.is_symlink()]
+    assert not any(b"of root alone" in text for text in texts)
+    if when == "topology":
+        assert done.returncode == 1
+        assert "is no plain file of at most" in done.stderr
+    elif kind != "directory":
+        assert done.returncode == 0, done.stderr
+    if when == "--version":
+        (kept,) = (node.root / "sched").glob("topology.conf.2*")
+        assert kept.read_text() == "SwitchName=pg9 Nodes=hpc-1\n"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="another user plants the files")

@@ -2,14 +2,18 @@
 # Slurm's topology, from what azslurm says of the nodes that run. Runs on the scheduler, as root.
 #
 # azslurm empties the file that it is told to write before it knows whether it has an answer, leaves out nodes that did
-# not answer it, and may succeed with nothing to say. So it writes beside the file in use; only an answer that holds what it
-# must replaces that file, and where Slurm does not take it, everything is as before.
+# not answer it, and may succeed with nothing to say. So it writes a file of its own; only an answer that holds what it must
+# replaces the file in use, and where Slurm does not take it, everything is as before.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR/../../../../../_lib source=cycleforge.sh disable=SC1091
 . "${BASH_SOURCE[0]%/*}/cycleforge.sh"
 
 # A link to the folder of this cluster on /sched.
 readonly SLURM_LINK="${CF_ROOT}/etc/slurm/prolog.d"
+# Every node can write that folder at any time, so nothing is written through a name there, and what a file says is read
+# once, after azslurm. The answer lies where only root can write.
+readonly NEW="${CF_ROOT}/run/cycleforge/topology.conf.new"
+readonly FILE_BYTES=4194304
 readonly SLURM_LIMIT_S=60 AZSLURM_LIMIT_S=1800 SETTLE_S=30
 readonly FIRST="# CycleForge topology: begin" LAST="# CycleForge topology: end"
 
@@ -28,7 +32,8 @@ OPTION is handed to 'azslurm topology'. Without one, 'tree' is by scale set (-v)
 
 VERB="" PLUGIN="" FILE="" PARTITION="" BLOCK_SIZE=1 FEWER=false DRY_RUN=false
 OPTIONS=()
-FOLDER="" NEW=""
+FOLDER="" ANSWER=""
+declare -A PRESENT=() OWNER=()
 
 usage() {
     printf '%s\n' "$1" "${USAGE}" >&2
@@ -104,13 +109,13 @@ ask_azslurm() {
 declare -A IN_ANSWER=()
 UNITS=0
 
-# read_topology FILE: nodes in IN_ANSWER, switches with nodes or blocks in UNITS; 1 with a reason in REPLY for a file that
+# read_topology TEXT: nodes in IN_ANSWER, switches with nodes or blocks in UNITS; 1 with a reason in REPLY for a file that
 # Slurm would not take as such.
 read_topology() {
     local line word names name nodes seen_names=" " kind=SwitchName
     if [[ "${PLUGIN}" == block ]]; then kind=BlockName; fi
     IN_ANSWER=() UNITS=0
-    while IFS= read -r line || [[ -n "${line}" ]]; do
+    while IFS= read -r line; do
         line="${line%%#*}"
         line="${line%"${line##*[![:space:]]}"}"
         if [[ -z "${line}" || "${line}" == BlockSizes=* && "${PLUGIN}" == block ]]; then continue; fi
@@ -140,7 +145,7 @@ read_topology() {
             fi
             IN_ANSWER["${names}"]="${name}"
         done <<<"${nodes}"
-    done <"$1"
+    done <<<"$1"
     if ((UNITS == 0)); then
         REPLY="it holds no ${kind} with nodes"
         return 1
@@ -157,13 +162,15 @@ missing_of() {
     [[ -n "${REPLY}" ]]
 }
 
-# check_answer FILE: stop unless it may replace the file in use.
+# check_answer FILE: its text in ANSWER; stop unless it may replace the file in use.
 check_answer() {
     local -A known=()
     local -a running=() present=()
     local name state text
-    read_topology "${FOLDER}/topology.conf" && present=("${!IN_ANSWER[@]}")
-    read_topology "$1" || cf_die "the answer is not used: ${REPLY}" "topology.conf is as before" "look at $1"
+    read_topology "${PRESENT[topology.conf]}" && present=("${!IN_ANSWER[@]}")
+    cf_given "$1" "${FILE_BYTES}" || cf_die "$1 is no plain file of at most ${FILE_BYTES} bytes" "topology.conf is as before" "look at it"
+    ANSWER="${REPLY}"
+    read_topology "${ANSWER}" || cf_die "the answer is not used: ${REPLY}" "topology.conf is as before" "look at $1"
     text="$(ask_slurm sinfo --noheader --Node --format='%N %t')" || cf_die "sinfo failed" "slurmctld does not answer" "try again"
     while read -r name state; do known["${name}"]=1; done <<<"${text}"
     for name in "${!IN_ANSWER[@]}"; do
@@ -210,7 +217,7 @@ settings() {
 # site_conf SETTINGS: site_specific.conf with our block in the place of an earlier one, in REPLY.
 site_conf() {
     local line inside=false text=""
-    while IFS= read -r line || [[ -n "${line}" ]]; do
+    while IFS= read -r line; do
         if [[ "${line}" == "${FIRST}" ]]; then inside=true; fi
         if ! "${inside}"; then
             if [[ "${line,,}" =~ ^[[:space:]]*(topologyplugin|topologyparam)[[:space:]]*= ]]; then
@@ -219,7 +226,7 @@ site_conf() {
             text+="${line}"$'\n'
         fi
         if [[ "${line}" == "${LAST}" ]]; then inside=false; fi
-    done <"${FOLDER}/site_specific.conf"
+    done <<<"${PRESENT[site_specific.conf]}"
     REPLY="${text}${FIRST}"$'\n'"$1"$'\n'"${LAST}"
 }
 
@@ -238,56 +245,48 @@ slurm_has_it() {
     return 1
 }
 
-# put FILE TEXT: whole, with the owner that the file has.
-put() {
-    local owner
-    owner="$(stat -c %u:%g "$1")"
-    cf_write "$1" 0644 <<<"$2"
-    chown --no-dereference "${owner}" "$1"
-}
-
-# restore STAMP: both files as they were, to the byte.
-restore() {
-    local name
-    for name in topology.conf site_specific.conf; do
-        cp -p --remove-destination "${FOLDER}/${name}.$1" "${FOLDER}/.${name}.back"
-        mv -f "${FOLDER}/.${name}.back" "${FOLDER}/${name}"
-    done
-    ask_slurm scontrol reconfigure || true
-}
+# put NAME TEXT [SUFFIX]: whole, with the owner of the file of that name.
+put() { cf_write "${FOLDER}/$1${3:-}" 0644 "${OWNER[$1]}" <<<"$2"; }
 
 switch_over() {
-    local wanted old_topology old_site stamp
+    local wanted stamp name
     settings || cf_die "scontrol --version failed"
     wanted="${REPLY}"
     site_conf "${wanted}"
     local -r new_site="${REPLY}"
-    old_topology="$(<"${FOLDER}/topology.conf")"
-    old_site="$(<"${FOLDER}/site_specific.conf")"
-    if [[ "$(<"${NEW}")" == "${old_topology}" && "${new_site}" == "${old_site}" ]] && slurm_has_it; then
-        rm -f "${NEW}"
+    if [[ "${ANSWER}" == "${PRESENT[topology.conf]}" && "${new_site}" == "${PRESENT[site_specific.conf]}" ]] && slurm_has_it; then
         cf_log "topology.conf is up to date: ${#IN_ANSWER[@]} nodes in ${UNITS}"
         return
     fi
     if "${DRY_RUN}"; then
-        cat "${NEW}"
+        printf '%s\n' "${ANSWER}"
         cf_log "would write this as topology.conf, and into site_specific.conf: ${wanted//$'\n'/, }"
-        rm -f "${NEW}"
         return
     fi
     TZ=UTC printf -v stamp '%(%Y%m%dT%H%M%SZ)T' -1
-    cp -p --remove-destination "${FOLDER}/topology.conf" "${FOLDER}/topology.conf.${stamp}"
-    cp -p --remove-destination "${FOLDER}/site_specific.conf" "${FOLDER}/site_specific.conf.${stamp}"
-    put "${FOLDER}/topology.conf" "$(<"${NEW}")"
-    put "${FOLDER}/site_specific.conf" "${new_site}"
+    for name in "${!PRESENT[@]}"; do put "${name}" "${PRESENT[${name}]}" ".${stamp}"; done
+    put topology.conf "${ANSWER}"
+    put site_specific.conf "${new_site}"
     if ask_slurm scontrol reconfigure && cf_wait_for "${SETTLE_S}" slurm_has_it; then
-        rm -f "${NEW}"
         cf_log "topology/${PLUGIN} with ${#IN_ANSWER[@]} nodes in ${UNITS}; the files before are topology.conf.${stamp} and site_specific.conf.${stamp}"
         return
     fi
-    restore "${stamp}"
+    for name in "${!PRESENT[@]}"; do put "${name}" "${PRESENT[${name}]}"; done
+    ask_slurm scontrol reconfigure || true
     cf_die "Slurm does not take it; both files are as before" "slurmctld's log says why; the answer is ${NEW}" \
         "if 'scontrol ping' says DOWN, start slurmctld again; Slurm before 23.11 changes its TopologyPlugin only so"
+}
+
+# read_present: the files in use, in PRESENT, and their owners.
+read_present() {
+    local name
+    for name in topology.conf site_specific.conf; do
+        if ! cf_given "${FOLDER}/${name}" "${FILE_BYTES}" || ! OWNER["${name}"]="$(stat -c %u:%g "${FOLDER}/${name}")"; then
+            cf_die "${FOLDER}/${name} is no plain file of at most ${FILE_BYTES} bytes" "the slurm project writes a plain one" \
+                "find out who put it there, then remove it"
+        fi
+        PRESENT["${name}"]="${REPLY}"
+    done
 }
 
 main() {
@@ -297,26 +296,23 @@ main() {
         cf_die "${SLURM_LINK} is missing" "this is not the scheduler of a cluster" "run it on the scheduler"
     fi
     FOLDER="${FOLDER%/*}"
+    # Also before azslurm, which takes minutes.
+    read_present
     if [[ "${VERB}" == check ]]; then
         check_answer "${FILE}"
         cf_log "${FILE} may be used: ${#IN_ANSWER[@]} nodes in ${UNITS}"
         return
     fi
-    local name
-    # Every node can write there, and a copy of what a link names would be for all of them to read.
-    for name in topology.conf site_specific.conf; do
-        if [[ -L "${FOLDER}/${name}" || (-e "${FOLDER}/${name}" && ! -f "${FOLDER}/${name}") ]]; then
-            cf_die "${FOLDER}/${name} is no plain file" "azslurm writes a plain one" "find out who put it there, then remove it"
-        fi
-    done
     exec 9>"${CF_ROOT}/run/cycleforge-topology.lock"
     flock --nonblock 9 || cf_die "another run is going on" "two would overwrite each other's files" "wait for it, or end it"
-    NEW="${FOLDER}/.topology.conf.new"
+    mkdir -p "${NEW%/*}"
     rm -f "${NEW}"
     ask_azslurm "${NEW}"
     if [[ ! -e "${NEW}" ]]; then cf_die "azslurm wrote nothing" "topology.conf is as before" "run 'azslurm topology' by hand"; fi
+    read_present
     check_answer "${NEW}"
     switch_over
+    rm -f "${NEW}"
 }
 
 cf_main main "$@"
