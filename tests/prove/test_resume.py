@@ -136,6 +136,20 @@ def test_a_silent_controller_is_asked_again_and_a_lost_answer_is_no_refusal(tmp_
     assert "Invalid account or account/partition combination" in refused.output
 
 
+@pytest.mark.parametrize("text", ["--user=somebody", "", "7 8", "0x7"])
+def test_what_is_no_id_of_a_job_is_not_cancelled(tmp_path: Path, whole: Bed, text: str) -> None:
+    """Others may write this folder, and scancel takes options. The time of the run is over, so its job is cancelled."""
+    bed = Bed(tmp_path, [gate("smoke")], {"smoke": "state=PENDING"})
+    bed.prove("--yes", KILL=f"{requests(whole, 'sbatch')[0]} after")
+    (state,) = (bed.jobs / "prove.state").glob("quick-*")
+    (state / "run").write_text(re.sub(r"(?m)^max_s=.*", "max_s=0", (state / "run").read_text()))
+    (state / "01-smoke/1.job").write_text(f"{text}\n")
+    proof = bed.prove("--yes")
+    assert f"01-smoke/1.job has '{text}' for the id of a job; begin anew with --new" in proof.output
+    assert proof.code == 2
+    assert requests(bed, "scancel") == []
+
+
 @contextmanager
 def running(bed: Bed) -> Iterator[subprocess.Popen[bytes]]:
     """A start whose job does not end."""

@@ -148,7 +148,8 @@ set_up_step() {
             out "$(cut -f 1 "${state}/out.tsv" | paste -sd , -)" name "$(name_of "${base}")")"
     fi
     if [[ ! -e "${base}.job" ]]; then submit "${base}" || return 1; fi
-    log "${G_NAME}: set-up ${file%.sbatch}, job $(<"${base}.job"), at most ${minutes} minutes"
+    job_of "${base}"
+    log "${G_NAME}: set-up ${file%.sbatch}, job ${REPLY}, at most ${minutes} minutes"
     wait_for "${base}"
     judge_step "${base}" "${REPLY}" $((count * gpus))
 }
@@ -164,9 +165,11 @@ attempt() {
     fi
     if [[ ! -e "${base}.job" ]]; then
         submit "${base}" || return 1
-        log "${G_NAME}: job $(<"${base}.job") (${G_JOB}) on $(of_intent "${base}" nodes), at most ${G_MINUTES} minutes"
+        job_of "${base}"
+        log "${G_NAME}: job ${REPLY} (${G_JOB}) on $(of_intent "${base}" nodes), at most ${G_MINUTES} minutes"
     else
-        log "${G_NAME}: goes on with job $(<"${base}.job") (${G_JOB}) on $(of_intent "${base}" nodes)"
+        job_of "${base}"
+        log "${G_NAME}: goes on with job ${REPLY} (${G_JOB}) on $(of_intent "${base}" nodes)"
     fi
     wait_for "${base}"
     judge "${base}" "${REPLY}"

@@ -21,6 +21,12 @@ number_of_intent() {
     echo "${value}"
 }
 
+# job_of BASE: the id of the job that was submitted, in REPLY. Not in a subshell, which die would not leave.
+job_of() {
+    REPLY="$(<"$1.job")"
+    is_count "${REPLY}" || die "${1}.job has '${REPLY:0:40}' for the id of a job; begin anew with --new"
+}
+
 # count_of NODES: of a comma separated list.
 count_of() {
     local -a names
@@ -187,7 +193,8 @@ gpu_seconds() {
 judge() {
     local -r base="$1" word="$2"
     local id job nodes verdict=error text="" named="" folder="" cost
-    id="$(<"${base}.job")"
+    job_of "${base}"
+    id="${REPLY}"
     job="$(of_intent "${base}" job)"
     nodes="$(of_intent "${base}" nodes)"
     results_of "${job}" "${id}"
@@ -229,16 +236,18 @@ judge() {
 judge_step() {
     local -r base="$1" word="$2"
     local -i seconds most
-    local verdict=error text minutes
+    local verdict=error text minutes id
+    job_of "${base}"
+    id="${REPLY}"
     minutes="$(number_of_intent "${base}" minutes)"
     most=$((minutes * 60))
     seconds=$(($(date +%s) - $(stat -c %Y "${base}.asked")))
     if ((seconds < 0 || seconds > most)); then seconds=${most}; fi
-    text="job $(<"${base}.job") ended as ${word}; what it said is in ${base}.slurm-$(<"${base}.job").out"
+    text="job ${id} ended as ${word}; what it said is in ${base}.slurm-${id}.out"
     case "${word}" in
         COMPLETED) verdict=pass ;;
-        "") verdict=no_baseline text="nobody knows how job $(<"${base}.job") ended" ;;
-        late) text="the time of this run is over (--max-hours), job $(<"${base}.job") was cancelled" ;;
+        "") verdict=no_baseline text="nobody knows how job ${id} ended" ;;
+        late) text="the time of this run is over (--max-hours), job ${id} was cancelled" ;;
     esac
     whole "${base}.end" "${verdict}"$'\t'"${text}"$'\t-\t'$((seconds * $3))
 }

@@ -120,7 +120,8 @@ submit() {
 wait_for() {
     local -r base="$1"
     local id name row job_state reason shown="" waits=0
-    id="$(<"${base}.job")"
+    job_of "${base}"
+    id="${REPLY}"
     name="$(of_intent "${base}" name)"
     if [[ -e "${base}.cancelled" ]]; then
         REPLY="$(<"${base}.cancelled")"
@@ -155,7 +156,8 @@ wait_for() {
 # cancel BASE WORD
 cancel() {
     local id
-    id="$(<"$1.job")"
+    job_of "$1"
+    id="${REPLY}"
     whole "$1.cancelled" "$2"
     timeout --kill-after=5 "${REQUEST_S}" scancel "${id}" || log "job ${id} could not be cancelled; type: scancel ${id}"
     REPLY="$2"
