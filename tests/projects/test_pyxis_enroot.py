@@ -3,7 +3,9 @@ line that is required, hooks, credentials. A test whose name begins with `defect
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -101,6 +103,22 @@ def test_a_link_that_anybody_could_have_made_is_refused(node: Node) -> None:
     (node.root / "tmp").chmod(0o1777)
     (node.root / "tmp/enroot").symlink_to("/etc")
     assert "is a symbolic link" in pyxis.boot(node, fails=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user has made the folder")
+@pytest.mark.parametrize("tool", ["mkdir", "stat", "chown"])
+def test_a_link_that_takes_the_place_of_a_folder_gives_nothing_away(node: Node, tool: str) -> None:
+    """Whoever has made the folder first can exchange it at any moment: here, when a tool is called for it."""
+    place, victim = node.root / "mnt/enroot", node.root / "victim"
+    victim.mkdir(mode=0o700)
+    if tool != "mkdir":
+        place.mkdir(mode=0o700)
+        os.chown(place, 65534, -1)
+    swap = f'if [[ -d "{place}" ]]; then mv -T "{place}" "{place}.mine"; fi; ln -s "{victim}" "{place}"'
+    node.fake(tool, f'if [[ ! -L "{place}" ]]; then {swap}; fi\nexec {shutil.which(tool)} "$@"')
+    assert "became a symbolic link" in pyxis.boot(node, fails=True)
+    assert (victim.stat().st_mode & 0o7777, victim.stat().st_uid) == (0o700, 0)
+    assert list(victim.iterdir()) == []
 
 
 def test_the_link_of_older_slurm_projects_is_followed(node: Node) -> None:

@@ -55,7 +55,9 @@ choose_scratch() {
 make_folder() {
     local -r folder="$1" mode="$2"
     local owner has parent
+    local -a follow=()
     if [[ -L "${folder}" ]]; then
+        follow=(-L)
         owner="$(stat -c %u "${folder}")" parent="$(stat -c %a "${folder%/*}")"
         if [[ "${owner}" != "${EUID}" ]] || (((8#${parent} & 8#022) != 0)) || [[ ! -d "${folder}" ]]; then
             cf_die "${folder} is a symbolic link" "another user may have put it there" "remove it and run the script again"
@@ -65,9 +67,23 @@ make_folder() {
         mkdir -p "${folder}"
         MADE=$((MADE + 1))
     fi
-    read -r owner has < <(stat -L -c '%u %a' "${folder}")
-    if [[ "${owner}" != "${EUID}" ]]; then chown "${EUID}" "${folder}"; fi
-    if [[ "${has}" != "${mode}" ]]; then chmod "${mode}" "${folder}"; fi
+    # Until it is ours, whoever owns it can put a link in its place: what counts is the folder that was entered.
+    cd -P "${folder}"
+    is_entered "${folder}" "${follow[@]+"${follow[@]}"}"
+    read -r owner has < <(stat -c '%u %a' .)
+    if [[ "${owner}" != "${EUID}" ]]; then
+        chown "${EUID}" .
+        is_entered "${folder}" "${follow[@]+"${follow[@]}"}"
+    fi
+    if [[ "${has}" != "${mode}" ]]; then chmod "${mode}" .; fi
+    cd /
+}
+
+# is_entered FOLDER [-L]: stop unless the present folder is the one of that name, without -L through no link.
+is_entered() {
+    if [[ "$(stat "${@:2}" -c %d:%i "$1")" != "$(stat -c %d:%i .)" ]]; then
+        cf_die "$1 became a symbolic link" "another user has put it there" "remove it and run the script again"
+    fi
 }
 
 make_folders() {
