@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -166,10 +171,43 @@ def test_no_second_call_stands_behind_one_that_cannot_be_ended(node: Healthy) ->
     node.fake("nvidia-smi", HANGS)
     node.quick()
     node.write("proc/4711/stat", "4711 (nvidia-smi) D 1 4711 4711 0 -1 4194560 0 0 0 0\n")
+    node.write("proc/4711/status", "Name:\tnvidia-smi\n" + "\t".join(("Uid:", *[str(os.getuid())] * 4)) + "\n")
     node.forget()
     node.quick()
     assert node.calls("nvidia-smi") == []
     assert [row["verdict"] for row in rows(node, "nvidia_smi")] == ["fail"]
+
+
+# A parent waits in state D for the end of a child of vfork(2). After setuid() the files of a process are root's.
+WAITS_IN_D = """
+import ctypes, os, platform, signal, sys
+libc, numbers = ctypes.CDLL(None), {"x86_64": 56, "aarch64": 220}
+os.setuid(int(sys.argv[1]))
+libc.prctl(15, b"nvidia-smi")
+print(os.getpid(), flush=True)
+if libc.syscall(numbers[platform.machine()], 0x4000 | signal.SIGCHLD, 0, 0, 0, 0) == 0:
+    libc.prctl(1, signal.SIGKILL)
+    signal.pause()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user starts the process")
+@pytest.mark.parametrize(("user", "asked"), [(0, 0), (65534, 1)])
+def test_a_process_of_somebody_else_with_that_name_is_no_hang(node: Healthy, user: int, asked: int) -> None:
+    node.fake("nvidia-smi", HANGS)
+    node.quick()
+    with subprocess.Popen([sys.executable, "-c", WAITS_IN_D, str(user)], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            real = Path("/proc") / process.stdout.readline().strip()
+            while " (nvidia-smi) D " not in (real / "stat").read_text():
+                time.sleep(0.01)
+            (node.root / "proc" / real.name).symlink_to(real)
+            node.forget()
+            node.quick()
+        finally:
+            process.kill()
+    assert len(node.calls("nvidia-smi")) == asked
 
 
 def test_a_tool_that_cannot_be_ended_does_not_hold_the_run(node: Healthy) -> None:

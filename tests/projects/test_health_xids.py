@@ -130,6 +130,7 @@ def test_a_hung_driver_is_asked_once_and_the_hang_is_remembered(node: Root) -> N
     assert [verdict for verdict, *_ in node.check()] == ["warn"]
     assert node.calls("nvidia-smi") == 1, "neither row remaps nor names after it"
     node.write("proc/7/stat", "7 (nvidia-smi) D 1 7 7 0\n")
+    node.write("proc/7/status", "\t".join(("Uid:", *[str(os.getuid())] * 4)) + "\n")
     node.check()
     assert node.calls("nvidia-smi") == 1, "it still hangs in the driver"
 

@@ -50,13 +50,17 @@ outcome_of_nvidia_smi() {
     fi
 }
 
-# smi_is_stuck: whether an nvidia-smi is in a system call that does not return. Another one would only stand behind it.
-# Source: proc_pid_stat(5), state D
+# smi_is_stuck: whether an nvidia-smi of ours is in a system call that does not return. Another one would only stand behind it.
+# Any user can give a process this name and this state, so only those of the user that checks count, which is root.
+# Source: proc_pid_stat(5), state D; proc_pid_status(5), Uid: real, effective, saved and file system
 smi_is_stuck() {
-    local file
+    local file key real effective saved files
     for file in "${CF_ROOT}"/proc/[0-9]*/stat; do
         read_line "${file}"
-        if [[ "${REPLY}" == *" (nvidia-smi) D "* ]]; then return 0; fi
+        if [[ ! "${REPLY}" =~ ^[0-9]+\ \(nvidia-smi\)\ D\  ]]; then continue; fi
+        while read -r key real effective saved files; do
+            if [[ "${key}" == Uid: && "${real} ${effective} ${saved} ${files}" == "${UID} ${UID} ${UID} ${UID}" ]]; then return 0; fi
+        done < <(cat "${file%stat}status" 2>/dev/null)
     done
     return 1
 }
