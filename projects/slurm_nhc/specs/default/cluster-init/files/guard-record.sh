@@ -81,7 +81,7 @@ state_text() {
 
 # alarm_text: for people; empty without an alarm.
 alarm_text() {
-    local pair partition since source hold
+    local pair partition since source hold missed of
     for pair in "${!ALARMS[@]}"; do
         read -r since source _ <<<"${ALARMS[${pair}]}"
         partition="${pair% *}" hold="new jobs wait, the guard has set the partition down"
@@ -92,9 +92,10 @@ alarm_text() {
             "${partition}" "${pair##* }" "$#" "${TOTAL[${partition}]:-0}" "${since}" "${source}" "${hold}"
     done | sort
     for pair in "${!FLOORS[@]}"; do
-        count_measured "${pair}"
-        TZ=UTC printf 'partition %s: %s fails on %s of %s nodes, since %(%FT%TZ)T by claims; %s\n' "${pair% *}" "deep_checks.${pair##* }" \
-            "${REPLY% *}" "${REPLY#* }" "${FLOORS[${pair}]}" "its floor or the image is at fault: further nodes that miss it only warn, and jobs start"
+        count_floor "${pair}" || true
+        read -r missed of source <<<"${REPLY}"
+        TZ=UTC printf 'partition %s: %s fails on %s of %s nodes, since %(%FT%TZ)T by %s; %s\n' "${pair% *}" "deep_checks.${pair##* }" \
+            "${missed}" "${of}" "${FLOORS[${pair}]}" "${source}" "its floor or the image is at fault: further nodes that miss it only warn, and jobs start"
     done | sort
 }
 

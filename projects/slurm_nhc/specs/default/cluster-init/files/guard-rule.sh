@@ -14,23 +14,24 @@
 
 # shellcheck disable=SC2034 # results for the files that source this
 declare -A GUARD=()
-GUARD_ALWAYS=()
-readonly GUARD_NAME='[A-Za-z0-9][A-Za-z0-9._-]{0,62}' GUARD_CHECK='[a-z][a-z0-9_.-]{0,99}' GUARD_BYTES=1048576
+GUARD_ALWAYS=() GUARD_DEEP=()
+readonly GUARD_NAME='[A-Za-z0-9][A-Za-z0-9._-]{0,62}' GUARD_CHECK='[a-z][a-z0-9_.-]{0,99}' GUARD_BYTES=1048576 GUARD_ROWS=50000
 
-# guard_figures FILE: GUARD and GUARD_ALWAYS from the catalogue's table; 1 when it is not whole.
+# guard_figures FILE: GUARD, GUARD_ALWAYS and GUARD_DEEP from the catalogue's table; 1 when it is not whole.
 guard_figures() {
     local word value _
-    GUARD=() GUARD_ALWAYS=()
+    GUARD=() GUARD_ALWAYS=() GUARD_DEEP=()
     [[ -r "$1" ]] || return 1
     while IFS=$'\t' read -r word value _; do
         case "${word}" in
             always) GUARD_ALWAYS+=("${value}") ;;
+            deep) read -r -a GUARD_DEEP <<<"${value}" ;;
             percent | nodes | window_s | clear_percent | floor_percent | looks)
                 if [[ "${value}" =~ ^[1-9][0-9]{0,5}$ ]]; then GUARD["${word}"]="${value}"; fi
                 ;;
         esac
     done <"$1"
-    ((${#GUARD[@]} == 6 && ${#GUARD_ALWAYS[@]} > 0))
+    ((${#GUARD[@]} == 6 && ${#GUARD_ALWAYS[@]} > 0 && ${#GUARD_DEEP[@]} > 0))
 }
 
 # guard_covers CHECK: whether many failures of it may have one cause. Hardware of a GPU breaks for itself.
@@ -41,6 +42,9 @@ guard_covers() {
         if [[ "$1" == "${name}" || "$1" == "${name}_"* ]]; then return 1; fi
     done
 }
+
+# guard_is_deep CHECK: whether a deep run has a check of this name. In a reason words stand where names do.
+guard_is_deep() { [[ " ${GUARD_DEEP[*]} " == *" $1 "* ]]; }
 
 # guard_trips FAILING TOTAL: whether so many nodes of so many that report have a shared cause.
 guard_trips() { guard_counts "$@" && ((10#$1 >= GUARD[nodes] && 10#$1 * 100 > GUARD[percent] * 10#$2)); }
@@ -89,11 +93,11 @@ guard_ask() {
 }
 
 # guard_rows FOLDER TEST...: the plain files below claims/ that pass the tests of find, as `SECONDS CHECK@PARTITION/NODE`. find
-# opens each folder without following a link, which no check before the use of a path could promise.
+# opens each folder without following a link, which no check before the use of a path could promise. Whoever reads takes a
+# limited number of rows, and reads on to the end: find with nobody behind it fails, and the folder counts as silent.
 guard_rows() {
     if [[ -L "$1" || ! -d "$1/claims" ]]; then return; fi
-    guard_find "$1" "${@:2}" -printf '%T@ %P\n' |
-        head --bytes="${GUARD_BYTES}" | sed -n -E "s:^([0-9]{1,12})[.0-9]* (${GUARD_CHECK}@${GUARD_NAME}/${GUARD_NAME})\$:\1 \2:p"
+    guard_find "$1" "${@:2}" -printf '%Ts %P\n' | sed -n -E "s:^([0-9]{1,12} ${GUARD_CHECK}@${GUARD_NAME}/${GUARD_NAME})\$:\1:p"
 }
 readonly GUARD_FIND_S=8
 

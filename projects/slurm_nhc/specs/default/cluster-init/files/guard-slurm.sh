@@ -3,10 +3,11 @@
 
 readonly SLURM_S=15
 readonly OUR_PREFIX="CycleForge health:"
+readonly WORDS_IN_FRONT='^[A-Za-z ]+: '
 # By partition: its availability in Slurm's words, and how many of its nodes report. By "PARTITION NODE": `open`, or `drained`
-# by us. By node: whether it has a VM, and its partitions where it counts.
+# by us. By node: its partitions where it counts.
 # BELONGS by "PARTITION NODE" and NODE_BOOTS by node: those with a VM, and the partitions of one that has not joined yet.
-declare -A AVAILABLE=() TOTAL=() MEMBER=() HAS_VM=() NODE_PARTITIONS=() BELONGS=() NODE_BOOTS=()
+declare -A AVAILABLE=() TOTAL=() MEMBER=() NODE_PARTITIONS=() BELONGS=() NODE_BOOTS=()
 # "PARTITION NODE SECONDS REASON" of our own drains.
 declare -a REASONS=()
 
@@ -30,7 +31,7 @@ this_one_acts() {
 # nobody but us has drained it. Flags behind a state: ~ off, # and ^ booting, % and ! going, * silent.
 read_slurm() {
     local answer partition available node state time reason
-    AVAILABLE=() TOTAL=() MEMBER=() HAS_VM=() NODE_PARTITIONS=() BELONGS=() NODE_BOOTS=() REASONS=()
+    AVAILABLE=() TOTAL=() MEMBER=() NODE_PARTITIONS=() BELONGS=() NODE_BOOTS=() REASONS=()
     if ! answer="$(TZ=UTC SLURM_TIME_FORMAT=%s timeout --kill-after=1 "${SLURM_S}" \
         sinfo --noheader --all --Node --format='%R|%a|%N|%t|%H|%E')"; then
         cf_warn "Slurm does not answer, nothing is changed"
@@ -41,7 +42,7 @@ read_slurm() {
         AVAILABLE["${partition}"]="${available}" TOTAL["${partition}"]="${TOTAL[${partition}]:-0}"
         if [[ "${state}" == *[~%]* ]]; then continue; fi
         # shellcheck disable=SC2034
-        HAS_VM["${node}"]=yes BELONGS["${partition} ${node}"]=yes
+        BELONGS["${partition} ${node}"]=yes
         if [[ "${state}" == *[#^]* ]]; then NODE_BOOTS["${node}"]+="${NODE_BOOTS[${node}]:+,}${partition}"; fi
         if [[ "${state}" == *[#^!\*]* ]]; then continue; fi
         # shellcheck disable=SC2034
@@ -57,30 +58,35 @@ read_slurm() {
     done <<<"${answer}"
 }
 
-# add_reasons: what our drains say has failed. A part with the words of a cure in front needs a repair and counts for nothing.
-# `deep_checks (CHECK ...; CHECK ...)` names what a deep run has found; other brackets hold words.
+# add_reasons: what our drains say has failed. The words of a cure stand in front of all that stands against a node (standing.sh):
+# nobody can tell which part of it is the machine's own, so none counts. `deep_checks (CHECK ...; CHECK ...)` names what a deep
+# run has found; other brackets hold words, and so do these where nothing was measured.
 add_reasons() {
-    local row partition node time reason part word depth opened closed
+    local row partition node time reason part word depth deep opened closed
     for row in "${REASONS[@]}"; do
         read -r partition node time reason <<<"${row}"
-        if ! cf_number "${time}"; then continue; fi
+        if [[ "${reason}" =~ ${WORDS_IN_FRONT} ]] || ! cf_number "${time}"; then continue; fi
         time="${REPLY}"
-        depth=0
+        depth=0 deep=0
         while [[ -n "${reason}" ]]; do
             part="${reason%%; *}"
             if [[ "${reason}" == *"; "* ]]; then reason="${reason#*; }"; else reason=""; fi
-            opened="${part//[!(]/}" closed="${part//[!)]/}"
-            word="${part%%[ ,]*}"
             if ((depth == 0)) && [[ "${part}" == "deep_checks ("* ]]; then
-                word="${part#"deep_checks ("}"
-                add_miss "${partition}" "${word%%[ ,)]*}" "${node}"
-                depth=$((${#opened} - ${#closed} > 0 ? ${#opened} - ${#closed} : 0))
-            elif ((depth > 0)); then
-                if ((depth == 1)); then add_miss "${partition}" "${word%%)*}" "${node}"; fi
-                depth=$((depth + ${#opened} - ${#closed} > 0 ? depth + ${#opened} - ${#closed} : 0))
-            elif [[ ! "${part}" =~ ^[A-Za-z\ ]+:\  ]] && guard_covers "${word}"; then
-                add_failure "${partition}" "${word}" "${node}" "${time}"
+                depth=1 deep=1
+                part="${part#"deep_checks ("}"
             fi
+            word="${part%%[ ,)]*}"
+            if ((depth == deep)) && [[ ! "${part}" =~ ${WORDS_IN_FRONT} && "${part}" != *", tested again" && "${word}" != *... ]]; then
+                # A tool's words may close a bracket too many; a deep check is one all the same.
+                if guard_is_deep "${word}"; then
+                    add_named "${partition}" "${word}" "${node}"
+                elif ((deep == 0)) && guard_covers "${word}"; then
+                    add_failure "${partition}" "${word}" "${node}" "${time}"
+                fi
+            fi
+            opened="${part//[!(]/}" closed="${part//[!)]/}"
+            depth=$((depth + ${#opened} - ${#closed}))
+            if ((depth < deep || depth == 0)); then depth=0 deep=0; fi
         done
     done
 }

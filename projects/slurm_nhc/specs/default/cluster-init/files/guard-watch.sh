@@ -22,10 +22,13 @@ readonly HERE="${BASH_SOURCE[0]%/*}"
 
 CF_PROJECT=slurm_nhc
 readonly FOLDER_S=10
+# A node runs some dozens of checks.
+readonly CLAIMS_OF_NODE=100
 # By "PARTITION CHECK NODE": since when, in seconds. By "PARTITION CHECK": the nodes.
 declare -A FAILS=() FAILING=() CLAIMING=()
-# By "PARTITION CHECK": the nodes that are below the floor of a deep check, and those that are not.
-declare -A MISSED=() MEASURED=()
+# By "PARTITION CHECK": how many nodes say that they are below the floor of a deep check, and that they are not; and the nodes
+# that are drained for it.
+declare -A MISSED=() PASSED=() NAMED=()
 FOLDER_ANSWERS=false
 
 load() {
@@ -42,19 +45,29 @@ add_failure() {
     FAILING["$1 $2"]+="${FAILING["$1 $2"]:+ }$3"
 }
 
-# add_miss PARTITION CHECK NODE
-add_miss() {
-    if guard_covers "$2" && [[ " ${MISSED["$1 $2"]:-} " != *" $3 "* ]]; then MISSED["$1 $2"]+="${MISSED["$1 $2"]:+ }$3"; fi
+# add_named PARTITION CHECK NODE
+add_named() {
+    if [[ " ${NAMED["$1 $2"]:-} " != *" $3 "* ]]; then NAMED["$1 $2"]+="${NAMED["$1 $2"]:+ }$3"; fi
 }
 
-# count_measured "PARTITION CHECK": how many nodes are below the floor, and how many have measured it, in REPLY. Where nobody can
-# read who else has, all that report count.
-count_measured() {
-    local -a missed=() passed=()
-    read -r -a missed <<<"${MISSED["$1"]:-}"
-    read -r -a passed <<<"${MEASURED["$1"]:-}"
-    REPLY="${#missed[@]} $((${#missed[@]} + ${#passed[@]}))"
-    if [[ "${FOLDER_ANSWERS}" == false ]]; then REPLY="${#missed[@]} ${TOTAL[${1% *}]:-0}"; fi
+# count_floor "PARTITION CHECK": whether so many miss a floor that it, or the image, is at fault; `MISSED OF SOURCE` in REPLY. By
+# claims of those that measured it; a reason does not tell who else has, so of these there are as many as nodes.
+count_floor() {
+    local -r missed="${MISSED["$1"]:-0}" measured="$((${MISSED["$1"]:-0} + ${PASSED["$1"]:-0}))" total="${TOTAL[${1% *}]:-0}"
+    local -a named=()
+    read -r -a named <<<"${NAMED["$1"]:-}"
+    REPLY="${missed} ${measured} claims"
+    if guard_spreads "${missed}" "${measured}"; then return; fi
+    if ((measured == 0)) || guard_spreads "${#named[@]}" "${total}"; then REPLY="${#named[@]} ${total} reasons"; fi
+    guard_spreads "${#named[@]}" "${total}"
+}
+
+# floor_words "PARTITION CHECK": what count_floor has left in REPLY, for people.
+floor_words() {
+    local missed of source nodes="nodes that measured it"
+    read -r missed of source <<<"${REPLY}"
+    if [[ "${source}" == reasons ]]; then nodes="nodes of the partition, by the reasons of their drains"; fi
+    REPLY="partition ${1% *}: ${1##* } is missed by ${missed} of ${of} ${nodes}"
 }
 
 # judge_floors: a floor that a few nodes miss is a fault of these nodes; one that most miss is a fault of the floor or of the
@@ -62,33 +75,50 @@ count_measured() {
 judge_floors() {
     local pair now
     for pair in "${!FLOORS[@]}"; do
-        count_measured "${pair}"
-        if [[ "${FOLDER_ANSWERS}" == true ]] && ! guard_spreads "${REPLY% *}" "${REPLY#* }"; then
-            unset -v 'FLOORS[$pair]'
-            announce "partition ${pair% *}: ${pair##* } is missed by ${REPLY% *} of ${REPLY#* } nodes that measured it, so these drain again"
-        fi
+        if count_floor "${pair}" || [[ -n "${GUARD_FOLDER}" && "${FOLDER_ANSWERS}" == false ]]; then continue; fi
+        unset -v 'FLOORS[$pair]'
+        floor_words "${pair}"
+        announce "${REPLY}, so these drain again"
     done
-    for pair in "${!MISSED[@]}"; do
-        count_measured "${pair}"
-        if [[ -n "${FLOORS[${pair}]:-}" ]] || ! guard_spreads "${REPLY% *}" "${REPLY#* }"; then continue; fi
+    for pair in "${!MISSED[@]}" "${!NAMED[@]}"; do
+        if [[ -n "${FLOORS[${pair}]:-}" ]] || ! count_floor "${pair}"; then continue; fi
         printf -v now '%(%s)T' -1
         FLOORS["${pair}"]="${now}"
-        announce "partition ${pair% *}: ${pair##* } is missed by ${REPLY% *} of ${REPLY#* } nodes that measured it, so its floor or the image is at fault; further nodes that miss it only warn, and jobs start"
+        floor_words "${pair}"
+        announce "${REPLY}, so its floor or the image is at fault; further nodes that miss it only warn, and jobs start"
     done
 }
 
-# print_folder: every claim as `claim SECONDS CHECK@PARTITION/NODE`, and the record there, line by line.
+# print_folder: the record there, line by line, then what the claims come to.
 print_folder() {
     if [[ -L "${GUARD_FOLDER}" || ! -d "${GUARD_FOLDER}" ]]; then return 1; fi
     if [[ "${IS_PAIR}" == true ]] && cf_given "${GUARD_FOLDER}/record" "${GUARD_BYTES}"; then
         printf 'record %s\n' "${REPLY//$'\n'/$'\n'record }"
     fi
-    guard_rows "${GUARD_FOLDER}" | sed 's/^/claim /'
+    guard_rows "${GUARD_FOLDER}" | sum_claims
+}
+
+# sum_claims: `dead PATH` for claims of nodes without a VM, `missed` and `passed` with COUNT CHECK PARTITION for deep checks, and
+# `claim SECONDS CHECK PARTITION NODE` for others of nodes in the partition. Files that one node has made in its own name or in
+# that of nobody keep no claim of another from being read.
+sum_claims() {
+    awk -F '[ @/]' -v deep=" ${GUARD_DEEP[*]} " -v of_node="${CLAIMS_OF_NODE}" -v all="${GUARD_ROWS}" '
+        members { belongs[$1, $2] = 1; has_vm[$2] = 1; next }
+        !($4 in has_vm) { if (dead++ < 1000) print "dead", $2 "@" $3 "/" $4; next }
+        !(($3, $4) in belongs) { next }
+        $2 ~ /^deep_/ {
+            check = substr($2, 13)
+            if ($2 ~ /^deep_(checks|passed)\./ && index(deep, " " check " ")) count[($2 ~ /^deep_p/ ? "passed" : "missed"), check, $3]++
+            next
+        }
+        ++claims[$3, $4] <= of_node && ++rows <= all { print "claim", $1, $2, $3, $4 }
+        END { for (key in count) { split(key, word, SUBSEP); print word[1], count[key], word[2], word[3] } }
+    ' members=1 <(printf '%s\n' "${!BELONGS[@]}") members=0 -
 }
 
 # read_folder: the claims of nodes that count; those of nodes without a VM are removed.
 read_folder() {
-    local kind time path partition check node
+    local kind value check partition node
     local -a dead=()
     SHARED_RECORD="" FOLDER_ANSWERS=false
     if [[ -z "${GUARD_FOLDER}" ]]; then return; fi
@@ -97,25 +127,21 @@ read_folder() {
         return
     fi
     FOLDER_ANSWERS=true
-    while read -r kind time path; do
-        if [[ "${kind}" == record ]]; then
-            SHARED_RECORD+="${time}${path:+ ${path}}"$'\n'
-        elif [[ "${kind}" == claim && "${path}" =~ ^([^@/]+)@([^/]+)/([^/]+)$ ]]; then
-            check="${BASH_REMATCH[1]}" partition="${BASH_REMATCH[2]}" node="${BASH_REMATCH[3]}"
-            if [[ -z "${HAS_VM[${node}]:-}" ]]; then
-                dead+=("${path}")
-            elif [[ "${check}" == deep_checks.* && -n "${BELONGS["${partition} ${node}"]:-}" ]]; then
-                add_miss "${partition}" "${check#*.}" "${node}"
-            elif [[ "${check}" == deep_passed.* && -n "${BELONGS["${partition} ${node}"]:-}" ]]; then
-                MEASURED["${partition} ${check#*.}"]+="${MEASURED["${partition} ${check#*.}"]:+ }${node}"
-            elif [[ "${check}" != deep_*.* && -n "${MEMBER["${partition} ${node}"]:-}" ]] && guard_covers "${check}"; then
-                cf_number "${time}"
+    while read -r kind value check partition node; do
+        case "${kind}" in
+            record) SHARED_RECORD+="${value}${check:+ ${check}}${partition:+ ${partition}}${node:+ ${node}}"$'\n' ;;
+            dead) dead+=("${value}") ;;
+            missed) MISSED["${partition} ${check}"]="${value}" ;;
+            passed) PASSED["${partition} ${check}"]="${value}" ;;
+            claim)
+                if [[ -z "${MEMBER["${partition} ${node}"]:-}" ]] || ! guard_covers "${check}"; then continue; fi
+                cf_number "${value}"
                 add_failure "${partition}" "${check}" "${node}" "${REPLY}"
                 CLAIMING["${partition} ${check} ${node}"]=yes
-            fi
-        fi
+                ;;
+        esac
     done <<<"${REPLY}"
-    if ((${#dead[@]} > 0)); then guard_ask "${FOLDER_S}" guard_remove "${GUARD_FOLDER}" "${dead[@]:0:1000}" || true; fi
+    if ((${#dead[@]} > 0)); then guard_ask "${FOLDER_S}" guard_remove "${GUARD_FOLDER}" "${dead[@]}" || true; fi
 }
 
 # new_alarms: what fails on too many nodes since too short a time, and has no alarm yet.

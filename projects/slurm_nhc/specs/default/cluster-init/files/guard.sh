@@ -239,7 +239,7 @@ count_deep() {
         if [[ ",${member[${node}]:-${boots[${node}]:-}}," != *",${2#*@},"* ]]; then continue; fi
         measured=$((measured + 1))
         if [[ "${path}" == deep_checks.* ]]; then missed=$((missed + 1)); fi
-    done < <(guard_rows "$1" '(' -path "$1/claims/deep_checks.$2/*" -o -path "$1/claims/deep_passed.$2/*" ')')
+    done < <(guard_rows "$1" '(' -path "$1/claims/deep_checks.$2/*" -o -path "$1/claims/deep_passed.$2/*" ')' | sed -n "1,${GUARD_ROWS}p")
     REPLY="${missed} ${measured}"
 }
 
@@ -317,7 +317,7 @@ count_claims() {
     while read -r time path; do
         cf_number "${time}"
         began["${path##*/}"]="${REPLY}"
-    done < <(guard_rows "$1" -path "$1/claims/$2/*")
+    done < <(guard_rows "$1" -path "$1/claims/$2/*" | sed -n "1,${GUARD_ROWS}p")
     own="${began[$3]:-0}"
     for path in "${!began[@]}"; do
         time="${began[${path}]}"
