@@ -87,6 +87,34 @@ def test_words_in_place_of_values_fail(node: Healthy, line: str, cure: str, word
     assert words in node.reason()
 
 
+# Driver 590.48.01, H100: utkuozdemir/nvidia_gpu_exporter@e656cd8, internal/captures (MIT). It has no application clocks.
+ROW_590 = (
+    "{i}, 41, Enabled, 0, 0, 0, 0, 0, 0, 0, 0, 0x0000000000000001, 1980, [Requested functionality has been deprecated], "
+    "2619, [Requested functionality has been deprecated], Completed, {status}, 0, 00000000-0000-0000-0000-000000000000, "
+    "{action}"
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "action", "words"),
+    [
+        ("[Unknown Error]", "None", "GPU 3 [Unknown Error]"),
+        ("Success", "[Unknown Error]", "GPU 3 [Unknown Error]"),
+        ("Success", "ERR!", "GPU 3 ERR!"),
+        ("[Unknown Error]", "[GPU requires reset]", "GPU 3 [GPU requires reset]"),
+    ],
+)
+def test_the_reason_shows_the_field_that_is_broken(status: str, action: str, words: str, node: Healthy) -> None:
+    """Not the first words in brackets: those of the clocks are there on every GPU of such a driver."""
+    node.only("gpu_driver")
+    good = [ROW_590.format(i=place, status="Success", action="None") for place in range(len(node.rows))]
+    node.set_gpus([*good[:3], ROW_590.format(i=3, status=status, action=action), *good[4:]])
+    node.quick()
+    (row,) = rows(node, "gpu_answers")
+    assert (row["verdict"], row["detail"]) == ("fail", words)
+    assert "deprecated" not in node.reason()
+
+
 def test_a_list_that_ends_early_is_a_lost_gpu_and_a_missing_one(node: Healthy) -> None:
     node.only("gpu_driver", "gpu_count")
     node.set_gpus([*node.rows[:2], HANDLE])

@@ -44,6 +44,7 @@ check_gpu_driver() {
 # judge_answers: what stands in place of values. The list may end early and the exit code is 0 all the same.
 judge_answers() {
     local line name rest cure
+    local -a fields=()
     local -A found=()
     while IFS= read -r line; do
         if ! cure_of_text "${line}"; then continue; fi
@@ -51,9 +52,11 @@ judge_answers() {
         if [[ "${line}" == *,*,* ]]; then
             # A lost GPU may have lost its number, too.
             if [[ "${line%%,*}" =~ ^[0-9]+$ ]]; then name="GPU ${line%%,*} "; fi
-            rest="${line#*"["}"
-            rest="[${rest%%"]"*}]"
-            if [[ "${line}" == *"ERR!"* ]]; then rest="ERR!"; fi
+            # A field may have other words in brackets: drivers from 590 on call the application clocks deprecated.
+            IFS=',' read -r -a fields <<<"${line//, /,}"
+            for rest in "${fields[@]}"; do
+                if cure_of_text "${rest}" && [[ "${REPLY}" == "${cure}" ]]; then break; fi
+            done
         fi
         found["${cure}"]+="${found[${cure}]:+, }${name}${rest:0:100}"
     done <<<"${GPU_TEXT}"
