@@ -80,7 +80,26 @@ def test_links_that_nothing_is_wired_to_are_healthy_and_one_more_is_not(make_nod
     assert node.reason() == ""
     row = shown(node, status("H100 NVL", 2, 18, (*UNWIRED, 0)))
     assert (row["verdict"], row["value"]) == ("fail", "2")
-    assert row["detail"].startswith("GPU 0: 11 of 12 links active, 18 of 18 listed, GPU 1: 11 of 12")
+    assert row["detail"] == "GPU 0: 11 of 12 links active, GPU 1: 11 of 12 links active"
+
+
+def test_links_that_are_not_listed_are_what_is_said_of_them(make_node: MakeNode) -> None:
+    """Those of an NC H100 that nothing is wired to: all that count are up."""
+    node = healthy(make_node("slurm_nhc"), NC80)
+    lines = status("H100 NVL", 2, 18, UNWIRED).splitlines(keepends=True)
+    row = shown(node, "".join(line for line in lines if INACTIVE not in line))
+    assert (row["verdict"], row["value"]) == ("fail", "12")
+    assert row["detail"] == "GPU 0: 6 of 18 links not listed, GPU 1: 6 of 18 links not listed"
+    row = shown(node, "".join(line for line in lines if "Link 0:" not in line))
+    assert row["detail"].startswith("GPU 0: 11 of 12 links active, 1 of 18 links not listed, GPU 1: ")
+
+
+@pytest.mark.parametrize("rate", ["0.000 GB/s", "0 GB/s"])
+def test_a_rate_of_nothing_is_no_active_link(rate: str, make_node: MakeNode) -> None:
+    node = healthy(make_node("slurm_nhc"), H100)
+    text = node.nvlinks.replace("Link 5: 26.562 GB/s", f"Link 5: {rate}", 1)
+    row = shown(node, text)
+    assert (row["verdict"], row["value"], row["detail"]) == ("fail", "1", "GPU 0: 17 of 18 links active")
 
 
 def test_mig_mode_is_no_failure_and_no_pass(make_node: MakeNode) -> None:

@@ -20,7 +20,8 @@ read_nvlinks() {
             if [[ "${seen}" == *" ${BASH_REMATCH[1]} "* ]]; then continue; fi
             seen+="${BASH_REMATCH[1]} "
             listed+=1
-            if [[ "${BASH_REMATCH[2]}" =~ ^[0-9]+(\.[0-9]+)?[[:space:]]+GB/s ]]; then up+=1; fi
+            # A rate of nothing is no link that is up, whichever driver may print it: no public capture has one.
+            if [[ "${BASH_REMATCH[2]}" =~ ^([0-9]+(\.[0-9]+)?)[[:space:]]+GB/s && "${BASH_REMATCH[1]}" == *[1-9]* ]]; then up+=1; fi
             LINKS_LISTED["${gpu}"]="${listed}" LINKS_UP["${gpu}"]="${up}"
         elif [[ -n "${line//[[:space:]]/}" ]]; then
             LINK_WORDS["${gpu}"]+="${LINK_WORDS[${gpu}]:+ }${line}"
@@ -71,7 +72,10 @@ check_gpu_nvlink() {
         if ((lost <= 0)); then continue; fi
         missing+=lost
         if ((up > 0)); then
-            found+="${found:+, }GPU ${gpu}: ${up} of ${active} links active, ${listed} of ${links} listed"
+            words=""
+            if ((up < active)); then words="${up} of ${active} links active"; fi
+            if ((listed < links)); then words+="${words:+, }$((links - listed)) of ${links} links not listed"; fi
+            found+="${found:+, }GPU ${gpu}: ${words}"
             continue
         fi
         severity=reboot
