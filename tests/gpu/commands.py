@@ -18,7 +18,7 @@ SOURCES = "generator/**/*.py"
 """`support`, `prove` and the other verbs type their commands for nodes in these."""
 TOOLS = ("nvidia-smi", "dcgmi", "nvidia-container-cli", "nvbandwidth")
 """Programs of NVIDIA that the scripts call by name."""
-READS = ("journalctl --dmesg", "dmesg --kernel", "systemctl show")
+READS = ("journalctl --dmesg", "systemctl show")
 """And what else the checks of GPUs read: the kernel's log and the state of services."""
 _READERS = frozenset(read.split()[0] for read in READS)
 BY_VARIABLE = {

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.gpu import run
-from tests.gpu.replay import programs
+from tests.gpu.replay import machine, programs
 
-KEPT = sorted(path.parent for path in run.CAPTURES.glob(f"*/{run.INDEX}"))
+KEPT = sorted(
+    path.parent for path in run.CAPTURES.glob(f"*/{run.INDEX}") if not path.parent.name.endswith(run.INCOMPLETE)
+)
 
 
 @pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
@@ -23,5 +25,5 @@ def test_a_capture_has_its_origin_and_leads_to_its_verdicts(
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     gpus = run.identity()
     wanted = json.loads((folder / run.VERDICTS).read_text(encoding="utf-8"))
-    found = run.check(gpus[0]["name"], len(gpus))
+    found = run.check(gpus[0]["name"], len(gpus), machine(folder))
     assert [(row["check"], row["verdict"]) for row in found] == [(row["check"], row["verdict"]) for row in wanted]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gpu import commands
+from tests.gpu import commands, run
 from tests.gpu.shell import commands_of, constants_of
 
 CALL = re.compile(
@@ -24,6 +24,17 @@ def test_every_call_is_run_or_has_a_reason_not_to_be() -> None:
     assert len(words) == len(set(words))
     assert not [text for text in words if "${" in text or "$(" in text]
     assert len([text for text in words if text.startswith("nvidia-smi")]) > 20
+
+
+@pytest.mark.parametrize("read", commands.READS)
+def test_what_else_is_read_is_in_the_list(read: str) -> None:
+    """The kernel's log above all: without it a capture cannot be replayed."""
+    assert [words for words in commands.all_commands() if " ".join(words).startswith(read)]
+
+
+@pytest.mark.parametrize("words", [run.MODE, run.SLICES])
+def test_what_the_run_itself_asks_is_in_the_list(words: tuple[str, ...]) -> None:
+    assert words in commands.all_commands()
 
 
 def test_a_search_for_lines_finds_no_call_that_the_list_lacks() -> None:
@@ -96,8 +107,8 @@ def test_a_call_that_nobody_has_thought_of_is_an_error(text: str, why: str, tmp_
 
 
 def test_what_changes_a_gpu_is_never_run() -> None:
-    run = commands.all_commands()
-    assert not [words for words in run if set(words) & set(commands.CHANGES)]
+    asked = commands.all_commands()
+    assert not [words for words in asked if set(words) & set(commands.CHANGES)]
     left_out = [form for form in commands.forms() if commands.why_not_run(form)]
     assert {word for form in left_out for word in form.words} > {"-pm", "-ac", "-lgc", "-mig", "--gpu-reset", "-cgi"}
 

@@ -15,13 +15,33 @@ import pytest
 
 from tests.bed.fakes import NVIDIA_SMI
 from tests.gpu import commands, redact, run
+from tests.gpu.replay import machine as captured
 from tests.gpu.replay import programs
 
 SERIAL, UUID, HOST = "1654321000005", "GPU-8ffa0cd1-aa11-4b2c-9d3e-0123456789ab", redact.host_names()[:1]
-LOG = """1700000000.000000 {host} kernel: Linux version 6.8.0-1015-azure
-1700000001.000000 {host} kernel: eth0: 00:0d:3a:12:34:56 up
-1700000002.000000 {host} kernel: NVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.54.15
-"""
+BOOT, SEQUENCE = "b03ed610f21d46ab8243a495ba5a0058", "b033a22bbb384da0b0412e8f652deabb"
+
+
+def record(message: object, facility: str = "0", **more: str) -> str:
+    """A line of `journalctl --output=json`. Layout: systemd 255, src/shared/logs-show.c (output_json, json_escape)."""
+    return json.dumps(
+        {
+            "SYSLOG_FACILITY": facility, "MESSAGE": message, "_BOOT_ID": BOOT,
+            "__REALTIME_TIMESTAMP": "1700000000801302", "__MONOTONIC_TIMESTAMP": "1806379233",
+            "__SEQNUM": "77", "__SEQNUM_ID": SEQUENCE,
+            "__CURSOR": f"s={SEQUENCE};i=11c713;b={BOOT};m=6bab28e1;t=5b087959e3cfd;x=20528862f8f765c9", **more,
+        },
+        separators=(",", ":"),
+    )  # fmt: skip
+
+
+LOADING = "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.54.15"
+LOG = [
+    record("Linux version 6.8.0-1015-azure"),
+    record("hv_netvsc 000d3a12-3456-000d-3a12-3456000d3a12 eth0: VF slot 1 added, 00:0d:3a:12:34:56"),
+    record("trainer[41]: segfault at 10 ip 00 sp 00 error 4 in libnvidia-ml.so.550.54.15[7f00+1000]"),
+    record(LOADING, _HOSTNAME="{host}", _MACHINE_ID=BOOT[::-1]),
+]
 
 
 class Machine:
@@ -35,13 +55,15 @@ class Machine:
         for field, value in (("serial", SERIAL), ("uuid", UUID)):
             (self.state / f"gpu/0.{field}").write_text(f"{value}\n")
         self.program("nvidia-smi", NVIDIA_SMI.read_text())
-        log = LOG.format(host=(HOST or ["host"])[0])
-        for reader in ("journalctl", "dmesg"):
-            self.program(reader, f"#!/bin/bash\ncat <<'EOF'\n{log}EOF\n")
+        self.journal(*(line.replace("{host}", (HOST or ["host"])[0]) for line in LOG))
         self.program(
             "systemctl",
             "#!/bin/bash\nprintf 'Id=nvidia-persistenced.service\\nLoadState=loaded\\nActiveState=active\\n\\n'\n",
         )
+
+    def journal(self, *lines: str) -> None:
+        log = "".join(f"{line}\n" for line in lines)
+        self.program("journalctl", f"#!/bin/bash\ncat <<'EOF'\n{log}EOF\n")
 
     def program(self, name: str, text: str) -> None:
         (self.bin / name).write_text(text)
@@ -74,7 +96,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> tuple[Machine, subproce
 def test_a_healthy_machine_is_captured_and_checked(machine: tuple[Machine, Any]) -> None:
     made, done = machine
     assert done.returncode == 0, done.stdout + done.stderr
-    assert made.folder.name == "nvidia-h100-80gb-hbm3-550.54.15"
+    assert made.folder.name == "nvidia-h100-80gb-hbm3-550.54.15-x1"
     verdicts = {row["check"]: row["verdict"] for row in made.read(run.VERDICTS)}
     assert {"nvidia_smi", "gpu_count", "gpu_temperature", "gpu_remap_pending", "gpu_xid"} <= set(verdicts)
     assert set(verdicts.values()) == {"pass"}, verdicts
@@ -106,13 +128,17 @@ def test_nothing_in_a_capture_names_the_machine(machine: tuple[Machine, Any]) ->
     made, _ = machine
     for file in made.folder.iterdir():
         text = file.read_text()
-        for secret in (SERIAL, UUID.removeprefix("GPU-"), *HOST, "00:0d:3a:12:34:56"):
+        for secret in (SERIAL, UUID.removeprefix("GPU-"), *HOST, "00:0d:3a:12:34:56", BOOT, BOOT[::-1], SEQUENCE):
             assert secret.lower() not in text.lower(), file.name
     listed = next(file for file in made.folder.iterdir() if file.name.endswith("-nvidia-smi-l.txt"))
     assert listed.read_text() == "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-00000000-0000-0000-0000-000000000001)\n"
     log = next(file for file in made.folder.iterdir() if "journalctl" in file.name).read_text()
-    assert "node-1 kernel: NVRM: loading" in log
-    assert "eth0" not in log
+    (line,) = log.splitlines()
+    kept = json.loads(line)
+    assert (kept["MESSAGE"], kept["SYSLOG_FACILITY"], kept["_HOSTNAME"]) == (LOADING, "0", "node-1")
+    assert kept["__REALTIME_TIMESTAMP"] == "1700000000801302"
+    assert kept["__CURSOR"] == f"s={'0' * 32};i=000000;b={'0' * 32};m=00000000;t=0000000000000;x={'0' * 16}"
+    assert kept["_BOOT_ID"] == kept["_MACHINE_ID"] == "0" * 32
 
 
 def test_placeholders_are_stable_and_keep_the_layout() -> None:
@@ -147,7 +173,7 @@ def test_a_capture_can_be_replayed(
     gpus = run.identity()
     assert gpus == [{"name": "NVIDIA H100 80GB HBM3", "driver_version": "550.54.15", "serial": "0000000000001",
                      "uuid": "GPU-00000000-0000-0000-0000-000000000001"}]  # fmt: skip
-    found = run.check(gpus[0]["name"], 1)
+    found = run.check(gpus[0]["name"], 1, captured(made.folder))
     assert [(row["check"], row["verdict"]) for row in found] == [
         (row["check"], row["verdict"]) for row in made.read(run.VERDICTS)
     ]
