@@ -7,9 +7,10 @@
 #   records N                 how many messages of the kernel were there
 #   message ADDRESS TEXT      TEXT without what stands before every message; ADDRESS - where the driver names none
 #
-# The kernel says of a message of dev_err() and its like which device it is about. One of DRM_ERROR() names only the function;
-# like the address it is longer than the 15 bytes of its own that a program can put at the begin of a record.
-# Source: Linux include/drm/drm_print.h, drivers/base/core.c (dev_printk_emit).
+# The kernel says of a message of dev_err() and its like which device it is about. One of DRM_ERROR() names only the function,
+# and the module where amdgpu is one; drm_err() has both. Like the address this is longer than the 15 bytes of its own that
+# a program can put at the begin of a record. RAS messages count events in braces, with a blank behind them or without one.
+# Source: Linux include/drm/drm_print.h, drivers/base/core.c (dev_printk_emit), drivers/gpu/drm/amd/ras.
 BEGIN {
     wanted = "amdgpu"
     listed_devices = split(devices, list_of_devices, " ")
@@ -24,14 +25,11 @@ function record(    address, text) {
         address = substr(text, 8, RLENGTH - 9)
         if (!(address in is_device) || (device != "" && device != "+pci:" address)) return
         text = substr(text, RLENGTH + 1)
-    } else if (listed_devices && match(text, /^\[drm:amdgpu[a-z0-9_]* \[amdgpu\]\] /)) {
+    } else if (listed_devices && match(text, /^\[drm:([a-zA-Z0-9_.]+ \[amdgpu\]|amdgpu_[a-z0-9_.][a-z0-9_.]+)\] /)) {
         address = "-"
         text = substr(text, RLENGTH + 1)
     } else return
-    sub(/^amdgpu: /, "", text)
-    sub(/^\[drm\] /, "", text)
-    sub(/^\*ERROR\* /, "", text)
-    sub(/^[{][0-9]+[}]/, "", text)
+    sub(/^(amdgpu: |\[drm\] |\[drm:[a-zA-Z0-9_.]+( \[amdgpu\])?\] |\*ERROR\* |[{][0-9]+[}] ?)+/, "", text)
     kept[++count] = "message\t" address "\t" substr(text, 1, 200)
 }
 
