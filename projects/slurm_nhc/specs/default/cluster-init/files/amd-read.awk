@@ -6,6 +6,7 @@
 #
 #   records N                 how many messages of the kernel were there
 #   message ADDRESS TEXT      TEXT without what stands before every message; ADDRESS - where the driver names none
+#   ended, lost, mark         how the reading ended: kernel-log.awk
 #
 # The kernel says of a message of dev_err() and its like which device it is about. One of DRM_ERROR() names only the function,
 # and the module where amdgpu is one; drm_err() has both. Like the address this is longer than the 15 bytes of its own that
@@ -36,4 +37,5 @@ function record(    address, text) {
 END {
     printf "records\t%d\n", records
     for (each = 1; each <= count; each++) print kept[each]
+    how_it_ended()
 }

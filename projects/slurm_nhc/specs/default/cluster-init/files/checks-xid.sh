@@ -2,7 +2,8 @@
 # Faults that the driver writes into the kernel's log: XIDs of GPUs, SXids of NVSwitches. Sourced by checks.sh.
 #
 # xids-read.awk makes events of the log's records, xids-judge.awk findings of events, by the table xids.tsv. A fault stays
-# found for the whole boot: the file of earlier runs has what the journal has lost, and what a second time needs.
+# found for the whole boot: the file of earlier runs has what the journal has lost, what a second time needs, and up to
+# where the log was read, so that nobody makes the checks slow or blind by what the kernel prints of their programs.
 
 readonly XID_FILES="${BASH_SOURCE[0]%/*}"
 readonly XID_PAST="${CF_STATE_DIR}/health/xids"
@@ -59,20 +60,38 @@ find_nvidia_devices() {
 # read_xid_events: what xids-read.awk prints, in XID_EVENTS; 1 with the reason in XID_UNREAD. Once per run.
 XID_EVENTS="" XID_UNREAD="" XID_READ=false XID_SINCE_S=0
 read_xid_events() {
-    local past=/dev/null
+    local past=/dev/null options=""
     if [[ "${XID_READ}" == false ]]; then
         XID_READ=true
         if [[ "${CYCLEFORGE_SINCE_S:-}" =~ ^[0-9]+$ ]]; then XID_SINCE_S="${CYCLEFORGE_SINCE_S}"; fi
         load_xid_past
         find_nvidia_devices
         if [[ -n "${XID_NOTED}" ]]; then past="${XID_PAST}"; fi
-        if read_kernel_log xids-read.awk "since=${XID_SINCE_S}" "devices=${!NVIDIA_DEVICES[*]}" "${XID_FILES}/xids.tsv" "${past}"; then
+        find_xid_mark
+        if [[ -n "${XID_MARK}" ]]; then options="--cursor=${XID_MARK}"; fi
+        if read_kernel_log xids-read.awk "${options}" "" "since=${XID_SINCE_S}" "devices=${!NVIDIA_DEVICES[*]}" \
+            "from=${XID_MARK}" "${XID_FILES}/xids.tsv" "${past}"; then
             if [[ "${OUTPUT}" == *$'\n'* ]]; then XID_EVENTS="${OUTPUT#*$'\n'}"; fi
         else
             XID_UNREAD="${REPLY}"
         fi
     fi
     [[ -z "${XID_UNREAD}" ]]
+}
+
+# find_xid_mark: up to where earlier runs have read the journal, in XID_MARK, and in XID_MARK_OF for what that counts: this
+# boot, the same start, the same devices. What follows is read in pieces and never left out: a mark is noted together with
+# the events before it.
+XID_MARK="" XID_MARK_OF=""
+readonly XID_CURSOR='[A-Za-z0-9=;]{1,300}'
+find_xid_mark() {
+    local what of cursor devices
+    devices="${!NVIDIA_DEVICES[*]}"
+    read_line "${CF_ROOT}/proc/sys/kernel/random/boot_id"
+    XID_MARK="" XID_MARK_OF="${REPLY:-unknown} ${XID_SINCE_S} ${devices// /,}"
+    while IFS=$'\t' read -r what of cursor; do
+        if [[ "${what}" == mark && "${of}" == "${XID_MARK_OF}" && "${cursor}" =~ ^${XID_CURSOR}$ ]]; then XID_MARK="${cursor}"; fi
+    done <<<"${XID_NOTED}"
 }
 
 # load_xid_past: what earlier runs on this VM have noted, in XID_NOTED; of another VM it says nothing.
@@ -211,16 +230,29 @@ report_xids() {
     elif [[ "${measured}" == yes ]] && ((findings == 0)); then
         stray=""
         if [[ $'\n'"${XID_EVENTS}" =~ $'\nstray\t'([0-9]+) ]]; then stray="${BASH_REMATCH[1]} messages about no device of NVIDIA"; fi
+        if [[ -n "${KERNEL_LOG_NOTE}" ]]; then stray+="${stray:+; }${KERNEL_LOG_NOTE}"; fi
         record pass gpu_xid 0 le 0 faults "${stray}"
     fi
 }
 
-# note_xids: what later runs need, without what no run needs any more.
+# note_xids: what later runs need, without what no run needs any more. What the driver says before a mark is not read again.
 note_xids() {
-    local line text="${XID_VM}"
+    local line mark="${XID_MARK}" said="" text="${XID_VM}"
+    if [[ $'\n'"${XID_EVENTS}" =~ $'\nmark\t'(${XID_CURSOR})($'\n'|$) ]]; then
+        mark="${BASH_REMATCH[1]}"
+        said="${XID_EVENTS}"
+    else
+        said="${XID_NOTED}"
+    fi
     while IFS= read -r line; do
         if [[ "${line}" == past$'\t'* ]]; then text+=$'\n'"${line}"; fi
     done <<<"${XID_FOUND}"
+    if [[ -n "${mark}" ]]; then
+        while IFS= read -r line; do
+            if [[ "${line}" == said$'\t'* ]]; then text+=$'\n'"${line}"; fi
+        done <<<"${said}"
+        text+=$'\n'"mark"$'\t'"${XID_MARK_OF}"$'\t'"${mark}"
+    fi
     if [[ "${text}" != "${XID_NOTED:-${XID_VM}}" ]]; then cf_write "${XID_PAST}" 0644 <<<"${text}"; fi
 }
 
@@ -233,13 +265,13 @@ check_gpu_xid() {
         not_measured gpu_xid "${XID_UNREAD}"
     fi
     XID_FOUND=""
-    if [[ $'\n'"${XID_EVENTS}" == *$'\nevent\t'* || "${XID_NOTED}" == *$'\n'* ]]; then
+    if [[ $'\n'"${XID_EVENTS}" == *$'\nevent\t'* || "${XID_NOTED}" == *$'\npast\t'* ]]; then
         events="${XID_EVENTS}"
         judge_events "${events}"
         asked="${XID_FOUND}"
         if [[ "${asked}" == *$'need\trows'* ]] && ask_for_rows; then rows="${REPLY}"; fi
         if { [[ "${asked}" == *$'need\tnames'* ]] && ask_for_names; } || [[ -n "${rows}" ]]; then judge_events "${events}" "${rows}"; fi
-        note_xids
     fi
+    if [[ -n "${XID_FOUND}" || -n "${XID_NOTED}" || $'\n'"${XID_EVENTS}" == *$'\nmark\t'* ]]; then note_xids; fi
     report_xids "${measured}"
 }

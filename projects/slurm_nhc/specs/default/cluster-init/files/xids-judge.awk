@@ -59,8 +59,10 @@ function known(its_first, its_last, its_count, its_kind, its_address, its_code, 
     # What a job has ended with does not grow.
     while (each && !(its_first <= last[each] + (jobs[each] == "-" ? setting["near_s"] : 0) && first[each] <= its_last + setting["near_s"])) each = earlier[each]
     if (!each) return 0
+    # A run that went on behind the noted lines has only later ones.
+    if (its_first + 0 > last[each]) count[each] += its_count
+    else if (its_count + 0 > count[each]) count[each] = its_count + 0
     if (its_last + 0 > last[each]) last[each] = its_last + 0
-    if (its_count + 0 > count[each]) count[each] = its_count + 0
     return 1
 }
 
@@ -226,7 +228,7 @@ END {
     if (need_names) print "need", "names"
     if (need_rows) print "need", "rows"
     for (each = 1; each <= n; each++) {
-        if (kind[each] == "unread" || take[code[each]] == "none" && kind[each] == "xid") continue
+        if (kind[each] == "unread" && at[each] != boot || take[code[each]] == "none" && kind[each] == "xid") continue
         if (take[code[each]] == "app" && last[each] < now - look_back_h * 3600) continue
         if (at[each] != boot && last[each] < now - kept_h * 3600) continue
         print "past", at[each], jobs[each], first[each], last[each], count[each], kind[each], address[each], code[each], word[each], device[each], line[each]

@@ -1,14 +1,17 @@
 # From the kernel's log to faults of GPUs and NVSwitches: lines of one fault within near_s seconds are one event.
 #
-#   awk -v btime=EPOCH -v since=EPOCH -v devices="ADDRESS ..." -f kernel-log.awk -f xids-read.awk xids.tsv PAST - <LOG
+#   awk -v btime=EPOCH -v since=EPOCH -v devices="ADDRESS ..." [-v from=CURSOR] -f kernel-log.awk -f xids-read.awk
+#       xids.tsv PAST - <LOG
 #
-# PAST: what xids-judge.awk has written earlier: lines that a job has ended with are no event with later ones.
+# PAST: what xids-judge.awk has written earlier: lines that a job has ended with are no event with later ones. Where the log
+# begins at `from`, also what the driver had said before.
 # devices: PCI addresses of NVIDIA's devices. Records up to `since` do not count. Output, fields separated by tabs:
 #
 #   records N                                                              how many messages of the kernel were there
 #   event FIRST LAST COUNT xid|sxid|unread ADDRESS CODE WORD DEVICE LINE
 #   said ADDRESS TEXT                                                      what else the driver says of a GPU
 #   stray N                                                                records in its form, but of no such device
+#   ended, lost, mark                                                      how the reading ended: kernel-log.awk
 #
 # WORD: Fatal, Nonfatal, the number after "to" of an XID 154, or -. DEVICE: the number of the NVSwitch, or -.
 #
@@ -21,6 +24,7 @@ BEGIN {
     wanted = "NVRM: |nvidia-nvswitch"
     digit = "[0-9a-fA-F]"
     address_form = "^" digit digit digit digit "+:" digit digit ":" digit digit "(\\.[0-7])?"
+    failure = "[Ff]ail|[Ff]allen|[Ll]ost"
     id_form = digit digit digit digit
     listed_devices = split(devices, list_of_devices, " ")
     for (each = 1; each <= listed_devices; each++) is_device[list_of_devices[each]] = 1
@@ -129,6 +133,7 @@ function probed(text,    lines, count_of, each, address, whole) {
             address = after("NVRM: The NVIDIA GPU ")
             probe = (rest == "") ? address : ""
             probe_lines = 1
+            together()
         } else if (probe_lines == 1 && message ~ "^NVRM: \\(PCI ID: " id_form ":" id_form "\\) installed in this system has$") {
             probe_lines = 2
         } else if (probe_lines == 2 && probe != "" && message ~ /^NVRM: fallen off the bus and is not responding to commands\.?$/) {
@@ -144,7 +149,7 @@ function probed(text,    lines, count_of, each, address, whole) {
 function speaks(address, text) {
     if (time <= since || text ~ /^GPU-/) return
     gsub(/[^ -~]/, "?", text)
-    if (text ~ /[Ff]ail|[Ff]allen|[Ll]ost/ && !(address in complained)) complained[address] = 1
+    if (text ~ failure && !(address in complained)) complained[address] = 1
     else if (address in said) return
     said[address] = substr(text, 1, 100)
 }
@@ -170,6 +175,13 @@ function record(    address) {
     split($0, past, "\t")
     key = past[7] SUBSEP past[8] SUBSEP past[9] SUBSEP past[10]
     if (past[3] != "-") end[key, ++ends[key]] = past[5] + 0
+    if (from != "") seen[past[7] SUBSEP past[8] SUBSEP past[9]] = 1
+    next
+}
+from != "" && /^said\t/ {
+    split($0, past, "\t")
+    said[past[2]] = past[3]
+    if (past[3] ~ failure) complained[past[2]] = 1
     next
 }
 END {
@@ -179,4 +191,5 @@ END {
     }
     for (address in said) printf "said\t%s\t%s\n", address, said[address]
     if (strays) printf "stray\t%d\n", strays
+    how_it_ended()
 }
