@@ -193,6 +193,28 @@ def test_a_log_or_a_table_that_cannot_be_read_is_no_pass(amd: AmdNode) -> None:
     assert row(amd, "gpu_log")["detail"] == "the table of messages is missing"
 
 
+def test_of_a_log_that_is_too_long_the_newest_counts(amd: AmdNode) -> None:
+    amd.node.only("amd_log")
+    shown = kernel_log.record(FATAL, time.time())
+    quiet = kernel_log.record("tmpfs: Unknown parameter 'zz'", time.time())
+    reverse = '[[ "$*" == *"--reverse --since=@"* ]] || exit 1\n'
+    amd.node.fake("journalctl", f"{reverse}cat <<'END'\n{shown}\n{quiet}\nEND\nprintf '{{\"MESS'; exit 124")
+    amd.node.quick()
+    assert row(amd, "gpu_log_fatal_error")["cure"] == "reboot"
+    amd.node.fake("journalctl", f"{reverse}cat <<'END'\n{quiet}\n{quiet}\nEND\nexit 124")
+    amd.node.quick()
+    found = row(amd, "gpu_log")
+    assert (found["verdict"], found["detail"]) == ("pass", "the kernel log is too long to be read at once")
+
+
+def test_hours_without_a_message_are_no_log_that_cannot_be_read(amd: AmdNode) -> None:
+    amd.node.only("amd_log")
+    old = kernel_log.record("Linux version 6.8", time.time() - 9 * 3600)
+    amd.node.fake("journalctl", f"if [[ $* != *--since=* ]]; then echo '{old}'; fi")
+    amd.node.quick()
+    assert row(amd, "gpu_log")["verdict"] == "pass"
+
+
 AMD_DRIVER = (
     FATAL, BAD_PAGES, f"{AT}GPU reset(1) failed", f"{AT}GPU reset end with ret = -62", f"{AT}GPU reset begin!",
     f"{AT}Fatal error during GPU init", f"{AT}socket: 2, die: 0 1 uncorrectable hardware errors detected in umc block",
