@@ -156,7 +156,7 @@ def test_a_healthy_divided_node_is_wholly_measured(divided: Healthy) -> None:
     assert {"gpu_spare_rows", "gpu_xid", "mig_slices"} <= {row["check"] for row in result["checks"]}
     conf = divided.read("etc/cycleforge/nhc/quick.conf")
     assert "cycleforge gpu_remap" not in conf
-    assert "stand in for gpu_remap" in conf
+    assert "take the place of gpu_remap" in conf
 
 
 def test_memory_without_spare_rows_warns_and_a_failed_remap_drains(divided: Healthy) -> None:

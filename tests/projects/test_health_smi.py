@@ -87,11 +87,11 @@ def test_words_in_place_of_values_fail(node: Healthy, line: str, cure: str, word
     assert words in node.reason()
 
 
-# Driver 590.48.01, H100: utkuozdemir/nvidia_gpu_exporter@e656cd8, internal/captures (MIT). It has no application clocks.
+# Driver 590.48.01, H100: utkuozdemir/nvidia_gpu_exporter@e656cd8, internal/captures (MIT). No application clocks.
+DEPRECATED = "[Requested functionality has been deprecated]"
 ROW_590 = (
-    "{i}, 41, Enabled, 0, 0, 0, 0, 0, 0, 0, 0, 0x0000000000000001, 1980, [Requested functionality has been deprecated], "
-    "2619, [Requested functionality has been deprecated], Completed, {status}, 0, 00000000-0000-0000-0000-000000000000, "
-    "{action}"
+    f"{{i}}, 41, Enabled, 0, 0, 0, 0, 0, 0, 0, 0, 0x0000000000000001, 1980, {DEPRECATED}, 2619, {DEPRECATED}, "
+    "Completed, {status}, 0, 00000000-0000-0000-0000-000000000000, {action}"
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 
 import pytest
@@ -223,8 +224,12 @@ def test_a_device_in_the_place_of_the_new_file_is_not_written(node: Node, write:
     node.write("etc/new", "new\n")
     for tool in ("id", "chown"):
         node.link(tool)
-    (node.root / "etc/planted").symlink_to("/dev/null")
+    # A terminal of this test's own: a write that gives its file a mode must not do that to a device of the machine.
+    ends = os.openpty()
+    (node.root / "etc/planted").symlink_to(os.ttyname(ends[1]))
     code, _ = lib(node, f'cf_temporary() {{ CF_TEMPORARY="$CYCLEFORGE_ROOT/etc/planted"; }}\n{write}')
+    for end in ends:
+        os.close(end)
     assert code != 0
     assert node.read("etc/b.conf") == "old\n"
 

@@ -147,5 +147,5 @@ class Definition(Section):
     silence: list[Silence] = setting(
         list,
         text="Rules that do not apply, each with a reason.",
-        example=[{"rule": "W1611", "reason": "The jobs of this list are all that is to be proven."}],
+        example=[{"rule": "W1611", "reason": "These jobs prove all that matters here."}],
     )
