@@ -57,3 +57,11 @@ def test_what_no_deep_check_is_called_blames_no_floor(watch: Scheduler) -> None:
     watch.claim("deep_other.ib_write", "hpc", *NODES)
     watch.look(2)
     assert (watch.state(), watch.alarms()) == ("up", [])
+
+
+def test_a_node_that_slurm_has_just_resumed_takes_part_in_the_comparison_of_deep_runs(watch: Scheduler) -> None:
+    """It is `idle*` until it answers. What it misses meanwhile counted for nobody, and others drained in its place."""
+    watch.node(NODES[0], "idle*")
+    watch.look()
+    assert "partition hpc 7" in watch.told()
+    assert f"boots {NODES[0]} hpc" in watch.told()

@@ -6,7 +6,7 @@ readonly OUR_PREFIX="CycleForge health:"
 readonly WORDS_IN_FRONT='^[A-Za-z ]+: '
 # By partition: its availability in Slurm's words, and how many of its nodes report. By "PARTITION NODE": `open`, or `drained`
 # by us. By node: its partitions where it counts.
-# BELONGS by "PARTITION NODE" and NODE_BOOTS by node: those with a VM, and the partitions of one that has not joined yet.
+# BELONGS by "PARTITION NODE": those with a VM. NODE_BOOTS by node: the partitions of one that has not joined or answered yet.
 declare -A AVAILABLE=() TOTAL=() MEMBER=() NODE_PARTITIONS=() BELONGS=() NODE_BOOTS=()
 # "PARTITION NODE SECONDS REASON" of our own drains.
 declare -a REASONS=()
@@ -43,7 +43,8 @@ read_slurm() {
         if [[ "${state}" == *[~%]* ]]; then continue; fi
         # shellcheck disable=SC2034
         BELONGS["${partition} ${node}"]=yes
-        if [[ "${state}" == *[#^]* ]]; then NODE_BOOTS["${node}"]+="${NODE_BOOTS[${node}]:+,}${partition}"; fi
+        # Slurm calls a node silent from State=RESUME to its next answer. A deep run tells that it lives.
+        if [[ "${state}" == *[#^\*]* ]]; then NODE_BOOTS["${node}"]+="${NODE_BOOTS[${node}]:+,}${partition}"; fi
         if [[ "${state}" == *[#^!\*]* ]]; then continue; fi
         # shellcheck disable=SC2034
         if [[ "${state}" == @(drain|drng|down|fail|failg|error|unk)* ]]; then
