@@ -113,7 +113,8 @@ def of_kernel(text: str) -> str:
 
     Others are about the machine; where there are only those, one is kept without its text: the log is not empty.
     """
-    lines, others = [], []
+    lines: list[str] = []
+    others: list[str] = []
     for line in text.splitlines():
         if not line.startswith("{"):  # what journalctl says in place of records
             lines.append(line)
