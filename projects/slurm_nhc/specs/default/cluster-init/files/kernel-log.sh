@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The kernel's log, as records: kernel-log.awk says why. Sourced by checks.sh.
+# shellcheck disable=SC2034 # KERNEL_LOG_NOTE is a result for the files that source this
 
 readonly KERNEL_LOG_FILES="${BASH_SOURCE[0]%/*}" KERNEL_LOG_S=10
 # Pipes of their own: what a node with a hundred thousand records prints never goes through Bash. Any user can make the kernel
