@@ -12,7 +12,8 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from errno import ENAMETOOLONG
 from pathlib import Path
 from typing import IO
 
@@ -27,6 +28,8 @@ _SPECIAL = {
     b"1": "a link", b"2": "a link", b"3": "a device", b"4": "a device", b"6": "a pipe",
 }  # fmt: skip
 _LONGEST_PATH_BYTES, _LONGEST_NAME_BYTES = 2048, 255
+_POSITIVE, _NEGATIVE = 0x80, 0xFF
+"""The first byte of GNU's binary numbers. Source: https://www.gnu.org/software/tar/manual/html_node/Extensions.html"""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\\]")
 """Control characters, those that turn the direction of a line, and the backslash, which parts names on Windows."""
 _NO_CHARACTERS = "control characters or a backslash in its name"
@@ -34,7 +37,7 @@ _NO_CHARACTERS = "control characters or a backslash in its name"
 
 @dataclass(frozen=True)
 class Limits:
-    """The most that is taken. A file that is too large is left behind; beyond the rest nothing is taken at all."""
+    """The most that is taken. A file that is too large or too deep is left behind; beyond the rest nothing is taken."""
 
     file_bytes: int = 2 * 1024**3
     bytes: int = 16 * 1024**3
@@ -54,6 +57,7 @@ class LeftBehind:
     """What was not unpacked: each reason with a few of the names."""
 
     SHOWN = 3
+    LONGEST = 200
 
     def __init__(self) -> None:
         self._reasons: dict[str, tuple[int, list[str]]] = {}
@@ -62,7 +66,8 @@ class LeftBehind:
         """One member."""
         count, names = self._reasons.get(why, (0, []))
         if count < self.SHOWN:
-            names.append(ascii(name.decode("utf-8", "backslashreplace"))[1:-1])
+            text = ascii(name[: self.LONGEST].decode("utf-8", "backslashreplace"))[1:-1]
+            names.append(text if len(name) <= self.LONGEST else f"{text}...")
         self._reasons[why] = (count + 1, names)
 
     def lines(self) -> list[str]:
@@ -149,57 +154,77 @@ class _Unpacking:
 
     def _next(self) -> _Header | None:
         """The next member; None: the archive has ended."""
-        long_name: bytes | None = None
+        long: dict[bytes, bytes] = {}
+        """What the headers before a member hold: one for a long name of its own, one for that of a link's target."""
         while True:
             block = self._source.block()
             if not block.strip(b"\0"):
-                if long_name is not None or self._source.block().strip(b"\0"):
+                if long or self._source.block().strip(b"\0"):
                     raise Refused("an archive that is damaged")
                 return None
-            self._members += 1
-            if self._members > self._limits.members:
-                raise Refused(f"more than {self._limits.members} files")
             header = _header(block)
             if header.kind not in (_LONG_NAME, _LONG_LINK):
-                return header if long_name is None else _Header(long_name, *_rest(header))
-            if not 1 < header.size <= _LONGEST_PATH_BYTES or (header.kind == _LONG_NAME and long_name is not None):
-                raise Refused(f"a name of more than {_LONGEST_PATH_BYTES} bytes")
-            text = b"".join(self._source.pieces(header.size))
-            if header.kind == _LONG_NAME:
-                long_name = text[:-1] if text.endswith(b"\0") else text
+                break
+            if header.kind in long or header.size < len("x\0"):
+                raise Refused("an archive that is damaged")
+            long[header.kind] = self._long(header.size)
+        self._members += 1
+        if self._members > self._limits.members:
+            raise Refused(f"more than {self._limits.members} files")
+        return replace(header, name=long[_LONG_NAME]) if _LONG_NAME in long else header
+
+    def _long(self, size: int) -> bytes:
+        """A long name without the NUL at its end, and of one that is too long no more than tells that it is."""
+        text = b""
+        for piece in self._source.pieces(size):
+            text += piece[: _LONGEST_PATH_BYTES + 1 - len(text)]
+        return text.removesuffix(b"\0") if size <= _LONGEST_PATH_BYTES + 1 else text
 
     def _take(self, header: _Header) -> None:
+        if len(header.name) > _LONGEST_PATH_BYTES:
+            # Only its beginning is known. What is in such a folder has a longer name, and is left behind, too.
+            self._leave(header, header.name, f"a path of more than {_LONGEST_PATH_BYTES} bytes")
+            return
         parts = self._parts(header)
         name = b"/".join(parts)
         parent = b"/".join(parts[:-1])
         why = self._why_not(header, parts)
-        if parent in self._absent or why:
-            self._left.add(b"/".join(parts[1:]), why or "its folder was left behind")
-            if header.kind == _FOLDER:
-                self._absent.add(name)
-            for _ in self._source.pieces(header.size):
-                pass
-            return
-        if parent and parent not in self._folders:
+        if not why and parent in self._absent:
+            why = "its folder was left behind"
+        if not why and parent and parent not in self._folders:
             raise Refused(f"a file whose folder is missing: {_shown(name)}")
-        try:
-            self._make(header, self._folder / os.fsdecode(name))
-        except FileExistsError:
-            # Also two names that differ in case, where the file system takes them for one.
-            raise Refused(f"two files of one name: {_shown(name)}") from None
+        why = why or self._make(header, self._folder / os.fsdecode(name))
+        if why:
+            self._leave(header, name, why)
         if header.kind == _FOLDER:
-            self._folders.add(name)
+            (self._absent if why else self._folders).add(name)
 
-    def _make(self, header: _Header, path: Path) -> None:
-        if header.kind == _FOLDER:
-            path.mkdir(0o755)
-            return
+    def _leave(self, header: _Header, name: bytes, why: str) -> None:
+        self._left.add(name.partition(b"/")[2], why)
+        for _ in self._source.pieces(header.size):
+            pass
+
+    def _make(self, header: _Header, path: Path) -> str:
+        """Write it; why that is not possible here, or nothing."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-        descriptor = os.open(path, flags, 0o755 if header.mode & stat.S_IXUSR else 0o644)
+        try:
+            if header.kind == _FOLDER:
+                path.mkdir(0o755)
+                return ""
+            descriptor = os.open(path, flags, 0o755 if header.mode & stat.S_IXUSR else 0o644)
+        except FileExistsError:
+            if any(each.name == path.name for each in path.parent.iterdir()):
+                raise Refused(f"two files of one name: {_shown(os.fsencode(path.relative_to(self._folder)))}") from None
+            return "this file system takes its name for that of another file"
+        except OSError as error:
+            if error.errno != ENAMETOOLONG:
+                raise
+            return "its path is too long for this machine"
         with os.fdopen(descriptor, "wb") as file:
             for piece in self._source.pieces(header.size):
                 file.write(piece)
         os.utime(path, (header.time_s, header.time_s))
+        return ""
 
     def _parts(self, header: _Header) -> list[bytes]:
         """The checked name. Raises Refused for a name or kind that no tar of ours writes."""
@@ -209,8 +234,6 @@ class _Unpacking:
         parts = name.split(b"/")
         if parts[0] != self._top or any(part in (b"", b".", b"..") or b"\0" in part for part in parts):
             raise Refused(f"a name that leads out of the folder: {_shown(header.name)}")
-        if any(len(part) > _LONGEST_NAME_BYTES for part in parts):
-            raise Refused(f"a name of more than {_LONGEST_NAME_BYTES} bytes: {_shown(header.name)}")
         if len(parts) == 1 and header.kind in _SPECIAL:
             raise Refused(f"{_SPECIAL[header.kind]} instead of a file or folder")
         return parts
@@ -221,7 +244,9 @@ class _Unpacking:
         if header.size and (is_special or header.kind == _FOLDER):
             raise Refused(f"a link or folder with a size: {_shown(header.name)}")
         if len(parts) > self._limits.depth:
-            raise Refused(f"folders in each other, more than {self._limits.depth}")
+            return f"more than {self._limits.depth} folders in each other"
+        if len(parts[-1]) > _LONGEST_NAME_BYTES:
+            return f"a name of more than {_LONGEST_NAME_BYTES} bytes"
         if is_special:
             return _SPECIAL[header.kind]
         if header.size > self._limits.file_bytes:
@@ -246,20 +271,14 @@ def _header(block: bytes) -> _Header:
         kind=block[156:157],
         size=_number(block[124:136]),
         mode=_number(block[100:108]),
-        time_s=min(_number(block[136:148]), 2**32),
+        # Some file systems know no time before 1970.
+        time_s=0 if block[136] == _NEGATIVE else min(_number(block[136:148]), 2**32),
     )
 
 
-def _rest(header: _Header) -> tuple[bytes, int, int, int]:
-    return header.kind, header.size, header.mode, header.time_s
-
-
 def _number(field: bytes) -> int:
-    """Octal digits, or from 8 GiB on GNU's binary number. Raises Refused; no number is negative.
-
-    Source: https://www.gnu.org/software/tar/manual/html_node/Extensions.html
-    """
-    if field[0] == 0x80:
+    """Octal digits, or from 8 GiB on GNU's binary number. Raises Refused, also for a negative number."""
+    if field[0] == _POSITIVE:
         return int.from_bytes(field[1:], "big")
     digits = field.strip(b" \0")
     if not re.fullmatch(rb"[0-7]*", digits):

@@ -139,20 +139,13 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "a wrong checksum": (TOP[:148] + b"000000\0 " + TOP[156:] + END, "an archive that is damaged, or none"),
     "no archive": (b"bash: welcome\n" * 100, "an archive that is damaged, or none"),
     "many": (TOP + b"".join(member(b"content/%d" % n) for n in range(30)) + END, "more than 20 files"),
-    "many long names": (TOP + member(b"L", b"x" * 200, b"K") * 30 + END, "more than 20 files"),
+    "many targets of one link": (TOP + member(b"L", b"x" * 200, b"K") * 30 + END, "an archive that is damaged"),
+    "two long names of one file": (
+        TOP + member(b"L", b"content/a\0", b"L") + long_name(b"content/b\0") + END, "an archive that is damaged",
+    ),
+    "an endless name": (TOP + member(b"L", b"x" * 10_001, b"L") + FILE + END, "more bytes than are taken"),
     "large": (
         TOP + b"".join(member(b"content/%d" % n, bytes(1900)) for n in range(9)) + END, "more bytes than are taken",
-    ),
-    "deep": (
-        TOP + b"".join(member(b"content" + b"/a" * n, kind=b"5") for n in range(1, 9)) + END,
-        "folders in each other, more than 5",
-    ),
-    "a very long name": (
-        TOP + long_name(b"content/" + b"a/" * 2000) + END, "a name of more than 2048",
-    ),
-    "a long part of a name": (
-        TOP + long_name(b"content/" + b"a" * 256 + b"\0") + END,
-        "a name of more than 255",
     ),
     "more behind the end": (TOP + FILE + END + member(b"content/late", b"x"), "something behind the end"),
     "endless zeros": (TOP + FILE + bytes(50_000), "something behind the end"),
@@ -188,6 +181,19 @@ PARTLY: dict[str, tuple[bytes, list[str]]] = {
     "too large": (
         TOP + member(b"content/big", bytes(3000)) + FILE + END, ["left behind (larger than 1.86265e-06 GiB): big"],
     ),
+    "deep": (
+        TOP + b"".join(member(b"content" + b"/a" * n, kind=b"5") for n in range(1, 9)) + FILE + END,
+        ["left behind (more than 5 folders in each other): a/a/a/a/a, a/a/a/a/a/a, a/a/a/a/a/a/a and 1 more"],
+    ),
+    "very long names": (
+        TOP + long_name(b"content/" + b"a/" * 2000) + long_name(b"/" * 2050) + FILE + END,
+        [f"left behind (a path of more than 2048 bytes): {'a/' * 100}..., {'/' * 200}..."],
+    ),
+    "a long part of a name": (
+        TOP + long_name(b"content/" + b"a" * 256 + b"\0") + FILE + END,
+        [f"left behind (a name of more than 255 bytes): {'a' * 200}..."],
+    ),
+    "a file from before 1970": (TOP + member(b"content/old", b"x", time=b"\xff" * 11 + b"\xfb") + END, []),
     "the long target of a link": (
         TOP + member(b"L", b"t" * 150 + b"\0", b"K") + member(b"content/l", kind=b"2", link=b"t" * 100) + END,
         ["left behind (a link): l"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from generator.cyclecloud import copying
-from generator.cyclecloud.unpack import CutOff, Refused, unpack
+from generator.cyclecloud.unpack import CutOff, Limits, Refused, unpack
 from tests.cyclecloud.hostile_tars import END, FILE, HOSTILE, PARTLY, TOP, member, outcome, outcomes
 
 DEBIAN = Path("/usr/bin/python3")
@@ -99,6 +100,114 @@ def test_all_that_a_run_may_leave_comes_back(tmp_path: Path) -> None:
     assert (target / "content" / "again").read_bytes() == (there / "twice").read_bytes()
     got = (target / "content" / "run.sh").stat()
     assert (got.st_mode & 0o7000, bool(got.st_mode & 0o100), got.st_mtime) == (0, True, 1_000_000_000)
+
+
+def back(there: Path, target: Path) -> list[str]:
+    """What a real tar sends of it, unpacked."""
+    target.mkdir()
+    return copying.read(io.BytesIO(sent(there)), target)
+
+
+@pytest.mark.parametrize("time_s", [-5, -(2**40), 2**40])
+def test_a_file_of_an_odd_time_comes_back(time_s: int, tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "old").write_text("x")
+    os.utime(there / "old", (time_s, time_s))
+    assert back(there, tmp_path / "target") == []
+    assert (tmp_path / "target/content/old").stat().st_mtime == min(max(time_s, 0), 2**32)
+
+
+def test_long_names_do_not_count_as_files(tmp_path: Path) -> None:
+    deep = tmp_path / "there" / ("a" * 120)
+    deep.mkdir(parents=True)
+    for number in range(50):
+        (deep / f"{number}").write_text("")
+        (deep / f"link-{number}").symlink_to("b" * 150)
+    content = sent(tmp_path / "there")
+    for most in (101, 102):
+        (folder := tmp_path / str(most)).mkdir()
+        if most == 101:
+            with pytest.raises(Refused, match="more than 101 files"):
+                unpack(io.BytesIO(content), folder, "content", Limits(members=most))
+        else:
+            (line,) = unpack(io.BytesIO(content), folder, "content", Limits(members=most))
+            assert line.startswith("left behind (a link): ")
+    assert len(list((tmp_path / "102/content" / deep.name).iterdir())) == 50
+
+
+def test_what_lies_too_deep_or_has_a_long_path_is_left_behind_and_named(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    (there / Path(*"d" * 40)).mkdir(parents=True)
+    (there / Path(*"d" * 31) / "file").write_text("too deep")
+    (there / Path(*"d" * 30) / "file").write_text("x")
+    long = Path(*("l" * 240 for _ in range(9)))
+    (there / long).mkdir(parents=True)
+    (there / long / "file").write_text("x")
+    (there / "after").write_text("good")
+    left = back(there, tmp_path / "target")
+    assert sorted(line.partition(":")[0] for line in left) == [
+        "left behind (a path of more than 2048 bytes)", "left behind (more than 32 folders in each other)",
+    ]  # fmt: skip
+    assert "/".join("d" * 32) in next(line for line in left if "folders" in line)
+    content = tmp_path / "target/content"
+    assert (content / "after").read_text() == "good"
+    assert sorted(path.name for path in content.rglob("file")) == ["file"]
+    assert (content / Path(*"d" * 30) / "file").read_text() == "x"
+
+
+def test_names_that_differ_in_case_where_the_file_system_takes_them_for_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As macOS and Windows: what is there in another case is there."""
+    there = tmp_path / "there"
+    for name in ("a", "A", "sub/x", "SUB/y"):
+        (there / name).parent.mkdir(parents=True, exist_ok=True)
+        (there / name).write_text(name)
+    content = sent(there)
+    (tmp_path / "target").mkdir()
+    mkdir, opened = Path.mkdir, os.open
+
+    def refuse(path: Path) -> None:
+        if path.name.lower() in {each.name.lower() for each in path.parent.iterdir()}:
+            raise FileExistsError(errno.EEXIST, "File exists", str(path))
+
+    def make(self: Path, mode: int) -> None:
+        refuse(self)
+        mkdir(self, mode)
+
+    def create(path: Path, flags: int, mode: int) -> int:
+        refuse(path)
+        return opened(path, flags, mode)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("generator.cyclecloud.unpack.Path.mkdir", make)
+        patch.setattr("generator.cyclecloud.unpack.os.open", create)
+        left = copying.read(io.BytesIO(content), tmp_path / "target")
+    got = sorted(str(path.relative_to(tmp_path / "target/content")) for path in (tmp_path / "target").rglob("*/*"))
+    kept = {name for name in ("a", "A", "sub", "sub/x", "SUB", "SUB/y") if name in got}
+    assert kept == set(got)
+    assert len(got) == 3
+    assert {line.partition(":")[0] for line in left} == {
+        "left behind (this file system takes its name for that of another file)",
+        "left behind (its folder was left behind)",
+    }
+    named = ", ".join(line.partition(": ")[2] for line in left).split(", ")
+    assert sorted([*named, *got]) == ["A", "SUB", "SUB/y", "a", "sub", "sub/x"]
+
+
+def test_a_path_that_is_too_long_here_is_left_behind(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    long = Path(*("l" * 200 for _ in range(9)))
+    (there / long).mkdir(parents=True)
+    (there / "after").write_text("good")
+    target = tmp_path
+    while len(str(target)) < 2500:
+        target /= "t" * 200
+    target.mkdir(parents=True)
+    (line, _) = copying.read(io.BytesIO(sent(there)), target)
+    assert line.startswith("left behind (its path is too long for this machine): lll")
+    assert (target / "content/after").read_text() == "good"
 
 
 def test_a_real_tar_with_links_and_pipes(tmp_path: Path) -> None:
