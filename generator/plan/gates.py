@@ -9,6 +9,11 @@ from ..words.slurm_time import whole_minutes
 from .names import size_part
 from .types import JobPlan, NodeArrayPlan, SlurmPlan, StepPlan
 
+PROGRAM, LIBRARY, TABLE = "prove.sh", "prove.d", "prove.tsv"
+"""What lies beside the folders of the jobs."""
+BESIDE_JOBS = (PROGRAM, LIBRARY, TABLE, "prove.state", "runs")
+"""Names that no job can have: also those of what `prove.sh` and the jobs make there on the scheduler."""
+
 
 @record
 class SetupStep:
@@ -27,6 +32,7 @@ class GatePlan:
 
     name: str
     level: str
+    recipe: str
     partition: str
     constraint: str | None
     """The feature that a job asks for to get the VM size; None: the partition has one size."""
@@ -65,6 +71,7 @@ def _gate_plan(gate: Gate, place: NodeArrayPlan, jobs: tuple[JobPlan, ...], plac
     return GatePlan(
         name=gate.name,
         level=gate.level,
+        recipe=gate.recipe,
         partition=place.partition,
         constraint=place.constraint,
         vm_size=place.vm_size,

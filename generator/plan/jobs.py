@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..definition.model.definition import Definition, Job, Jobs
 from ..recipes import Kind, Recipe, recipe, recipe_names
 from ..recipes.checkpoints import checkpoint
 from ..recipes.intervals import seconds_between_failures
 from ..recipes.models import Model
+from ..records import record
 from . import names, nccl_variables
 from .file_systems.base import FileSystem
 from .job_checks import step_plans
@@ -24,16 +26,29 @@ _GIB = 1024**3
 
 def job_plans(definition: Definition, slurm: SlurmPlan, shared: FileSystems) -> tuple[JobPlan, ...]:
     """Validation jobs first, then training jobs, in the definition's order."""
-    plans = [job_plan(job, slurm, shared) for job in _validation(definition.jobs, slurm)]
-    plans += [job_plan(job, slurm, shared, trains=True) for job in definition.jobs.training]
+    plans = (job_plan(job, slurm, shared) for job in _all_jobs(definition.jobs, slurm))
     return tuple(plan for plan in plans if plan is not None)
 
 
-def job_plan(job: Job, slurm: SlurmPlan, shared: FileSystems, *, trains: bool = False) -> JobPlan | None:
+@record
+class Listed:
+    """A job that the definition has, or that fits, and where it stands."""
+
+    job: Job
+    path: tuple[str | int, ...]
+    displaces: str | None = None
+
+
+def _listed(key: str, jobs: list[Job]) -> list[Listed]:
+    return [Listed(job, ("jobs", key, index)) for index, job in enumerate(jobs)]
+
+
+def job_plan(listed: Listed, slurm: SlurmPlan, shared: FileSystems) -> JobPlan | None:
     """Everything that the job's folder says; None without such a recipe or partition.
 
-    `trains`: the definition lists it among its training jobs, which a validation recipe may allow.
+    A validation recipe may allow that the definition lists it among its training jobs.
     """
+    job, trains = listed.job, "training" in listed.path
     wanted = recipe(job.recipe)
     array = partition_for(job, wanted, slurm) if wanted else None
     if wanted is None or array is None:
@@ -50,6 +65,8 @@ def job_plan(job: Job, slurm: SlurmPlan, shared: FileSystems, *, trains: bool = 
     checkpoints = shared.holding(settings.get("CHECKPOINT_DIR") or settings["STAGE_PATH"])
     return JobPlan(
         name=name,
+        definition_path=listed.path,
+        displaces=listed.displaces,
         kind=kind,
         recipe=wanted.name,
         title=wanted.title,
@@ -98,10 +115,21 @@ def _places(job: Job, slurm: SlurmPlan) -> tuple[NodeArrayPlan, ...]:
     )
 
 
-def _validation(jobs: Jobs, slurm: SlurmPlan) -> list[Job]:
-    """Those that are listed, or that fit; then those that are added, each in the place of the one with its name."""
-    wanted = {_name(job): job for job in (_fitting_validation(slurm) if jobs.validation is None else jobs.validation)}
-    return list((wanted | {_name(job): job for job in jobs.add_validation}).values())
+def _all_jobs(jobs: Jobs, slurm: SlurmPlan) -> list[Listed]:
+    """Validation jobs that are listed, or that fit; then the others, each in the place of a validation job of its name.
+
+    Names are folders, and some file systems know no case.
+    """
+    if jobs.validation is None:
+        usual = [Listed(job, ("jobs",)) for job in _fitting_validation(slurm)]
+    else:
+        usual = _listed("validation", jobs.validation)
+    wanted = {_name(each.job).lower(): each for each in usual}
+    for each in (*_listed("add_validation", jobs.add_validation), *_listed("training", jobs.training)):
+        before = wanted.get(_name(each.job).lower())
+        wanted[_name(each.job).lower()] = replace(each, displaces=before.job.recipe) if before else each
+    trained = [each for each in wanted.values() if "training" in each.path]
+    return [each for each in wanted.values() if each not in trained] + sorted(trained, key=lambda each: each.path)
 
 
 def _name(job: Job) -> str:

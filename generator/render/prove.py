@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 from ..files import assets
 from ..files.file import File, Files, text
-from ..plan.gates import GatePlan, gate_plans
+from ..plan.gates import LIBRARY, PROGRAM, TABLE, GatePlan, gate_plans
 from ..plan.types import Plan
 
 _JOBS = PurePosixPath("jobs")
@@ -34,17 +34,17 @@ def render(plan: Plan) -> Files:
     """Nothing without a cluster or without jobs."""
     if plan.slurm is None or not plan.jobs:
         return {}
-    return program() | {_JOBS / "prove.tsv": text(_table(gate_plans(plan.slurm, plan.jobs)))}
+    return program() | {_JOBS / TABLE: text(_table(gate_plans(plan.slurm, plan.jobs)))}
 
 
 def program() -> Files:
     """What every deployment has alike."""
     source = assets.folder("recipes") / "prove"
-    files: Files = {_JOBS / "prove.sh": File((source / "prove.sh").read_bytes(), executable=True)}
-    for path in sorted((source / "prove.d").iterdir()):
-        files[_JOBS / "prove.d" / path.name] = File(path.read_bytes())
+    files: Files = {_JOBS / PROGRAM: File((source / PROGRAM).read_bytes(), executable=True)}
+    for path in sorted((source / LIBRARY).iterdir()):
+        files[_JOBS / LIBRARY / path.name] = File(path.read_bytes())
     for name in _LIBRARY:
-        files[_JOBS / "prove.d" / name] = File((source.parent / "lib" / name).read_bytes())
+        files[_JOBS / LIBRARY / name] = File((source.parent / "lib" / name).read_bytes())
     return files
 
 

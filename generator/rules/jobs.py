@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..definition.model.slurm import Partition
-from ..plan.gates import gate_plans
+from ..plan.gates import BESIDE_JOBS, GatePlan, gate_plans
 from ..plan.job_settings import known_settings, spare_nodes
 from ..plan.types import Plan
 from ..problems.problem import Problem, Related
@@ -165,8 +165,8 @@ class JobDoesNotFit(DefinitionRule):
 
 class JobName(DefinitionRule):
     id = "E1605"
-    summary = "A job's name is not usable as a folder, or two jobs have the same name."
-    why = "Each job is written into jobs/<name>."
+    summary = "A job's name is not usable as a folder, or something else has it."
+    why = "Each job is written into jobs/<name>, beside prove.sh and what it reads and writes."
     fix = "Use letters, digits, ., _ and -, a different name for each job."
     source = _SBATCH
 
@@ -177,6 +177,9 @@ class JobName(DefinitionRule):
             if job.name is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", job.name):
                 text = f"the job name {quoted(job.name)} must be 1 to 64 letters, digits, ., _ and -"
                 yield self.problem((*path, "name"), text)
+            elif name.lower() in BESIDE_JOBS:
+                text = f"the job name {quoted(name)} is that of something else in the folder of the jobs"
+                yield self.problem(_key(site, path, "name"), text, f"for example name: {name.split('.')[0]}-job")
             elif name.lower() in seen:
                 place = _key(site, path, "name")
                 problem = self.problem(
@@ -285,14 +288,25 @@ class GateWithoutJob(PlanRule):
     source = _SBATCH
 
     def check(self, plan: Plan) -> Iterator[Problem]:
-        if plan.slurm is None or not plan.jobs:
-            return
-        lacking: dict[str, dict[str, None]] = {}
-        for gate in gate_plans(plan.slurm, plan.jobs):
-            if gate.lacks_job and gate.level != "finder":
-                lacking.setdefault(gate.partition, {})[gate.name] = None
-        if lacking:
-            places = "; ".join(f"{quoted(partition)}: {', '.join(names)}" for partition, names in lacking.items())
-            text = f"gates of `prove` without a job, by partition: {places}"
+        if plan.slurm is None or all(job.kind == "training" for job in plan.jobs):
+            return  # Whoever lists no validation job at all wants none.
+        gates = [each for each in gate_plans(plan.slurm, plan.jobs) if each.lacks_job and each.level != "finder"]
+        are_listed = any(job.definition_path[:2] == ("jobs", "validation") for job in plan.jobs)
+        for job in plan.jobs:
+            is_other = job.recipe != job.displaces or not are_listed
+            taken = [each for each in gates if job.displaces == each.recipe and is_other]
+            if taken:
+                text = f"{_without(taken)}; the added job has the name of their job, {quoted(job.name)}, and its place"
+                yield self.problem(job.definition_path, text, "give it another name")
+                gates = [each for each in gates if each not in taken]
+        if gates:
             hint = "add_validation instead of validation: its entries join the jobs that fit the partitions"
-            yield self.problem(("jobs", "validation"), text, hint, on_key=True)
+            yield self.problem(("jobs", "validation"), _without(gates), hint, on_key=True)
+
+
+def _without(gates: list[GatePlan]) -> str:
+    names: dict[str, dict[str, None]] = {}
+    for gate in gates:
+        names.setdefault(gate.partition, {})[gate.name] = None
+    places = "; ".join(f"{quoted(partition)}: {', '.join(gates)}" for partition, gates in names.items())
+    return f"gates of `prove` without a job, by partition: {places}"

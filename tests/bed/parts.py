@@ -22,7 +22,7 @@ from generator.plan.file_systems.netapp import NetAppVolume
 from generator.plan.file_systems.registry import late_addresses, modules, node_settings
 from generator.plan.flows import with_flows
 from generator.plan.image_terms import image_terms, unknown_images
-from generator.plan.jobs import job_plan
+from generator.plan.jobs import Listed, job_plan
 from generator.plan.parameters import secret_plans
 from generator.plan.quota import quota_plan
 from generator.plan.resources import providers, resource_names, slow_resources
@@ -189,6 +189,6 @@ def with_jobs(plan: Plan, *jobs: Job) -> Plan:
     """The plan with these jobs in place of its own."""
     slurm = slurm_of(plan)
     file_systems = FileSystems(slurm.sched, slurm.home, plan.mounts)
-    found = [job_plan(job, slurm, file_systems) for job in jobs]
+    found = [job_plan(Listed(job, ("jobs",)), slurm, file_systems) for job in jobs]
     assert None not in found
     return replace(plan, jobs=tuple(job for job in found if job is not None))

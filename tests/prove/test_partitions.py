@@ -10,12 +10,13 @@ import pytest
 import yaml
 
 from generator import pipeline
-from generator.plan.gates import GatePlan, gate_plans
+from generator.plan.gates import BESIDE_JOBS, GatePlan, gate_plans
 from generator.plan.types import Plan
 from generator.render import prove as render_prove
 from tests.bed.plans import plan_from, slurm_of
 from tests.prove.folder import Bed
 
+PROVE = Path(__file__).parents[2] / "recipes/prove"
 H100 = "Standard_ND96isr_H100_v5"
 OTHERS = {
     "none": "",
@@ -144,6 +145,47 @@ def test_an_added_job_with_the_name_of_a_default_one_takes_its_place() -> None:
     assert [job.name for job in jobs] == [job.name for job in default]
     (job,) = [job for job in jobs if job.name == "nccl-allreduce"]
     assert dict(job.settings)["ITERATIONS"] == "50"
+
+
+@pytest.mark.parametrize(
+    ("jobs", "warns"),
+    [
+        ("{validation: []}", False),
+        ("{validation: [], training: [opt-175b]}", False),
+        ("{validation: [], add_validation: [smoke]}", True),
+        ("{validation: [smoke]}", True),
+        ("{add_validation: [{recipe: own, name: smoke}]}", True),
+        ("{add_validation: [{recipe: own, name: something}]}", False),
+        ("{add_validation: [{recipe: smoke, nodes: 2}]}", False),
+    ],
+)
+def test_w1611_is_for_those_who_want_some_validation(jobs: str, warns: bool) -> None:
+    slurm = f"slurm: {{partitions: [{GPUS['H100']}, {OTHERS['one size']}]}}\n"
+    assert ("W1611" in checked(slurm + "jobs: null", f"jobs: {jobs}")) is warns
+
+
+def test_a_training_job_with_the_name_of_a_default_one_takes_its_place() -> None:
+    """Their files are not mixed in one folder."""
+    slurm = f"slurm: {{partitions: [{GPUS['H100'].replace('}', ', default: true}')}]}}\njobs: null"
+    for name in ("storage", "Storage"):
+        jobs = plan_from(slurm, f"jobs: {{training: [{{recipe: own, name: {name}}}]}}").jobs
+        assert [(job.recipe, job.kind) for job in jobs if job.name.lower() == "storage"] == [("own", "training")]
+        assert jobs[-1].name == name
+        assert "W1611" in checked(slurm, f"jobs: {{training: [{{recipe: own, name: {name}}}]}}")
+
+
+def test_every_name_beside_the_jobs_is_reserved() -> None:
+    plan = plan_from(f"slurm: {{partitions: [{GPUS['H100']}]}}\njobs: null")
+    beside = {path.parts[1] for path in render_prove.render(plan)}
+    of_programs = {"prove.state"} if "STATE_ROOT=prove.state " in (PROVE / "prove.d/state.sh").read_text() else set()
+    of_jobs = {Path(dict(job.settings)["RUNS_DIR"]).name for job in plan.jobs}
+    assert beside | of_programs | of_jobs == set(BESIDE_JOBS)
+
+
+@pytest.mark.parametrize("name", [*BESIDE_JOBS, "Prove.SH"])
+@pytest.mark.parametrize("kind", ["validation", "add_validation", "training"])
+def test_no_job_has_a_reserved_name(kind: str, name: str) -> None:
+    assert "E1605" in checked(f"jobs: {{{kind}: [{{recipe: own, name: {name}}}]}}")
 
 
 def test_the_cases_are_many() -> None:

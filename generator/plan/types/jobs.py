@@ -69,6 +69,10 @@ class JobPlan:
     """One job folder below `jobs/`; `recipe` names the source folder `recipes/<recipe>`."""
 
     name: str
+    definition_path: tuple[str | int, ...]
+    """Of its entry; of all jobs where it is there because it fits the partitions."""
+    displaces: str | None
+    """The recipe of the default job that it takes the place of, because it has its name; None: it displaces none."""
     kind: Literal["validation", "training"]
     recipe: str
     title: str
