@@ -25,6 +25,8 @@ _OTHER_WAYS = (
 """Variables of somebody who means another login than that of `az`, and wants to know why it did not come about."""
 _PLAIN = ("az login", "not found on path", "not installed")
 """Parts of what `az` answers where it has no login, or is not there."""
+NOT_SIGNED_IN = "not signed in to "
+"""How the reason begins; a process that another one of ours has started says it in its last words."""
 _NOWHERE = logging.NullHandler()
 _UNAVAILABLE = re.compile(r"^\w+Credential (?:authentication )?unavailable\. ")
 
@@ -36,7 +38,7 @@ def quiet() -> None:
 
 def why_not(where: str, said: str, environment: Mapping[str, str]) -> tuple[str, str]:
     """Return why nobody is signed in, and what to do; `said` is the text of azure-identity."""
-    return f"not signed in to {where}{_reasons(said, environment)}", hint(environment)
+    return f"{NOT_SIGNED_IN}{where}{_reasons(said, environment)}", hint(environment)
 
 
 def hint(environment: Mapping[str, str]) -> str:

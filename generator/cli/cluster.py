@@ -116,6 +116,7 @@ class Server:
     def run(self, command: str, *, input: bytes = b"", limit_s: float) -> Ran:  # noqa: A002 - as Shell
         """Run it; the first command of a verb only reads, so that it may be sent a second time."""
         from ..cyclecloud.shell import Unreachable
+        from ..cyclecloud.ssh_words import NotSignedIn
 
         if self._way is None and self._lost is None:
             try:
@@ -125,10 +126,12 @@ class Server:
             else:
                 self._way = self._shell
                 return ran
+        if isinstance(self._lost, NotSignedIn):
+            raise self._lost
         if self._way is None:
+            self._way = self._otherwise()
             why = self._lost.reason if self._lost else ""
             say(f"{why}; going through Azure's run command: half a minute for each step, and short answers")
-            self._way = self._otherwise()
         return self._way.run(command, input=input, limit_s=limit_s)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from ..login import NOT_SIGNED_IN
 from ..words.terminal import printable
 
 
@@ -16,6 +17,10 @@ class Unreachable(Exception):  # noqa: N818 - named by what happened
     def __init__(self, reason: str, hint: str | None = None) -> None:
         super().__init__(reason)
         self.reason, self.hint = reason, hint
+
+
+class NotSignedIn(Unreachable):
+    """Azure was to be asked for the way, and nobody is signed in there: no way that Azure opens leads to the host."""
 
 
 _TAR_ENDS = "Exiting with failure status due to previous errors"
@@ -72,7 +77,8 @@ def explained(host: str, said: str) -> Unreachable:
     last = last_line(said).removeprefix("ssh: ")
     ours = _OURS.search(said)
     if ours:
-        return Unreachable(f"{host}: {printable(ours['reason'])}", printable(ours["hint"] or "") or None)
+        kind = NotSignedIn if ours["reason"].startswith(NOT_SIGNED_IN) else Unreachable
+        return kind(f"{host}: {printable(ours['reason'])}", printable(ours["hint"] or "") or None)
     for text, why, hint in _KNOWN:
         if text.lower() in said.lower():
             return Unreachable(f"{host}: {why} (ssh: {last})", hint)

@@ -26,6 +26,10 @@ VERBS = (
 )  # fmt: skip
 
 
+REPORTS = ("status", "support")
+"""Verbs that say of each part why it is not known."""
+
+
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A built folder of a user whose machine has ssh, and no az."""
@@ -65,10 +69,32 @@ def test_one_plain_line_and_what_to_do(here: Path, verb: str) -> None:
     assert done.returncode in (1, 4), said
     assert "not signed in to AzureCloud" in said
     assert r"\n" not in said
-    for word in ("Credential", "Attempted", "azsdk", "kex_exchange", "Traceback", "az account set", "; tried"):
+    assert said.count("not signed in to") == 1 or verb in REPORTS, said
+    for word in (
+        "run command",
+        "Credential",
+        "Attempted",
+        "azsdk",
+        "kex_exchange",
+        "Traceback",
+        "az account set",
+        "; tried",
+    ):
         assert word not in said, said
     if verb != "support":
         assert "install az (https://learn.microsoft.com/cli/azure/install-azure-cli), then az login" in said
+
+
+@pytest.mark.parametrize("verb", ["logs", "nodes", "start", "stop", "support", "update"])
+def test_no_other_way_of_azure_is_announced(here: Path, verb: str) -> None:
+    """Without the administrator's password ssh is the first way, and the run command would need the same login."""
+    for more in ({"AZURE_SUBSCRIPTION_ID": SUBSCRIPTION}, {}):
+        (here / "bundle.tar.gz").unlink(missing_ok=True)
+        done = types(here, verb, "minimal", *OPTIONS.get(verb, []), **more)
+        said = done.stdout + done.stderr
+        assert done.returncode, said
+        assert "not signed in to AzureCloud" in said or "install az (" in said
+        assert "run command" not in said
 
 
 def test_no_subscription_is_chosen(here: Path) -> None:
