@@ -25,7 +25,7 @@ class DerivedNameDoesNotFit(PlanRule):
     def check(self, plan: Plan) -> Iterator[Problem]:
         for each in dict.fromkeys(derived_names(plan)):
             rule = catalog.resource_names()[each.type]
-            named = f"one of {each.type} would be called '{each.name}'"
+            named = f"{rule['words']} would be called '{each.name}'"
             over = len(each.name) - rule["max"]
             if over > 0:
                 text = f"{named}, which has {len(each.name)} characters; Azure allows {rule['max']}"

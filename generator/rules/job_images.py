@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..definition.model.definition import Job
+from ..plan.job_settings import known_settings
 from ..problems.problem import Problem
+from ..recipes import recipe
 from .base import DefinitionRule, Site
 from .places import listed_jobs
 from .wording import quoted
@@ -32,6 +35,8 @@ class ImageWithoutPath(DefinitionRule):
     def check(self, site: Site) -> Iterator[Problem]:
         for path, job in listed_jobs(site):
             for name in IMAGES:
+                if not _has(job, name):
+                    continue
                 value = job.settings.get(name)
                 if isinstance(value, str) and _SQUASH.fullmatch(value.strip()):
                     label = f"job {quoted(job.name or job.recipe)}"
@@ -49,11 +54,20 @@ class BadContainerMount(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for path, job in listed_jobs(site):
-            value = job.settings.get(MOUNTS)
+            value = job.settings.get(MOUNTS) if _has(job, MOUNTS) else None
             for entry in value.split(",") if isinstance(value, str) and value else ():
                 if not _is_mount(entry):
-                    text = f"job {quoted(job.name or job.recipe)}: {quoted(entry)} in {MOUNTS} is no mount"
-                    yield self.problem((*path, "settings", MOUNTS), text, self.fix)
+                    what = f"{quoted(entry)} in {MOUNTS} is no mount"
+                    if not entry.strip():
+                        what = f"{MOUNTS} has an empty entry: a comma too many"
+                    text = f"job {quoted(job.name or job.recipe)}: {what}"
+                    yield self.problem((*path, "settings", MOUNTS), text, self.fix if entry.strip() else None)
+
+
+def _has(job: Job, setting: str) -> bool:
+    """Whether its recipe reads the setting; of another one W1607 says what it may be."""
+    needs = recipe(job.recipe)
+    return needs is not None and setting in known_settings(needs)
 
 
 def _is_mount(entry: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .. import catalog
+from ..plan.created_types import created_types
 from ..plan.names import OWNER_TAG
 from ..plan.tags import tags_of, writes_dns_zone
 from ..problems.problem import Problem
@@ -26,10 +27,11 @@ class Tags(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         tags = site.definition.tags
+        on_account = any(each.type == "Microsoft.Storage/storageAccounts" for each in created_types(site.definition))
         yield from self._too_many(site)
         seen: dict[str, str] = {}
         for name, value in tags.items():
-            fault = tag_fault(name, value, on_account=True)
+            fault = tag_fault(name, value, on_account=on_account)
             if fault is None and name.lower() in seen:
                 fault = f"differs from {quoted(seen[name.lower()])} only in case, which Azure does not tell apart"
             if fault:

@@ -75,3 +75,8 @@ def test_the_longest_name_of_a_nested_deployment_fits() -> None:
     assert (
         max(longest, len(plan.name) + len(NESTED)) <= catalog.resource_names()["Microsoft.Resources/deployments"]["max"]
     )
+
+
+def test_every_type_has_words_for_messages() -> None:
+    for kind, row in catalog.resource_names().items():
+        assert re.fullmatch(r"(a|an|the) [A-Za-z ]+", row["words"]), kind
