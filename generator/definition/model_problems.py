@@ -10,6 +10,7 @@ from ..words.suggestions import did_you_mean
 from .kinds import Kind, ListOf, OneSection, Scalar
 from .model.fields import Section, Setting
 from .model_rules import MissingKey, NotAllowed, OutOfRange, UnknownKey, UnsetVariable, WrongType
+from .text.interpolation import one_variable
 from .text.source import MissingVariable
 from .walk import Path
 from .wording import key_of, subject
@@ -66,7 +67,9 @@ def not_allowed(options: tuple[Any, ...], value: Any, path: Path, data: Any, wri
     hint = f"did you mean '{close}'?" if close and close != str(value) else f"allowed: {', '.join(allowed)}"
     if str(value) in allowed:
         hint = f"write {value} without quotes" if isinstance(value, str) else f'write "{value}" in quotes'
-    return NotAllowed.problem(path, f"{key_of(path, data)} cannot be {shown(value, written(path))}", hint=hint)
+    variable = _variable(path, written)
+    what = f"what {variable} holds" if variable else shown(value, written(path))
+    return NotAllowed.problem(path, f"{key_of(path, data)} cannot be {what}", hint=hint)
 
 
 def out_of_range(limit: str, declared: Setting, value: Any, path: Path, data: Any, written: Written) -> Problem:
@@ -74,7 +77,9 @@ def out_of_range(limit: str, declared: Setting, value: Any, path: Path, data: An
     if limit not in LIMIT_WORDS:
         return OutOfRange.problem(path, f"{key_of(path, data)} must not be empty")
     bound = f"{LIMIT_WORDS[limit]} {declared.limits[limit]}{_in_brackets(declared.unit)}"
-    return OutOfRange.problem(path, f"{key_of(path, data)} must be {bound}, not {written(path) or value}")
+    variable = _variable(path, written)
+    what = f": {variable} holds another number" if variable else f", not {written(path) or value}"
+    return OutOfRange.problem(path, f"{key_of(path, data)} must be {bound}{what}")
 
 
 def wrong_type(kind: Kind, declared: Setting | None, value: Any, path: Path, data: Any, written: Written) -> Problem:
@@ -93,7 +98,15 @@ def wrong_type(kind: Kind, declared: Setting | None, value: Any, path: Path, dat
         hint = f"write {_YES_NO[value.lower()]}"
     elif isinstance(kind, ListOf) and value is not None:
         hint = "write a list: [a, b], or one `- item` per line"
-    return WrongType.problem(path, f"{key_of(path, data)} must be {wanted}, not {shown(value, text)}", hint=hint)
+    variable = _variable(path, written)
+    what = f": {variable} does not hold {kind.wanted}" if variable else f", not {shown(value, text)}"
+    return WrongType.problem(path, f"{key_of(path, data)} must be {wanted}{what}", hint=hint)
+
+
+def _variable(path: Path, written: Written) -> str | None:
+    """What the value consists of, where that is one variable: its own value is never printed."""
+    text = written(path)
+    return one_variable(text) if text else None
 
 
 def _in_brackets(unit: str | None) -> str:

@@ -86,3 +86,37 @@ def test_a_variable_that_is_no_number_is_refused_where_the_key_wants_one(written
     (problem,) = read_model(source.data, source.written, source.from_one_variable).problems
     assert problem.rule_id == "E0104"
     assert "'many'" not in problem.message
+
+
+@pytest.mark.parametrize(
+    ("key", "written", "message", "hint"),
+    [
+        ("max_nodes", "!!int ${N}", "the variable N does not hold a whole number, which the tag !!int demands",
+         "give the variable such a value"),
+        ("spot", '!!bool "${N}"', "the variable N does not hold true or false, which the tag !!bool demands",
+         "give the variable such a value"),
+        ("max_nodes", "!!int ${M:-many}",
+         "the variable M, or its default, does not hold a whole number, which the tag !!int demands",
+         "give the variable such a value"),
+        ("max_nodes", "!!int many", "the value does not fit its tag !!int", "remove the tag"),
+        ("max_nodes", "${N}",
+         "max_nodes of partition 'a' must be a whole number (nodes): the variable N does not hold a whole number",
+         None),
+        ("spot", "'${N}'", "spot of partition 'a' must be true or false: the variable N does not hold true or false",
+         None),
+        ("max_nodes", "${ZERO}",
+         "max_nodes of partition 'a' must be at least 1 (nodes): the variable ZERO holds another number", None),
+    ],
+)  # fmt: skip
+def test_a_variable_without_a_fitting_value_is_named_and_its_value_is_not(
+    key: str, written: str, message: str, hint: str | None
+) -> None:
+    keys = {"max_nodes": "2", key: written}
+    partition = ", ".join(f"{name}: {value}" for name, value in keys.items())
+    text = f"name: x\nlocation: eastus\nslurm: {{partitions: [{{name: a, vm_size: Standard_D2as_v5, {partition}}}]}}\n"
+    source = load(text, "x.yaml", {"N": "s3cret-many", "ZERO": "0"})
+    reading = read_model(source.data, source.written, source.from_one_variable)
+    (problem, *_) = (*source.problems, *reading.problems)
+    assert problem.message == message
+    assert problem.hint == hint
+    assert "s3cret" not in str((*source.problems, *reading.problems))

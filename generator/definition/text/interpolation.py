@@ -86,6 +86,14 @@ def is_one_variable(text: str) -> bool:
     return match is not None and match["name"] is not None
 
 
+def one_variable(text: str) -> str | None:
+    """What messages call the one variable that the text is; None where it is something else."""
+    match = _PATTERN.fullmatch(text.strip())
+    if match is None or match["name"] is None:
+        return None
+    return f"the variable {match['name']}{', or its default,' if match['has_default'] else ''}"
+
+
 def has_variable(text: str) -> bool:
     """Whether substitution would change or refuse the text."""
     return "$" in text and _PATTERN.search(text) is not None

@@ -10,7 +10,7 @@ from ...problems.problem import KeyPath, Place, Problem, Related
 from ...records import record
 from ...words.suggestions import suggestion
 from . import tree as yaml_tree
-from .interpolation import Filled, fill, has_variable, is_one_variable
+from .interpolation import Filled, fill, has_variable, is_one_variable, one_variable
 from .rules import (
     BadMerge,
     DuplicateKey,
@@ -236,7 +236,11 @@ class Reader:
         if type(value) is kind:
             return value
         short = (node.tag or "").rpartition(":")[2]
-        self._report(UnknownTag, path, f"the value does not fit its tag !!{short}", hint="remove the tag")
+        if (variable := one_variable(node.value)) and self._env is not None:
+            message = f"{variable} does not hold {KINDS[kind or type(None)]}, which the tag !!{short} demands"
+            self._report(UnknownTag, path, message, hint="give the variable such a value")
+        else:
+            self._report(UnknownTag, path, f"the value does not fit its tag !!{short}", hint="remove the tag")
         return text
 
     def _filled(self, filled: Filled, node: yaml_tree.Scalar, path: KeyPath) -> str | MissingVariable:
