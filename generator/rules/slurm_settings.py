@@ -15,7 +15,7 @@ from .base import ClusterRule, Path, Site
 from .figures import figures
 from .places import given
 from .releases import slurm_version
-from .wording import meant, quoted
+from .wording import near, quoted
 
 _CONF = "https://slurm.schedmd.com/slurm.conf.html"
 _SETTINGS: Path = ("slurm", "settings")
@@ -67,10 +67,9 @@ class UnknownKey(ClusterRule):
     source = "https://github.com/SchedMD/slurm/blob/slurm-25.11/src/common/read_config.c"
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        known = catalog.slurm_keys()["slurm.conf"]["keys"]
-        owned = catalog.limits()["owned_slurm_keys"]["keys"]
         # E0923 says what is wrong with a key of another release.
-        lower = {name.lower() for name in (*known, *owned, *catalog.slurm_conf()["keys_by_version"]["until"])}
+        lower = {name.lower() for name in _names_of_conf()}
+        release = slurm_release(slurm_version(site, slurm))
         for key in slurm.settings:
             if key.lower() not in lower and _KEY.fullmatch(key):
                 name, places = _elsewhere(key)
@@ -79,8 +78,44 @@ class UnknownKey(ClusterRule):
                     own = partition_setting(name)
                     hint = f"partitions: [{{{own}: …}}]" if own else None
                 else:
-                    text, hint = f"slurm.conf has no key {quoted(key)}", meant(key, known)
+                    more, hint = _near(key, release)
+                    text = f"slurm.conf has no key {quoted(key)}{more}"
                 yield self.problem((*_SETTINGS, key), text, hint, on_key=True)
+
+
+def _names_of_conf() -> tuple[str, ...]:
+    """Every key that slurm.conf has or had, whoever may set it."""
+    owned, by_version = catalog.limits()["owned_slurm_keys"]["keys"], catalog.slurm_conf()["keys_by_version"]
+    return (*catalog.slurm_keys()["slurm.conf"]["keys"], *owned, *by_version["until"])
+
+
+def _near(key: str, release: tuple[int, ...]) -> tuple[str, str | None]:
+    """What the nearest name of all places is, and a hint that leads to no further error."""
+    names = _names_of_conf()
+    elsewhere = catalog.slurm_keys()["elsewhere"]["places"]
+    name = near(key, (*names, *(each for keys in elsewhere.values() for each in keys)))
+    if name is None:
+        return "", None
+    if name not in names:
+        _, places = _elsewhere(name)
+        own = partition_setting(name) if "a partition" in places else None
+        return f"; {name} is one of {listed(places)}", f"partitions: [{{{own}: …}}]" if own else None
+    if (setting := figures()["slurm_keys_with_own_setting"]["keys"].get(name)) is not None:
+        return "", f"{setting} sets {name}"
+    return "", f"did you mean '{name}'?" if _takes(name, release) else None
+
+
+def _takes(name: str, release: tuple[int, ...]) -> bool:
+    """Whether a definition for this release of Slurm may set the key, and it has an effect."""
+    facts = catalog.slurm_conf()
+    since, until = (facts["keys_by_version"][bound].get(name) for bound in ("since", "until"))
+    defunct = facts["defunct_keys"]["since"].get(name)
+    return (
+        name not in catalog.limits()["owned_slurm_keys"]["keys"]
+        and not (since and release < slurm_release(since))
+        and not (until and release > slurm_release(until))
+        and not (defunct and release >= slurm_release(defunct))
+    )
 
 
 def _elsewhere(key: str) -> tuple[str, list[str]]:

@@ -24,6 +24,11 @@ def meant(word: str, allowed: Sequence[str]) -> str | None:
     return _meant(word, tuple(allowed)) if 0 < len(word) <= _LONGEST_SUGGESTION else None
 
 
+def near(word: str, allowed: Sequence[str]) -> str | None:
+    """The allowed word that was probably meant; None as in `meant`."""
+    return did_you_mean(word, allowed) if 0 < len(word) <= _LONGEST_SUGGESTION else None
+
+
 @lru_cache(maxsize=1024)
 def _meant(word: str, allowed: tuple[str, ...]) -> str | None:
     close = did_you_mean(word, allowed)
