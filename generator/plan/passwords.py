@@ -10,10 +10,12 @@ from ..records import named_record
 from .types import PasswordRule
 
 _KINDS = ("lower case", "upper case", "digits", "symbols")
-_SYMBOLS = re.escape("@#$%^&*-_!+=[]{}|\\:',.?")
-"""Those that the CycleCloud portal counts; it takes others, too.
+_OF_PORTAL = "@#$%^&*-_!+=[]{}|\\:',.?"
+"""Symbols that the CycleCloud portal counts; it takes others, too.
 Source: https://learn.microsoft.com/azure/cyclecloud/qs-install-marketplace"""
-_OF_KIND = ("[a-z]", "[A-Z]", "[0-9]", f"[{_SYMBOLS}]")
+_ANY_SYMBOL = r"[\W_]"
+"""As Azure writes it. Source: https://learn.microsoft.com/javascript/api/@azure/arm-compute/osprofile"""
+_OF_KIND = ("[a-z]", "[A-Z]", "[0-9]")
 _PART_OF_NAME = 3
 _NAMES = {" ": "space", "#": "#", "\\": "backslash", "'\"": "quote"}
 
@@ -26,6 +28,8 @@ class Reader:
     max_length: int = 128
     kinds: int = 0
     """Of the four: lower case, upper case, digits, symbols."""
+    symbols: str = ""
+    """Those that count; empty: all of them."""
     no_part_of_name: bool = False
     forbidden: tuple[str, ...] = ()
     """Keys of `_NAMES`."""
@@ -33,7 +37,7 @@ class Reader:
     is_ascii: bool = False
 
 
-SITE = Reader(min_length=8, max_length=123, kinds=4, no_part_of_name=True, is_ascii=True)
+SITE = Reader(min_length=8, max_length=123, kinds=4, symbols=_OF_PORTAL, no_part_of_name=True, is_ascii=True)
 """The CycleCloud portal. Its own rule is three of the four kinds; Microsoft's form for the Workspace asks for all, and
 so do we, as for the name. Sources: https://learn.microsoft.com/azure/cyclecloud/qs-install-marketplace,
 https://github.com/Azure/cyclecloud-slurm-workspace (uidefinitions/createUiDefinition.json)"""
@@ -69,7 +73,8 @@ def _rules(readers: Sequence[Reader], name: str) -> Iterator[tuple[str, str]]:
     yield f"{least} to {most} characters", f".{{{least},{most}}}"
     kinds = max(each.kinds for each in readers)
     if kinds:
-        yield _kinds_text(kinds), _kinds_pattern(kinds)
+        symbols = next((each.symbols for each in readers if each.symbols), "")
+        yield _kinds_text(kinds, symbols), _kinds_pattern(kinds, symbols)
     if any(each.no_part_of_name for each in readers):
         yield "no three characters in a row that the user's name has too", _without_parts(name)
     forbidden = [key for key in _NAMES if any(key in each.forbidden for each in readers)]
@@ -88,14 +93,15 @@ def _rules(readers: Sequence[Reader], name: str) -> Iterator[tuple[str, str]]:
         yield "no control characters", r"[^\x00-\x1f\x7f-\x9f]*"
 
 
-def _kinds_text(count: int) -> str:
+def _kinds_text(count: int, symbols: str) -> str:
     text = f"{', '.join(_KINDS[:-1])} and {_KINDS[-1]}"
+    text += f" (these count: {symbols})" if symbols else ""
     return text if count == len(_KINDS) else f"at least three of {text}"
 
 
-def _kinds_pattern(count: int) -> str:
+def _kinds_pattern(count: int, symbols: str) -> str:
     """One lookahead for each kind, or for each choice of all but one."""
-    wanted = [f"(?=.*{kind})" for kind in _OF_KIND]
+    wanted = [f"(?=.*{kind})" for kind in (*_OF_KIND, f"[{re.escape(symbols)}]" if symbols else _ANY_SYMBOL)]
     if count == len(wanted):
         return "".join(wanted) + ".*"
     return "(?:" + "|".join("".join(wanted[:left] + wanted[left + 1 :]) for left in range(len(wanted))) + ").*"

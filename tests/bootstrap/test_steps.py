@@ -311,7 +311,7 @@ def test_retry_asks_for_what_was_removed(server: Server) -> None:
     server.site.faults.upload_fails = {}
     answer = server.launch("retry", give=f"secretsecret\n{admin}\nAbc#def-12345\n{database}\n")
     assert answer.returncode == 0, answer.stderr
-    assert "It must have lower case, upper case, digits and symbols." in answer.stderr
+    assert "It must have lower case, upper case, digits and symbols (these count: @#$" in answer.stderr
     assert "It must have no space, #, backslash or quote." in answer.stderr
     assert "secretsecret" not in answer.stderr + answer.stdout
     status = server.root / "var/lib/cycleforge/status.json"

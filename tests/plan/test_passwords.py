@@ -50,6 +50,15 @@ def accepted(secret: SecretPlan) -> st.SearchStrategy[str]:
     return whole.filter(lambda text: not secret.broken_by(text))
 
 
+@pytest.mark.parametrize("symbol", [sign for sign in string.punctuation if sign not in "#\\'\""])
+def test_a_symbol_that_does_not_count_is_told_from_those_that_do(symbol: str) -> None:
+    """The portal counts some, Azure every one."""
+    (said,) = [need.text for need in ADMIN.needs if "symbols" in need.text]
+    counted = said.partition("count: ")[2].removesuffix(")")
+    assert (said in ADMIN.broken_by(f"Aa1{symbol}zzzzzzzz")) is (symbol not in counted)
+    assert DATABASE.broken_by(f"aa1{symbol}zzzzzzzz") == ()
+
+
 @pytest.mark.parametrize(
     ("secret", "value", "why"),
     [
