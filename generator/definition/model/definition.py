@@ -92,7 +92,7 @@ class Jobs(Section):
     )
     training: list[Job] = setting(
         list,
-        text="Training jobs: names of recipes, or mappings.",
+        text="Training jobs: names of recipes, or mappings; one with the name of a default job takes its place.",
         example=[
             {"recipe": "opt-175b", "settings": {"MODEL": "opt-30b"}},
             {"recipe": "mpt", "settings": {"MODEL": "mpt-30b"}},
