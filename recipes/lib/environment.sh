@@ -13,15 +13,23 @@ readonly OPTIONS_OF_SLURM='^(SLURM|SRUN|SBATCH|SALLOC|SQUEUE|SINFO|SCONTROL|SACC
 # Bash, POSIX, sizes and colours in what tools print, options of grep, tar, awk and pyxis (NVIDIA/pyxis, args.c), and GPUs that
 # Slurm gives each step anew.
 readonly OTHERS_OPTIONS='^(BASH_ENV|ENV|BASH_COMPAT|BASH_XTRACEFD|CDPATH|EXECIGNORE|GLOBIGNORE|TMOUT|POSIXLY_CORRECT|LANGUAGE|LC_.*|(DF_|DU_|LS_)?BLOCK_?SIZE|TIME_STYLE|QUOTING_STYLE|LS_COLORS|COLUMNS|(CLICOLOR_)?FORCE(_COLOR)?|GREP_.*|TAR_OPTIONS|GZIP|XZ_(OPT|DEFAULTS)|ZSTD_.*|PYXIS_.*|AWKPATH|AWKLIBPATH|MAWKBINMODE|GAWK_READ_TIMEOUT|(CUDA|HIP|ROCR)_VISIBLE_DEVICES|CUDA_DEVICE_ORDER|GPU_DEVICE_ORDINAL)$'
-# How fast, and which way, NCCL, UCX, MPI and the GPUs' own libraries send.
-readonly TUNING='^(NCCL|RCCL|UCX|UCC|SHARP|HCOLL|OMPI_MCA|PRTE_MCA|PMIX_MCA|I_MPI|MV2|MPICH|FI|CUDA|HIP|HSA|ROCR)_'
+# How fast, and which way, NCCL, UCX, MPI, the adapters' and the GPUs' own libraries send and compute, threads run, and files are
+# read and written. Sources: manuals of GCC's libgomp and of LLVM's OpenMP, rdma-core (mlx5, librdmacm), ROMIO, IOR
+readonly TUNING='^((NCCL|RCCL|UCX|UCC|SHARP|HCOLL|OMPI_MCA|PRTE_MCA|PMIX_MCA|I_MPI|MV2|MPICH|FI|CUDA|HIP|HSA|ROCR|OMP|KMP|GOMP|MKL|OPENBLAS|CUBLAS|CUDNN|MLX4|MLX5|RDMAV|IBV|IOR_HINT_)_|(NVIDIA_TF32_OVERRIDE|ROMIO_HINTS)$)'
+# Where they are installed, or keep their files.
+readonly TUNING_STAYS='_(HOME|PATH|ROOT|DIR)$'
 
 # forget_functions: those of the environment. What loads modules stays, because the image puts it there.
 forget_functions() {
     local name
     while read -r _ _ name; do
-        if [[ ! "${name}" =~ ^(_?module(_raw)?|ml)$ ]]; then unset -f "${name}"; fi
+        if [[ ! "${name}" =~ ^(_?module(_?raw)?|ml)$ ]]; then unset -f "${name}" 2>/dev/null || true; fi
     done < <(declare -Fx)
+}
+
+# forget NAME: what the file of BASH_ENV has made read-only stays, as it is meant to on hardened nodes (TMOUT).
+forget() {
+    unset "$1" 2>/dev/null || true
 }
 
 # forget_options: once, in the job's first script: its tasks have what it leaves and what Slurm then says of the task.
@@ -29,7 +37,7 @@ forget_options() {
     local name
     while read -r name; do
         if [[ "${name}" =~ ${SLURM_STAYS} || "${name}" =~ ${SBATCH_STAYS} ]]; then continue; fi
-        if [[ "${name}" =~ ${OPTIONS_OF_SLURM} || "${name}" =~ ${OTHERS_OPTIONS} ]]; then unset "${name}"; fi
+        if [[ "${name}" =~ ${OPTIONS_OF_SLURM} || "${name}" =~ ${OTHERS_OPTIONS} ]]; then forget "${name}"; fi
     done < <(compgen -e)
 }
 
@@ -38,10 +46,13 @@ forget_tuning() {
     local name settings
     settings=" $(setting_names | tr '\n' ' ') "
     while read -r name; do
-        if [[ "${name}" =~ ${TUNING} && "${settings}" != *" ${name} "* ]]; then unset "${name}"; fi
+        if [[ "${name}" =~ ${TUNING_STAYS} || "${settings}" == *" ${name} "* ]]; then continue; fi
+        if [[ "${name}" =~ ${TUNING} ]]; then forget "${name}"; fi
     done < <(compgen -e)
 }
 
+# At once, because it ends whatever calls a function that calls another.
+unset FUNCNEST 2>/dev/null || true
 # Bash takes its options from the environment, too, and the time since its start.
 export -n SHELLOPTS BASHOPTS
 set +o allexport +o noclobber +o noglob +o posix +o verbose +o xtrace

@@ -39,7 +39,9 @@ PROGRAMS = ("awk", "cat", "cut", "grep", "head", "mpirun", "sed", "sort", "srun"
 def hostile(folder: Path) -> dict[str, str]:
     """A shell with labels, colours, another locale, other options of Bash, and programs of its own."""
     profile = folder / "profile"
-    profile.write_text("shopt -s expand_aliases; alias srun='echo alias'; cd() { builtin cd \"$@\"; pwd; }; set -C\n")
+    profile.write_text(
+        "shopt -s expand_aliases; alias srun='echo alias'; readonly TMOUT=600; cd() { builtin cd \"$@\"; pwd; }; set -C\n"
+    )
     functions = {f"BASH_FUNC_{name}%%": "() { echo from a function; }" for name in PROGRAMS}
     return functions | {
         "BASH_ENV": str(profile),
@@ -75,6 +77,12 @@ def hostile(folder: Path) -> dict[str, str]:
         "OMPI_MCA_btl": "tcp,self",
         "UCX_MAX_RNDV_RAILS": "1",
         "CUDA_VISIBLE_DEVICES": "0",
+        "FUNCNEST": "1",
+        "OMP_NUM_THREADS": "1",
+        "OMP_PROC_BIND": "master",
+        "KMP_AFFINITY": "disabled",
+        "NVIDIA_TF32_OVERRIDE": "1",
+        "MLX5_SINGLE_THREADED": "0",
     }
 
 
@@ -183,3 +191,41 @@ def test_what_slurm_says_of_a_job_and_of_a_task_stays() -> None:
     assert left_of({"SLURM_LABELIO"}, CF_FORGOTTEN="job 6") == set(), "of another job"
     kept = {"PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR", "https_proxy", "HF_TOKEN", "SET_ITERATIONS", "PYTHONPATH"}
     assert left_of(kept) == kept
+
+
+TUNED = {
+    "OMP_NUM_THREADS", "OMP_PLACES", "OMP_PROC_BIND", "KMP_AFFINITY", "KMP_HW_SUBSET", "GOMP_CPU_AFFINITY", "NCCL_ALGO",
+    "NVIDIA_TF32_OVERRIDE", "MLX5_SINGLE_THREADED", "MLX5_SHUT_UP_BF", "RDMAV_HUGEPAGES_SAFE", "RDMAV_FORK_SAFE",
+    "ROMIO_HINTS", "IOR_HINT__MPI__romio_cb_write", "CUDA_LAUNCH_BLOCKING", "UCX_TLS", "FI_PROVIDER",
+}  # fmt: skip
+PLACES = {
+    "CUDA_HOME", "CUDA_PATH", "CUDA_CACHE_PATH", "HIP_PATH", "UCX_HOME", "I_MPI_ROOT", "FI_PROVIDER_PATH", "ROCM_PATH",
+    "NCCL_HOME", "OMP_SETTING",
+}  # fmt: skip
+
+
+def test_benchmarks_forget_how_programs_run_and_keep_where_they_are(tmp_path: Path) -> None:
+    (tmp_path / "settings.env").write_text("OMP_SETTING=1\n")
+    script = f". '{ENVIRONMENT}'; . '{ENVIRONMENT.parent}/records.sh'; forget_tuning; compgen -e"
+    given = dict.fromkeys(TUNED | PLACES, "1") | {"PATH": "/usr/bin:/bin", "SLURM_JOB_ID": "7"}
+    done = subprocess.run(["bash", "-c", script], env=given, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert (TUNED | PLACES) & set(done.stdout.split()) == PLACES
+
+
+@pytest.mark.parametrize("name", ["module", "_module_raw", "_moduleraw", "ml"])
+def test_what_loads_modules_stays(name: str) -> None:
+    """As Lmod and Environment Modules of several releases name it."""
+    given = {"PATH": "/usr/bin:/bin", f"BASH_FUNC_{name}%%": "() { echo loaded; }", "BASH_FUNC_other%%": "() { :; }"}
+    script = f"set -e; . '{ENVIRONMENT}'; {name}; ! declare -F other"
+    done = subprocess.run(["bash", "-c", script], env=given, capture_output=True, text=True, check=True)
+    assert done.stdout == "loaded\n"
+
+
+def test_what_a_hardened_node_has_made_read_only_ends_no_job(tmp_path: Path) -> None:
+    (tmp_path / "profile").write_text(
+        "readonly TMOUT=600; export TMOUT; readonly CUDA_DEVICE_ORDER=x; export CUDA_DEVICE_ORDER\n"
+    )
+    script = f"set -euo pipefail; . '{ENVIRONMENT}'; echo goes on"
+    given = {"PATH": "/usr/bin:/bin", "BASH_ENV": str(tmp_path / "profile")}
+    done = subprocess.run(["bash", "-c", script], env=given, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "goes on\n", "")
