@@ -96,6 +96,8 @@ def _options(args: Namespace) -> list[str]:
     for name in _VALUES:
         given = getattr(args, name.replace("-", "_"))
         values = given if isinstance(given, list) else [] if given is None else [given]
+        if name in _LISTS:
+            values = [",".join(value.replace(",", " ").split()) for value in values]
         if not all(value and value.isprintable() for value in values):
             raise CannotRead(f"--{name} needs a value")
         if len(values) > 1 and any(value.isdecimal() for value in values):

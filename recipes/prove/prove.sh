@@ -60,24 +60,32 @@ wrong_usage() {
     exit 2
 }
 
-# is_bound TEXT: a number of hours.
+# is_bound TEXT: a number of hours in which something can be done.
 is_bound() {
-    [[ "$1" =~ ^[0-9]+([.][0-9]+)?$ ]]
+    [[ "$1" =~ ^[0-9]+([.][0-9]+)?$ ]] && (($(seconds_of "$1") > 0))
 }
 
 seconds_of() {
     awk -v hours="$1" 'BEGIN { printf "%d\n", hours * 3600 }'
 }
 
-# add_option NAME VALUE: lists add up; of anything else there is one value.
+# add_option NAME VALUE: lists, with commas or blanks, add up; of anything else there is one value.
 add_option() {
     local -r before="${ASKED[$1]}"
-    if [[ -z "${before}" || "${before}" == "$2" ]]; then
-        ASKED["$1"]="$2"
-    elif [[ "$1" == skip || ("$1" == nodes && ! "${before}" =~ ^[0-9]+$ && ! "$2" =~ ^[0-9]+$) ]]; then
-        ASKED["$1"]="${before},$2"
+    local value="$2"
+    local -a words
+    if [[ "$1" == skip || "$1" == nodes ]]; then
+        read -r -d '' -a words <<<"${value//,/ }" || true
+        value="$(IFS=,; echo "${words[*]}")"
+        if [[ "${value}" =~ ^0*([0-9]{1,9})$ ]]; then value=$((10#${BASH_REMATCH[1]})); fi
+    fi
+    [[ -n "${value}" ]] || wrong_usage "--$1 needs a value"
+    if [[ -z "${before}" || "${before}" == "${value}" ]]; then
+        ASKED["$1"]="${value}"
+    elif [[ "$1" == skip || ("$1" == nodes && ! "${before}" =~ ^[0-9]+$ && ! "${value}" =~ ^[0-9]+$) ]]; then
+        ASKED["$1"]="${before},${value}"
     else
-        wrong_usage "--$1 is given twice, as ${before} and as $2"
+        wrong_usage "--$1 is given twice, as ${before} and as ${value}"
     fi
 }
 
@@ -107,7 +115,6 @@ read_options() {
                     value="$2"
                     shift
                 fi
-                [[ -n "${value}" ]] || wrong_usage "--${name} needs a value"
                 add_option "${name}" "${value}"
                 ;;
             *) wrong_usage "'$1' is neither a level nor an option" ;;
@@ -115,7 +122,7 @@ read_options() {
         shift
     done
     for name in max-hours max-gpu-hours; do
-        [[ -z "${ASKED[${name}]}" ]] || is_bound "${ASKED[${name}]}" || wrong_usage "--${name} is '${ASKED[${name}]}'; give hours, for example 2.5"
+        [[ -z "${ASKED[${name}]}" ]] || is_bound "${ASKED[${name}]}" || wrong_usage "--${name} is '${ASKED[${name}]}'; give hours above 0, for example 2.5"
     done
     [[ -z "${ASKED[burn-minutes]}" || "${ASKED[burn-minutes]}" =~ ^[1-9][0-9]*$ ]] || wrong_usage "--burn-minutes is '${ASKED[burn-minutes]}'; give whole minutes"
 }
@@ -147,7 +154,7 @@ choose_nodes() {
     local -a running=() stopped=() busy=() all
     left_out=""
     if [[ -n "${wanted}" && ! "${wanted}" =~ ^[0-9]+$ ]]; then
-        listed=",$(scontrol show hostnames "${wanted}" 2>/dev/null | paste -sd , -),"
+        listed=",$(scontrol show hostnames "${wanted}" 2>/dev/null | sort -u | paste -sd , -),"
         [[ "${listed}" != ",," ]] || die "--nodes ${wanted} is no list of nodes; write for example gpu-[1-4] or gpu-1,gpu-3, or how many"
     fi
     node_rows

@@ -198,6 +198,21 @@ def test_the_nodes_that_are_asked_for(tmp_path: Path) -> None:
     assert bed.submitted()[1:] == ["smoke-1 n1,n4", "pairs-1 n1,n4"]
     bed.prove("--yes", "--nodes", "n4", "--skip", "pairs", "--nodes=n1,n2")
     assert bed.submitted()[3:] == ["smoke-1 n1,n2,n4"]
+    bed.prove("--yes", "--nodes=n1", "--nodes", "n2, n1", "--skip", "pairs")
+    assert bed.submitted()[4:] == ["smoke-1 n1,n2"]
+    bed.prove("--yes", "--nodes=01", "--skip=pairs", "--nodes", "1")
+    assert bed.submitted()[5:] == ["smoke-1 n2"]
+
+
+@pytest.mark.parametrize("skip", ["pairs, last", "pairs last", " pairs,,last ", "pairs,\tlast,", "last\npairs"])
+def test_gates_are_left_out_however_their_list_is_written(tmp_path: Path, skip: str) -> None:
+    bed = Bed(
+        tmp_path,
+        [gate(name) for name in ("smoke", "pairs", "last")],
+        dict.fromkeys(("smoke", "pairs", "last"), "passes"),
+    )
+    assert bed.prove("--yes", "--skip", skip).code == 0
+    assert [line.split("-")[0] for line in bed.submitted()] == ["smoke"]
 
 
 @pytest.mark.parametrize(
@@ -210,6 +225,11 @@ def test_the_nodes_that_are_asked_for(tmp_path: Path) -> None:
         (["--partition=a", "--partition", "b"], "--partition is given twice, as a and as b"),
         (["--nodes=2", "--nodes", "n1"], "--nodes is given twice, as 2 and as n1"),
         (["--skip=smoke", "--skip"], "--skip needs a value"),
+        (["--skip= , "], "--skip needs a value"),
+        (["--nodes", ","], "--nodes needs a value"),
+        (["--yes", "--max-hours=0"], "--max-hours is '0'; give hours above 0"),
+        (["--yes", "--max-gpu-hours", "0.0001"], "--max-gpu-hours is '0.0001'; give hours above 0"),
+        (["--yes", "--nodes=09"], "--nodes 9, but jobs can start on 4 nodes of partition gpu"),
         (["--yes", "--nodes=9"], "--nodes 9, but jobs can start on 4 nodes of partition gpu"),
         (["--yes", "--nodes=n1,n7"], "partition gpu has no node n7"),
         (["--yes", "--partition=cpu"], "no partition cpu in prove.tsv; there are: gpu (Standard_ND96isr_H100_v5)"),
