@@ -113,6 +113,24 @@ def test_checkpoints_are_compared_with_the_file_system_that_they_go_to() -> None
         assert [rule for rule in ids(check(text % settings)) if rule[0] == "E"] == errors, settings
 
 
+@pytest.mark.parametrize(
+    ("settings", "hint"),
+    [
+        ("", "DATASET_FILES"),
+        ("DATASET_FILES: 20", ""),
+        ("KEEP_CHECKPOINTS: 1", "DATASET_FILES"),
+        ("DATASET_FILES: 20, KEEP_CHECKPOINTS: 900, SAVE_INTERVAL: 1", "KEEP_CHECKPOINTS"),
+    ],
+)
+def test_data_is_counted_as_far_as_it_is_taken_and_the_hint_names_what_is_largest(settings: str, hint: str) -> None:
+    text = GOOD + "    - {name: gpu, vm_size: Standard_ND96isr_H100_v5, max_nodes: 1}\n"
+    text = text.replace("max_nodes: 2}", "max_nodes: 2, default: true}")
+    text += "storage: {mounts: [{path: /data, type: amlfs, tier: 500, size_tib: 4}]}\n"
+    text += f"jobs: {{training: [{{recipe: gpt3-175b, nodes: 1, settings: {{MODEL: gpt3-1.3b, {settings}}}}}]}}\n"
+    problems = [problem for problem in check(text).problems if problem.rule_id == "E1690"]
+    assert [hint in (problem.hint or "") for problem in problems] == ([True] if hint else [])
+
+
 def test_a_model_that_does_not_fit_its_nodes_is_a_warning() -> None:
     text = GOOD + "    - {name: gpu, vm_size: Standard_ND96isr_H100_v5, max_nodes: 1}\n"
     text = text.replace("max_nodes: 2}", "max_nodes: 2, default: true}")

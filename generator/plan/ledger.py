@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from functools import cache
 
 from .. import catalog
-from ..recipes import models, recipe, recipe_names
+from ..recipes import Recipe, models, recipe, recipe_names
 from ..recipes.checkpoints import CheckpointPlan, checkpoint
 from .file_systems.base import FileSystem
 from .job_images import image_name, squash_bytes
+from .job_settings import whole
 from .types import JobPlan
 from .types.ledger import LedgerEntry, LedgerPlan
 
@@ -29,13 +30,15 @@ def ledgers(jobs: tuple[JobPlan, ...], mounts: tuple[FileSystem, ...]) -> tuple[
 
 
 def _rows(jobs: list[JobPlan], mount: str) -> tuple[LedgerEntry, ...]:
-    """What jobs of one folder share is there once, and is of the first of them."""
+    """What jobs of one folder share is there once, and is of the first of them that keeps most."""
     rows: dict[tuple[str, ...], LedgerEntry] = {}
     for job in jobs:
         settings = dict(job.settings)
         found = (*_image(job.name, settings), *_data(job.name, settings)) if job.file_system == mount else ()
         for row in found:
-            rows.setdefault((settings["STAGE_PATH"], row.what, row.how), row)
+            key = (settings["STAGE_PATH"], row.what, row.how)
+            if key not in rows or rows[key].needed_bytes < row.needed_bytes:
+                rows[key] = row
         for row in _checkpoints(job) if job.checkpoint_file_system == mount else ():
             rows[job.name, row.what] = row
     return tuple(rows.values())
@@ -58,16 +61,28 @@ def _data(job: str, settings: dict[str, str]) -> Iterator[LedgerEntry]:
     if row is None:
         yield LedgerEntry(job, "data", 0, f"{name}: its size is not known, and not counted")
         return
+    part = _part_of_data(family, settings)
     for stage in _stages(family):
-        yield LedgerEntry(job, f"data: {stage}", row["stages"][stage], name)
+        yield LedgerEntry(job, f"data: {stage}", round(row["stages"][stage] * part), name)
+
+
+def _part_of_data(family: str, settings: dict[str, str]) -> float:
+    """So much of the corpus a job takes: the recipe that fetches it names all of its files."""
+    wanted = whole(settings.get("DATASET_FILES"))
+    every = max((whole(dict(each.default_settings).get("DATASET_FILES")) or 0 for each in _recipes(family)), default=0)
+    return 1 if wanted is None or not every else min(wanted / every, 1)
 
 
 @cache
 def _stages(family: str) -> tuple[str, ...]:
     """What steps leave of the data, in their order; one recipe of each family has them, and others read the last."""
+    return tuple(step.stage for each in _recipes(family) for step in each.steps if step.stage)
+
+
+@cache
+def _recipes(family: str) -> tuple[Recipe, ...]:
     found = [each for each in map(recipe, recipe_names("training")) if each]
-    own = [each for each in found if _family(dict(each.default_settings)) == family]
-    return tuple(step.stage for each in own for step in each.steps if step.stage)
+    return tuple(each for each in found if _family(dict(each.default_settings)) == family)
 
 
 def _family(settings: dict[str, str]) -> str:
@@ -77,8 +92,9 @@ def _family(settings: dict[str, str]) -> str:
 def _checkpoints(job: JobPlan) -> Iterator[LedgerEntry]:
     """Of the job, and of the smaller models that its steps train first."""
     for step in job.steps:
-        own = dict(step.settings)
-        shape = models.model(own.get("MODEL", ""))
+        # A step has for its own only what differs from the job's.
+        own = dict(job.settings) | dict(step.settings)
+        shape = models.model(dict(step.settings).get("MODEL", ""))
         if shape is not None and own.get("SAVE_INTERVAL") != "0":
             yield _written(job.name, f"checkpoints: {shape.name}", checkpoint(shape, int(own["KEEP_CHECKPOINTS"])))
     written = job.checkpoint

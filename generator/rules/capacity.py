@@ -12,21 +12,38 @@ from .base import Path, PlanRule
 from .training import setting_path, training_jobs
 
 _SOURCE = "https://github.com/Azure/ai-infrastructure-on-azure"
-_MORE_ROOM = "Enlarge the file system, or keep fewer checkpoints: settings: {KEEP_CHECKPOINTS: …} of the job."
+_WAYS = {
+    "checkpoints": "keep fewer checkpoints: settings: {KEEP_CHECKPOINTS: …} of the job",
+    "data": "take a part of the data: settings: {DATASET_FILES: …} of the job",
+}
+_MORE_ROOM = f"Enlarge the file system, or {_WAYS['checkpoints']}."
 
 
 def _tb(size_bytes: float) -> str:
     return f"{size_bytes / 1e12:,.2f} TB"
 
 
-def _summary(ledger: LedgerPlan) -> str:
+def _by_kind(ledger: LedgerPlan) -> list[tuple[str, int]]:
     """What is on the file system, the largest first."""
     sums: dict[str, int] = {}
     for entry in ledger.rows:
         kind = entry.what.split(":")[0]
         sums[kind] = sums.get(kind, 0) + entry.needed_bytes
-    parts = sorted(sums.items(), key=lambda each: -each[1])
-    return ", ".join(f"{kind} {_tb(size)}" for kind, size in parts)
+    return sorted(sums.items(), key=lambda each: -each[1])
+
+
+def _summary(ledger: LedgerPlan) -> str:
+    return ", ".join(f"{kind} {_tb(size)}" for kind, size in _by_kind(ledger))
+
+
+def _more_room(plan: Plan, ledger: LedgerPlan) -> str:
+    """What helps with the largest part, as far as its job can be told."""
+    kind = _by_kind(ledger)[0][0]
+    jobs = {entry.job for entry in ledger.rows if entry.what.split(":")[0] == kind}
+    takes_a_part = any("DATASET_FILES" in dict(job.settings) for job in plan.jobs if job.name in jobs)
+    if kind == "data" and not takes_a_part:
+        return "Enlarge the file system, or choose a smaller corpus: settings: {DATA: …} of the job."
+    return f"Enlarge the file system, or {_WAYS.get(kind, _WAYS['checkpoints'])}."
 
 
 def _largest_user(plan: Plan, ledger: LedgerPlan) -> Path:
@@ -54,7 +71,7 @@ class FileSystemIsTooSmall(PlanRule):
                     f"training jobs keep {_tb(ledger.needed_bytes)} on {ledger.path} ({_summary(ledger)}); "
                     f"it has {_tb(ledger.capacity_bytes)}"
                 )
-                yield self.problem(_largest_user(plan, ledger), text, self.fix)
+                yield self.problem(_largest_user(plan, ledger), text, _more_room(plan, ledger))
 
 
 class FileSystemIsNearlyFull(PlanRule):
@@ -75,7 +92,7 @@ class FileSystemIsNearlyFull(PlanRule):
                     f"training jobs keep {_tb(ledger.needed_bytes)} on {ledger.path} ({_summary(ledger)}), "
                     f"{ledger.share:.0%} of its {_tb(ledger.capacity_bytes or 0)}"
                 )
-                yield self.problem(_largest_user(plan, ledger), text, self.fix)
+                yield self.problem(_largest_user(plan, ledger), text, _more_room(plan, ledger))
 
 
 class CheckpointIsSlow(PlanRule):

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path, PurePosixPath
+
+import pytest
 
 from generator.catalog import vm_size
 from generator.plan.ledger import ledgers
+from generator.recipes import recipe, recipe_names
 from generator.render import jobs
+from generator.rules import all_rules
 from tests.bed import parts
 from tests.jobs.running import job, job_folder, plan_with
 from tests.jobs.test_scripts import ERROR, PASS
@@ -68,6 +73,40 @@ def test_checkpoints_of_checks_are_in_the_ledger() -> None:
     rows = {row.what: row.needed_bytes for row in ledger.rows}
     assert rows["checkpoints: gpt3-375m"] == 2 * 14 * 64_108_544 == 1_795_039_232
     assert rows["checkpoints: gpt3-857m"] < 0.01 * rows["checkpoints"]
+
+
+HINTED = sorted(
+    {name for rule in all_rules() for name in re.findall(r"settings: \{(\w+):", rule.fix)} | {"DATASET_FILES"}
+)
+
+
+@pytest.mark.parametrize("name", recipe_names("training"))
+def test_each_setting_that_a_hint_names_may_be_said_as_it_is(name: str) -> None:
+    found = recipe(name)
+    assert found
+    assert {"KEEP_CHECKPOINTS", "MODEL", "CHECKPOINT_MAX_SECONDS"} <= set(HINTED)
+    usual = plan_with(job(name, 16))
+    given = [dict(found.default_settings), *(dict(step.settings) for step in found.steps)]
+    for setting in HINTED:
+        for value in {settings[setting] for settings in given if setting in settings}:
+            plan = plan_with(job(name, 16, **{setting: value}))
+            found_rows = ledgers(plan.jobs, plan.mounts)
+            if value == dict(usual.jobs[0].settings)[setting]:
+                assert found_rows == ledgers(usual.jobs, usual.mounts)
+
+
+def test_a_part_of_the_data_takes_a_part_of_the_room() -> None:
+    def data(**settings: int) -> dict[str, int]:
+        plan = plan_with(job("gpt3-175b", 16, **settings))
+        return {
+            row.what: row.needed_bytes for row in ledgers(plan.jobs, plan.mounts)[0].rows if row.what.startswith("data")
+        }
+
+    every = data()
+    assert set(every) == {"data: compressed", "data: concatenated", "data: tokens"}
+    for what, size in data(DATASET_FILES=20).items():
+        assert size == round(every[what] * 20 / 59166)
+    assert data(DATASET_FILES=100000) == every
 
 
 def test_a_check_runs_with_its_own_settings_and_is_judged_by_no_figure_of_the_large_model(tmp_path: Path) -> None:
