@@ -93,7 +93,7 @@ main() {
     elif [[ -z "${short}" ]]; then
         one_bisection fabric ""
     fi
-    if [[ -n "${short}" ]]; then record "${results}/checks.tsv" time error "${SECONDS}" "${BUDGET_S}" s "not everything was measured in time: raise BUDGET_S" given ""; fi
+    if [[ -n "${short}" ]]; then record "${results}/checks.tsv" time error "${SECONDS}" "${BUDGET_S}" s "not everything was measured in time: raise BUDGET_S, or submit it with a longer --time" given ""; fi
     local named
     named="$(awk -F '\t' '($1 ~ / (node|pair) /) && ($2 == "fail" || $2 == "warn") { sub(/ (node|pair)/, "", $1); printf "%s%s", (n++ ? ", " : ""), $1 }' "${results}/checks.tsv")"
     conclude "slow: ${named:-nobody}"

@@ -17,7 +17,7 @@ measure_links() {
     mkdir -p "${results}/links"
     if ! bounded "$((LINK_TIMEOUT_S * 2 + 60))" srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task="${VCPUS:-1}" --cpu-bind=none \
         --gpus-per-node="${GPUS_PER_NODE:-0}" --mem=0 --kill-on-bad-exit=0 ./links.sh; then
-        log "srun reported a failed task or ran past its time"
+        log "srun reported a failed task"
     fi
 }
 
@@ -30,6 +30,7 @@ measure_passes() {
     while ((passes == 0 || SECONDS < stated_s)); do
         rm -f "${results}"/links/*.tsv
         measure_links
+        if ((passes)) && was_cut_off; then break; fi
         passes+=1
         if ((stated_s == 0)); then return; fi
         while read -r node; do
@@ -75,6 +76,7 @@ judge_links() {
     while read -r node; do
         file="${results}/links/${node}.tsv"
         if [[ ! -s "${file}" || "$(tail -n 1 "${file}")" != end ]]; then
+            if was_cut_off; then continue; fi
             record "${results}/checks.tsv" "links ${node}" error "" "${LINK_PORTS}" ports "$(with_host "${node}" "no complete result of this node")" "" "${node}"
             continue
         fi
@@ -116,7 +118,12 @@ loopback() {
     requested_nodes >"${results}/waiting"
     : >"${results}/loopback.tsv"
     for ((attempt = 1; attempt <= LOOPBACK_ATTEMPTS; attempt++)); do
-        if [[ ! -s "${results}/waiting" ]] || ((SECONDS + GROUP_TIMEOUT_S > BUDGET_S)); then break; fi
+        if [[ ! -s "${results}/waiting" ]]; then break; fi
+        if ((SECONDS + GROUP_TIMEOUT_S > BUDGET_S)); then
+            if ((attempt > 1)); then break; fi
+            record "${results}/checks.tsv" time error "${SECONDS}" "${BUDGET_S}" s "no time was left for NCCL over the ports: raise BUDGET_S, or submit it with a longer --time" given ""
+            return
+        fi
         awk -v OFS='\t' -v attempt="${attempt}" '{ print "loop" attempt "-" NR, $1, "" }' "${results}/waiting" >"${results}/plan"
         measure_groups "${results}/plan" "${results}/loopback.tsv"
         # Without a floor one number is as good as the next.
@@ -146,8 +153,11 @@ main() {
     require LINK_PORTS LINK_MESSAGE_BYTES LINK_TIMEOUT_S LOOPBACK LOOPBACK_ATTEMPTS BUDGET_S MINUTES
     stated_time
     require_commands srun scontrol timeout awk
+    forget_tuning
+    need_time
     measure_passes
     judge_links
+    end_if_cut_off
     if [[ "${LOOPBACK}" == auto && "${METHOD}" == nccl ]]; then
         MESSAGE_SIZE="${LOOPBACK_MESSAGE_END}"
         fabric_tool

@@ -149,7 +149,7 @@ judge_rounds() {
         END { for (node in met) if (least == "" || met[node] < least) least = met[node]; print least + 0 }' "${results}/nodes.txt" "${results}/played.tsv")"
     if [[ -n "${short}" ]]; then verdict=warn; fi
     if ((least < wanted)); then verdict=error; fi
-    record "${results}/checks.tsv" "pairs partners" "${verdict}" "${least}" "${wanted}" nodes "the least that a node has met${short:+; ${short}: raise BUDGET_S}"
+    record "${results}/checks.tsv" "pairs partners" "${verdict}" "${least}" "${wanted}" nodes "the least that a node has met${short:+; ${short}: raise BUDGET_S, or submit it with a longer --time}"
 }
 
 main() {

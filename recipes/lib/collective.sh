@@ -99,6 +99,7 @@ count_gpus() {
         keep_node_facts
         printf "%s %s\n" "${SLURMD_NODENAME}" "$(gpus_here)"'
     local -a words=(bash -c "${command}" count "${results}" "${GPU_VENDOR}")
+    need_time
     if [[ -n "${NODES_OF_RUN:-}" ]]; then
         by_mpirun 300 "${SLURM_JOB_NUM_NODES}" 1 "${words[@]}" >"${results}/gpus.txt" || log "not every node has counted its GPUs"
     else
@@ -109,10 +110,11 @@ count_gpus() {
         count="$(untagged "${results}/gpus.txt" | awk -v node="${node}" '$1 == node { print $2 }')"
         if [[ "${count}" == "${GPUS_PER_NODE}" ]]; then
             record "${results}/checks.tsv" gpus pass "${count}" "${GPUS_PER_NODE}" GPUs "" "" "${node}"
-        else
+        elif [[ -n "${count}" ]] || ! was_cut_off; then
             record "${results}/checks.tsv" gpus fail "${count:-none}" "${GPUS_PER_NODE}" GPUs "counted on the node" "" "${node}"
         fi
     done < <(requested_nodes)
+    end_if_cut_off
 }
 
 # container_options: the container runs its own nccl-tests. Those of the node are built for the node's CUDA, MPI and C
@@ -170,6 +172,7 @@ measure() {
     if ((status != 0)); then
         problem="failed with exit status ${status}"
         if ((status == 124)); then problem="ran past ${TIMEOUT_S} s"; fi
+        if was_cut_off; then problem="was ended, because the job ends"; fi
         record "${results}/checks.tsv" "$1" error "" "" "" "${1}_perf or its launcher ${problem}"
         failed="$1"
         return

@@ -34,14 +34,26 @@ require_commands() {
 
 # bounded SECONDS COMMAND...: ends the command after that time, and early enough before the end of the job for a verdict: a node
 # that hangs is named then, and where the limit of the job ends it nobody is. srun itself waits for a task that cannot be killed.
+# What was ended because the job ends says nothing of a node: was_cut_off.
 readonly BEFORE_END_S=90 LEAST_STEP_S=30
 bounded() {
-    local seconds="$1"
+    local -r limit="$1" began="${SECONDS}"
+    local seconds="$1" status=0
     shift
-    if ends_within $((seconds + BEFORE_END_S)); then
+    if ends_within $((limit + BEFORE_END_S)); then
         seconds=$((seconds_left > BEFORE_END_S ? seconds_left - BEFORE_END_S : 1))
     fi
-    timeout --kill-after=15 "${seconds}" "$@"
+    timeout --kill-after=15 "${seconds}" "$@" || status=$?
+    # A task may end with these numbers by itself.
+    if ((status == 124 || status == 137)) && ((SECONDS - began >= seconds - 1)); then
+        if ((seconds < limit)); then
+            cut_off "${seconds}" "${limit}"
+            log "${1##*/} was ended after ${seconds} of ${limit} s, because the job ends" >&2
+        else
+            log "${1##*/} was ended after ${limit} s" >&2
+        fi
+    fi
+    return "${status}"
 }
 
 # ends_within SECONDS: whether the job does; sets seconds_left where Slurm has said when it ends.
@@ -53,12 +65,27 @@ ends_within() {
     ((seconds_left < $1))
 }
 
+# cut_off SECONDS WANTED: a file, because steps run in pipes and in the background. It stays: the job is nearly over.
+cut_off() {
+    printf '%s\t%s\n' "$1" "$2" >"${results:?}/cut-off"
+}
+
+# was_cut_off: a step was ended because the job ends. Who had not answered by then had no time to, and is not named.
+was_cut_off() {
+    [[ -e "${results:?}/cut-off" ]]
+}
+
 # need_time: before nodes are asked once more. Concludes by what was found so far where the job ends too soon: a node that had no
 # time to answer is not a silent one.
 need_time() {
     if ! ends_within $((BEFORE_END_S + LEAST_STEP_S)); then return 0; fi
-    record "${results:?}/checks.tsv" time error "${seconds_left}" $((BEFORE_END_S + LEAST_STEP_S)) s "the job ends before all was measured; submit it with a longer --time" given
-    conclude "the time was up before all was measured"
+    cut_off "${seconds_left}" $((BEFORE_END_S + LEAST_STEP_S))
+    end_if_cut_off
+}
+
+# end_if_cut_off: after a step whose result is worth nothing without all nodes.
+end_if_cut_off() {
+    if was_cut_off; then conclude "the time was up before all was measured"; fi
 }
 
 # load_settings: the job's settings; a variable that the submitter exported as SET_<NAME> wins.
@@ -176,7 +203,10 @@ not_tested() {
 
 # conclude TEXT: ends the job with the worst verdict of its checks.
 conclude() {
-    local verdict
+    local verdict seconds wanted
+    if was_cut_off && IFS=$'\t' read -r seconds wanted <"${results}/cut-off"; then
+        record "${results}/checks.tsv" time error "${seconds}" "${wanted}" s "the job ends before all was measured; submit it with a longer --time" given
+    fi
     verdict="$(worst_in "${results:?}/checks.tsv")"
     if [[ "${verdict}" != pass ]]; then tell_checks "${verdict}"; fi
     finish "${verdict}" "$1"

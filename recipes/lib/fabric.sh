@@ -4,6 +4,9 @@
 # shellcheck source=recipes/lib/mpi.sh
 . ./lib/mpi.sh
 
+# Until a step that was decided on has begun.
+readonly START_S=10
+
 # fabric_tool: the settings and programs that a measurement needs are there.
 fabric_tool() {
     require METHOD BINARY MESSAGE_SIZE ITERATIONS GROUP_TIMEOUT_S BUDGET_S TASKS_PER_NODE CPUS_PER_TASK
@@ -26,6 +29,13 @@ fabric_tool() {
     load_modules
     # HPC-X says where its OSU programs are.
     if [[ "${METHOD}" == osu && "${BINARY}" != */* && -n "${HPCX_OSU_DIR:-}" ]]; then BINARY="${HPCX_OSU_DIR}/${BINARY}"; fi
+    budget_of_job
+}
+
+# budget_of_job: no group is begun that the end of the job would cut off: such a pair would seem to hang.
+# shellcheck disable=SC2154  # ends_within of common.sh sets seconds_left
+budget_of_job() {
+    if ends_within $((BUDGET_S - SECONDS + BEFORE_END_S + START_S)); then BUDGET_S=$((SECONDS + seconds_left - BEFORE_END_S - START_S)); fi
 }
 
 # perftest_tool: what ib_write_bw between two nodes needs, and its floor: of a port, and of all ports of a pair together.

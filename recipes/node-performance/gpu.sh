@@ -3,8 +3,6 @@
 # Tests of the GPUs one by one: inventory, copies, links, memory, matrix products, DCGM. Sourced by node.sh.
 
 readonly DCGM_FAILED=' 205 226 237 238 199 '
-# Seconds that a level takes at most. Source: DCGM's manual ("about 2 minutes", "about 15 minutes", hours).
-readonly DCGM_LIMIT_S=(0 180 900 3600 14400)
 
 # smi FIELDS: one line `INDEX, VALUE, …` for each GPU; fails where the driver does not answer or does not know a field.
 smi() {

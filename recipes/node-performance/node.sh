@@ -9,6 +9,8 @@ set -euo pipefail
 . ./lib/gpu-tools.sh
 # shellcheck source=recipes/lib/fio.sh
 . ./lib/fio.sh
+# shellcheck source=recipes/node-performance/durations.sh
+. ./durations.sh
 # shellcheck source=recipes/node-performance/gpu.sh
 . ./gpu.sh
 # shellcheck source=recipes/node-performance/load.sh

@@ -5,6 +5,8 @@ set -euo pipefail
 . ./lib/common.sh
 # shellcheck source=recipes/lib/fleet.sh
 . ./lib/fleet.sh
+# shellcheck source=recipes/node-performance/durations.sh
+. ./durations.sh
 
 # choose_tests: what runs on the host and what in the container. `auto` is all that the image and the settings allow; what it
 # leaves out is said in the summary.
@@ -52,9 +54,9 @@ on_nodes() {
     shift
     need_time
     log "tests ($where): $([[ "${where}" == host ]] && echo "${HOST_TESTS}" || echo "${CONTAINER_TESTS}")"
-    if ! bounded "${TIMEOUT_S}" srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task="${VCPUS:-1}" --mem=0 --cpu-bind=none \
+    if ! bounded "${TIMEOUT_S:-$(limit_of_tests)}" srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task="${VCPUS:-1}" --mem=0 --cpu-bind=none \
         --kill-on-bad-exit=0 "$@" ./node.sh "${where}"; then
-        log "srun reported a failed task or ran past ${TIMEOUT_S} s"
+        log "srun reported a failed task"
     fi
 }
 
@@ -69,7 +71,11 @@ collect() {
                 "${results}/${node}.$1.tsv" "${results}/${node}.$1.values" >>"${results}/values.tsv"
             cat "${results}/${node}.$1.series" >>"${results}/series.tsv"
         else
-            record "${results}/checks.tsv" complete fail "" "" "" "no complete result ($1)" "" "${node}"
+            if was_cut_off; then
+                log "${node}: had no time for a complete result ($1)"
+            else
+                record "${results}/checks.tsv" complete fail "" "" "" "no complete result ($1)" "" "${node}"
+            fi
             cat "${results}/${node}.$1.tsv" >>"${results}/checks.tsv" 2>/dev/null || true
         fi
     done < <(requested_nodes)
@@ -91,7 +97,8 @@ earlier_runs() {
 judge_values() {
     earlier_runs >"${results}/history.tsv"
     judge_fleet figures.tsv "${results}/values.tsv" "${results}/history.tsv" >>"${results}/checks.tsv"
-    requested_nodes >"${results}/nodes.txt"
+    # A node that had no time for its figures lacks none.
+    if was_cut_off; then cut -f 2 "${results}/values.tsv" | sort -u; else requested_nodes; fi >"${results}/nodes.txt"
     awk -F '\t' -v OFS='\t' '
         FILENAME == ARGV[1] { node[++nodes] = $1; next }
         FILENAME == ARGV[2] { found[$1, $NF] = 1; next }
@@ -117,24 +124,27 @@ compare_nodes() {
     done
 }
 
+# limit_of_tests: who has not ended by then hangs, also where two tools have run until they were ended.
+limit_of_tests() {
+    echo $(($(need_of_tests 100) + 2 * TOOL_TIMEOUT_S))
+}
+
 # enough_time: a burn that the time limit cuts off proves nothing.
 enough_time() {
-    local now
-    if [[ ! "${SLURM_JOB_END_TIME:-}" =~ ^[0-9]+$ ]]; then return 0; fi
-    printf -v now '%(%s)T' -1
-    ((now + LOAD_S + 60 < SLURM_JOB_END_TIME)) ||
-        die "LOAD_S is ${LOAD_S} s and the job ends in $((SLURM_JOB_END_TIME - now)) s; submit it with a longer --time"
+    local -r need="$(($(need_of_tests 50) + BEFORE_END_S))"
+    if ! ends_within "${need}"; then return 0; fi
+    die "the tests take about ${need} s (LOAD_S is ${LOAD_S}, DCGM_LEVEL ${DCGM_LEVEL}) and the job ends in ${seconds_left} s; submit it with a longer --time, for example --time=$((need / 60 + 15))"
 }
 
 main() {
     local -a left_out=()
     load_settings
     new_results_folder
-    require TESTS LOAD_S SAMPLE_S TOOL_TIMEOUT_S TIMEOUT_S THROTTLE_MASK TEMPERATURE_WARN_C DCGM_LEVEL
+    require TESTS LOAD_S SAMPLE_S TOOL_TIMEOUT_S THROTTLE_MASK TEMPERATURE_WARN_C DCGM_LEVEL
     require_commands srun scontrol timeout awk
     forget_tuning
     choose_tests
-    if [[ " ${HOST_TESTS} " == *" load "* ]]; then enough_time; fi
+    enough_time
     : >"${results}/values.tsv"
     if [[ -n "${HOST_TESTS}" ]]; then
         on_nodes host

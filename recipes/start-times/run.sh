@@ -116,6 +116,7 @@ on_every_node() {
         shift
         eval "${command}" >&2 && awk -v node="${SLURMD_NODENAME}" -v s0="${began}" -v s1="${EPOCHREALTIME}" "BEGIN { printf \"%s %.1f\n\", node, s1 - s0 }"
     ' "${name}" "${command}" "$@" >"${results}/${name// /-}.times" 2>"${results}/${name// /-}.log" || log "${name}: srun reported a failed node"
+    end_if_cut_off
 }
 
 # start_containers CHECK IMAGE-FILE: the first command of each container says when it runs. The image's own date may know no
@@ -129,6 +130,7 @@ start_containers() {
         --container-image="${file}" sh -c 'echo "${SLURMD_NODENAME} $(date +%s.%N)"' 2>"${results}/${name// /-}.log" |
         awk -v s0="${began}" 'NF == 2 && $2 ~ /^[0-9]+([.][0-9N%]*)?$/ { printf "%s %.1f\n", $1, $2 - s0 }' >"${results}/${name// /-}.times" ||
         log "${name}: srun reported a failed container"
+    end_if_cut_off
     judge_seconds "${name}"
 }
 

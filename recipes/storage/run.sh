@@ -33,6 +33,7 @@ clients() {
     need_time
     bounded "${TIMEOUT_S}" srun --nodes="${count}" --ntasks="${count}" --ntasks-per-node=1 --cpus-per-task="${VCPUS:-1}" --mem=0 --cpu-bind=none \
         --kill-on-bad-exit=0 ./client.sh "${test}" "${folder}" "${label}" "${mount}" || log "${test} ${mount}: srun reported a failed client"
+    end_if_cut_off
 }
 
 # all_clients TEST FOLDER LABEL MOUNT: every node at once. Where one is so much slower than the others that it would fail, all are
@@ -164,6 +165,7 @@ with_mpi() {
             --ntasks-per-node="${CLIENT_JOBS}" --mem=0 "$@" >"${log_file}" 2>&1; then
             return
         fi
+        end_if_cut_off
         log "${1##*/} failed in launch ${try}: $(grep -v '^[[:space:]]*$' "${log_file}" | tail -n 1 | cut -c 1-160)"
     done
     return 1
@@ -262,6 +264,7 @@ main() {
     # mdtest comes with IOR, and make leaves both in one folder.
     if [[ -z "${MDTEST_BINARY}" && "${IOR_BINARY}" == */* && -x "${IOR_BINARY%/*}/mdtest" ]]; then MDTEST_BINARY="${IOR_BINARY%/*}/mdtest"; fi
     [[ -z "${MDTEST_BINARY}" ]] || require_commands "${MDTEST_BINARY}"
+    forget_tuning
     : >"${results}/values.tsv"
     describe_nodes
     while IFS=$'\t' read -r mount protocol access promised formula; do

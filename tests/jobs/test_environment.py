@@ -40,7 +40,8 @@ def hostile(folder: Path) -> dict[str, str]:
     """A shell with labels, colours, another locale, other options of Bash, and programs of its own."""
     profile = folder / "profile"
     profile.write_text(
-        "shopt -s expand_aliases; alias srun='echo alias'; readonly TMOUT=600; cd() { builtin cd \"$@\"; pwd; }; set -C\n"
+        "shopt -s expand_aliases; alias srun='echo alias'; readonly TMOUT=600\n"
+        'cd() { builtin cd "$@"; pwd; }; set -C\n'
     )
     functions = {f"BASH_FUNC_{name}%%": "() { echo from a function; }" for name in PROGRAMS}
     return functions | {
