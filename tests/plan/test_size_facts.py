@@ -306,7 +306,7 @@ def test_no_check_is_made_of_what_a_divided_gpu_does_not_show(name: str) -> None
     made = {line.text.split()[0]: line.source for line in health_checks.quick(size, DIVIDED)}
     assert not set(made) & set(NOT_IN_MIG_MODE)
     assert {"gpu_spare_rows", "gpu_xid", "mig_slices"} <= set(made)
-    assert "XID 63 and 64 and remapped_rows.histogram.none stand in for gpu_remap" in made["gpu_spare_rows"]
+    assert "XID 63 and 64 and remapped_rows.histogram.none take the place of gpu_remap" in made["gpu_spare_rows"]
     assert [line.text.split()[0] for line in health_checks.deep(size, DIVIDED)] == ["boot_services"]
 
 
