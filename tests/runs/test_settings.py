@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -62,4 +63,4 @@ def test_a_job_as_it_is_breaks_no_rule_itself(definition: str) -> None:
     for job in built(definition).plan.jobs:
         checked = as_it_runs(built(definition), job, {})
         assert checked.plan is not None, checked.problems
-        assert checked.plan.jobs == (job,)
+        assert checked.plan.jobs == (replace(job, definition_path=("jobs", job.kind, 0), displaces=None),)
