@@ -60,6 +60,7 @@ has_slow_client() {
 rate_in() {
     local rate
     rate="$(cat "${results}/$1.$2.rate" 2>/dev/null)" || return 1
+    rate="${rate%$'\r'}"
     is_number "${rate}" || return 1
     echo "${rate}"
 }

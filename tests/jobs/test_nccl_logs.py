@@ -52,6 +52,7 @@ LAUNCHED = {
     # SLURM_LABELIO=1 or srun --label: the number of the task, as wide as the largest one
     "srun": lambda text: re.sub(r"^", " 0: ", text, flags=re.MULTILINE),
     "mpirun": lambda text: re.sub(r"^", "[1,0]<stdout>:", text, flags=re.MULTILINE),
+    "prterun": lambda text: re.sub(r"^", "[prterun-host-123@1,0]<stdout>:", text, flags=re.MULTILINE),
     "tabs": lambda text: re.sub(r" {2,}", "\t", text),
 }
 
