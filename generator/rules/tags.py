@@ -19,19 +19,19 @@ class Tags(DefinitionRule):
     summary = "A tag is not valid in Azure."
     why = (
         "Azure limits the number, length and characters of tags; an invalid tag stops the deployment. A resource takes "
-        "50, a private DNS zone and its link take 15; a storage account takes shorter names than others. All resources "
-        "get the same tags."
+        "50, a private DNS zone and its link take 15; a storage account takes shorter names than others, and Bicep no "
+        "longer ones than its identifiers are. All resources get the same tags."
     )
     fix = "Shorten or rename the tag, or leave out some."
     source = "https://learn.microsoft.com/azure/azure-resource-manager/management/tag-resources"
 
     def check(self, site: Site) -> Iterator[Problem]:
         tags = site.definition.tags
-        on_account = any(each.type == "Microsoft.Storage/storageAccounts" for each in created_types(site.definition))
+        has_account = any(each.type == "Microsoft.Storage/storageAccounts" for each in created_types(site.definition))
         yield from self._too_many(site)
         seen: dict[str, str] = {}
         for name, value in tags.items():
-            fault = tag_fault(name, value, on_account=on_account)
+            fault = tag_fault(name, value, "tag_name_of_storage_account" if has_account else "tag_name_in_bicep")
             if fault is None and name.lower() in seen:
                 fault = f"differs from {quoted(seen[name.lower()])} only in case, which Azure does not tell apart"
             if fault:
@@ -49,10 +49,10 @@ class Tags(DefinitionRule):
             yield self.problem(("tags",), text + why * with_zone, on_key=True)
 
 
-def tag_fault(name: str, value: str, *, on_account: bool = False) -> str | None:
-    """Why Azure or CycleForge refuses a tag; None for one that is fine. `on_account`: of storage accounts, too."""
+def tag_fault(name: str, value: str, limit: str = "tag_name") -> str | None:
+    """Why Azure or CycleForge refuses a tag; None for one that is fine. `limit` names the one of its length."""
     rule, names = figures()["tag_names"], catalog.limits()["names"]
-    longest_name = names["tag_name_of_storage_account" if on_account else "tag_name"]["value"]
+    longest_name = names[limit]["value"]
     longest_value = names["tag_value"]["value"]
     if name.lower() == OWNER_TAG:
         return "is the one by which CycleForge finds what belongs to a deployment"
@@ -60,7 +60,9 @@ def tag_fault(name: str, value: str, *, on_account: bool = False) -> str | None:
     if not name.strip():
         return "has no name"
     if len(name) > longest_name:
-        where = " on a storage account" if on_account else ""
+        where = {"tag_name_of_storage_account": " on a storage account", "tag_name_in_bicep": " in Bicep"}.get(
+            limit, ""
+        )
         return f"has a name of {len(name)} characters; at most {longest_name} are allowed{where}"
     if forbidden:
         return f"has the character {forbidden[0]}, which is not allowed in tag names"

@@ -8,7 +8,7 @@ from tests.bed.slurm.client import NodeState
 from tests.bed.slurm.cluster import Cluster
 
 HEALTHAGENT = "Healthcheck failures. Run 'health -s' view health report."
-OURS = "CycleForge health: gpu_count 7 GPUs, expected 8 GPUs"
+OURS = "CycleForge health: gpu_count 7 GPUs, expected 8 GPUs (missing 0008:00:00)"
 
 
 def healthagent(cluster: Cluster, node: str) -> None:

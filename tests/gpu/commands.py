@@ -38,6 +38,7 @@ READING = re.compile(r"^(--query-\S+|-L|--list-gpus|nvlink|-q)$|^--query-[a-z-]+
 VALUES: dict[str, tuple[str, ...]] = {
     "REASONS_FIELD": ("clocks_event_reasons.active", "clocks_throttle_reasons.active"),
     "reasons_field": ("clocks_event_reasons.active", "clocks_throttle_reasons.active"),
+    "options": ("",),
     "gpu": ("0",),
     "index": ("0",),
     "what": ("1",),
