@@ -58,12 +58,30 @@ def gate_plans(slurm: SlurmPlan, jobs: tuple[JobPlan, ...]) -> tuple[GatePlan, .
     """Every gate of every place; places with GPUs first, because the first one is what `prove.sh` proves by itself."""
     places = [each for array in slurm.node_arrays for each in array.of_each_size]
     places.sort(key=lambda place: not place.hardware.gpu_count)
-    return tuple(_gate_plan(gate, place, jobs, places) for place in places for gate in gates())
+    found = _Jobs(jobs)
+    return tuple(_gate_plan(gate, place, found, places) for place in places for gate in gates())
 
 
-def _gate_plan(gate: Gate, place: NodeArrayPlan, jobs: tuple[JobPlan, ...], places: list[NodeArrayPlan]) -> GatePlan:
+class _Jobs:
+    """The jobs of a deployment by what a gate asks for: a thousand partitions ask for thirteen each."""
+
+    def __init__(self, jobs: tuple[JobPlan, ...]) -> None:
+        self._at: dict[tuple[str, str, str], JobPlan] = {}
+        self._anywhere: dict[str, JobPlan] = {}
+        for job in jobs:
+            self._at.setdefault((job.recipe, job.partition, job.vm_size), job)
+            if len(job.steps) == 1 and _runs_anywhere(job):
+                self._anywhere.setdefault(job.recipe, job)
+
+    def of(self, wanted: Recipe, place: NodeArrayPlan) -> JobPlan | None:
+        """The recipe's job on the place; else one of another place that says nothing of its nodes, as the smoke test."""
+        here = self._at.get((wanted.name, place.partition, place.vm_size))
+        return here or (None if wanted.needs_gpu else self._anywhere.get(wanted.name))
+
+
+def _gate_plan(gate: Gate, place: NodeArrayPlan, jobs: _Jobs, places: list[NodeArrayPlan]) -> GatePlan:
     wanted = recipe(gate.recipe)
-    job = _job_for(wanted, place, jobs) if wanted and not _is_long_finder(gate, wanted) else None
+    job = jobs.of(wanted, place) if wanted and not _is_long_finder(gate, wanted) else None
     obstacle = None if job else _obstacle(gate, wanted, place)
     lacks_job = job is None and obstacle is None
     elsewhere = job is not None and not _is_at(job, place)
@@ -103,14 +121,6 @@ def _setup_step(step: StepPlan, places: list[NodeArrayPlan]) -> SetupStep:
 def _is_long_finder(gate: Gate, wanted: Recipe) -> bool:
     """A finder is started in the middle of another gate, and has no time to be set up."""
     return gate.level == "finder" and len(wanted.steps) > 1
-
-
-def _job_for(wanted: Recipe, place: NodeArrayPlan, jobs: tuple[JobPlan, ...]) -> JobPlan | None:
-    """The recipe's job on the place; else one of another place that says nothing about its nodes, as the smoke test."""
-    own = [job for job in jobs if job.recipe == wanted.name]
-    here = [job for job in own if _is_at(job, place)]
-    elsewhere = [job for job in own if len(job.steps) == 1 and not wanted.needs_gpu and _runs_anywhere(job)]
-    return next(iter(here + elsewhere), None)
 
 
 def _is_at(job: JobPlan, place: NodeArrayPlan) -> bool:
