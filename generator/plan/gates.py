@@ -74,7 +74,7 @@ class _Jobs:
                 self._anywhere.setdefault(job.recipe, job)
 
     def of(self, wanted: Recipe, place: NodeArrayPlan) -> JobPlan | None:
-        """The recipe's job on the place; else one of another place that says nothing of its nodes, as the smoke test."""
+        """The recipe's job on the place; else one of another place that asks for no kind of node, as the smoke test."""
         here = self._at.get((wanted.name, place.partition, place.vm_size))
         return here or (None if wanted.needs_gpu else self._anywhere.get(wanted.name))
 
