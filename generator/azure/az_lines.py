@@ -55,6 +55,18 @@ def watching(plan: Plan, *, is_stack: bool = False) -> list[str]:
     return lines
 
 
+def address_of(plan: Plan, subscription: str) -> str:
+    """Where users reach the server, for a deployment that has noted no address."""
+    show = f"az vm show --show-details {plan.access.server_arguments} --query {plan.access.address_field}"
+    return f"{show} --subscription {subscription} --output tsv"
+
+
+def bastion_of(vnet_id: str, subscription: str) -> str:
+    """Name and resource group of the Bastion in somebody else's network."""
+    query = f"[?starts_with(ipConfigurations[0].subnet.id, '{vnet_id}/')] | [0].[name, resourceGroup]"
+    return f"az network bastion list --query {shlex.quote(query)} --subscription {subscription} --output tsv"
+
+
 def _server(plan: Plan) -> list[str]:
     if plan.server is None:
         return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 from .operations import Operation, finished
@@ -31,6 +31,12 @@ class Reader:
         self._lock = threading.Lock()
         self._known: dict[_Key, Future[Any]] = {}
         self._asked: list[Call] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @property
     def subscription(self) -> str:

@@ -1,12 +1,11 @@
 """The way from this machine to the server of a deployment: its address, or a tunnel through the Bastion.
 
-What is true now is asked of Azure: outputs of the deployment; `az`, as in the README, where there are none.
+What is true now is asked of Azure: outputs of the deployment, and where there are none, the resources themselves.
 """
 
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import socket
 import subprocess
@@ -14,7 +13,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ..cyclecloud import child, host_keys
 from ..cyclecloud.shell import Shell, Unreachable, no_ssh
@@ -34,7 +33,7 @@ PORTAL_PORT = 443
 CONNECT_S = 15.0
 TUNNEL_S = 120.0
 _OPEN = "open"
-_AZ_LIMIT_S = 120.0
+_Value = TypeVar("_Value")
 
 
 @record
@@ -57,57 +56,59 @@ class Facts:
 
 def facts_of(plan: Plan, session: Session) -> Facts:
     """Ask, and change nothing. Raises AzureRefused."""
+    from ..azure import addresses, az_lines
     from ..azure.deployment import look
     from ..azure.reader import Reader
+    from ..azure.run_command import server_id
 
-    with azure.refusals(plan, "nothing was connected; try again when Azure can be reached"):
-        reader = Reader(session)
-        try:
-            seen = look(plan, reader)
-            lines = [call.line(session.subscription, session.cloud.resource_manager) for call in reader.asked]
-        finally:
-            reader.close()
-    if seen is None:
-        raise AzureRefused(f"{plan.name} is not deployed", f"`cycleforge deploy {plan.definition_name}` does it")
-    outputs = {name: entry.get("value") for name, entry in seen.outputs.items() if isinstance(entry, Mapping)}
-    asked = _Az(session.subscription, lines)
-    tunnel = _tunnel(plan, outputs, asked) if plan.access.tunnel else ()
-    address = "" if tunnel else _address(plan, outputs, asked)
+    with azure.refusals(plan, "nothing was connected; try again when Azure can be reached"), Reader(session) as reader:
+        seen = look(plan, reader)
+        if seen is None:
+            raise AzureRefused(f"{plan.name} is not deployed", f"`cycleforge deploy {plan.definition_name}` does it")
+        outputs = {name: entry.get("value") for name, entry in seen.outputs.items() if isinstance(entry, Mapping)}
+        lines = [call.line(session.subscription, session.cloud.resource_manager) for call in reader.asked]
+        address, tunnel = "", tuple[str, ...]()
+        if plan.access.tunnel:
+            bastion = str(outputs.get("bastionName") or "")
+            where = (bastion or plan.names.bastion, plan.resource_group)
+            if not bastion and plan.network.vnet_id:
+                lines.append(az_lines.bastion_of(plan.network.vnet_id, session.subscription))
+                where = _found(addresses.bastion(plan.network.vnet_id, reader), "Bastion of the network")
+            target = str(outputs.get("serverId") or server_id(plan, session.subscription))
+            tunnel = _tunnel(*where, target, session.subscription)
+        else:
+            output = outputs.get("serverPublicIp" if plan.access.address_field == "publicIps" else "serverPrivateIp")
+            if not output:
+                lines.append(az_lines.address_of(plan, session.subscription))
+            address = str(output or _found(addresses.of_server(plan, reader), "address of the server"))
     keys = outputs.get("serverSshHostKeys") or ()
     return Facts(
         address, tunnel, tuple(map(str, keys)), str(outputs.get("serverCertificateSha256") or "") or None, tuple(lines)
     )
 
 
-def login_address(plan: Plan, cluster: str, session: Session) -> str | None:
-    """A login node's, as Azure knows it without anyone's login on the server; None where it knows none.
+def _found(value: _Value | None, what: str) -> _Value:
+    if value is None:
+        raise AzureRefused(f"Azure knows no {what}", "the server must be there, and you need the right to read it")
+    return value
 
-    CycleCloud tags what it creates with the name of the cluster and with the node array's, but no node of an array with
-    its own name: https://learn.microsoft.com/azure/cyclecloud/how-to/tag-nodes. Machines of a flexible scale set have
-    network interfaces like others, those of a uniform one only below it: https://learn.microsoft.com/cli/azure/vmss/nic
-    """
-    az = _Az(session.subscription, [])
-    tagged = f"tags.ClusterName=='{cluster}' && ends_with(not_null(tags.CycleCloudNodeArray, ''), '/login')"
-    network = f"/resourceGroups/{plan.network.vnet_resource_group}/providers/Microsoft.Network/virtualNetworks/"
-    # A cluster of the same name may be of another server, in another network.
-    first = "ipConfigurations[0]"
-    ours = f"contains(not_null({first}.subnet.id, ''), '{network}{plan.network.vnet_name}/')"
-    address = f"{first}.privateIPAddress"
-    try:
-        return sorted(az("network", "nic", "list", "--query", f"[?{tagged} && {ours}].{address}"))[0]
-    except AzureRefused:
-        pass
-    try:
-        fields = az("vmss", "list", "--query", f"[?{tagged}].[resourceGroup, name]")
-    except AzureRefused:
-        return None
-    for group, name in zip(fields[::2], fields[1::2], strict=False):
-        where = ["--resource-group", group, "--vmss-name", name]
+
+def _tunnel(bastion: str, group: str, target: str, subscription: str) -> tuple[str, ...]:
+    words = ("az", "network", "bastion", "tunnel", "--name", bastion, "--resource-group", group)
+    return (*words, "--target-resource-id", target, "--subscription", subscription)
+
+
+def login_address(plan: Plan, cluster: str, session: Session) -> str | None:
+    """A login node's, as Azure knows it without anyone's login on the server; None where it knows none."""
+    from ..azure import addresses
+    from ..azure.reader import Reader
+    from ..azure.refusals import NotAsked, Refused
+
+    with Reader(session) as reader:
         try:
-            return sorted(az("vmss", "nic", "list", *where, "--query", f"[?{ours}].{address}"))[0]
-        except AzureRefused:
-            continue
-    return None
+            return addresses.of_login_node(plan, cluster, reader)
+        except (Refused, NotAsked):
+            return None
 
 
 @contextmanager
@@ -153,64 +154,6 @@ def ssh_home() -> Path:
 # ------------------------------------------------------------
 
 
-class _Az:
-    """`az` for what no output of the deployment says."""
-
-    def __init__(self, subscription: str, lines: list[str]) -> None:
-        self.subscription, self._lines = subscription, lines
-
-    def __call__(self, *words: str) -> list[str]:
-        """The values that it prints. Raises AzureRefused."""
-        command = [*words, "--subscription", self.subscription, "--output", "tsv"]
-        self._lines.append(shlex.join(["az", *command]))
-        try:
-            done = subprocess.run(
-                [_az(), *command], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,
-                timeout=_AZ_LIMIT_S, check=False, env=child.environment(),
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            raise AzureRefused(f"`az {words[0]} {words[1]}` did not answer within {_AZ_LIMIT_S:g} s") from None
-        # A list of values is a line for each: https://learn.microsoft.com/cli/azure/format-output-azure-cli#tsv-output-format
-        fields = done.stdout.split()
-        if done.returncode or not fields:
-            raise AzureRefused(
-                f"`{shlex.join(['az', *command])}` found nothing: {last_line(done.stderr) or 'no words'}",
-                "the server must be there, and you need the right to read it",
-            )
-        return fields
-
-
-def _az() -> str:
-    found = shutil.which("az")
-    if found is None:
-        raise ProgramMissing("az is not installed", "the Azure command line opens tunnels through a Bastion")
-    return found
-
-
-def _address(plan: Plan, outputs: Mapping[str, object], az: _Az) -> str:
-    field = plan.access.address_field
-    output = outputs.get("serverPublicIp" if field == "publicIps" else "serverPrivateIp")
-    if output:
-        return str(output)
-    return az("vm", "show", "--show-details", *_server(plan), "--query", field)[0].split(",")[0]
-
-
-def _tunnel(plan: Plan, outputs: Mapping[str, object], az: _Az) -> tuple[str, ...]:
-    name, group = str(outputs.get("bastionName") or ""), plan.resource_group
-    if not name:
-        ours = f"[?starts_with(ipConfigurations[0].subnet.id, '{plan.network.vnet_id}/')]"
-        where = ["--resource-group", group] if plan.network.is_new else []
-        query = f"{'[]' if plan.network.is_new else ours} | [0].[name, resourceGroup]"
-        name, group = (*az("network", "bastion", "list", *where, "--query", query), "")[:2]
-    target = str(outputs.get("serverId") or "") or az("vm", "show", *_server(plan), "--query", "id")[0]
-    words = ("az", "network", "bastion", "tunnel", "--name", name, "--resource-group", group)
-    return (*words, "--target-resource-id", target, "--subscription", az.subscription)
-
-
-def _server(plan: Plan) -> Sequence[str]:
-    return shlex.split(plan.access.server_arguments)
-
-
 @contextmanager
 def _reached(plan: Plan, facts: Facts, remote: int) -> Iterator[tuple[str, int]]:
     """Where a port of the server is reached."""
@@ -218,7 +161,10 @@ def _reached(plan: Plan, facts: Facts, remote: int) -> Iterator[tuple[str, int]]
         yield facts.address, remote
         return
     local = child.free_port()
-    line = [_az(), *facts.tunnel_line(remote, local)[1:]]
+    az = shutil.which("az")
+    if az is None:
+        raise ProgramMissing("az is not installed", "the Azure command line opens tunnels through a Bastion")
+    line = [az, *facts.tunnel_line(remote, local)[1:]]
     with child.held(line, local) as tunnel:
         try:
             tunnel.wait_until_open(TUNNEL_S)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 
+from tests.bed.bicep.place import SUBSCRIPTION
 from tests.bed.ssh.deployed import User
 
 KINDS = {
@@ -21,7 +22,7 @@ network:
     vnet_id: GROUP/net-rg/providers/Microsoft.Network/virtualNetworks/corp
     subnets: {server: server, compute: compute}
   access: bastion
-""".replace("GROUP", "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups")
+""".replace("GROUP", f"/subscriptions/{SUBSCRIPTION}/resourceGroups")
 """A network of someone else, with its own Bastion."""
 
 

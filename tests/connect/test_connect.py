@@ -11,6 +11,7 @@ import shlex
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -154,46 +155,87 @@ def test_a_login_node_by_what_azure_has_of_it(user: User) -> None:
     """Where nobody is logged in to the server's command line. Tags: https://learn.microsoft.com/azure/cyclecloud/how-to/tag-nodes"""
     deployed = user.by_name["byhub"]
     deployed.server.program("cyclecloud", "#!/bin/sh\necho 'not initialized' >&2\nexit 1\n")
-    network = deployed.plan.network
-    networks = (
-        f"/subscriptions/x/resourceGroups/{network.vnet_resource_group}/providers/Microsoft.Network/virtualNetworks"
-    )
+    state, network = user.arm.state, deployed.plan.network
 
-    def nic(address: str, array: str = "login", vnet: str = network.vnet_name) -> dict[str, object]:
-        tags = {"ClusterName": "lab", "CycleCloudNodeArray": f"/sites/1/clusters/lab/nodearrays/{array}"}
-        of = {"subnet": {"id": f"{networks}/{vnet}/subnets/compute"}, "privateIPAddress": address}
-        return {"name": "login-set", "resourceGroup": "g", "tags": tags, "ipConfigurations": [of]}
+    def nic(name: str, address: str, array: str = "login", vnet: str = network.vnet_name, cluster: str = "lab") -> str:
+        at = f"{network.vnet_resource_group}/providers/Microsoft.Network/virtualNetworks/{vnet}/subnets/compute"
+        tags = {"ClusterName": cluster, "CycleCloudNodeArray": f"/sites/1/clusters/lab/nodearrays/{array}"}
+        subnet = {"id": f"{state.scope}/resourceGroups/{at}"}
+        properties = {"ipConfigurations": [{"properties": {"subnet": subnet, "privateIPAddress": address}}]}
+        resource_id = f"{state.scope}/resourceGroups/g/providers/Microsoft.{name}"
+        state.put(resource_id, tags=tags, properties=properties)
+        return resource_id.lower()
 
-    wanted = nic(deployed.scheduler.address)
-    others = [nic(f"{NET}.251", array="htc"), nic(f"{NET}.252", vnet="another"), nic(f"{NET}.253") | {"tags": None}]
-    flexible = {"network nic list": [*others, wanted]}
-    uniform = {"network nic list": others, "vmss list": [wanted], "vmss nic list login-set": [wanted]}
-    for user.az["listed"] in (flexible, uniform):
-        ran = user.types("ssh", *config(deployed), "byhub-login", "echo $HOSTNAME")
-        assert ran.stdout == b"byhub-scheduler\n", ran.stderr
-    user.az["listed"] = {"network nic list": others}
-    ran = user.types("ssh", *config(deployed), "login", "true")
-    assert b"`cyclecloud initialize` once" in ran.stderr
+    state.put(f"{state.scope}/resourceGroups/g")
+    nic("Network/networkInterfaces/a", f"{NET}.251", array="htc")
+    nic("Network/networkInterfaces/b", f"{NET}.252", vnet="another")
+    nic("Network/networkInterfaces/c", f"{NET}.253", cluster="")
+    login = ("ssh", *config(deployed), "byhub-login", "echo $HOSTNAME")
+    assert b"`cyclecloud initialize` once" in user.types(*login).stderr
+    flexible = nic("Network/networkInterfaces/d", deployed.scheduler.address)
+    assert user.types(*login).stdout == b"byhub-scheduler\n"
+    del state.resources[flexible]
+    uniform = nic("Compute/virtualMachineScaleSets/login-set", f"{NET}.254")
+    assert b"`cyclecloud initialize` once" in user.types(*login).stderr
+    nic("Compute/virtualMachineScaleSets/login-set/networkInterfaces/e", deployed.scheduler.address)
+    assert user.types(*login).stdout == b"byhub-scheduler\n"
+    del state.resources[uniform]
 
 
-def test_what_no_output_says_is_asked_of_az(user: User) -> None:
+def test_what_no_output_says_is_asked_of_the_resources(user: User) -> None:
     """A deployment that failed has no outputs, and the Bastion of an existing network is none of ours."""
-    hub = user.by_name["byhub"]
-    user.az["vm"] = {"privateIps": f"{hub.server.address},10.0.0.5"}
-    properties = hub.record["properties"]
-    kept = properties.pop("outputs")
+    state, hub, public = user.arm.state, user.by_name["byhub"], user.by_name["bypublic"]
+    az_lines = []
+    for deployed in (hub, public):
+        assert user.types("ssh", *config(deployed), "server", "true").returncode == 0
+        properties = deployed.record["properties"]
+        kept = properties.pop("outputs")
+        machine = kept["serverId"]["value"]
+        network = f"{machine.partition('/Microsoft.Compute/')[0]}/Microsoft.Network"
+        try:
+            said = user.types("ssh", *config(deployed), "server").stderr
+            assert b"Azure knows no address of the server" in said
+            of: dict[str, Any] = {"privateIPAddress": deployed.server.address}
+            if deployed is public:
+                of = {"privateIPAddress": "10.0.0.4", "publicIPAddress": {"id": f"{network}/publicIPAddresses/ip"}}
+                state.put(of["publicIPAddress"]["id"], properties={"ipAddress": deployed.server.address})
+            group = state.put(machine.partition("/providers/")[0])["id"]
+            interface = state.put(
+                f"{network}/networkInterfaces/nic", properties={"ipConfigurations": [{"properties": of}]}
+            )
+            state.put(machine, properties={"networkProfile": {"networkInterfaces": [{"id": interface["id"]}]}})
+            expected = f"{deployed.plan.name}-server\n".encode()
+            assert user.types("ssh", *config(deployed), "server", "echo $HOSTNAME").stdout == expected
+            az_lines += (
+                user.types("cycleforge", "connect", name_of(deployed), "--print").stdout.decode().splitlines()[1:2]
+            )
+        finally:
+            properties["outputs"] = kept
+            for key in [each for each in state.resources if each.startswith(group.lower())]:
+                del state.resources[key]
+    tail = f"--subscription {state.subscription} --output tsv"
+    assert [line.split(" --query ")[1] for line in az_lines] == [f"privateIps {tail}", f"publicIps {tail}"]
+    bastion = user.by_name["bybastion"]
+    outputs = bastion.record["properties"].pop("outputs")
     try:
-        assert user.types("ssh", *config(hub), "server", "echo $HOSTNAME").stdout == b"byhub-server\n"
-        user.az["vm"] = {}
-        assert b"found nothing: ERROR: (ResourceNotFound)" in user.types("ssh", *config(hub), "server").stderr
+        facts = user.types("cycleforge", "connect", "bybastion", "--print").stdout.decode().splitlines()
     finally:
-        properties["outputs"] = kept
+        bastion.record["properties"]["outputs"] = outputs
+    assert f"--name bybastion-bastion --resource-group {bastion.plan.resource_group} " in facts[1]
     existing = user.deploy("byexisting", EXISTING)
     del existing.outputs["bastionName"]
     user.az["bastions"]["theirs"] = user.az["bastions"]["byexisting-bastion"] | {"group": "net-rg"}
-    user.az["list"] = "theirs\nnet-rg"
-    ran = user.types("ssh", *config(existing), "server", "echo $HOSTNAME")
+    words = ("ssh", *config(existing), "server", "echo $HOSTNAME")
+    for name, vnet, said in (("others", "corporate", b"Azure knows no Bastion"), ("theirs", "corp", b"")):
+        at = f"{state.scope}/resourceGroups/net-rg/providers/Microsoft.Network"
+        subnet = {"id": f"{at}/virtualNetworks/{vnet}/subnets/AzureBastionSubnet"}
+        properties = {"ipConfigurations": [{"properties": {"subnet": subnet}}]}
+        state.put(f"{at}/bastionHosts/{name}", properties=properties)
+        ran = user.types(*words)
+        assert said in ran.stderr
     assert ran.stdout == b"byexisting-server\n", ran.stderr
+    shown = user.types("cycleforge", "connect", "byexisting", "--print").stdout.decode().splitlines()[1]
+    assert shown.startswith("az network bastion list --query '[?starts_with(ipConfigurations[0].subnet.id, ")
     assert gone(user)
 
 

@@ -50,6 +50,20 @@ SCALE_SETS = Request(
     f"{_TEMPLATES}/virtualmachinescalesets",
     az="az vmss list --resource-group {group}",
 )
+ALL_SCALE_SETS = Request(
+    "GET",
+    f"{_HERE}/virtualMachineScaleSets",
+    "2025-04-01",
+    "https://learn.microsoft.com/rest/api/compute/virtual-machine-scale-sets/list-all",
+    az="az vmss list",
+)
+SCALE_SET_INTERFACES = Request(
+    "GET",
+    f"{_GROUP}/virtualMachineScaleSets/{{name}}/networkInterfaces",
+    "2018-10-01",
+    f"{_SPEC}/network/resource-manager/Microsoft.Network/stable/2018-10-01/vmssNetworkInterface.json",
+    az="az vmss nic list --resource-group {group} --vmss-name {name}",
+)
 IMAGE_VERSIONS = Request("GET", f"{_IMAGE}/versions", "2024-07-01", _RP)
 IMAGE = Request("GET", f"{_IMAGE}/versions/{{version}}", "2024-07-01", _RP)
 GALLERY_IMAGE = Request("GET", f"{_GALLERIES}/images/{{image}}", "2024-03-03", _GALLERY_SPEC)

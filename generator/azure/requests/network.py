@@ -26,6 +26,19 @@ BASTIONS = Request(
     "2025-05-01",
     "https://learn.microsoft.com/rest/api/virtualnetwork/bastion-hosts/list",
 )
+INTERFACES = Request(
+    "GET",
+    "/subscriptions/{subscription}/providers/Microsoft.Network/networkInterfaces",
+    "2025-05-01",
+    "https://learn.microsoft.com/rest/api/virtualnetwork/network-interfaces/list-all",
+    az="az network nic list",
+)
+PUBLIC_IP = Request(
+    "GET",
+    "/{scope}/providers/Microsoft.Network/publicIPAddresses/{address}",
+    "2025-05-01",
+    "https://learn.microsoft.com/azure/templates/microsoft.network/2025-05-01/publicipaddresses",
+)
 NETWORK_USAGES = Request(
     "GET",
     "/subscriptions/{subscription}/providers/Microsoft.Network/locations/{region}/usages",

@@ -1,4 +1,4 @@
-"""The stand-in of `az` for those who connect: `network bastion tunnel`, and what finds a server and a Bastion.
+"""The stand-in of `az` for those who connect: `network bastion tunnel`.
 
 Sources: https://github.com/Azure/azure-cli-extensions/blob/144a628/src/bastion/azext_bastion/tunnel.py (one client at a
 time: both threads are joined before the next `accept`; each side's end closes both; the words about the port),
@@ -6,7 +6,7 @@ time: both threads are joined before the next `accept`; each side's end closes b
 `az` it is a script that starts Python and waits: https://github.com/Azure/azure-cli/blob/dev/build_scripts/debian/build.sh
 
 `AZ_STAND_IN` is a JSON file: {"bastions": {name: {"group": …, "sku": …}}, "machines": {id: [address, …ports that are
-passed as others]}, "log": file, "vm": {query: answer}, "list": answer, "listed": {words: records}}.
+passed as others]}, "log": file}.
 """
 
 from __future__ import annotations
@@ -17,11 +17,8 @@ import socket
 import sys
 import threading
 from contextlib import suppress
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, NoReturn
-
-import jmespath
 
 PROGRAM = '#!/bin/sh\n"{python}" -m tests.bed.ssh.az "$@"\n'
 
@@ -105,14 +102,6 @@ def tunnel(state: dict[str, Any], given: dict[str, str]) -> None:
                 thread.join()
 
 
-def listed(state: dict[str, Any], words: list[str]) -> None:
-    """What a test says that there is, through the query, as `--output tsv` prints it."""
-    given = options(words)
-    key = " ".join([*takewhile(lambda word: not word.startswith("--"), words), given.get("--vmss-name", "")]).strip()
-    for row in jmespath.search(given["--query"], state.get("listed", {}).get(key, [])):
-        print("\t".join(row) if isinstance(row, list) else row)
-
-
 def relay(source: socket.socket, target: socket.socket) -> None:
     """Until either end is over; then both are."""
     try:
@@ -133,13 +122,6 @@ def main(words: list[str]) -> None:
         log.write(json.dumps([os.getpid(), *words]) + "\n")
     if words[:3] == ["network", "bastion", "tunnel"]:
         tunnel(state, options(words[3:]))
-    elif words[:3] == ["network", "bastion", "list"]:
-        print(state["list"])
-    elif words[:3] in (["network", "nic", "list"], ["vmss", "nic", "list"]) or words[:2] == ["vmss", "list"]:
-        listed(state, words)
-    elif words[:2] == ["vm", "show"]:
-        answer = state["vm"].get(options(words[2:])["--query"])
-        print(answer) if answer else fail("(ResourceNotFound) The Resource was not found.")
     else:
         fail(f"'{' '.join(words)}' is misspelled or not recognized by the system.")
 

@@ -84,9 +84,7 @@ class User:
         program.write_text(f"#!{sys.executable}\nfrom generator.cli import process\nprocess()\n")
         program.chmod(0o755)
         az.placed(self.programs, sys.executable)
-        self.az: dict[str, Any] = {
-            "bastions": {}, "machines": {}, "vm": {}, "list": "", "log": str(self.folder / "az.log")
-        }  # fmt: skip
+        self.az: dict[str, Any] = {"bastions": {}, "machines": {}, "log": str(self.folder / "az.log")}
 
     @property
     def home(self) -> Path:
