@@ -31,14 +31,14 @@ SIZES = 1500
 ROUNDS = 3
 _TIMED = """\
 import json, os, sys, time
-from argparse import Namespace
 from pathlib import Path
 from generator.azure.check import Local
 from generator.azure.preflight import preflight
 from generator.azure.reader import Reader
-from generator.cli import azure, common
-plan = common.read_definitions([sys.argv[1]])[0].checked.plan
-reader = Reader(azure.session_of(plan, Namespace(subscription=None)))
+from generator.operate.asking import session_of
+from generator.operate.reading import read
+plan = read([sys.argv[1]])[0].plan
+reader = Reader(session_of(plan))
 reader.session.get_token()
 begun = time.monotonic()
 report = preflight(plan, reader, Local(Path(sys.argv[2]) / plan.name, os.environ))

@@ -31,18 +31,18 @@ AT = Names(f"{NAME}-eastus", f"{NAME}-rg", f"{NAME}-server")
 CHAIN, LIMIT, NODES = 2, 1.5, 1000
 _TIMED = """\
 import json, sys, time
-from argparse import Namespace
 from pathlib import Path
 from generator.azure.reader import Reader
-from generator.cli import azure, common
-from generator.cli.built import Built
+from generator.operate.asking import session_of
+from generator.operate.built import Built
+from generator.operate.reading import read
 from generator.cli.portal import login_of
 from generator.cli.status_look import Looker
 from generator.cli.status_text import screen
-definition = common.read_definitions([sys.argv[1]])[0]
-plan = definition.checked.plan
+definition = read([sys.argv[1]])[0]
+plan = definition.plan
 found = Built(definition, plan, Path(sys.argv[2]) / plan.name)
-reader = Reader(azure.session_of(plan, Namespace(subscription=None)))
+reader = Reader(session_of(plan))
 reader.session.get_token()
 looker = Looker(found, reader, login_of(found, ask=False))
 begun = time.monotonic()

@@ -10,7 +10,9 @@ if TYPE_CHECKING:  # the module is imported by `cycleforge --help`, and typing t
 class CycleForgeError(Exception):
     """A failure that we can name. `message` says what is wrong, `hint` what to do about it."""
 
-    exit_code: ClassVar[int]
+    exit_code: int
+    is_told: bool = False
+    """The user has been told what is wrong by the time it is raised."""
     when: ClassVar[str]
     """When it happens; the table of exit codes in the documentation is made from these."""
 

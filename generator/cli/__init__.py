@@ -99,6 +99,8 @@ def _failed(error: CycleForgeError, arguments: Sequence[str]) -> int:
     """Say it on standard error; --json has promised an answer on standard output, too."""
     from .common import print_error
 
+    if error.is_told:
+        return _flushed(error.exit_code)
     print_error(error)
     _answer({"message": error.message, "hint": error.hint}, arguments)
     return _flushed(error.exit_code)

@@ -1,20 +1,21 @@
-"""What the verbs that talk to Azure share: flags, signing in, a question, and what to say when Azure refuses."""
+"""What the verbs that talk to Azure share: flags, signing in, and a question."""
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..errors import AzureRefused, CannotRead
+from ..errors import CannotRead
+from ..operate import asking
+from ..operate.asking import refusals
 from . import common
 
 if TYPE_CHECKING:
     from ..azure.session import Session
     from ..plan.types import Plan
+
+__all__ = ["add_arguments", "add_print", "add_subscription", "confirmed", "refusals", "session_of"]
 
 
 def add_subscription(parser: ArgumentParser) -> None:
@@ -49,29 +50,5 @@ def confirmed(text: str, without_terminal: str) -> bool:
 
 
 def session_of(plan: Plan, args: Namespace) -> Session:
-    """A session for the plan's cloud and subscription; nobody is asked for a token yet."""
-    from ..azure.clouds import cloud_of
-    from ..azure.refusals import NotAsked
-    from ..azure.session import sign_in, subscription_of
-
-    subscription = subscription_of(args.subscription, plan.subscription_id, os.environ)
-    try:
-        return sign_in(cloud_of(plan.cloud, os.environ), subscription)
-    except NotAsked as not_asked:
-        raise AzureRefused(not_asked.reason, not_asked.hint) from None
-
-
-@contextmanager
-def refusals(plan: Plan, otherwise: str = "nothing was changed; try again when Azure can be reached") -> Iterator[None]:
-    """What Azure refuses, and that it could not be asked, as an error of the command; `otherwise` is the usual hint."""
-    from ..azure import failures
-    from ..azure.refusals import NotAsked, Refused
-
-    try:
-        yield
-    except NotAsked as error:
-        raise AzureRefused(error.reason, error.hint or otherwise) from None
-    except Refused as refused:
-        found = failures.explained(refused.causes, name=plan.definition_name, group=plan.resource_group)
-        text = failures.text(found).rstrip() or f"{refused.code}: {refused.message}"
-        raise AzureRefused(f"Azure refused\n{text}") from None
+    """A session for the plan's cloud, in the subscription of the command line."""
+    return asking.session_of(plan, args.subscription)

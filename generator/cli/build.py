@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import OK, CannotWrite, ProblemsFound
+from ..operate import reading, renamed
 from ..problems.problem import fails
-from . import common, missing_blobs, renamed
+from . import common, missing_blobs
 
 if TYPE_CHECKING:
+    from ..operate.reading import Definition
     from ..output.changes import Changes
 
 DESCRIPTION = """\
@@ -44,7 +46,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Build."""
-    definitions = common.read_definitions(args.names)
+    definitions = reading.read(args.names)
     if not args.json:
         _say_problems(definitions, args)
     code = common.exit_code(definitions, strict=args.strict)
@@ -85,18 +87,18 @@ def run(args: Namespace) -> int:
     return code
 
 
-def _say_problems(definitions: Sequence[common.Definition], args: Namespace) -> None:
+def _say_problems(definitions: Sequence[Definition], args: Namespace) -> None:
     common.print_problems(definitions, args)
     missing = missing_blobs.message([each.checked for each in definitions])
     if missing:
         print(missing, file=sys.stderr)
 
 
-def _names(definitions: Sequence[common.Definition]) -> Iterator[str]:
+def _names(definitions: Sequence[Definition]) -> Iterator[str]:
     return (each.checked.plan.name for each in definitions if each.checked.plan)
 
 
-def _build(definition: common.Definition, folder: Path, *, check: bool) -> Changes:
+def _build(definition: Definition, folder: Path, *, check: bool) -> Changes:
     from .. import pipeline
     from ..output import folder as output
 

@@ -13,7 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import AzureRefused, CannotRead, CycleForgeError, ProblemsFound
+from ..errors import AzureRefused, CannotRead, CycleForgeError
+from ..operate.built import must_be_current
 from . import azure, common, whereabouts
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from ..cyclecloud.request import Call
     from ..cyclecloud.shell import Ran, Runs, Shell, Unreachable
     from ..cyclecloud.slurm import Queue
+    from ..operate.built import Built
     from ..plan.types import Plan, SlurmPlan
-    from .built import Built
     from .cluster_ways import Ways
 
 _SECRET = re.compile(r"PASSWORD|SECRET|TOKEN|(?:STORAGE|ACCESS|API|ACCOUNT)_KEY|CONNECTION_STRING")
@@ -223,11 +224,7 @@ class Place:
 
     def must_be_current(self, name: str) -> None:
         """Raises ProblemsFound where the folder is not what the definition says now."""
-        from .built import difference
-
-        different = difference(self.found)
-        if different is not None:
-            raise ProblemsFound(different, f"`cycleforge diff {name}` shows what, `cycleforge build {name}` builds it")
+        must_be_current(self.found, f"`cycleforge build {name}` builds it", name)
 
     def hide(self) -> Hide:
         """Knows the secrets of this deployment, and of this user's environment, as far as they are given."""
@@ -258,13 +255,11 @@ class Place:
             self._writer.close()
 
 
-def found(args: Namespace) -> Place | int:
-    """The cluster that `args.name` names, or the exit code of a definition with errors."""
-    from .built import Built, looked_for
+def found(args: Namespace) -> Place:
+    """The cluster that `args.name` names."""
+    from .built import looked_for
 
     there = looked_for(args)
-    if not isinstance(there, Built):
-        return there
     if there.plan.slurm is None:
         raise CannotRead(f"{args.name} has no cluster: its definition has no `slurm`")
     place = Place(there, there.plan.slurm, args)

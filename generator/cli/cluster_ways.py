@@ -33,7 +33,7 @@ from .portal import Portal, login_of
 
 if TYPE_CHECKING:
     from ..cyclecloud.command_line import CommandLine
-    from .built import Built
+    from ..operate.built import Built
 
 _Answer = TypeVar("_Answer")
 

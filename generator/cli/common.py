@@ -6,36 +6,25 @@ import json
 import os
 import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from ..errors import OK, CannotRead, CannotWrite, CycleForgeError, ProblemsFound
+from ..operate import reading
+from ..operate.definitions import FOLDER, OUT
+from ..operate.reading import Definition, Target
 from ..problems.problem import Problem, Source, fails
-from ..records import record
-from . import answer, definitions, renamed
-from .definitions import OUT
-
-if TYPE_CHECKING:
-    from ..pipeline import Checked
+from . import answer
 
 SHOWN_PROBLEMS = 50
 """Problems per file that are printed as text: more are read by nobody, and the first ones often cause the rest."""
 
 
-@record
-class Definition:
-    """A definition that was read and checked; `filename` is how the user would call it."""
-
-    filename: str
-    folder: Path
-    checked: Checked
-
-
 def add_definitions(parser: ArgumentParser, *, many: bool) -> None:
     """The positional argument NAME."""
-    text = f"name of a definition here or in {definitions.FOLDER}/, path of a YAML file, or - for standard input"
+    text = f"name of a definition here or in {FOLDER}/, path of a YAML file, or - for standard input"
     if many:
         parser.add_argument("names", metavar="NAME", nargs="*", help=f"{text}; default: all definitions of this folder")
     else:
@@ -91,40 +80,6 @@ def add_out(parser: ArgumentParser) -> None:
     )
 
 
-# ---------------------------------------------------------------- definitions
-
-
-def read_definitions(names: Sequence[str], environment: Mapping[str, str] = os.environ) -> list[Definition]:
-    """Read and check the named definitions, or all of this folder."""
-    from ..pipeline import check, check_together
-
-    paths = [definitions.find(name) for name in names] if names else definitions.here()
-    found = []
-    for path in dict.fromkeys(paths):
-        if path is None:
-            filename, folder, text = "<stdin>", Path(), sys.stdin.buffer.read(_read_limit())
-        else:
-            filename, folder, text = str(path), path.parent, _read(path)
-        found.append(Definition(filename, folder, check(text, filename, environment, folder)))
-    together = check_together([each.checked for each in found])
-    return [replace(each, checked=checked) for each, checked in zip(found, together, strict=True)]
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(_read_limit())
-    except OSError as error:
-        raise CannotRead(f"cannot read {path}: {(error.strerror or 'error').lower()}") from error
-
-
-def _read_limit() -> int:
-    """One byte more than is allowed, so that an endless device is noticed as too large."""
-    from ..definition.text.source import MAX_BYTES
-
-    return MAX_BYTES + 1
-
-
 # ---------------------------------------------------------------- problems
 
 
@@ -149,38 +104,34 @@ def print_file(problems: Sequence[Problem], source: Source, args: Namespace) -> 
         print(f"{text}{summary(problems, source.filename)}", file=sys.stderr)
 
 
-def deployed(word: str, args: Namespace, environment: Mapping[str, str] = os.environ) -> Definition:
-    """Read a definition for a verb on what it has deployed.
+def target_of(args: Namespace) -> Target:
+    """What the command line names."""
+    known = {each.name for each in fields(Target)}
+    return Target(**{name: value for name, value in vars(args).items() if name in known})
 
-    A word that no definition has as its name, and a built folder has, means that deployment, as it was built.
-    `args.deployment` is the name where it is known already.
-    """
-    from ..pipeline import check_source
 
-    out: Path = getattr(args, "out", OUT)
-    name: str | None = getattr(args, "deployment", None)
-    if name is None:
-        file = None if word == "-" else definitions.look(word)
-    else:
-        file = Path(word) if Path(word).is_file() else None
-    folder = renamed.folder_of(name or word, file, out)
-    if folder is None:
-        return read_definitions([word], environment)[0]
-    source, place = renamed.as_built(folder)
-    if name is None:
-        now = definitions.name_in(place / source.filename)
-        says = f"has the name '{now}' by now" if now else "is not here any more"
-        print(f"note: this is '{folder.name}' as {folder} was built; {source.filename} {says}", file=sys.stderr)
-    return Definition(str(place / source.filename), place, check_source(source, environment, place))
+def tell(definition: Definition, args: Namespace, *, quietly: bool = False) -> None:
+    """Show where a definition is from, and its problems; with --json, or quietly, only those that leave no plan."""
+    tell_note(definition)
+    is_json = getattr(args, "json", False)
+    if definition.checked.plan is None and is_json:
+        emit_json({"ok": False, "problems": problems_json([definition])})
+    elif not is_json and not (quietly and definition.checked.plan):
+        print_problems([definition], args)
+
+
+def tell_note(definition: Definition) -> None:
+    """Show what the user should know of where it is from."""
+    if definition.note:
+        print(f"note: {definition.note}", file=sys.stderr)
 
 
 def read_one(args: Namespace, *, is_deployed: bool = False) -> Definition:
-    """The definition that `args.name` names, its problems shown; with --json only where they leave no plan."""
-    definition = deployed(args.name, args) if is_deployed else read_definitions([args.name])[0]
-    if not getattr(args, "json", False):
-        print_problems([definition], args)
-    elif definition.checked.plan is None:
-        emit_json({"ok": False, "problems": problems_json([definition])})
+    """The definition that `args.name` names, its problems shown. Raises HasErrors."""
+    definition = reading.deployed(target_of(args)) if is_deployed else reading.read([args.name])[0]
+    tell(definition, args)
+    if definition.checked.plan is None:
+        raise reading.HasErrors(definition)
     return definition
 
 

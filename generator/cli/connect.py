@@ -22,8 +22,8 @@ from . import azure, common, whereabouts
 
 if TYPE_CHECKING:
     from ..cyclecloud.shell import Shell
+    from ..operate.built import Built
     from ..plan.types import Plan
-    from .built import Built
 
 DESCRIPTION = """\
 Log in to the server, the scheduler, a login node or any other node of a deployment, or run a command there, or open the

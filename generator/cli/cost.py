@@ -44,10 +44,7 @@ def run(args: Namespace) -> int:
     currency = args.currency.upper()
     if currency not in currencies():
         raise CannotRead(f"the price list has no currency '{args.currency}'", f"it has {', '.join(currencies())}")
-    definition = common.read_one(args)
-    plan = definition.checked.plan
-    if plan is None:
-        return common.exit_code([definition])
+    plan = common.read_one(args).plan
     if plan.cloud != "public":
         raise CannotRead(
             f"Azure publishes no price list for the cloud of {plan.location}",

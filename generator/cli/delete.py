@@ -49,10 +49,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Show, ask, delete, prove."""
-    definition = common.read_one(args, is_deployed=True)
-    plan = definition.checked.plan
-    if plan is None:
-        return common.exit_code([definition])
+    plan = common.read_one(args, is_deployed=True).plan
     if args.yes is not None and args.yes != plan.name:
         raise CannotRead(f"--yes names '{args.yes}', but the deployment is '{plan.name}'", f"--yes {plan.name}")
     with _refusals():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..azure.operation_tree import Part
     from ..azure.preflight import Report
     from ..azure.writer import Writer
-    from .built import Built
+    from ..operate.built import Built
 
 DESCRIPTION = """\
 Deploy the built folder: look what would fail (preflight), show what Azure would do (what-if), ask, deploy, and show how
@@ -63,11 +63,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Look, ask, deploy, watch."""
-    from .built import Built, built
+    from .built import built
 
     found = built(args)
-    if not isinstance(found, Built):
-        return found
     if args.print:
         common.emit("\n".join(_lines(found, args)))
         return OK

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ..errors import OK, CannotRead
+from ..operate import reading
 from . import azure, common
 
 if TYPE_CHECKING:
@@ -62,14 +63,9 @@ def run(args: Namespace) -> int:
         return diff_deployed.run(args)
     if args.print:
         raise CannotRead("without --deployed nothing is asked of Azure", "--print goes with --deployed")
-    definition = common.read_definitions([args.name])[0]
-    plan = definition.checked.plan
-    if plan is None:
-        if args.json:
-            common.emit_json({"ok": False, "problems": common.problems_json([definition])})
-        else:
-            common.print_problems([definition], args)
-        return common.exit_code([definition])
+    definition = reading.read([args.name])[0]
+    common.tell(definition, args, quietly=True)
+    plan = definition.plan
     from .. import pipeline
     from ..definition.pages.schema import cost_of
     from ..output import diff, procedures, reach, refusals

@@ -11,11 +11,9 @@ from . import azure, common
 
 def run(args: Namespace) -> int:
     """Ask Azure what it has, and compare."""
-    from .built import Built, built
+    from .built import built
 
     found = built(args)
-    if not isinstance(found, Built):
-        return found
     plan = found.plan
     if args.print:
         from ..azure import az_lines

@@ -6,8 +6,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from ..errors import OK, CannotRead, CannotWrite
+from ..operate import definitions
 from ..words.suggestions import suggestion
-from . import common, definitions
+from . import common
 
 DESCRIPTION = "Write a short commented definition to start from, or a copy of one that CycleForge ships."
 SCHEMA = "definition.schema.json"

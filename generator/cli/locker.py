@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import OK, CannotRead, CycleForgeError, ProblemsFound
+from ..operate import definitions
 from ..words.counts import first_lines
 from ..words.sizes import size
 from ..words.terminal import columns, printable
-from . import common, definitions
+from . import common
 from .packages import add_locker, needed_address, opened, plan_of, targets
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ..locker.container import Container
     from ..locker.layout import Version
     from ..locker.prune import Prune
+    from ..operate.reading import Definition
     from ..plan.types import Plan
 
 DESCRIPTION = """\
@@ -281,7 +283,7 @@ def _prune(args: Namespace) -> int:
     return OK
 
 
-def _references(plan: Plan, definition: common.Definition) -> set[tuple[str, str]]:
+def _references(plan: Plan, definition: Definition) -> set[tuple[str, str]]:
     """What a node of the cluster would ask the locker for, what travels with the deployment, and what is only named."""
     nodes = plan.slurm.nodes if plan.slurm else ()
     specs = {(spec.project, spec.version) for node in nodes for spec in node.specs}

@@ -37,8 +37,6 @@ def run(args: Namespace) -> int:
     if not args.lines.isdecimal() or not 1 <= int(args.lines) <= _MOST_LINES:
         raise CannotRead(f"--lines is a whole number from 1 to {_MOST_LINES:,}, not '{args.lines}'")
     place = cluster.found(args)
-    if not isinstance(place, cluster.Place):
-        return place
     from ..cyclecloud.logs import line, role_of
     from ..plan.ssh_config import host_of
 

@@ -31,8 +31,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Ask both, and show them side by side."""
     place = cluster.found(args)
-    if not isinstance(place, cluster.Place):
-        return place
     if args.print:
         from ..cyclecloud.nodes import listing
         from ..cyclecloud.slurm import NODES

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import CannotRead, ProblemsFound
+from ..operate import definitions, reading
 from ..words.suggestions import suggestion
-from . import common, definitions
+from . import common
 
 if TYPE_CHECKING:
     from ..locker.address import Address
     from ..locker.container import Container
+    from ..operate.reading import Definition
     from ..plan.types import Plan
     from ..projects.find import Located
     from ..projects.package import Package
@@ -154,9 +156,9 @@ def _of_definition(word: str) -> tuple[list[Package], Plan]:
     return [_package(place) for place in places], plan
 
 
-def plan_of(word: str) -> tuple[Plan, common.Definition]:
+def plan_of(word: str) -> tuple[Plan, Definition]:
     """The plan of a definition, and the definition; its problems are printed, and errors raise."""
-    (definition,) = common.read_definitions([word])
+    (definition,) = reading.read([word])
     plan = definition.checked.plan
     if plan is None:
         common.print_problems([definition], Namespace(no_color=False, all=False))

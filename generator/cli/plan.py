@@ -28,10 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print the plan."""
-    definition = common.read_one(args)
-    plan = definition.checked.plan
-    if plan is None:
-        return common.exit_code([definition])
+    plan = common.read_one(args).plan
     if args.html is not None:
         from ..pages.write import write
         from ..render.plan_page import plan_page

@@ -21,9 +21,9 @@ from ..cyclecloud.site import Site
 from ..cyclecloud.wire import Login, Wire
 from ..disk.user_cache import user_cache
 from ..errors import CannotRead, CycleForgeError
+from ..operate.built import Built
 from ..plan.parameters import SECRETS
 from . import ways, whereabouts
-from .built import Built
 
 QUIET = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=15")
 """Who looks at ten deployments is not asked for ten passphrases."""

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from ..azure.preflight import Report
     from ..azure.reader import Reader
     from ..azure.session import Session
-    from .built import Built
+    from ..operate.built import Built
+    from ..operate.reading import Definition
 
 DESCRIPTION = """\
 Ask Azure for everything that would make the deployment or its first job fail. Nothing is changed. What could not be
@@ -50,14 +51,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Ask and tell."""
-    from .built import Built, looked_for, must_be_one_name
+    from ..operate.built import must_be_one_name
+    from .built import looked_for
 
     if args.yes and not args.fix:
         raise CannotRead("--yes is for --fix", "preflight itself changes nothing and does not ask")
-    must_be_one_name(args)
+    must_be_one_name(common.target_of(args))
     found = looked_for(args)
-    if not isinstance(found, Built):
-        return found
     session = azure.session_of(found.plan, args)
     report, reader = _looked(found, session, args)
     fixed: tuple[Fixed, ...] = ()
@@ -74,7 +74,7 @@ def _looked(found: Built, session: Session, args: Namespace) -> tuple[Report, Re
     from ..azure.check import Local
     from ..azure.preflight import preflight
     from ..azure.reader import Reader
-    from .built import difference
+    from ..operate.built import difference
 
     reader = Reader(session)
     try:
@@ -116,9 +116,7 @@ def exit_code(report: Report) -> int:
     return OK if report.is_known else AzureRefused.exit_code
 
 
-def _show(
-    report: Report, definition: common.Definition, reader: Reader, args: Namespace, fixed: Sequence[Fixed]
-) -> None:
+def _show(report: Report, definition: Definition, reader: Reader, args: Namespace, fixed: Sequence[Fixed]) -> None:
     """The findings on standard output; with --print the lines go there, and the findings to standard error."""
     from ..azure.report import as_json, fixing_lines, lines
     from ..problems.text import render

@@ -9,7 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ..errors import OK, CannotRead
-from . import common, definitions
+from ..operate import definitions
+from . import common
 
 DESCRIPTION = """\
 Package cluster-init projects as CycleCloud's own command does, show them, start a new one, or give a changed one a

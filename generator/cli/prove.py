@@ -68,11 +68,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Look, plan, ask, start, follow, report."""
     from ..cyclecloud.jobs.proofs import Proofs
-    from .built import Built, looked_for
+    from .built import looked_for
 
     found = looked_for(args)
-    if not isinstance(found, Built):
-        return found
     jobs = found.folder / "jobs"
     if not (jobs / "prove.sh").is_file():
         raise CannotRead(f"{jobs}/prove.sh is not built", f"cycleforge build {args.name}")

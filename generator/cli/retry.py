@@ -26,8 +26,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Show, ask, retry, read back."""
     place = cluster.found(args)
-    if not isinstance(place, cluster.Place):
-        return place
     if args.print:
         common.emit("\n".join(place.lines(["cyclecloud", "retry", place.name])))
         return OK

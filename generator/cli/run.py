@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..cyclecloud.jobs.prepared import Prepared
     from ..cyclecloud.jobs.scheduler import Scheduler
     from ..cyclecloud.jobs.seen import Seen
-    from .built import Built
+    from ..operate.built import Built
     from .run_verdict import Result
 
 DESCRIPTION = """\
@@ -57,11 +57,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Prepare, look, submit, follow, judge."""
-    from .built import Built, looked_for
+    from .built import looked_for
 
     found = looked_for(args)
-    if not isinstance(found, Built):
-        return found
     prepared = _prepared(found, args)
     begin_at = _begin_at(prepared, args)
     free(args.fetch)

@@ -12,9 +12,9 @@ from ..problems.problem import Problem, fails
 from ..words.counts import first
 
 if TYPE_CHECKING:
+    from ..operate.built import Built
     from ..pipeline import Checked
     from ..plan.types import JobPlan
-    from .built import Built
 
 _NODES = "NODES"
 _FOLLOWS = frozenset({"JOB", "PARTITION", "RECIPE", "RUNS_DIR", "VM_SIZE", _NODES})

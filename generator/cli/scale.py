@@ -34,8 +34,6 @@ def run(args: Namespace) -> int:
     if not args.number.isdecimal():
         raise CannotRead(f"'{args.number}' is not a number of nodes", "a whole number from 0")
     place = cluster.found(args)
-    if not isinstance(place, cluster.Place):
-        return place
     with cluster.refusals(place):
         return _scale(place, args)
 

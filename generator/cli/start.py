@@ -28,8 +28,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Look, ask, start, read back."""
     place = cluster.found(args)
-    if not isinstance(place, cluster.Place):
-        return place
     if args.print:
         common.emit("\n".join(place.lines(["cyclecloud", "start_cluster", place.name])))
         return OK

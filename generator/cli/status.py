@@ -14,7 +14,7 @@ from ..errors import OK, AzureRefused, CannotRead, CycleForgeError, ProblemsFoun
 from . import azure, common
 
 if TYPE_CHECKING:
-    from .built import Built
+    from ..operate.built import Built
     from .status_look import Look, Looker
 
 DESCRIPTION = """\
@@ -55,16 +55,16 @@ def run(args: Namespace) -> int:
         raise CannotRead("--watch draws a screen", "give --json without --watch, again and again")
     if args.password and not sys.stdin.isatty():
         raise CannotRead("there is no terminal on which to ask for the password", "export CYCLECLOUD_ADMIN_PASSWORD")
-    named = [common.deployed(name, args) for name in args.names]
-    definitions = named or common.read_definitions([])
-    if len(definitions) == 1 and definitions[0].checked.plan is None:
-        if args.json:
-            common.emit_json({"ok": False, "problems": common.problems_json(definitions)})
-        else:
-            common.print_problems(definitions, args)
-        return common.exit_code(definitions)
-    from .built import Built
+    from ..operate import reading
+    from ..operate.built import Built
 
+    named = [reading.deployed(reading.Target(name, args.out)) for name in args.names]
+    definitions = named or reading.read([])
+    for each in named:
+        common.tell_note(each)
+    if len(definitions) == 1 and definitions[0].checked.plan is None:
+        common.tell(definitions[0], args)
+        raise reading.HasErrors(definitions[0])
     found = [
         Built(each, each.checked.plan, args.out / each.checked.plan.name) for each in definitions if each.checked.plan
     ]

@@ -17,9 +17,9 @@ from ..cyclecloud.reasons import Reason, reasons
 from ..cyclecloud.site import Site
 from ..cyclecloud.usage import Usage, usage
 from ..cyclecloud.wire import Login
+from ..operate.built import Built
 from ..records import record
 from . import cluster_ways
-from .built import Built
 from .portal import Portal
 from .status_more import drift_of, spending_of
 from .status_ssh import through_ssh

@@ -15,9 +15,9 @@ from ..plan.billing import Billed
 if TYPE_CHECKING:
     from ..azure.drift import Drift
     from ..azure.reader import Reader
+    from ..operate.built import Built
     from ..plan.types import Plan
     from ..prices.spending import Spending
-    from .built import Built
 
 _NO_VM = frozenset({"off", "terminated", "deallocated", "acquiring", "validation", "allocation"})
 """States in which a node has no VM that is billed."""

@@ -12,9 +12,9 @@ from ..cyclecloud.cluster import Array, Cluster
 from ..cyclecloud.command_line import CommandLine, NotDone
 from ..cyclecloud.shell import Shell, Unreachable
 from ..errors import CycleForgeError
+from ..operate.built import Built
 from ..plan.types import SlurmPlan
 from ..words.terminal import printable
-from .built import Built
 from .portal import QUIET
 from .whereabouts import path_with_us
 

@@ -30,8 +30,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Look, ask, stop, read back."""
     place = cluster.found(args)
-    if not isinstance(place, cluster.Place):
-        return place
     if args.print:
         lines = place.lines(["squeue", "--states=running"], host="scheduler")
         common.emit("\n".join([*lines, *place.lines(["cyclecloud", "terminate_cluster", place.name])]))

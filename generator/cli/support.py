@@ -30,8 +30,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Ask everybody, pack, write."""
     place = cluster.found(args)
-    if not isinstance(place, cluster.Place):
-        return place
     from ..cyclecloud.bundle import Bundle
     from ..words.counts import counted
     from .support_sources import gather, lines

@@ -39,8 +39,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Look, ask, do what is left to do, read back."""
     place = cluster.found(args)
-    if not isinstance(place, cluster.Place):
-        return place
     if args.print:
         common.emit("\n".join(_lines(place)))
         return OK

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
+from ..operate import reading
 from . import common, missing_blobs
 
 DESCRIPTION = "Check definitions and report all problems of all files at once. Nothing is written."
@@ -19,7 +20,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Check."""
-    definitions = common.read_definitions(args.names)
+    definitions = reading.read(args.names)
     code = common.exit_code(definitions, strict=args.strict)
     if args.json:
         common.emit_json(

@@ -25,8 +25,8 @@ from . import azure
 
 if TYPE_CHECKING:
     from ..azure.session import Session
+    from ..operate.built import Built
     from ..plan.types import Plan
-    from .built import Built
 
 SSH_PORT = 22
 PORTAL_PORT = 443

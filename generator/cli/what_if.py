@@ -31,11 +31,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Ask and show."""
-    from .built import Built, built
+    from .built import built
 
     found = built(args)
-    if not isinstance(found, Built):
-        return found
     from ..azure import az_lines
 
     if args.print:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import CannotRead
+from ..operate import definitions
 from ..records import record
-from . import definitions
 
 if TYPE_CHECKING:
-    from .built import Built
+    from ..operate.built import Built
 
 _TOLD = "CYCLEFORGE_CONNECT"
 """What ssh's ProxyCommand is told by the command of ours that starts ssh."""

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from generator.cli import main
-from generator.cli.definitions import find
 from generator.cli.parser import VERBS, make_parser
 from generator.errors import CannotRead
+from generator.operate.definitions import find
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from generator.cli import built, common, main, renamed, whereabouts
+from generator.cli import common, main, whereabouts
+from generator.operate import built, reading, renamed
 from generator.pipeline import check_source, render
 from tests.cli.running import GOOD, Run
 
@@ -137,14 +138,12 @@ def test_the_ssh_of_a_verb_finds_the_deployment_again(monkeypatch: pytest.Monkey
     """Its ProxyCommand, `cycleforge connect research %n --stdio`, may run anywhere."""
     monkeypatch.setenv(whereabouts._TOLD, "")
     args = Namespace(name="research", out=Path("output"), subscription=None, json=False, all=False)
-    found = built.looked_for(args)
-    assert isinstance(found, built.Built)
+    found = built.looked_for(common.target_of(args))
     whereabouts.tell(args, found)
     monkeypatch.chdir("/")
     proxy = Namespace(name=found.plan.definition_name, out=Path("output"), subscription=None)
     whereabouts.find(proxy)
-    again = common.deployed(proxy.name, proxy).checked.plan
-    assert again is not None
+    again = reading.deployed(common.target_of(proxy)).plan
     assert again.resource_group == found.plan.resource_group == "research-rg"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from argparse import Namespace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,7 +12,7 @@ from generator.azure.preflight import Report, preflight
 from generator.azure.reader import Reader
 from generator.azure.session import Session
 from generator.azure.transport import Answer, Transport
-from generator.cli.azure import session_of
+from generator.operate.asking import session_of
 from generator.plan.types import Plan
 from generator.problems.rule import SUBJECTS
 from tests.bed.arm import Arm
@@ -62,7 +61,7 @@ class AskedOnce:
 
 def signed_in(plan: Plan) -> Session:
     """By the environment of the process."""
-    return session_of(plan, Namespace(subscription=None))
+    return session_of(plan)
 
 
 def report_of(plan: Plan, reader: Reader | None = None) -> Report:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from argparse import Namespace
 from pathlib import Path
 from threading import Barrier
 
@@ -14,7 +13,7 @@ from generator.azure.checks import all_checks
 from generator.azure.preflight import preflight
 from generator.azure.reader import Reader
 from generator.azure.refusals import NotAsked
-from generator.cli.azure import session_of
+from generator.operate.asking import session_of
 from generator.plan.types import Plan
 from tests.bed.arm import Arm
 from tests.bed.arm.exchange import RefusedError
@@ -121,7 +120,7 @@ def test_checks_run_at_the_same_time(arm: Arm) -> None:
 
     Waiting.id = "E4999"
     plan = plan_from()
-    reader = Reader(session_of(plan, Namespace(subscription=None)))
+    reader = Reader(session_of(plan))
     report = preflight(plan, reader, Local(Path(), {}), [Waiting() for _ in range(3)])
     reader.close()
     assert [each.message for each in report.findings] == ["not known whether they meet: they met"] * 3

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from generator.azure.writer import Writer
-from generator.cli.azure import session_of
 from generator.files import assets
+from generator.operate.asking import session_of
 from tests.bed.arm import Arm
 from tests.bed.arm.offers import LUSTRE_SKUS, NODE_IMAGE, REGIONS, SKUS, terms_path
 from tests.bed.arm.state import State
@@ -221,7 +220,7 @@ def test_accepting_terms_sends_the_document_back_that_was_read(arm: Arm) -> None
     assert finding.hint.startswith("az vm image terms accept --publisher azurecyclecloud")
     assert finding.remedy is not None
     before = dict(document(state, SERVER_TERMS)["properties"])
-    finding.remedy.apply(Writer(session_of(plan_from(), Namespace(subscription=None))))
+    finding.remedy.apply(Writer(session_of(plan_from())))
     assert document(state, SERVER_TERMS)["properties"] == before | {"accepted": True}
     assert [each.rpartition("/")[2] for each in arm.changes] == ["current"]
 

@@ -8,19 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from generator.cli import common
-from generator.cli.built import Built
 from generator.cli.run_settings import as_it_runs, check
 from generator.errors import CannotRead
+from generator.operate import reading
+from generator.operate.built import Built
 from generator.plan.types import JobPlan
 
 
 @cache
 def built(definition: str) -> Built:
     """A definition that CycleForge brings."""
-    (read,) = common.read_definitions([definition])
-    assert read.checked.plan is not None
-    return Built(read, read.checked.plan, Path())
+    (read,) = reading.read([definition])
+    return Built(read, read.plan, Path())
 
 
 def found(definition: str, name: str) -> tuple[Built, JobPlan]:

@@ -113,7 +113,7 @@ def test_partitions_that_slurm_does_not_have_yet(deployed: Living) -> None:
 
 def test_another_policy_is_applied_once(deployed: Living) -> None:
     deployed.deployment(content_of(deployed.folder / "output/minimal"))
-    deployed.patch.setattr("generator.cli.built.difference", lambda _: None)
+    deployed.patch.setattr("generator.operate.built.difference", lambda _: None)
     (deployed.folder / "output/minimal/cluster/policy.rows").write_text("qos fast\n")
     deployed.types("n\n")
     assert (deployed("update", "minimal.yaml")[0], deployed.slurm.policy) == (1, "")
@@ -154,7 +154,7 @@ def test_secrets_are_filled_in_as_the_first_boot_does() -> None:
 def defined(living: Living, text: str) -> None:
     """The definition is another one; what is built stays."""
     (living.folder / "minimal.yaml").write_text(text)
-    living.patch.setattr("generator.cli.built.difference", lambda _: None)
+    living.patch.setattr("generator.operate.built.difference", lambda _: None)
 
 
 def test_beside_an_existing_server_the_password_of_the_database_goes_along(deployed: Living) -> None:
