@@ -55,7 +55,7 @@ def _not_well(step: Step) -> str:
 
 
 def _by_record(prepared: Prepared, step: Step, content: bytes) -> Result:
-    from ..results.unusable import Unusable
+    from ..results.problems import Unusable
     from ..validation.read import run_of
 
     if not content:

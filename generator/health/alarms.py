@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Literal
 
+import msgspec
+from msgspec import Meta, Struct
+
+MARK = b"partition "
+"""How such a file begins."""
 _LINE = re.compile(
-    r"partition (?P<partition>[\w.-]{1,100}): (?P<check>[a-z][a-z0-9_.-]{0,99}) fails on (?P<failing>\d{1,6}) of "
-    r"(?P<total>\d{1,6}) nodes, since (?P<since>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) by (?P<source>claims|reasons); "
-    r"(?P<words>[ -~]{1,300})",
+    r"partition (?P<partition>\S+): (?P<check>\S+) fails on (?P<failing>\d+) of (?P<total>\d+) nodes, "
+    r"since (?P<since>\S+) by (?P<source>\S+); (?P<words>.+)",
     re.ASCII,
 )
 """A line of alarm_text() in guard-record.sh."""
-MARK = b"partition "
-"""How such a file begins."""
+_Nodes = Annotated[int, Meta(ge=0, le=999_999)]
 
 
-@dataclass(frozen=True, order=True, slots=True)
-class Alarm:
+class Alarm(Struct, frozen=True, order=True, forbid_unknown_fields=True):
     """One check that too many nodes of a partition fail at once."""
 
-    partition: str
-    check: str
-    failing: int
-    total: int
-    since: str
-    source: str
+    partition: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,100}\Z", description="the name of a partition")]
+    check: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_.-]{0,99}\Z", description="the name of a check")]
+    failing: _Nodes
+    total: _Nodes
+    since: Annotated[
+        str,
+        Meta(
+            pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z\Z",
+            description="a UTC time such as 2026-11-21T10:00:00Z",
+        ),
+    ]
+    source: Literal["claims", "reasons"]
     """Who told the scheduler: the nodes (claims), or the reasons of their drains."""
-    words: str
+    words: Annotated[str, Meta(pattern=r"^[ -~]{1,300}\Z", description="one line of at most 300 ASCII characters")]
     """What happens to drains and jobs meanwhile."""
 
     @property
@@ -42,40 +48,14 @@ class Alarm:
 
     def as_json(self) -> dict[str, object]:
         """Plain data with stable keys."""
-        return asdict(self)
+        return msgspec.structs.asdict(self)
 
 
 def alarms_of(text: str) -> tuple[Alarm, ...] | None:
-    """The alarms of a file; None when some line is no alarm."""
+    """Return the alarms of a file; None when some line is no alarm."""
     found = [_LINE.fullmatch(line) for line in text.splitlines()]
-    if not found or None in found:
+    try:
+        rows = [match.groupdict() for match in found if match]
+        return msgspec.convert(rows, tuple[Alarm, ...], strict=False) if rows and len(rows) == len(found) else None
+    except msgspec.ValidationError:
         return None
-    return tuple(_alarm(match.groupdict()) for match in found if match)
-
-
-def collected(value: Any) -> tuple[Alarm, ...] | None:
-    """The alarms of a summary; None when they are not what `health collect` writes."""
-    rows = value if isinstance(value, list) and all(isinstance(row, dict) for row in value) else None
-    if rows is None:
-        return None
-    lines = [_written({name: row.get(name, "") for name in Alarm.__slots__}) for row in rows]
-    return alarms_of("\n".join(lines)) if lines else ()
-
-
-def _written(row: Mapping[str, Any]) -> str:
-    return (
-        f"partition {row['partition']}: {row['check']} fails on {row['failing']} of {row['total']} nodes, "
-        f"since {row['since']} by {row['source']}; {row['words']}"
-    )
-
-
-def _alarm(words: Mapping[str, str]) -> Alarm:
-    return Alarm(
-        words["partition"],
-        words["check"],
-        int(words["failing"]),
-        int(words["total"]),
-        words["since"],
-        words["source"],
-        words["words"],
-    )

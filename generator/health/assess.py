@@ -12,7 +12,7 @@ from ..records import record
 from ..results.hostlist import natural_key
 from .alarms import Alarm
 from .file_problems import FileProblem
-from .findings import WHOLE_RUN, Class, Finding, Judgement
+from .findings import WHOLE_RUN, Class, Finding, findings_of
 from .fleet import Deviation, Group, compare
 from .gather import Gathered
 from .read import Loaded
@@ -162,10 +162,9 @@ def assess(gathered: Gathered, wishes: Wishes) -> Assessment:
     of_node: dict[str, list[Deviation]] = {}
     for each in deviations:
         of_node.setdefault(each.node, []).append(each)
-    judgement = Judgement()
     shared = {alarm.check for alarm in gathered.alarms}
     for node in nodes.values():
-        node.findings = (*judgement.findings_of(node.results), *_absent(node, wishes.kinds))
+        node.findings = (*findings_of(node.results), *_absent(node, wishes.kinds))
         node.is_held = bool(shared and node.of("failure")) and shared.issuperset(
             each.check for each in node.of("failure")
         )

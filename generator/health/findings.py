@@ -52,40 +52,27 @@ class Finding:
         }
 
 
-class Judgement:
-    """From results to findings. What many nodes say is one object, which is judged once."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[Check, Class | None, str]] = {}
-        """By the identity of the check, which is kept, so that no other one gets its number."""
-
-    def findings_of(self, results: dict[str, Loaded]) -> tuple[Finding, ...]:
-        """All findings of one node; `results` by kind."""
-        outdated = _outdated(results)
-        deep = results.get("deep")
-        found: list[Finding] = []
-        for kind, loaded in results.items():
-            result = loaded.result
-            own = _of_run(result, self._of_checks(result))
-            if kind == "quick" and deep is not None and outdated is None and deep.result.verdict == "fail":
-                # The deep result itself says more.
-                own = [each for each in own if each.check != _DEEP_FAILED]
-            found += own
-        if outdated is not None:
-            found.append(Finding("unmeasured", outdated, WHOLE_RUN, detail=f"no {outdated} checks since the last boot"))
-        return tuple(found)
-
-    def _of_checks(self, result: NodeResult) -> list[Finding]:
-        known = self._known
-        found: list[Finding] = []
-        for check in result.checks:
-            judged = known.get(id(check)) or known.setdefault(id(check), (check, *_judged(check)))
-            if judged[1] is not None:
-                found.append(_finding(result.kind, judged[0], judged[1], judged[2]))
-        return found
+def findings_of(results: dict[str, Loaded]) -> tuple[Finding, ...]:
+    """Return all findings of one node; `results` by kind."""
+    outdated = _outdated(results)
+    deep = results.get("deep")
+    found: list[Finding] = []
+    for kind, loaded in results.items():
+        result = loaded.result
+        own = _of_run(result, [each for check in result.checks if (each := _of_check(result.kind, check))])
+        if kind == "quick" and deep is not None and outdated is None and deep.result.verdict == "fail":
+            # The deep result itself says more.
+            own = [each for each in own if each.check != _DEEP_FAILED]
+        found += own
+    if outdated is not None:
+        found.append(Finding("unmeasured", outdated, WHOLE_RUN, detail=f"no {outdated} checks since the last boot"))
+    return tuple(found)
 
 
-def _finding(kind: str, check: Check, sort: Class, why: str) -> Finding:
+def _of_check(kind: str, check: Check) -> Finding | None:
+    sort, why = _judged(check)
+    if sort is None:
+        return None
     detail = why or check.detail
     return Finding(sort, kind, check.check, check.value, check.relation, check.limit, check.unit, detail)
 

@@ -9,10 +9,9 @@ from ..records import record
 from ..results.hostlist import natural_key
 from ..results.walk import MAX_FILES, Walk
 from .alarms import Alarm
-from .check_lines import CheckLines
 from .file_problems import FileProblem
-from .read import SUMMARY, Loaded, read_file
-from .result import FORMAT
+from .read import Loaded, read_file
+from .result import FORMAT, SUMMARY
 
 _FEW = 4
 _SEVERITY = {"pass": 0, "warn": 1, "incomplete": 2, "fail": 3}
@@ -50,9 +49,9 @@ def gather(paths: Sequence[str], leave_out: str | None = None) -> Gathered:
     read: set[str] = set()
     alarms: set[Alarm] = set()
     superseded = 0
-    walk, lines = Walk(paths, leave_out, most=MAX_FILES), CheckLines()
+    walk = Walk(paths, leave_out, most=MAX_FILES)
     for path, shown in walk:
-        content = read_file(path, shown, lines)
+        content = read_file(path, shown)
         read.add(shown)
         earlier.update(content.earlier)
         superseded += content.superseded
@@ -79,7 +78,7 @@ def gather(paths: Sequence[str], leave_out: str | None = None) -> Gathered:
 
 def summary_bytes(gathered: Gathered) -> bytes:
     """The summary: one result a line, every field of the nodes kept, nothing about this run. Same input, same bytes."""
-    rows = [_line(json.loads(loaded.text)) for loaded in gathered.newest.values()]
+    rows = [_line(json.loads(loaded.content)) for loaded in gathered.newest.values()]
     problems = [_line(problem.as_json()) for problem in gathered.problems]
     alarms = [_line(alarm.as_json()) for alarm in gathered.alarms]
     lines = [
@@ -97,7 +96,6 @@ def summary_bytes(gathered: Gathered) -> bytes:
 
 
 def _line(value: object) -> str:
-    # ASCII: a half surrogate in an unknown field has no UTF-8.
     return json.dumps(value, ensure_ascii=True, allow_nan=False)
 
 
@@ -124,4 +122,4 @@ def _settled(same: list[Loaded]) -> tuple[Loaded, tuple[FileProblem, ...]]:
 
 
 def _canonical(loaded: Loaded) -> str:
-    return json.dumps(json.loads(loaded.text), sort_keys=True)
+    return json.dumps(json.loads(loaded.content), sort_keys=True)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from .unusable import Unusable
+from .problems import Unusable
 
 _BOM = b"\xef\xbb\xbf"
 _CONTROL = bytes(byte for byte in range(32) if byte not in b"\t\n\f\r")

@@ -1,14 +1,14 @@
-"""Every file below some paths, once."""
+"""Files that other machines have written: every one below some paths, once, and its bytes as far as a limit."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ..errors import CannotRead
-from .unusable import Unusable
+from .problems import Unusable
 
 MAX_FILES = 200_000
 """More files than this are someone's home folder, not the results of a cluster."""
@@ -83,3 +83,38 @@ def _identity(path: str) -> _Identity | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
+
+
+def regular_bytes(path: str, limit: int, larger: Callable[[bytes], int | None] = lambda _: None) -> bytes:
+    """The content of a regular file of at most `limit` bytes; OSError where it cannot be read.
+
+    `larger` looks at the beginning of one that has more, and gives the limit that counts for it, or None.
+    """
+    # Without O_NONBLOCK, opening a pipe would wait for its writer.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise Unusable("not_a_file", "it is a pipe, socket or device, not a file")
+        content = _read(handle, limit + 1)
+        if len(content) <= limit:
+            return content
+        most = larger(content)
+        if most is not None:
+            content += _read(handle, most + 1 - len(content))
+        if most is None or len(content) > most:
+            raise Unusable("too_large", f"it has more than {(most or limit) // 2**20} MiB")
+        return content
+    finally:
+        os.close(handle)
+
+
+def _read(handle: int, limit: int) -> bytes:
+    parts: list[bytes] = []
+    while limit > 0:
+        # Most results fit in the first piece; a piece is allocated before it is read.
+        part = os.read(handle, min(limit, 2**22 if parts else 2**15))
+        if not part:
+            break
+        parts.append(part)
+        limit -= len(part)
+    return b"".join(parts)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..results import file_problem
-from ..results.file_problem import ProblemKind
+from ..results import problems
+from ..results.problems import ProblemKind
 
 _AGAIN = "copy it again; if it is the same on the cluster, run the job again"
 KINDS: dict[str, ProblemKind] = {
@@ -28,7 +28,7 @@ KINDS: dict[str, ProblemKind] = {
 
 
 @dataclass(frozen=True, order=True)
-class FileProblem(file_problem.FileProblem):
+class FileProblem(problems.FileProblem):
     """One finding in a file of records."""
 
     kinds = KINDS

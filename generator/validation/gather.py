@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from ..records import record
-from ..results.unusable import Unusable
+from ..results.problems import Unusable
 from ..results.walk import Walk
 from .file_problems import FileProblem
 from .proof import Proof, is_proof, proof_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from ..results.unusable import Unusable
+from ..results.problems import Unusable
 from .read import refuse_other_formats
 from .verdicts import VERDICTS, Verdict, worst
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..results import strict_json
-from ..results.bounded import regular_bytes
-from ..results.unusable import Unusable
+from ..results.problems import Unusable
+from ..results.walk import regular_bytes
 from ..words.suggestions import suggestion
 from .record import FORMAT, RECORD_KEYS, Fault, InvalidRecordError, Run, key_count, validated
 from .verdicts import VERDICTS

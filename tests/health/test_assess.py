@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import convert
 
 from generator.health.assess import Assessment, Node, Wishes, assess
 from generator.health.fleet import MIN_NODES, compare, limits
 from generator.health.gather import gather
 from generator.health.grouping import by_check, by_host, short_size
-from generator.health.result import validated
+from generator.health.result import NodeResult
 from tests.health.results import A100, H100, NOON, check, gpus, pair, reduce, result, text
 
 NOON_S = 1_795_262_400.0
@@ -227,7 +228,7 @@ def fleet(*values: str, **changed: Any) -> list[Any]:
     fields = {"check": "nccl_all_reduce", "verdict": "pass", "relation": "ge", "limit": "1", "unit": "GB/s"} | changed
     size = fields.pop("vm_size", H100)
     return [
-        validated(result(f"hpc-{number}", "deep", fields | {"value": value}, vm_size=size))
+        convert(result(f"hpc-{number}", "deep", fields | {"value": value}, vm_size=size), NodeResult)
         for number, value in enumerate(values, 1)
     ]
 
@@ -288,7 +289,7 @@ def test_a_value_without_published_limit_is_compared_too() -> None:
 def test_a_node_counts_with_its_slowest_gpu() -> None:
     """As the catalogue says."""
     many = fleet("100", "100", "100", "100", "100")
-    slow = validated(result("hpc-9", "deep", reduce("100", "1"), reduce("90", "1"), reduce("101", "1")))
+    slow = convert(result("hpc-9", "deep", reduce("100", "1"), reduce("90", "1"), reduce("101", "1")), NodeResult)
     _, deviations = compare([*many, slow])
     assert [(each.node, each.value) for each in deviations] == [("hpc-9", "90")]
 

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generator.health import read
-from generator.health.check_lines import CheckLines
 from generator.health.file_problems import PROBLEM_KINDS, FileProblem
 from generator.health.gather import Gathered, gather
-from generator.health.read import MAX_RESULT_BYTES, SUMMARY, read_bytes
+from generator.health.read import MAX_RESULT_BYTES, read_bytes
+from generator.health.result import SUMMARY
 from tests.health.results import check, gpus, result, text
 
 GOOD = text(result())
@@ -33,6 +33,11 @@ def with_check(**fields: Any) -> str:
     """A result whose second check has other fields."""
     broken = {key: value for key, value in (gpus() | fields).items() if value is not None}
     return text(result("hpc-1", "quick", gpus(), broken))
+
+
+def summary(*problems: dict[str, Any]) -> str:
+    """A summary of nothing but problems."""
+    return text({"summary": SUMMARY, "format": 1, "results": [], "superseded": 0, "problems": problems})
 
 
 CONTENTS: dict[str, tuple[str, bytes | str, str, tuple[int, int]]] = {
@@ -57,16 +62,10 @@ CONTENTS: dict[str, tuple[str, bytes | str, str, tuple[int, int]]] = {
     "two results": ("damaged", GOOD + GOOD, "extra data", (25, 2)),
     "a line in a text": ("damaged", GOOD.replace("hpc-1", "hpc\n1"), "invalid control character", (3, 15)),
     "deep": ("damaged", "[" * 100_000, "nested too deeply", (0, 0)),
-    "key twice": (
-        "duplicate_key",
-        GOOD.replace('"verdict": "pass",\n  "reason"', '"verdict": "pass",\n  "verdict": "fail",\n  "reason"'),
-        "key 'verdict' occurs twice",
-        (0, 0),
-    ),
     "NaN": ("not_a_number", GOOD.replace("412", "NaN"), "it holds NaN", (0, 0)),
     "infinity": ("not_a_number", GOOD.replace("412", "-Infinity"), "it holds -Infinity", (0, 0)),
     "too large for a float": ("not_a_number", GOOD.replace("412", "1e999"), "it holds 1e999", (0, 0)),
-    "too many digits": ("not_a_number", GOOD.replace("412", "9" * 5000), "a number of 5000 digits", (0, 0)),
+    "too many digits": ("not_a_number", GOOD.replace("412", "9" * 5000), "a number of thousands of digits", (0, 0)),
     "large": ("too_large", GOOD + " " * MAX_RESULT_BYTES, "more than 1 MiB", (0, 0)),
     "tomorrow's": ("future_format", replaced(format=2, verdict="splendid"), "format 2; this CycleForge reads", (0, 0)),
     "tomorrow's summary": (
@@ -80,46 +79,55 @@ CONTENTS: dict[str, tuple[str, bytes | str, str, tuple[int, int]]] = {
     "a list": ("foreign", "[1, 2]", "not a node health result", (0, 0)),
     "other JSON": ("foreign", '{"name": "package", "summary": 3}', "not a node health result", (0, 0)),
     "no format": ("invalid", replaced(format=None), "'format' is missing", (0, 0)),
-    "format 0": ("invalid", replaced(format=0), "'format' is 0, not a number from 1", (0, 0)),
-    "format true": ("invalid", replaced(format=True), "'format' is true, not a whole number", (0, 0)),
+    "format 0": ("invalid", replaced(format=0), "'format' is 0, not 1", (0, 0)),
+    "format true": ("invalid", replaced(format=True), "'format' is true, not 1", (0, 0)),
     "no checks": ("invalid", replaced(checks=None), "'checks' is missing", (0, 0)),
     "checks no list": ("invalid", replaced(checks={}), "'checks' is {}, not a list", (0, 0)),
-    "check no object": ("invalid", replaced(checks=["gpu"]), 'check 1: it is "gpu", not an object', (0, 0)),
-    "node a number": ("invalid", replaced(node=7), "'node' is 7, not a text", (0, 0)),
-    "node a command": ("invalid", replaced(node="a;reboot"), "'node' is \"a;reboot\", not a name", (0, 0)),
-    "node with a line end": ("invalid", replaced(node="a\n"), "'node' is \"a\\n\", not a name", (0, 0)),
-    "half a letter": ("invalid", replaced(reason="\ud800"), "not a text of valid characters", (0, 0)),
-    "a long text": ("invalid", replaced(boot_id="x" * 5000), "not a text of this length", (0, 0)),
+    "check no object": ("invalid", replaced(checks=["gpu"]), '"gpu", not an object', (0, 0)),
+    "node a number": ("invalid", replaced(node=7), "'node' is 7, not the name of a node", (0, 0)),
+    "node a command": ("invalid", replaced(node="a;reboot"), "'node' is \"a;reboot\", not the name of a node", (0, 0)),
+    "node with a line end": ("invalid", replaced(node="a\n"), "'node' is \"a\\n\", not the name", (0, 0)),
+    "half a letter": ("encoding", replaced(reason="\ud800"), "escapes half a character", (0, 0)),
+    "a long text": ("invalid", replaced(boot_id="x" * 5000), "not a text of at most 128 characters", (0, 0)),
     "size known a text": (
         "invalid",
         replaced(size_known="true"),
         '"true", not true or false',
         (0, 0),
     ),
-    "kind": ("invalid", replaced(kind="quik"), "not one of quick, deep (did you mean 'quick'?)", (0, 0)),
-    "run verdict": ("invalid", replaced(verdict="PASS"), "one of pass, warn, fail, incomplete (did you mean", (0, 0)),
-    "time without zone": ("invalid", replaced(time="2026-11-21T10:00:00"), "or a UTC time such as", (0, 0)),
+    "kind": ("invalid", replaced(kind="quik"), "not one of deep, quick (did you mean 'quick'?)", (0, 0)),
+    "run verdict": ("invalid", replaced(verdict="PASS"), "one of fail, incomplete, pass, warn (did you mean", (0, 0)),
+    "time without zone": ("invalid", replaced(time="2026-11-21T10:00:00"), "not a UTC time such as", (0, 0)),
     "no such day": ("invalid", replaced(time="2026-02-30T10:00:00Z"), "not a valid date and time", (0, 0)),
-    "duration": ("invalid", replaced(duration_ms=-1), "'duration_ms' is -1, not a number from 0", (0, 0)),
+    "duration": ("invalid", replaced(duration_ms=-1), "'duration_ms' is -1, not a whole number from 0", (0, 0)),
     "duration a float": ("invalid", replaced(duration_ms=1.5), "'duration_ms' is 1.5, not a whole number", (0, 0)),
-    "value a number": ("invalid", with_check(value=51.2), "check 2 (gpu_count): 'value' is 51.2, not a text", (0, 0)),
-    "value null": ("invalid", text(result("a", "quick", gpus() | {"value": None})), "'value' is null, not a", (0, 0)),
-    "check without verdict": ("invalid", with_check(verdict=None), "check 2 (gpu_count): 'verdict' is missing", (0, 0)),
-    "check verdict": ("invalid", with_check(verdict="failed"), "pass, warn, fail, not_measured, no_baseline", (0, 0)),
-    "relation": ("invalid", with_check(relation=">="), "'relation' is \">=\", not one of ge, le,", (0, 0)),
-    "many errors": ("invalid", replaced(checks=[{}] * 9), "; and 15 more", (0, 0)),
-    "many checks": ("invalid", replaced(checks=[gpus()] * 2001), "not a list of at most 2000", (0, 0)),
-    "summary without results": ("invalid", text({"summary": SUMMARY, "format": 1}), "the summary lacks", (0, 0)),
-    "summary with odd problems": (
+    "value a number": ("invalid", with_check(value=51.2), "'checks[1].value' is 51.2, not a text", (0, 0)),
+    "value null": (
         "invalid",
-        text({"summary": SUMMARY, "format": 1, "results": [], "superseded": 0, "problems": [{"kind": "odd"}]}),
-        "not what `health collect` writes",
+        text(result("a", "quick", gpus() | {"value": None})),
+        "'checks[0].value' is null, not a",
         (0, 0),
     ),
+    "check without verdict": ("invalid", with_check(verdict=None), "'checks[1].verdict' is missing", (0, 0)),
+    "check verdict": ("invalid", with_check(verdict="failed"), "fail, no_baseline, not_measured, pass, warn", (0, 0)),
+    "relation": ("invalid", with_check(relation=">="), "'checks[1].relation' is \">=\", not one of eq, ge,", (0, 0)),
+    "many errors": ("invalid", replaced(checks=[{}] * 9), "'checks[0].check' is missing", (0, 0)),
+    "a check without a name": ("invalid", with_check(check=""), "'checks[1].check' is \"\", not a text with", (0, 0)),
+    "a key of tomorrow": ("invalid", replaced(future={"a": 1}), "'future' is not a key of this format", (0, 0)),
+    "a key of a check": ("invalid", with_check(severity="high"), "'checks[1].severity' is not a key", (0, 0)),
+    "many checks": ("invalid", replaced(checks=[gpus()] * 2001), "not a list of at most 2000", (0, 0)),
+    "summary without results": ("invalid", text({"summary": SUMMARY, "format": 1}), "'results' is missing", (0, 0)),
+    "summary with odd problems": (
+        "invalid",
+        summary({"file": "a", "kind": "odd", "message": "b"}),
+        "no kind of",
+        (0, 0),
+    ),
+    "summary with other problems": ("invalid", summary({"file": 1}), "'problems[0].file' is 1, not a text", (0, 0)),
     "bad result of a summary": (
         "invalid",
         text({"summary": SUMMARY, "format": 1, "results": [result(node=1)], "superseded": 0, "problems": []}),
-        "'node' is 1, not a text",
+        "'node' is 1, not the name of a node",
         (0, 0),
     ),
 }
@@ -227,9 +235,23 @@ def test_two_results_of_one_moment(tmp_path: Path) -> None:
 
 
 def test_every_kind_of_problem_has_its_bad_case() -> None:
-    """And every bad case is of a kind that exists."""
-    tested = {kind for kind, *_ in CONTENTS.values()} | {kind for _, kind, _ in MADE.values()} | {"conflict"}
-    assert tested == set(PROBLEM_KINDS)
+    """And every bad case is of a kind that exists; `duplicate_key` is in summaries of earlier versions only."""
+    tested = {kind for kind, *_ in CONTENTS.values()} | {kind for _, kind, _ in MADE.values()}
+    assert tested | {"conflict", "duplicate_key"} == set(PROBLEM_KINDS)
+
+
+def test_what_an_earlier_version_has_collected_is_read() -> None:
+    """Its problems, too, of a kind that is not found any more."""
+    row = {"file": "a.json", "line": None, "column": None, "level": "error", "kind": "duplicate_key", "message":
+           "key 'verdict' occurs twice in one object", "hint": "", "node": "hpc-1", "check_kind": "quick"}  # fmt: skip
+    (problem,) = read_bytes(summary(row).encode(), "x").earlier
+    assert problem.as_json() == row | {"hint": PROBLEM_KINDS["duplicate_key"].hint}
+
+
+def test_of_a_key_that_occurs_twice_the_last_one_counts() -> None:
+    """A reader that declares its fields does not see it."""
+    twice = GOOD.replace('"verdict": "pass",\n  "reason"', '"verdict": "pass",\n  "verdict": "fail",\n  "reason"')
+    assert [loaded.result.verdict for loaded in read_bytes(twice.encode(), "x").results] == ["fail"]
 
 
 # ---------------------------------------------------------------- what a broken file still tells
@@ -238,7 +260,7 @@ def test_every_kind_of_problem_has_its_bad_case() -> None:
 @pytest.mark.parametrize("content", [GOOD[:300], replaced(verdict="splendid"), replaced(format=9)])
 def test_a_broken_file_still_tells_its_node(content: str) -> None:
     """So that the report can name the node instead of calling it missing."""
-    problem = read_bytes(content.encode(), "x", CheckLines()).problems[0]
+    problem = read_bytes(content.encode(), "x").problems[0]
     assert (problem.node, problem.check_kind) == ("hpc-1", "quick")
 
 
@@ -254,16 +276,16 @@ def test_a_problem_points_at_its_place() -> None:
 @given(st.binary(max_size=200) | st.text(alphabet='{}[]",:\\ \n0eEnN.-truefalsnu\x00é', max_size=60).map(str.encode))
 def test_no_bytes_break_the_reader(content: bytes) -> None:
     """A result, or a problem of a known kind."""
-    found = read_bytes(content, "x", CheckLines())
+    found = read_bytes(content, "x")
     assert not found.results
     assert [problem.kind in PROBLEM_KINDS for problem in found.problems] == [True]
 
 
 def test_no_beginning_of_a_result_is_a_result() -> None:
     """Wherever a node stopped writing."""
-    whole = replaced(reason='ü 😀 "quoted" \\ \x01', extra=[1.5, -2e-7, None, False, {}])
+    whole = replaced(reason='ü 😀 "quoted" \\ \x01')
     for length in range(len(whole)):
-        found = read_bytes(whole[:length].encode(), "x", CheckLines())
+        found = read_bytes(whole[:length].encode(), "x")
         assert not found.results
         assert found.problems[0].kind in ("truncated", "empty"), whole[:length]
         assert found.problems[0].level == "error"
@@ -279,14 +301,14 @@ JSON = st.recursive(
 @given(st.sampled_from(sorted(result())), JSON)
 def test_no_value_of_a_field_breaks_the_reader(field: str, value: Any) -> None:
     """It fits, or the problem names it."""
-    found = read_bytes(text(result() | {field: value}).encode(), "x", CheckLines())
+    found = read_bytes(text(result() | {field: value}).encode(), "x")
     assert found.results or found.problems[0].kind in ("invalid", "future_format")
 
 
 @given(st.sampled_from(["check", "verdict", "value", "relation", "limit", "unit", "detail"]), JSON)
 def test_no_value_of_a_check_breaks_the_reader(field: str, value: Any) -> None:
     """It fits, or the problem names it."""
-    found = read_bytes(text(result("hpc-1", "quick", gpus() | {field: value})).encode(), "x", CheckLines())
+    found = read_bytes(text(result("hpc-1", "quick", gpus() | {field: value})).encode(), "x")
     assert found.results or found.problems[0].kind == "invalid"
 
 
@@ -294,10 +316,10 @@ def test_no_value_of_a_check_breaks_the_reader(field: str, value: Any) -> None:
 
 
 def test_what_is_read_without_complaint(tmp_path: Path) -> None:
-    """Unknown fields, empty defaults, a byte-order mark, a fraction of a second, any name and depth."""
-    later = result("hpc-2", future={"a": [1, 2.5]}, time="2026-11-21T10:00:00.25Z")
+    """Empty defaults, a byte-order mark, a fraction of a second, any name and depth."""
+    later = result("hpc-2", time="2026-11-21T10:00:00.25Z")
     del later["engine"], later["reason"], later["boot_id"], later["physical_host"], later["duration_ms"]
-    later["checks"] = [{"check": "mount", "verdict": "pass", "severity": "high"}]
+    later["checks"] = [{"check": "mount", "verdict": "pass"}]
     folder = tmp_path / "ü" / "b c"
     folder.mkdir(parents=True)
     (folder / ".hidden").write_bytes(b"\xef\xbb\xbf" + text(later).encode())

@@ -14,7 +14,6 @@ import pytest
 
 from generator.errors import CannotRead, CannotWrite
 from generator.health import gather as gather_module
-from generator.health.check_lines import CheckLines
 from generator.health.gather import gather, summary_bytes
 from generator.health.read import read_bytes
 from generator.health.summary_file import write as write_summary
@@ -101,7 +100,7 @@ def test_a_name_that_is_no_text(tmp_path: Path) -> None:
 
 def test_a_summary_says_the_same_as_its_files(tmp_path: Path) -> None:
     """Results with all their fields, problems, counts; and a summary of summaries is the same again."""
-    folder = write(tmp_path / "in", *pair("hpc-1", reason="ü"), result("hpc-2", future={"x": [1.5, None]}))
+    folder = write(tmp_path / "in", *pair("hpc-1", reason="ü"), result("hpc-2", cure="heal"))
     put(folder, "old", result(time="2026-01-01T00:00:00Z"))
     (folder / "half").write_text('{"node": "hpc-3", "kind": "quick",')
     first = gather([str(folder)])
@@ -114,7 +113,7 @@ def test_a_summary_says_the_same_as_its_files(tmp_path: Path) -> None:
     assert [problem.node for problem in second.problems] == ["hpc-3"]
     (tmp_path / "two").write_bytes(summary_bytes(second).replace(b'"files": 1', b'"files": 5'))
     assert (tmp_path / "two").read_bytes() == (tmp_path / "one").read_bytes()
-    assert json.loads((tmp_path / "one").read_text())["results"][2]["future"] == {"x": [1.5, None]}
+    assert json.loads((tmp_path / "one").read_text())["results"][2]["cure"] == "heal"
 
 
 def test_a_mended_file_speaks_for_itself(tmp_path: Path) -> None:
@@ -141,7 +140,7 @@ def test_one_bad_result_of_a_summary_leaves_the_others(tmp_path: Path) -> None:
     write(tmp_path, *pair("hpc-1"))
     content = json.loads(summary_bytes(gather([str(tmp_path)])))
     content["results"][1]["verdict"] = "?"
-    found = read_bytes(json.dumps(content).encode(), "sum.json", CheckLines())
+    found = read_bytes(json.dumps(content).encode(), "sum.json")
     assert [loaded.result.kind for loaded in found.results] == ["quick"]
     assert [(problem.file, problem.node) for problem in found.problems] == [("sum.json, result 2", "hpc-1")]
 

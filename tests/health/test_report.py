@@ -11,16 +11,16 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import convert
 from syrupy.assertion import SnapshotAssertion
 
 from generator.cli import common, main
 from generator.files import assets
 from generator.health.assess import Wishes, assess
-from generator.health.check_lines import CheckLines
 from generator.health.gather import Gathered
 from generator.health.machine import as_json
 from generator.health.read import Loaded, read_bytes
-from generator.health.result import KINDS, Relation, RunVerdict, Verdict, validated
+from generator.health.result import KINDS, NodeResult, Relation, RunVerdict, Verdict
 from generator.health.text import Report, problem_lines
 from generator.results.hostlist import expand
 from tests.health import fleet
@@ -368,8 +368,8 @@ RESULTS = st.builds(
 @given(st.lists(RESULTS, max_size=20), st.booleans(), st.sampled_from([None, 0.0, 4e9]))
 def test_every_valid_result_can_be_reported(rows: list[dict[str, Any]], color: bool, now: float | None) -> None:
     """Text and JSON come out, every node is in both, and a failure is never lost."""
-    loaded = {(row["node"], row["kind"]): Loaded(found, found.seconds, text(row), "f") for row in rows
-              for found in [validated(row)]}  # fmt: skip
+    loaded = {(row["node"], row["kind"]): Loaded(found, found.seconds, text(row).encode(), "f") for row in rows
+              for found in [convert(row, NodeResult)]}  # fmt: skip
     wishes = Wishes(expect=("n1", "m1"), now=now, max_age_s=60.0 if now is not None else None)
     assessment = assess(Gathered(loaded, (), len(rows), 0), wishes)
     printed = Report(assessment, color=color).text()
@@ -430,7 +430,7 @@ def test_a_result_that_ends_anywhere_breaks_no_report(end: int, behind: str) -> 
     """The node is in the report as long as its name can be read; nothing else changes, and the exit code says it."""
     whole = text(result("hpc-7", "quick", reason="a port is down", verdict="fail"))
     found = whole[:end] + behind
-    content = read_bytes(found.encode(), "hpc-7.quick.json", CheckLines())
+    content = read_bytes(found.encode(), "hpc-7.quick.json")
     gathered = Gathered({}, content.problems, 1, 0)
     report = Report(assess(gathered, Wishes())).text()
     # Without the blanks of its end, or with its own bracket behind it, it is whole.
