@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from generator.azure.findings import answers, images, quota, vm_sizes
-from generator.azure.findings.answers import OddAnswer
+from generator.azure import answers
+from generator.azure.answers import OddAnswer
+from generator.azure.checks import images, quota, vm_sizes
 from tests.azure_checks.answers import size, usage
 from tests.bed.plans import plan_from
 
@@ -54,8 +55,8 @@ def test_a_region_and_a_family_may_be_written_otherwise() -> None:
     ]
     sizes = vm_sizes.offered(items, ("Standard_D4as_v5", "Standard_D64ds_v5"))
     known = quota.limits([usage("standardDASv5Family", 0, 1), usage("cores", 0, 1000)])
-    assert list(vm_sizes.not_offered(plan, sizes)) == []
+    assert list(vm_sizes.SizeNotOffered().judged(plan, sizes)) == []
     assert [need.name for need in quota.needs(plan, sizes)] == ["Standard DASv5 Family", "cores"]
-    texts = [found.message for found in quota.too_small(plan, "S", sizes, known, (), at_least=True)]
+    texts = [found.message for found in quota.QuotaTooSmall().judged(plan, "S", sizes, known, ())]
     assert len(texts) == 1
     assert "standardDASv5Family" in texts[0]

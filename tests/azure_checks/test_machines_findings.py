@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from generator.azure.findings import quota, vm_sizes
-from generator.azure.findings.answers import Found
-from generator.plan.types import Plan
+from generator.azure.check import Finding
+from generator.azure.checks import quota, vm_sizes
+from generator.azure.checks.quota import QuotaBelowMaximum, QuotaTooSmall
+from generator.azure.checks.vm_sizes import OtherFigures, SizeLacksAbility, SizeNotOffered, ZoneNotOffered
 from tests.azure_checks.answers import Answer, restriction, size, usage
 from tests.bed.plans import plan_from
 
@@ -36,21 +37,20 @@ def offers(**changed: Answer) -> list[Answer]:
     ]
 
 
-def found(kind: str, items: list[Answer], plan: Plan | None = None) -> list[Found]:
-    plan = plan or plan_from(PLAN)
-    return list(getattr(vm_sizes, kind)(plan, vm_sizes.offered(items, (SERVER, HTC, BIG))))
+def found(check: type[vm_sizes._OfSizes], items: list[Answer]) -> list[Finding]:
+    return list(check().judged(plan_from(PLAN), vm_sizes.offered(items, (SERVER, HTC, BIG))))
 
 
 def test_a_healthy_region_gives_no_finding() -> None:
-    for kind in ("not_offered", "wrong_zones", "lacking", "other_figures"):
-        assert found(kind, offers()) == []
+    for check in (SizeNotOffered, ZoneNotOffered, SizeLacksAbility, OtherFigures):
+        assert found(check, offers()) == []
 
 
 def test_a_size_that_is_not_in_the_list() -> None:
-    (one,) = found("not_offered", offers()[:2])
+    (one,) = found(SizeNotOffered, offers()[:2])
     assert one.path == ("slurm", "partitions", 1, "vm_size")
     assert one.message == "southcentralus does not offer Standard_E64ds_v5 (partition big)"
-    assert one.hint.startswith("az vm list-skus -l southcentralus")
+    assert str(one.hint).startswith("az vm list-skus -l southcentralus")
 
 
 @pytest.mark.parametrize(
@@ -59,33 +59,34 @@ def test_a_size_that_is_not_in_the_list() -> None:
 )
 def test_a_location_restriction_forbids_the_size_and_says_why(reason: str, words: str) -> None:
     elsewhere = restriction("Location", reason, "westeurope")
-    assert found("not_offered", offers(big={"restrictions": [elsewhere]})) == []
-    (one,) = found("not_offered", offers(big={"restrictions": [restriction("Location", reason)]}))
+    assert found(SizeNotOffered, offers(big={"restrictions": [elsewhere]})) == []
+    (one,) = found(SizeNotOffered, offers(big={"restrictions": [restriction("Location", reason)]}))
     assert "cannot be used in southcentralus" in one.message
-    assert words in one.hint
+    assert words in str(one.hint)
 
 
 def test_zones_are_those_of_the_offer_without_the_restricted_ones() -> None:
     lost = restriction("Zone", "NotAvailableForSubscription", zones=("3",))
     changed = offers(htc={"restrictions": [lost]})
-    assert found("not_offered", changed) == []
-    (one,) = found("wrong_zones", changed)
+    assert found(SizeNotOffered, changed) == []
+    (one,) = found(ZoneNotOffered, changed)
     assert one.path == ("slurm", "partitions", 0, "zone")
     assert "in zone 1 and 2" in one.message
-    no_zones = found("wrong_zones", offers(server={"zones": ()}))
+    no_zones = found(ZoneNotOffered, offers(server={"zones": ()}))
     assert [each.path for each in no_zones] == [("slurm", "scheduler", "zone"), ("slurm", "scheduler", "backup_zone")]
 
 
 def test_abilities_that_azure_denies() -> None:
     lacks = {"EncryptionAtHostSupported": "False", "LowPriorityCapable": "False", "TrustedLaunchDisabled": "True"}
     messages = {
-        (each.path[-1], each.message.split(" (")[0]) for each in found("lacking", offers(htc={"capabilities": lacks}))
+        (each.path[-1], each.message.split(" (")[0])
+        for each in found(SizeLacksAbility, offers(htc={"capabilities": lacks}))
     }
     assert messages == {("encryption_at_host", HTC), ("spot", HTC), ("trusted_launch", HTC)}
 
 
 def test_figures_that_differ_from_the_plans() -> None:
-    (one,) = found("other_figures", offers(big={"vcpus": 48}))
+    (one,) = found(OtherFigures, offers(big={"vcpus": 48}))
     assert "has 48 vCPUs in southcentralus; the plan counts with 64" in one.message
 
 
@@ -96,13 +97,14 @@ FAMILIES = {"standarddasv5family": 1000, "standardedsv5family": 1000, "cores": 1
 
 def short(
     limits: Mapping[str, int | tuple[int, int]], *, at_least: bool, own: tuple[quota.Running, ...] = ()
-) -> list[Found]:
+) -> list[Finding]:
     plan, rows = plan_from(PLAN), []
     for name, value in (FAMILIES | dict(limits)).items():
         used, limit = value if isinstance(value, tuple) else (0, value)
         rows.append(usage(name, used, limit))
     sizes = vm_sizes.offered(offers(), (SERVER, HTC, BIG))
-    return list(quota.too_small(plan, "SUB", sizes, quota.limits(rows), own, at_least=at_least))
+    check = QuotaTooSmall() if at_least else QuotaBelowMaximum()
+    return list(check.judged(plan, "SUB", sizes, quota.limits(rows), own))
 
 
 def test_needs_are_counted_per_limit() -> None:
@@ -132,8 +134,8 @@ def test_a_limit_that_is_too_small(name: str, least: int, most: int, kind: str) 
     assert short({name: least}, at_least=True) == [] == short({name: most}, at_least=False)
     (one,) = short({name: least - 1}, at_least=True)
     assert f" {least};" in one.message
-    assert one.hint.startswith("az quota update")
-    assert f"value={most} --resource-type {kind}" in one.hint
+    assert str(one.hint).startswith("az quota update")
+    assert f"value={most} --resource-type {kind}" in str(one.hint)
     assert short({name: least - 1}, at_least=False) == []  # once is enough
     if most > least:
         (one,) = short({name: most - 1}, at_least=False)
@@ -145,7 +147,7 @@ def test_what_others_use_counts_and_what_is_ours_does_not() -> None:
     assert short({"standardedsv5family": (128, 192), "lowprioritycores": (192, 640)}, at_least=False, own=own) == []
     (one,) = short({"standardedsv5family": (129, 192)}, at_least=False, own=own)
     assert "1 of it in use by others" in one.message
-    assert "value=193" in one.hint
+    assert "value=193" in str(one.hint)
     assert len(short({"standardedsv5family": (128, 192)}, at_least=False)) == 1
 
 
@@ -153,9 +155,9 @@ def test_no_row_of_a_family_is_no_quota() -> None:
     plan = plan_from(PLAN)
     sizes = vm_sizes.offered(offers(), (SERVER, HTC, BIG))
     rows = quota.limits([usage(name, 0, limit) for name, limit in FAMILIES.items() if name != "standardedsv5family"])
-    (one,) = quota.too_small(plan, "SUB", sizes, rows, (), at_least=True)
+    (one,) = QuotaTooSmall().judged(plan, "SUB", sizes, rows, ())
     assert "the region has no such limit" in one.message
-    assert "standardEDSv5Family" in one.hint
+    assert "standardEDSv5Family" in str(one.hint)
 
 
 def test_an_unlimited_family_is_enough() -> None:
@@ -168,8 +170,8 @@ custom_vm_sizes: [{name: Standard_New_v9, vcpus: 8, memory_gib: 16, architecture
 slurm: {partitions: [{name: htc, vm_size: Standard_New_v9, max_nodes: 1}]}
 """
     plan = plan_from(unknown)
-    (one,) = quota.uncounted(plan, vm_sizes.offered([size("Other")], ()))
-    assert "of which family Standard_New_v9 is" in one.message
+    ((_, reason),) = quota.uncounted(plan, vm_sizes.offered([size("Other")], ()))
+    assert "of which family Standard_New_v9 is" in reason
     assert list(quota.uncounted(plan, vm_sizes.offered([size("Standard_New_v9")], ("Standard_New_v9",)))) == []
 
 

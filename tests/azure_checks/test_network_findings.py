@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from generator.azure.findings import dns, existing_network, hub
+from generator.azure.checks import dns_zones as dns
+from generator.azure.checks.hub import HubOverlap, NoHubGateway, PeeringDisconnected, SpokeOverlap, _OfHub
+from generator.azure.checks.networks import (
+    NetworkMisplaced,
+    NoWayOut,
+    SubnetDelegated,
+    SubnetMissing,
+    TooFewAddresses,
+)
 from generator.plan.types import Plan
 from generator.rules.wording import quoted
 from tests.azure_checks.answers import Answer, usage
@@ -64,36 +72,36 @@ def test_a_healthy_network_gives_no_finding() -> None:
         "compute",
         "compute-gpu",
     ]
-    assert list(existing_network.misplaced(plan, ME.upper(), network)) == []
-    for judge in ("missing_subnets", "wrong_delegations", "without_way_out"):
-        assert list(getattr(existing_network, judge)(plan, network)) == []
+    assert list(NetworkMisplaced().misplaced(plan, ME.upper(), network)) == []
+    for check in (SubnetMissing(), SubnetDelegated(), NoWayOut()):
+        assert list(check.judged(plan, network)) == []
 
 
 def test_a_network_elsewhere() -> None:
     plan = plan_from(PLAN)
-    (one,) = existing_network.misplaced(plan, "another", vnet())
+    (one,) = NetworkMisplaced().misplaced(plan, "another", vnet())
     assert one.path == ("network", "existing", "vnet_id")
-    assert ME in one.hint
-    (one,) = existing_network.misplaced(plan, ME, vnet(location="eastus"))
+    assert ME in str(one.hint)
+    (one,) = NetworkMisplaced().misplaced(plan, ME, vnet(location="eastus"))
     assert "is in eastus" in one.message
-    (one,) = existing_network.misplaced(plan, ME, None)
+    (one,) = NetworkMisplaced().misplaced(plan, ME, None)
     assert "there is no network" in one.message
 
 
 def test_a_subnet_that_is_not_there() -> None:
     without = vnet()
     without["properties"]["subnets"].pop(2)
-    (one,) = existing_network.missing_subnets(plan_from(PLAN), without)
+    (one,) = SubnetMissing().judged(plan_from(PLAN), without)
     assert one.path == ("network", "existing", "compute_subnets", 0)
     assert "it has Server, compute, files" in one.message
 
 
 def test_delegations() -> None:
     plan = plan_from(PLAN)
-    (one,) = existing_network.wrong_delegations(plan, vnet(subnet("files")))
+    (one,) = SubnetDelegated().judged(plan, vnet(subnet("files")))
     assert "must be delegated to Microsoft.Netapp/volumes" in one.message
-    assert "--delegations" in one.hint
-    (one,) = existing_network.wrong_delegations(plan, vnet(subnet("gpu", "Microsoft.Web/serverFarms")))
+    assert "--delegations" in str(one.hint)
+    (one,) = SubnetDelegated().judged(plan, vnet(subnet("gpu", "Microsoft.Web/serverFarms")))
     assert "must not be delegated" in one.message
 
 
@@ -101,24 +109,25 @@ def test_free_addresses_beside_what_is_ours() -> None:
     plan = plan_from(PLAN)
     # The endpoint is in the server's subnet.
     spaces = [space("server", 0, 2), space("compute", 9, 11), space("gpu", 5, 25)]
-    assert list(existing_network.too_few_addresses(plan, vnet(), spaces)) == []
+    assert list(TooFewAddresses().counted(plan, vnet(), spaces)) == []
     spaces = [space("server", 1, 2), space("compute", 10, 11), space("gpu", 6, 25)]
-    found = list(existing_network.too_few_addresses(plan, vnet(), spaces))
+    found = list(TooFewAddresses().counted(plan, vnet(), spaces))
     assert [each.path[-1] for each in found] == ["server", "compute", 0]
     assert found[2].message == "the subnet 'gpu' has 19 free addresses; the deployment may need 20 more"
     ours = vnet(subnet("gpu", used_by=("MINIMAL-RG", "other")), subnet("server", used_by=("minimal-rg",)))
-    assert [each.path[-1] for each in existing_network.too_few_addresses(plan, ours, spaces)] == ["compute"]
-    assert existing_network.uncounted_subnets(plan, vnet(), spaces[:2]) == ["gpu"]
+    assert [each.path[-1] for each in TooFewAddresses().counted(plan, ours, spaces)] == ["compute"]
+    unknown = [each.message for each in TooFewAddresses().counted(plan, vnet(), spaces[:2]) if not each.is_known]
+    assert [text.rpartition(" ")[2] for text in unknown] == ["gpu"]
 
 
 def test_a_private_subnet_needs_a_way_out() -> None:
     plan = plan_from(PLAN)
     private: Answer = {"defaultOutboundAccess": False}
-    (one,) = existing_network.without_way_out(plan, vnet(subnet("gpu", **private)))
+    (one,) = NoWayOut().judged(plan, vnet(subnet("gpu", **private)))
     assert "no way out" in one.message
     for way in ("natGateway", "routeTable"):
         mended = vnet(subnet("gpu", **private | {way: {"id": "x"}}))
-        assert list(existing_network.without_way_out(plan, mended)) == []
+        assert list(NoWayOut().judged(plan, mended)) == []
 
 
 # ------------------------------------------------------------ the hub
@@ -150,25 +159,27 @@ def peering(remote: str, prefix: str, state: str = "Connected") -> Answer:
     return {"id": f"{HUB}/virtualNetworkPeerings/p", "name": "p", "properties": properties}
 
 
-def judged(judge: str, network: Answer | None, plan: Plan | None = None) -> list[str]:
-    return [each.message for each in getattr(hub, judge)(plan or plan_from(HUB_PLAN), network)]
+def judged(check: _OfHub, network: Answer, plan: Plan | None = None) -> list[str]:
+    return [each.message for each in check.judged(plan or plan_from(HUB_PLAN), network)]
 
 
 def test_a_healthy_hub_gives_no_finding() -> None:
     network = hub_vnet(peerings=(peering(OURS.upper(), "10.50.0.0/22"), peering(VNET, "10.60.0.0/22")))
-    for judge in ("no_gateway", "overlaps", "overlapping_spokes", "disconnected"):
-        assert judged(judge, network) == []
+    for check in (NoHubGateway(), HubOverlap(), SpokeOverlap(), PeeringDisconnected()):
+        assert judged(check, network) == []
 
 
 def test_what_is_wrong_with_a_hub() -> None:
-    assert judged("no_gateway", None) == [f"there is no network {quoted(HUB)}"]
-    assert "no VPN or ExpressRoute gateway" in judged("no_gateway", hub_vnet(gateway=False))[0]
+    assert [each.message for each in NoHubGateway().missing(HUB)] == [f"there is no network {quoted(HUB)}"]
+    assert "no VPN or ExpressRoute gateway" in judged(NoHubGateway(), hub_vnet(gateway=False))[0]
     without = plan_from(HUB_PLAN.replace("use_remote_gateway: true", "use_remote_gateway: false"))
-    assert judged("no_gateway", hub_vnet(gateway=False), without) == []
-    assert "overlaps 10.48.0.0/14 of the hub 'hub'" in judged("overlaps", hub_vnet(("10.0.0.0/16", "10.48.0.0/14")))[0]
-    assert "of 'corp'" in judged("overlapping_spokes", hub_vnet(peerings=(peering(VNET, "10.50.2.0/24"),)))[0]
+    assert judged(NoHubGateway(), hub_vnet(gateway=False), without) == []
+    assert (
+        "overlaps 10.48.0.0/14 of the hub 'hub'" in judged(HubOverlap(), hub_vnet(("10.0.0.0/16", "10.48.0.0/14")))[0]
+    )
+    assert "of 'corp'" in judged(SpokeOverlap(), hub_vnet(peerings=(peering(VNET, "10.50.2.0/24"),)))[0]
     stale = hub_vnet(peerings=(peering(OURS, "10.50.0.0/22", "Disconnected"),))
-    assert "is disconnected" in judged("disconnected", stale)[0]
+    assert "is disconnected" in judged(PeeringDisconnected(), stale)[0]
 
 
 # ------------------------------------------------------------ DNS zones
@@ -193,10 +204,10 @@ def test_a_new_zone_beside_another_one_that_the_network_is_linked_to() -> None:
     own = zone(ZONE.replace("/dns/", "/minimal-rg/"))
     assert dns.rivals(plan, wanted, [zone(), own, zone(ZONE.replace("blob", "file"))]) == [zone()]
     network = dns.network_id(plan, ME)
-    assert list(dns.linked_elsewhere(wanted, network, zone(), [link(HUB)])) == []
-    (one,) = dns.linked_elsewhere(wanted, network, zone(), [link(VNET.upper())])
+    assert list(dns.LinkedElsewhere().judged(wanted, network, zone(), [link(HUB)])) == []
+    (one,) = dns.LinkedElsewhere().judged(wanted, network, zone(), [link(VNET.upper())])
     assert one.path == ("network", "blob_dns_zone")
-    assert ZONE in one.hint
+    assert ZONE in str(one.hint)
 
 
 def test_an_existing_zone() -> None:
@@ -204,17 +215,19 @@ def test_an_existing_zone() -> None:
     (wanted,) = dns.zones(existing)
     assert (wanted.zone_id, wanted.links) == (ZONE, False)
     assert dns.rivals(existing, wanted, [zone()]) == []
-    assert [each.path for each in dns.not_linked(wanted, VNET, [link(HUB)])] == [("network", "blob_dns_zone")]
-    assert list(dns.not_linked(wanted, VNET, [link(VNET)])) == []
-    assert not dns.own_servers(existing, vnet())
-    assert dns.own_servers(existing, {"properties": {"dhcpOptions": {"dnsServers": ["10.0.0.4"]}}})
+    assert [each.path for each in dns.ZoneNotLinked().judged(existing, wanted, VNET, [link(HUB)])] == [
+        ("network", "blob_dns_zone")
+    ]
+    assert list(dns.ZoneNotLinked().judged(existing, wanted, VNET, [link(VNET)])) == []
+    assert not dns.has_own_servers(existing, vnet())
+    assert dns.has_own_servers(existing, {"properties": {"dhcpOptions": {"dnsServers": ["10.0.0.4"]}}})
     new = plan_from(f"network: {{blob_dns_zone: {ZONE}}}")
     (wanted,) = dns.zones(new)
     assert wanted.links
     assert dns.network_id(new, ME) == OURS
-    assert list(dns.not_linked(wanted, OURS, [])) == []
-    assert list(dns.other_link(new, wanted, OURS, [link(OURS, "minimal-abc"), link(VNET)])) == []
-    assert len(list(dns.other_link(new, wanted, OURS, [link(OURS)]))) == 1
+    assert list(dns.ZoneNotLinked().judged(new, wanted, OURS, [])) == []
+    assert list(dns.ZoneUnusable().judged(new, wanted, OURS, [link(OURS, "minimal-abc"), link(VNET)])) == []
+    assert len(list(dns.ZoneUnusable().judged(new, wanted, OURS, [link(OURS)]))) == 1
 
 
 @pytest.mark.parametrize("choice", ["none"])

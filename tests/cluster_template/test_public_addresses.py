@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from generator.azure.findings.quota import public_addresses
+from generator.azure.checks.quota import public_addresses
 from generator.cctemplate.check_arrays import check_arrays
 from generator.cctemplate.checks import check, variables
 from generator.cctemplate.resolve import resolve

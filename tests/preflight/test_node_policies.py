@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from generator.azure.findings.answers import OddAnswer
-from generator.azure.findings.node_policies import MACHINE, SCALE_SET, denials, nodes
+from generator.azure.answers import OddAnswer
+from generator.azure.checks.node_policies import MACHINE, SCALE_SET, denials, nodes
 from tests.bed.arm import Arm
 from tests.bed.plans import plan_from
 from tests.preflight.asked import found_by, report_of

@@ -1,21 +1,28 @@
-"""Images: there in the region, not deprecated, replicated, and their marketplace terms accepted."""
+"""Images: whether they exist in the region, are still offered, and whether their marketplace terms are accepted.
+
+A plan in the image's answer means that its terms must be accepted once per subscription; plan and offer of the terms
+are those of the answer, not always SKU and offer of the image.
+
+Sources: https://learn.microsoft.com/rest/api/compute/virtual-machine-images/get, and the Azure CLI, which refuses
+`az vm image terms accept` for images without a plan (azure-cli vm/custom.py, accept_terms).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from shlex import quote
+from typing import ClassVar
 
 from ...catalog import release_of_build
 from ...catalog.node_images import ImagePlan
 from ...plan.types import Plan
 from ...problems.problem import KeyPath
+from ...records import record
 from ...rules.wording import quoted
+from ..answers import Item, OddAnswer, below, described, listed_below, said, same
 from ..check import Check, Finding, Remedy
-from ..findings import images
-from ..findings.answers import described
-from ..findings.images import Urn, Wanted, wanted_images
-from ..findings.own_images import OwnImage, own_image
 from ..reader import Reader
 from ..requests.compute import (
     ACCEPT_TERMS,
@@ -30,17 +37,133 @@ from ..requests.compute import (
 from ..requests.deployments import SERVER
 from ..writer import Writer
 
-Body = Mapping[str, Any]
-_DEPRECATED = "https://learn.microsoft.com/azure/virtual-machines/deprecated-images"
-_TERMS = "https://learn.microsoft.com/azure/virtual-machines/linux/cli-ps-findimage"
+_ID = re.compile(
+    r"/subscriptions/(?P<owner>[^/]+)/resourceGroups/(?P<group>[^/]+)/providers/Microsoft\.Compute"
+    r"(?:/galleries/(?P<gallery>[^/]+))?/images/(?P<image>[^/]+)(?:/versions/(?P<version>[^/]+))?/?",
+    re.IGNORECASE,
+)
 
 
-def _marketplace(plan: Plan, reader: Reader, urn: Urn) -> Body | None:
+@record
+class Urn:
+    """A marketplace image."""
+
+    publisher: str
+    offer: str
+    sku: str
+    version: str
+
+    @property
+    def is_latest(self) -> bool:
+        """Whether the newest version is wanted, which cannot be asked for by this word."""
+        return same(self.version, "latest")
+
+    @property
+    def text(self) -> str:
+        """As the Azure CLI writes it."""
+        return f"{self.publisher}:{self.offer}:{self.sku}:{self.version}"
+
+
+@record
+class Wanted:
+    """An image that something is made from."""
+
+    image: str
+    """URN, resource id or CycleCloud's name."""
+    path: KeyPath
+    title: str
+
+    @property
+    def urn(self) -> Urn | None:
+        """Its parts where it is a URN."""
+        parts = self.image.split(":")
+        return Urn(*parts) if len(parts) == 4 and all(parts) else None
+
+
+def wanted_images(plan: Plan) -> tuple[Wanted, ...]:
+    """Every image once, with the first place that names it."""
+    found: dict[str, Wanted] = {}
+    for each in _wanted(plan):
+        found.setdefault(each.image.casefold(), each)
+    return tuple(found.values())
+
+
+def _wanted(plan: Plan) -> Iterator[Wanted]:
+    server, slurm = plan.server, plan.slurm
+    if server is not None:
+        if server.image is not None:
+            yield Wanted(server.image.urn, ("server", "image_version"), "the CycleCloud server")
+        if server.image_id is not None:
+            yield Wanted(server.image_id, ("server", "image_id"), "the CycleCloud server")
+        if server.jumpbox is not None:
+            yield Wanted(server.jumpbox.image.urn, ("server", "jumpbox", "sku"), "the jumpbox")
+    if slurm is not None:
+        yield Wanted(slurm.scheduler.image, _image_path(plan, "scheduler"), "the scheduler")
+        if slurm.login.max_count:
+            yield Wanted(slurm.login.image, _image_path(plan, "login"), "the login nodes")
+        for index, array in enumerate(slurm.node_arrays):
+            yield Wanted(array.image, _image_path(plan, "partitions", index), f"partition {array.partition}")
+
+
+def _image_path(plan: Plan, *keys: str | int) -> KeyPath:
+    """The role's own image, or that of the cluster."""
+    found: object = plan.resolved.get("slurm")
+    for key in keys:
+        if isinstance(found, dict):
+            found = found.get(key)
+        elif isinstance(found, list) and isinstance(key, int) and key < len(found):
+            found = found[key]
+    own = isinstance(found, dict) and found.get("image")
+    return ("slurm", *keys, "image") if own else ("slurm", "image")
+
+
+@record
+class OwnImage:
+    """An image with a resource id."""
+
+    owner: str
+    group: str
+    gallery: str | None
+    image: str
+    version: str | None
+    can_be_asked: bool = True
+    """False: it is shared from another tenant, or by a community."""
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """What requests need of it, without the version."""
+        found = {"owner": self.owner, "group": self.group, "image": self.image}
+        return found | {"gallery": self.gallery} if self.gallery else found
+
+
+def own_image(wanted: Wanted) -> OwnImage | None:
+    """The parts of an image's id; None for one that has no id."""
+    if not wanted.image.startswith("/"):
+        return None
+    found = _ID.fullmatch(wanted.image)
+    if found is None:
+        return OwnImage("", "", None, wanted.image, None, can_be_asked=False)
+    version = found["version"]
+    is_named = version is not None and version.casefold() != "latest"
+    return OwnImage(found["owner"], found["group"], found["gallery"], found["image"], version if is_named else None)
+
+
+def newest(answer: Iterable[Item]) -> str | None:
+    """The newest of the listed versions, by its numbers; None: there is none."""
+    names = [str(each.get("name")) for each in answer if each.get("name")]
+    return max(names, key=_version, default=None)
+
+
+def _version(name: str) -> tuple[int, ...]:
+    return tuple(int(part) if part.isdigit() else 0 for part in name.split("."))
+
+
+def _marketplace(plan: Plan, reader: Reader, urn: Urn) -> Item | None:
     """The image, in at most two steps; None: the region does not have it."""
     parts = {"region": plan.location, "publisher": urn.publisher, "offer": urn.offer, "sku": urn.sku}
     version: str | None = urn.version
     if urn.is_latest:
-        version = images.newest(reader.find_pages(IMAGE_VERSIONS(**parts)))
+        version = newest(reader.find_pages(IMAGE_VERSIONS(**parts)))
         if version is None:
             return None
     found = reader.find(IMAGE(**parts, version=str(version)))
@@ -52,7 +175,7 @@ class _OfImages(Check):
     question = "whether the images can be used"
 
     def needed(self, plan: Plan) -> bool:
-        """Whether Azure can be asked about one."""
+        """Whether Azure can be asked about an image."""
         return any(each.urn is not None or own_image(each) is not None for each in wanted_images(plan))
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
@@ -85,9 +208,10 @@ class ImageMissing(_OfImages):
     source = "https://learn.microsoft.com/rest/api/compute/virtual-machine-images/get"
 
     def of_marketplace(self, plan: Plan, reader: Reader, wanted: Wanted, urn: Urn) -> Iterator[Finding]:
-        """It is not in the region."""
         if _marketplace(plan, reader, urn) is None:
-            yield self.finding(*images.missing(wanted, plan.location))
+            names = f"--publisher {quote(urn.publisher)} --offer {quote(urn.offer)} --sku {quote(urn.sku)}"
+            text = f"{plan.location} has no image {quoted(wanted.image)} ({wanted.title})"
+            yield self.finding(wanted.path, text, f"az vm image list --all -l {plan.location} {names} -o table")
 
     def of_owner(self, plan: Plan, reader: Reader, wanted: Wanted, own: OwnImage) -> Iterator[Finding]:
         """It is nowhere, or elsewhere."""
@@ -98,50 +222,74 @@ class ImageMissing(_OfImages):
         if body is None:
             yield self.finding(wanted.path, f"there is no image {quoted(wanted.image)} ({wanted.title})")
         elif own.gallery is None:
-            yield from (self.finding(*found) for found in images.managed_faults(wanted, body, plan.location))
+            if not same(body.get("location"), plan.location):
+                text = (
+                    f"the image of {wanted.title} is in {said(body.get('location'))}, the VMs will be in "
+                    f"{plan.location}"
+                )
+                yield self.finding(wanted.path, text, "copy it into a gallery, and replicate it to the region")
         else:
-            yield from (self.finding(*found) for found in images.gallery_faults(wanted, body, plan.location))
+            yield from self._of_gallery(wanted, body, plan.location)
+
+    def _of_gallery(self, wanted: Wanted, version: Item, region: str) -> Iterator[Finding]:
+        """Source: https://learn.microsoft.com/rest/api/compute/gallery-image-versions/get"""
+        regions = listed_below(described(version, "an image"), "properties", "publishingProfile", "targetRegions")
+        if not any(same(each.get("name"), region) for each in regions):
+            has = ", ".join(said(each.get("name")) for each in regions) or "none"
+            text = f"the image of {wanted.title} is not replicated to {region}; its regions are {has}"
+            yield self.finding(wanted.path, text, "az sig image-version update --target-regions …")
+        state = below(version, "properties", "provisioningState")
+        if state is not None and not same(state, "Succeeded"):
+            yield self.finding(wanted.path, f"the image of {wanted.title} is not ready: its state is {said(state)}")
 
 
-def _own_body(reader: Reader, own: OwnImage) -> Body | None:
+def _own_body(reader: Reader, own: OwnImage) -> Item | None:
     """A managed image, or a version of a gallery's image: the newest where none is named."""
     if own.gallery is None:
         return reader.find(MANAGED_IMAGE(**own.parts))
     if own.version is not None:
         return reader.find(GALLERY_VERSION(**own.parts, version=own.version))
     versions = reader.find_pages(GALLERY_VERSIONS(**own.parts))
-    newest = images.newest(versions)
-    return next((each for each in versions if each.get("name") == newest), None)
+    latest = newest(versions)
+    return next((each for each in versions if each.get("name") == latest), None)
 
 
-class ImageDeprecated(_OfImages):
+class _Deprecated(_OfImages):
+    source = "https://learn.microsoft.com/azure/virtual-machines/deprecated-images"
+    fix = "Choose the image that the message names, or a newer version."
+    is_now: ClassVar[bool]
+    """Whether it is about those of which no VM can be made any more, or about those to which that will happen."""
+
+    def of_marketplace(self, plan: Plan, reader: Reader, wanted: Wanted, urn: Urn) -> Iterator[Finding]:
+        image = _marketplace(plan, reader, urn)
+        if image is None:
+            return
+        status = below(image, "properties", "imageDeprecationStatus") or {}
+        state = below(status, "imageState")
+        if state is None or same(state, "Active") or same(state, "Deprecated") is not self.is_now:
+            return
+        day = str(status.get("scheduledDeprecationTime") or "").split("T")[0]
+        other = below(status, "alternativeOption", "value")
+        when = f" from {day}" if day and not self.is_now else ""
+        text = f"{quoted(wanted.image)} ({wanted.title}) is deprecated{when}"
+        hint = f"Azure names another: {said(other)}" if other else "choose another version or image"
+        yield self.finding(wanted.path, text, hint)
+
+
+class ImageDeprecated(_Deprecated):
     id = "E4402"
     summary = "An image is deprecated: no VM can be made of it any more."
     why = "Azure refuses it (ImageVersionDeprecated)."
-    fix = "Choose the image that the message names, or a newer version."
-    source = _DEPRECATED
     question = "whether the images are still offered"
-
-    def of_marketplace(self, plan: Plan, reader: Reader, wanted: Wanted, urn: Urn) -> Iterator[Finding]:
-        """It is, today."""
-        image = _marketplace(plan, reader, urn)
-        if image is not None and images.is_deprecated(image):
-            yield from (self.finding(*found) for found in images.deprecated(wanted, image))
+    is_now = True
 
 
-class ImageDeprecatedSoon(_OfImages):
+class ImageDeprecatedSoon(_Deprecated):
     id = "W4403"
     summary = "An image will be deprecated: from a day on no VM can be made of it."
     why = "Nodes are made of it whenever a job needs one, so the cluster stops growing on that day."
-    fix = "Choose the image that the message names, or a newer version."
-    source = _DEPRECATED
     question = "whether the images will still be offered"
-
-    def of_marketplace(self, plan: Plan, reader: Reader, wanted: Wanted, urn: Urn) -> Iterator[Finding]:
-        """It will be."""
-        image = _marketplace(plan, reader, urn)
-        if image is not None and not images.is_deprecated(image):
-            yield from (self.finding(*found) for found in images.deprecated(wanted, image))
+    is_now = False
 
 
 class TermsNotAccepted(_OfImages):
@@ -149,7 +297,7 @@ class TermsNotAccepted(_OfImages):
     summary = "The marketplace terms of an image are not accepted in this subscription."
     why = "Azure refuses every VM of it (MarketplacePurchaseEligibilityFailed, ResourcePurchaseValidationFailed)."
     fix = "Read the terms and accept them, once per subscription: the command does, and `preflight --fix`."
-    source = _TERMS
+    source = "https://learn.microsoft.com/azure/virtual-machines/linux/cli-ps-findimage"
     question = "whether the terms of the images are accepted"
 
     def needed(self, plan: Plan) -> bool:
@@ -167,9 +315,12 @@ class TermsNotAccepted(_OfImages):
     def of_marketplace(self, plan: Plan, reader: Reader, wanted: Wanted, urn: Urn) -> Iterator[Finding]:
         """Those of the plan that the image's answer names."""
         image = _marketplace(plan, reader, urn)
-        found = images.plan_of(image) if image is not None else None
-        if found is not None:
-            yield from self._terms(reader, found, wanted.path, wanted.title)
+        if image is None or below(image, "properties", "plan") is None:
+            return
+        parts = tuple(str(below(image, "properties", "plan", key) or "") for key in ("publisher", "product", "name"))
+        if not all(parts):
+            raise OddAnswer("the plan of an image is not complete")
+        yield from self._terms(reader, ImagePlan(*parts), wanted.path, wanted.title)
 
     def of_owner(self, plan: Plan, reader: Reader, wanted: Wanted, own: OwnImage) -> Iterator[Finding]:
         """Those that a gallery's image has kept from the one that it was made from."""
@@ -177,18 +328,27 @@ class TermsNotAccepted(_OfImages):
         if own.gallery is None or not own.can_be_asked:
             return
         image = reader.find(GALLERY_IMAGE(**own.parts))
-        found = images.purchase_plan(image) if image is not None else None
-        if found is not None:
-            yield from self._terms(reader, found, wanted.path, wanted.title)
+        found = below(described(image, "an image"), "properties", "purchasePlan") if image is not None else None
+        if found:
+            parts = (str(below(found, key) or "") for key in ("publisher", "product", "name"))
+            yield from self._terms(reader, ImagePlan(*parts), wanted.path, wanted.title)
 
     def _terms(self, reader: Reader, plan: ImagePlan, path: KeyPath, title: str) -> Iterator[Finding]:
-        parts = {"publisher": plan.publisher, "offer": plan.product, "plan": plan.name}
+        parts, name = (
+            {"publisher": plan.publisher, "offer": plan.product, "plan": plan.name},
+            f"{plan.publisher}:{plan.product}:{plan.name}",
+        )
         agreement = reader.get(TERMS(**parts))
-        for found in images.not_accepted(plan, agreement, path, title):
-            text = f"accept the terms of {plan.publisher}:{plan.product}:{plan.name}"
-            link = (agreement.get("properties") or {}).get("licenseTextLink")
-            more = f" ({link})" if link else ""
-            yield self.finding(*found, Remedy(f"{text}{more}", partial(_accept, parts)))
+        accepted = below(agreement, "properties", "accepted")
+        if not isinstance(accepted, bool):
+            raise OddAnswer("the answer about marketplace terms does not say whether they are accepted")
+        if accepted:
+            return
+        link = below(agreement, "properties", "licenseTextLink")
+        remedy = Remedy(f"accept the terms of {name}{f' ({link})' if link else ''}", partial(_accept, parts))
+        names = " ".join(f"--{key} {quote(value)}" for key, value in parts.items())
+        text = f"the terms of {name} ({title}) are not accepted in this subscription"
+        yield self.finding(path, text, f"az vm image terms accept {names}", remedy)
 
 
 def _accept(parts: Mapping[str, str], writer: Writer) -> None:

@@ -1,22 +1,27 @@
-"""An existing network and its subnets; the hub."""
+"""An existing network, as Azure describes it: where it is, and whether its subnets take what goes into them.
+
+Sources: https://learn.microsoft.com/rest/api/virtualnetwork/virtual-networks/get and .../list-usage: a limit there
+lacks the five addresses that Azure keeps. Network cards join only networks of their own subscription and region.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from shlex import quote
 from typing import Any
 
 from ...plan.resources import resource_id
-from ...plan.types import Asked, Plan
+from ...plan.types import Plan, SubnetPlan
+from ...problems.problem import KeyPath
+from ...rules.wording import quoted
+from ..answers import Item, below, folded, listed_below, number, said, same
 from ..check import Check, Finding
-from ..findings import bastion, existing_network, hub
-from ..findings.answers import Found
 from ..reader import Reader
 from ..request import Call, Request
-from ..requests.network import BASTIONS, VNET, VNET_USAGES
+from ..requests.network import VNET, VNET_USAGES
 
-Body = Mapping[str, Any]
-_PEERING = "https://learn.microsoft.com/azure/virtual-network/virtual-network-peering-overview"
+_EXISTING: KeyPath = ("network", "existing")
 
 
 def vnet_call(request: Request, vnet_id: str) -> Call:
@@ -25,21 +30,55 @@ def vnet_call(request: Request, vnet_id: str) -> Call:
     return request(owner=parts.subscription, group=parts.resource_group, vnet=parts.name)
 
 
+def existing_subnet_id(plan: Plan, role: str) -> str | None:
+    """Id of an existing network's subnet for something; None in a new network."""
+    subnet = plan.network.subnet(role)
+    return f"{plan.network.vnet_id}/subnets/{subnet.name}" if subnet is not None and plan.network.vnet_id else None
+
+
+def subnets(vnet: Item) -> Mapping[str, Item]:
+    """The network's subnets by folded name."""
+    return {folded(each.get("name") or str(each.get("id")).rsplit("/", 1)[-1]): each for each in _subnets(vnet)}
+
+
+def _subnets(vnet: Item) -> list[Item]:
+    return listed_below(vnet, "properties", "subnets")
+
+
+def _found(plan: Plan, vnet: Item) -> Iterator[tuple[SubnetPlan, Item]]:
+    known = subnets(vnet)
+    for subnet in plan.network.subnets:
+        actual = known.get(folded(subnet.name))
+        if actual is not None:
+            yield subnet, actual
+
+
+def _path(plan: Plan, subnet: SubnetPlan) -> KeyPath:
+    """Where the definition names a subnet."""
+    name = subnet.role.removeprefix("compute-") if subnet.role.startswith("compute-") else None
+    network = plan.resolved.get("network")
+    existing = network.get("existing") if isinstance(network, dict) else None
+    if name is not None and isinstance(existing, dict):
+        for index, each in enumerate(existing.get("compute_subnets") or ()):
+            if isinstance(each, dict) and each.get("name") == name:
+                return (*_EXISTING, "compute_subnets", index)
+    return (*_EXISTING, "subnets", subnet.role)
+
+
 class _OfExisting(Check):
-    path = ("network", "existing", "vnet_id")
+    path = (*_EXISTING, "vnet_id")
     question = "whether the existing network can be used"
 
     def needed(self, plan: Plan) -> bool:
-        """Whether there is one."""
         return plan.network.vnet_id is not None
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
         """What is wrong; that a network is not there is for one check to say."""
         vnet = reader.find(vnet_call(VNET, plan.network.vnet_id or ""))
         if vnet is not None:
-            yield from (self.finding(*found) for found in self.judged(plan, vnet))
+            yield from self.judged(plan, vnet)
 
-    def judged(self, plan: Plan, vnet: Body) -> Iterator[Found]:
+    def judged(self, plan: Plan, vnet: Item) -> Iterator[Finding]:
         """What is wrong with a network that is there."""
         raise NotImplementedError
 
@@ -52,33 +91,23 @@ class NetworkMisplaced(_OfExisting):
     source = "https://learn.microsoft.com/azure/virtual-network/virtual-network-network-interface"
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
-        """Also a network that is missing."""
         vnet = reader.find(vnet_call(VNET, plan.network.vnet_id or ""))
-        yield from (self.finding(*each) for each in existing_network.misplaced(plan, reader.subscription, vnet))
+        yield from self.misplaced(plan, reader.subscription, vnet)
 
-
-class NoBastion(Check):
-    id = "W4614"
-    summary = "The existing network has no Bastion that opens tunnels, and access is bastion."
-    why = (
-        "Nothing is created in an existing network, so its own Bastion is the way in; `connect`, ssh and the portal "
-        "need tunnels, which the SKUs Standard and Premium have, with native client support. Everything deploys "
-        "without them, but no user reaches it."
-    )
-    fix = "Let the network's owner create or change the Bastion, or write `access: private` for a VPN in place."
-    source = "https://learn.microsoft.com/azure/bastion/native-client"
-    question = "whether the existing network has a Bastion that opens tunnels"
-    path = ("network", "access")
-
-    def needed(self, plan: Plan) -> bool:
-        """Whether somebody else's Bastion is the way in."""
-        return plan.network.vnet_id is not None and plan.access.tunnel is not None
-
-    def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
-        """Those of the network's subscription."""
+    def misplaced(self, plan: Plan, subscription: str, vnet: Item | None) -> Iterator[Finding]:
+        """What is wrong with its place."""
         vnet_id = plan.network.vnet_id or ""
-        hosts = reader.pages(BASTIONS(owner=resource_id(vnet_id).subscription))
-        yield from (self.finding(*found) for found in bastion.missing(vnet_id, hosts))
+        parts = vnet_id.split("/")
+        if len(parts) > 2 and not same(parts[2], subscription):
+            text = f"the network is in subscription {parts[2]}, the deployment goes to {subscription}"
+            hint = f"deploy with --subscription {parts[2]}, or peer a new network with it"
+            yield self.finding(self.path, text, hint)
+        if vnet is None:
+            text = f"there is no network {quoted(vnet_id)}"
+            yield self.finding(self.path, text, "az network vnet list --query [].id -o tsv")
+        elif not same(vnet.get("location"), plan.location):
+            text = f"the network is in {said(vnet.get('location'))}, the deployment in {plan.location}"
+            yield self.finding(self.path, text, "deploy into the network's region, or peer a new network with it")
 
 
 class SubnetMissing(_OfExisting):
@@ -89,9 +118,13 @@ class SubnetMissing(_OfExisting):
     source = "https://learn.microsoft.com/rest/api/virtualnetwork/virtual-networks/get"
     question = "whether the subnets are there"
 
-    def judged(self, plan: Plan, vnet: Body) -> Iterator[Found]:
-        """Each of them."""
-        return existing_network.missing_subnets(plan, vnet)
+    def judged(self, plan: Plan, vnet: Item) -> Iterator[Finding]:
+        known = subnets(vnet)
+        for subnet in plan.network.subnets:
+            if folded(subnet.name) not in known:
+                names = ", ".join(said(each.get("name")) for each in _subnets(vnet)) or "none"
+                text = f"the network has no subnet {quoted(subnet.name)} (for {subnet.role}); it has {names}"
+                yield self.finding(_path(plan, subnet), text)
 
 
 class SubnetDelegated(_OfExisting):
@@ -102,9 +135,26 @@ class SubnetDelegated(_OfExisting):
     source = "https://learn.microsoft.com/azure/virtual-network/subnet-delegation-overview"
     question = "to what the subnets are delegated"
 
-    def judged(self, plan: Plan, vnet: Body) -> Iterator[Found]:
-        """Each of them."""
-        return existing_network.wrong_delegations(plan, vnet)
+    def judged(self, plan: Plan, vnet: Item) -> Iterator[Finding]:
+        for subnet, actual in _found(plan, vnet):
+            services = [
+                str(below(each, "properties", "serviceName"))
+                for each in listed_below(actual, "properties", "delegations")
+                if below(each, "properties", "serviceName")
+            ]
+            wanted, has = subnet.delegation, said(", ".join(services))
+            has = f"it is delegated to {has}" if services else "it is not delegated"
+            if wanted is not None and not any(same(wanted, service) for service in services):
+                text = f"the subnet {quoted(subnet.name)} must be delegated to {wanted}; {has}"
+                yield self.finding(_path(plan, subnet), text, _delegate_line(plan, subnet, wanted))
+            elif wanted is None and services:
+                text = f"the subnet {quoted(subnet.name)} ({subnet.role}) must not be delegated; {has}"
+                yield self.finding(_path(plan, subnet), text, "use another subnet")
+
+
+def _delegate_line(plan: Plan, subnet: SubnetPlan, service: str) -> str:
+    network = f"--resource-group {quote(plan.network.vnet_resource_group)} --vnet-name {quote(plan.network.vnet_name)}"
+    return f"az network vnet subnet update {network} --name {quote(subnet.name)} --delegations {service}"
 
 
 class TooFewAddresses(_OfExisting):
@@ -116,18 +166,44 @@ class TooFewAddresses(_OfExisting):
     question = "how many addresses are free"
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
-        """Each subnet, and those of which the answer does not tell."""
         vnet_id = plan.network.vnet_id or ""
         questions: list[Callable[[], Any]] = [
             partial(reader.find, vnet_call(VNET, vnet_id)),
             partial(reader.find_pages, vnet_call(VNET_USAGES, vnet_id)),
         ]
         vnet, spaces = reader.together(questions)
-        if vnet is None:
-            return
-        yield from (self.finding(*found) for found in existing_network.too_few_addresses(plan, vnet, spaces))
-        for name in existing_network.uncounted_subnets(plan, vnet, spaces):
-            yield self.not_known(f"Azure does not say it of the subnet {name}")
+        if vnet is not None:
+            yield from self.counted(plan, vnet, spaces)
+
+    def counted(self, plan: Plan, vnet: Item, usages: Iterable[Item]) -> Iterator[Finding]:
+        """Subnets with too little room for what is still to come, and those of which nothing is known."""
+        usages = list(usages)
+        free = {
+            folded(each.get("id")): number(each, "limit", what="free addresses")
+            - number(each, "currentValue", what="free addresses")
+            for each in usages
+            if same(below(each, "name", "value"), "SubnetSpace")
+        }
+        needs: dict[str, tuple[SubnetPlan, Item, int]] = {}
+        for subnet, actual in _found(plan, vnet):
+            if subnet.addresses is not None:
+                first, _, before = needs.get(folded(subnet.name), (subnet, actual, 0))
+                needs[folded(subnet.name)] = (first, actual, before + subnet.addresses)
+        for subnet, actual, need in needs.values():
+            has, more = free.get(folded(actual.get("id"))), need - _own_addresses(plan, actual)
+            if has is not None and has < more:
+                text = f"the subnet {quoted(subnet.name)} has {has} free addresses; the deployment may need {more} more"
+                yield self.finding(_path(plan, subnet), text, "use a larger subnet, or lower max_nodes")
+        known = {folded(each.get("id")) for each in usages}
+        for subnet, actual in _found(plan, vnet):
+            if subnet.addresses is not None and folded(actual.get("id")) not in known:
+                yield self.not_known(f"Azure does not say it of the subnet {subnet.name}")
+
+
+def _own_addresses(plan: Plan, subnet: Item) -> int:
+    """Addresses of a subnet that the deployment's own resource group holds already."""
+    own = f"/resourcegroups/{folded(plan.resource_group)}/"
+    return sum(own in folded(each.get("id")) for each in listed_below(subnet, "properties", "ipConfigurations"))
 
 
 class NoWayOut(_OfExisting):
@@ -138,79 +214,14 @@ class NoWayOut(_OfExisting):
     source = "https://learn.microsoft.com/azure/virtual-network/ip-services/default-outbound-access"
     question = "whether the subnets have a way out"
 
-    def judged(self, plan: Plan, vnet: Body) -> Iterator[Found]:
-        """Each of them."""
-        return existing_network.without_way_out(plan, vnet)
-
-
-class _OfHub(Check):
-    path = ("network", "hub")
-
-    def needed(self, plan: Plan) -> bool:
-        """Whether the deployment peers with one."""
-        return plan.network.hub is not None
-
-    def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
-        """What is wrong with it; nothing is known of one that is yet to be named."""
-        named = plan.network.hub.vnet_id if plan.network.hub is not None else None
-        if isinstance(named, Asked):
-            yield self.not_known("the environment does not name the hub", f"export {named.variable}=…")
+    def judged(self, plan: Plan, vnet: Item) -> Iterator[Finding]:
+        """Nothing where a proxy or a peering may be the way."""
+        if plan.network.proxy is not None or listed_below(vnet, "properties", "virtualNetworkPeerings"):
             return
-        vnet = reader.find(vnet_call(VNET, hub.hub_id(plan) or ""))
-        yield from (self.finding(*found) for found in self.judged(plan, vnet))
-
-    def judged(self, plan: Plan, vnet: Body | None) -> Iterator[Found]:
-        """What is wrong with it."""
-        raise NotImplementedError
-
-
-class NoHubGateway(_OfHub):
-    id = "E4606"
-    summary = "The hub is not there, or has no gateway although the peering is to use it."
-    why = "Azure refuses a peering that uses a gateway that does not exist."
-    fix = "Correct the id, or set `use_remote_gateway: false` until the hub has a VPN or ExpressRoute gateway."
-    source = "https://learn.microsoft.com/azure/vpn-gateway/vpn-gateway-peering-gateway-transit"
-    question = "whether the hub has its gateway"
-
-    def judged(self, plan: Plan, vnet: Body | None) -> Iterator[Found]:
-        """Hub and gateway."""
-        return hub.no_gateway(plan, vnet)
-
-
-class HubOverlap(_OfHub):
-    id = "E4607"
-    summary = "The network overlaps addresses of the hub."
-    why = "Azure refuses the peering of networks that overlap."
-    fix = "Choose another address_space."
-    source = _PEERING
-    question = "whether the hub's addresses overlap the network's"
-
-    def judged(self, plan: Plan, vnet: Body | None) -> Iterator[Found]:
-        """Each prefix of the hub."""
-        return hub.overlaps(plan, vnet)
-
-
-class SpokeOverlap(_OfHub):
-    id = "W4608"
-    summary = "The network overlaps another network that the hub is peered with."
-    why = "The peering is made, but what comes back from the hub may go to the other network."
-    fix = "Choose another address_space."
-    source = _PEERING
-    question = "whether other networks behind the hub overlap the network"
-
-    def judged(self, plan: Plan, vnet: Body | None) -> Iterator[Found]:
-        """Each prefix of the others."""
-        return hub.overlapping_spokes(plan, vnet)
-
-
-class PeeringDisconnected(_OfHub):
-    id = "E4609"
-    summary = "The hub has a disconnected peering with an earlier network of this deployment."
-    why = "Azure does not connect it again: it has to be deleted before a new one can be made."
-    fix = "Delete the hub's side of it."
-    source = "https://learn.microsoft.com/azure/virtual-network/virtual-network-troubleshoot-peering-issues"
-    question = "whether the hub has a peering of an earlier run"
-
-    def judged(self, plan: Plan, vnet: Body | None) -> Iterator[Found]:
-        """Each peering with our network."""
-        return hub.disconnected(plan, vnet)
+        for subnet, actual in _found(plan, vnet):
+            is_private = below(actual, "properties", "defaultOutboundAccess") is False
+            ways = (below(actual, "properties", "natGateway"), below(actual, "properties", "routeTable"))
+            if subnet.role.split("-")[0] in ("server", "compute") and is_private and not any(ways):
+                name = quoted(subnet.name)
+                text = f"the subnet {name} has no way out: it is private, without NAT gateway and route table"
+                yield self.finding(_path(plan, subnet), text, "give it a NAT gateway or a route to a firewall")

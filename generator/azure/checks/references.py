@@ -7,20 +7,55 @@ from functools import partial
 
 from ...plan.resources import resource_id
 from ...plan.types import Plan
+from ...problems.problem import KeyPath
+from ...records import record
+from ...rules.wording import quoted
+from ..answers import Item, said, same
 from ..check import Check, Finding
-from ..findings.references import ACCOUNTS, KEYS, LOGS, ROUTES, RULES, SERVERS, Reference, references, unusable
 from ..reader import Reader
 from ..refusals import NotAsked, Refused
+from ..request import Request
 from ..requests.references import ACCOUNT, COLLECTION_RULE, DISK_ENCRYPTION_SET, ROUTE_TABLE, SERVER, WORKSPACE
 
-_REQUESTS = {
-    ROUTES: ROUTE_TABLE,
-    KEYS: DISK_ENCRYPTION_SET,
-    LOGS: WORKSPACE,
-    RULES: COLLECTION_RULE,
-    SERVERS: SERVER,
-    ACCOUNTS: ACCOUNT,
-}
+
+@record
+class _Reference:
+    """One of them."""
+
+    request: Request
+    """What asks for it."""
+    id: str
+    path: KeyPath
+    what: str
+    is_near: bool = False
+    """Whether it must be in the deployment's subscription and region."""
+
+
+def _references(plan: Plan) -> Iterator[_Reference]:
+    """All that the deployment uses and does not create, but for networks, DNS zones and images.
+
+    Route tables serve subnets of their own region and subscription, sets of keys disks of theirs. Sources:
+    https://learn.microsoft.com/azure/virtual-network/manage-route-table and
+    https://learn.microsoft.com/azure/virtual-machines/disk-encryption#restrictions
+    """
+    route, security, monitoring = plan.network.route, plan.security, plan.monitoring
+    path: KeyPath
+    if route is not None and route.table_id is not None:
+        yield _Reference(ROUTE_TABLE, route.table_id, ("network", "route_table"), "the route table", is_near=True)
+    if (keys := security.disk_encryption_set_id) is not None:
+        path = ("security", "disk_encryption_set_id")
+        yield _Reference(DISK_ENCRYPTION_SET, keys, path, "the disk encryption set", is_near=True)
+    if security.diagnostics_workspace_id is not None:
+        path = ("security", "diagnostics_workspace_id")
+        yield _Reference(WORKSPACE, security.diagnostics_workspace_id, path, "the workspace")
+    if monitoring is not None:
+        path = ("monitoring", "data_collection_rule_id")
+        yield _Reference(COLLECTION_RULE, monitoring.data_collection_rule_id, path, "the data collection rule")
+    if plan.existing_server is not None:
+        yield _Reference(SERVER, plan.existing_server.vm_id, ("server", "existing", "vm_id"), "the existing server")
+    if plan.locker.account_id is not None:
+        path = ("server", "existing", "locker_account_id")
+        yield _Reference(ACCOUNT, plan.locker.account_id, path, "the locker's account")
 
 
 class ReferenceUnusable(Check):
@@ -35,19 +70,30 @@ class ReferenceUnusable(Check):
     question = "whether the resources that the definition names exist"
 
     def needed(self, plan: Plan) -> bool:
-        """Whether it names any."""
-        return bool(references(plan))
+        return any(_references(plan))
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
         """Each of them; they may have other owners, and what one hides says nothing of the others."""
-        for found in reader.together([partial(self._one, plan, reader, each) for each in references(plan)]):
+        for found in reader.together([partial(self._one, plan, reader, each) for each in _references(plan)]):
             yield from found
 
-    def _one(self, plan: Plan, reader: Reader, reference: Reference) -> list[Finding]:
+    def _one(self, plan: Plan, reader: Reader, reference: _Reference) -> list[Finding]:
         parts = resource_id(reference.id)
-        call = _REQUESTS[reference.type](owner=parts.subscription, group=parts.resource_group, name=parts.name)
+        call = reference.request(owner=parts.subscription, group=parts.resource_group, name=parts.name)
         try:
             answer = reader.find(call)
         except (NotAsked, Refused) as reason:
             return [self.not_known(f"{reference.what}: {reason}", path=reference.path)]
-        return [self.finding(*found) for found in unusable(plan, reader.subscription, reference, answer)]
+        fault = _fault(plan, reader.subscription, reference, parts.subscription, answer)
+        return [self.finding(reference.path, f"{reference.what} {fault}")] if fault else []
+
+
+def _fault(plan: Plan, subscription: str, reference: _Reference, owner: str, answer: Item | None) -> str | None:
+    """What is wrong with one: it does not exist, or is too far away."""
+    if answer is None:
+        return f"{quoted(reference.id)} does not exist"
+    if reference.is_near and not same(owner, subscription):
+        return f"is in subscription {owner}, the deployment in {subscription}"
+    if reference.is_near and not same(answer.get("location"), plan.location):
+        return f"is in {said(answer.get('location'))}, the deployment in {plan.location}"
+    return None

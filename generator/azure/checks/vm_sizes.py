@@ -1,17 +1,53 @@
-"""VM sizes: offered to this subscription, in the region and in the zones, able to do what is asked of them."""
+"""Whether the VM sizes are offered to this subscription, in the region and in the zones, and can do what is asked.
+
+Source: https://learn.microsoft.com/rest/api/compute/resource-skus/list: only the filter by location exists, and the
+list of a region has many pages. A restriction of the type `Location` that names the region forbids the size, one of
+the type `Zone` takes its zones away. A size may have no zones and still be there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
+from ...definition.skus import Sku, skus_of
+from ...errors import CannotRead
 from ...plan.types import Plan
+from ...problems.problem import KeyPath
+from ...words.counts import listed
+from ..answers import Item, OddAnswer, folded, same
 from ..check import Check, Finding
-from ..findings.machines import machines
-from ..findings.vm_sizes import Offered, lacking, not_offered, offered, other_figures, wrong_zones
 from ..reader import Reader
 from ..requests.compute import SIZES
+from .machines import Machines, machines
 
 _SKUS = "https://learn.microsoft.com/rest/api/compute/resource-skus/list"
+Offered = Mapping[str, Sku]
+"""VM sizes of the region by their folded names."""
+_REASONS = {
+    "notavailableforsubscription": (
+        "this subscription has no access to it",
+        "open a support request (type: service and subscription limits (quotas), Compute-VM), choose another region "
+        "or another size",
+    ),
+    "quotaid": (
+        "subscriptions of this offer type do not get it",
+        "use a subscription of another offer, such as pay-as-you-go or an enterprise agreement",
+    ),
+}
+"""https://learn.microsoft.com/rest/api/compute/resource-skus/list#resourceskurestrictionsreasoncode"""
+
+
+def offered(answer: Iterable[Item], names: Iterable[str]) -> Offered:
+    """The wanted sizes of a region's list; the others are not looked at, whatever is odd in them."""
+    wanted = {folded(name) for name in names}
+    listed_sizes = [each for each in answer if same(each.get("resourceType"), "virtualMachines")]
+    if not listed_sizes:
+        raise OddAnswer("the list of VM sizes is empty")
+    try:
+        found = skus_of(each for each in listed_sizes if folded(each.get("name")) in wanted)
+    except CannotRead as error:
+        raise OddAnswer(str(error)) from error
+    return {folded(sku.name): sku for sku in found}
 
 
 class _OfSizes(Check):
@@ -19,13 +55,22 @@ class _OfSizes(Check):
     path = ("location",)
 
     def needed(self, plan: Plan) -> bool:
-        """Whether there are VMs."""
         return any(machines(plan))
 
-    @staticmethod
-    def sizes(plan: Plan, reader: Reader) -> Offered:
-        """What the region says of the plan's sizes."""
-        return offered(reader.pages(SIZES(region=plan.location)), {each.vm_size for each in machines(plan)})
+    def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
+        sizes = offered(reader.pages(SIZES(region=plan.location)), {each.vm_size for each in machines(plan)})
+        return self.judged(plan, sizes)
+
+    def judged(self, plan: Plan, sizes: Offered) -> Iterator[Finding]:
+        """What is wrong with each use of a size."""
+        for each in machines(plan):
+            sku = sizes.get(folded(each.vm_size))
+            if sku is not None:
+                yield from self.of_size(plan, each, sku)
+
+    def of_size(self, plan: Plan, each: Machines, sku: Sku) -> Iterator[Finding]:
+        """What is wrong with one use of a size that the region has."""
+        raise NotImplementedError
 
 
 class SizeNotOffered(_OfSizes):
@@ -38,9 +83,27 @@ class SizeNotOffered(_OfSizes):
     )
     source = _SKUS
 
-    def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
-        """Each use of such a size."""
-        yield from (self.finding(*found) for found in not_offered(plan, self.sizes(plan, reader)))
+    def judged(self, plan: Plan, sizes: Offered) -> Iterator[Finding]:
+        for each in machines(plan):
+            sku = sizes.get(folded(each.vm_size))
+            if sku is None:
+                look = f"az vm list-skus -l {plan.location} --resource-type virtualMachines --all -o table"
+                yield self.finding(each.path, f"{plan.location} does not offer {each.vm_size} ({each.title})", look)
+            else:
+                yield from self.of_size(plan, each, sku)
+
+    def of_size(self, plan: Plan, each: Machines, sku: Sku) -> Iterator[Finding]:
+        whole = (one for one in sku.restrictions if not one.zones)
+        here = (one.reason for one in whole if not one.regions or _has(one.regions, plan.location))
+        reason = next(here, None)
+        if reason is not None:
+            why, way_out = _REASONS.get(folded(reason), (f"Azure says {reason}", "choose another size or region"))
+            text = f"{each.vm_size} ({each.title}) cannot be used in {plan.location}: {why}"
+            yield self.finding(each.path, text, way_out)
+
+
+def _has(regions: Iterable[str], region: str) -> bool:
+    return any(same(each, region) for each in regions)
 
 
 class ZoneNotOffered(_OfSizes):
@@ -55,9 +118,21 @@ class ZoneNotOffered(_OfSizes):
         """Whether a zone is named."""
         return any(each.zones for each in machines(plan))
 
-    def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
-        """Each such zone."""
-        yield from (self.finding(*found) for found in wrong_zones(plan, self.sizes(plan, reader)))
+    def of_size(self, plan: Plan, each: Machines, sku: Sku) -> Iterator[Finding]:
+        usable = usable_zones(sku, plan.location)
+        where = f"in zone {listed(usable)}" if usable else "in no zone"
+        hint = "name one of these zones, or none" if usable else "take the zone out"
+        for zone, path in each.zones:
+            if zone not in usable:
+                text = f"{each.title} wants zone {zone}, but {plan.location} offers {each.vm_size} {where}"
+                yield self.finding(path, text, hint)
+
+
+def usable_zones(sku: Sku, region: str) -> list[str]:
+    """Zones of a region in which a size can be had: those of the offer without the restricted ones."""
+    has = {zone for offer in sku.offers if same(offer.region, region) for zone in offer.zones}
+    here = (each for each in sku.restrictions if not each.regions or _has(each.regions, region))
+    return sorted(has - {zone for each in here for zone in each.zones})
 
 
 class SizeLacksAbility(_OfSizes):
@@ -68,9 +143,20 @@ class SizeLacksAbility(_OfSizes):
     source = _SKUS
     question = "whether the VM sizes can do what is asked of them"
 
-    def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
-        """Each ability that Azure denies."""
-        yield from (self.finding(*found) for found in lacking(plan, self.sizes(plan, reader)))
+    def of_size(self, plan: Plan, each: Machines, sku: Sku) -> Iterator[Finding]:
+        for ability, path in _lacking(plan, each, sku):
+            yield self.finding(path, f"{each.vm_size} ({each.title}) does not support {ability}")
+
+
+def _lacking(plan: Plan, each: Machines, sku: Sku) -> Iterator[tuple[str, KeyPath]]:
+    figures = sku.figures
+    if plan.security.encryption_at_host and figures.encryption_at_host is False:
+        yield "encryption at host", ("security", "encryption_at_host")
+    if each.spot and figures.low_priority is False:
+        yield "spot", (*each.path[:-1], "spot")
+    is_node = each.path[0] == "slurm"
+    if plan.security.trusted_launch and is_node and figures.trusted_launch is False:
+        yield "Trusted Launch", ("security", "trusted_launch")
 
 
 class OtherFigures(_OfSizes):
@@ -81,6 +167,8 @@ class OtherFigures(_OfSizes):
     source = _SKUS
     question = "whether the VM sizes have the vCPUs that the plan counts with"
 
-    def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
-        """Each size."""
-        yield from (self.finding(*found) for found in other_figures(plan, self.sizes(plan, reader)))
+    def of_size(self, plan: Plan, each: Machines, sku: Sku) -> Iterator[Finding]:
+        actual = sku.figures.vcpus
+        if actual is not None and each.vcpus is not None and actual != each.vcpus:
+            text = f"{each.vm_size} has {actual} vCPUs in {plan.location}; the plan counts with {each.vcpus}"
+            yield self.finding(each.path, text, "correct custom_vm_sizes, or see `cycleforge list vm-sizes --from`")

@@ -14,7 +14,7 @@ from generator.plan.file_systems.registry import KINDS
 
 PACKAGE = assets.root() / "generator"
 MODULES = {kind.__module__.rpartition(".")[2] for kind in KINDS}
-ROOMS = ("rules", "azure/checks", "azure/findings")
+ROOMS = ("rules", "azure/checks")
 HOMES = (
     "plan/file_systems/*.py",
     "definition/model/storage.py",

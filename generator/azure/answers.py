@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from ...problems.problem import KeyPath
-from ..refusals import NotAsked
+from .refusals import NotAsked
 
 Item = Mapping[str, Any]
 _LONGEST = 300
-
-
-class Found(NamedTuple):
-    """What a check has found: the place in the definition, what is so, and what to type or do."""
-
-    path: KeyPath
-    message: str
-    hint: str = ""
 
 
 class OddAnswer(NotAsked):

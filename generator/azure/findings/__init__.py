@@ -1,1 +1,0 @@
-"""From answers of Azure to findings about a plan: no transport, only answers in and findings out."""
