@@ -7,8 +7,8 @@ from typing import Literal
 
 from ..plan.resources import resource_id
 from ..plan.types import Plan
+from .answers import Item, below, listed_below
 from .deletion.ids import call_for
-from .findings.answers import Item, below, listed_below
 from .reader import Reader
 from .requests import compute, network
 from .requests.deletion import INTERFACE, MACHINE
