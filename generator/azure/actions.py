@@ -73,17 +73,6 @@ def needs(plan: Plan, environment: Mapping[str, str]) -> tuple[Need, ...]:
     return (*_subscription(plan), *_own_group(plan, {each.actions for each in elsewhere}), *elsewhere)
 
 
-def stack_need(*, denies: bool) -> Need:
-    """What a deployment stack takes beside its deployment; `denies`: it has deny settings, which are sent again.
-
-    Sources: https://learn.microsoft.com/azure/role-based-access-control/permissions/management-and-governance and, for
-    who has which of them, https://learn.microsoft.com/azure/azure-resource-manager/bicep/deployment-stacks#built-in-roles
-    """
-    words = ("read", "write", "validate/action", *(("manageDenySetting/action",) if denies else ()))
-    actions = tuple(f"Microsoft.Resources/deploymentStacks/{word}" for word in words)
-    return Need(SUBSCRIPTION, actions, ("azure",), "the deployment stack")
-
-
 def assigned_roles(plan: Plan) -> tuple[str, ...]:
     """Ids of the roles that the deployment assigns; those of bicep_templates/modules/roles*.bicep.
 

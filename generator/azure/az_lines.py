@@ -20,31 +20,16 @@ def deployment(plan: Plan, action: str, *more: str) -> str:
     return shlex.join([*words, "--template-file", "main.bicep", "--parameters", "main.bicepparam", *more])
 
 
-def stack(plan: Plan, action: str = "create") -> str:
-    """`az stack sub create` or `validate`; nothing is deleted that the template no longer names."""
-    words = ["az", "stack", "sub", action, "--name", plan.deployment_name, "--location", plan.location]
-    words += ["--template-file", "main.bicep", "--parameters", "main.bicepparam"]
-    return shlex.join([*words, "--action-on-unmanage", "detachAll", "--deny-settings-mode", "none"])
-
-
-def managed(plan: Plan) -> str:
-    """What a stack made."""
-    name = shlex.quote(plan.deployment_name)
-    return f"az stack sub show --name {name} --query 'resources[].id' --output tsv"
-
-
 def recorded(plan: Plan) -> str:
     """What Azure has recorded of the last deployment, whether it was a stack or not."""
     show = deployments.DEPLOYMENT(name=plan.deployment_name).az
     return f"{show} 2>/dev/null || az stack sub show --name {shlex.quote(plan.deployment_name)}"
 
 
-def watching(plan: Plan, *, is_stack: bool = False) -> list[str]:
+def watching(plan: Plan) -> list[str]:
     """How far a deployment is, and the first boot of its server."""
     lines = [
-        f"az stack sub show --name {shlex.quote(plan.deployment_name)} --query provisioningState --output tsv"
-        if is_stack
-        else f"{deployments.DEPLOYMENT(name=plan.deployment_name).az} --query properties.provisioningState --output tsv"
+        f"{deployments.DEPLOYMENT(name=plan.deployment_name).az} --query properties.provisioningState --output tsv"
     ]
     if plan.server is not None:
         lines.append(f"az vm boot-diagnostics get-boot-log {plan.access.server_arguments}")

@@ -48,8 +48,6 @@ class Local:
     """In which way the folder is not what the definition says now; None where it is."""
     made: Compiled | None = None
     """The folder's Bicep where somebody has compiled it already."""
-    is_stack: bool = False
-    """Whether it is to be deployed as a deployment stack."""
 
 
 class Check(Rule):

@@ -8,39 +8,46 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from ..files.manifest import MANIFEST
 from ..plan.types import Plan
+from ..records import record
+from . import az_lines
 from .boot_watch import BootWatch
-from .kinds import CONTENT_TAG, PLAIN, STACK, Kind, Seen, tagged
-from .operation_tree import NESTED, Part, Tree, failed
+from .operation_tree import NESTED, Part, State, Tree, failed, state_of
 from .reader import Reader
-from .refusals import Cause, NotAsked, Refused
+from .refusals import Cause, NotAsked, Refused, causes
 from .request import Call
-from .requests import deployments
+from .requests import deletion, deployments
 from .resource_ids import resource
+from .what_if_request import body_of
 from .writer import Writer
 
-__all__ = [
-    "CONTENT_TAG",
-    "LOST_S",
-    "PAUSE_S",
-    "Seen",
-    "Show",
-    "begin",
-    "content_of",
-    "last",
-    "look",
-    "operations",
-    "reasons",
-    "watch",
-]
+CONTENT_TAG = "cycleforge-content"
+"""Tag of a deployment: the digest of the folder that was sent."""
 PAUSE_S = 10.0
 """Between two looks; a look is one request for each module that has not ended."""
 LOST_S = 900.0
 """For so long a connection that is lost is tried again."""
+
+
+@record
+class Seen:
+    """A deployment as Azure has it."""
+
+    id: str
+    state: State
+    began: str
+    """When it began, as Azure writes it."""
+    content: str
+    """Digest of the folder that was sent; empty where nobody wrote it."""
+    correlation: str
+    """Tells two deployments of one name apart."""
+    outputs: Mapping[str, Any]
+    causes: tuple[Cause, ...]
 
 
 class Show(Protocol):
@@ -61,50 +68,69 @@ def content_of(folder: Path) -> str:
     return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()[:16]
 
 
-def look(plan: Plan, reader: Reader, kind: Kind = PLAIN) -> Seen | None:
+def look(plan: Plan, reader: Reader) -> Seen | None:
     """The deployment of this name, asked anew; None where there has never been one."""
     reader.forget()
-    body = reader.find(kind.record(plan, reader))
-    return None if body is None else kind.seen(plan, reader, body)
+    body = reader.find(deployments.DEPLOYMENT(name=plan.deployment_name))
+    return None if body is None else _seen(plan, reader, body)
 
 
 def last(plan: Plan, reader: Reader) -> Seen | None:
-    """The same, whether it is a stack or not."""
+    """The same, or the deployment stack of this name, which somebody made by hand."""
     reader.forget()
-    stack, plain = reader.together([lambda: _stack(plan, reader), lambda: reader.find(PLAIN.record(plan, reader))])
-    if stack is not None:
-        return STACK.seen(plan, reader, stack)
-    return None if plain is None else PLAIN.seen(plan, reader, plain)
+    stack, plain = reader.together(
+        [lambda: _stack(plan, reader), lambda: reader.find(deployments.DEPLOYMENT(name=plan.deployment_name))]
+    )
+    body = stack or plain
+    return None if body is None else _seen(plan, reader, body)
+
+
+def is_stack(plan: Plan, reader: Reader) -> bool:
+    """Return True where a deployment stack has this name."""
+    reader.forget()
+    return _stack(plan, reader) is not None
 
 
 def _stack(plan: Plan, reader: Reader) -> Mapping[str, Any] | None:
     try:
-        return reader.find(STACK.record(plan, reader))
+        return reader.find(deletion.STACK(scope=f"/subscriptions/{reader.subscription}", stack=plan.deployment_name))
     except Refused:  # whoever may not read stacks has made none
         return None
 
 
-def begin(
-    plan: Plan,
-    writer: Writer,
-    template: Mapping[str, Any],
-    parameters: Mapping[str, Any],
-    content: str,
-    kind: Kind = PLAIN,
-) -> None:
+def _seen(plan: Plan, reader: Reader, body: Mapping[str, Any]) -> Seen:
+    properties, data = body.get("properties"), body.get("systemData")
+    if not isinstance(properties, Mapping) or not properties.get("provisioningState"):
+        raise NotAsked("Azure's answer does not say how the deployment is")
+    of_stack = data.get("lastModifiedAt") if isinstance(data, Mapping) else None
+    outputs = properties.get("outputs")
+    return Seen(
+        id=f"/subscriptions/{reader.subscription}/providers/Microsoft.Resources/deployments/{plan.deployment_name}",
+        state=state_of(properties["provisioningState"]),
+        began=str(properties.get("timestamp") or of_stack or "an unknown time"),
+        content=str((body.get("tags") or {}).get(CONTENT_TAG, "")),
+        correlation=str(properties.get("correlationId", "")),
+        outputs=outputs if isinstance(outputs, Mapping) else {},
+        causes=causes(properties.get("error")),
+    )
+
+
+def begin(plan: Plan, writer: Writer, template: Mapping[str, Any], parameters: Mapping[str, Any], content: str) -> None:
     """Send it, once. An answer that is lost is looked up, never sent again: it may be running.
 
     Raises Refused, and NotAsked where it is not known whether it was begun.
     """
-    before = look(plan, writer, kind)
+    before = look(plan, writer)
+    body = body_of(plan, template, parameters) | {"tags": {plan.cleanup.tag: plan.name, CONTENT_TAG: content}}
+    call = deployments.BEGIN(name=plan.deployment_name, body=body)
     try:
-        writer.begin(kind.beginning(plan, tagged(plan, template, parameters, content), before))
+        writer.begin(replace(call, az=az_lines.deployment(plan, "create")))
     except Refused as refused:
         # Another one was faster, or an attempt of ours whose answer was lost.
-        if refused.code.lower() not in kind.active:
+        if refused.code.casefold() != "deploymentactive":
             raise
     except NotAsked as lost:
-        found = look(plan, writer, kind)
+        found = look(plan, writer)
         if found is None or (before is not None and found.correlation == before.correlation):
             reason = f"{lost.reason}; Azure has not begun the deployment"
             raise NotAsked(reason, lost.hint or "type the same command again") from None
@@ -115,7 +141,6 @@ def watch(
     writer: Writer,
     show: Show,
     boot: BootWatch,
-    kind: Kind = PLAIN,
     pause: Callable[[float], None] = time.sleep,
 ) -> tuple[Seen, tuple[Part, ...]]:
     """Look until it has ended. Raises NotAsked when Azure cannot be asked for long; the deployment goes on."""
@@ -123,10 +148,10 @@ def watch(
     lost_s = 0.0
     while True:
         try:
-            seen = look(plan, writer, kind)
+            seen = look(plan, writer)
             if seen is None:
                 raise Refused(404, {"error": {"code": "DeploymentNotFound", "message": "someone deleted its record"}})
-            parts = tree.of(seen.id) if seen.id else ()
+            parts = tree.of(seen.id)
             lost_s = 0.0
             for text in boot.look(parts):
                 show.note(text)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..plan.types import Plan
 from ..records import record
 from ..words.terminal import columns, printable
-from .kinds import Seen
+from .deployment import Seen
 from .what_if import Row, WhatIf
 from .what_if_text import short
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 from ..plan.types import Plan
 from ..records import record
 from . import deployment
-from .kinds import Seen
+from .deployment import Seen
 from .reader import Reader
 from .refusals import NotAsked, Refused
 from .requests import deployments

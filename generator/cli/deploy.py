@@ -18,7 +18,7 @@ from . import azure, common
 if TYPE_CHECKING:
     from ..azure.bicep import Compiled
     from ..azure.boot_watch import BootWatch
-    from ..azure.kinds import Kind, Seen
+    from ..azure.deployment import Seen
     from ..azure.operation_tree import Part
     from ..azure.preflight import Report
     from ..azure.writer import Writer
@@ -33,9 +33,6 @@ on its way, it asks as well, and with --yes it goes on only with --accept and th
 
 Ctrl-C ends only the watching. Azure goes on, and the same command attaches again, also from another machine; so a
 second person who deploys meanwhile is told, and watches the same deployment.
-
-With --stack Azure keeps the deployment as a deployment stack, Azure's own record of what it made. What the definition
-no longer names is not deleted, and nothing is denied to anybody; deny settings that were made by hand stay.
 
 Secrets are read from the environment or asked for without echo, are sent to Azure, and stored nowhere. In place of a
 secret the environment may have the id of one in a Key Vault: /subscriptions/…/vaults/VAULT/secrets/NAME.
@@ -55,7 +52,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     text = "deploy in spite of what preflight's check ID finds; may be given several times"
     parser.add_argument("--accept", metavar="RULE", action="append", default=[], help=text)
-    parser.add_argument("--stack", action="store_true", help="as a deployment stack, which keeps what it made together")
     parser.add_argument(
         "--rerun-first-boot", action="store_true", help="let the server repeat what is unfinished of its first boot"
     )
@@ -67,7 +63,7 @@ def run(args: Namespace) -> int:
 
     found = built(args)
     if args.print:
-        common.emit("\n".join(_lines(found, args)))
+        common.emit("\n".join(_lines(found)))
         return OK
     from ..azure.writer import Writer
     from . import secrets
@@ -77,60 +73,48 @@ def run(args: Namespace) -> int:
     with azure.refusals(found.plan, "type the same command again; what was begun goes on, and it attaches"):
         writer = Writer(azure.session_of(found.plan, args))
         try:
-            return _deploy(found, writer, _kind(found, writer, args), args)
+            _must_not_be_a_stack(found, writer)
+            return _deploy(found, writer, args)
         finally:
             writer.close()
 
 
-def _lines(found: Built, args: Namespace) -> list[str]:
+def _lines(found: Built) -> list[str]:
     from ..azure import az_lines
 
     plan = found.plan
     return [
-        *az_lines.beginning(plan), az_lines.deployment(plan, "what-if"),
-        az_lines.stack(plan) if args.stack else az_lines.deployment(plan, "create"),
-        *az_lines.watching(plan, is_stack=args.stack),
+        *az_lines.beginning(plan), az_lines.deployment(plan, "what-if"), az_lines.deployment(plan, "create"),
+        *az_lines.watching(plan),
     ]  # fmt: skip
 
 
-def _kind(found: Built, writer: Writer, args: Namespace) -> Kind:
-    """As a stack or not; what is the one already does not become the other by leaving a flag out."""
+def _must_not_be_a_stack(found: Built, writer: Writer) -> None:
+    """Raises ProblemsFound where a stack has this name: it does not become a plain deployment by being deployed."""
     from ..azure import deployment
-    from ..azure.kinds import PLAIN, STACK
-    from ..azure.refusals import Refused
 
     name = found.plan.deployment_name
-    if args.stack:
-        plain = deployment.look(found.plan, writer, PLAIN)
-        if plain is not None and plain.state == "running":
-            raise ProblemsFound(f"{name} is being deployed, but not as a stack", "leave --stack out to watch it")
-        return STACK
-    try:
-        stack = deployment.look(found.plan, writer, STACK)
-    except Refused:  # who may not read stacks has made none
-        return PLAIN
-    if stack is not None:
+    if deployment.is_stack(found.plan, writer):
         raise ProblemsFound(
             f"{name} is a deployment stack",
-            f"give --stack; az stack sub delete --name {name} --action-on-unmanage detachAll --yes ends the stack, and "
-            "deletes nothing else",
+            f"az stack sub delete --name {name} --action-on-unmanage detachAll --yes ends the stack, and deletes "
+            "nothing else; or update it by hand: operations.md, Deployment stack, has the lines",
         )
-    return PLAIN
 
 
-def _deploy(found: Built, writer: Writer, kind: Kind, args: Namespace) -> int:
+def _deploy(found: Built, writer: Writer, args: Namespace) -> int:
     from ..azure import deployment
 
-    seen = deployment.look(found.plan, writer, kind)
+    seen = deployment.look(found.plan, writer)
     if seen is None or seen.state != "running":
-        if not _begun(found, writer, kind, args):
+        if not _begun(found, writer, args):
             return ProblemsFound.exit_code
-        before, seen = seen, deployment.look(found.plan, writer, kind)
+        before, seen = seen, deployment.look(found.plan, writer)
         if seen is None or (before is not None and before.correlation == seen.correlation):
             raise AzureRefused("Azure took the deployment, and has none of this name", "run the command again")
         if seen.content == deployment.content_of(found.folder):
-            return _watched(found, writer, kind, args)
-    return _watched(found, writer, kind, args) if _may_attach(found, seen, args) else ProblemsFound.exit_code
+            return _watched(found, writer, args)
+    return _watched(found, writer, args) if _may_attach(found, seen, args) else ProblemsFound.exit_code
 
 
 # ---------------------------------------------------------------- someone deploys already
@@ -151,7 +135,7 @@ def _may_attach(found: Built, running: Seen, args: Namespace) -> bool:
 # ---------------------------------------------------------------- begin
 
 
-def _begun(found: Built, writer: Writer, kind: Kind, args: Namespace) -> bool:
+def _begun(found: Built, writer: Writer, args: Namespace) -> bool:
     from ..azure import bicep, deployment, unchangeable
     from . import secrets
 
@@ -162,12 +146,12 @@ def _begun(found: Built, writer: Writer, kind: Kind, args: Namespace) -> bool:
     secrets.must_be_there(wanted)
     if not args.no_preflight and not _preflight_passed(found, writer, made, args):
         return False
-    if not _agreed(found, writer, made, kind, args):
+    if not _agreed(found, writer, made, args):
         return False
     parameters = bicep.with_secrets(made, plan, secrets.values(wanted))
     if args.rerun_first_boot and plan.server is not None:
         parameters["bootstrapRun"] = {"value": uuid.uuid4().hex[:8]}
-    deployment.begin(plan, writer, made.template, parameters, deployment.content_of(found.folder), kind)
+    deployment.begin(plan, writer, made.template, parameters, deployment.content_of(found.folder))
     return True
 
 
@@ -192,7 +176,7 @@ def _preflight_passed(found: Built, writer: Writer, made: Compiled, args: Namesp
     from ..problems.text import render
     from .preflight import exit_code, summary
 
-    local = Local(found.folder, os.environ, made=made, is_stack=args.stack)
+    local = Local(found.folder, os.environ, made=made)
     report = preflight(found.plan, writer, local)
     limit = None if args.all else common.SHOWN_PROBLEMS
     color = common.use_color(sys.stderr, args)
@@ -250,29 +234,24 @@ def _may_go_on(report: Report, args: Namespace) -> bool:
     return azure.confirmed(f"{unknown} could not be found out, as shown above: go on all the same?", flag)
 
 
-def _agreed(found: Built, writer: Writer, made: Compiled, kind: Kind, args: Namespace) -> bool:
-    from ..azure import bicep, deployment, stack_effects, what_if_request, what_if_text
-    from ..azure.kinds import STACK
+def _agreed(found: Built, writer: Writer, made: Compiled, args: Namespace) -> bool:
+    from ..azure import bicep, what_if_request, what_if_text
 
     plan = found.plan
     answer = what_if_request.asked(plan, writer, made.template, bicep.with_secrets(made, plan, bicep.stand_ins(plan)))
-    beyond = ""
-    if kind.name == STACK.name:
-        beyond = stack_effects.text(stack_effects.effects(deployment.look(plan, writer, kind), answer))
-    common.emit(what_if_text.text(answer) + beyond)
+    common.emit(what_if_text.text(answer))
     if any(row.holds_data for row in answer.of("delete")):
         return azure.confirmed("data would be deleted: deploy all the same?", "run it on a terminal")
     if args.yes:
         return True
     where = f"{plan.resource_group} in {plan.location}, subscription {writer.subscription}"
-    how = " as a stack" if kind.name == STACK.name else ""
-    return azure.confirmed(f"deploy {plan.deployment_name}{how} to {where}?", "give --yes")
+    return azure.confirmed(f"deploy {plan.deployment_name} to {where}?", "give --yes")
 
 
 # ---------------------------------------------------------------- watch
 
 
-def _watched(found: Built, writer: Writer, kind: Kind, args: Namespace) -> int:
+def _watched(found: Built, writer: Writer, args: Namespace) -> int:
     from ..azure import deployment
     from ..azure.boot_watch import BootWatch
     from .live import Shown
@@ -284,7 +263,7 @@ def _watched(found: Built, writer: Writer, kind: Kind, args: Namespace) -> int:
     drawn = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     try:
         with Shown(is_drawn=drawn, no_color=not common.use_color(sys.stderr, args)) as shown:
-            seen, parts = deployment.watch(plan, writer, shown, boot, kind)
+            seen, parts = deployment.watch(plan, writer, shown, boot)
     except KeyboardInterrupt:
         print(f"\nAzure goes on deploying; `cycleforge deploy {args.name}` attaches again", file=sys.stderr)
         raise

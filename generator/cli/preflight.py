@@ -42,7 +42,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     common.add_out(parser)
     azure.add_subscription(parser)
     azure.add_print(parser)
-    parser.add_argument("--stack", action="store_true", help="also what `deploy --stack` needs")
     parser.add_argument("--fix", action="store_true", help="then register providers and accept terms, after a question")
     parser.add_argument("--yes", action="store_true", help="--fix: do not ask")
     common.add_all(parser)
@@ -78,7 +77,7 @@ def _looked(found: Built, session: Session, args: Namespace) -> tuple[Report, Re
 
     reader = Reader(session)
     try:
-        local = Local(found.folder, os.environ, partial(difference, found), is_stack=args.stack)
+        local = Local(found.folder, os.environ, partial(difference, found))
         return preflight(found.plan, reader, local), reader
     finally:
         reader.close()

@@ -12,7 +12,7 @@ from ..errors import OK, AzureRefused, CannotRead, ProblemsFound
 from . import azure, cluster, common
 
 if TYPE_CHECKING:
-    from ..azure.kinds import Seen
+    from ..azure.deployment import Seen
     from ..cyclecloud.slurm import Queue
     from ..cyclecloud.updating import Ages
     from ..plan.types import Plan, SecretPlan

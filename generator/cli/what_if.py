@@ -15,9 +15,6 @@ and created, and what Azure cannot say. Nothing is changed.
 What Azure is known to show although it does not happen is folded, and said at the end; that storage, a disk or a
 database is deleted is never folded. Secrets are not needed and are not sent.
 
-With --stack it also says what a deployment stack does beyond that: what it denies, and what leaves it. Azure's own
-what-if of a stack makes a resource, so it is not used.
-
 The exit code is 0 whether or not anything would change, and 4 when Azure refuses or cannot be reached.
 """
 
@@ -25,7 +22,6 @@ The exit code is 0 whether or not anything would change, and 4 when Azure refuse
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the flags."""
     azure.add_arguments(parser)
-    parser.add_argument("--stack", action="store_true", help="as `deploy --stack` would do it")
     common.add_json(parser)
 
 
@@ -37,25 +33,19 @@ def run(args: Namespace) -> int:
     from ..azure import az_lines
 
     if args.print:
-        more = [az_lines.managed(found.plan)] if args.stack else []
-        common.emit("\n".join([*az_lines.beginning(found.plan), az_lines.deployment(found.plan, "what-if"), *more]))
+        common.emit("\n".join([*az_lines.beginning(found.plan), az_lines.deployment(found.plan, "what-if")]))
         return OK
-    from ..azure import deployment, stack_effects, what_if_request, what_if_text
-    from ..azure.kinds import STACK
+    from ..azure import what_if_request, what_if_text
     from ..azure.reader import Reader
 
     with azure.refusals(found.plan):
         reader = Reader(azure.session_of(found.plan, args))
         try:
-            stack = deployment.look(found.plan, reader, STACK) if args.stack else None
             answer = what_if_request.what_if(found.plan, reader, found.folder, os.environ)
         finally:
             reader.close()
-    beyond = stack_effects.effects(stack, answer) if args.stack else None
     if args.json:
-        of_stack = {"stack": stack_effects.as_json(beyond)} if beyond is not None else {}
-        plain = what_if_text.as_json(answer)
-        common.emit_json({"ok": True, "deployment": found.plan.deployment_name, **plain, **of_stack})
+        common.emit_json({"ok": True, "deployment": found.plan.deployment_name, **what_if_text.as_json(answer)})
     else:
-        common.emit(what_if_text.text(answer) + (stack_effects.text(beyond) if beyond is not None else ""))
+        common.emit(what_if_text.text(answer))
     return OK

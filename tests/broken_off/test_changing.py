@@ -12,7 +12,6 @@ from tests.bed.arm.runs import FINAL
 from tests.broken_off.verb import GONE, TERMS, Verb
 
 DEPLOY = ("deploy", "minimal.yaml", "--no-preflight", "--yes")
-AS_STACK = (*DEPLOY, "--stack")
 FIX = ("preflight", "minimal.yaml", "--fix", "--yes")
 NAME = "/minimal-southcentralus"
 RECORD = f"/deployments{NAME}"
@@ -23,7 +22,7 @@ def is_begin(asked: Asked) -> bool:
 
 
 def is_look(asked: Asked) -> bool:
-    """The first one looks for it as the other kind: a stack, or none."""
+    """The first one looks whether it is a stack."""
     return asked.method == "GET" and asked.path.endswith(NAME)
 
 
@@ -41,7 +40,7 @@ def empty(verb: Verb, pace: int = 1) -> None:
     verb.arm.renewed().state.pace = pace
 
 
-def goes_on(verb: Verb, words: tuple[str, ...], wanted: dict[str, Any], look: int, where: object) -> None:
+def goes_on(verb: Verb, wanted: dict[str, Any], look: int, where: object) -> None:
     """The same command again: what runs is not begun once more, and in the end all is there.
 
     `look` is the number of the request that finds it.
@@ -51,29 +50,27 @@ def goes_on(verb: Verb, words: tuple[str, ...], wanted: dict[str, Any], look: in
     # What runs ends when it has been found.
     verb.arm.state.pace = 0
     verb.arm.at(look + 1, lambda: setattr(verb.arm.state, "pace", 1000))
-    code, out, err = verb.place(*words)
+    code, out, err = verb.place(*DEPLOY)
     assert (code, "is deployed" in out, "nothing new is begun" in err) == (0, True, was_running), (where, err)
     assert not (was_running and begun(verb)), where
     assert verb.state == wanted, where
 
 
-@pytest.mark.parametrize("words", [DEPLOY, AS_STACK], ids=["plain", "stack"])
-def test_deploying_without_a_connection_from_any_request_on(verb: Verb, words: tuple[str, ...]) -> None:
-    """At each request until it is watched; of a stack, when it is begun."""
+def test_deploying_without_a_connection_from_any_request_on(verb: Verb) -> None:
+    """At each request until it is watched."""
     empty(verb, pace=5)
-    assert verb(*words)[0] == 0
+    assert verb(*DEPLOY)[0] == 0
     wanted, (put,), (_, look, *_) = verb.state, verb.numbers(is_begin), verb.numbers(is_look)
-    first = put if words is AS_STACK else 1
-    for number, after in [each for each in verb.ends() if first <= each[0] <= put + 1]:
+    for number, after in [each for each in verb.ends() if each[0] <= put + 1]:
         empty(verb)
-        code, out, err = verb.broken_off(number, after, *words)
+        code, out, err = verb.broken_off(number, after, *DEPLOY)
         where = (number, after, out, err)
         assert (code, "is deployed" in out, "the same command" in err) == (4, False, True), where
         assert any(text in err for text in GONE), where
         assert bool(verb.arm.state.runs) == ((number, after) > (put, False)), where
         # Elsewhere Azure was only asked, so that there is the same to go on with.
-        if number in (first, put):
-            goes_on(verb, words, wanted, look, where)
+        if number in (1, put):
+            goes_on(verb, wanted, look, where)
 
 
 def test_watching_without_a_connection_from_any_request_on(verb: Verb) -> None:
@@ -93,7 +90,7 @@ def test_watching_without_a_connection_from_any_request_on(verb: Verb) -> None:
         where = (number, out, err)
         assert (code, out, "the same command" in err) == (4, "", True), where
         assert any(text in err for text in GONE), where
-    goes_on(verb, DEPLOY, wanted, look, where)
+    goes_on(verb, wanted, look, where)
 
 
 def test_when_it_is_deployed_the_server_need_not_answer(verb: Verb) -> None:
@@ -107,23 +104,21 @@ def test_when_it_is_deployed_the_server_need_not_answer(verb: Verb) -> None:
 
 
 def test_deploying_is_killed(verb: Verb) -> None:
-    """Before and after Azure has begun the deployment; a stack, after."""
-    for words in (DEPLOY, AS_STACK):
-        empty(verb, pace=5)
-        assert verb(*words)[0] == 0
-        wanted, (put,), (_, look, *_) = verb.state, verb.numbers(is_begin), verb.numbers(is_look)
-        for after in (False, True) if words is DEPLOY else (True,):
-            empty(verb)
-            verb.killed(put, after, *words)
-            assert bool(verb.arm.state.runs) == after
-            goes_on(verb, words, wanted, look, (put, after))
+    """Before and after Azure has begun the deployment."""
+    empty(verb, pace=5)
+    assert verb(*DEPLOY)[0] == 0
+    wanted, (put,), (_, look, *_) = verb.state, verb.numbers(is_begin), verb.numbers(is_look)
+    for after in (False, True):
+        empty(verb)
+        verb.killed(put, after, *DEPLOY)
+        assert bool(verb.arm.state.runs) == after
+        goes_on(verb, wanted, look, (put, after))
 
 
-@pytest.mark.parametrize("words", [DEPLOY, AS_STACK], ids=["plain", "stack"])
-def test_two_deploy_at_once(verb: Verb, words: tuple[str, ...]) -> None:
+def test_two_deploy_at_once(verb: Verb) -> None:
     """The second begins when the first is about to: one deployment, which both watch to its end."""
     empty(verb, pace=5)
-    assert verb(*words)[0] == 0
+    assert verb(*DEPLOY)[0] == 0
     wanted, (put,) = verb.state, verb.numbers(is_begin)
     empty(verb, pace=5)
     verb.arm.connect()
@@ -134,11 +129,11 @@ def test_two_deploy_at_once(verb: Verb, words: tuple[str, ...]) -> None:
         verb.arm.at(1000, lambda: None)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("generator.cli.live.news", interrupted)
-            ended.append(main(list(words)))
+            ended.append(main(list(DEPLOY)))
         verb.arm.state.pace = 5
 
     verb.arm.at(put, second)
-    code, out, err = verb.place(*words)
+    code, out, err = verb.place(*DEPLOY)
     assert (code, ended, "is deployed" in out) == (0, [130], True), err
     assert (sorted(begun(verb)), verb.state) == ([201, 409], wanted)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-import re
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -17,7 +16,6 @@ from tests.what_if.place import PASSWORD, Place
 
 TERMS = terms_path("azurecyclecloud", "azure-cyclecloud", "cyclecloud8-gen2")
 LIMIT_S = 60
-_OF_STACK = re.compile(r"-\d{8}-\w{5}$")
 GONE = ("ended the connection, or was not reached", "was not reached: ")
 """What is said of a connection that is gone."""
 
@@ -88,8 +86,7 @@ class Verb:
         terms: Any = state.documents[TERMS]
         return {
             "resources": sorted(state.resources),
-            # Azure ends the name of a stack's deployment with five letters of its own.
-            "deployments": {_OF_STACK.sub("", key): run.state for key, run in state.runs.items()},
+            "deployments": {key: run.state for key, run in state.runs.items()},
             "providers": {name: each["registrationState"] for name, each in state.providers.items()},
             "accepted": terms["properties"]["accepted"],
         }

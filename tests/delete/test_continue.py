@@ -12,6 +12,7 @@ import pytest
 from generator.azure.deletion.decision import Stopped
 from generator.azure.refusals import NotAsked
 from generator.azure.transport import Answer, Transport
+from tests.bed.arm import failures
 from tests.bed.arm.exchange import RefusedError
 from tests.bed.plans import plan_from
 from tests.delete.place import Place
@@ -114,6 +115,20 @@ def test_what_a_stack_has_denied_may_be_denied_for_a_while(place: Place, times: 
         assert (code, "DenyAssignmentAuthorizationFailed" in err) == (4, True)
         place.arm.faults.due.clear()
         code, _, err = place(*YES)
+    assert (code, place.left("minimal")) == (0, []), err
+
+
+@pytest.mark.parametrize("status", [403, 409])
+def test_a_policy_that_forbids_it_is_named_and_it_goes_on_without_it(place: Place, status: int) -> None:
+    place.deployed("minimal")
+    denied = failures.disallowed_by_policy("minimal-rg", "machines-stay", "keep-machines")
+    denied.status = status
+    place.arm.fail("DELETE", place.group("minimal"), denied)
+    code, _, err = place(*YES)
+    assert (code, "with everything in it: RequestDisallowedByPolicy: " in err) == (4, True), err
+    hint = "hint: the policy 'keep-machines', assigned as 'machines-stay' (/providers/Microsoft.Management/"
+    assert (hint in err, "forbids it: ask who assigned it for an exemption; then type" in err) == (True, True), err
+    code, _, err = place(*YES)
     assert (code, place.left("minimal")) == (0, []), err
 
 

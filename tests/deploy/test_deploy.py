@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from generator.azure import bicep, deployment, progress_text
+from generator.azure.deployment import CONTENT_TAG
 from generator.azure.first_boot import SHOW
-from generator.azure.kinds import CONTENT_TAG
 from generator.pipeline import check
 from tests.bed.arm import failures
 from tests.bed.arm.exchange import RefusedError

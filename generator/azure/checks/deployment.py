@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ... import catalog
 from ...errors import CannotRead, CycleForgeError, ProgramMissing
 from ...plan.types import Plan
 from ...problems.problem import KeyPath
-from .. import bicep, failures, unchangeable
+from .. import az_lines, bicep, failures, unchangeable
 from ..check import Finding, Local, LocalCheck
-from ..kinds import PLAIN, STACK
 from ..reader import Reader
 from ..refusals import Cause, NotAsked, Refused
+from ..requests import deployments
 from ..resource_ids import resource
 from ..what_if_request import body_of
 
@@ -38,8 +39,8 @@ def _validated(plan: Plan, reader: Reader, local: Local) -> Mapping[str, Any]:
         raise NotAsked(f"{local.folder} is not built", f"cycleforge build {plan.definition_name}")
     made = local.made or _compiled(plan, reader, local)
     body = body_of(plan, made.template, bicep.with_secrets(made, plan, bicep.stand_ins(plan)))
-    kind = STACK if local.is_stack else PLAIN
-    answer = reader.post(kind.judging(plan, reader, body), _LIMIT_S)
+    call = deployments.VALIDATE(name=plan.deployment_name, body=body)
+    answer = reader.post(replace(call, az=az_lines.deployment(plan, "validate")), _LIMIT_S)
     if answer.get("error"):
         raise Refused(400, answer)
     if "properties" not in answer:

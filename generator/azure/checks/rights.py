@@ -8,10 +8,9 @@ from typing import Any
 
 from ...plan.types import Plan
 from ...words.counts import listed
-from ..actions import ROLES, SUBSCRIPTION, Need, assigned_roles, group_of, needs, stack_need
+from ..actions import ROLES, SUBSCRIPTION, Need, assigned_roles, group_of, needs
 from ..check import Check, Finding, Local, LocalCheck
 from ..grants import concerns, denied, excludes_services, grants, missing, unsure_roles
-from ..kinds import STACK
 from ..reader import Reader
 from ..refusals import NotAsked, Refused
 from ..requests.subscriptions import DENY_ASSIGNMENTS, GROUP, PERMISSIONS
@@ -27,31 +26,6 @@ def _at(plan: Plan, reader: Reader, need: Need) -> str:
     if need.scope == own and reader.find(GROUP(group=plan.resource_group)) is None:
         return SUBSCRIPTION
     return need.scope
-
-
-def _needs(plan: Plan, reader: Reader, local: Local) -> tuple[Need, ...]:
-    """Everything; a deployment stack takes more."""
-    found = needs(plan, local.environment)
-    return (*found, stack_need(denies=_denies(plan, reader))) if local.is_stack else found
-
-
-def _denies(plan: Plan, reader: Reader) -> bool:
-    """Whether the stack of this name has deny settings; that it may not be read is found beside this."""
-    try:
-        body = reader.find(STACK.record(plan, reader))
-    except Refused as refused:
-        if refused.status != 403:
-            raise
-        return False
-    return body is not None and STACK.seen(plan, reader, body).denies
-
-
-def _is_of_own_stack(name: str, plan: Plan, reader: Reader, local: Local) -> bool:
-    """Whether a deny assignment is that of the stack itself, whose updates it does not bind.
-
-    Source: https://github.com/Azure/deployment-stacks/issues/123
-    """
-    return local.is_stack and STACK.record(plan, reader).path.casefold() in name.casefold()
 
 
 Answered = tuple[Need, str, Items]
@@ -91,8 +65,6 @@ def _some(actions: Sequence[str]) -> str:
 
 def _role(actions: Sequence[str]) -> str:
     """A built-in role that has all of these."""
-    if all("/deploymentstacks/" in action.casefold() for action in actions):
-        return "Azure Deployment Stack Owner"
     roles = [action.casefold().startswith("microsoft.authorization/") for action in actions]
     return "User Access Administrator" if all(roles) else "Owner" if any(roles) else "Contributor"
 
@@ -109,7 +81,7 @@ class MissingRights(LocalCheck):
     def run_here(self, plan: Plan, reader: Reader, local: Local) -> Iterator[Finding]:
         """What no role gives, by scope and key."""
         who = reader.session.who()
-        answered, blind = _asked(plan, reader, PERMISSIONS, _needs(plan, reader, local))
+        answered, blind = _asked(plan, reader, PERMISSIONS, needs(plan, local.environment))
         yield from _out_of_sight(self, blind)
         for need, scope, permissions in answered:
             lacking = missing(permissions, need.actions)
@@ -135,7 +107,7 @@ class DeniedRights(LocalCheck):
     def run_here(self, plan: Plan, reader: Reader, local: Local) -> Iterator[Finding]:
         """What is denied, by assignment."""
         who, told = reader.session.who(), set[tuple[str, str]]()
-        answered, blind = _asked(plan, reader, DENY_ASSIGNMENTS, _needs(plan, reader, local))
+        answered, blind = _asked(plan, reader, DENY_ASSIGNMENTS, needs(plan, local.environment))
         yield from _out_of_sight(self, blind)
         for need, scope, found in answered:
             where = scope.replace("{subscription}", reader.subscription)
@@ -144,8 +116,6 @@ class DeniedRights(LocalCheck):
                 name = str(assignment["properties"].get("denyAssignmentName") or assignment["name"])
                 is_mine = concerns(assignment, who.object_id, who.groups) if who is not None else "not known"
                 if not actions or is_mine == "no" or (name, need.purpose) in told:
-                    continue
-                if _is_of_own_stack(name, plan, reader, local):
                     continue
                 told.add((name, need.purpose))
                 text = f"the deny assignment '{name}' takes {_some(actions)} at {where}"

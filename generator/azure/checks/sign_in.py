@@ -9,7 +9,7 @@ from ...plan.types import Plan
 from ..check import Check, Finding
 from ..reader import Reader
 from ..refusals import Refused
-from ..requests.deletion import POLICY_ASSIGNMENTS
+from ..requests.policies import ASSIGNMENTS
 from ..requests.subscriptions import LOCATIONS, SUBSCRIPTION
 
 _STATES = "https://learn.microsoft.com/azure/cost-management-billing/manage/subscription-states"
@@ -150,7 +150,7 @@ class RegionMissing(Check):
             yield self.finding(self.path, text, "az account list-locations --query '[].name' --output tsv")
             return
         scope = f"subscriptions/{reader.subscription}"
-        for each in reader.pages(POLICY_ASSIGNMENTS(scope=scope)):
+        for each in reader.pages(ASSIGNMENTS(scope=scope)):
             if str(each["name"]).casefold() == _RESTRICTION:
                 yield from self._restricted(plan, each)
 

@@ -24,6 +24,11 @@ PAUSE_S = 15.0
 _TRIES = 8
 _LIMIT_S = 2 * 60 * 60
 _PROOFS = 4
+_POLICY = "requestdisallowedbypolicy"
+"""What a policy with the effect denyAction answers.
+
+Source: https://learn.microsoft.com/azure/governance/policy/concepts/effect-deny-action
+"""
 Say = Callable[[str], None]
 
 
@@ -159,15 +164,16 @@ def _passes(refused: Refused) -> bool:
     Source: https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-in-use
     """
     code = refused.code.casefold()
-    return "inuse" in code or (refused.status == 409 and code != "scopelocked")
+    return "inuse" in code or (refused.status == 409 and code not in ("scopelocked", _POLICY))
 
 
 def _hint(refused: Refused) -> str:
     """What to do about a refusal; the codes are those of
     https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/common-deployment-errors"""
     again = "then type the same command again"
+    policy = next((each.policy for each in refused.causes if each.policy), "a policy")
     return {
         "scopelocked": f"a lock was set meanwhile: an owner removes it (az lock list); {again}",
-        "requestdisallowedbypolicy": f"a policy forbids it: ask who assigned it for an exemption; {again}",
+        _POLICY: f"{policy} forbids it: ask who assigned it for an exemption; {again}",
         "authorizationfailed": f"someone with this right has to do it, or give it to you; {again}",
     }.get(refused.code.casefold(), "type the same command again; it goes on where it stopped")

@@ -44,7 +44,7 @@ def decide(plan: Plan, seen: Seen, *, keeps_data: bool = False) -> Decision:
         gone=gone,
         others=others,
         staying=(*_staying(plan, seen, left, keeps_data=keeps_data), *plan.cleanup.left),
-        obstacles=(*_strangers(plan, seen), *obstacles(seen, going, gone, takes_group=takes_group)),
+        obstacles=(*_strangers(plan, seen), *obstacles(seen, going, gone)),
         not_seen=seen.not_seen,
     )
 

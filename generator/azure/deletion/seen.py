@@ -48,19 +48,6 @@ class Lock:
 
 
 @record
-class Denial:
-    """A policy that forbids deleting: the assignment, and its rule as far as it can be evaluated here."""
-
-    assignment: str
-    name: str
-    condition: object
-    parameters: Mapping[str, object]
-    spares_groups: bool
-    """Whether a resource may go with its resource group."""
-    not_scopes: tuple[str, ...] = ()
-
-
-@record
 class Record:
     """A deployment in the history of Azure; it holds no resource."""
 
@@ -110,5 +97,4 @@ class Seen:
     stack_denies: bool
     """Whether its deny settings are in the way of whoever deletes what it made."""
     locks: tuple[Lock, ...]
-    denials: tuple[Denial, ...]
     not_seen: tuple[NotSeen, ...]

@@ -15,7 +15,6 @@ from ..requests.subscriptions import GROUP
 from . import ids
 from .answers import text, thing, value_at
 from .foreign import foreign_things
-from .policies import denials
 from .records import records_of
 from .seen import Lock, NotSeen, Role, Seen, Thing
 
@@ -41,10 +40,9 @@ def survey(plan: Plan, reader: Reader, principals: Iterable[str] = ()) -> Seen:
             place.stack,
             partial(foreign_things, plan, reader),
             place.locks,
-            partial(denials, place.scope, reader),
         ]
     )
-    group, resources, elsewhere, machine, nodes, records, stack, foreign, locks, forbids = first
+    group, resources, elsewhere, machine, nodes, records, stack, foreign, locks = first
     owners = (*principals, *(_principal(machine) if plan.server else ()), *nodes, *records.principals)
     who = tuple(sorted({each.casefold() for each in owners}))
     roles, blind = place.roles(who)
@@ -67,8 +65,7 @@ def survey(plan: Plan, reader: Reader, principals: Iterable[str] = ()) -> Seen:
         stack=stack[0],
         stack_denies=stack[1],
         locks=(*locks, *foreign_locks),
-        denials=forbids[0],
-        not_seen=(*foreign.not_seen, *records.not_seen, *blind, *unlocked, *forbids[1]),
+        not_seen=(*foreign.not_seen, *records.not_seen, *blind, *unlocked),
     )
 
 

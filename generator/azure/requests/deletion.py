@@ -28,13 +28,6 @@ LOCKS = Request(
     "2016-09-01",
     f"{_AUTHORIZATION}/stable/2016-09-01/locks.json",
 )
-POLICY_ASSIGNMENTS = Request(
-    "GET",
-    "/{scope}/providers/Microsoft.Authorization/policyAssignments",
-    "2023-04-01",
-    f"{_AUTHORIZATION}/stable/2023-04-01/policyAssignments.json",
-)
-POLICY_DEFINITION = Request("GET", "/{id}", "2023-04-01", f"{_AUTHORIZATION}/stable/2023-04-01/policyDefinitions.json")
 ROLES_OF_PRINCIPAL = Request(
     "GET",
     "/{scope}/providers/Microsoft.Authorization/roleAssignments",
