@@ -27,11 +27,11 @@ class ProblemsFound(CycleForgeError):  # noqa: N818 - named by what happened
 
     exit_code = 1
     when = (
-        "a definition breaks rules, `build --check` or `locker verify` found differences, a version has different "
-        "content, a blob could not be fetched, a node is unhealthy, a validation job failed, warns or proves nothing, "
-        "something has no price, preflight found what would make the deployment fail, something is in the way of "
-        "delete, stop or update, status found what has failed or is not deployed, a partition has not as many nodes as "
-        "scale was asked for, or something is missing in a support archive"
+        "a definition breaks rules, `build --check` or `locker verify` found differences, a built file was edited, "
+        "a version has different content, a blob could not be fetched, a node is unhealthy, a validation job failed, "
+        "warns or proves nothing, something has no price, preflight found what would make the deployment fail, "
+        "something is in the way of delete, stop or update, status found what has failed or is not deployed, a "
+        "partition has not as many nodes as scale was asked for, or something is missing in a support archive"
     )
 
 

@@ -27,8 +27,8 @@ then not 0.
 
 A folder is replaced as a whole: if the build is interrupted, either the old or the new folder is there. A folder that
 is up to date is not touched. A folder that CycleForge did not create is refused. Files that you added to a folder
-stay; a generated file that you edited is replaced, and your version is kept next to it as
-<file>.orig.
+stay. A folder in which you edited generated files is not built again, with exit code 1 and the names of all of them,
+unless --force is given, which replaces them.
 """
 _SHOWN = 20
 """Changed files that are listed per deployment; --json has all of them."""
@@ -39,6 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     common.add_definitions(parser, many=True)
     common.add_out(parser)
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a folder is not up to date")
+    parser.add_argument("--force", action="store_true", help="replace generated files that were edited")
     common.add_all(parser)
     common.add_json(parser)
     common.add_strict(parser)
@@ -61,9 +62,9 @@ def run(args: Namespace) -> int:
             continue
         folder: Path = args.out / each.checked.plan.name
         try:
-            changes = _build(each, folder, check=args.check)
-        except CannotWrite as error:
-            code = error.exit_code
+            changes = _build(each, folder, args)
+        except (CannotWrite, ProblemsFound) as error:
+            code = max(code, error.exit_code)
             errors.append({"definition": each.filename, **common.error_json(error)})
             if not args.json:
                 common.print_error(error)
@@ -98,13 +99,13 @@ def _names(definitions: Sequence[Definition]) -> Iterator[str]:
     return (each.checked.plan.name for each in definitions if each.checked.plan)
 
 
-def _build(definition: Definition, folder: Path, *, check: bool) -> Changes:
+def _build(definition: Definition, folder: Path, args: Namespace) -> Changes:
     from .. import pipeline
     from ..output import folder as output
 
     assert definition.checked.plan is not None
     files = pipeline.render(definition.checked.plan, definition.folder)
-    return output.check(folder, files) if check else output.write(folder, files)
+    return output.check(folder, files) if args.check else output.write(folder, files, force=args.force)
 
 
 def _lines(folder: Path, changes: Changes, *, check: bool) -> Iterator[str]:
@@ -132,5 +133,5 @@ def _lines(folder: Path, changes: Changes, *, check: bool) -> Iterator[str]:
         yield f"  {sign} {path}"
     if len(marked) > _SHOWN:
         yield f"  … and {len(marked) - _SHOWN} more; --json lists all"
-    for path, kept in changes.kept:
-        yield f"  ! {path} was not as built; {'your version would be kept' if check else 'your version is now'} {kept}"
+    for path in changes.edited:
+        yield f"  ! {path} was edited{'; only `build --force` replaces it' if check else ', and is replaced'}"

@@ -96,7 +96,7 @@ def run(args: Namespace) -> int:
                     | ({"procedure": title} if (title := procedures.procedure_of(each, new, old)) else {})
                     for each in values
                 ],
-                "files": {name: getattr(changes, name) for name in ("added", "changed", "removed")},
+                "files": {name: getattr(changes, name) for name in ("added", "changed", "removed", "edited")},
             }
         )
     elif changes.is_new:
@@ -147,5 +147,6 @@ def _plain(content: bytes, filename: str) -> dict[str, Any]:
 
     source = load(content, filename, None)
     if source.data is None or source.problems:
-        raise CannotRead(f"{filename} is damaged: {source.problems[0].message}", "`cycleforge build` writes it again")
+        message = f"{filename} is damaged: {source.problems[0].message}"
+        raise CannotRead(message, "`cycleforge build --force` writes it again")
     return source.data

@@ -83,11 +83,10 @@ def heal(folder: Path, *, has_lock: bool) -> None:
             remove_tree(path)
 
 
-def replace(folder: Path, fill: Callable[[Path], None], *, save: Callable[[Path], None] = lambda _: None) -> None:
+def replace(folder: Path, fill: Callable[[Path], None]) -> None:
     """Make a folder anew as one step; call it within `locked`, after `heal`.
 
-    `fill` gets an empty folder beside it. `save` gets the old folder once it is out of its place, before it is deleted.
-    Whatever fails before leaves the old folder as it was.
+    `fill` gets an empty folder beside it. Whatever fails leaves the old folder as it was.
     """
     new = temporary_beside(folder)
     try:
@@ -99,8 +98,6 @@ def replace(folder: Path, fill: Callable[[Path], None], *, save: Callable[[Path]
         raise
     sync_folder(folder.parent)
     if old is not None:
-        with suppress(OSError):
-            save(old)
         remove_tree(old)
 
 

@@ -78,7 +78,8 @@ def difference(found: Built) -> str | None:
         return None
     different = [str(each) for each in (*changes.changed, *changes.added, *changes.removed)]
     text = f"{found.folder} is not what {found.plan.definition} says now"
-    return f"{text}: {counted(len(different), 'file')} would change ({first(different, _SHOWN)})"
+    edited = f"; edited after the build: {', '.join(changes.edited)}" if changes.edited else ""
+    return f"{text}: {counted(len(different), 'file')} would change ({first(different, _SHOWN)}){edited}"
 
 
 def must_be_current(found: Built, otherwise: str, name: str) -> None:

@@ -183,4 +183,6 @@ def files_text(changes: Changes) -> str:
         (len(changes.removed), "removed"),
         (len(changes.unchanged), "unchanged"),
     )
-    return "files: " + (", ".join(f"{count} {word}" for count, word in counts if count) or "none")
+    text = "files: " + (", ".join(f"{count} {word}" for count, word in counts if count) or "none")
+    edited = ", ".join(changes.edited)
+    return f"{text}\nedited after the build, so only `cycleforge build --force` replaces: {edited}" if edited else text

@@ -35,12 +35,27 @@ def test_build_and_again(good: Path, run: Run) -> None:
     assert "  ~ effective.yaml\n" in out
 
 
-def test_build_keeps_what_a_user_edited(good: Path, run: Run) -> None:
-    """And says where."""
+def test_an_edited_file_stops_the_build_unless_it_is_forced(good: Path, run: Run) -> None:
+    """Every verb that compares names it; other folders are built."""
     run("build", str(good))
-    Path("output/lab/main.bicep").write_text("// mine\n")
-    _, out, _ = run("build", str(good))
-    assert "  ! main.bicep was not as built; your version is now main.bicep.orig\n" in out
+    edited = Path("output/lab/main.bicep")
+    edited.write_text("// mine\n")
+    Path("other.yaml").write_text(GOOD.replace("lab", "other"))
+    said = "output/lab was edited after it was built: main.bicep"
+    code, out, err = run("build", str(good), "other.yaml")
+    assert (code, out.startswith("output/other: created")) == (1, True)
+    assert said in err
+    code, out, _ = run("build", str(good), "--json")
+    assert (code, json.loads(out)["errors"][0]["message"]) == (1, said)
+    code, out, _ = run("build", str(good), "--check")
+    assert (code, "  ! main.bicep was edited; only `build --force` replaces it\n" in out) == (1, True)
+    assert "`cycleforge build --force` replaces: main.bicep\n" in run("diff", str(good))[1]
+    code, _, err = run("what-if", str(good))
+    assert (code, "would change (main.bicep); edited after the build: main.bicep" in err) == (1, True)
+    assert edited.read_text() == "// mine\n"
+    code, out, _ = run("build", str(good), "--force")
+    assert (code, "  ! main.bicep was edited, and is replaced\n" in out) == (0, True)
+    assert run("build", str(good), "--check")[0] == 0
 
 
 def test_each_definition_stands_for_itself(good: Path, run: Run, tmp_path: Path) -> None:
@@ -162,7 +177,10 @@ def test_diff_against_a_damaged_folder(good: Path, run: Run, damage: str | None)
         Path("output/lab/effective.yaml").write_text(damage)
     code, _, err = run("diff", str(good))
     assert code == 2
-    assert "`cycleforge build` writes it again" in err
+    line = "build --force" if damage else "build"
+    assert f"`cycleforge {line}` writes it again" in err
+    assert run(*line.split(), str(good))[0] == 0
+    assert run("diff", str(good))[1] == "output/lab is up to date\n"
 
 
 @pytest.mark.parametrize("verb", ["diff", "plan"])

@@ -22,7 +22,7 @@ SECRET = (
     "main.json",
     "minimal.deployed.json",
 )
-"""What the README's commands, editors, `az bicep build-params` and the next build leave beside the built files."""
+"""What the README's commands, editors, tools that merge and `az bicep build-params` leave beside the built files."""
 
 
 def git(folder: Path, *arguments: str) -> list[str]:
@@ -44,13 +44,3 @@ def test_git_keeps_what_was_built_and_no_secret(tmp_path: Path) -> None:
     git(tmp_path, "add", "minimal")
     kept = set(git(folder, "ls-files", "-z"))
     assert kept == {str(path) for path in files} | {"notes.txt"}
-
-
-def test_a_gitignore_of_the_users_own_stays_beside(tmp_path: Path) -> None:
-    files = deployment_files(plan_from(), tmp_path)
-    folder = tmp_path / "minimal"
-    write(folder, {path: file for path, file in files.items() if path.name != ".gitignore"})
-    (folder / ".gitignore").write_text("mine\n")
-    write(folder, files)
-    assert "/.envrc\n" in (folder / ".gitignore").read_text()
-    assert (folder / ".gitignore.orig").read_text() == "mine\n"

@@ -7,19 +7,22 @@ import io
 import fcntl
 import json
 import os
+import shutil
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pytest
 
 from generator.disk import swap as folder_swap
 from generator.files.manifest import MANIFEST, manifest_file
 from generator.output import folder as output
-from generator.errors import CannotWrite
+from generator.errors import CannotWrite, ProblemsFound
 from generator.files.file import Files, text
 from tests.output.folders import assert_whole, files, snapshot
 
@@ -51,7 +54,13 @@ def test_first_build(tmp_path: Path) -> None:
     assert changes.is_new
     assert changes.any
     assert changes.added == tuple(sorted(map(str, files("a"))))
-    assert (changes.changed, changes.removed, changes.unchanged, changes.kept, changes.foreign) == ((), (), (), (), ())
+    assert (changes.changed, changes.removed, changes.unchanged, changes.edited, changes.foreign) == (
+        (),
+        (),
+        (),
+        (),
+        (),
+    )
     assert leftovers(folder) == []
 
 
@@ -141,7 +150,7 @@ def test_added_files_are_carried_over(folder: Path) -> None:
     changes = output.write(folder, files("b"))
     after = snapshot(folder)
     assert changes.foreign == (".envrc", "d0/notes", "keys/id", "link", "only-a/kept")
-    assert changes.kept == ()
+    assert changes.edited == ()
     for path in (".envrc", "d0/notes", "keys/id", "link", "only-a/kept"):
         assert after[path] == before[path]
     assert stat.S_IMODE((folder / "keys").stat().st_mode) == 0o700
@@ -150,33 +159,27 @@ def test_added_files_are_carried_over(folder: Path) -> None:
     assert not output.write(folder, files("b")).any
 
 
-def test_edited_files_are_kept_beside(folder: Path) -> None:
-    """Ours is put back; the user's version is not lost, however often."""
-    (folder / "same.txt").write_text("edited once")
-    first = output.write(folder, files("a"))
-    assert first.kept == (("same.txt", "same.txt.orig"),)
-    assert first.changed == ("same.txt",)
-    (folder / "same.txt").write_text("edited twice")
-    second = output.write(folder, files("b"))
-    assert second.kept == (("same.txt", "same.txt.orig.2"),)
-    assert (folder / "same.txt.orig").read_text() == "edited once"
-    assert (folder / "same.txt.orig.2").read_text() == "edited twice"
-    assert (folder / "same.txt").read_text() == "the same in every version\n"
-
-
-def test_an_edited_file_that_no_longer_belongs_is_kept(folder: Path) -> None:
-    """It is removed under its name."""
+def test_edited_files_stop_a_build_and_are_all_named(folder: Path) -> None:
+    """Those that would change, and those that would go; nothing is written before they are replaced by force."""
+    (folder / "same.txt").write_text("edited")
     (folder / "only-a" / "file").write_text("edited")
-    changes = output.write(folder, files("b"))
-    assert changes.removed == ("only-a/file",)
-    assert changes.kept == (("only-a/file", "only-a/file.orig"),)
-    assert (folder / "only-a" / "file.orig").read_text() == "edited"
+    (folder / "notes").write_text("not built, so not edited")
+    before = snapshot(folder)
+    assert output.check(folder, files("b")).edited == ("only-a/file", "same.txt")
+    with pytest.raises(ProblemsFound, match=r"was edited after it was built: only-a/file, same\.txt$") as caught:
+        output.write(folder, files("b"))
+    assert "`cycleforge build --force`" in str(caught.value.hint)
+    assert snapshot(folder) == before
+    assert leftovers(folder) == []
+    assert output.write(folder, files("b"), force=True).edited == ("only-a/file", "same.txt")
+    assert (folder / "notes").read_text() == "not built, so not edited"
+    (folder / "notes").unlink()
+    assert_whole(folder, "b")
 
 
 def test_an_edit_that_equals_the_new_content_is_no_edit(folder: Path) -> None:
-    """Nothing to keep."""
     (folder / "run.sh").write_bytes(files("b")[PurePosixPath("run.sh")].content)
-    assert output.write(folder, files("b")).kept == ()
+    assert output.write(folder, files("b")).edited == ()
 
 
 def test_deleted_files_come_back(folder: Path) -> None:
@@ -186,56 +189,73 @@ def test_deleted_files_come_back(folder: Path) -> None:
     assert_whole(folder, "a")
 
 
-def test_users_files_in_our_way(folder: Path) -> None:
-    """A file with the name of a new file or folder, a folder with the name of a new file, a link for a folder."""
-    (folder / "only-b").write_text("a file where a folder comes")
-    (folder / "new.txt").mkdir()
-    (folder / "new.txt" / "inside").write_text("a folder where a file comes")
-    (folder / "other.txt").write_text("not ours")
-    new = with_manifest(files("b") | {PurePosixPath("new.txt"): text("new"), PurePosixPath("other.txt"): text("new")})
-    changes = output.write(folder, new)
-    assert dict(changes.kept) == {
-        "only-b": "only-b.orig",
-        "new.txt/inside": "new.txt.orig/inside",
-        "other.txt": "other.txt.orig",
-    }
-    assert (folder / "only-b.orig").read_text() == "a file where a folder comes"
-    assert (folder / "new.txt.orig" / "inside").read_text() == "a folder where a file comes"
-    assert (folder / "other.txt.orig").read_text() == "not ours"
-    assert (folder / "new.txt").read_text() == "new\n"
+def a_file(place: Path) -> None:
+    place.write_text("mine")
+
+
+def a_folder(place: Path) -> None:
+    place.mkdir()
+    (place / "inside").write_text("mine")
+
+
+def a_link(place: Path) -> None:
+    place.symlink_to(place.parent.parent)
+
+
+@pytest.mark.parametrize("name", ["new", "new.txt", "same.txt", "d1"])
+@pytest.mark.parametrize("put", [a_file, a_folder, a_link])
+def test_what_a_user_has_in_our_way_is_refused_and_stays(folder: Path, name: str, put: Callable[[Path], None]) -> None:
+    """By force, too: a file, a folder or a link where a file or a folder of ours comes, or was."""
+    place = folder / name
+    if place.is_dir():
+        shutil.rmtree(place)
+    else:
+        place.unlink(missing_ok=True)
+    put(place)
+    new = with_manifest(files("b") | {PurePosixPath("new.txt"): text("new"), PurePosixPath("new/inside"): text("new")})
+    if put is a_file and name == "same.txt":
+        assert output.check(folder, new).edited == ("same.txt",)  # it cannot be told from an edit
+        return
+    if put is a_folder and name == "d1":
+        assert output.check(folder, new).foreign == ("d1/inside",)
+        return
+    before = snapshot(folder)
+    for attempt in (output.check, output.write, partial(output.write, force=True)):
+        with pytest.raises(CannotWrite, match=rf"files of yours where CycleForge writes its own: {name}") as caught:
+            attempt(folder, new)
+        assert caught.value.hint == "give them other names, then build again"
+    assert snapshot(folder) == before
+    assert leftovers(folder) == []
 
 
 def test_links_are_not_followed(folder: Path, tmp_path: Path) -> None:
-    """A folder or file of ours that someone replaced by a link: what it points to is not touched."""
+    """What a link of the user leads to is neither read nor written."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "f1.txt").write_text("precious")
-    for path in (folder / "d1").iterdir():
-        path.unlink()
-    (folder / "d1").rmdir()
-    (folder / "d1").symlink_to(outside)
-    (folder / "same.txt").unlink()
-    (folder / "same.txt").symlink_to(outside / "f1.txt")
-    changes = output.write(folder, files("b"))
-    assert (outside / "f1.txt").read_text() == "precious"
-    assert [entry.name for entry in outside.iterdir()] == ["f1.txt"]
-    assert not (folder / "d1").is_symlink()
-    assert not (folder / "same.txt").is_symlink()
-    assert (folder / "d1.orig").is_symlink()
-    assert dict(changes.kept)["d1"] == "d1.orig"
+    (folder / "results").symlink_to(outside)
+    assert output.write(folder, files("b")).foreign == ("results",)
+    assert (folder / "results").is_symlink()
+    assert [(entry.name, entry.read_text()) for entry in outside.iterdir()] == [("f1.txt", "precious")]
 
 
-def test_a_file_that_appears_while_we_write_is_brought_along(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between our look at the folder and the swap."""
-    swap = folder_swap.swap
+@pytest.mark.parametrize("name", ["late.txt", "same.txt", "run.sh"])
+def test_a_folder_that_changes_while_it_is_built_stays_as_it_is(
+    folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that comes or is edited between our look and the swap would be lost with the old folder."""
+    fill = output._carried_folder
+    (folder / "notes").write_text("mine")
 
-    def late(new: Path, old: Path) -> Path | None:
-        (old / "late.txt").write_text("just in time")
-        return swap(new, old)
+    def late(*arguments: Any) -> None:
+        (folder / name).write_text("just in time")
+        fill(*arguments)
 
-    monkeypatch.setattr(folder_swap, "swap", late)
-    output.write(folder, files("b"))
-    assert (folder / "late.txt").read_text() == "just in time"
+    monkeypatch.setattr(output, "_carried_folder", late)
+    with pytest.raises(CannotWrite, match="changed while it was built"):
+        output.write(folder, files("b"))
+    assert (folder / name).read_text() == "just in time"
+    assert (folder / "only-a" / "file").read_text() == "a\n"
     assert leftovers(folder) == []
 
 
