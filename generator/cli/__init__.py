@@ -60,7 +60,7 @@ def _open_streams() -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code (`generator.errors.exit_codes` lists them)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    answer.is_told = False
+    answer.begin()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a letter gets its escape instead of our traceback.
         reconfigure = getattr(stream, "reconfigure", None)
@@ -69,15 +69,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.platform == "win32":
         return _failed(_not_posix(), arguments)
     try:
-        from .parser import run
-
-        code = run(arguments)
-        sys.stdout.flush()
+        code = _run(arguments)
     except SystemExit as stop:  # argparse after --help and --version
         return _flushed(stop.code if isinstance(stop.code, int) else 0)
     except KeyboardInterrupt:
-        print("\ninterrupted; nothing is half written", file=sys.stderr)
-        return INTERRUPTED
+        text = "interrupted; nothing is half written"
+        print(f"\n{text}", file=sys.stderr)
+        _answer(INTERRUPTED, {"message": text, "hint": None}, arguments)
+        return _flushed(INTERRUPTED)
     except BrokenPipeError:
         _drop_output()
         return OUTPUT_CLOSED
@@ -95,20 +94,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
+def _run(arguments: Sequence[str]) -> int:
+    from .parser import run
+
+    code = run(arguments)
+    if answer.is_given:
+        from .common import emit_answer
+
+        emit_answer(code)
+    sys.stdout.flush()
+    return code
+
+
 def _failed(error: CycleForgeError, arguments: Sequence[str]) -> int:
     """Say it on standard error; --json has promised an answer on standard output, too."""
     from .common import print_error
 
-    if error.is_told:
-        return _flushed(error.exit_code)
-    print_error(error)
-    _answer({"message": error.message, "hint": error.hint}, arguments)
+    if not error.is_told:
+        print_error(error)
+    _answer(error.exit_code, {"message": error.message, "hint": error.hint}, arguments)
     return _flushed(error.exit_code)
 
 
 def _bug(error: Exception, arguments: Sequence[str]) -> int:
     _report_bug(error)
-    _answer({"message": f"this is a bug in CycleForge {__version__} ({type(error).__name__})", "hint": None}, arguments)
+    text = f"this is a bug in CycleForge {__version__} ({type(error).__name__})"
+    _answer(BUG, {"message": text, "hint": None}, arguments)
     return _flushed(BUG)
 
 
@@ -127,15 +138,15 @@ def _no_room(error: OSError) -> CycleForgeError | None:
     return CannotWrite(f"{where}: {os.strerror(error.errno).lower()}", "make room, or set TMPDIR to a folder with some")
 
 
-def _answer(error: dict[str, str | None], arguments: Sequence[str]) -> None:
-    """The error as the only JSON on standard output."""
+def _answer(code: int, error: dict[str, str | None], arguments: Sequence[str]) -> None:
+    """The error in the only JSON on standard output."""
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    if answer.is_told or "--json" not in own:
+    if answer.is_printed or ("--json" not in own and not answer.is_given):
         return
-    from .common import emit_json
+    from .common import emit_answer
 
     with suppress(BrokenPipeError, CannotWrite):
-        emit_json({"ok": False, "errors": [error]})
+        emit_answer(code, error)
 
 
 def _report_bug(error: Exception) -> None:

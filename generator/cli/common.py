@@ -174,11 +174,18 @@ def emit(text: str) -> None:
 
 
 def emit_json(value: object) -> None:
-    """Print a result as JSON on standard output."""
+    """Answer with `value` as the data of the envelope, which `emit_answer` prints when the exit code is known."""
+    answer.give(value)
+
+
+def emit_answer(exit_code: int, error: dict[str, str | None] | None = None) -> None:
+    """Print what the verb has answered as JSON, or the error that has ended it, on standard output."""
+    found = answer.envelope(exit_code, error)
     # What another encoding has no letter for would be written as `\xf6`, which is no JSON.
     is_utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    answer.is_told = True
-    emit(json.dumps(value, indent=2, ensure_ascii=not is_utf8))
+    shown = found["data"] if os.environ.get(answer.OLD) == "0" else found
+    answer.is_printed = True
+    emit(json.dumps(shown, indent=2, ensure_ascii=not is_utf8))
 
 
 def print_error(error: CycleForgeError) -> None:

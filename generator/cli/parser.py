@@ -10,6 +10,7 @@ from importlib import import_module
 
 from ..errors import CannotRead, CycleForgeError, exit_codes
 from ..version import __version__
+from . import answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # `cycleforge --help` does without the typing module
@@ -77,6 +78,7 @@ def run(arguments: Sequence[str]) -> int:
     verb = next((word for word in arguments if not word.startswith("-")), None)
     if verb is not None and verb not in VERBS:
         raise CannotRead(f"there is no command '{verb}'", _did_you_mean(verb, VERBS) or f"commands: {', '.join(VERBS)}")
+    answer.verb = verb
     # All verbs together are shown only by what may stand before one. Making a parser for each takes a few milliseconds.
     listed = VERBS if verb is None or arguments[0] != verb else [verb]
     parser, verbs = make_parser([] if verb is None else [verb], listed)

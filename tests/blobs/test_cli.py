@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import functools
-import json
 import os
 import pty
 import subprocess
@@ -17,6 +16,7 @@ import pytest
 
 from generator.blobs import fetch as fetch_module
 from generator.cli import main
+from tests.answers import data_of
 from tests.blobs.catalogue import ASSET, BINARY, SOURCE, TAR, archive, catalogue_of, entry
 from tests.blobs.server import Server, serving, status, whole
 
@@ -61,7 +61,7 @@ class Run:
         """The exit code and the result as data; nothing beside it."""
         code, out, err = self(*arguments, "--json")
         assert err == ""
-        return code, json.loads(out)
+        return code, data_of(out)
 
 
 @pytest.fixture

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from generator.blobs import pinned
 from generator.cli import main
+from tests.answers import data_of
 
 DEFINITION = """\
 name: {name}
@@ -76,7 +76,7 @@ def test_no_verb_but_build_says_it(names: list[str], verb: str, capsys: pytest.C
 def test_json_has_it_for_every_definition(names: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["validate", "--json", *names]) == 0
     out, err = capsys.readouterr()
-    rows = json.loads(out)["problems"]
+    rows = data_of(out)["problems"]
     assert [(row["file"], row["rule"], row["level"]) for row in rows] == [(name, "I1591", "info") for name in names]
     assert all(NHC.file in row["message"] and NHC.without in row["message"] for row in rows)
     assert err == ""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from generator.cli import main
+from tests.answers import data_of
 
 GOOD = """\
 name: lab
@@ -34,5 +34,5 @@ class Run:
 
 def problems_of(out: str) -> list[dict[str, Any]]:
     """The problems in a JSON answer."""
-    found: list[dict[str, Any]] = json.loads(out)["problems"]
+    found: list[dict[str, Any]] = data_of(out)["problems"]
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from generator import pipeline
 from generator.output import folder as output
+from tests.answers import data_of
 from tests.cli.running import GOOD, Run, problems_of
 
 pytestmark = pytest.mark.usefixtures("own_place")
@@ -65,7 +65,7 @@ def test_each_definition_stands_for_itself(good: Path, run: Run, tmp_path: Path)
     assert code == 1
     assert "output/lab: created" in out
     assert "wrong.yaml: not built" in err
-    answer = json.loads(run("build", str(good), "wrong.yaml", "--json")[1])
+    answer = data_of(run("build", str(good), "wrong.yaml", "--json")[1])
     assert answer["ok"] is False
     assert [each["folder"] for each in answer["deployments"]] == ["output/lab"]
     assert answer["deployments"][0]["up_to_date"] is True
@@ -135,7 +135,7 @@ def test_diff(good: Path, run: Run) -> None:
     assert "slurm.partitions[htc].max_nodes" in out
     assert "highest cost: in place" in out
     assert output.check(Path("output/lab"), {}) == before
-    answer = json.loads(run("diff", str(good), "--json")[1])
+    answer = data_of(run("diff", str(good), "--json")[1])
     wheres = {each["where"]: each for each in answer["changes"]}
     change = wheres["definition.slurm.partitions[htc].max_nodes"]
     assert (change["old"], change["new"], change["cost"]) == (4, 5, "in place")
@@ -148,13 +148,13 @@ def test_diff_of_a_cluster_that_comes_or_goes(good: Path, run: Run) -> None:
     good.write_text(infrastructure)
     run("build", str(good))
     good.write_text(GOOD)
-    comes = json.loads(run("diff", str(good), "--json")[1])
+    comes = data_of(run("diff", str(good), "--json")[1])
     assert comes["worst"] == "in place"
     assert {each["where"] for each in comes["changes"]} >= {"definition.slurm", "derived.slurm"}
     run("build", str(good))
     assert Path("output/lab/cluster/lab.txt").exists()
     good.write_text(infrastructure)
-    goes = json.loads(run("diff", str(good), "--json")[1])
+    goes = data_of(run("diff", str(good), "--json")[1])
     assert {each["where"]: each["cost"] for each in goes["changes"]}["definition.slurm"] == "recreate"
     run("build", str(good))
     assert not Path("output/lab/cluster").exists()
@@ -212,7 +212,7 @@ def test_plan(good: Path, run: Run) -> None:
         "asked at deployment",
     ]
     assert "  htc        Standard_D4ads_v5  ≤ 4" in out
-    answer = json.loads(run("plan", str(good), "--json")[1])
+    answer = data_of(run("plan", str(good), "--json")[1])
     assert answer["derived"]["name"] == "lab"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from generator.cli import main
 from generator.cli.parser import VERBS
 from generator.errors import AzureRefused, exit_codes
 from generator.version import __version__
+from tests.answers import data_of
 from tests.cli.running import GOOD, Run, problems_of
 
 pytestmark = pytest.mark.usefixtures("own_place")
@@ -235,12 +235,12 @@ def test_validate_json(good: Path, run: Run, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text(GOOD.replace("max_nodes", "max_node"))
     code, out, err = run("validate", "--json", str(wrong), str(good))
-    answer = json.loads(out)
+    answer = data_of(out)
     assert (code, err, answer["ok"], answer["files"]) == (1, "", False, [str(wrong), str(good)])
     assert {"file", "line", "column", "end_column", "level", "rule", "message", "hint", "path"} <= set(
         answer["problems"][0]
     )
-    assert json.loads(run("validate", "--json", str(good))[1]) == {"ok": True, "files": [str(good)], "problems": []}
+    assert data_of(run("validate", "--json", str(good))[1]) == {"ok": True, "files": [str(good)], "problems": []}
 
 
 def test_no_color_off_a_terminal(run: Run, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from generator.definition.pages.custom_sizes import block_data, blocks_text
 from generator.definition.skus import read_skus
 from generator.definition.text.source import load
 from generator.errors import CannotRead
+from tests.answers import data_of
 from tests.bed.yaml_data import yaml_data
 
 GPU = "Standard_ND96isrexample_v9"
@@ -202,7 +203,7 @@ def test_sizes_may_be_chosen_and_known_ones_need_no_block(tmp_path: Path, capsys
 
 
 def test_json_has_null_where_azure_is_silent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (row,) = json.loads(printed(capsys, saved(tmp_path, [item()]), "--json"))
+    (row,) = data_of(printed(capsys, saved(tmp_path, [item()]), "--json"))
     assert row["gpus"] == {"count": 8, "vendor": None, "model": None, "memory_gb": None}
     assert row["infiniband"] == {"nics": None, "gbps_per_nic": None}
     assert row["offered"] == [{"region": "southcentralus", "zones": ["1", "2"]}]

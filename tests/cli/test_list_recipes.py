@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from generator.cli import main
 from generator.recipes import recipe, recipe_names
+from tests.answers import data_of
 
 
 def test_every_recipe_with_what_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
     """Name, kind, needs and models are those of the recipe."""
     assert main(["list", "recipes", "--json"]) == 0
-    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    rows = {row["name"]: row for row in data_of(capsys.readouterr().out)}
     assert tuple(rows) == recipe_names()
     for name, row in rows.items():
         known = recipe(name)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
-import json
 from pathlib import Path
 
 import pytest
 
 from generator.cli import main
+from tests.answers import data_of
 from tests.cluster_template.own import FILER, PBS
 
 BAD = FILER.replace("StorageAccountType", "StorageAcountType")
@@ -57,7 +57,7 @@ def test_warnings_fail_only_with_strict(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "bad.txt", "--parameters", "p.json", "--json")
-    result = json.loads(out)
+    result = data_of(out)
 
     assert (code, err, result["ok"], result["files"]) == (1, "", False, ["bad.txt", "p.json"])
     assert [(row["file"], row["line"], row["rule"]) for row in result["problems"]] == [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 import yaml
 
 from generator import catalog
+from tests.answers import data_of
 from tests.bed.plans import KEY, merged
 from tests.bicep.variants import FIRST_GROUP
 from tests.cli.running import Run
@@ -60,7 +60,7 @@ def built(run: Run, content: dict[str, Any]) -> None:
 def compared(run: Run, content: dict[str, Any]) -> dict[str, Any]:
     """What `diff` says of another definition than the built one."""
     Path("upgraded.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
-    said: dict[str, Any] = json.loads(run("diff", "upgraded.yaml", "--out", "out", "--json")[1])
+    said: dict[str, Any] = data_of(run("diff", "upgraded.yaml", "--out", "out", "--json")[1])
     assert said["ok"], said
     return said
 

@@ -11,6 +11,7 @@ import pytest
 
 from generator.cli import parser
 from generator.cli.parser import VERBS, full_parser, make_parser
+from tests.answers import data_of
 from tests.cli.running import GOOD, Run, problems_of
 
 pytestmark = pytest.mark.usefixtures("own_place")
@@ -68,7 +69,7 @@ def test_explain(run: Run) -> None:
     everything, listed = run("explain", "--all")[1], run("explain")[1]
     for line in listed.splitlines():
         assert f"\n{line.split()[0]} (" in f"\n{everything}"
-    assert json.loads(run("explain", "E0001", "--json")[1])[0]["id"] == "E0001"
+    assert data_of(run("explain", "E0001", "--json")[1])[0]["id"] == "E0001"
 
 
 def test_many_problems_are_counted_and_all_shows_them(run: Run, tmp_path: Path) -> None:
@@ -81,7 +82,7 @@ def test_many_problems_are_counted_and_all_shows_them(run: Run, tmp_path: Path) 
         assert err.count("error E0101") == 50
         assert "\nand 10 more: 10 errors; --all shows them\n60 errors in lab.yaml\n" in err
         assert run(verb, "lab.yaml", "--all")[2].count("error E0101") == 60
-        assert len(json.loads(run(verb, "lab.yaml", "--json")[1])["problems"]) == 60
+        assert len(data_of(run(verb, "lab.yaml", "--json")[1])["problems"]) == 60
 
 
 def test_every_rule_of_a_problem_can_be_explained(run: Run, tmp_path: Path) -> None:
@@ -118,10 +119,10 @@ def test_list(run: Run, what: str, word: str, column: str) -> None:
     """Filtered whatever the case; a table and the same as data."""
     code, out, _ = run("list", what, word)
     assert code == 0
-    rows = json.loads(run("list", what, word, "--json")[1])
+    rows = data_of(run("list", what, word, "--json")[1])
     assert len(out.splitlines()) == len(rows) + 1
     assert any(word in str(row[column]).lower() for row in rows)
-    assert len(json.loads(run("list", what, "--json")[1])) > len(rows)
+    assert len(data_of(run("list", what, "--json")[1])) > len(rows)
     assert f"contain '{'zz' * 9}'" in run("list", what, "zz" * 9)[1]
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from generator.azure.deployment import CONTENT_TAG, content_of
+from tests.answers import data_of
 from tests.bed.arm import Arm
 from tests.bed.cyclecloud import SiteStandIn
 from tests.bed.plans import KEY
@@ -63,6 +63,6 @@ def put_deployed(arm: Arm, portal: SiteStandIn, folder: Path, at: Names = MINIMA
 
 def asked_json(place: Place, *words: str) -> dict[str, Any]:
     """What `status --json` says of the only deployment."""
-    result: dict[str, Any] = json.loads(place("status", "minimal.yaml", "--json", *words)[1])
+    result: dict[str, Any] = data_of(place("status", "minimal.yaml", "--json", *words)[1])
     (row,) = result["deployments"]
     return dict(row)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import signal
@@ -15,6 +14,7 @@ from contextlib import suppress
 import pytest
 
 from generator.prices import service
+from tests.answers import data_of
 from tests.bed.arm import Arm
 from tests.bed.arm.exchange import RefusedError
 from tests.bed.cyclecloud import SiteStandIn
@@ -48,7 +48,7 @@ def test_a_line_for_each(living: Place) -> None:
         "minimal deployed running done Started 1 Ready 0",
         "second none",
     ]
-    rows = json.loads(living("status", "--json")[1])
+    rows = data_of(living("status", "--json")[1])
     assert [row["name"] for row in rows["deployments"]] == ["cluster_defs/third.yaml", "minimal", "second"]
 
 

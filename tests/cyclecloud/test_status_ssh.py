@@ -14,6 +14,7 @@ import pytest
 from generator.cli.status import PAUSE_S
 from generator.cyclecloud.shell import Shell
 from generator.plan.parameters import SECRETS
+from tests.answers import data_of
 from tests.bed.arm import Arm
 from tests.bed.cyclecloud import SiteStandIn
 from tests.bed.plans import plan_from
@@ -155,7 +156,7 @@ def test_no_way_at_all(living: Living) -> None:
     assert (code, living.arm.changes, living.arm.posts) == (4, [], [])
     assert "not known: nobody is signed in at the site; nor through ssh: server" in out
     assert "hint: export CYCLECLOUD_ADMIN_PASSWORD" in out
-    (row,) = json.loads(living(*STATUS, "--json")[1])["deployments"]
+    (row,) = data_of(living(*STATUS, "--json")[1])["deployments"]
     assert (row["known"], row["failed"], row["first_boot"]["state"]) == (False, False, "done")
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+from tests.answers import data_of
 from tests.bed.arm.exchange import RefusedError
 from tests.deploy.test_deploy import DEPLOY
 from tests.what_if.place import Place
@@ -36,7 +35,7 @@ def test_what_somebody_changed_is_shown(deployable: Place) -> None:
     assert "not in the definition any more" in out
     assert "old-bastion" in out
     assert "theirs" not in out
-    answer = json.loads(deployable(*DIFF, "--json")[1])
+    answer = data_of(deployable(*DIFF, "--json")[1])
     assert (answer["drift"], [each["name"] for each in answer["gone"]]) == (True, ["old-bastion"])
     assert "unless it is of what is named below as not known" in out
 

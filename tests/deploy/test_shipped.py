@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+from tests.answers import data_of
 from tests.what_if.place import PASSWORD, Place
 
 
@@ -18,4 +17,4 @@ def test_a_deployment_that_is_repeated_changes_nothing(place: Place) -> None:
     code, out, _ = place("what-if", "minimal")
     assert (code, out.splitlines()[0]) == (0, "nothing changes, as far as Azure can say")
     assert "cycleforge-roles: its names need what only the deployment creates" in out
-    assert json.loads(place("diff", "minimal", "--deployed", "--json")[1])["drift"] is False
+    assert data_of(place("diff", "minimal", "--deployed", "--json")[1])["drift"] is False

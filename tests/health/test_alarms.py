@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from generator.cli import main
+from tests.answers import data_of
 from tests.health.results import check, result, write
 
 LINE = (
@@ -61,7 +62,7 @@ def test_what_the_alarm_holds_is_in_no_list_of_nodes_to_drain(folder: Path, caps
     assert shown.err.startswith("not listed: hpc-[1-2], which fail nothing but the check of the alarm")
     assert (main([*words, "held"]), *capsys.readouterr()) == (1, "hpc-[1-2]\n", "")
     assert (main([*words, "failed", "--nodes-only", "held"]), *capsys.readouterr()) == (1, "hpc-[1-3]\n", "")
-    answer = json.loads(report(capsys, "report", str(folder), "--kind", "quick", "--json"))
+    answer = data_of(report(capsys, "report", str(folder), "--kind", "quick", "--json"))
     assert (answer["host_lists"]["failed"], answer["host_lists"]["held"]) == ("hpc-3", "hpc-[1-2]")
     assert "3 nodes: 1 failed, 2 with the fault of the alarm only\n" in report(
         capsys, "report", str(folder), "--kind", "quick"
@@ -73,7 +74,7 @@ def test_a_summary_keeps_it_and_machines_read_it(folder: Path, capsys: pytest.Ca
     summary = folder.parent / "summary.json"
     report(capsys, "collect", str(folder), "--into", str(summary), code=0)
     answers: list[Any] = [
-        json.loads(report(capsys, "report", str(path), "--kind", "quick", "--json"))["alarms"]
+        data_of(report(capsys, "report", str(path), "--kind", "quick", "--json"))["alarms"]
         for path in (folder, summary)
     ]
     assert answers[0] == answers[1]

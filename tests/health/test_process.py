@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.answers import data_of
 from tests.command import COMMAND, MODULE, PYTHON
 from tests.health import fleet
 from tests.health.results import check, gpus, reduce, result
@@ -90,7 +91,7 @@ def test_ten_thousand_files(tmp_path: Path) -> None:
         (tmp_path / str(number)).write_text("{" if number % 100 else json.dumps(result(f"hpc-{number}")))
     done = command("report", ".", "--kind", "quick", "--json", folder=tmp_path)
     assert done.returncode == 2
-    answer = json.loads(done.stdout)
+    answer = data_of(done.stdout)
     assert (answer["files"], answer["counts"]["nodes"], len(answer["problems"])) == (10_000, 100, 9_900)
 
 

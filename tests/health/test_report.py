@@ -23,6 +23,7 @@ from generator.health.read import Loaded, read_bytes
 from generator.health.result import KINDS, NodeResult, Relation, RunVerdict, Verdict
 from generator.health.text import Report, problem_lines
 from generator.results.hostlist import expand
+from tests.answers import data_of
 from tests.health import fleet
 from tests.health.results import H100, check, gpus, pair, reduce, result, text, write
 
@@ -48,7 +49,7 @@ class Run:
 
     def json(self, *arguments: str) -> dict[str, Any]:
         """The answer as data."""
-        found: dict[str, Any] = json.loads(self(*arguments, "--json")[1])
+        found: dict[str, Any] = data_of(self(*arguments, "--json")[1])
         return found
 
 
@@ -72,7 +73,8 @@ def test_the_report_of_a_fleet(run: Run, snapshot: SnapshotAssertion) -> None:
 def test_the_report_of_a_fleet_as_json(run: Run, snapshot: SnapshotAssertion) -> None:
     """The same for machines."""
     fleet.make(Path("health"))
-    assert run("report", "health", *fleet.ARGUMENTS, "--json")[1] == snapshot
+    answer = run.json("report", "health", *fleet.ARGUMENTS)
+    assert f"{json.dumps(answer, indent=2, ensure_ascii=False)}\n" == snapshot
 
 
 def test_the_report_of_a_healthy_fleet(run: Run, snapshot: SnapshotAssertion) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from azure.storage.blob import BlobBlock, ContentSettings
 
 from generator.cli import main
 from generator.locker import container as container_module
+from tests.answers import data_of
 from tests.locker.azurite import KEY, Container
 from tests.locker.ground import QUICK, contents, project
 
@@ -47,7 +47,7 @@ class Command:
         """The exit code and the result as data; nothing beside it."""
         code, out, err = self(*words, "--json")
         assert err == ""
-        return code, json.loads(out)
+        return code, data_of(out)
 
     def refused(self, *words: str) -> tuple[int, str]:
         """The exit code and what was said, of a run without a result."""

@@ -16,6 +16,7 @@ from generator.locker import credentials
 from generator.locker.address import parse
 from generator.locker.credentials import SignIn, Way, sign_in
 from generator.locker.signing import Sas, SharedKey, Signature
+from tests.answers import data_of
 from tests.locker.azurite import ACCOUNT, KEY, Azurite, Container, account_sas
 from tests.locker.command import Command, commands
 from tests.locker.identity import Identity, token
@@ -144,7 +145,7 @@ def test_a_wrong_secret_is_not_repeated(run: Command, azurite: Azurite, containe
         assert code == 4
         assert "is wrong or has expired" in said or "is not accepted" in said
         code, out, _ = run(*words, "--locker", container.url, "--json")
-        assert (code, json.loads(out)["ok"]) == (4, False)
+        assert (code, data_of(out)["ok"]) == (4, False)
 
 
 def test_a_traceback_shows_no_signature(run: Command, container: Container, monkeypatch: pytest.MonkeyPatch) -> None:

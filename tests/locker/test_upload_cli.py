@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import io
-import json
 import os
 import pty
 import struct
@@ -18,6 +17,7 @@ import pytest
 from generator.cli import main
 from generator.projects.content import shipped_project
 from generator.projects.package import SHIPPED
+from tests.answers import data_of
 from tests.command import COMMAND
 from tests.locker import azurite
 from tests.locker.faults import on
@@ -56,7 +56,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
 
 def as_json(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
     code, out, _ = run(capsys, *words, "--json")
-    return code, json.loads(out)
+    return code, data_of(out)
 
 
 # ---------------------------------------------------------------- what is uploaded
@@ -249,7 +249,7 @@ def test_no_locker_is_named(
     (tmp_path / "team.yaml").write_text(DEFINITION.format(extra=""))
     monkeypatch.delenv("AZURE_STORAGE_KEY")
     assert main(["locker", "ls", "--json"]) == 2
-    assert json.loads(capsys.readouterr().out)["errors"][0]["message"] == "no locker was given"
+    assert data_of(capsys.readouterr().out)["errors"][0]["message"] == "no locker was given"
     code, _, err = run(capsys, "team")
     assert code == 2
     assert "'team': no locker was given" in err

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 from generator.azure.requests import declared
 from generator.cli import main
+from tests.answers import data_of
 from tests.bed.arm import Arm
 from tests.bed.plans import SMALL
 
@@ -53,7 +53,7 @@ class Run:
 
     def json(self, *words: str, text: str = SMALL, name: str = "small") -> dict[str, Any]:
         """What --json prints."""
-        result: dict[str, Any] = json.loads(self(*words, "--json", text=text, name=name)[1])
+        result: dict[str, Any] = data_of(self(*words, "--json", text=text, name=name)[1])
         return result
 
     def found(self, *, text: str = SMALL, name: str = "small") -> list[str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
-import json
 from typing import Any
 
 import pytest
 
 from generator.azure.checks import providers
+from tests.answers import data_of
 from tests.bed.arm.exchange import RefusedError
 from tests.bed.arm.offers import terms_path
 from tests.preflight.command import Run
@@ -72,7 +72,7 @@ def test_without_a_terminal_it_needs_yes(broken: Run, monkeypatch: pytest.Monkey
     assert changes(broken) == []
     code, out, _ = broken("--fix", "--yes", "--json", name="gpt3-h100", changes=True)
     assert code == 0
-    assert [each["done"] for each in json.loads(out)["fixed"]] == [True, True]
+    assert [each["done"] for each in data_of(out)["fixed"]] == [True, True]
 
 
 def test_what_azure_refuses_is_said_and_the_rest_is_done(broken: Run) -> None:

@@ -19,6 +19,7 @@ from generator.prices.query import own_items, query
 from generator.prices.service import PriceList
 from generator.render import readme
 from generator.render.plan_sections import sections
+from tests.answers import data_of
 from tests.bed.parts import settled
 from tests.bed.plans import SMALL, plan_from
 from tests.prices.list import PriceServer, item, serving_prices, vm
@@ -76,7 +77,7 @@ class Run:
 
     def json(self, *words: str, text: str = SMALL) -> tuple[int, dict[str, Any]]:
         code, out, _ = self(*words, "--json", text=text)
-        return code, json.loads(out)
+        return code, data_of(out)
 
 
 @pytest.fixture

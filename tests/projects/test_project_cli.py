@@ -15,6 +15,7 @@ from generator.cli import main
 from generator.files import assets
 from generator.projects.find import SHIPPED, find_project, located
 from generator.projects.package import package_folder
+from tests.answers import data_of
 from tests.projects.folders import INI, SCRIPT, project
 
 
@@ -38,7 +39,7 @@ class Run:
     def json(self, *arguments: str) -> tuple[int, Any]:
         code, out, err = self(*arguments, "--json")
         assert err == ""
-        return code, json.loads(out)
+        return code, data_of(out)
 
 
 @pytest.fixture

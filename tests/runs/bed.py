@@ -7,7 +7,6 @@ sshd(8) `-i`, ssh_config(5) ProxyCommand.
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import signal
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.files import assets
+from tests.answers import data_of
 from tests.bed.cloud import Cloud, Pool, running_cloud
 from tests.bed.cloud.inside import NAMESPACES
 from tests.bed.limits import COMMAND_S
@@ -91,7 +91,7 @@ class Told:
     @property
     def json(self) -> dict[str, Any]:
         """What `--json` prints."""
-        found: dict[str, Any] = json.loads(self.out)
+        found: dict[str, Any] = data_of(self.out)
         return found
 
 

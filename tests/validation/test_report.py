@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from generator.cli import main
+from tests.answers import data_of
 from tests.validation import records
 from tests.validation.records import check, record
 
@@ -94,7 +94,7 @@ def test_the_text_says_what_the_page_says(tmp_path: Path, capsys: pytest.Capture
 
 def test_the_json_has_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["report", runs(tmp_path, *records.proof(100, 12)), "--json"])
-    found = json.loads(capsys.readouterr().out)
+    found = data_of(capsys.readouterr().out)
     assert (found["ok"], found["verdict"], found["proven"]) == (False, "fail", True)
     assert [node["node"] for node in found["nodes"] if node["state"] == "replace"] == ["gpu-3", "gpu-7"]
     assert len(found["jobs"]) == len(found["runs"]) == 5
@@ -116,7 +116,7 @@ def test_two_folders_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[
         tmp_path / "after", record("a", 2, check("x", "pass", 92, 90, "GB/s"), versions={"nccl": "2.27"})
     )
     main(["report", str(before), str(after), "--json"])
-    found = json.loads(capsys.readouterr().out)["comparison"]
+    found = data_of(capsys.readouterr().out)["comparison"]
     (change,) = found["checks"]
     assert (change["before"], change["after"], change["percent"], change["tone"]) == (100, 92, -8.0, "worse")
     assert {"job": "a", "what": "version", "name": "nccl", "before": "2.28.3", "after": "2.27"} in found["differences"]
@@ -126,7 +126,7 @@ def test_the_nodes_that_got_worse_are_named(tmp_path: Path, capsys: pytest.Captu
     old = record("a", 1, *(check("x", nodes=[f"gpu-{place}"]) for place in (1, 2)))
     new = record("a", 2, check("x", nodes=["gpu-1"]), check("x", "warn", nodes=["gpu-2"]))
     main(["report", runs(tmp_path, old, new), "--compare", "a-1", "a-2", "--json"])
-    (change,) = json.loads(capsys.readouterr().out)["comparison"]["checks"]
+    (change,) = data_of(capsys.readouterr().out)["comparison"]["checks"]
     assert change["worse_nodes"] == ["gpu-2"]
 
 

@@ -9,6 +9,7 @@ import pytest
 from generator.cyclecloud.cluster import nodes_of
 from generator.cyclecloud.command_line import NotDone
 from generator.cyclecloud.nodes import read_nodes
+from tests.answers import data_of
 from tests.bed.server.fakes.clusters import READY
 from tests.verbs.place import Living
 
@@ -36,7 +37,7 @@ def test_both_sides_of_each_node(living: Living) -> None:
     assert [rows[name].split()[1] for name in ("htc-10", "login-1", "scheduler")] == ["htc", "—", "—"]
     assert "CycleForge health: gpu_count" in rows["htc-3"]
     code, out, _ = living("nodes", "minimal.yaml", "--json")
-    shown = json.loads(out)
+    shown = data_of(out)
     assert (shown["state"], shown["slurm"]) == ("started", {"known": True, "why": None})
     assert shown["nodes"][0]["failed"] is True
     assert shown["nodes"][4]["partition"] == "htc,all"

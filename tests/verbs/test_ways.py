@@ -5,12 +5,12 @@ The stand-ins of the site and of the command line know different clusters, so th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.answers import data_of
 from tests.bed.arm import Arm
 from tests.bed.cyclecloud import Failing, SiteStandIn
 from tests.bed.cyclecloud.exchange import FailureError
@@ -45,7 +45,7 @@ def living(
 
 
 def names(living: Living) -> set[str]:
-    return {row["name"] for row in json.loads(living(*NODES)[1])["nodes"]}
+    return {row["name"] for row in data_of(living(*NODES)[1])["nodes"]}
 
 
 def test_nodes_come_from_the_documented_request(living: Living, portal: SiteStandIn) -> None:

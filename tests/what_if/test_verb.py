@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from generator.azure import bicep
+from tests.answers import data_of
 from tests.bed.arm.exchange import RefusedError
 from tests.bed.arm.state import READER
 from tests.bed.bicep.program import placed
@@ -52,7 +53,7 @@ def test_it_shows_what_would_change_and_changes_nothing(place: Place) -> None:
 def test_json(place: Place) -> None:
     place.arm.state.what_if = {"changes": []}
     code, out, _ = place.built()("what-if", "minimal.yaml", "--json")
-    answer = json.loads(out)
+    answer = data_of(out)
     assert (code, answer["ok"], answer["changes"], answer["is_complete"]) == (0, True, False, True)
 
 
