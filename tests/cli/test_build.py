@@ -46,7 +46,7 @@ def test_an_edited_file_stops_the_build_unless_it_is_forced(good: Path, run: Run
     assert (code, out.startswith("output/other: created")) == (1, True)
     assert said in err
     code, out, _ = run("build", str(good), "--json")
-    assert (code, json.loads(out)["errors"][0]["message"]) == (1, said)
+    assert (code, data_of(out)["errors"][0]["message"]) == (1, said)
     code, out, _ = run("build", str(good), "--check")
     assert (code, "  ! main.bicep was edited; only `build --force` replaces it\n" in out) == (1, True)
     assert "`cycleforge build --force` replaces: main.bicep\n" in run("diff", str(good))[1]
