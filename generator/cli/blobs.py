@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import OK, CannotRead, CannotWrite, ProblemsFound
-from ..words.progress import Meter
-from ..words.sizes import size
+from ..words.counts import size
 from ..words.suggestions import suggestion
-from ..words.terminal import columns
+from ..words.terminal import Meter, columns
 from . import common
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import OK, CannotRead, CycleForgeError, ProblemsFound
 from ..operate import definitions
-from ..words.counts import first_lines
-from ..words.sizes import size
+from ..words.counts import first_lines, size
 from ..words.terminal import columns, printable
 from . import common
 from .packages import add_locker, needed_address, opened, plan_of, targets

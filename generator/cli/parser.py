@@ -109,7 +109,7 @@ def run(arguments: Sequence[str]) -> int:
     except CycleForgeError as error:
         definition = getattr(args, "name", None)
         if error.hint and isinstance(definition, str):
-            from ..words.commands import with_name
+            from ..words.suggestions import with_name
 
             error.hint = with_name(error.hint, definition)
         raise

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import OK, CannotRead, CannotWrite, CycleForgeError
-from ..words.counts import counted
-from ..words.sizes import size
+from ..words.counts import counted, size
 from . import common
 from .project_show import errors_json, named, packaged, print_failures, total_bytes
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import OK, CannotRead
 from ..records import record
-from ..words.counts import counted, first
-from ..words.sizes import size
+from ..words.counts import counted, first, size
 from ..words.terminal import columns, printable
 from . import common
 

@@ -15,8 +15,8 @@ from ..cyclecloud.cluster import Cluster, Node
 from ..cyclecloud.conditions import Condition
 from ..cyclecloud.reasons import SILENT, Reason, shortages
 from ..cyclecloud.usage import TIMEFRAME
-from ..words.commands import with_name
 from ..words.counts import counted, first
+from ..words.suggestions import with_name
 from ..words.terminal import columns, on_one_line, printable
 from .status_look import NO_CLUSTER, Look
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from ..errors import INTERRUPTED, OK, CycleForgeError, ProblemsFound
 from ..projects.find import SHIPPED
-from ..words.counts import first_lines
-from ..words.progress import Meter
-from ..words.sizes import size
+from ..words.counts import first_lines, size
+from ..words.terminal import Meter
 from . import common
 from .packages import add_locker, opened, targets
 

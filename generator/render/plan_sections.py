@@ -11,7 +11,7 @@ from typing import TypeAlias
 from ..plan.drained import drained_nodes
 from ..plan.types import AccountingPlan, NodeArrayPlan, Plan, SlurmPlan, SpecRef
 from ..records import record
-from ..words.sizes import size_of_gib
+from ..words.counts import size_of_gib
 
 Row: TypeAlias = tuple[object, ...]
 

@@ -31,8 +31,6 @@ def environment(folder: Path) -> Environment:
     """The environment that loads templates from one folder."""
     import jinja2  # heavy: only commands that render pay for it
 
-    from .compiled import BesideModules
-
     env = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
         undefined=jinja2.StrictUndefined,
@@ -41,7 +39,6 @@ def environment(folder: Path) -> Environment:
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 - none of our formats is HTML
         auto_reload=False,
-        bytecode_cache=BesideModules(),
         optimized=False,  # templates run once: folding constants costs more than it saves
     )
     env.filters |= {"bicep": bicep_string, "cc_bool": cc_bool, "json": json.dumps, "sh": shlex.quote}

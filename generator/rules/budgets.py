@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 
 from ..files.file import Files
 from ..problems.problem import Problem
-from ..words.sizes import size_in_kb, size_in_kib
+from ..words.counts import size_in_kb, size_in_kib
 from .base import DefinitionRule, FilesRule, Path, Rendered, Site
 from .figures import limit
 from .wording import quoted

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator.words.counts import counted, first, first_lines, listed
-from generator.words.sizes import size, size_in_kb, size_in_kib, size_of_gib
+from generator.words.counts import counted, first, first_lines, listed, size, size_in_kb, size_in_kib, size_of_gib
 from generator.words.terminal import columns, printable
 
 
