@@ -11,8 +11,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from .swap import sync_folder
-
 _LEFT_OVER_S = 3600.0
 """A temporary file of this age belongs to a run that was killed."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -46,7 +44,8 @@ def write(path: Path, content: bytes, *, mode: int | None = None, replace: bool 
         if isinstance(error, OSError) and error.filename is not None:
             error.filename, error.filename2 = str(path), None
         raise
-    sync_folder(path.parent)
+    with suppress(OSError):
+        _sync(path.parent)
 
 
 @contextmanager
@@ -58,6 +57,15 @@ def created(path: Path, mode: int) -> Iterator[BinaryIO]:
     with os.fdopen(os.open(path, _NEW, 0o600), "wb") as stream:
         yield stream
         os.fchmod(stream.fileno(), mode)
+
+
+def _sync(folder: Path) -> None:
+    """Bring the names of a folder to the disk."""
+    handle = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _mode_of(path: Path) -> int | None:

@@ -61,10 +61,8 @@ def pull(container: Container, project: str, version: str, into: Path) -> Pulled
             for _, path, _ in fetched:
                 path.parent.mkdir(parents=True, exist_ok=True)
             container.run_all(_downloads(container, fetched))
-            swap.sync_tree(work)
             kept = _place_blobs(work / "blobs", target.parent / "blobs", [path for path, _ in blobs.values()])
             (work / "version").rename(target)
-            swap.sync_folder(target.parent)
         finally:
             _remove(work)
     return Pulled(target, len(listing), sum(stored.size_bytes for stored in listing.values()), kept)
@@ -109,6 +107,8 @@ def _download(container: Container, name: str, path: Path, stored: Stored) -> No
             checksum.update(piece)
             size_bytes += len(piece)
             stream.write(piece)
+        stream.flush()
+        os.fsync(stream.fileno())
     if size_bytes != stored.size_bytes or (stored.md5 is not None and checksum.digest() != stored.md5):
         raise Damaged(f"{name} does not have the content that its manifest lists", "upload the project again")
     # A locker keeps no modes; a script is what begins like one.

@@ -1,6 +1,6 @@
-"""Builds two versions in turn until it is killed; arguments: folder, `exchange` or `renames`.
+"""Builds two versions in turn until it is killed; argument: folder.
 
-With a third argument, `children`, it builds nothing itself: for each line on its standard input a child of it begins,
+With a second argument, `children`, it builds nothing itself: for each line on its standard input a child of it begins,
 whose id it prints, and for the next line it waits until that child is gone. A child starts in a hundredth of the time.
 """
 
@@ -10,7 +10,6 @@ import os
 import sys
 from pathlib import Path
 
-from generator.disk import swap as folder_swap
 from generator.files.file import Files
 from generator.output import folder as output
 from tests.output.folders import files
@@ -36,10 +35,8 @@ def serve(target: Path, versions: list[Files]) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[2] == "renames":
-        folder_swap._exchange = lambda one, other: False
     both = [files("a", count=30), files("b", count=31)]
-    if sys.argv[3:] == ["children"]:
+    if sys.argv[2:] == ["children"]:
         serve(Path(sys.argv[1]), both)
     else:
         print("ready", flush=True)

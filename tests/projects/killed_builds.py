@@ -1,4 +1,4 @@
-"""Ends a build of a project at each of its steps and looks at what is left; arguments: folder, `exchange` or `renames`.
+"""Ends a build of a project at each of its steps and looks at what is left; argument: folder.
 
 A step is an event of Python's audit: a file opened, a folder made, renamed or removed, a mode set. Every build is a
 process of its own that kills itself at the n-th event, for every n until one gets through.
@@ -11,7 +11,6 @@ import signal
 import sys
 from pathlib import Path
 
-from generator.disk import swap as folder_swap
 from generator.projects.build import build
 from generator.projects.package import Package, package_folder
 from tests.projects.folders import INI, SCRIPT, project
@@ -53,10 +52,8 @@ def killed(wanted: Package, out: Path, step: int) -> bool:
     return False
 
 
-def main(place: Path, how: str) -> None:
+def main(place: Path) -> None:
     """Every step once; prints how many there are, and how many left something behind."""
-    if how == "renames":
-        folder_swap._exchange = lambda one, other: False
     one, other, out = package(place, "a"), package(place, "b"), place / "out"
     folder = out / "demo"
     build(one, out)
@@ -66,8 +63,8 @@ def main(place: Path, how: str) -> None:
         step += 1
         is_running = killed(other, out, step)
         leftovers += len(list(out.iterdir())) > 1
-        # Without exchange there is a moment between two renames in which no folder has the name.
-        if how == "exchange" or folder.exists():
+        # There is a moment between two renames in which no folder has the name.
+        if folder.exists():
             assert is_whole(folder, one) or is_whole(folder, other), f"step {step}: half a build"
         for each in (other, one):
             build(each, out)
@@ -77,4 +74,4 @@ def main(place: Path, how: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]))

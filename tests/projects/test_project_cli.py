@@ -305,7 +305,7 @@ def test_a_new_project_that_could_not_be_written_leaves_nothing(run: Run, monkey
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("generator.disk.swap.sync_tree", full)
+    monkeypatch.setattr("generator.disk.swap.swap", full)
     code, _, err = run("new", "site")
     assert (code, "the disk is full" in err) == (5, True)
     assert list(Path("projects").iterdir()) == []
