@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..records import record
 from ..words.counts import first
@@ -56,14 +56,17 @@ def _not_well(step: Step) -> str:
 
 def _by_record(prepared: Prepared, step: Step, content: bytes) -> Result:
     from ..results.problems import Unusable
-    from ..validation.read import run_of
+    from ..validation.read import read
+    from ..validation.record import Run
 
     if not content:
         return _error(f"{step.file}, job {step.job}: it has left no record (Slurm: {step.states})")
     try:
-        found = run_of(_parsed(content), "run.json")
+        found = read(content, "run.json")
     except Unusable as unusable:
         return _error(f"the record of job {step.job} cannot be used: {unusable}")
+    if not isinstance(found, Run):
+        return _error(f"job {step.job} has left the record of a proof, not of a run")
     if found.run != step.job and not found.run.startswith(f"{step.job}-restart"):
         return _error(f"the record belongs to run '{found.run}', not to job {step.job}")
     if not found.ended:
@@ -74,13 +77,6 @@ def _by_record(prepared: Prepared, step: Step, content: bytes) -> Result:
         return _error(f"the record says pass, but Slurm says that job {step.job} ended as {step.states}")
     allowed = found.verdict == "warn" and found.settings.get(_ALLOW_WARN) == "1"
     return Result(found.verdict, 0 if allowed else STATUS[found.verdict], found.summary)
-
-
-def _parsed(content: bytes) -> Any:
-    from ..results import strict_json
-    from ..validation.record import key_count
-
-    return strict_json.parsed_large(content, key_count)
 
 
 def _error(text: str) -> Result:

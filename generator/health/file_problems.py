@@ -18,6 +18,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = {
     "binary": ProblemKind("error", "remove the file if it is not a result, else copy it again"),
     "encoding": ProblemKind("error", "results are UTF-8; copy the file again without converting it"),
     "damaged": ProblemKind("error", _COPY_AGAIN),
+    # Of summaries that earlier versions collected.
     "duplicate_key": ProblemKind("error", f"it is not clear which of the two is valid; {_COPY_AGAIN}"),
     "not_a_number": ProblemKind("error", f"JSON has no such number; {_COPY_AGAIN}"),
     "invalid": ProblemKind("error", "the node may run another version of slurm_nhc: compare it with this CycleForge"),

@@ -142,7 +142,7 @@ def _sentence(error: str, value: Any, declared: Any) -> str:
     for name, index in _STEP.findall(path):
         kind = _plain(kind)
         if name:
-            kind, value = next(field.type for field in kind.fields if field.name == name), value[name]
+            kind, value = next(field.type for field in kind.fields if field.encode_name == name), value[name]
         elif index:
             kind = kind.item_types[int(index)] if isinstance(kind, inspect.TupleType) else kind.item_type
             value = value[int(index)]
@@ -175,8 +175,12 @@ def _wanted(kind: Any, value: Any) -> str:
             return f"a whole number from {kind.ge}" if type(value) is int else "a whole number"
         case inspect.ListType():
             return f"a list of at most {kind.max_length}" if isinstance(value, list) else "a list"
+        case inspect.UnionType():
+            return " or ".join(dict.fromkeys(_wanted(each, value) for each in kind.types))
+        case inspect.NoneType():
+            return "null"
         case inspect.BoolType():
             return "true or false"
         case inspect.FloatType():
-            return "a number"
+            return f"a number within ±{kind.lt:g}" if kind.lt else "a number"
     return "an object"

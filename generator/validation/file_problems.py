@@ -18,7 +18,6 @@ KINDS: dict[str, ProblemKind] = {
     "binary": ProblemKind("error", f"it is no record; {_AGAIN}"),
     "encoding": ProblemKind("error", "records are UTF-8; copy the file again without converting it"),
     "damaged": ProblemKind("error", _AGAIN),
-    "duplicate_key": ProblemKind("error", f"it is not clear which of the two is valid; {_AGAIN}"),
     "not_a_number": ProblemKind("error", f"JSON has no such number; {_AGAIN}"),
     "invalid": ProblemKind("error", "the file was edited, or the jobs folder is of another CycleForge: build it again"),
     "future_format": ProblemKind("error", "a newer CycleForge rendered the job: update CycleForge here"),

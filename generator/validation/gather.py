@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from ..records import record
 from ..results.problems import Unusable
-from ..results.walk import Walk
+from ..results.walk import Walk, regular_bytes
 from .file_problems import FileProblem
-from .proof import Proof, is_proof, proof_of
-from .read import read_value, run_of
+from .proof import Proof
+from .read import MAX_RECORD_BYTES, read
 from .record import Run
 from .verdicts import rank
 
@@ -45,20 +45,18 @@ def gather(paths: Sequence[str]) -> Gathered:
         if not path.endswith(RECORD_NAMES) and os.path.normpath(path) not in named:
             continue
         try:
-            value = read_value(path)
-            if is_proof(value):
-                proof = proof_of(value, shown)
-                proofs.setdefault((proof.cluster, proof.prove, proof.started), proof)
-                continue
-            run = run_of(value, shown)
+            found = read(regular_bytes(path, MAX_RECORD_BYTES), shown)
         except Unusable as error:
             problems.append(FileProblem(shown, error.line, error.column, error.kind, error.message))
         except OSError as error:
             message = f"cannot read it: {(error.strerror or 'error').lower()}"
             problems.append(FileProblem(shown, 0, 0, "unreadable", message))
         else:
-            # Job ids begin again with each cluster, whatever its name.
-            same.setdefault((run.cluster, run.job, run.run, run.started), []).append(run)
+            if isinstance(found, Proof):
+                proofs.setdefault((found.cluster, found.prove, found.started), found)
+            else:
+                # Job ids begin again with each cluster, whatever its name.
+                same.setdefault((found.cluster, found.job, found.run, found.started), []).append(found)
     problems += [FileProblem(shown, 0, 0, error.kind, error.message) for shown, error in walk.problems]
     runs: list[Run] = []
     for copies in same.values():

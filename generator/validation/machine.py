@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
+
+from msgspec import to_builtins
 
 from .assess import Assessment
 from .compare import Comparison
@@ -15,6 +16,9 @@ from .proof import Proof
 from .record import Check, Run
 
 FORMAT = 1
+_OF_PROOF = (
+    "prove", "level", "cluster", "partition", "vm_size", "started", "ended", "hours", "gpu_hours", "stated", "nodes",
+)  # fmt: skip
 
 
 def as_json(assessment: Assessment, comparison: Comparison | None = None) -> dict[str, Any]:
@@ -60,7 +64,12 @@ def _job(run: Run, checks: list[Measured]) -> dict[str, Any]:
 
 
 def _proof(proof: Proof) -> dict[str, Any]:
-    return asdict(proof) | {"verdict": proof.verdict}
+    return {name: getattr(proof, name) for name in _OF_PROOF} | {
+        "gates": to_builtins(proof.gates),
+        "replace": to_builtins(proof.replace),
+        "file": proof.file,
+        "verdict": proof.verdict,
+    }
 
 
 def _check(each: Check) -> dict[str, Any]:

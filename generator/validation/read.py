@@ -1,80 +1,34 @@
-"""One file to a record: bounded reading, strict JSON, validation; whatever is wrong is an `Unusable`."""
+"""One file to a run or a proof: bounded reading, strict JSON, declared keys; whatever is wrong is an `Unusable`."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from typing import Any
 
-from ..results import strict_json
+from msgspec.json import Decoder
+from msgspec.structs import asdict
+
+from ..results.decode import decoded, refuse_newer
 from ..results.problems import Unusable
-from ..results.walk import regular_bytes
-from ..words.suggestions import suggestion
-from .record import FORMAT, RECORD_KEYS, Fault, InvalidRecordError, Run, key_count, validated
-from .verdicts import VERDICTS
+from .proof import Proof, ProofRecord
+from .record import FORMAT, Record, Run
 
 MAX_RECORD_BYTES = 2**26
 """The pairs of a thousand nodes have some 40 MiB."""
-_FEW = 3
+_RECORD_KEYS = frozenset(("job", "run", "checks", "verdict"))
+"""An object that has none of these is someone else's."""
+_PROOF_KEYS = frozenset(("prove", "gates", "replace"))
+_RECORD, _PROOF = Decoder(Record), Decoder(ProofRecord)
 
 
-def read_value(path: str) -> Any:
-    """The JSON of a file. Unusable, or OSError."""
-    content = regular_bytes(path, MAX_RECORD_BYTES)
-    value = strict_json.parsed_large(content, key_count)
-    if b"\\" in content:
-        _refuse_half_characters(value)
-    return value
+def read(content: bytes, shown: str) -> Run | Proof:
+    """Return what a file holds; `shown` is its path for messages. Raise Unusable."""
+    found = decoded(content, _RECORD, _decoder_of)
+    return (Run if isinstance(found, Record) else Proof)(**asdict(found), file=shown)
 
 
-def run_of(value: Any, shown: str) -> Run:
-    """The record that a value is. Unusable."""
-    if not isinstance(value, dict) or not RECORD_KEYS & value.keys():
+def _decoder_of(value: Any) -> Decoder[Any]:
+    is_proof = isinstance(value, dict) and value.keys() >= _PROOF_KEYS
+    if not is_proof and (not isinstance(value, dict) or not _RECORD_KEYS & value.keys()):
         raise Unusable("foreign", "it is JSON, but not the record of a run")
-    refuse_other_formats(value, FORMAT)
-    try:
-        return validated(value, shown)
-    except InvalidRecordError as error:
-        raise Unusable("invalid", "; ".join(_sentences(error.faults))) from None
-
-
-def refuse_other_formats(value: dict[str, Any], known: int) -> None:
-    """Unusable for a form that this version does not read."""
-    found = value.get("format")
-    if type(found) is not int:
-        raise Unusable(
-            "invalid", "'format' is missing" if found is None else f"'format' is {_short(found)}, not a number"
-        )
-    if found > known:
-        raise Unusable("future_format", f"it has format {found}; this CycleForge reads format {known}")
-    if found != known:
-        raise Unusable("invalid", f"'format' is {found}, not {known}")
-
-
-def _refuse_half_characters(value: Any) -> None:
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise Unusable("encoding", "it escapes half a character, which no text can hold") from None
-
-
-def _sentences(faults: list[Fault]) -> Iterator[str]:
-    for fault in faults[:_FEW]:
-        yield _sentence(fault)
-    if len(faults) > _FEW:
-        yield f"and {len(faults) - _FEW} more"
-
-
-def _sentence(fault: Fault) -> str:
-    if not fault.wanted:
-        return f"{fault.where} is missing"
-    words = f"{fault.where} is {_short(fault.found)}, not {fault.wanted}"
-    if fault.where.endswith("'verdict'") and isinstance(fault.found, str):
-        near = suggestion(fault.found, VERDICTS)
-        words += f" ({near})" if near else ""
-    return words
-
-
-def _short(value: object) -> str:
-    shown = json.dumps(value)
-    return shown if len(shown) <= 60 else f"{shown[:59]}…"
+    refuse_newer(value, FORMAT)
+    return _PROOF if is_proof else _RECORD

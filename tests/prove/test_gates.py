@@ -5,11 +5,13 @@ A start takes a third of a second, so several gates that must not touch each oth
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from generator.validation.proof import proof_of
+from generator.validation.proof import Proof
+from generator.validation.read import read
 from tests.prove.folder import Bed, gate
 
 SLOW = 'if has n2; then run_json fail slow "$(check busbw fail)"; state=FAILED; else passes; fi'
@@ -75,8 +77,9 @@ def test_a_node_that_fails_is_drained_and_the_gate_repeated_without_it(tmp_path:
         ("n3", "host-of-n3", "drained"), ("n2", "host-of-n2", "drained"),
     ]  # fmt: skip
     assert (record["verdict"], record["cluster"], record["level"]) == ("fail", "emu", "quick")
-    read = proof_of(record, "prove.json")
-    assert (read.verdict, [node.name for node in read.replace], len(read.gates)) == ("fail", ["n3", "n2"], 4)
+    found = read(json.dumps(record).encode(), "prove.json")
+    assert isinstance(found, Proof)
+    assert (found.verdict, [node.name for node in found.replace], len(found.gates)) == ("fail", ["n3", "n2"], 4)
     # Six jobs of six minutes: three on 4 nodes would be 9.6, and each node has 8 GPUs.
     assert record["gpu_hours"] == 15.2 or record["gpu_hours"] == 15
 

@@ -12,6 +12,7 @@ from generator.cli.run_verdict import judged
 from generator.cyclecloud.jobs.prepared import Prepared, of_folder
 from generator.cyclecloud.jobs.seen import Seen, Step, Task
 from tests.bed.plans import plan_from
+from tests.validation.records import proved
 
 
 def record(**changes: Any) -> bytes:
@@ -56,6 +57,7 @@ def step(state: str, code: str = "0:0") -> Step:
         (record(checks=[]), "COMPLETED", 2, "no check"),
         (b"", "NODE_FAIL", 2, "it has left no record (Slurm: NODE_FAIL)"),
         (b"{", "COMPLETED", 2, "cannot be used"),
+        (json.dumps(proved(1, ("smoke", "pass", ""))).encode(), "COMPLETED", 2, "the record of a proof"),
     ],
 )
 def test_a_record_is_held_against_slurm(content: bytes, state: str, status: int, words: str) -> None:

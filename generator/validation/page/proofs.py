@@ -6,7 +6,7 @@ from ...pages.blocks import Block, Cell, Facts, Heading, Part, Table, chips, col
 from ...results.hostlist import compress
 from ...words.counts import counted
 from ..assess import Assessment
-from ..proof import SKIPPED, Proof
+from ..proof import Proof
 from ..shown import figure, moment
 from ..verdicts import SHORT, rank
 
@@ -27,9 +27,9 @@ def _of(proof: Proof) -> list[Block]:
         [
             Cell(gate.gate, "name"),
             Cell(
-                "left out" if gate.verdict == SKIPPED else verdict(gate.verdict, SHORT[gate.verdict]),
+                "left out" if gate.verdict == "skipped" else verdict(gate.verdict, SHORT[gate.verdict]),
                 "",
-                str(-1 if gate.verdict == SKIPPED else rank(gate.verdict)),
+                str(-1 if gate.verdict == "skipped" else rank(gate.verdict)),
             ),
             Cell(gate.summary, "long"),
             Cell(chips(gate.runs)),
