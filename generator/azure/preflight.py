@@ -26,11 +26,20 @@ class Report:
 
     findings: tuple[Finding, ...]
     outcomes: tuple[tuple[Check, Outcome], ...]
+    cloud: str
+    subscription: str
+    lines: tuple[str, ...]
+    """What was asked, each once, as lines for `az`."""
 
     @property
     def is_known(self) -> bool:
         """Whether everything could be asked."""
         return all(finding.is_known for finding in self.findings)
+
+    @property
+    def fails(self) -> bool:
+        """Whether the deployment or a job would fail."""
+        return any(each.is_known and each.level == "error" for each in self.findings)
 
 
 def preflight(plan: Plan, reader: Reader, local: Local, chosen: Sequence[Check] | None = None) -> Report:
@@ -40,17 +49,20 @@ def preflight(plan: Plan, reader: Reader, local: Local, chosen: Sequence[Check] 
     try:
         reader.session.get_token()
     except NotAsked as reason:
-        return _unasked(every, needed, NotAsked(reason.reason, _hint(reason, reader, local)))
+        # Nobody is signed in: said once, and everything else is not known either.
+        finding = NotSignedIn.not_known(reason.reason, _hint(reason, reader, local))
+        unknown = tuple((check, _outcome([finding] if check in needed else None)) for check in every)
+        return _report((finding,), unknown, reader)
     with ThreadPoolExecutor(max(len(needed), 1)) as pool:
         found = dict(zip(needed, pool.map(lambda check: _run(check, plan, reader, local), needed), strict=True))
     outcomes = tuple((check, _outcome(found.get(check))) for check in every)
-    return Report(tuple(_folded(each for one in found.values() for each in one)), outcomes)
+    return _report(_folded(each for one in found.values() for each in one), outcomes, reader)
 
 
-def _unasked(every: Iterable[Check], needed: Sequence[Check], reason: NotAsked) -> Report:
-    """Nobody is signed in: said once, and everything else is not known either."""
-    finding = NotSignedIn.not_known(reason.reason, reason.hint)
-    return Report((finding,), tuple((check, "not known" if check in needed else "not needed") for check in every))
+def _report(findings: Iterable[Finding], outcomes: tuple[tuple[Check, Outcome], ...], reader: Reader) -> Report:
+    cloud, subscription = reader.session.cloud, reader.subscription
+    lines = sorted({call.line(subscription, cloud.resource_manager) for call in reader.asked})
+    return Report(tuple(findings), outcomes, cloud.name, subscription, tuple(lines))
 
 
 def _hint(reason: NotAsked, reader: Reader, local: Local) -> str | None:

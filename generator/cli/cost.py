@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from ..errors import OK, AzureRefused, CannotRead, ProblemsFound
+from ..errors import OK, AzureRefused, ProblemsFound
 from . import common
 
 if TYPE_CHECKING:
@@ -37,33 +36,24 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Ask, add up, show."""
-    from ..prices.costs import addresses_of, costs_of, currencies
-    from ..prices.kept import kept_prices
-    from ..prices.service import PriceList
+    from ..operate.cost import addresses, costs, currency_of
 
-    currency = args.currency.upper()
-    if currency not in currencies():
-        raise CannotRead(f"the price list has no currency '{args.currency}'", f"it has {', '.join(currencies())}")
+    currency = currency_of(args.currency)
     plan = common.read_one(args).plan
-    if plan.cloud != "public":
-        raise CannotRead(
-            f"Azure publishes no price list for the cloud of {plan.location}",
-            "its portal has a pricing calculator",
-        )
     if args.print:
-        asked = addresses_of(plan, currency)
-        common.emit("\n".join(shlex.join(["curl", "--fail", "--silent", "--show-error", each]) for each in asked))
+        lines = (["curl", "--fail", "--silent", "--show-error", each] for each in addresses(plan, currency))
+        common.emit("\n".join(map(shlex.join, lines)))
         return OK
-    costs = costs_of(plan, PriceList(kept_prices(os.environ)), currency, refresh=args.refresh)
+    found = costs(plan, currency, refresh=args.refresh)
     if args.json:
         from ..prices.machine import as_json
 
-        common.emit_json(as_json(costs))
+        common.emit_json(as_json(found))
     else:
         from ..prices.text import text
 
-        common.emit(text(costs, plan.definition_name))
-    return _exit_code(costs)
+        common.emit(text(found, plan.definition_name))
+    return _exit_code(found)
 
 
 def _exit_code(costs: Costs) -> int:

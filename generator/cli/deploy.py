@@ -173,17 +173,13 @@ def _must_be_ours(found: Built, writer: Writer) -> None:
 def _preflight_passed(found: Built, writer: Writer, made: Compiled, args: Namespace) -> bool:
     from ..azure.check import Local
     from ..azure.preflight import preflight
-    from ..problems.text import render
-    from .preflight import exit_code, summary
+    from .preflight import shown
 
     local = Local(found.folder, os.environ, made=made)
     report = preflight(found.plan, writer, local)
-    limit = None if args.all else common.SHOWN_PROBLEMS
-    color = common.use_color(sys.stderr, args)
-    text = render(report.findings, found.definition.checked.source, color=color, limit=limit)
-    print(f"{text}{summary(report)}", file=sys.stderr)
+    print(shown(report, found.definition, sys.stderr, args), file=sys.stderr)
     left = replace(report, findings=tuple(each for each in report.findings if each.rule_id not in args.accept))
-    if exit_code(left) == ProblemsFound.exit_code:
+    if left.fails:
         ids = {each.rule_id: None for each in left.findings if each.is_known and each.level == "error"}
         print(
             f"nothing was deployed, because it would fail; {_accepting(ids)} deploys in spite of it, "

@@ -5,9 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import OK, CannotRead
 from ..operate import reading
@@ -58,58 +56,63 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Compare."""
     if args.deployed:
-        from . import diff_deployed
-
-        return diff_deployed.run(args)
+        return _deployed(args)
     if args.print:
         raise CannotRead("without --deployed nothing is asked of Azure", "--print goes with --deployed")
     definition = reading.read([args.name])[0]
     common.tell(definition, args, quietly=True)
-    plan = definition.plan
-    from .. import pipeline
-    from ..definition.pages.schema import cost_of
-    from ..output import diff, procedures, reach, refusals
-    from ..output import folder as output
-    from ..render.bootstrap import CLOUD_INIT
+    from ..operate.diff import difference
+    from ..output import diff
 
-    folder: Path = args.out / plan.name
-    files = pipeline.render(plan, definition.folder)
-    changes = output.check(folder, files)
-    # Both sides go through the same YAML, so that the way of writing cannot look like a change.
-    new = _plain(files[PurePosixPath("effective.yaml")].content, "effective.yaml")
-    old = None if changes.is_new else _plain(_read(folder / "effective.yaml"), str(folder / "effective.yaml"))
-    values: tuple[Change, ...] = ()
-    if old is not None:
-        found = diff.compare(old, new, partial(cost_of, effective=new, before=old))
-        values = reach.with_reach(refusals.refine(found, old, new), old, new)
-        values += diff.custom_data(changes, str(CLOUD_INIT)) if plan.server is not None else ()
-    needed = procedures.steps(values, new, old)
+    found = difference(definition, args.out)
+    files = found.files
     if args.json:
         common.emit_json(
             {
                 "ok": True,
-                "folder": str(folder),
-                "is_new": changes.is_new,
-                "worst": diff.worst(values),
-                "changes": [
-                    each.as_json()
-                    | ({"procedure": title} if (title := procedures.procedure_of(each, new, old)) else {})
-                    for each in values
-                ],
-                "files": {name: getattr(changes, name) for name in ("added", "changed", "removed", "edited")},
+                "folder": str(found.folder),
+                "is_new": files.is_new,
+                "worst": found.worst,
+                "changes": [_row(each, found.procedure_of(each)) for each in found.changes],
+                "files": {name: getattr(files, name) for name in ("added", "changed", "removed", "edited")},
             }
         )
-    elif changes.is_new:
+    elif files.is_new:
         common.emit(
-            f"{folder} does not exist yet; `cycleforge build {args.name}` creates it, with {len(changes.added)} files"
+            f"{found.folder} does not exist yet; `cycleforge build {args.name}` creates it, with {len(files.added)} "
+            "files"
         )
-    elif not changes.any:
-        common.emit(f"{folder} is up to date")
+    elif not files.any:
+        common.emit(f"{found.folder} is up to date")
     else:
-        cost = diff.worst(values)
-        common.emit(_text(values) + diff.files_text(changes) + (f"\nhighest cost: {cost}" if cost else ""))
-        for step in needed:
+        cost = found.worst
+        text = _text(found.changes) + diff.files_text(files)
+        common.emit(text + (f"\nhighest cost: {cost}" if cost else ""))
+        for step in found.steps:
             common.emit(f"see operations.md, '{step.title}': {', '.join(step.settings)}")
+    return OK
+
+
+def _deployed(args: Namespace) -> int:
+    """Ask Azure what it has, and compare."""
+    from .built import built
+
+    found = built(args)
+    if args.print:
+        from ..azure import az_lines
+
+        plan = found.plan
+        lines = [*az_lines.beginning(plan), az_lines.recorded(plan), az_lines.deployment(plan, "what-if")]
+        common.emit("\n".join(lines))
+        return OK
+    from ..azure import drift
+    from ..operate.what_if import drift as compared
+
+    result = compared(found, args.subscription)
+    if args.json:
+        common.emit_json({"ok": True, "deployment": found.plan.deployment_name, **drift.as_json(result)})
+    else:
+        common.emit(drift.text(result))
     return OK
 
 
@@ -132,21 +135,3 @@ def _text(values: Sequence[Change]) -> str:
         if rows:
             parts.append(diff.table(rows, title))
     return "\n".join(parts) + "\n" if parts else "no setting changes\n"
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        reason = (error.strerror or "error").lower()
-        raise CannotRead(f"cannot read {path}: {reason}", "`cycleforge build` writes it again") from error
-
-
-def _plain(content: bytes, filename: str) -> dict[str, Any]:
-    from ..definition.text.source import load
-
-    source = load(content, filename, None)
-    if source.data is None or source.problems:
-        message = f"{filename} is damaged: {source.problems[0].message}"
-        raise CannotRead(message, "`cycleforge build --force` writes it again")
-    return source.data

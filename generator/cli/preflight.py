@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from ..errors import OK, AzureRefused, CannotRead, ProblemsFound
 from ..words.counts import counted
@@ -16,11 +14,9 @@ from ..words.terminal import printable
 from . import azure, common
 
 if TYPE_CHECKING:
+    from ..azure.check import Remedy
     from ..azure.fix import Fixed
     from ..azure.preflight import Report
-    from ..azure.reader import Reader
-    from ..azure.session import Session
-    from ..operate.built import Built
     from ..operate.reading import Definition
 
 DESCRIPTION = """\
@@ -50,6 +46,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Ask and tell."""
+    from ..operate import preflight
     from ..operate.built import must_be_one_name
     from .built import looked_for
 
@@ -58,50 +55,26 @@ def run(args: Namespace) -> int:
     must_be_one_name(common.target_of(args))
     found = looked_for(args)
     session = azure.session_of(found.plan, args)
-    report, reader = _looked(found, session, args)
+    report = preflight.preflight(found, session)
     fixed: tuple[Fixed, ...] = ()
     if args.fix and not args.print:
-        fixed = _fixed(found, report, session, args)
-        if fixed:
-            report, reader = _looked(found, session, args)
-    _show(report, found.definition, reader, args, fixed)
+        wanted = preflight.remedies(report)
+        if _is_agreed(wanted, report.subscription, args):
+            fixed = preflight.fix(wanted, session, _say)
+            report = preflight.preflight(found, session)
+    _show(report, found.definition, args, fixed)
     return exit_code(report)
 
 
-def _looked(found: Built, session: Session, args: Namespace) -> tuple[Report, Reader]:
-    """Everything asked anew."""
-    from ..azure.check import Local
-    from ..azure.preflight import preflight
-    from ..azure.reader import Reader
-    from ..operate.built import difference
-
-    reader = Reader(session)
-    try:
-        local = Local(found.folder, os.environ, partial(difference, found))
-        return preflight(found.plan, reader, local), reader
-    finally:
-        reader.close()
-
-
-def _fixed(found: Built, report: Report, session: Session, args: Namespace) -> tuple[Fixed, ...]:
-    """What was done about the findings; nothing where there is nothing to do, or nobody agrees."""
-    from ..azure.fix import fix, remedies
-    from ..azure.writer import Writer
-
-    wanted = remedies(report.findings)
+def _is_agreed(wanted: Sequence[Remedy], subscription: str, args: Namespace) -> bool:
+    """Whether somebody wants what can be done about the findings."""
     if not wanted:
         print("there is nothing that --fix could do", file=sys.stderr)
-        return ()
-    print(f"--fix would, in the subscription {session.subscription}:", file=sys.stderr)
+        return False
+    print(f"--fix would, in the subscription {subscription}:", file=sys.stderr)
     for each in wanted:
         print(f"  {printable(each.text)}", file=sys.stderr)
-    if not args.yes and not azure.confirmed("do this?", "--yes does it without asking"):
-        return ()
-    writer = Writer(session)
-    try:
-        return fix(wanted, writer, _say)
-    finally:
-        writer.close()
+    return args.yes or azure.confirmed("do this?", "--yes does it without asking")
 
 
 def _say(fixed: Fixed) -> None:
@@ -110,31 +83,38 @@ def _say(fixed: Fixed) -> None:
 
 def exit_code(report: Report) -> int:
     """1 when something would fail, 4 when something is not known, else 0."""
-    if any(each.is_known and each.level == "error" for each in report.findings):
+    if report.fails:
         return ProblemsFound.exit_code
     return OK if report.is_known else AzureRefused.exit_code
 
 
-def _show(report: Report, definition: Definition, reader: Reader, args: Namespace, fixed: Sequence[Fixed]) -> None:
+def _show(report: Report, definition: Definition, args: Namespace, fixed: Sequence[Fixed]) -> None:
     """The findings on standard output; with --print the lines go there, and the findings to standard error."""
-    from ..azure.report import as_json, fixing_lines, lines
-    from ..problems.text import render
+    from ..azure.report import as_json, fixing_lines
 
-    source = definition.checked.source
     if args.json:
-        common.emit_json(as_json(report, source, reader) | {"fixed": [each.as_json() for each in fixed]})
+        data = as_json(report, definition.checked.source) | {"fixed": [each.as_json() for each in fixed]}
+        common.emit_json(data)
         return
     stream = sys.stderr if args.print else sys.stdout
-    limit = None if args.all else common.SHOWN_PROBLEMS
-    text = render(report.findings, source, color=common.use_color(stream, args), limit=limit) + summary(report)
+    text = shown(report, definition, stream, args)
     if args.print:
         print(text, file=sys.stderr)
-        common.emit("\n".join(fixing_lines(report) if args.fix else lines(reader)))
+        common.emit("\n".join(fixing_lines(report) if args.fix else report.lines))
     else:
         common.emit(text)
 
 
-def summary(report: Report) -> str:
+def shown(report: Report, definition: Definition, stream: TextIO, args: Namespace) -> str:
+    """The findings at their places, and how many checks found something."""
+    from ..problems.text import render
+
+    limit = None if args.all else common.SHOWN_PROBLEMS
+    color = common.use_color(stream, args)
+    return render(report.findings, definition.checked.source, color=color, limit=limit) + _summary(report)
+
+
+def _summary(report: Report) -> str:
     """For example `preflight: 21 checks, 19 ok, 1 found something, 1 not known, 4 not needed`."""
     numbers: Counter[str] = Counter(outcome for _, outcome in report.outcomes)
     words = ("ok", "found", "not known", "not needed")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from argparse import ArgumentParser, Namespace
 
 from ..errors import OK
@@ -30,20 +29,15 @@ def run(args: Namespace) -> int:
     from .built import built
 
     found = built(args)
-    from ..azure import az_lines
-
     if args.print:
+        from ..azure import az_lines
+
         common.emit("\n".join([*az_lines.beginning(found.plan), az_lines.deployment(found.plan, "what-if")]))
         return OK
-    from ..azure import what_if_request, what_if_text
-    from ..azure.reader import Reader
+    from ..azure import what_if_text
+    from ..operate.what_if import what_if
 
-    with azure.refusals(found.plan):
-        reader = Reader(azure.session_of(found.plan, args))
-        try:
-            answer = what_if_request.what_if(found.plan, reader, found.folder, os.environ)
-        finally:
-            reader.close()
+    answer = what_if(found, args.subscription)
     if args.json:
         common.emit_json({"ok": True, "deployment": found.plan.deployment_name, **what_if_text.as_json(answer)})
     else:
