@@ -9,8 +9,8 @@ from ..azure.deployment import Seen, content_of
 from ..azure.standing import Standing, Unknown, known
 from ..cyclecloud.cluster import Cluster
 from ..errors import CycleForgeError
-from ..plan.billed import partition_title
 from ..plan.billing import Billed
+from ..plan.fleet import partition_title
 
 if TYPE_CHECKING:
     from ..azure.drift import Drift
@@ -83,4 +83,4 @@ def _arrays(plan: Plan, title: str) -> set[str]:
         return {"scheduler", "scheduler-ha"}
     if title == "login nodes":
         return {"login"}
-    return {array.name for array in slurm.node_arrays if partition_title(array) == title}
+    return {array.name for array in slurm.node_arrays if partition_title(array.partition) == title}

@@ -6,42 +6,29 @@ from collections.abc import Mapping
 
 from .. import catalog
 from ..definition.model.definition import Definition
-from ..definition.model.slurm import Slurm
 from .file_systems.registry import wanted_by
+from .fleet import fleet
 from .subnet_kinds import SubnetRole
 from .subnets import compute_role, kind_of_role
 
 
-def login_maximum(slurm: Slurm) -> int:
-    """Most login nodes that may run."""
-    login = slurm.login
-    return login.max_count if login.max_count is not None else max(login.count, 1)
-
-
-def compute_addresses(slurm: Slurm | None, subnet: str | None = None) -> int:
+def compute_addresses(definition: Definition, subnet: str | None = None) -> int:
     """Network cards that may be in a compute subnet: of schedulers, login nodes and nodes of all partitions in it.
 
     `subnet` is the name of a further one; None: the one that every network has.
     """
-    if slurm is None:
-        return 0
-    cards = (
-        (slurm.scheduler, 2 if slurm.scheduler.high_availability else 1),
-        (slurm.login, login_maximum(slurm)),
-        *((partition, partition.most_nodes) for partition in slurm.partitions),
-    )
-    return sum(count for node, count in cards if node.subnet == subnet)
+    return sum(each.most for each in fleet(definition) if each.is_node and each.subnet == subnet)
 
 
 def needed_addresses(definition: Definition) -> Mapping[SubnetRole, int]:
     """Addresses by role, where their number follows from the definition and not from a service's own rule."""
-    jumpbox = 1 if definition.server.jumpbox is not None else 0
     network = definition.network
     more = network.existing.compute_subnets if network.existing is not None else network.compute_subnets
     names = (None, *(each.name for each in more))
-    nodes = {compute_role(name): compute_addresses(definition.slurm, name) for name in names}
+    nodes = {compute_role(name): compute_addresses(definition, name) for name in names}
+    servers = sum(each.most for each in fleet(definition) if not each.is_node)
     locker = 1 if definition.server.existing is None else 0
-    return {"server": 1 + jumpbox, "endpoints": locker + len(endpoint_names(definition)), **nodes}
+    return {"server": servers, "endpoints": locker + len(endpoint_names(definition)), **nodes}
 
 
 def endpoint_names(definition: Definition) -> frozenset[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from .billing import Billed, disk, one, vms
 from .file_systems.base import FileSystem
-from .types import NodeArrayPlan, Plan, ServerPlan, SlurmPlan
+from .types import Plan, ServerPlan
 
 NOT_COUNTED = (
     "disks that come with an image, and those of nodes",
@@ -18,17 +18,14 @@ NOT_COUNTED = (
 
 def billed(plan: Plan) -> tuple[Billed, ...]:
     """Everything, in the order in which a cluster comes up."""
-    return (*_deployment(plan), *(_cluster(plan.slurm) if plan.slurm else ()))
-
-
-def partition_title(array: NodeArrayPlan) -> str:
-    """What the nodes of a partition are called among the things that are billed."""
-    return f"partition {array.partition}"
+    return (*_deployment(plan), *_vms(plan, "scheduler", "login", "partition"))
 
 
 def _deployment(plan: Plan) -> Iterator[Billed]:
     if plan.server is not None:
-        yield from _server(plan.server)
+        yield from _vms(plan, "server")
+        yield from _disks(plan.server)
+        yield from _vms(plan, "jumpbox")
         if plan.access.is_public:
             yield one("server's address", "public IPv4 address", "public_address")
     if plan.network.nat_gateway:
@@ -55,23 +52,20 @@ def _is_own_disk(plan: Plan, mount: FileSystem) -> bool:
     return bool(plan.slurm.scheduler.vm_attributes.volume(mount.path.strip("/")))
 
 
-def _server(server: ServerPlan) -> Iterator[Billed]:
-    yield vms("CycleCloud server", server.vm_size, 1, "deployed")
+def _disks(server: ServerPlan) -> Iterator[Billed]:
     for title, size_gib in (("server's system disk", server.os_disk_gb), ("server's data disk", server.data_disk_gb)):
         if size_gib is not None and (found := disk(title, size_gib, "deployed")) is not None:
             yield found
-    if server.jumpbox is not None:
-        yield vms("jumpbox", server.jumpbox.vm_size, 1, "deployed", meter="vm_windows")
 
 
-def _cluster(slurm: SlurmPlan) -> Iterator[Billed]:
-    yield vms("scheduler", slurm.scheduler.hardware.name, 2 if slurm.scheduler.high_availability else 1, "started")
-    login = slurm.login
-    if login.count:
-        yield vms("login nodes", login.hardware.name, login.count, "started")
-    if login.max_count > login.count:
-        yield vms("more login nodes", login.hardware.name, login.max_count - login.count, "full")
-    for array in slurm.node_arrays:
-        for each in array.of_each_size:
-            meter = "vm_spot" if array.spot else "vm"
-            yield vms(partition_title(each), each.vm_size, each.max_nodes, "full", meter=meter)
+def _vms(plan: Plan, *roles: str) -> Iterator[Billed]:
+    """Those that always run, then those that jobs or users may add."""
+    for each in plan.fleet:
+        if each.role not in roles:
+            continue
+        meter = "vm_windows" if each.role == "jumpbox" else "vm_spot" if each.spot else "vm"
+        if each.count:
+            yield vms(each.title, each.vm_size, each.count, each.since, meter=meter)
+        if each.most > each.count:
+            title = each.title if each.since == "full" else f"more {each.title}"
+            yield vms(title, each.vm_size, each.most - each.count, "full", meter=meter)

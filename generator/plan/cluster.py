@@ -177,7 +177,7 @@ def _login(
         hardware=hardware,
         image=image_of(slurm, login, hardware),
         count=login.count,
-        max_count=login.max_count if login.max_count is not None else max(login.count, 1),
+        max_count=login.most,
         os_disk_gb=login.os_disk_gb,
         specs=specs,
         attributes=node_attributes("login", login, (hardware,), specs, shared),
@@ -220,7 +220,7 @@ def _node_array(
         use_physical_cpus=partition.use_physical_cpus if partition.use_physical_cpus is not None else hpc,
         spot=partition.spot,
         spot_max_price_usd_per_hour=partition.spot_max_price_usd_per_hour,
-        zones=tuple(zone.strip() for zone in (partition.zone or "").split(",") if zone.strip()),
+        zones=(partition.zone,) if partition.zone else (),
         os_disk_gb=partition.os_disk_gb,
         dampen_memory_percent=(
             withheld_percent(hardware)

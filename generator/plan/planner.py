@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from shlex import quote
 
 from .. import catalog
@@ -17,9 +16,9 @@ from .blobs import with_need
 from .cleanup import cleanup_plan
 from .cluster import server_release, slurm_plan
 from .created_types import created_types
-from .custom_sizes import size_of
 from .egress import egress_plan
 from .file_systems.registry import late_addresses, modules, node_settings, requirements
+from .fleet import fleet
 from .flows import with_flows
 from .generations import with_generations
 from .image_terms import image_terms, unknown_images
@@ -97,7 +96,8 @@ def make_plan(
     access = kind_of(definition).planned(_ends(definition, network, server, existing_server, slurm))
     locker = locker_plan(definition)
     jobs = job_plans(definition, slurm, shared) if slurm and shared else ()
-    terms = image_terms(server, slurm)
+    machines = tuple(each for each in fleet(definition) if each.most)
+    terms = image_terms(server, slurm, machines)
     azure_names = resource_names(names.prefix(definition), definition.name, network.vnet_name, definition.azure.cloud)
     return Plan(
         name=definition.name,
@@ -132,8 +132,9 @@ def make_plan(
         node_settings=node_settings(shared.mounts) if shared else (),
         providers=providers(all_mounts, accounting, monitoring, terms),
         image_terms=terms,
-        unknown_images=unknown_images(server, slurm),
-        quota=quota_plan(server, slurm, partial(size_of, definition)),
+        unknown_images=unknown_images(server, slurm, machines),
+        fleet=machines,
+        quota=quota_plan(machines),
         requirements=requirements(all_mounts),
         slow_resources=slow_resources(all_mounts, accounting, access),
         egress=egress_plan(definition.azure.cloud, network, server, slurm, all_mounts, monitoring, jobs),

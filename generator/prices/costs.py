@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import get_args
 
 from .. import catalog
-from ..plan.billed import billed, partition_title
+from ..plan.billed import billed
 from ..plan.billing import Billed, Since
+from ..plan.fleet import partition_title
 from ..plan.published_hours import PublishedHours, published_hours
 from ..plan.step_hours import hours_of
 from ..plan.types import JobPlan, Plan
@@ -132,7 +133,7 @@ def _price(each: Billed, asked: Query | None, answers: Mapping[str, Answered]) -
 def _job(plan: Plan, job: JobPlan, rows: Iterable[Cost]) -> JobCost:
     nodes = {(row.billed.title, row.billed.what): row.price.per_hour for row in rows}
     steps = hours_of(plan, job)
-    prices = [nodes[partition_title(step.array), step.array.vm_size] for step in steps]
+    prices = [nodes[partition_title(step.array.partition), step.array.vm_size] for step in steps]
     amounts = [step.node_hours * price for step, price in zip(steps, prices, strict=True) if price is not None]
     published = published_hours(job)
     training, price = steps[-1], prices[-1]

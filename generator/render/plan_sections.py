@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from ..plan.drained import drained_nodes
-from ..plan.types import AccountingPlan, NodeArrayPlan, Plan, SlurmPlan, SpecRef
+from ..plan.fleet import Machines
+from ..plan.types import AccountingPlan, LoginPlan, NodeArrayPlan, Plan, SchedulerPlan, SlurmPlan, SpecRef
 from ..records import record
 from ..words.counts import size_of_gib
 
@@ -108,46 +109,43 @@ def _nodes(plan: Plan) -> Section | None:
     slurm = plan.slurm
     if slurm is None:
         return None
-    scheduler, login = slurm.scheduler, slurm.login
     rows: list[Row] = [("nodes", "VM size", "count", "vCPUs", "GPUs", "image", "")]
-    count = 2 if scheduler.high_availability else 1
-    note = "high availability" if scheduler.high_availability else ""
-    size = scheduler.hardware
-    rows.append(
-        ("scheduler", size.name, count, _times(size.vcpus, count), size.gpu_count * count, scheduler.image, note)
-    )
-    if login.max_count:
-        counts = str(login.count) if login.count == login.max_count else f"{login.count}–{login.max_count}"
-        rows.append(
-            ("login", login.hardware.name, counts, _times(login.hardware.vcpus, login.max_count), 0, login.image, "")
-        )
-    for array in slurm.node_arrays:
-        for each in array.of_each_size:
-            size = each.hardware
-            rows.append((array.partition, each.vm_size, f"≤ {each.max_nodes}", _times(size.vcpus, each.max_nodes),
-                         size.gpu_count * each.max_nodes, array.image, ", ".join(_traits(each))))  # fmt: skip
+    for each in plan.fleet:
+        if each.is_node:
+            size, node = each.hardware, slurm.role_of(each)
+            vcpus = None if size.vcpus is None else size.vcpus * each.most
+            traits = ", ".join(_traits(each, node))
+            rows.append((each.name, each.vm_size, _count(each), vcpus, size.gpu_count * each.most, node.image, traits))
     return Section("nodes", "nodes", tuple(rows))
 
 
-def _times(each: int | None, count: int) -> int | None:
-    return None if each is None else each * count
+def _count(machines: Machines) -> int | str:
+    if machines.role == "scheduler":
+        return machines.count
+    if machines.since == "full":
+        return f"≤ {machines.most}"
+    return str(machines.count) if machines.count == machines.most else f"{machines.count}–{machines.most}"
 
 
-def _traits(array: NodeArrayPlan) -> Iterator[str]:
+def _traits(machines: Machines, array: SchedulerPlan | LoginPlan | NodeArrayPlan) -> Iterator[str]:
+    if not isinstance(array, NodeArrayPlan):
+        if machines.role == "scheduler" and machines.most > 1:
+            yield "high availability"
+        return
     if array.is_default:
         yield "default"
     if array.is_hpc:
-        yield "InfiniBand" if array.hardware.infiniband_nics else "one placement group"
+        yield "InfiniBand" if machines.hardware.infiniband_nics else "one placement group"
     if array.spot:
         price = array.spot_max_price_usd_per_hour
         yield "spot" if price is None else f"spot up to {price:g} USD/h"
     if array.mig:
         yield f"{array.mig.slices} × MIG {array.mig.profile} per node"
-    if array.hardware.custom:
+    if machines.hardware.custom:
         yield "figures of the definition"
     if array.zones:
         yield f"zone {', '.join(array.zones)}"
-    if array.max_nodes > array.max_scale_set_size:
+    if machines.most > array.max_scale_set_size:
         yield f"scale sets of {array.max_scale_set_size}"
 
 
@@ -234,10 +232,8 @@ def _projects(plan: Plan) -> Section | None:
     if slurm is None:
         return _uploaded(plan)
     rows: list[Row] = [("role", "projects, in this order")]
-    rows.append(("scheduler", _specs(slurm.scheduler.specs)))
-    if slurm.login.max_count:
-        rows.append(("login", _specs(slurm.login.specs)))
-    rows += [(array.partition, _specs(array.specs)) for array in slurm.node_arrays]
+    names = dict.fromkeys((each.name, slurm.role_of(each).specs) for each in plan.fleet if each.is_node)
+    rows += [(name, _specs(specs)) for name, specs in names]
     return Section("projects", "projects", tuple(rows))
 
 

@@ -38,7 +38,7 @@ def usable_addresses(subnet: IPv4Network) -> int:
 
 def needed_compute_addresses(site: Site, role: SubnetRole = "compute") -> int:
     """Network cards that may be in a compute subnet: of schedulers, login nodes and nodes of all partitions in it."""
-    return compute_addresses(site.definition.slurm, compute_name(role))
+    return compute_addresses(site.definition, compute_name(role))
 
 
 class SubnetsOverlap(DefinitionRule):

@@ -9,9 +9,10 @@ from ..catalog.sizes import VmSize
 from ..definition.model.slurm import NodeProjects, Partition, Slurm
 from ..plan import cluster
 from ..plan.cluster import deciding_size, image_of
+from ..plan.fleet import Machines, fleet
 from ..records import computed_once, record
 from .base import Path, Site
-from .places import LOGIN, SCHEDULER, first_given, partitions
+from .places import first_given
 from .wording import quoted
 
 VM_SIZE: Path = ("vm_size",)
@@ -55,46 +56,42 @@ def partition_label(partition: Partition) -> str:
 
 
 @computed_once
-def roles(site: Site) -> tuple[RoleNode, ...]:
-    """Scheduler, login nodes and partitions, each with its (first) VM size; none without a cluster."""
+def _of_all_sizes(site: Site) -> tuple[RoleNode, ...]:
     slurm = site.definition.slurm
-    if slurm is None:
-        return ()
-    return (
-        _role(site, slurm, "the scheduler", SCHEDULER, slurm.scheduler, (slurm.scheduler.vm_size,)),
-        _role(site, slurm, "the login nodes", LOGIN, slurm.login, (slurm.login.vm_size,)),
-        *(
-            _role(site, slurm, partition_label(partition), path, partition, partition.sizes)
-            for path, partition in partitions(site)
-        ),
-    )
+    nodes = (each for each in fleet(site.definition) if each.is_node)
+    return tuple(_role(site, slurm, each) for each in nodes) if slurm is not None else ()
 
 
-def _role(site: Site, slurm: Slurm, label: str, path: Path, settings: NodeProjects, sizes: tuple[str, ...]) -> RoleNode:
-    several = isinstance(settings, Partition) and settings.vm_sizes is not None
-    size_key: Path = ("vm_sizes", 0) if several and sizes else VM_SIZE
+def _role(site: Site, slurm: Slurm, machines: Machines) -> RoleNode:
+    settings: NodeProjects = slurm.scheduler if machines.role == "scheduler" else slurm.login
+    label, sizes = machines.label, [machines.hardware]
+    if machines.role == "partition":
+        settings = partition = slurm.partitions[int(machines.place[-1])]
+        label, sizes = partition_label(partition), [site.vm_size(size) for size in partition.sizes]
     return RoleNode(
         label,
-        path,
-        next(iter(sizes), ""),
-        size_key,
+        machines.place,
+        machines.vm_size,
+        machines.size_key,
         settings,
-        image_of(slurm, settings, deciding_size(tuple(site.vm_size(size) for size in sizes))),
-        first_given(site, (*path, "image"), ("slurm", "image"), (*path, *size_key[:1])),
+        image_of(slurm, settings, deciding_size(tuple(sizes))),
+        first_given(site, (*machines.place, "image"), ("slurm", "image"), (*machines.place, machines.size_key[0])),
     )
+
+
+@computed_once
+def roles(site: Site) -> tuple[RoleNode, ...]:
+    """Scheduler, login nodes and partitions, each with its (first) VM size; none without a cluster."""
+    found: dict[Path, RoleNode] = {}
+    for node in _of_all_sizes(site):
+        found.setdefault(node.path, node)
+    return tuple(found.values())
 
 
 @computed_once
 def role_sizes(site: Site) -> tuple[RoleNode, ...]:
     """The roles, each as often as it has VM sizes: for what a single size may be wrong for."""
-    found: list[RoleNode] = []
-    for node in roles(site):
-        if node.partition is None or node.partition.vm_sizes is None:
-            found += [node] if node.vm_size else []
-        else:
-            sizes = enumerate(node.partition.vm_sizes)
-            found += [replace(node, vm_size=size, size_key=("vm_sizes", index)) for index, size in sizes]
-    return tuple(found)
+    return tuple(node for node in _of_all_sizes(site) if node.vm_size or node.size_key != VM_SIZE)
 
 
 def known_sizes(site: Site, node: RoleNode) -> tuple[VmSize, ...]:
@@ -115,11 +112,9 @@ def image_users(site: Site) -> Iterator[RoleNode]:
 
 def machines(site: Site) -> Iterator[Machine]:
     """Everything that has a VM size: server, jumpbox, roles; a partition of several once for each."""
-    server = site.definition.server
-    if server.existing is None:
-        yield Machine("the CycleCloud server", ("server",), server.vm_size, VM_SIZE)
-    if server.jumpbox is not None:
-        yield Machine("the jumpbox", ("server", "jumpbox"), server.jumpbox.vm_size, VM_SIZE)
+    for each in fleet(site.definition):
+        if not each.is_node:
+            yield Machine(each.label, each.place, each.vm_size, each.size_key)
     yield from role_sizes(site)
 
 

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from .. import catalog
 from ..definition.model.slurm import Slurm
 from ..plan.file_systems.registry import wanted_by
+from ..plan.fleet import fleet
 from ..problems.problem import Problem
 from ..words.counts import counted
 from .base import ClusterRule, DefinitionRule, Path, Site
 from .figures import figures
 from .images import image_facts, image_variant
 from .places import partitions
-from .roles import VM_SIZE, Machine, RoleNode, machines, partition_label, role_sizes
+from .roles import RoleNode, machines, partition_label, role_sizes
 from .wording import quoted, size_meant
 
 _SIZES = "https://learn.microsoft.com/azure/virtual-machines/sizes/overview"
@@ -233,14 +234,8 @@ def zones(site: Site) -> Iterator[tuple[Path, str]]:
     for each in wanted_by(site.definition):
         if each.zone:
             yield (*each.definition_path, "zone"), each.zone
-    slurm = site.definition.slurm
-    if slurm is not None and slurm.scheduler.zone:
-        yield ("slurm", "scheduler", "zone"), slurm.scheduler.zone
-    if slurm is not None and slurm.scheduler.backup_zone:
-        yield ("slurm", "scheduler", "backup_zone"), slurm.scheduler.backup_zone
-    for path, partition in partitions(site):
-        if partition.zone:
-            yield (*path, "zone"), partition.zone
+    named = ((path, zone) for each in fleet(site.definition) for zone, path in each.zones)
+    yield from dict.fromkeys(named)
 
 
 class NoPremiumDisk(ClusterRule):
@@ -258,6 +253,5 @@ class NoPremiumDisk(ClusterRule):
         mounts = (each.file_system for each in wanted_by(site.definition))
         builtin = [mount.path for mount in mounts if mount.is_scheduler_disk]
         if site.vm_size(size).premium_storage is False and builtin:
-            machine = Machine("the scheduler", ("slurm", "scheduler"), size, VM_SIZE)
             text = f"the scheduler's {size} has no premium storage, which the built-in {' and '.join(builtin)} needs"
-            yield self.problem(machine.size_path, text)
+            yield self.problem(("slurm", "scheduler", "vm_size"), text)

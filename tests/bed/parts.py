@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from generator.catalog import VmSize, vm_size
+from generator.catalog import VmSize
 from generator.definition.model.definition import Job
 from generator.plan import names
 from generator.plan.access_kinds.base import Ends
@@ -20,6 +20,7 @@ from generator.plan.file_systems.existing_server import ExistingServer
 from generator.plan.file_systems.managed_lustre import ManagedLustre
 from generator.plan.file_systems.netapp import NetAppVolume
 from generator.plan.file_systems.registry import late_addresses, modules, node_settings
+from generator.plan.fleet import Machines
 from generator.plan.flows import with_flows
 from generator.plan.image_terms import image_terms, unknown_images
 from generator.plan.jobs import Listed, job_plan
@@ -28,6 +29,7 @@ from generator.plan.quota import quota_plan
 from generator.plan.resources import providers, resource_names, slow_resources
 from generator.plan.storage import FileSystems, in_mount_order
 from generator.plan.types import AccountingPlan, NodeArrayPlan, Plan, SlurmPlan
+from generator.problems.problem import KeyPath
 from tests.bed.plans import plan_from, slurm_of
 
 GPU = """
@@ -106,6 +108,28 @@ def _host_list(slurm: SlurmPlan, array: NodeArrayPlan) -> str:
     return names.host_list(names.node_stem(slurm.cluster_name, slurm.node_prefix, array.name), array.max_nodes)
 
 
+def fleet_of(plan: Plan, slurm: SlurmPlan) -> tuple[Machines, ...]:
+    """The fleet of a plan whose server, scheduler, login nodes or partitions were changed."""
+    of_role = {each.role: each for each in reversed(plan.fleet)}
+    own = [each for each in plan.fleet if not each.is_node]
+    scheduler = replace(of_role["scheduler"], hardware=slurm.scheduler.hardware)
+    if slurm.scheduler.high_availability:
+        scheduler = replace(scheduler, count=2, most=2)
+    login = slurm.login
+    subnets = {each.partition: each.subnet for each in plan.fleet}
+    nodes = []
+    for index, array in enumerate(slurm.node_arrays):
+        place: KeyPath = ("slurm", "partitions", index)
+        nodes += [
+            replace(of_role["partition"], place=place, hardware=each.hardware, most=each.max_nodes, spot=each.spot,
+                    size_key=("vm_sizes", number) if array.sizes else ("vm_size",), partition=array.partition,
+                    subnet=subnets.get(array.partition), zones=tuple((zone, (*place, "zone")) for zone in array.zones))
+            for number, each in enumerate(array.of_each_size)
+        ]  # fmt: skip
+    found = (*own, scheduler, replace(of_role.get("login", scheduler), count=login.count, most=login.max_count), *nodes)
+    return tuple(each for each in found if each.most)
+
+
 def settled(plan: Plan) -> Plan:
     """The plan with what follows from its parts, as the planner computes it.
 
@@ -139,6 +163,7 @@ def settled(plan: Plan) -> Plan:
         allowed_sources=network.allowed_sources,
     )
     access = kind.planned(ends)
+    fleet = fleet_of(plan, slurm)
     azure_names = resource_names(server.vm_name.removesuffix("-server"), plan.name, network.vnet_name, plan.cloud)
     return replace(
         plan,
@@ -160,10 +185,11 @@ def settled(plan: Plan) -> Plan:
         modules=modules(plan.all_mounts),
         late_addresses=late_addresses(plan.all_mounts),
         node_settings=node_settings(plan.mounts),
-        providers=providers(plan.all_mounts, slurm.accounting, plan.monitoring, image_terms(server, slurm)),
-        image_terms=image_terms(server, slurm),
-        unknown_images=unknown_images(server, slurm),
-        quota=quota_plan(server, slurm, vm_size),
+        providers=providers(plan.all_mounts, slurm.accounting, plan.monitoring, image_terms(server, slurm, fleet)),
+        image_terms=image_terms(server, slurm, fleet),
+        unknown_images=unknown_images(server, slurm, fleet),
+        fleet=fleet,
+        quota=quota_plan(fleet),
         egress=egress_plan(plan.cloud, network, server, slurm, plan.all_mounts, plan.monitoring, plan.jobs),
         slow_resources=slow_resources(plan.all_mounts, slurm.accounting, access),
         cleanup=cleanup_plan(

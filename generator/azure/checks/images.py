@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from shlex import quote
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ...catalog import release_of_build
 from ...catalog.node_images import ImagePlan
@@ -98,23 +98,17 @@ def _wanted(plan: Plan) -> Iterator[Wanted]:
         if server.jumpbox is not None:
             yield Wanted(server.jumpbox.image.urn, ("server", "jumpbox", "sku"), "the jumpbox")
     if slurm is not None:
-        yield Wanted(slurm.scheduler.image, _image_path(plan, "scheduler"), "the scheduler")
-        if slurm.login.max_count:
-            yield Wanted(slurm.login.image, _image_path(plan, "login"), "the login nodes")
-        for index, array in enumerate(slurm.node_arrays):
-            yield Wanted(array.image, _image_path(plan, "partitions", index), f"partition {array.partition}")
+        for each in plan.fleet:
+            if each.is_node:
+                yield Wanted(slurm.role_of(each).image, _image_path(plan, each.place), each.label)
 
 
-def _image_path(plan: Plan, *keys: str | int) -> KeyPath:
+def _image_path(plan: Plan, place: KeyPath) -> KeyPath:
     """The role's own image, or that of the cluster."""
-    found: object = plan.resolved.get("slurm")
-    for key in keys:
-        if isinstance(found, dict):
-            found = found.get(key)
-        elif isinstance(found, list) and isinstance(key, int) and key < len(found):
-            found = found[key]
-    own = isinstance(found, dict) and found.get("image")
-    return ("slurm", *keys, "image") if own else ("slurm", "image")
+    found: Any = plan.resolved
+    for key in place:
+        found = found[key]
+    return (*place, "image") if found.get("image") else ("slurm", "image")
 
 
 @record

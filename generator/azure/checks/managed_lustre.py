@@ -22,7 +22,6 @@ from ..check import Check, Finding
 from ..reader import Reader
 from ..refusals import Refused
 from ..requests.services import LUSTRE_SKUS, LUSTRE_SUBNET, LUSTRE_SUBNET_SIZE, LUSTRE_USAGES
-from .machines import mount_path
 from .names import own_resources
 from .networks import existing_subnet_id
 
@@ -60,7 +59,7 @@ class LustreNotSold(_OfLustre):
         if not offers:
             raise OddAnswer("the list of Managed Lustre's tiers is empty")
         for mount in _file_systems(plan):
-            yield from self._judged(mount, mount_path(plan, mount.path), plan.location, offers)
+            yield from self._judged(mount, plan.place_of_mount(mount.path), plan.location, offers)
 
     def _judged(self, mount: ManagedLustre, path: KeyPath, region: str, offers: Sequence[Item]) -> Iterator[Finding]:
         here = [each for each in offers if same(each.get("name"), mount.sku) and _is_here(each, region)]
@@ -110,7 +109,7 @@ class LustreLimit(_OfLustre):
         if new and used + len(new) > limit:
             text = f"{len(new)} more Managed Lustre are needed in {plan.location}; {used} of {limit} exist"
             hint = "open a support request (type: service and subscription limits (quotas))"
-            yield self.finding(mount_path(plan, new[0].path), text, hint)
+            yield self.finding(plan.place_of_mount(new[0].path), text, hint)
 
 
 class LustreSubnet(_OfLustre):

@@ -22,7 +22,6 @@ from ..reader import Reader
 from ..request import Call
 from ..requests.services import MYSQL_NAME, OWN_RESOURCES, STORAGE_NAME
 from ..requests.subscriptions import GROUP
-from .machines import mount_path
 
 _STORAGE, _MYSQL = "Microsoft.Storage/storageAccounts", "Microsoft.DBforMySQL/flexibleServers"
 
@@ -56,7 +55,7 @@ def _wanted_names(plan: Plan) -> Iterator[_WantedName]:
         for name, _ in mount.created_accounts:
             if name not in seen:
                 seen.add(name)
-                yield _WantedName(_STORAGE, name, (*mount_path(plan, mount.path), "storage_account"))
+                yield _WantedName(_STORAGE, name, (*plan.place_of_mount(mount.path), "storage_account"))
     accounting = plan.slurm.accounting if plan.slurm else None
     if accounting is not None and accounting.is_new and accounting.server_name is not None:
         yield _WantedName(_MYSQL, accounting.server_name, ("slurm", "accounting", "server_name"))

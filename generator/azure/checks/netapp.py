@@ -17,7 +17,6 @@ from ..answers import OddAnswer, below, folded, listed_below, number, said, same
 from ..check import Check, Finding
 from ..reader import Reader
 from ..requests.services import NETAPP_PATH, NETAPP_POOLS, NETAPP_REGION, NETAPP_USAGES
-from .machines import mount_path
 from .names import own_resources
 from .networks import existing_subnet_id
 
@@ -67,7 +66,7 @@ class NetAppQuota(_OfNetApp):
                 "others"
             )
             hint = "open a support request (Quotas, Azure NetApp Files limits), or use a smaller volume"
-            yield self.finding((*mount_path(plan, volumes[0].path), "size_tib"), text, hint)
+            yield self.finding((*plan.place_of_mount(volumes[0].path), "size_tib"), text, hint)
 
 
 class NetAppZone(_OfNetApp):
@@ -95,7 +94,7 @@ class NetAppZone(_OfNetApp):
         for mount in _volumes(plan):
             if mount.zone is not None and mount.zone not in usable:
                 text = f"{mount.path} wants zone {mount.zone} of {plan.location}; {has}"
-                yield self.finding((*mount_path(plan, mount.path), "zone"), text, hint)
+                yield self.finding((*plan.place_of_mount(mount.path), "zone"), text, hint)
 
 
 class ExportTaken(_OfNetApp):
@@ -124,7 +123,7 @@ class ExportTaken(_OfNetApp):
                 why = said(answer.get("message") or answer.get("reason"))
                 text = f"the export {mount.export_path} cannot be had in the subnet: {why}"
                 hint = "set azure.prefix: names of exports begin with it"
-                yield self.finding(mount_path(plan, mount.path), text, hint)
+                yield self.finding(plan.place_of_mount(mount.path), text, hint)
 
 
 def _path_body(mount: NetAppVolume, subnet: str) -> dict[str, object]:

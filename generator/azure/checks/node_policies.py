@@ -21,7 +21,6 @@ from ..reader import Reader
 from ..refusals import NotAsked, Refused
 from ..requests.policies import RESTRICTIONS
 from ..requests.subscriptions import GROUP
-from .machines import partition_path
 
 MACHINE, SCALE_SET = "Microsoft.Compute/virtualMachines", "Microsoft.Compute/virtualMachineScaleSets"
 _API_VERSION = "2025-04-01"
@@ -62,16 +61,9 @@ def _wanted(plan: Plan) -> Iterator[tuple[str, KeyPath, str, tuple[tuple[str, st
     slurm = plan.slurm
     if slurm is None:
         return
-    scheduler, login = slurm.scheduler, slurm.login
-    path: KeyPath = ("slurm", "scheduler", "vm_size")
-    yield "the scheduler", path, scheduler.hardware.name, scheduler.vm_attributes.tags
-    if max(login.count, login.max_count):
-        path = ("slurm", "login", "vm_size")
-        yield "the login nodes", path, login.hardware.name, login.vm_attributes.tags
-    for array in slurm.node_arrays:
-        path = (*partition_path(plan, array.partition), "vm_sizes" if array.sizes else "vm_size")
-        for each in array.of_each_size:
-            yield f"partition {array.partition}", path, each.vm_size, array.vm_attributes.tags
+    for each in plan.fleet:
+        if each.is_node:
+            yield each.label, each.path, each.vm_size, slurm.role_of(each).vm_attributes.tags
 
 
 def _form(plan: Plan, kind: str, size: str, tags: Mapping[str, str]) -> Form:

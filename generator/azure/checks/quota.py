@@ -12,7 +12,9 @@ from functools import partial
 from shlex import quote
 from typing import ClassVar
 
-from ...plan.types import Plan, SlurmPlan
+from ...plan.fleet import Machines
+from ...plan.quota import ALL, SPOT, by_limit
+from ...plan.types import Plan
 from ...problems.problem import KeyPath
 from ...records import record
 from ..answers import Item, OddAnswer, below, folded, number, same
@@ -22,11 +24,11 @@ from ..request import Request
 from ..requests.compute import SCALE_SETS, SIZES, USAGES, VMS
 from ..requests.network import NETWORK_USAGES
 from ..requests.services import STORAGE_USAGES
-from .machines import Machines, machines
 from .names import own_resources
 from .vm_sizes import Offered, offered
 
-ALL, SPOT = "cores", "lowPriorityCores"
+_ESSENTIAL = frozenset({"server", "jumpbox", "scheduler"})
+"""Without these the deployment or the start of the cluster fails; without others only jobs wait."""
 _TITLES = {ALL: "all vCPUs of the region", SPOT: "all spot vCPUs of the region"}
 
 
@@ -112,16 +114,13 @@ def _is_spot(answer: Item, *keys: str) -> bool:
 
 def needs(plan: Plan, sizes: Offered) -> tuple[Need, ...]:
     """By limit, in the order of the machines, then all vCPUs. Azure's word on family and vCPUs of a size is better."""
-    uses: dict[str, list[tuple[Machines, int]]] = {}
-    for each in machines(plan):
-        vcpus = _vcpus(sizes, each.vm_size) or each.vcpus
-        family = _family(sizes, each.vm_size) or _planned_family(plan, each.vm_size)
-        if vcpus is None or (family is None and not each.spot):
-            continue
-        for name in [SPOT] if each.spot else [str(family), ALL]:
-            uses.setdefault(name, []).append((each, vcpus))
-    ordered = sorted(uses, key=lambda name: name == ALL)
-    return tuple(_need(name, uses[name]) for name in ordered)
+    counted = [each for each in plan.fleet if _vcpus_of(each, sizes) and (each.spot or _family_of(each, sizes))]
+    limits = by_limit(counted, lambda each: str(_family_of(each, sizes)))
+    return tuple(
+        _need(plan, name, [(each, _vcpus_of(each, sizes) or 0) for each in using])
+        for name, using in limits.items()
+        if using
+    )
 
 
 def _vcpus(sizes: Offered, name: str) -> int | None:
@@ -135,18 +134,28 @@ def _family(sizes: Offered, name: str) -> str | None:
     return sku.figures.family if sku is not None else None
 
 
-def _planned_family(plan: Plan, name: str) -> str | None:
-    return next((use.family for use in plan.quota.uses if use.vm_size == name), None)
+def _vcpus_of(machines: Machines, sizes: Offered) -> int | None:
+    return _vcpus(sizes, machines.vm_size) or machines.hardware.vcpus
 
 
-def _need(name: str, uses: list[tuple[Machines, int]]) -> Need:
+def _family_of(machines: Machines, sizes: Offered) -> str | None:
+    return _family(sizes, machines.vm_size) or machines.hardware.quota_family
+
+
+def _need(plan: Plan, name: str, uses: list[tuple[Machines, int]]) -> Need:
     largest = max(uses, key=lambda use: use[0].most * use[1])[0]
-    always = sum(each.least * vcpus for each, vcpus in uses if each.starts_alone)
-    job = max((each.least * vcpus for each, vcpus in uses if not each.starts_alone), default=0)
+    always = sum(each.count * vcpus for each, vcpus in uses)
+    job = max((_largest_job(plan, each) * vcpus for each, vcpus in uses if each.role == "partition"), default=0)
     path = ("slurm", "partitions") if name == ALL and len(uses) > 1 else largest.path
-    essential = sum(each.least * vcpus for each, vcpus in uses if each.is_essential)
-    others = tuple(dict.fromkeys(each.title for each, _ in uses if not each.is_essential))
+    essential = sum(each.count * vcpus for each, vcpus in uses if each.role in _ESSENTIAL)
+    others = tuple(dict.fromkeys(each.label for each, _ in uses if each.role not in _ESSENTIAL))
     return Need(name, path, sum(each.most * vcpus for each, vcpus in uses), always + job, essential, others)
+
+
+def _largest_job(plan: Plan, machines: Machines) -> int:
+    """Nodes; jobs run one after the other, so only the largest counts."""
+    where = (machines.partition, machines.vm_size)
+    return max((job.nodes for job in plan.jobs if (job.node_array, job.vm_size) == where), default=1)
 
 
 def own_use(name: str, own: Iterable[Running], sizes: Offered) -> int:
@@ -185,11 +194,11 @@ def request_line(subscription: str, region: str, name: str, value: int) -> str:
 
 def uncounted(plan: Plan, sizes: Offered) -> Iterator[tuple[KeyPath, str]]:
     """VMs of which neither Azure nor the plan says enough to count them."""
-    for each in machines(plan):
-        if not (_vcpus(sizes, each.vm_size) or each.vcpus):
-            yield each.path, f"nobody says how many vCPUs {each.vm_size} has, so {each.title} is not counted"
-        elif not each.spot and not (_family(sizes, each.vm_size) or _planned_family(plan, each.vm_size)):
-            yield each.path, f"nobody says of which family {each.vm_size} is, so {each.title} is not counted"
+    for each in plan.fleet:
+        if not _vcpus_of(each, sizes):
+            yield each.path, f"nobody says how many vCPUs {each.vm_size} has, so {each.label} is not counted"
+        elif not each.spot and not _family_of(each, sizes):
+            yield each.path, f"nobody says of which family {each.vm_size} is, so {each.label} is not counted"
 
 
 class _OfQuota(Check):
@@ -198,7 +207,7 @@ class _OfQuota(Check):
     path = ("location",)
 
     def needed(self, plan: Plan) -> bool:
-        return any(machines(plan))
+        return bool(plan.fleet)
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
         lists = reader.together(
@@ -210,7 +219,7 @@ class _OfQuota(Check):
             ]
         )
         own = running(lists[2], lists[3], plan.location)
-        names = {*(each.vm_size for each in machines(plan)), *(each.vm_size for each in own)}
+        names = {*(each.vm_size for each in plan.fleet), *(each.vm_size for each in own)}
         return self.judged(plan, reader.subscription, offered(lists[0], names), limits(lists[1]), own)
 
     def judged(
@@ -285,15 +294,10 @@ class QuotaBelowMaximum(_OfQuota):
 def public_addresses(plan: Plan) -> int:
     """Public addresses that the deployment creates, and those that nodes may have."""
     server = plan.server is not None and plan.access.is_public
-    return sum((server, plan.network.nat_gateway, plan.access.creates_bastion)) + _of_nodes(plan.slurm)
-
-
-def _of_nodes(slurm: SlurmPlan | None) -> int:
-    if slurm is None or slurm.public_addresses == "none":
-        return 0
-    schedulers = 2 if slurm.scheduler.high_availability else 1
-    execute = sum(array.max_nodes for array in slurm.node_arrays) if slurm.public_addresses == "all" else 0
-    return schedulers + slurm.login.max_count + execute
+    having = {"none": (), "scheduler": ("scheduler", "login"), "all": ("scheduler", "login", "partition")}
+    roles = having[plan.slurm.public_addresses if plan.slurm else "none"]
+    nodes = sum(each.most for each in plan.fleet if each.role in roles)
+    return sum((server, plan.network.nat_gateway, plan.access.creates_bastion)) + nodes
 
 
 class _OfCounts(Check):

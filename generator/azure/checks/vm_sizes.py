@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ...definition.skus import Sku, skus_of
 from ...errors import CannotRead
+from ...plan.fleet import Machines
 from ...plan.types import Plan
 from ...problems.problem import KeyPath
 from ...words.counts import listed
@@ -18,7 +19,6 @@ from ..answers import Item, OddAnswer, folded, same
 from ..check import Check, Finding
 from ..reader import Reader
 from ..requests.compute import SIZES
-from .machines import Machines, machines
 
 _SKUS = "https://learn.microsoft.com/rest/api/compute/resource-skus/list"
 Offered = Mapping[str, Sku]
@@ -55,15 +55,15 @@ class _OfSizes(Check):
     path = ("location",)
 
     def needed(self, plan: Plan) -> bool:
-        return any(machines(plan))
+        return bool(plan.fleet)
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
-        sizes = offered(reader.pages(SIZES(region=plan.location)), {each.vm_size for each in machines(plan)})
+        sizes = offered(reader.pages(SIZES(region=plan.location)), {each.vm_size for each in plan.fleet})
         return self.judged(plan, sizes)
 
     def judged(self, plan: Plan, sizes: Offered) -> Iterator[Finding]:
         """What is wrong with each use of a size."""
-        for each in machines(plan):
+        for each in plan.fleet:
             sku = sizes.get(folded(each.vm_size))
             if sku is not None:
                 yield from self.of_size(plan, each, sku)
@@ -84,11 +84,11 @@ class SizeNotOffered(_OfSizes):
     source = _SKUS
 
     def judged(self, plan: Plan, sizes: Offered) -> Iterator[Finding]:
-        for each in machines(plan):
+        for each in plan.fleet:
             sku = sizes.get(folded(each.vm_size))
             if sku is None:
                 look = f"az vm list-skus -l {plan.location} --resource-type virtualMachines --all -o table"
-                yield self.finding(each.path, f"{plan.location} does not offer {each.vm_size} ({each.title})", look)
+                yield self.finding(each.path, f"{plan.location} does not offer {each.vm_size} ({each.label})", look)
             else:
                 yield from self.of_size(plan, each, sku)
 
@@ -98,7 +98,7 @@ class SizeNotOffered(_OfSizes):
         reason = next(here, None)
         if reason is not None:
             why, way_out = _REASONS.get(folded(reason), (f"Azure says {reason}", "choose another size or region"))
-            text = f"{each.vm_size} ({each.title}) cannot be used in {plan.location}: {why}"
+            text = f"{each.vm_size} ({each.label}) cannot be used in {plan.location}: {why}"
             yield self.finding(each.path, text, way_out)
 
 
@@ -116,7 +116,7 @@ class ZoneNotOffered(_OfSizes):
 
     def needed(self, plan: Plan) -> bool:
         """Whether a zone is named."""
-        return any(each.zones for each in machines(plan))
+        return any(each.zones for each in plan.fleet)
 
     def of_size(self, plan: Plan, each: Machines, sku: Sku) -> Iterator[Finding]:
         usable = usable_zones(sku, plan.location)
@@ -124,7 +124,7 @@ class ZoneNotOffered(_OfSizes):
         hint = "name one of these zones, or none" if usable else "take the zone out"
         for zone, path in each.zones:
             if zone not in usable:
-                text = f"{each.title} wants zone {zone}, but {plan.location} offers {each.vm_size} {where}"
+                text = f"{each.label} wants zone {zone}, but {plan.location} offers {each.vm_size} {where}"
                 yield self.finding(path, text, hint)
 
 
@@ -145,7 +145,7 @@ class SizeLacksAbility(_OfSizes):
 
     def of_size(self, plan: Plan, each: Machines, sku: Sku) -> Iterator[Finding]:
         for ability, path in _lacking(plan, each, sku):
-            yield self.finding(path, f"{each.vm_size} ({each.title}) does not support {ability}")
+            yield self.finding(path, f"{each.vm_size} ({each.label}) does not support {ability}")
 
 
 def _lacking(plan: Plan, each: Machines, sku: Sku) -> Iterator[tuple[str, KeyPath]]:
@@ -153,9 +153,8 @@ def _lacking(plan: Plan, each: Machines, sku: Sku) -> Iterator[tuple[str, KeyPat
     if plan.security.encryption_at_host and figures.encryption_at_host is False:
         yield "encryption at host", ("security", "encryption_at_host")
     if each.spot and figures.low_priority is False:
-        yield "spot", (*each.path[:-1], "spot")
-    is_node = each.path[0] == "slurm"
-    if plan.security.trusted_launch and is_node and figures.trusted_launch is False:
+        yield "spot", (*each.place, "spot")
+    if plan.security.trusted_launch and each.is_node and figures.trusted_launch is False:
         yield "Trusted Launch", ("security", "trusted_launch")
 
 
@@ -169,6 +168,6 @@ class OtherFigures(_OfSizes):
 
     def of_size(self, plan: Plan, each: Machines, sku: Sku) -> Iterator[Finding]:
         actual = sku.figures.vcpus
-        if actual is not None and each.vcpus is not None and actual != each.vcpus:
-            text = f"{each.vm_size} has {actual} vCPUs in {plan.location}; the plan counts with {each.vcpus}"
+        if actual is not None and each.hardware.vcpus is not None and actual != each.hardware.vcpus:
+            text = f"{each.vm_size} has {actual} vCPUs in {plan.location}; the plan counts with {each.hardware.vcpus}"
             yield self.finding(each.path, text, "correct custom_vm_sizes, or see `cycleforge list vm-sizes --from`")

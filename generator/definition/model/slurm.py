@@ -90,6 +90,11 @@ class _LoginNode(Section):
 class Login(NodeProjects, _LoginNode):
     """Login nodes."""
 
+    @property
+    def most(self) -> int:
+        """Nodes that may run at once."""
+        return self.max_count if self.max_count is not None else max(self.count, 1)
+
 
 class NewDatabase(Section):
     """Accounting in a new MySQL flexible server with private access."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Literal
 
+from ...problems.problem import KeyPath
 from ...records import record
 from ..access_kinds.base import Access
 from ..bicep_modules import BicepModule
 from ..file_systems.base import FileSystem, Grant, NodeSettings
+from ..fleet import Machines
 from .cleanup import CleanupPlan
 from .created import Created
 from .egress import EgressPlan
@@ -77,6 +79,8 @@ class Plan:
     """Images of which it is not known whether they have terms."""
     requirements: tuple[str, ...]
     """What else the subscription must have for the file systems; sentences for the README."""
+    fleet: tuple[Machines, ...]
+    """All VMs that there may be, in the order in which they come up."""
     quota: QuotaPlan
     slow_resources: tuple[str, ...]
     """What takes longer to create than everything else, in words."""
@@ -99,6 +103,17 @@ class Plan:
     def all_mounts(self) -> tuple[FileSystem, ...]:
         """/sched and /shared of the cluster, and the definition's own mounts, in that order."""
         return (*((self.slurm.sched, self.slurm.home) if self.slurm else ()), *self.mounts)
+
+    def place_of_mount(self, path: str) -> KeyPath:
+        """Where a file system stands in the definition, by its mount point."""
+        if self.slurm is not None and path in (self.slurm.sched.path, self.slurm.home.path):
+            return ("storage", "sched" if path == self.slurm.sched.path else "home")
+        storage = self.resolved.get("storage")
+        mounts = storage.get("mounts") if isinstance(storage, dict) else None
+        for index, mount in enumerate(mounts or ()):
+            if isinstance(mount, dict) and mount.get("path") == path:
+                return ("storage", "mounts", index)
+        return ("storage", "mounts")
 
     @property
     def creates_database(self) -> bool:

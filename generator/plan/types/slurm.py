@@ -6,6 +6,7 @@ from typing import Literal
 
 from ...records import record
 from ..file_systems.base import FileSystem
+from ..fleet import Machines
 from .nodes import LoginPlan, NodeArrayPlan, SchedulerPlan
 from .policy import PolicyPlan
 
@@ -96,6 +97,12 @@ class SlurmPlan:
     def nodes(self) -> tuple[SchedulerPlan | LoginPlan | NodeArrayPlan, ...]:
         """All roles: scheduler, login nodes, node arrays."""
         return (self.scheduler, self.login, *self.node_arrays)
+
+    def role_of(self, machines: Machines) -> SchedulerPlan | LoginPlan | NodeArrayPlan:
+        """What VMs of the fleet are to be."""
+        if machines.role == "partition":
+            return next(array for array in self.node_arrays if array.partition == machines.partition)
+        return self.scheduler if machines.role == "scheduler" else self.login
 
     def has_vm_attribute(self, name: str, value: str | bool) -> bool:
         """Whether the definition gives the VMs of some role this attribute with this value."""

@@ -50,11 +50,11 @@ def _tiles(plan: Plan) -> list[tuple[str, str]]:
     slurm = plan.slurm
     if slurm is None:
         return []
-    every = [each for array in slurm.node_arrays for each in array.of_each_size]
-    gpus = sum(each.max_nodes * each.hardware.gpu_count for each in every)
+    every = [each for each in plan.fleet if each.role == "partition"]
+    gpus = sum(each.most * each.hardware.gpu_count for each in every)
     tiles = [
         (str(len(slurm.node_arrays)), "partitions"),
-        (f"{sum(each.max_nodes for each in every):,}", "nodes at most"),
+        (f"{sum(each.most for each in every):,}", "nodes at most"),
         (f"{gpus:,}", "GPUs at most"),
         (str(len(plan.all_mounts)), "file systems"),
         (str(len(plan.jobs)), "jobs"),

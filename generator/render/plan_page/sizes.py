@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from ...pages.blocks import Cell, Part, Table, columns, figure
-from ...plan.types import LoginPlan, NodeArrayPlan, Plan, SchedulerPlan, SlurmPlan
-
-_Nodes: TypeAlias = SchedulerPlan | LoginPlan | NodeArrayPlan
+from ...plan.types import Plan
 
 
 def part(plan: Plan) -> Part | None:
     """Each size once, with who uses it."""
     if plan.slurm is None:
         return None
+    nodes = [each for each in plan.fleet if each.is_node]
     rows = []
-    for name, (nodes, users) in _users(plan.slurm).items():
-        hardware = nodes.hardware
+    for name, hardware in {each.vm_size: each.hardware for each in nodes}.items():
         gpus = f"{hardware.gpu_count} × {hardware.gpu_model or 'GPU'}" if hardware.gpu_count else ""
         if gpus and hardware.gpu_memory_gb:
             gpus += f", {hardware.gpu_memory_gb} GB each"
@@ -27,7 +23,7 @@ def part(plan: Plan) -> Part | None:
         rows.append(
             [
                 Cell(name, "name"),
-                Cell(", ".join(users)),
+                Cell(", ".join(each.name for each in nodes if each.vm_size == name)),
                 figure(f"{hardware.vcpus:,}" if hardware.vcpus else "", hardware.vcpus),
                 figure(f"{hardware.memory_gib:,.0f} GiB" if hardware.memory_gib else "", hardware.memory_gib),
                 Cell(gpus, "", str(hardware.gpu_count)),
@@ -42,15 +38,3 @@ def part(plan: Plan) -> Part | None:
     )
     intro = "What the catalogue or the definition knows of one node; an empty cell is not known, or not there."
     return Part("sizes", "VM sizes", (Table(head, rows),), intro)
-
-
-def _users(slurm: SlurmPlan) -> dict[str, tuple[_Nodes, list[str]]]:
-    """Name of a size → one of its users, and the roles of all."""
-    found: dict[str, tuple[_Nodes, list[str]]] = {}
-    roles: list[tuple[str, _Nodes]] = [("scheduler", slurm.scheduler)]
-    if slurm.login.max_count:
-        roles.append(("login", slurm.login))
-    roles += [(array.partition, each) for array in slurm.node_arrays for each in array.of_each_size]
-    for role, nodes in roles:
-        found.setdefault(nodes.hardware.name, (nodes, []))[1].append(role)
-    return found

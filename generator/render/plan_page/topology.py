@@ -8,7 +8,7 @@ from markupsafe import Markup, escape
 
 from ...pages.charts.scale import place
 from ...plan.flow import ENDPOINTS, JUMPBOX, NODES, SERVER, USERS
-from ...plan.types import Plan, SlurmPlan, SubnetPlan
+from ...plan.types import Plan, SubnetPlan
 from ...records import record
 
 _WIDTH, _TOP, _GAP = 980.0, 84.0, 18.0
@@ -113,22 +113,20 @@ def _things(plan: Plan, role: str) -> Iterator[Thing]:
             if slurm.accounting.is_new
             else "job accounting",
         )
-    elif role == "compute" and slurm is not None:
-        yield from _nodes(slurm)
+    elif role == "compute":
+        yield from _nodes(plan)
     for mount in plan.all_mounts:
         if mount.subnet is not None and mount.subnet.role == role:
             yield Thing(mount.path, mount.label)
 
 
-def _nodes(slurm: SlurmPlan) -> Iterator[Thing]:
-    count = "2 × " if slurm.scheduler.high_availability else ""
-    yield Thing("scheduler", f"{count}{_short(slurm.scheduler.hardware.name)}")
-    if slurm.login.max_count:
-        yield Thing("login", f"≤ {slurm.login.max_count} × {_short(slurm.login.hardware.name)}")
-    for array in slurm.node_arrays:
-        for each in array.of_each_size:
+def _nodes(plan: Plan) -> Iterator[Thing]:
+    for each in plan.fleet:
+        if each.is_node:
+            limit = "" if each.role == "scheduler" else "≤ "
+            count = f"{limit}{each.most} × " if limit or each.most > 1 else ""
             gpus = f", {each.hardware.gpu_count} GPUs" if each.hardware.gpu_count else ""
-            yield Thing(array.partition, f"≤ {each.max_nodes} × {_short(each.vm_size)}{gpus}")
+            yield Thing(each.name, f"{count}{_short(each.vm_size)}{gpus}")
 
 
 def _short(vm_size: str) -> str:
