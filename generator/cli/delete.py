@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..errors import INTERRUPTED, OK, AzureRefused, CannotRead, ProblemsFound
+from ..operate import delete
 from . import azure, common
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ It may be ended at any point: the same command goes on from there. In the end it
 The exit code is 0 when nothing is left, 1 when something is in the way or is still there, and 4 when Azure refuses,
 cannot be reached, or something could not be asked.
 """
-_AGAIN = "the same command goes on from here"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -52,26 +50,31 @@ def run(args: Namespace) -> int:
     plan = common.read_one(args, is_deployed=True).plan
     if args.yes is not None and args.yes != plan.name:
         raise CannotRead(f"--yes names '{args.yes}', but the deployment is '{plan.name}'", f"--yes {plan.name}")
-    with _refusals():
-        return _print(plan, args) if args.print else _delete(plan, args)
-
-
-def _print(plan: Plan, args: Namespace) -> int:
-    """The lines on standard output, what they are about on standard error; only asks."""
-    from ..azure.deletion.decide import decide
-    from ..azure.deletion.survey import survey
-    from ..azure.deletion.text import lines, shown
-    from ..azure.reader import Reader
-
-    reader = Reader(azure.session_of(plan, args))
+    if args.print:
+        looked, lines = delete.lines(plan, args.subscription, keeps_data=args.keep_data)
+        print(_shown(looked), file=sys.stderr)
+        common.emit("\n".join(lines))
+        return _in_the_way(looked.decision)
     try:
-        seen = survey(plan, reader)
-        decision = decide(plan, seen, keeps_data=args.keep_data)
-        print(shown(plan, seen, decision), file=sys.stderr)
-        common.emit("\n".join(lines(plan, seen, decision, reader)))
-    finally:
-        reader.close()
-    return _in_the_way(decision)
+        with delete.asking(plan, args.subscription) as writer:
+            looked = delete.look(plan, writer, keeps_data=args.keep_data)
+            common.emit(_shown(looked))
+            if looked.decision.is_nothing:
+                return _in_the_way(looked.decision)
+            looked.must_be_free()
+            _ask(plan, looked.decision, args)
+            delete.carry_out(looked, writer, _say)
+    except KeyboardInterrupt:
+        print(f"\ninterrupted: what was begun goes on in Azure; {delete.AGAIN}", file=sys.stderr)
+        return INTERRUPTED
+    common.emit(f"\n{plan.name}: {'what holds no data is gone' if args.keep_data else 'nothing is left'}")
+    return OK
+
+
+def _shown(looked: delete.Look) -> str:
+    from ..azure.deletion.text import shown
+
+    return shown(looked.plan, looked.seen, looked.decision)
 
 
 def _in_the_way(decision: Decision) -> int:
@@ -79,42 +82,6 @@ def _in_the_way(decision: Decision) -> int:
     if decision.obstacles:
         return ProblemsFound.exit_code
     return AzureRefused.exit_code if decision.not_seen else OK
-
-
-def _delete(plan: Plan, args: Namespace) -> int:
-    from ..azure.deletion.carry_out import Deleting
-    from ..azure.deletion.decide import decide
-    from ..azure.deletion.survey import survey
-    from ..azure.deletion.text import shown
-    from ..azure.writer import Writer
-
-    writer = Writer(azure.session_of(plan, args))
-    try:
-        seen = survey(plan, writer)
-        decision = decide(plan, seen, keeps_data=args.keep_data)
-        common.emit(shown(plan, seen, decision))
-        if decision.is_nothing:
-            return _in_the_way(decision)
-        if decision.obstacles:
-            raise ProblemsFound("nothing was deleted: first fix what is in the way")
-        _ask(plan, decision, args)
-        run = Deleting(plan, writer, seen, decision, _say, keeps=args.keep_data)
-        left, blind = run.run()
-    except KeyboardInterrupt:
-        print(f"\ninterrupted: what was begun goes on in Azure; {_AGAIN}", file=sys.stderr)
-        return INTERRUPTED
-    finally:
-        writer.close()
-    if not left.is_nothing:
-        still = [each.text for each in left.going] + [f"{each.type} {each.name}" for each in left.nodes]
-        raise ProblemsFound(f"still there: {'; '.join(still)}", _AGAIN)
-    if blind:
-        raise AzureRefused(
-            f"not known {'; '.join(each.what for each in blind)}: {blind[0].reason}",
-            f"all else of {plan.name} is gone; its identities were {', '.join(seen.principals) or 'not found'}",
-        )
-    common.emit(f"\n{plan.name}: {'what holds no data is gone' if args.keep_data else 'nothing is left'}")
-    return OK
 
 
 def _ask(plan: Plan, decision: Decision, args: Namespace) -> None:
@@ -137,20 +104,3 @@ def _ask(plan: Plan, decision: Decision, args: Namespace) -> None:
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """What ends it, as an error of the command."""
-    from ..azure.deletion.cluster import NotDone
-    from ..azure.deletion.decision import Stopped
-    from ..azure.refusals import NotAsked, Refused
-
-    try:
-        yield
-    except (Stopped, NotDone) as stopped:
-        raise AzureRefused(stopped.text, stopped.hint or _AGAIN) from None
-    except NotAsked as not_asked:
-        raise AzureRefused(not_asked.reason, not_asked.hint or _AGAIN) from None
-    except Refused as refused:
-        raise AzureRefused(f"Azure refused: {refused}", _AGAIN) from None

@@ -6,45 +6,17 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 
-from ..azure.bicep import parameter
 from ..errors import CannotRead
+from ..operate.secrets import must_be_set
 from ..plan.types import SecretPlan
 
 _TRIES = 3
 
 
-_IN_VAULT = "/subscriptions/…/resourceGroups/…/providers/Microsoft.KeyVault/vaults/VAULT/secrets/NAME"
-
-
-def must_be_right(known: Iterable[SecretPlan]) -> None:
-    """Raises CannotRead for a value of the environment that breaks the rules, before anything is asked of Azure.
-
-    What stands in a Key Vault is read by Azure alone.
-    """
-    for secret in known:
-        value = os.environ.get(secret.variable, "")
-        if not value or "reference" in parameter(value):
-            continue
-        if value.startswith("/subscriptions/"):
-            raise CannotRead(
-                f"{secret.variable} is not the id of a secret in a Key Vault", f"it has the form {_IN_VAULT}"
-            )
-        broken = secret.broken_by(value)
-        if broken:
-            raise CannotRead(
-                f"{secret.variable} is not a password that everything takes: it must have {'; '.join(broken)}",
-                "export another one; the README of the built folder has a line that prints a new one",
-            )
-
-
 def must_be_there(wanted: Iterable[SecretPlan]) -> None:
-    """Raises CannotRead before anything is asked of Azure, where nobody could be asked later."""
-    missing = [secret.variable for secret in wanted if not os.environ.get(secret.variable)]
-    if missing and not sys.stdin.isatty():
-        raise CannotRead(
-            f"{missing[0]} is not set, and there is no terminal on which to ask",
-            f"export it (from a vault, not from a file), or set it to the id of a secret in a Key Vault: {_IN_VAULT}",
-        )
+    """Raise CannotRead before anything is asked of Azure, where nobody could be asked later."""
+    if not sys.stdin.isatty():
+        must_be_set(wanted, ", and there is no terminal on which to ask")
 
 
 def values(wanted: Iterable[SecretPlan]) -> Mapping[str, str]:

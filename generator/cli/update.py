@@ -140,7 +140,7 @@ def _parameters(place: cluster.Place, seen: Seen) -> dict[str, Any]:
 
 def _secrets(place: cluster.Place, late: Mapping[str, str]) -> dict[str, str]:
     """What the cluster needs of them. An import replaces all parameters: without it a password would be gone."""
-    from ..azure.bicep import parameter
+    from ..operate.secrets import reference_of
     from . import secrets
 
     needed = {source.removeprefix(_FROM_USER) for source in late.values() if source.startswith(_FROM_USER)}
@@ -148,7 +148,7 @@ def _secrets(place: cluster.Place, late: Mapping[str, str]) -> dict[str, str]:
     secrets.must_be_there(wanted)
     by_variable = secrets.values(wanted)
     for secret in wanted:
-        reference = parameter(by_variable[secret.variable]).get("reference")
+        reference = reference_of(by_variable[secret.variable])
         if reference:
             vault = reference["keyVault"]["id"].rpartition("/")[2]
             words = shlex.join(["az", "keyvault", "secret", "show", "--vault-name", vault, "--name",
@@ -162,11 +162,11 @@ def _secrets(place: cluster.Place, late: Mapping[str, str]) -> dict[str, str]:
 
 def _secrets_are_right(plan: Plan) -> None:
     """Raises CannotRead where one of the environment that the cluster needs breaks the rules."""
+    from ..operate.secrets import must_be_right
     from ..render.cluster_template import late_parameters
-    from . import secrets
 
     sources = set(late_parameters(plan).values())
-    secrets.must_be_right(each for each in _askable(plan) if f"{_FROM_USER}{each.parameter}" in sources)
+    must_be_right(each for each in _askable(plan) if f"{_FROM_USER}{each.parameter}" in sources)
 
 
 def _askable(plan: Plan) -> Sequence[SecretPlan]:
