@@ -5,8 +5,6 @@ A published floor fails, a derived one warns at most. What has neither is judged
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from .. import catalog
 from ..catalog.sizes import VmSize
 from .measured_checks import figures_of, tests
@@ -16,17 +14,8 @@ _PROGRAMS = {"NVIDIA": "/opt/nccl-tests/build/all_reduce_perf", "AMD": "/opt/rcc
 _NO_FLOOR = {"FLOOR_FAIL": "", "FLOOR_SOURCE": "none is published", "FLOOR_WARN": ""}
 
 
-def fabric_settings(figures: Collection[str], size: VmSize) -> dict[str, str]:
-    """Settings of a job that names such figures; one that nobody published is empty."""
-    return {
-        name: value
-        for figure, settings in (("pairs", _pairs), ("ports", _ports), ("links", _links), ("latency", _latency))
-        if figure in figures
-        for name, value in settings(size).items()
-    }
-
-
-def _pairs(size: VmSize) -> dict[str, str]:
+def pairs(size: VmSize) -> dict[str, str]:
+    """Two nodes with each other."""
     settings = _gpu_pairs(size) if size.gpu_count else _cpu_pairs(size)
     return settings | {"FAR_IS_SLOWER": "1" if size.fabric_registration == "rack" else "0"}
 
@@ -60,7 +49,7 @@ def _cpu_pairs(size: VmSize) -> dict[str, str]:
     return {"BINARY": "osu_bw", "MESSAGE_SIZE": "4M", "METHOD": "osu", **floors}
 
 
-def _ports(size: VmSize) -> dict[str, str]:
+def ports(size: VmSize) -> dict[str, str]:
     """Every port of a node with the same port of another; GB/s of one port."""
     write, relative = figures_of(size, "ib_write"), tests()["relative"]
     share, gbps = catalog.mpi()["bandwidth"]["share"], size.infiniband_gbps_per_nic
@@ -75,7 +64,7 @@ def _ports(size: VmSize) -> dict[str, str]:
     }
 
 
-def _links(size: VmSize) -> dict[str, str]:
+def links(size: VmSize) -> dict[str, str]:
     """Every port by itself, and all without the way through the node; floors of the deep health checks."""
     write, loopback = figures_of(size, "ib_write"), figures_of(size, "nccl_loopback")
     relative = tests()["relative"]
@@ -92,7 +81,7 @@ def _links(size: VmSize) -> dict[str, str]:
     }
 
 
-def _latency(size: VmSize) -> dict[str, str]:
+def latency(size: VmSize) -> dict[str, str]:
     """Microseconds of a small message between two nodes; a warning at most."""
     row = catalog.mpi()["latency"].get(size.quota_family, {}) if not size.gpu_count else {}
     if not row:

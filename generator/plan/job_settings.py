@@ -6,7 +6,7 @@ given model, the baseline of a given message size) follows from the given value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 
@@ -16,13 +16,10 @@ from ..definition.model.definition import Job
 from ..recipes import Recipe, models
 from ..recipes.memory import MemoryPlan
 from ..records import record
-from .fabric_settings import fabric_settings
-from .job_figures import expectations
+from .job_figures import figure_settings
 from .job_images import import_scratch_gb
-from .nccl_baselines import message_size, program_setting, relative_settings
-from .node_benchmarks import node_test_settings
+from .nccl_baselines import message_size
 from .storage import FileSystems
-from .throughput import peak_setting
 from .types import NodeArrayPlan
 
 _NVME_ATTRIBUTE = "cycleforge.nvme.mount_point"
@@ -44,24 +41,6 @@ SETTINGS_OF_A_MODEL = frozenset(
 """Settings that describe one model, its division and how it is trained; for another one they say nothing."""
 _PACE = "DOWNLOADS_PER_5_MINUTES"
 _SCRATCH = "IMPORT_SCRATCH_GB"
-_COMMON = (
-    "CPUS_PER_TASK",
-    "CPU_BIND",
-    "GPUS_PER_NODE",
-    "GPU_VENDOR",
-    "JOB",
-    "NODES",
-    "NVME_MOUNT",
-    "PARTITION",
-    "RECIPE",
-    "RUNS_DIR",
-    "SHARED_DIR",
-    "STAGE_PATH",
-    "TASKS_PER_NODE",
-    "VCPUS",
-    "VM_SIZE",
-)
-"""Settings of every job, whatever its recipe."""
 
 
 @record
@@ -157,49 +136,27 @@ def job_settings(
 ) -> dict[str, str]:
     """Every line of the job's `settings.env`; `shape` is `model_of` the same values."""
     size = place.array.hardware
-    settings = dict(recipe.default_settings) | _common(job, recipe, place, given, shared)
+    settings = dict(recipe.default_settings) | figure_settings(recipe, size)
+    settings |= {name: value_of(_Job(job, recipe, place, given, shared)) for name, value_of in _COMMON.items()}
     if "nccl" in recipe.figures:
-        settings |= relative_settings() | program_setting(size)
         settings["MESSAGE_SIZE"] = message_size(size, place.nodes, settings["MESSAGE_SIZE"])
-    if "node-health" in recipe.figures:
-        settings |= expectations(size)
     if _PACE in settings:
         settings[_PACE] = str(allowed_requests())
-    if "mounts" in recipe.figures:
-        settings["MEDIAN_MIN_RUNS"] = relative_settings()["MEDIAN_MIN_RUNS"]
-    if "node-performance" in recipe.figures:
-        settings |= node_test_settings(size)
-    if "throughput" in recipe.figures:
-        settings |= peak_setting(size)
-    settings |= fabric_settings(recipe.figures, size)
     if shape is not None:
-        settings |= _model_settings(shape, place, given)
+        settings |= _model_settings(shape, place.gpus, size, settings, given)
     settings |= dict(given)
     if _SCRATCH in settings and _SCRATCH not in given:
         settings[_SCRATCH] = str(import_scratch_gb(settings["CONTAINER"]))
-    if shape is not None and shape.family == "megatron" and "MIN_LEARNING_RATE" not in given:
-        share = Decimal(str(models.family(shape)["min_learning_rate_share"]["value"]))
-        settings["MIN_LEARNING_RATE"] = _part_of(settings["LEARNING_RATE"], share)
     return settings
 
 
 def known_settings(recipe: Recipe) -> tuple[str, ...]:
     """Names of the settings that a job of the recipe has or understands, sorted."""
-    names = {*dict(recipe.default_settings), *_COMMON, "DATA_DIR"}
-    if "nccl" in recipe.figures:
-        names |= set(relative_settings())
-    if "node-health" in recipe.figures:
-        names |= set(expectations(VmSize("")))
-    if "mounts" in recipe.figures:
-        names.add("MEDIAN_MIN_RUNS")
-    if "node-performance" in recipe.figures:
-        names |= set(node_test_settings(VmSize("")))
-    if "throughput" in recipe.figures:
-        names |= set(peak_setting(VmSize("")))
-    names |= set(fabric_settings(recipe.figures, VmSize("")))
+    unknown = VmSize("")
+    names = {*dict(recipe.default_settings), *_COMMON, *figure_settings(recipe, unknown), "DATA_DIR"}
     shape = models.model(recipe.models[0]) if recipe.models else None
     if shape is not None:
-        names |= _model_setting_names(shape)
+        names |= _model_settings(shape, models.Gpus(0, 0, None), unknown, {}, {}).keys()
     return tuple(sorted(names))
 
 
@@ -223,35 +180,59 @@ def _part_of(rate: str, share: Decimal) -> str:
     return f"{part.normalize():e}" if part.is_finite() else ""
 
 
-def _common(job: str, recipe: Recipe, place: Place, given: Mapping[str, str], shared: FileSystems) -> dict[str, str]:
-    hardware = place.array.hardware
-    mount_point = dict(place.array.attributes).get(_NVME_ATTRIBUTE)
-    data = given.get("DATA_DIR", "").rstrip("/") or shared.working.path
-    return {
-        "CPUS_PER_TASK": _text(place.cpus_per_task),
-        "CPU_BIND": "mask_cpu:" + ",".join(hardware.cpu_masks) if hardware.cpu_masks else "none",
-        "GPUS_PER_NODE": str(place.gpus_per_node),
-        "GPU_VENDOR": hardware.gpu_vendor or "",
-        "JOB": job,
-        "NODES": str(place.nodes),
-        "NVME_MOUNT": str(mount_point) if mount_point and hardware.nvme_count else "",
-        "PARTITION": place.array.partition,
-        "RECIPE": recipe.name,
-        # The jobs of a user are neighbours, so that their runs are in one folder.
-        "RUNS_DIR": "../runs",
-        "SHARED_DIR": shared.home.path,
-        # Images, source, tokenizers and data are the same for all training jobs of a file system.
-        "STAGE_PATH": f"{data}/{'training' if recipe.kind == 'training' else job}",
-        "TASKS_PER_NODE": str(place.tasks_per_node),
-        "VCPUS": _text(hardware.vcpus),
-        "VM_SIZE": hardware.name,
-    }
+@record
+class _Job:
+    """What the settings of every job follow from."""
+
+    name: str
+    recipe: Recipe
+    place: Place
+    given: Mapping[str, str]
+    shared: FileSystems
+
+    @property
+    def hardware(self) -> VmSize:
+        return self.place.array.hardware
+
+    @property
+    def nvme_mount(self) -> str:
+        mount_point = dict(self.place.array.attributes).get(_NVME_ATTRIBUTE)
+        return str(mount_point) if mount_point and self.hardware.nvme_count else ""
+
+    @property
+    def stage_path(self) -> str:
+        """Images, source, tokenizers and data are the same for all training jobs of a file system."""
+        data = self.given.get("DATA_DIR", "").rstrip("/") or self.shared.working.path
+        return f"{data}/{'training' if self.recipe.kind == 'training' else self.name}"
 
 
-def _model_settings(shape: models.Model, place: Place, given: Mapping[str, str]) -> dict[str, str]:
-    gpus = place.gpus
+_COMMON: Mapping[str, Callable[[_Job], str]] = {
+    "CPUS_PER_TASK": lambda job: _text(job.place.cpus_per_task),
+    "CPU_BIND": lambda job: "mask_cpu:" + ",".join(job.hardware.cpu_masks) if job.hardware.cpu_masks else "none",
+    "GPUS_PER_NODE": lambda job: str(job.place.gpus_per_node),
+    "GPU_VENDOR": lambda job: job.hardware.gpu_vendor or "",
+    "JOB": lambda job: job.name,
+    "NODES": lambda job: str(job.place.nodes),
+    "NVME_MOUNT": lambda job: job.nvme_mount,
+    "PARTITION": lambda job: job.place.array.partition,
+    "RECIPE": lambda job: job.recipe.name,
+    # The jobs of a user are neighbours, so that their runs are in one folder.
+    "RUNS_DIR": lambda _: "../runs",
+    "SHARED_DIR": lambda job: job.shared.home.path,
+    "STAGE_PATH": lambda job: job.stage_path,
+    "TASKS_PER_NODE": lambda job: str(job.place.tasks_per_node),
+    "VCPUS": lambda job: _text(job.hardware.vcpus),
+    "VM_SIZE": lambda job: job.hardware.name,
+}
+"""Settings of every job, whatever its recipe."""
+
+
+def _model_settings(
+    shape: models.Model, gpus: models.Gpus, size: VmSize, usual: Mapping[str, str], given: Mapping[str, str]
+) -> dict[str, str]:
+    """Of GPUs that nobody knows, too; `usual` are those of its recipe."""
     settings = {name: str(getattr(shape, field)) for name, field in _SHAPE.items()} | {"MODEL": shape.name}
-    settings["PRECISION"] = _precision(shape, place.array.hardware)
+    settings["PRECISION"] = _precision(shape, size)
     settings["CHECKPOINT_MAX_SECONDS"] = str(catalog.training()["checkpoint_seconds"]["value"])
     wanted = choices_of(given)
     if shape.family == "llm-foundry":
@@ -272,16 +253,11 @@ def _model_settings(shape: models.Model, place: Place, given: Mapping[str, str])
     settings["GLOBAL_BATCH"] = _text(batch)
     if shape.learning_rate is not None:
         settings["LEARNING_RATE"] = shape.learning_rate
+    rate = given.get("LEARNING_RATE") or shape.learning_rate or usual.get("LEARNING_RATE", "")
+    settings["MIN_LEARNING_RATE"] = _part_of(
+        rate, Decimal(str(models.family(shape)["min_learning_rate_share"]["value"]))
+    )
     return settings
-
-
-def _model_setting_names(shape: models.Model) -> set[str]:
-    """What `_model_settings` writes for the family."""
-    names = {*_SHAPE, "CHECKPOINT_MAX_SECONDS", "GLOBAL_BATCH", "MICRO_BATCH", "MODEL", "PRECISION"}
-    if shape.family == "megatron":
-        names |= {"TENSOR_PARALLEL", "PIPELINE_PARALLEL", "CONTEXT_PARALLEL", "EXPERT_PARALLEL", _EXPERTS, "RECOMPUTE"}
-        names.add("MIN_LEARNING_RATE")
-    return names
 
 
 def _precision(shape: models.Model, size: VmSize) -> str:

@@ -14,9 +14,9 @@ from ..records import record
 from . import names, nccl_variables
 from .file_systems.base import FileSystem
 from .job_checks import step_plans
+from .job_figures import job_tables
 from .job_settings import given_settings, job_settings, memory_of, model_of, place_of, spare_nodes, whole
 from .job_steps import submission
-from .job_tables import job_tables
 from .nccl_baselines import baselines, judged_nodes
 from .storage import FileSystems
 from .types import CheckpointPlan, JobPlan, NodeArrayPlan, SlurmPlan

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from generator.plan.job_tables import job_tables
+from generator.plan.job_figures import job_tables
 from generator.recipes import recipe
 from tests.bed import parts
 from tests.bed.plans import plan_from
