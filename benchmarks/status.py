@@ -36,15 +36,15 @@ from generator.azure.reader import Reader
 from generator.operate.asking import session_of
 from generator.operate.built import Built
 from generator.operate.reading import read
-from generator.cli.portal import login_of
-from generator.cli.status_look import Looker
+from generator.operate.site import login_of
+from generator.operate.status import Looker
 from generator.cli.status_text import screen
 definition = read([sys.argv[1]])[0]
 plan = definition.plan
 found = Built(definition, plan, Path(sys.argv[2]) / plan.name)
 reader = Reader(session_of(plan))
 reader.session.get_token()
-looker = Looker(found, reader, login_of(found, ask=False))
+looker = Looker(found, reader, login_of(plan))
 begun = time.monotonic()
 look = looker.look()
 text = screen(look)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
-import tempfile
 from argparse import ArgumentParser, Namespace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from ..errors import OK, AzureRefused, CannotRead, ProblemsFound
-from ..words.terminal import printable
-from . import azure, common, whereabouts
-from .run import CONFIG, connection_of, fetched, free, noted, show, whoami
-
-if TYPE_CHECKING:
-    from ..cyclecloud.jobs.proofs import Proof, Proofs
+from ..errors import OK, CannotRead, ProblemsFound
+from . import azure, cluster, common
+from .run import noted, show
 
 DESCRIPTION = """\
 Prove a partition of the cluster with the built folder's prove.sh: copy the jobs to a folder of their own below ~/jobs,
@@ -67,25 +61,34 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Look, plan, ask, start, follow, report."""
-    from ..cyclecloud.jobs.proofs import Proofs
-    from .built import looked_for
+    from ..operate import prove
+    from ..operate.run import must_be_free
 
-    found = looked_for(args)
-    jobs = found.folder / "jobs"
-    if not (jobs / "prove.sh").is_file():
-        raise CannotRead(f"{jobs}/prove.sh is not built", f"cycleforge build {args.name}")
-    free(args.fetch)
-    options = _options(args)
-    whereabouts.tell(args, found)
-    whereabouts.remember(found.plan.definition_name)
+    must_be_free(args.fetch)
+    options, target, tell = _options(args), common.target_of(args), partial(common.tell, args=args)
     if args.print:
-        common.emit("\n".join(_lines(found.folder / CONFIG, jobs, options)))
+        common.emit("\n".join(prove.lines(target, options, tell=tell)))
         return OK
-    proofs = Proofs(connection_of(found), jobs)
-    shown: list[str] = []
-    if _must_start(proofs, proofs.look(), options, args, shown):
-        proofs.start(options, whoami())
-    return _ended(proofs, _followed(proofs, shown), args)
+    proving = prove.look(target, options, say=cluster.say, tell=tell)
+    if proving.plan is not None:
+        for line in proving.plan:
+            cluster.say(line)
+        _ask(args)
+    status = prove.follow(proving, say=cluster.say, show=show)
+    page = args.html or Path(PAGE)
+    has_page = prove.report(proving, page, args.fetch, say=cluster.say)
+    verdict = _VERDICTS.get(status, "error")
+    if args.json:
+        common.emit_json(
+            {"ok": status == 0, "run": proving.proofs.name, "verdict": verdict, "exit_status": status,
+             "report": str(page) if has_page else None}
+        )  # fmt: skip
+    else:
+        common.emit(f"verdict {verdict} (exit status {status} of prove.sh)")
+        if has_page:
+            cluster.say(f"the report is in {page}")
+    noted(proving.proofs.told)
+    return status
 
 
 def _options(args: Namespace) -> list[str]:
@@ -105,36 +108,6 @@ def _options(args: Namespace) -> list[str]:
     return [*words, *(f"--{name}" for name in _SWITCHES if getattr(args, name.replace("-", "_")))]
 
 
-def _must_start(proofs: Proofs, proof: Proof, options: list[str], args: Namespace, shown: list[str]) -> bool:
-    """Whether it has to be started: it neither runs nor waits to be told; the user has seen the plan and agreed.
-
-    `shown` gets the lines of the plan.
-    """
-    from ..cyclecloud.jobs.proofs import RUNNING
-
-    same = proof.options == " ".join(options)
-    if proof.status == RUNNING:
-        _say(f"{proof.who} has started it with `{proof.options}`, and it runs; this command follows it")
-        if not same:
-            raise ProblemsFound(
-                f"prove.sh runs with other options: {proof.options}",
-                "wait for its end, or follow it with the same options",
-            )
-        return False
-    if same and proof.exit_status is not None and not proof.is_told:
-        _say(f"{proof.who} has started it, and it has ended: this is its result")
-        return False
-    if same and proof.status and not proof.is_told:
-        _say(f"{proof.who} has started it, and it was ended; it goes on where it was")
-        return True
-    plan = proofs.plan(options, is_there=bool(proof.name))
-    shown += plan.plan
-    for line in shown:
-        _say(line)
-    _ask(args)
-    return True
-
-
 def _ask(args: Namespace) -> None:
     if args.yes:
         return
@@ -143,77 +116,3 @@ def _ask(args: Namespace) -> None:
     print("Start? [y/N] ", end="", file=sys.stderr, flush=True)
     if not sys.stdin.readline().strip().lower().startswith("y"):
         raise ProblemsFound("nothing was started")
-
-
-def _followed(proofs: Proofs, shown: list[str]) -> int:
-    """The exit status of prove.sh, which begins with its plan: lines that the user has seen are not shown again."""
-    left = list(shown)
-    try:
-        for line in proofs.follow():
-            if left and line.kind == "log" and printable(line.words[-1].expandtabs()) == left[0]:
-                del left[0]
-                continue
-            left = [] if line.kind == "log" else left
-            show(line)
-    except KeyboardInterrupt:
-        print("\nprove.sh goes on; the same command attaches to it again", file=sys.stderr)
-        raise
-    status = proofs.look().exit_status
-    if status is None:
-        raise AzureRefused("prove.sh was ended before its end", "the same command goes on where it was")
-    return status
-
-
-def _ended(proofs: Proofs, status: int, args: Namespace) -> int:
-    page: Path | None = args.html or Path(PAGE)
-    with tempfile.TemporaryDirectory(prefix="cycleforge-") as scratch:
-        records = args.fetch if args.fetch is not None else Path(scratch, "runs")
-        try:
-            fetched(proofs.fetch, records)
-        except AzureRefused as none:
-            # Nothing has run: prove.sh has said why.
-            _say(f"no report: {none.message}")
-            page = None
-        if page is not None and not _report(records, page):
-            page = None
-    if args.json:
-        common.emit_json(
-            {"ok": status == 0, "run": proofs.name, "verdict": _VERDICTS.get(status, "error"), "exit_status": status,
-             "report": None if page is None else str(page)}
-        )  # fmt: skip
-    else:
-        common.emit(f"verdict {_VERDICTS.get(status, 'error')} (exit status {status} of prove.sh)")
-        if page is not None:
-            _say(f"the report is in {page}")
-    noted(proofs.told)
-    return status
-
-
-def _report(records: Path, page: Path) -> bool:
-    """The page of these records; whether there were any."""
-    from ..pages.write import write
-    from ..validation.assess import assess
-    from ..validation.gather import gather
-    from ..validation.page import report_page
-
-    gathered = gather([str(records)])
-    if not gathered.runs and not gathered.problems:
-        _say("no report: no job has left a record")
-        return False
-    write(page, report_page(assess(gathered), None), "--html")
-    return True
-
-
-def _lines(config: Path, jobs: Path, options: list[str]) -> list[str]:
-    ssh, scp = shlex.join(["ssh", "-F", str(config)]), shlex.join(["scp", "-r", "-F", str(config)])
-    words = shlex.join(["./prove.sh", *options])
-    return [
-        f"{scp} {shlex.quote(str(jobs))} scheduler:",
-        f"{ssh} -t scheduler {shlex.quote(f'cd jobs && {words}')}",
-        f"{scp} scheduler:jobs/runs .",
-        "cycleforge report runs",
-    ]
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

@@ -10,7 +10,8 @@ from ..errors import OK, ProblemsFound
 from . import azure, cluster, common
 
 if TYPE_CHECKING:
-    from ..cyclecloud.cluster import Cluster, Node
+    from ..cyclecloud.cluster import Node
+    from ..operate.cluster import Place
 
 DESCRIPTION = """\
 Let CycleCloud try again what has failed on nodes of a cluster. It shows what each of them says first, asks, does it
@@ -25,50 +26,34 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Show, ask, retry, read back."""
-    place = cluster.found(args)
-    if args.print:
-        common.emit("\n".join(place.lines(["cyclecloud", "retry", place.name])))
-        return OK
-    with cluster.refusals(place):
-        return _retry(place, args)
-
-
-def _retry(place: cluster.Place, args: Namespace) -> int:
-    from ..cyclecloud.requests import undocumented
+    from ..operate import lifecycle
     from ..words.counts import counted
 
-    seen = place.look()
-    failed = seen.failed
-    if not failed:
-        common.emit(f"{place.name} has no failed node; nothing was done")
-        return OK
-    common.emit(_shown(failed) + "".join(_at_length(place)))
-    if not args.yes:
-        if not azure.confirmed(f"try {counted(len(failed), 'node')} again?", "give --yes"):
-            return ProblemsFound.exit_code
-        # The question may have stood for long, and somebody else be faster.
+    with cluster.at(args) as place:
+        if args.print:
+            common.emit("\n".join(place.lines(["cyclecloud", "retry", place.name])))
+            return OK
         failed = place.look().failed
         if not failed:
-            common.emit(f"{place.name} has no failed node any more; nothing was done")
+            common.emit(f"{place.name} has no failed node; nothing was done")
             return OK
-    names = {node.name for node in failed}
-
-    def is_begun(now: Cluster) -> bool:
-        return any(node.name in names and not node.has_failed for node in now.listed)
-
-    # A node may fail again at once: what the server says of it is shown, and no state is a failure of the command.
-    again = cluster.changed_once(
-        place, ["retry", place.name], undocumented.RETRY(cluster=place.name), is_begun, may_stay=True
-    )
-    common.emit("asked once; now:\n" + _shown([node for node in again.listed if node.name in names]))
+        common.emit(_shown(failed) + "".join(_at_length(place)))
+        if not args.yes and not azure.confirmed(f"try {counted(len(failed), 'node')} again?", "give --yes"):
+            return ProblemsFound.exit_code
+        # The question may have stood for long, and somebody else be faster.
+        again = lifecycle.retry(place, failed if args.yes else ())
+        if again is not None:
+            common.emit("asked once; now:\n" + _shown(again))
+        else:
+            common.emit(f"{place.name} has no failed node any more; nothing was done")
     return OK
 
 
-def _at_length(place: cluster.Place) -> Iterator[str]:
+def _at_length(place: Place) -> Iterator[str]:
     """What the site says besides, where it is the site that is asked: without it nobody knows what to correct."""
     from .status_text import condition_lines
 
-    for condition in place.ways.conditions():
+    for condition in place.conditions():
         if condition.says_more:
             yield from (f"  {line}\n" for line in condition_lines(condition))
 

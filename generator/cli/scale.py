@@ -6,12 +6,12 @@ import shlex
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from ..errors import OK, AzureRefused, CannotRead, ProblemsFound
+from ..errors import OK, CannotRead, ProblemsFound
 from . import azure, cluster, common
 
 if TYPE_CHECKING:
-    from ..cyclecloud.scaling import Scaling
-    from ..cyclecloud.slurm import Queue, SlurmNode
+    from ..cyclecloud.slurm import SlurmNode
+    from ..operate.lifecycle import Wanted
 
 DESCRIPTION = """\
 Start or end nodes of a partition, so that N of them have a VM. Slurm does it, as it does for jobs: with a higher number
@@ -31,74 +31,55 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Look, ask, tell Slurm, read back."""
+    from ..operate import lifecycle
+
     if not args.number.isdecimal():
         raise CannotRead(f"'{args.number}' is not a number of nodes", "a whole number from 0")
-    place = cluster.found(args)
-    with cluster.refusals(place):
-        return _scale(place, args)
+    with cluster.at(args) as place:
+        wanted = lifecycle.scaling(place, args.partition, int(args.number))
+        scaling = wanted.scaling
+        cluster.say(_shown(wanted))
+        reached = OK if scaling.will_have == wanted.number else ProblemsFound.exit_code
+        if not wanted.names:
+            common.emit(f"{args.partition}: {scaling.has} nodes; nothing was done")
+            return reached
+        if args.print:
+            common.emit(shlex.join([*place.scheduler.line(), wanted.line]))
+            return OK
+        if not args.yes:
+            if not _agreed(wanted):
+                return ProblemsFound.exit_code
+            # The question may have stood for long: what was shown must be what is still true.
+            now = lifecycle.scaling(place, args.partition, wanted.number)
+            if (now.scaling.up, now.scaling.down) != (scaling.up, scaling.down):
+                return _changed(now)
+            wanted = now
+        lifecycle.scale(place, wanted)
+    common.emit(f"{args.partition}: {scaling.has} -> {scaling.will_have} nodes")
+    return reached
 
 
-def _scale(place: cluster.Place, args: Namespace) -> int:
-    from ..cyclecloud import slurm
-    from ..cyclecloud.scaling import decide
+def _agreed(wanted: Wanted) -> bool:
     from ..results.hostlist import compress
 
-    queue = slurm.look(place.scheduler)
-    scaling = decide(queue, args.partition, int(args.number))
-    cluster.say(_shown(args.partition, scaling, queue))
-    names, up = (scaling.up, True) if scaling.up else (scaling.down, False)
-    if not names:
-        missed = scaling.will_have != int(args.number)
-        common.emit(f"{args.partition}: {scaling.has} nodes; nothing was done")
-        return ProblemsFound.exit_code if missed else OK
-    if args.print:
-        common.emit(shlex.join([*place.scheduler.line(), slurm.power_line(queue, names, up=up)]))
+    return azure.confirmed(f"{'start' if wanted.scaling.up else 'end'} {compress(wanted.names)}?", "give --yes")
+
+
+def _changed(now: Wanted) -> int:
+    cluster.say(_shown(now))
+    if now.scaling.has == now.number:
+        common.emit(f"{now.partition}: {now.scaling.has} nodes; someone else was faster, and nothing was done")
         return OK
-    question = f"{'start' if up else 'end'} {compress(names)}?"
-    if not args.yes:
-        if not azure.confirmed(question, "give --yes"):
-            return ProblemsFound.exit_code
-        # The question may have stood for long: what was shown must be what is still true.
-        queue = slurm.look(place.scheduler)
-        now = decide(queue, args.partition, int(args.number))
-        if (now.up, now.down) != (scaling.up, scaling.down):
-            cluster.say(_shown(args.partition, now, queue))
-            if now.has == int(args.number):
-                common.emit(f"{args.partition}: {now.has} nodes; someone else was faster, and nothing was done")
-                return OK
-            raise ProblemsFound(
-                f"nothing was done: {args.partition} changed while it was asked", "type the same command again"
-            )
-    _once(place, queue, scaling)
-    common.emit(f"{args.partition}: {scaling.has} -> {scaling.will_have} nodes")
-    return OK if scaling.will_have == int(args.number) else ProblemsFound.exit_code
+    raise ProblemsFound(f"nothing was done: {now.partition} changed while it was asked", "type the same command again")
 
 
-def _once(place: cluster.Place, queue: Queue, scaling: Scaling) -> None:
-    """Tell Slurm once, and read back what it has made of it."""
-    from ..cyclecloud import slurm
-    from ..cyclecloud.scaling import are_in_place
-    from ..cyclecloud.shell import Unreachable
-    from ..words.terminal import printable
-
-    lost = False
-    try:
-        slurm.set_power(place.scheduler, queue, scaling.up or scaling.down, up=bool(scaling.up))
-    except Unreachable as error:
-        lost = True
-        cluster.say(f"{printable(error.reason)}; looking whether it arrived")
-    if not are_in_place(slurm.look(place.scheduler).nodes, scaling):
-        raise AzureRefused(
-            "it may have arrived or not" if lost else "Slurm took it, and has not begun with every node", cluster.AGAIN
-        )
-
-
-def _shown(partition: str, scaling: Scaling, queue: Queue) -> str:
+def _shown(wanted: Wanted) -> str:
     from ..results.hostlist import compress
     from ..words.counts import counted
     from ..words.terminal import printable
 
-    lines = [f"{partition}: {counted(scaling.has, 'node')} with a VM"]
+    scaling = wanted.scaling
+    lines = [f"{wanted.partition}: {counted(scaling.has, 'node')} with a VM"]
     for words, nodes in (
         ("have jobs", scaling.busy), ("are drained, and cost", scaling.drained),
         ("are kept (SuspendExcNodes, KeepAlive)", scaling.kept), ("are neither idle nor at work", scaling.other),
@@ -107,8 +88,8 @@ def _shown(partition: str, scaling: Scaling, queue: Queue) -> str:
             lines.append(f"  {words}: {', '.join(map(_named, nodes))}")
     if scaling.up:
         lines.append(f"  would start: {compress(scaling.up)}")
-        seconds = queue.settings.get("SuspendTime", "")
-        if queue.saves_power:
+        seconds = wanted.queue.settings.get("SuspendTime", "")
+        if wanted.queue.saves_power:
             lines.append(f"  Slurm ends a node that stays idle for {seconds}")
     if scaling.down:
         lines.append(f"  would go, idle: {compress(scaling.down)}")

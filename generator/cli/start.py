@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
 
 from ..errors import OK, ProblemsFound
 from . import azure, cluster, common
-
-if TYPE_CHECKING:
-    from ..cyclecloud.cluster import Cluster
 
 DESCRIPTION = """\
 Start a cluster: its scheduler and its login nodes. Nodes of partitions start when a job needs them.
@@ -27,45 +23,26 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Look, ask, start, read back."""
-    place = cluster.found(args)
-    if args.print:
-        common.emit("\n".join(place.lines(["cyclecloud", "start_cluster", place.name])))
-        return OK
-    with cluster.refusals(place):
-        return _start(place, args)
+    from ..operate import lifecycle
 
-
-def _start(place: cluster.Place, args: Namespace) -> int:
-    from ..cyclecloud.requests import undocumented
-
-    if _is_begun(place, place.look()):
-        return OK
-    slurm = place.slurm
-    common.emit(f"scheduler: {slurm.scheduler.hardware.name}")
-    if slurm.login.count:
-        common.emit(f"login nodes: {slurm.login.count} x {slurm.login.hardware.name}")
-    if not args.yes:
-        if not azure.confirmed(f"start {place.name}? its VMs cost from then on", "give --yes"):
-            return ProblemsFound.exit_code
-        # The question may have stood for long, and somebody else be faster.
-        if _is_begun(place, place.look()):
+    with cluster.at(args) as place:
+        if args.print:
+            common.emit("\n".join(place.lines(["cyclecloud", "start_cluster", place.name])))
             return OK
-    seen = cluster.changed_once(
-        place, ["start_cluster", place.name], undocumented.start(place.name), lambda now: now.is_started
-    )
-    common.emit(f"{place.name}: {seen.way}; `cycleforge status {args.name} --watch` shows how far it is")
+        seen = lifecycle.startable(place)
+        if not seen.is_started:
+            slurm = place.slurm
+            common.emit(f"scheduler: {slurm.scheduler.hardware.name}")
+            if slurm.login.count:
+                common.emit(f"login nodes: {slurm.login.count} x {slurm.login.hardware.name}")
+            if not args.yes and not azure.confirmed(f"start {place.name}? its VMs cost from then on", "give --yes"):
+                return ProblemsFound.exit_code
+        # The question may have stood for long, and somebody else be faster.
+        found = lifecycle.start(place, seen if args.yes or seen.is_started else None)
+        way = found.cluster.way
+        if found.is_done:
+            common.emit(f"{place.name}: {way}; `cycleforge status {args.name} --watch` shows how far it is")
+        else:
+            how = f"is being started ({way})" if found.cluster.is_changing else f"is {way} already"
+            common.emit(f"{place.name} {how}; nothing was done")
     return OK
-
-
-def _is_begun(place: cluster.Place, seen: Cluster) -> bool:
-    """Whether somebody has started it, which is said then; raises ProblemsFound while it is being ended."""
-    if seen.is_started:
-        how = f"is being started ({seen.way})" if seen.is_changing else f"is {seen.way} already"
-        common.emit(f"{place.name} {how}; nothing was done")
-        return True
-    if seen.is_changing:
-        raise ProblemsFound(
-            f"{place.name} is being ended ({seen.way})",
-            "start it when that is done",
-        )
-    return False

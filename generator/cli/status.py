@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..errors import OK, AzureRefused, CannotRead, CycleForgeError, ProblemsFound
+from ..errors import OK, AzureRefused, CannotRead, ProblemsFound
 from . import azure, common
 
 if TYPE_CHECKING:
-    from ..operate.built import Built
-    from .status_look import Look, Looker
+    from ..operate.status import Looks
+    from ..plan.types import Plan
 
 DESCRIPTION = """\
 Show how deployments are: one screen for one, a line for each of several. The deployment, its server and its first boot
@@ -55,7 +54,7 @@ def run(args: Namespace) -> int:
         raise CannotRead("--watch draws a screen", "give --json without --watch, again and again")
     if args.password and not sys.stdin.isatty():
         raise CannotRead("there is no terminal on which to ask for the password", "export CYCLECLOUD_ADMIN_PASSWORD")
-    from ..operate import reading
+    from ..operate import reading, status
     from ..operate.built import Built
 
     named = [reading.deployed(reading.Target(name, args.out)) for name in args.names]
@@ -70,98 +69,50 @@ def run(args: Namespace) -> int:
     ]
     broken = [each.filename for each in definitions if each.checked.plan is None]
     if args.print:
-        common.emit("\n".join(line for each in found for line in _lines(each, usage=args.usage)))
+        common.emit("\n".join(line for each in found for line in status.lines(each, usage=args.usage)))
         return OK
-    return _watched(found, broken, args)
+    wishes = status.Wishes(args.drift, args.cost, args.usage)
+    typed = _typed if args.password else lambda _: ""
+    with status.lookers(found, broken, wishes=wishes, subscription=args.subscription, password=typed) as look:
+        if args.watch:
+            return _watch(look)
+        looks = look()
+    if args.json:
+        rows = [
+            {"name": each[0], "unknown": each[1]} if isinstance(each, tuple) else status.as_json(each) for each in looks
+        ]
+        common.emit_json({"ok": exit_code(looks) == OK, "deployments": rows})
+    else:
+        common.emit(_text(looks))
+    return exit_code(looks)
 
 
-def _lines(found: Built, *, usage: bool) -> list[str]:
-    """What asks the same by hand."""
-    from ..azure.requests import deployments
-    from ..cyclecloud.requests import documented
-    from ..cyclecloud.usage import of_this_month
+def _typed(plan: Plan) -> str:
+    from getpass import getpass
 
-    plan = found.plan
-    lines = [f"az deployment sub show --name {plan.deployment_name}"]
-    if plan.server is not None:
-        at = {"group": plan.resource_group, "name": plan.server.vm_name}
-        lines += [deployments.SERVER_VIEW(**at).az, deployments.FIRST_BOOT(**at).az]
-    if plan.slurm is not None:
-        call = documented.STATUS({"nodes": "true"}, cluster=plan.slurm.cluster_name)
-        server = ["ssh", "-F", str(found.folder / "ssh_config"), "server"]
-        lines.append(shlex.join([*server, call.cli]))
-        if usage:
-            # No command of `cyclecloud` shows it. On the server nobody is in between; curl asks for the password.
-            address = f"https://localhost{of_this_month(plan.slurm.cluster_name).address}"
-            words = ["curl", "--insecure", "--user", plan.admin.username, address]
-            lines.append(shlex.join([*server[:-1], "-t", server[-1], shlex.join(words)]))
-    return lines
+    if os.environ.get("CYCLECLOUD_ADMIN_PASSWORD"):
+        return ""
+    return getpass(f"password of {plan.admin.username} at the site of {plan.name}: ")
 
 
-def _watched(found: Sequence[Built], broken: Sequence[str], args: Namespace) -> int:
-    from contextlib import ExitStack, closing
-
-    from ..azure.reader import Reader
-    from .portal import login_of
-    from .status_look import Looker
-
-    with ExitStack() as stack:
-        lookers: list[Looker | tuple[str, str]] = [(name, "the definition has errors") for name in broken]
-        for each in found:
-            try:
-                reader = stack.enter_context(closing(Reader(azure.session_of(each.plan, args))))
-            except CycleForgeError as error:
-                if len(found) == 1:
-                    raise
-                lookers.append((each.plan.name, error.message))
-                continue
-            login = login_of(each, ask=args.password)
-            asked = {"drift": args.drift, "cost": args.cost, "usage": args.usage}
-            looker = Looker(each, reader, login, **asked, subscription=args.subscription)
-            lookers.append(stack.enter_context(closing(looker)))
-        if not args.watch:
-            looks = _looks(lookers)
-            _show(looks, args)
-            return exit_code(looks)
-        return _watch(lookers)
-
-
-def _looks(lookers: Sequence[Looker | tuple[str, str]]) -> list[Look | tuple[str, str]]:
-    """All at the same time."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(max(1, min(8, len(lookers)))) as pool:
-        return list(pool.map(lambda each: each if isinstance(each, tuple) else each.look(), lookers))
-
-
-def _watch(lookers: Sequence[Looker | tuple[str, str]]) -> int:
+def _watch(look: Callable[[], Looks]) -> int:
     """Draw it anew on a terminal; elsewhere print what has changed. Ctrl-C ends it."""
     from .live import drawn
 
     with drawn(is_drawn=sys.stdout.isatty() and os.environ.get("TERM") != "dumb") as draw:
         while True:
-            draw(_text(_looks(lookers)))
+            draw(_text(look()))
             time.sleep(PAUSE_S)
 
 
-def _show(looks: Sequence[Look | tuple[str, str]], args: Namespace) -> None:
-    if args.json:
-        from .status_text import as_json
-
-        rows = [{"name": each[0], "unknown": each[1]} if isinstance(each, tuple) else as_json(each) for each in looks]
-        common.emit_json({"ok": exit_code(looks) == OK, "deployments": rows})
-    else:
-        common.emit(_text(looks))
-
-
-def _text(looks: Sequence[Look | tuple[str, str]]) -> str:
+def _text(looks: Looks) -> str:
     from .status_text import screen, table
 
     only = looks[0] if len(looks) == 1 else None
     return table(looks) if only is None or isinstance(only, tuple) else "\n".join(screen(only)) + "\n"
 
 
-def exit_code(looks: Sequence[Look | tuple[str, str]]) -> int:
+def exit_code(looks: Looks) -> int:
     """What a script may rest on."""
     if any(not isinstance(each, tuple) and each.has_failed for each in looks):
         return ProblemsFound.exit_code

@@ -1,4 +1,4 @@
-"""What `cycleforge status` prints: a screen for one deployment, a line for each of several, and plain data.
+"""What `cycleforge status` prints: a screen for one deployment, a line for each of several.
 
 1,000 nodes are as many lines as ten: nodes are counted by partition and state, failures by their reason.
 """
@@ -8,17 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..azure import drift, failures
-from ..azure.deployment import Seen
-from ..azure.standing import Boot, Unknown
-from ..cyclecloud.cluster import Cluster, Node
-from ..cyclecloud.conditions import Condition
-from ..cyclecloud.reasons import SILENT, Reason, shortages
-from ..cyclecloud.usage import TIMEFRAME
+from ..operate.status import SILENT, Boot, Cluster, Condition, Look, Node, Reason, Unknown, shortages
 from ..words.counts import counted, first
 from ..words.suggestions import with_name
 from ..words.terminal import columns, on_one_line, printable
-from .status_look import NO_CLUSTER, Look
 
 _STATES = {"done": "deployed", "failed": "failed", "canceled": "cancelled", "running": "is being deployed"}
 _BOOT = {"done": "done", "running": "running", "failed": "failed", "none": "not begun"}
@@ -32,9 +25,7 @@ def screen(look: Look) -> list[str]:
     plan, now = look.found.plan, look.standing
     lines = [f"{plan.name} in {plan.location}"]
     lines += _row("deployment", _record(look))
-    if isinstance(now.record, Seen) and now.record.state == "failed":
-        found = failures.explained(now.record.causes, name=plan.definition_name, group=plan.resource_group)
-        lines += [f"    {line}" for line in failures.text(found).splitlines()]
+    lines += [f"    {line}" for line in look.failure.splitlines()]
     if now.record is not None:
         lines += _row("server", _server(look))
         lines += _row("first boot", _boot(now.boot))
@@ -88,7 +79,7 @@ def _cluster(look: Look) -> Iterator[str]:
     seen = look.cluster
     if seen is None:
         if look.found.plan.slurm is None:
-            yield from _row("cluster", NO_CLUSTER)
+            yield from _row("cluster", "the definition has no cluster")
         return
     if isinstance(seen, Unknown):
         yield from _row("cluster", seen)
@@ -194,7 +185,7 @@ def _drift(look: Look) -> Iterator[str]:
         yield from _row("drift", look.drift)
     elif look.drift is not None:
         yield from _row("drift", "")
-        yield from (f"    {line}" for line in drift.text(look.drift).splitlines()[1:])
+        yield from (f"    {line}" for line in look.drift_lines)
 
 
 # ---------------------------------------------------------------- many deployments
@@ -244,108 +235,3 @@ def _more(look: Look) -> Iterator[str]:
 
 def _short(value: str | Unknown) -> str:
     return value if isinstance(value, str) else "not known"
-
-
-# ---------------------------------------------------------------- plain data
-
-
-def as_json(look: Look) -> dict[str, object]:
-    """One deployment."""
-    plan, now, seen = look.found.plan, look.standing, look.cluster
-    return {
-        "name": plan.name,
-        "deployment": _record_json(look),
-        "server": _unknown_json(now.server) if isinstance(now.server, Unknown) else now.server,
-        "first_boot": _unknown_json(now.boot)
-        if isinstance(now.boot, Unknown)
-        else {"state": now.boot.state, "error": now.boot.error, "hint": now.boot.hint},
-        "cluster": _unknown_json(seen, plan.definition_name)
-        if isinstance(seen, Unknown)
-        else None
-        if seen is None
-        else _cluster_json(seen),
-        "site": _unknown_json(look.site, plan.definition_name) if look.site else None,
-        "failures": [
-            {
-                "partition": each.array,
-                "nodes": list(each.nodes),
-                "message": each.message,
-                "words": each.words,
-                "fix": each.fix,
-            }
-            for each in look.reasons
-        ],
-        "conditions": [
-            {
-                "name": each.name,
-                "status": each.status,
-                "message": each.message,
-                "nodes": each.count,
-                "detail": list(each.detail),
-                "recommendation": each.recommendation or None,
-            }
-            for each in look.conditions
-        ],
-        **_more_json(look),
-        "failed": look.has_failed,
-        "known": not look.is_partial,
-    }
-
-
-def _more_json(look: Look) -> dict[str, object]:
-    """What was asked for."""
-    more: dict[str, object] = {}
-    if isinstance(look.usage, Unknown):
-        more["usage"] = _unknown_json(look.usage)
-    elif look.usage is not None:
-        parts = [{"name": part.name, "core_hours": part.core_hours, "usd": part.usd} for part in look.usage.parts]
-        more["usage"] = {"timeframe": TIMEFRAME, "core_hours": look.usage.core_hours, "usd": look.usage.usd,
-                         "parts": parts}  # fmt: skip
-    if look.spending is not None:
-        found = look.spending
-        more["cost"] = (
-            _unknown_json(found)
-            if isinstance(found, Unknown)
-            else {"currency": found.currency, "per_hour": round(found.per_hour, 4), "missing": list(found.missing),
-                  "not_known": list(found.not_known)}
-        )  # fmt: skip
-    if look.drift is not None:
-        more["drift"] = _unknown_json(look.drift) if isinstance(look.drift, Unknown) else drift.as_json(look.drift)
-    return more
-
-
-def _record_json(look: Look) -> dict[str, object] | None:
-    seen = look.standing.record
-    if seen is None:
-        return None
-    if isinstance(seen, Unknown):
-        return _unknown_json(seen)
-    return {"state": seen.state, "began": seen.began, "content": look.content}
-
-
-def _cluster_json(seen: Cluster) -> dict[str, object]:
-    nodes = (
-        None
-        if seen.nodes is None
-        else [
-            {
-                "name": node.name,
-                "partition": node.array,
-                "status": node.status,
-                "target": node.target,
-                "message": node.message,
-            }
-            for node in seen.nodes
-        ]
-    )
-    return {
-        "name": seen.name,
-        "state": seen.state,
-        "target": seen.target,
-        "partitions": [{"name": array.name, "most": array.most, "short": shortages(array)} for array in seen.arrays],
-        "nodes": nodes,
-    }
-
-
-def _unknown_json(unknown: Unknown, name: str = "NAME") -> dict[str, object]:
-    return {"unknown": unknown.reason, "hint": unknown.hint and with_name(unknown.hint, name)}

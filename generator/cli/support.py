@@ -29,21 +29,16 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Ask everybody, pack, write."""
-    place = cluster.found(args)
-    from ..cyclecloud.bundle import Bundle
+    from ..operate import support
     from ..words.counts import counted
-    from .support_sources import gather, lines
 
-    if args.print:
-        common.emit("\n".join(lines(place)))
-        return OK
-    target = args.into or Path(f"{place.plan.name}-support.tar.gz")
-    _must_be_free(target)
-    bundle = Bundle(f"CycleForge support archive of {place.plan.name}", place.hide())
-    try:
-        gather(place, bundle, args.node)
-    finally:
-        place.close()
+    with cluster.at(args) as place:
+        if args.print:
+            common.emit("\n".join(support.lines(place)))
+            return OK
+        target = args.into or Path(f"{place.plan.name}-support.tar.gz")
+        _must_be_free(target)
+        bundle = support.bundle_of(place, args.node)
     _write(target, bundle.content())
     for name, why in sorted(bundle.missing.items()):
         cluster.say(f"not in it: {name}: {why}")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..azure.deployment import Seen
     from ..cyclecloud.slurm import Queue
     from ..cyclecloud.updating import Ages
+    from ..operate.cluster import Place
     from ..plan.types import Plan, SecretPlan
 
 DESCRIPTION = """\
@@ -38,19 +39,18 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Look, ask, do what is left to do, read back."""
-    place = cluster.found(args)
-    if args.print:
-        common.emit("\n".join(_lines(place)))
-        return OK
-    place.must_be_current(args.name)
-    _secrets_are_right(place.plan)
-    with cluster.refusals(place):
+    with cluster.at(args) as place:
+        if args.print:
+            common.emit("\n".join(_lines(place)))
+            return OK
+        place.must_be_current(args.name)
+        _secrets_are_right(place.plan)
         if not _imported(place, args):
             return ProblemsFound.exit_code
         return _nodes(place, args)
 
 
-def _lines(place: cluster.Place) -> list[str]:
+def _lines(place: Place) -> list[str]:
     from ..cyclecloud.updating import NODES, replace_words
 
     lines = [*_import_lines(place), *place.lines(["sudo", "azslurm", "scale"], host="scheduler")]
@@ -61,7 +61,7 @@ def _lines(place: cluster.Place) -> list[str]:
     return lines + place.lines(listing, replacing, host="scheduler")
 
 
-def _import_lines(place: cluster.Place) -> list[str]:
+def _import_lines(place: Place) -> list[str]:
     """Projects, template and parameters. Parameters hold secrets, which one's own server has from the deployment."""
     from ..azure import az_lines
 
@@ -85,13 +85,13 @@ def _import_lines(place: cluster.Place) -> list[str]:
 # ---------------------------------------------------------------- on the server
 
 
-def _imported(place: cluster.Place, args: Namespace) -> bool:
+def _imported(place: Place, args: Namespace) -> bool:
     """Upload and import, unless the deployment has done it; whether that was wanted."""
     from ..azure import deployment
     from ..cyclecloud import nodes
 
     nodes.look(place.cyclecloud, place.name)
-    seen = deployment.last(place.plan, place.writer())
+    seen = deployment.last(place.plan, place.writer)
     if seen is None or seen.state != "done":
         state = "does not exist" if seen is None else f"is {seen.state}"
         raise ProblemsFound(f"the deployment {place.plan.deployment_name} {state}", f"cycleforge deploy {args.name}")
@@ -116,7 +116,7 @@ def _imported(place: cluster.Place, args: Namespace) -> bool:
     return True
 
 
-def _parameters(place: cluster.Place, seen: Seen) -> dict[str, Any]:
+def _parameters(place: Place, seen: Seen) -> dict[str, Any]:
     """With secrets from the environment, or typed: they are on no server, and go there through ssh's input only."""
     from ..cyclecloud import updating
     from ..render.cluster_template import late_parameters
@@ -138,7 +138,7 @@ def _parameters(place: cluster.Place, seen: Seen) -> dict[str, Any]:
     return updating.parameters(fixed, late, updating.facts_of(place.server), _secrets(place, late))
 
 
-def _secrets(place: cluster.Place, late: Mapping[str, str]) -> dict[str, str]:
+def _secrets(place: Place, late: Mapping[str, str]) -> dict[str, str]:
     """What the cluster needs of them. An import replaces all parameters: without it a password would be gone."""
     from ..operate.secrets import reference_of
     from . import secrets
@@ -180,7 +180,7 @@ def _askable(plan: Plan) -> Sequence[SecretPlan]:
     return [*plan.secrets, *(secret for secret in known if secret.parameter not in of_plan)]
 
 
-def _upload(place: cluster.Place, args: Namespace, seen: Seen) -> None:
+def _upload(place: Place, args: Namespace, seen: Seen) -> None:
     """Versions never change, so only newer ones are sent."""
     from . import upload
 
@@ -200,8 +200,9 @@ def _upload(place: cluster.Place, args: Namespace, seen: Seen) -> None:
 # ---------------------------------------------------------------- on the scheduler
 
 
-def _nodes(place: cluster.Place, args: Namespace) -> int:
+def _nodes(place: Place, args: Namespace) -> int:
     from ..cyclecloud import slurm, updating
+    from ..operate.cluster import AGAIN
 
     seen = place.look()
     if not seen.is_started:
@@ -216,14 +217,14 @@ def _nodes(place: cluster.Place, args: Namespace) -> int:
         queue = slurm.look(place.scheduler)
         wrong = updating.different(queue, wanted)
         if wrong:
-            raise AzureRefused(f"azslurm has not made the partitions as wanted: {'; '.join(wrong)}", cluster.AGAIN)
+            raise AzureRefused(f"azslurm has not made the partitions as wanted: {'; '.join(wrong)}", AGAIN)
     by_hand = _sizes(place, queue)
     if not _policy(place, args):
         return ProblemsFound.exit_code
     return _old_nodes(place, args) or (ProblemsFound.exit_code if by_hand else OK)
 
 
-def _sizes(place: cluster.Place, queue: Queue) -> bool:
+def _sizes(place: Place, queue: Queue) -> bool:
     """Say which nodes of partitions with several sizes are left to do by hand; whether there are any."""
     from ..cyclecloud import updating
     from ..words.terminal import printable
@@ -240,7 +241,7 @@ def _sizes(place: cluster.Place, queue: Queue) -> bool:
     return bool(found)
 
 
-def _old_nodes(place: cluster.Place, args: Namespace) -> int:
+def _old_nodes(place: Place, args: Namespace) -> int:
     from ..cyclecloud import updating
 
     if not place.has_records:
@@ -262,9 +263,10 @@ def _replaced_already(args: Namespace) -> int:
     return OK
 
 
-def _policy(place: cluster.Place, args: Namespace) -> bool:
+def _policy(place: Place, args: Namespace) -> bool:
     """The scheduling policy, where there is one: a running scheduler keeps the one that it started with."""
     from ..cyclecloud import updating
+    from ..operate.cluster import AGAIN
     from ..words.terminal import printable
 
     file = place.found.folder / "cluster" / "policy.rows"
@@ -281,15 +283,16 @@ def _policy(place: cluster.Place, args: Namespace) -> bool:
     updating.policy(place.scheduler, rows, dry=False)
     left, _ = updating.policy(place.scheduler, rows, dry=True)
     if left:
-        raise AzureRefused(f"{left} changes of the scheduling policy are left", cluster.AGAIN)
+        raise AzureRefused(f"{left} changes of the scheduling policy are left", AGAIN)
     common.emit(f"{place.name}: the scheduling policy is applied")
     return True
 
 
-def _replace(place: cluster.Place, args: Namespace, found: Ages) -> int:
+def _replace(place: Place, args: Namespace, found: Ages) -> int:
     from ..cyclecloud import slurm, updating
     from ..cyclecloud.command_line import NotDone
     from ..cyclecloud.shell import Unreachable
+    from ..operate.cluster import AGAIN
     from ..words.counts import counted, first
 
     names = f"{counted(len(found.old), 'old node')}: {first(found.old, 8)}"
@@ -329,6 +332,6 @@ def _replace(place: cluster.Place, args: Namespace, found: Ages) -> int:
     else:
         begun = updating.is_replacing(place.scheduler) or not updating.ages(place.scheduler, place.generations).old
     if not begun:
-        raise AzureRefused("old nodes are not being replaced" if not lost else "it did not arrive", cluster.AGAIN)
+        raise AzureRefused("old nodes are not being replaced" if not lost else "it did not arrive", AGAIN)
     common.emit(f"{names}; {'they end' if args.now else 'they are replaced as they become idle'}")
     return OK

@@ -10,10 +10,9 @@ import shlex
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import MappingProxyType
 from typing import Protocol
 
 from ..errors import CannotRead, ProgramMissing
@@ -59,17 +58,18 @@ class Runs(Protocol):
 class Shell:
     """One host, which `ssh_config` names."""
 
-    told: Mapping[str, str] = MappingProxyType({})
-    """What the ProxyCommand of this host alone finds in its environment."""
-
-    def __init__(self, config: Path, host: str) -> None:
+    def __init__(
+        self, config: Path, host: str, *, options: Sequence[str] = (), told: Mapping[str, str] | None = None
+    ) -> None:
+        """`told`: what the ProxyCommand of this host alone finds in its environment."""
         if not _NAME.fullmatch(host):
             raise CannotRead(f"{host!r} is not the name of a host", "`cycleforge nodes NAME` lists them")
-        self.config, self.host = config, host
+        self.config, self.host, self.options, self.told = config, host, tuple(options), told or {}
 
     def line(self, command: str = "", *, tty: bool = False) -> list[str]:
         """The words of ssh; without a command it is a shell."""
-        return ["ssh", "-F", str(self.config), *(["-t"] if tty else []), self.host, *([command] if command else [])]
+        words = ["ssh", "-F", str(self.config), *self.options, *(["-t"] if tty else []), self.host]
+        return [*words, *([command] if command else [])]
 
     def run(self, command: str, *, input: bytes = b"", limit_s: float) -> Ran:  # noqa: A002 - as subprocess calls it
         """Run it to its end. Raises Unreachable; what was begun by then may go on."""

@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from generator.cli import common, main, whereabouts
-from generator.operate import built, reading, renamed
+from generator.cli import common, main
+from generator.operate import built, reading, renamed, whereabouts
 from generator.pipeline import check_source, render
 from tests.cli.running import GOOD, Run
 
@@ -139,11 +139,9 @@ def test_the_ssh_of_a_verb_finds_the_deployment_again(monkeypatch: pytest.Monkey
     monkeypatch.setenv(whereabouts._TOLD, "")
     args = Namespace(name="research", out=Path("output"), subscription=None, json=False, all=False)
     found = built.looked_for(common.target_of(args))
-    whereabouts.tell(args, found)
+    whereabouts.tell(found, common.target_of(args))
     monkeypatch.chdir("/")
-    proxy = Namespace(name=found.plan.definition_name, out=Path("output"), subscription=None)
-    whereabouts.find(proxy)
-    again = reading.deployed(common.target_of(proxy)).plan
+    again = reading.deployed(whereabouts.find(reading.Target(found.plan.definition_name))).plan
     assert again.resource_group == found.plan.resource_group == "research-rg"
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from generator.cli import ways
 from generator.cyclecloud.shell import Shell
 from generator.errors import ProgramMissing
+from generator.operate import way
 from generator.plan.parameters import SECRETS
 from tests.bed.arm import running_arm
 from tests.bed.server.certificates import certificate, fingerprint
@@ -55,7 +55,7 @@ def site(address: str) -> Iterator[None]:
 
 def test_without_ssh_no_tunnel_is_forwarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ProgramMissing, match="ssh is not installed"), ways._forwarded(Shell(tmp_path, "server"), 1, ()):
+    with pytest.raises(ProgramMissing, match="ssh is not installed"), way._forwarded(Shell(tmp_path, "server"), 1):
         pass
 
 

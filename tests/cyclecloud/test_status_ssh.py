@@ -73,7 +73,7 @@ def test_behind_a_bastion_a_forward_leads_to_the_site(living: Living, portal: Si
     """One for all looks; ssh gets no secret for it, and nothing of it is left."""
     (living.folder / "minimal.yaml").write_text(DEFINITION)
     (living.folder / "bin/ssh").unlink()
-    living.patch.setattr("generator.cli.ways.PORTAL_PORT", portal.port)
+    living.patch.setattr("generator.operate.way.PORTAL_PORT", portal.port)
     living.patch.setenv("CYCLECLOUD_ADMIN_PASSWORD", PASSWORD)
     portal.state.cluster("minimal", htc=2).starts()
     with hosts(living.folder / "ssh", "server", "scheduler") as bed:
@@ -115,7 +115,7 @@ def test_a_server_of_somebody_else_is_asked_where_ssh_knows_it(living: Living, p
     fields = {"provisioningState": "Succeeded", "outputs": {}}
     living.arm.state.put(record_id(living.arm, Names(plan.deployment_name, "", "")), properties=fields)
     (living.folder / "bin/ssh").unlink()
-    living.patch.setattr("generator.cli.ways.PORTAL_PORT", portal.port)
+    living.patch.setattr("generator.operate.way.PORTAL_PORT", portal.port)
     living.patch.setenv("CYCLECLOUD_ADMIN_PASSWORD", PASSWORD)
     portal.state.cluster("second", htc=4).starts()
     with hosts(living.folder / "ssh", "server") as bed:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from generator.cli.run_settings import as_it_runs, check
 from generator.errors import CannotRead
 from generator.operate import reading
 from generator.operate.built import Built
+from generator.operate.run_settings import as_it_runs, check
 from generator.plan.types import JobPlan
 
 

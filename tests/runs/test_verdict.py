@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from generator.cli.run_verdict import judged
 from generator.cyclecloud.jobs.prepared import Prepared, of_folder
 from generator.cyclecloud.jobs.seen import Seen, Step, Task
+from generator.operate.run_verdict import judged
 from tests.bed.plans import plan_from
 from tests.validation.records import proved
 

@@ -80,7 +80,7 @@ class Machines:
         machine = f"{group}/Microsoft.Compute/virtualMachines/{NAME}-server"
         (self.folder / "az.json").write_text(json.dumps({
             "bastions": {f"{NAME}-bastion": {"group": self.plan.resource_group, "sku": "Standard"}},
-            "machines": {machine: SERVER}, "vm": {}, "list": "", "log": str(self.folder / "az.log"),
+            "machines": {machine: SERVER}, "log": str(self.folder / "az.log"),
         }))  # fmt: skip
 
     def _command_line(self, stack: ExitStack) -> None:

@@ -1,4 +1,4 @@
-"""The REST interface of one deployment's server: who signs in, the way there, and the certificate that it must show.
+"""The site of one deployment's server: who signs in, the way there, the certificate that it must show, its answers.
 
 A public or private address is asked directly. Behind a Bastion, and on a server that another deployment made, the way
 is a forward through ssh, held as long as questions are asked. Nobody is asked for a password on the way.
@@ -8,28 +8,34 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from ..azure.standing import Unknown
-from ..cyclecloud.refusals import NotAsked
+from ..cyclecloud import cluster as clusters
+from ..cyclecloud.cluster import Cluster
+from ..cyclecloud.refusals import NotAsked, Refused
+from ..cyclecloud.requests import undocumented
 from ..cyclecloud.shell import Unreachable
 from ..cyclecloud.site import Site
 from ..cyclecloud.wire import Login, Wire
 from ..disk.user_cache import user_cache
 from ..errors import CannotRead, CycleForgeError
-from ..operate.built import Built
 from ..plan.parameters import SECRETS
-from . import ways, whereabouts
+from ..plan.types import Plan
+from . import way, whereabouts
+from .built import Built
 
 QUIET = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=15")
 """Who looks at ten deployments is not asked for ten passphrases."""
 _HERE = "127.0.0.1"
 _KNOWN_ONLY = ("-o", "StrictHostKeyChecking=yes")
 """Where no deployment has noted the certificate, ssh's host key is what proves the server; an unknown one gets none."""
+_Answer = TypeVar("_Answer")
 
 
 class Portal:
@@ -66,7 +72,7 @@ class Portal:
             return self._site[1]
         self.close()
         try:
-            site = self._forwarded(fingerprint) if self.is_forwarded else self._direct(address, fingerprint)
+            site = self._opened(address, fingerprint, self._login)
         except (NotAsked, Unreachable) as reason:
             return Unknown(reason.reason, reason.hint)
         except CycleForgeError as error:
@@ -79,40 +85,32 @@ class Portal:
         self._site = None
         self._way.close()
 
-    def _direct(self, address: str, fingerprint: str) -> Site:
+    def _opened(self, address: str, fingerprint: str, login: Login) -> Site:
         parts = urlsplit(address)
-        return self._signed_in(parts.hostname or "", parts.port or ways.PORTAL_PORT, fingerprint)
-
-    def _forwarded(self, fingerprint: str) -> Site:
-        """The port of this machine is another one each time, so nothing rests on its number."""
-        whereabouts.path_with_us()
-        options = QUIET if fingerprint else (*QUIET, *_KNOWN_ONLY)
-        port = self._way.enter_context(ways.forward(self._found, options=options, told=self._told))
+        host, port = parts.hostname or "", parts.port or way.PORTAL_PORT
+        if self.is_forwarded:
+            whereabouts.path_with_us()
+            options = QUIET if fingerprint else (*QUIET, *_KNOWN_ONLY)
+            forward = way.forward(self._found, options=options, told=self._told)
+            # The port of this machine is another one each time, so nothing rests on its number.
+            host, port = _HERE, self._way.enter_context(forward)
         try:
-            return self._signed_in(_HERE, port, fingerprint or Wire(_HERE, port, None).shown())
+            fingerprint = fingerprint or Wire(host, port, None).shown()
+            return Site(host, port, fingerprint, login, remembered=_note(fingerprint))
         except BaseException:
             self.close()
             raise
 
-    def _signed_in(self, host: str, port: int, fingerprint: str) -> Site:
-        assert isinstance(self._login, Login)
-        return Site(host, port, fingerprint, self._login, remembered=_note(fingerprint))
 
-
-def login_of(found: Built, *, ask: bool) -> Login | Unknown:
-    """The administrator, with the password of the environment, or typed where `ask` says so."""
-    plan = found.plan
+def login_of(plan: Plan, password: str = "") -> Login | Unknown:
+    """The administrator, with the password of the environment, or this one where that has none."""
     variable = SECRETS[0]
-    value = os.environ.get(variable, "")
+    value = os.environ.get(variable, "") or password
     if value.startswith("/subscriptions/"):
         return Unknown(
             f"{variable} is the id of a secret in a Key Vault, and the site takes only the password itself",
             "export its value, or give --password",
         )
-    if not value and ask:
-        from getpass import getpass
-
-        value = getpass(f"password of {plan.admin.username} at the site of {plan.name}: ")
     if not value:
         return Unknown("nobody is signed in at the site", f"export {variable}, or give --password")
     return Login(plan.admin.username, value)
@@ -129,3 +127,50 @@ def _note(fingerprint: str) -> Path | None:
 def _output(outputs: Mapping[str, Any], name: str) -> str:
     value = outputs.get(name)
     return str(value.get("value") or "") if isinstance(value, Mapping) else ""
+
+
+# ---------------------------------------------------------------- questions
+
+
+def seen(
+    site: Site | Unknown, name: str, otherwise: Callable[[], Cluster | Unknown | None], hint: str | None = None
+) -> tuple[Cluster | Unknown, Unknown | None]:
+    """The cluster, and where it is not the site that says it, why. `otherwise`: None where no other way is known."""
+    found = site if isinstance(site, Unknown) else asked(lambda: clusters.cluster(site, name), name, hint)
+    if isinstance(found, Cluster):
+        assert isinstance(site, Site)
+        if found.nodes is not None:
+            return _with_messages(found, site), None
+        other = otherwise()
+        return (other, Unknown("the site does not list the nodes")) if isinstance(other, Cluster) else (found, None)
+    other = otherwise()
+    if isinstance(other, Cluster):
+        return other, found
+    if other is None or other.reason == found.reason:
+        return found, None
+    return Unknown(f"{found.reason}; nor through ssh: {other.reason}", found.hint or other.hint), None
+
+
+def asked(ask: Callable[[], _Answer], name: str, hint: str | None = None) -> _Answer | Unknown:
+    """What the site answers of a cluster, or why it does not; `hint` is for a site that is not reached."""
+    try:
+        return ask()
+    except Refused as refused:
+        if refused.is_missing:
+            return Unknown(f"the site has no cluster {name}: {refused.message}")
+        return Unknown(f"the site refused: {refused}")
+    except NotAsked as reason:
+        return Unknown(reason.reason, reason.hint or hint)
+
+
+def _with_messages(found: Cluster, site: Site) -> Cluster:
+    """The reasons of failed nodes that the documented answer leaves out."""
+    if all(node.message for node in found.failed):
+        return found
+    try:
+        rows = site.get(undocumented.nodes(found.name))
+    except (Refused, NotAsked):
+        return found
+    said = {node.name: node.message for node in clusters.nodes_of(rows)}
+    nodes = tuple(replace(node, message=node.message or said.get(node.name, "")) for node in found.listed)
+    return replace(found, nodes=nodes)

@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import platform
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..azure import az_lines, deployment
+from ..azure import refusals as azure
+from ..cyclecloud import refusals as site
+from ..cyclecloud.bundle import Bundle
+from ..cyclecloud.command_line import NotDone
+from ..cyclecloud.logs import HEALTH, MOST_BYTES, PATHS, Role, line, read, role_of
+from ..cyclecloud.nodes import listing
+from ..cyclecloud.shell import Runs, Unreachable
+from ..errors import CycleForgeError
 from ..version import __version__
-from . import cluster
-
-if TYPE_CHECKING:
-    from ..cyclecloud.bundle import Bundle
-    from ..cyclecloud.shell import Runs
+from .cluster import Place
 
 _LINES = 2000
 _NODES = 10
@@ -36,33 +41,39 @@ _HEALTH = (
 )
 
 
-def gather(place: cluster.Place, bundle: Bundle, nodes: Sequence[str]) -> None:
-    """Ask everybody. What is silent is named in the bundle."""
+def bundle_of(place: Place, nodes: Sequence[str] = ()) -> Bundle:
+    """Ask everybody; logs of `nodes` as well as of failed ones. What is silent is named in the bundle."""
+    bundle = Bundle(f"CycleForge support archive of {place.plan.name}", place.hide())
     _here(place, bundle)
-    _try(bundle, "deployment", lambda: _deployment(place, bundle))
-    if _try(bundle, "server", place.server.prove):
-        _server(place, bundle)
-    else:
+    with _part(bundle, "deployment"):
+        _deployment(place, bundle)
+    with _part(bundle, "server"):
+        place.server.prove()
+    if "server" in bundle.missing:
         for name in ("server/versions.txt", "server/logs", "cluster"):
             bundle.miss(name, "the server cannot be reached")
-    sick = _cluster(place, bundle)
-    if _try(bundle, "scheduler", lambda: _run(place.scheduler, bundle, "slurm/version.txt", "sinfo --version")):
-        _scheduler(place, bundle)
     else:
+        _server(place, bundle)
+    sick: list[str] = []
+    with _part(bundle, "cluster/nodes.json"):
+        sick += _cluster(place, bundle)
+    with _part(bundle, "scheduler"):
+        _run(place.scheduler, bundle, "slurm/version.txt", "sinfo --version")
+    if "scheduler" in bundle.missing:
         for name in ("slurm", "scheduler/logs", "health"):
             bundle.miss(name, "the scheduler cannot be reached")
+    else:
+        _scheduler(place, bundle)
     for node in dict.fromkeys([*nodes, *sick[:_NODES]]):
-        _try(bundle, f"nodes/{node}", lambda node=node: _logs(place.node(node), bundle, f"nodes/{node}", "node"))  # type: ignore[misc]
+        with _part(bundle, f"nodes/{node}"):
+            _logs(place.node(node), bundle, f"nodes/{node}", "node")
     for node in sick[_NODES:]:
         bundle.miss(f"nodes/{node}", f"only {_NODES} failed nodes are asked; --node {node} asks it")
+    return bundle
 
 
-def lines(place: cluster.Place) -> list[str]:
+def lines(place: Place) -> list[str]:
     """What a person types for the same."""
-    from ..azure import az_lines
-    from ..cyclecloud.logs import line, role_of
-    from ..cyclecloud.nodes import listing
-
     name = place.name
     return [
         *az_lines.watching(place.plan),
@@ -74,16 +85,11 @@ def lines(place: cluster.Place) -> list[str]:
     ]  # fmt: skip
 
 
-def _try(bundle: Bundle, name: str, ask: Callable[[], object]) -> bool:
-    """Ask one source; whether it answered."""
-    from ..azure import refusals as azure
-    from ..cyclecloud import refusals as site
-    from ..cyclecloud.command_line import NotDone
-    from ..cyclecloud.shell import Unreachable
-    from ..errors import CycleForgeError
-
+@contextmanager
+def _part(bundle: Bundle, name: str) -> Iterator[None]:
+    """One source, of which a failure is noted."""
     try:
-        ask()
+        yield
     except (NotDone, azure.Refused, site.Refused) as error:
         bundle.miss(name, str(error))
     except (Unreachable, azure.NotAsked, site.NotAsked) as error:
@@ -92,31 +98,24 @@ def _try(bundle: Bundle, name: str, ask: Callable[[], object]) -> bool:
         bundle.miss(name, error.message)
     except OSError as error:
         bundle.miss(name, error.strerror or "cannot be read")
-    else:
-        return True
-    return False
 
 
 # ---------------------------------------------------------------- here, and Azure
 
 
-def _here(place: cluster.Place, bundle: Bundle) -> None:
+def _here(place: Place, bundle: Bundle) -> None:
     bundle.add("versions.txt", f"cycleforge {__version__}\nPython {platform.python_version()}\n{platform.platform()}\n")
     folder, name = place.found.folder, place.name
-    for path in ("effective.yaml", "manifest.json", "ssh_config", f"cluster/{name}.txt", f"cluster/{name}.params.json"):
-        _try(bundle, f"plan/{path}", lambda path=path: bundle.add(f"plan/{path}", _text(folder / path)))  # type: ignore[misc]
-    definition = place.found.definition.folder / place.plan.definition
-    _try(bundle, "plan/definition.yaml", lambda: bundle.add("plan/definition.yaml", _text(definition)))
+    paths = ("effective.yaml", "manifest.json", "ssh_config", f"cluster/{name}.txt", f"cluster/{name}.params.json")
+    files = {f"plan/{path}": folder / path for path in paths}
+    files["plan/definition.yaml"] = place.found.definition.folder / place.plan.definition
+    for into, path in files.items():
+        with _part(bundle, into):
+            bundle.add(into, path.read_text(encoding="utf-8", errors="replace"))
 
 
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace")
-
-
-def _deployment(place: cluster.Place, bundle: Bundle) -> None:
-    from ..azure import deployment
-
-    reader = place.writer()
+def _deployment(place: Place, bundle: Bundle) -> None:
+    reader = place.writer
     seen = deployment.look(place.plan, reader)
     if seen is None:
         bundle.miss("deployment", f"Azure has no deployment {place.plan.deployment_name}")
@@ -149,8 +148,6 @@ def _json(value: object) -> str:
 
 def _run(host: Runs, bundle: Bundle, name: str, command: str) -> None:
     """What a command says; one that fails is named, with what it said all the same."""
-    from ..cyclecloud.command_line import NotDone
-
     ran = host.run(command, limit_s=_LIMIT_S)
     if ran.out.strip() or ran.status == 0:
         bundle.add(name, ran.out)
@@ -158,67 +155,57 @@ def _run(host: Runs, bundle: Bundle, name: str, command: str) -> None:
         raise NotDone(f"`{command}` ended with {ran.status}: {ran.err[-300:]}")
 
 
-def _logs(host: Runs, bundle: Bundle, folder: str, role: Any, most: int | None = None) -> None:
-    from ..cyclecloud.logs import MOST_BYTES, PATHS, read
-
-    found = read(host, PATHS[role], _LINES, most or MOST_BYTES)
+def _logs(host: Runs, bundle: Bundle, folder: str, role: Role, most: int = MOST_BYTES) -> None:
+    found = read(host, PATHS[role], _LINES, most)
     for log in found:
         bundle.add(f"{folder}{log.path}", log.text + "\n")
     if not found:
         bundle.miss(folder, f"none of {', '.join(PATHS[role])} is there")
 
 
-def _server(place: cluster.Place, bundle: Bundle) -> None:
+def _server(place: Place, bundle: Bundle) -> None:
     commands = {
         "server/versions.txt": "cat /opt/cycle_server/system/version /etc/os-release; cyclecloud --version",
         "server/first-boot.json": "sudo -n cat /var/lib/cycleforge/status.json",
         "cluster/events.json": f"sudo -n {_SERVER} execute --format json '{_EVENTS.format(name=place.name)}'",
     }
     for name, command in commands.items():
-        _try(bundle, name, lambda name=name, command=command: _run(place.server, bundle, name, command))  # type: ignore[misc]
-    most = None if place.server.is_direct else 3000
-    _try(bundle, "server/logs", lambda: _logs(place.server, bundle, "server", "server", most))
+        with _part(bundle, name):
+            _run(place.server, bundle, name, command)
+    with _part(bundle, "server/logs"):
+        _logs(place.server, bundle, "server", "server", MOST_BYTES if place.server.is_direct else 3000)
 
 
-def _cluster(place: cluster.Place, bundle: Bundle) -> list[str]:
+def _cluster(place: Place, bundle: Bundle) -> list[str]:
     """States and nodes; the names of those that have failed."""
-    sick: list[str] = []
-
-    def look() -> None:
-        seen = place.look()
-        rows = [{name: getattr(node, name) for name in ("name", "array", "status", "target", "message", "instance",
-                                                        "address")} for node in seen.listed]  # fmt: skip
-        bundle.add("cluster/nodes.json", _json({"name": seen.name, "state": seen.state, "target": seen.target,
-                                                "nodes": rows}))  # fmt: skip
-        sick.extend(node.name for node in seen.failed)
-        said = place.ways.conditions() if sick else ()
-        if said:
-            bundle.add("cluster/conditions.json", _json([asdict(each) for each in said]))
-
-    _try(bundle, "cluster/nodes.json", look)
-    return sick
+    seen = place.look()
+    keys = ("name", "array", "status", "target", "message", "instance", "address")
+    rows = [{key: getattr(node, key) for key in keys} for node in seen.listed]
+    state = {"name": seen.name, "state": seen.state, "target": seen.target, "nodes": rows}
+    bundle.add("cluster/nodes.json", _json(state))
+    said = place.conditions() if seen.failed else ()
+    if said:
+        bundle.add("cluster/conditions.json", _json([asdict(each) for each in said]))
+    return [node.name for node in seen.failed]
 
 
-def _scheduler(place: cluster.Place, bundle: Bundle) -> None:
-    from ..cyclecloud.logs import HEALTH
-
+def _scheduler(place: Place, bundle: Bundle) -> None:
     for name, command in (
         ("slurm/nodes.txt", "scontrol show node"), ("slurm/config.txt", "scontrol show config"),
         ("slurm/jobs.txt", "squeue --all --long"), ("slurm/reasons.txt", "sinfo --list-reasons --long"),
         ("slurm/diagnostics.txt", "sdiag"),
     ):  # fmt: skip
-        _try(bundle, name, lambda name=name, command=command: _run(place.scheduler, bundle, name, command))  # type: ignore[misc]
-    _try(bundle, "scheduler/logs", lambda: _logs(place.scheduler, bundle, "scheduler", "scheduler"))
-    _try(bundle, "health", lambda: _health(place.scheduler, bundle, HEALTH))
+        with _part(bundle, name):
+            _run(place.scheduler, bundle, name, command)
+    with _part(bundle, "scheduler/logs"):
+        _logs(place.scheduler, bundle, "scheduler", "scheduler")
+    with _part(bundle, "health"):
+        _health(place.scheduler, bundle, HEALTH)
 
 
 def _health(host: Runs, bundle: Bundle, folder: str) -> None:
-    from ..cyclecloud.command_line import NotDone
-
     ran = host.run(_HEALTH.replace("FOLDER", folder), limit_s=_LIMIT_S)
-    if ran.status != 0:
-        raise NotDone(f"{folder} cannot be read: {ran.err[-300:]}")
-    if not ran.out and ran.err.strip():
+    if ran.status != 0 or (not ran.out and ran.err.strip()):
         raise NotDone(f"{folder} cannot be read: {ran.err[-300:]}")
     if len(ran.out.encode()) >= _HEALTH_BYTES:
         bundle.miss("health", f"only the first {_HEALTH_BYTES // 1_000_000} MB of {folder} are in it")

@@ -6,6 +6,7 @@ What is true now is asked of Azure: outputs of the deployment, and where there a
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import socket
 import subprocess
@@ -13,20 +14,25 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from ..azure import addresses, az_lines
+from ..azure.deployment import look
+from ..azure.reader import Reader
+from ..azure.refusals import NotAsked, Refused
+from ..azure.run_command import server_id
+from ..azure.session import Session
 from ..cyclecloud import child, host_keys
+from ..cyclecloud.command_line import NotDone
 from ..cyclecloud.shell import Shell, Unreachable, no_ssh
 from ..cyclecloud.ssh_words import explained, last_line
 from ..errors import AzureRefused, CannotRead, ProgramMissing
 from ..plan.ssh_config import SERVER, ssh_plan
+from ..plan.types import Plan
 from ..records import record
-from . import azure
-
-if TYPE_CHECKING:
-    from ..azure.session import Session
-    from ..operate.built import Built
-    from ..plan.types import Plan
+from ..words.terminal import printable
+from . import asking
+from .built import Built
 
 SSH_PORT = 22
 PORTAL_PORT = 443
@@ -56,12 +62,7 @@ class Facts:
 
 def facts_of(plan: Plan, session: Session) -> Facts:
     """Ask, and change nothing. Raises AzureRefused."""
-    from ..azure import addresses, az_lines
-    from ..azure.deployment import look
-    from ..azure.reader import Reader
-    from ..azure.run_command import server_id
-
-    with azure.refusals(plan, "nothing was connected; try again when Azure can be reached"), Reader(session) as reader:
+    with asking.reader(plan, session, "nothing was connected; try again when Azure can be reached") as reader:
         seen = look(plan, reader)
         if seen is None:
             raise AzureRefused(f"{plan.name} is not deployed", f"`cycleforge deploy {plan.definition_name}` does it")
@@ -100,15 +101,22 @@ def _tunnel(bastion: str, group: str, target: str, subscription: str) -> tuple[s
 
 def login_address(plan: Plan, cluster: str, session: Session) -> str | None:
     """A login node's, as Azure knows it without anyone's login on the server; None where it knows none."""
-    from ..azure import addresses
-    from ..azure.reader import Reader
-    from ..azure.refusals import NotAsked, Refused
-
     with Reader(session) as reader:
         try:
             return addresses.of_login_node(plan, cluster, reader)
         except (Refused, NotAsked):
             return None
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """What a server or a host does not do as an error of the verb."""
+    try:
+        yield
+    except NotDone as not_done:
+        raise AzureRefused(printable(not_done.text), not_done.hint) from None
+    except Unreachable as lost:
+        raise AzureRefused(printable(lost.reason), lost.hint) from None
 
 
 @contextmanager
@@ -135,19 +143,21 @@ def portal_at(found: Built, facts: Facts, port: int = 0) -> Iterator[tuple[str, 
         yield facts.address, PORTAL_PORT
 
 
-def shell_of(found: Built, host: str) -> Shell:
+def shell_of(found: Built, host: str, *, options: Sequence[str] = (), told: Mapping[str, str] | None = None) -> Shell:
     """One host of the deployment. Raises CannotRead where the folder was built before it had an `ssh_config`."""
-    config = found.folder / ssh_plan(found.plan).file_names[0]
+    config = config_of(found)
     if not config.is_file():
-        hint = f"`cycleforge build {found.plan.definition_name}` makes it"
-        raise CannotRead(f"there is no {config}", hint)
-    return Shell(config, host)
+        raise CannotRead(f"there is no {config}", f"`cycleforge build {found.plan.definition_name}` makes it")
+    return Shell(config, host, options=options, told=told)
+
+
+def config_of(found: Built) -> Path:
+    """What ssh reads."""
+    return found.folder / ssh_plan(found.plan).file_names[0]
 
 
 def ssh_home() -> Path:
     """Where ssh looks for `~/.ssh`: the home of the account, whatever HOME says. Source: ssh(1)"""
-    import pwd
-
     return Path(pwd.getpwuid(os.getuid()).pw_dir) / ".ssh"
 
 
@@ -202,18 +212,17 @@ def forward(
 
     Raises CannotRead where the `wanted` port is taken, and Unreachable.
     """
-    shell = shell_of(found, SERVER)
-    shell.told = told or {}
+    shell = shell_of(found, SERVER, options=options, told=told)
     with ExitStack() as stack:
         local = child.free_port(wanted or preferred)
         if wanted and local != wanted:
             raise CannotRead(f"port {wanted} of this machine is taken", "without --port one is chosen")
         try:
-            stack.enter_context(_forwarded(shell, local, options))
+            stack.enter_context(_forwarded(shell, local))
         except _TakenError:
             # Another command was faster.
             local = child.free_port()
-            stack.enter_context(_forwarded(shell, local, options))
+            stack.enter_context(_forwarded(shell, local))
         yield local
 
 
@@ -222,13 +231,13 @@ class _TakenError(Unreachable):
 
 
 @contextmanager
-def _forwarded(shell: Shell, local: int, options: Sequence[str]) -> Iterator[None]:
+def _forwarded(shell: Shell, local: int) -> Iterator[None]:
     forward = f"127.0.0.1:{local}:localhost:{PORTAL_PORT}"
     # ssh listens before it begins the command there, which tells us so: at the port someone else might listen. It ends
     # when our end of its input does, and ssh with it, even if we are killed.
     told = ["-T", "-o", "ExitOnForwardFailure=yes", "-L", forward, shell.host, f"echo {_OPEN}; exec cat"]
     with tempfile.TemporaryFile() as said:
-        line = ["ssh", "-F", str(shell.config), *options, *told]
+        line = ["ssh", "-F", str(shell.config), *shell.options, *told]
         environment = {**child.environment(), **shell.told}
         try:
             ssh = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, env=environment)
@@ -248,6 +257,3 @@ def _forwarded(shell: Shell, local: int, options: Sequence[str]) -> Iterator[Non
             child.end(ssh)
             assert ssh.stdout is not None
             ssh.stdout.close()
-
-
-__all__ = ["Facts", "Unreachable", "connected", "facts_of", "forward", "portal_at", "shell_of"]
