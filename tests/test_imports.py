@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+import ast
+from collections.abc import Iterator, Mapping, Set
 from graphlib import CycleError, TopologicalSorter
 
 import grimp
 import pytest
+
+from generator.files import assets
 
 
 def circle(imports: Mapping[str, Set[str]]) -> list[str] | None:
@@ -43,3 +46,24 @@ def test_a_circle_is_found_wherever_the_import_stands(
     found = circle({module: graph.find_modules_directly_imported_by(module) for module in graph.modules})
     assert found is not None
     assert set(found) == {"house", "house.rooms"}
+
+
+def imported(source: str) -> Iterator[str]:
+    """Every name that a module imports, in full, wherever the import stands; a relative one from its dots on."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{'.' * node.level}{node.module or ''}.{name.name}" for name in node.names)
+
+
+def test_nothing_but_the_locker_signs_for_blobs() -> None:
+    package = assets.root() / "generator"
+    found: dict[str, set[str]] = {}
+    for path in package.rglob("*.py"):
+        for name in imported(path.read_text(encoding="utf-8")):
+            for what in ("azure.storage", "azure.core.credentials.AzureNamedKey", "azure.core.credentials.AzureSas"):
+                if name.startswith(what):
+                    found.setdefault(what, set()).add(path.relative_to(package).as_posix())
+    assert found.pop("azure.storage") == {"locker/client.py", "locker/container.py"}
+    assert set(map(tuple, found.values())) == {("locker/credentials.py",)}

@@ -5,9 +5,9 @@ What is where, and what nodes do with it: https://learn.microsoft.com/azure/cycl
 | module | holds |
 |---|---|
 | `address` | which container: a flag, the environment, or a definition |
-| `credentials`, `signing` | how we sign in, and how a request is signed |
-| `service` | requests to Azure's blob service, plain REST: signed, sent, tried again |
-| `layout`, `listing` | names in the container, and what a listing of it means |
+| `credentials` | how we sign in |
+| `client` | azure-storage-blob's client with our limits: signs, sends, tries again |
+| `layout` | names in the container, and what a listing of it means |
 | `compare` | a package against what is in the locker; pure |
 | `container` | the narrow interface to Azure's blob service: list, put, stage, commit, read, delete |
 | `refusals` | what Azure's errors mean and what to do about them |

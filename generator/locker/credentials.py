@@ -9,17 +9,25 @@ from __future__ import annotations
 import base64
 import os
 import re
+import time
 from collections.abc import Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential, TokenCredential
 
 from ..errors import AzureRefused, CannotRead
 from ..login import SILENCE_S, claims, name_in, quiet, why_not
 from ..records import record
 from .address import Address, connection_settings, parse
-from .signing import Login, NoToken, Sas, SharedKey, Signature
 
+if TYPE_CHECKING:
+    from azure.core.credentials import AccessToken
+
+Credential = AzureNamedKeyCredential | AzureSasCredential | TokenCredential
 Way = Literal["auto", "login", "key", "sas", "connection-string"]
-WAYS: tuple[Way, ...] = ("auto", "login", "key", "sas", "connection-string")
+_SCOPE = "https://storage.azure.com/.default"
+_EARLY_S = 300.0
+"""So long before its end a token is replaced."""
 _SIGNATURE = re.compile(r"(?:^|&)sig=.")
 _VARIABLES: tuple[tuple[Way, str], ...] = (
     ("connection-string", "AZURE_STORAGE_CONNECTION_STRING"),
@@ -40,19 +48,19 @@ class Principal:
 
 @record
 class SignIn:
-    """How requests are signed; `secret` never goes into a message."""
+    """How requests are signed."""
 
     way: Way
     described: str
     """For messages: what was used."""
-    signature: Signature
+    credential: Credential
     principal: Principal | None = None
     """Who it is, for a login whose token says so."""
 
     @property
     def is_sas(self) -> bool:
         """Whether it is a shared access signature, from wherever."""
-        return isinstance(self.signature, Sas)
+        return isinstance(self.credential, AzureSasCredential)
 
 
 def sign_in(address: Address, environment: Mapping[str, str], way: Way = "auto") -> SignIn:
@@ -113,22 +121,22 @@ def _account_of(endpoint: str) -> str:
         return ""
 
 
-def _key(address: Address, value: str, variable: str) -> SharedKey:
+def _key(address: Address, value: str, variable: str) -> AzureNamedKeyCredential:
     try:
         base64.b64decode(value, validate=True)
     except ValueError:
         raise CannotRead(
             f"{variable} is not a valid account key: it is not base64", "copy it again, in quotes"
         ) from None
-    return SharedKey(address.account, value)
+    return AzureNamedKeyCredential(address.account, value)
 
 
-def _sas(value: str, variable: str) -> Sas:
+def _sas(value: str, variable: str) -> AzureSasCredential:
     # People copy the whole URL, too.
     token = value.partition("?")[2] if "?" in value else value
     if not _SIGNATURE.search(token) or not token.isascii() or any(character.isspace() for character in token):
         raise CannotRead(f"{variable} is not a valid SAS token, which contains sv=…&sig=…", "copy it again, in quotes")
-    return Sas(token)
+    return AzureSasCredential(token)
 
 
 def _login() -> SignIn:
@@ -137,13 +145,26 @@ def _login() -> SignIn:
 
     quiet()
     try:
-        login = Login(DefaultAzureCredential(read_timeout=SILENCE_S, retry_read=1))
-        token = login.token()
-    except (AzureError, ValueError, NoToken) as error:
+        login = _Login(DefaultAzureCredential(read_timeout=SILENCE_S, retry_read=1))
+    except (AzureError, ValueError) as error:
         raise AzureRefused(*why_not("Azure", str(error), os.environ)) from error
-    principal = _principal(token)
+    principal = _principal(login.first.token)
     name = f" ({principal.name})" if principal else ""
     return SignIn("login", f"the login of DefaultAzureCredential{name}", login, principal)
+
+
+class _Login:
+    """A login whose first token, which says who it is, serves until shortly before its end."""
+
+    def __init__(self, credential: TokenCredential) -> None:
+        self._credential = credential
+        self.first = credential.get_token(_SCOPE)
+
+    def get_token(self, *scopes: str, tenant_id: str | None = None, **options: Any) -> AccessToken:
+        """As azure-core asks for it; another tenant is that of the account, which its refusal has named."""
+        if tenant_id is None and time.time() < self.first.expires_on - _EARLY_S:
+            return self.first
+        return self._credential.get_token(*scopes, tenant_id=tenant_id, **options)
 
 
 def _principal(token: str) -> Principal | None:

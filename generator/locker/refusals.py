@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 
+from azure.core.exceptions import AzureError, ClientAuthenticationError, HttpResponseError
+
 from ..errors import AzureRefused
 from .address import Address
+from .client import Stopped
 from .credentials import SignIn
-from .listing import NoListing
-from .service import ServiceError, Stopped
-from .signing import NoToken
 
 READER = "Storage Blob Data Reader"
 CONTRIBUTOR = "Storage Blob Data Contributor"
@@ -39,25 +39,31 @@ def explained(address: Address, sign_in: SignIn) -> Iterator[None]:
     """Errors of the service and of the way to it leave as Refused, with a fix."""
     try:
         yield
-    except (ServiceError, NoToken, NoListing, Stopped, OSError) as error:
+    except (AzureError, Stopped, OSError) as error:
         raise refused(error, address, sign_in) from error
 
 
 def refused(error: Exception, address: Address, sign_in: SignIn) -> Refused:
-    """The problem that an error stands for; an OSError, which those of `requests` are, means that nobody answered."""
-    if isinstance(error, ServiceError):
-        return _answered(error, address, sign_in)
-    if isinstance(error, NoToken):
-        return Refused(f"{address}: no token: {_first_line(str(error))}", "az login", "NoToken")
-    if isinstance(error, NoListing):
-        return not_azure(HTTPStatus.OK, address)
+    """The problem that an error stands for; what is neither Azure's nor the network's is an answer nobody can read."""
     if isinstance(error, Stopped):
         return Refused(f"{address}: {error}")
-    return _unreachable(error, address)
+    if isinstance(error, HttpResponseError) and error.status_code is not None:
+        return _answered(error, error.status_code, address, sign_in)
+    if isinstance(error, ClientAuthenticationError):
+        return Refused(f"{address}: no token: {_first_line(str(error))}", "az login", "NoToken")
+    if isinstance(error, AzureError | OSError):
+        return _unreachable(error, address)
+    return not_azure(HTTPStatus.OK, address)
 
 
-def _answered(error: ServiceError, address: Address, sign_in: SignIn) -> Refused:
-    status, code = error.status, error.code
+def code_of(error: HttpResponseError) -> str:
+    """Azure's word for a refusal; empty where something else has answered."""
+    code = getattr(error, "error_code", None) or ""
+    return str(getattr(code, "value", code))
+
+
+def _answered(error: HttpResponseError, status: int, address: Address, sign_in: SignIn) -> Refused:
+    code = code_of(error)
     is_their_side = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS
     explain = _CODES.get(code)
     if explain is not None:

@@ -7,14 +7,15 @@ import itertools
 from collections.abc import Mapping
 from pathlib import Path
 
+from azure.core.credentials import AzureNamedKeyCredential
+
 from generator.locker import address
+from generator.locker.client import Limits
 from generator.locker.compare import Wanted, wanted_of
 from generator.locker.container import Container
 from generator.locker.credentials import SignIn
 from generator.locker.look import Look, look
 from generator.locker.replace import replace
-from generator.locker.service import Limits
-from generator.locker.signing import SharedKey
 from generator.locker.upload import Done, upload
 from generator.projects.package import package_folder
 from tests.locker import azurite
@@ -74,7 +75,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def opened(url: str, container: azurite.Container, limits: Limits = QUICK) -> Container:
     """As the command opens it with a key; `url` is that of the server or of a proxy in front."""
-    key = SignIn("key", "a key", SharedKey(azurite.ACCOUNT, azurite.KEY))
+    key = SignIn("key", "a key", AzureNamedKeyCredential(azurite.ACCOUNT, azurite.KEY))
     return Container(address.parse(f"{url}/{container.name}"), key, limits)
 
 

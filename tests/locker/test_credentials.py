@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
 
 from generator.errors import CannotRead
 from generator.locker import credentials
 from generator.locker.address import parse
 from generator.locker.credentials import SignIn, Way, sign_in
-from generator.locker.signing import Sas, SharedKey, Signature
 from tests.answers import data_of
 from tests.locker.azurite import ACCOUNT, KEY, Azurite, Container, account_sas
 from tests.locker.command import Command, commands
@@ -34,8 +34,8 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 
 
 def signature(found: SignIn) -> str:
-    assert isinstance(found.signature, Sas)
-    return found.signature.signature
+    assert isinstance(found.credential, AzureSasCredential)
+    return found.credential.signature
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,8 @@ def test_which_one_is_taken(variables: Mapping[str, str], way: Way, described: s
     if found.is_sas:
         assert signature(found) in ("sig=x", "sv=1&sig=x")
     else:
-        assert found.signature == SharedKey("forge", "a2V5")
+        assert isinstance(found.credential, AzureNamedKeyCredential)
+        assert tuple(found.credential.named_key) == ("forge", "a2V5")
 
 
 @pytest.mark.parametrize("value", ["?sv=1&sig=x%3D", "sv=1&sig=x%3D", " sv=1&sig=x%3D\n", "https://a/b?sv=1&sig=x%3D"])
@@ -98,7 +99,7 @@ def test_what_is_missing_or_garbled(variables: Mapping[str, str], way: Way, mess
 
 
 def test_the_mode_of_az_means_login(monkeypatch: pytest.MonkeyPatch) -> None:
-    login = SignIn("login", "a login", Signature())
+    login = SignIn("login", "a login", AzureSasCredential("sig=x"))
     monkeypatch.setattr(credentials, "_login", lambda: login)
     keyed = {KEYED: "a2V5"}
     assert sign_in(LOCKER, {**keyed, "AZURE_STORAGE_AUTH_MODE": "Login"}) is login

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from generator.errors import INTERRUPTED, CycleForgeError
-from generator.locker.service import Limits
+from generator.locker.client import Limits
 from tests.command import COMMAND
 from tests.locker import azurite
 from tests.locker.faults import Cut, Delay, Fault, Request, at

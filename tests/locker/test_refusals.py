@@ -15,8 +15,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from generator.locker import container as container_module
+from generator.locker.client import Limits
 from generator.locker.refusals import _CODES, _STATUS, HIERARCHICAL, _reason
-from generator.locker.service import Limits
 from tests.locker import refusals
 from tests.locker.azurite import ACCOUNT, KEY, Azurite, Container
 from tests.locker.command import CLOSED, Command, commands
