@@ -1,22 +1,23 @@
 """Which actions a deployment takes, and where: from what the plan creates.
 
-To create or change a resource takes `TYPE/write`, to look at it `TYPE/read`; some resources also use others, whose
-types name an action for that. Source: https://learn.microsoft.com/azure/role-based-access-control/permissions-reference
+To create or change a resource takes `TYPE/write`, to look at it `TYPE/read`; some resources also use others, which the
+catalogue's table of types knows. Source: https://learn.microsoft.com/azure/role-based-access-control/permissions-reference
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from .. import catalog
+from ..plan.created_types import LINK, ROLE, TITLES
 from ..plan.resources import resource_id
 from ..plan.types import Asked, Plan
+from ..plan.types.created import Created, Purpose
 from ..problems.problem import KeyPath
 from ..records import record
 from .bicep import parameter
 
 SUBSCRIPTION = "/subscriptions/{subscription}"
-ROLES = "Microsoft.Authorization/roleAssignments"
-_GROUPS = "Microsoft.Resources/resourceGroups"
 _DEPLOY = tuple(f"Microsoft.Resources/deployments/{word}" for word in ("read", "write"))
 _ABOVE = tuple(
     f"Microsoft.Resources/deployments/{word}"
@@ -25,27 +26,6 @@ _ABOVE = tuple(
 _NETWORK = "Microsoft.Network"
 _VNET, _ZONE = f"{_NETWORK}/virtualNetworks", f"{_NETWORK}/privateDnsZones"
 _SUBNET = f"{_VNET}/subnets/join/action"
-_USES: Mapping[str, tuple[str, ...]] = {
-    f"{_NETWORK}/networkInterfaces": (_SUBNET,),
-    f"{_NETWORK}/bastionHosts": (_SUBNET, f"{_NETWORK}/publicIPAddresses/join/action"),
-    f"{_NETWORK}/natGateways": (f"{_NETWORK}/publicIPAddresses/join/action",),
-    _VNET: (f"{_NETWORK}/networkSecurityGroups/join/action",),
-    f"{_VNET}/virtualNetworkPeerings": (f"{_VNET}/peer/action",),
-    f"{_NETWORK}/privateEndpoints": (
-        _SUBNET,
-        "Microsoft.Storage/storageAccounts/PrivateEndpointConnectionsApproval/action",
-    ),
-    f"{_ZONE}/virtualNetworkLinks": (f"{_VNET}/join/action",),
-    f"{_NETWORK}/privateEndpoints/privateDnsZoneGroups": (f"{_ZONE}/join/action",),
-    "Microsoft.Compute/virtualMachines": (f"{_NETWORK}/networkInterfaces/join/action",),
-    "Microsoft.StorageCache/amlFilesystems": (_SUBNET,),
-    "Microsoft.NetApp/netAppAccounts/capacityPools/volumes": (_SUBNET,),
-    "Microsoft.DBforMySQL/flexibleServers": (_SUBNET, f"{_ZONE}/join/action"),
-}
-"""Type → what creating it does to others.
-
-Source: https://learn.microsoft.com/azure/role-based-access-control/permissions/networking
-"""
 
 
 @record
@@ -56,7 +36,8 @@ class Need:
     """Id of a subscription, group or resource; `{subscription}` is the deployment's."""
     actions: tuple[str, ...]
     path: KeyPath
-    purpose: str
+    title: str
+    """What it is for, in words."""
 
 
 def group_of(plan: Plan) -> str:
@@ -74,27 +55,9 @@ def needs(plan: Plan, environment: Mapping[str, str]) -> tuple[Need, ...]:
 
 
 def assigned_roles(plan: Plan) -> tuple[str, ...]:
-    """Ids of the roles that the deployment assigns; those of bicep_templates/modules/roles*.bicep.
-
-    Source: https://learn.microsoft.com/azure/role-based-access-control/built-in-roles
-    """
-    wanted = {
-        "acdd72a7-3385-48ef-bd42-f606fba81ae7": plan.server is not None,
-        "b24988ac-6180-42a0-ab88-20f7382dd24c": plan.server is not None or _role_of_existing_server(plan),
-        "ba92f5b4-2d11-453d-a403-e96b0029c9fe": plan.server is not None or _creates(plan, "the container"),
-        "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1": plan.server is not None or plan.locker.assigns_role,
-        "3913510d-42f4-4e42-8a64-420c390055eb": plan.monitoring is not None,
-        "9980e02c-c2be-4d73-94e8-173b1dc7cf3c": plan.server is not None and not plan.network.is_new,
-    }
-    return tuple(role for role, is_wanted in wanted.items() if is_wanted)
-
-
-def _creates(plan: Plan, purpose: str) -> bool:
-    return any(each.type == ROLES and purpose in each.purpose for each in plan.created_types)
-
-
-def _role_of_existing_server(plan: Plan) -> bool:
-    return plan.existing_server is not None and plan.existing_server.principal_id is not None
+    """Ids of the roles that the deployment assigns."""
+    given = {name for each in plan.created_types for name in each.roles}
+    return tuple(role for name, role in catalog.roles().items() if name in given)
 
 
 def _subscription(plan: Plan) -> Iterator[Need]:
@@ -103,34 +66,24 @@ def _subscription(plan: Plan) -> Iterator[Need]:
         actions = tuple(f"Microsoft.Resources/subscriptions/resourceGroups/{word}" for word in ("read", "write"))
         yield Need(SUBSCRIPTION, actions, ("azure", "resource_group"), "the resource group")
     if plan.server is not None:
-        yield Need(SUBSCRIPTION, (f"{ROLES}/write",), ("server",), "the server's role Reader")
+        yield Need(SUBSCRIPTION, (f"{ROLE}/write",), ("server",), "the server's role Reader")
 
 
 def _own_group(plan: Plan, elsewhere: Iterable[tuple[str, ...]]) -> Iterator[Need]:
     """What is created there. A role or a link may stand elsewhere only, and is then not needed here."""
-    group, purposes = group_of(plan), dict[tuple[KeyPath, str], list[str]]()
+    group, parts = group_of(plan), dict[tuple[KeyPath, Purpose], list[Created]]()
     yield Need(group, _DEPLOY, ("azure", "resource_group"), "nested deployments")
     taken = {action for actions in elsewhere for action in actions}
     for each in plan.created_types:
-        only_elsewhere = each.type in (ROLES, f"{_ZONE}/virtualNetworkLinks") and not _is_here(plan, each.purpose)
-        if each.type == _GROUPS or (only_elsewhere and f"{each.type}/write" in taken):
-            continue
-        actions = purposes.setdefault((each.path, each.purpose), [])
-        actions += [f"{each.type}/write", f"{each.type}/read", *_USES.get(each.type, ())]
-    for (path, purpose), actions in purposes.items():
-        yield Need(group, tuple(dict.fromkeys(actions)), path, purpose)
+        if not (each.purpose is Purpose.RESOURCE_GROUP or (each.is_elsewhere and f"{each.type}/write" in taken)):
+            parts.setdefault((each.path, each.purpose), []).append(each)
+    for (path, _), same in parts.items():
+        types = (catalog.resource_type(each.type) for each in same)
+        actions = (action for row in types for action in (f"{row.name}/write", f"{row.name}/read", *row.uses))
+        yield Need(group, tuple(dict.fromkeys(actions)), path, same[0].title)
     identity = "Microsoft.ManagedIdentity/userAssignedIdentities/assign/action"
     if plan.server is not None:
         yield Need(group, (identity,), ("server",), "the identity of the server")
-
-
-def _is_here(plan: Plan, purpose: str) -> bool:
-    """Whether a role or a link of this purpose is on something that the deployment creates."""
-    return purpose not in (
-        "the role of the nodes on the locker",
-        "the role of the nodes on the metrics",
-        "the link to the zone",
-    )
 
 
 def _in_group_of(value: str) -> str:
@@ -145,7 +98,7 @@ def _existing_network(plan: Plan) -> Iterator[Need]:
     yield Need(_in_group_of(vnet), _DEPLOY, path, "the existing network")
     yield Need(vnet, (f"{_VNET}/read", f"{_VNET}/subnets/read", _SUBNET), path, "the existing network")
     if plan.server is not None:
-        yield Need(vnet, (f"{ROLES}/write",), path, "the server's roles on the existing network")
+        yield Need(vnet, (f"{ROLE}/write",), path, "the server's roles on the existing network")
 
 
 def _hub(plan: Plan, environment: Mapping[str, str]) -> Iterator[Need]:
@@ -170,9 +123,8 @@ def _zones(plan: Plan) -> Iterator[Need]:
         if not _is_id(zone):
             continue
         if is_linked:
-            yield Need(_in_group_of(zone), _DEPLOY, path, "the link to the zone")
-            link = f"{_ZONE}/virtualNetworkLinks"
-            yield Need(zone, (f"{link}/write", f"{link}/read"), path, "the link to the zone")
+            yield Need(_in_group_of(zone), _DEPLOY, path, TITLES[Purpose.ZONE_LINK])
+            yield Need(zone, (f"{LINK}/write", f"{LINK}/read"), path, TITLES[Purpose.ZONE_LINK])
         if is_joined:
             yield Need(zone, (f"{_ZONE}/join/action",), path, "names in the zone")
 
@@ -181,13 +133,13 @@ def _roles_elsewhere(plan: Plan) -> Iterator[Need]:
     rule = plan.monitoring.data_collection_rule_id if plan.monitoring is not None else None
     account = plan.locker.account_id if plan.locker.assigns_role else None
     wanted = (
-        (rule, ("monitoring",), "the role of the nodes on the metrics"),
-        (account, ("server", "existing", "assign_locker_role"), "the role of the nodes on the locker"),
+        (rule, ("monitoring",), Purpose.METRICS_ROLE),
+        (account, ("server", "existing", "assign_locker_role"), Purpose.LOCKER_ROLE),
     )
     for target, path, purpose in wanted:
         if target is not None:
-            yield Need(_in_group_of(target), _DEPLOY, path, purpose)
-            yield Need(target, (f"{ROLES}/write",), path, purpose)
+            yield Need(_in_group_of(target), _DEPLOY, path, TITLES[purpose])
+            yield Need(target, (f"{ROLE}/write",), path, TITLES[purpose])
 
 
 def _linked(plan: Plan) -> Iterator[Need]:

@@ -25,10 +25,10 @@ def duration(seconds: float | None) -> str:
 
 def usual(kind: str) -> str:
     """`usually about 10 min`: how long a resource of a type takes; empty where nobody documents it."""
-    row = catalog.azure_durations().get(kind.lower())
-    if row is None:
+    row = catalog.resource_types().get(kind.lower())
+    if row is None or row.minutes is None:
         return ""
-    return f"usually {row['minutes']} min or more" if row["or_more"] else f"usually about {row['minutes']} min"
+    return f"usually {row.minutes} min or more" if row.or_more else f"usually about {row.minutes} min"
 
 
 def tree_lines(parts: Sequence[Part]) -> list[str]:

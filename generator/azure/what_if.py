@@ -122,7 +122,7 @@ def _row(change: Mapping[str, Any], *, certain: bool) -> Row:
         folded,
         uncompared,
         str(reason) if reason else None,
-        holds_data(of.type),
+        catalog.holds_data(of.type),
         _tags(change),
         certain,
     )
@@ -132,11 +132,6 @@ def _tags(change: Mapping[str, Any]) -> Mapping[str, Any]:
     before = change.get("before")
     tags = before.get("tags") if isinstance(before, Mapping) and not before.get("managedBy") else None
     return tags if isinstance(tags, Mapping) else {}
-
-
-def holds_data(type_name: str) -> bool:
-    """Whether resources of a type hold data that goes with them."""
-    return type_name.lower() in catalog.what_if()["data_types"]["rows"]
 
 
 def _values(of: Resource, delta: object) -> tuple[tuple[Value, ...], tuple[str, ...], tuple[str, ...]]:

@@ -15,6 +15,15 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from .azure_types import (
+    ResourceType,
+    holds_data,
+    providers_always_needed,
+    providers_of_azure,
+    resource_type,
+    resource_types,
+    roles,
+)
 from .files import table
 from .releases import (
     DefaultVersions,
@@ -42,11 +51,11 @@ __all__ = [
     "NcclTypical",
     "OperatingSystem",
     "Release",
+    "ResourceType",
     "ServerImage",
     "SlurmProject",
     "VmSize",
     "amd_messages",
-    "azure_durations",
     "azure_failures",
     "blobs",
     "canonical_vm_size",
@@ -59,6 +68,7 @@ __all__ = [
     "gpu_generation",
     "health",
     "health_tests",
+    "holds_data",
     "image",
     "images",
     "is_newer",
@@ -74,10 +84,15 @@ __all__ = [
     "node_attributes",
     "node_benchmarks",
     "out_of_support",
+    "providers_always_needed",
+    "providers_of_azure",
     "regions",
     "release",
     "release_of_build",
     "releases",
+    "resource_type",
+    "resource_types",
+    "roles",
     "rule_figures",
     "server_image",
     "slurm_conf",
@@ -181,7 +196,7 @@ def mig_profiles(model: str | None, memory_gb: int | None) -> Mapping[str, int]:
 
 
 def what_if() -> Mapping[str, Any]:
-    """Resource types that hold data, and what Azure's what-if is known to show although it does not happen."""
+    """What Azure's what-if is known to show although it does not happen."""
     return table("what_if")
 
 
@@ -189,11 +204,6 @@ def azure_failures() -> Sequence[Mapping[str, Any]]:
     """What Azure's error codes mean for a deployment, and what to do: `codes`, `words`, `fix`."""
     rows: Sequence[Mapping[str, Any]] = table("azure_failures")["failures"]["rows"]
     return rows
-
-
-def azure_durations() -> Mapping[str, Mapping[str, Any]]:
-    """How long Azure usually takes to create a resource, by its type in lower case: `minutes`, `or_more`."""
-    return {row["type"]: row for row in table("azure_durations")["durations"]["rows"]}
 
 
 def cyclecloud_failures() -> Sequence[Mapping[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from .. import catalog
 from .file_systems.base import FileSystem
 from .file_systems.registry import by_kind
 from .names import OWNER_TAG
@@ -17,40 +18,6 @@ from .types import (
     NetworkPlan,
     ResourceNames,
     ServerPlan,
-)
-
-DELETION_ORDER = (
-    "Microsoft.Compute/virtualMachineScaleSets",
-    "Microsoft.Compute/virtualMachines",
-    "Microsoft.Compute/disks",
-    "Microsoft.Network/networkInterfaces",
-    "Microsoft.Network/bastionHosts",
-    "Microsoft.Network/privateEndpoints",
-    "Microsoft.NetApp/netAppAccounts/capacityPools/volumes",
-    "Microsoft.NetApp/netAppAccounts/capacityPools",
-    "Microsoft.NetApp/netAppAccounts",
-    "Microsoft.StorageCache/amlFilesystems",
-    "Microsoft.DBforMySQL/flexibleServers",
-    "Microsoft.Network/privateDnsZones/virtualNetworkLinks",
-    "Microsoft.Network/privateDnsZones",
-    "Microsoft.Storage/storageAccounts",
-    "Microsoft.ManagedIdentity/userAssignedIdentities",
-    "Microsoft.Network/virtualNetworks",
-    "Microsoft.Network/natGateways",
-    "Microsoft.Network/routeTables",
-    "Microsoft.Network/networkSecurityGroups",
-    "Microsoft.Network/publicIPAddresses",
-)
-"""Every type that a deployment can have made, each after those that use it. All are looked for, also those that the
-definition does not name any more: a deployment never deletes.
-Source: https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-in-use"""
-
-_WITHOUT_DATA = (
-    "Microsoft.Compute/virtualMachineScaleSets",
-    "Microsoft.Compute/virtualMachines",
-    "Microsoft.Network/networkInterfaces",
-    "Microsoft.Network/bastionHosts",
-    "Microsoft.ManagedIdentity/userAssignedIdentities",
 )
 
 
@@ -74,10 +41,12 @@ def cleanup_plan(
         *((network.mysql_dns_zone,) if network.links_mysql_dns_zone else ()),
     )
     rule = monitoring.data_collection_rule_id if monitoring else None
+    # Also types that the definition does not name any more: a deployment never deletes.
+    in_order = [each for each in catalog.resource_types().values() if each.removal == "in order"]
     return CleanupPlan(
         tag=OWNER_TAG,
-        types=DELETION_ORDER,
-        types_without_data=_WITHOUT_DATA,
+        types=tuple(each.name for each in in_order),
+        types_without_data=tuple(each.name for each in in_order if each.data == "without"),
         names_without_data=(
             *((("Microsoft.Network/networkSecurityGroups", (f"{own.vm_name}-nsg",)),) if own else ()),
             ("Microsoft.Network/publicIPAddresses", addresses),

@@ -97,7 +97,7 @@ def make_plan(
     locker = locker_plan(definition)
     jobs = job_plans(definition, slurm, shared) if slurm and shared else ()
     machines = tuple(each for each in fleet(definition) if each.most)
-    terms = image_terms(server, slurm, machines)
+    terms, created = image_terms(server, slurm, machines), created_types(definition)
     azure_names = resource_names(names.prefix(definition), definition.name, network.vnet_name, definition.azure.cloud)
     return Plan(
         name=definition.name,
@@ -130,7 +130,7 @@ def make_plan(
         modules=modules(all_mounts),
         late_addresses=late_addresses(all_mounts),
         node_settings=node_settings(shared.mounts) if shared else (),
-        providers=providers(all_mounts, accounting, monitoring, terms),
+        providers=providers(created, monitoring, terms),
         image_terms=terms,
         unknown_images=unknown_images(server, slurm, machines),
         fleet=machines,
@@ -149,7 +149,7 @@ def make_plan(
             definition.azure.subscription_id,
         ),
         silenced=tuple(sorted((entry.rule, entry.reason) for entry in definition.silence)),
-        created_types=created_types(definition),
+        created_types=created,
         resolved=resolved(definition),
     )
 

@@ -9,15 +9,8 @@ from .. import catalog
 from .access_kinds.base import Access
 from .file_systems.base import FileSystem
 from .types import AccountingPlan, ImageTerms, MonitoringPlan, ResourceId, ResourceNames
+from .types.created import Created
 
-_BASE_PROVIDERS = (
-    "Microsoft.Compute",
-    # Of diagnostic settings. Whether Azure asks for the provider of a resource that it leaves out is not documented.
-    "Microsoft.Insights",
-    "Microsoft.ManagedIdentity",
-    "Microsoft.Network",
-    "Microsoft.Storage",
-)
 _RESOURCE_ID = re.compile(
     r"/subscriptions/([^/]+)/resourceGroups/([^/]+)/providers/[^/]+/[^/]+/([^/]+)/?", re.IGNORECASE
 )
@@ -57,15 +50,11 @@ def _zone_name(label: str, end: str) -> str:
 
 
 def providers(
-    mounts: Iterable[FileSystem],
-    accounting: AccountingPlan | None,
-    monitoring: MonitoringPlan | None,
-    terms: tuple[ImageTerms, ...],
+    created: Iterable[Created], monitoring: MonitoringPlan | None, terms: tuple[ImageTerms, ...]
 ) -> tuple[str, ...]:
     """Resource providers that must be registered in the subscription, sorted."""
-    names = {*_BASE_PROVIDERS, *(mount.provider for mount in mounts if mount.provider)}
-    if accounting is not None and accounting.is_new:
-        names.add("Microsoft.DBforMySQL")
+    of_types = {catalog.resource_type(each.type).namespace for each in created}
+    names = {*catalog.providers_always_needed(), *(of_types - {*catalog.providers_of_azure()})}
     if terms:
         names.add("Microsoft.MarketplaceOrdering")
     if monitoring is not None:

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 from ..catalog.node_images import ImagePlan, image_plan
 from ..definition.model.landing_zone import LandingZone
 from ..definition.model.slurm import Value
-from ..plan.created_types import PUBLIC_ADDRESS, PUBLIC_SERVER, created_types
+from ..plan.created_types import PUBLIC_ADDRESS, ROLE, created_types
 from ..plan.names import creates_resource_group
 from ..plan.network import route_plan
 from ..plan.tags import tags_of
+from ..plan.types.created import Purpose
 from ..plan.vm_attributes import own_key
 from ..problems.problem import Problem
 from .base import DefinitionRule, Path, Site
@@ -28,7 +29,6 @@ _ZONE = "landing_zone"
 _LIBRARY = "https://github.com/Azure/Azure-Landing-Zones-Library/tree/main/platform/alz"
 _BUILT_IN = "https://learn.microsoft.com/azure/governance/policy/samples/built-in-policies"
 _REFUSED = "A policy of the subscription refuses it while the deployment runs, when part of it is there already."
-_ROLES = "Microsoft.Authorization/roleAssignments"
 
 
 class _Demand(DefinitionRule):
@@ -129,7 +129,7 @@ class PublicAddress(_Demand):
         del zone
         for each in created_types(site.definition):
             if each.type == PUBLIC_ADDRESS:
-                yield self.breach(site, each.path, f"{each.purpose} gets a public address")
+                yield self.breach(site, each.path, f"{each.title} gets a public address")
         yield from self.public_nodes(site)
 
 
@@ -144,7 +144,7 @@ class PublicAddressOnVm(_Demand):
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
         del zone
         for each in created_types(site.definition):
-            if each.type == PUBLIC_ADDRESS and each.purpose == PUBLIC_SERVER:
+            if each.type == PUBLIC_ADDRESS and each.purpose is Purpose.PUBLIC_SERVER:
                 yield self.breach(site, each.path, "the server gets a public address on its network interface")
         yield from self.public_nodes(site)
 
@@ -160,7 +160,7 @@ class TypeDenied(_Demand):
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
         for each in created_types(site.definition):
             if _has(each.type, zone.denied_resource_types):
-                yield self.breach(site, each.path, f"{each.purpose} is a {each.type}, which is denied")
+                yield self.breach(site, each.path, f"{each.title} is a {each.type}, which is denied")
 
 
 class StorageSkuNotAllowed(_Demand):
@@ -434,5 +434,5 @@ class RoleAssignment(_Demand):
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
         del zone
         for each in created_types(site.definition):
-            if each.type == _ROLES:
-                yield self.breach(site, each.path, f"the deployment assigns {each.purpose}")
+            if each.type == ROLE:
+                yield self.breach(site, each.path, f"the deployment assigns {each.title}")

@@ -5,6 +5,7 @@ Prefer `plan_from` of tests/bed/plans.py, which takes a whole definition: its pa
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from generator.catalog import VmSize
@@ -15,6 +16,7 @@ from generator.plan.access_kinds.registry import KINDS
 from generator.plan.accounting import mysql_tier
 from generator.plan.cleanup import cleanup_plan
 from generator.plan.egress import egress_plan
+from generator.plan.file_systems.base import FileSystem
 from generator.plan.file_systems.blob_container import BlobContainer
 from generator.plan.file_systems.existing_server import ExistingServer
 from generator.plan.file_systems.managed_lustre import ManagedLustre
@@ -29,6 +31,7 @@ from generator.plan.quota import quota_plan
 from generator.plan.resources import providers, resource_names, slow_resources
 from generator.plan.storage import FileSystems, in_mount_order
 from generator.plan.types import AccountingPlan, NodeArrayPlan, Plan, SlurmPlan
+from generator.plan.types.created import Created, Purpose
 from generator.problems.problem import KeyPath
 from tests.bed.plans import plan_from, slurm_of
 
@@ -185,7 +188,7 @@ def settled(plan: Plan) -> Plan:
         modules=modules(plan.all_mounts),
         late_addresses=late_addresses(plan.all_mounts),
         node_settings=node_settings(plan.mounts),
-        providers=providers(plan.all_mounts, slurm.accounting, plan.monitoring, image_terms(server, slurm, fleet)),
+        providers=providers(_created(plan.all_mounts, accounting), plan.monitoring, image_terms(server, slurm, fleet)),
         image_terms=image_terms(server, slurm, fleet),
         unknown_images=unknown_images(server, slurm, fleet),
         fleet=fleet,
@@ -203,6 +206,15 @@ def settled(plan: Plan) -> Plan:
             plan.subscription_id,
         ),
     )
+
+
+def _created(mounts: Iterable[FileSystem], accounting: AccountingPlan | None) -> Iterator[Created]:
+    """Types whose providers a deployment does not need in any case."""
+    for mount in mounts:
+        for each in mount.resource_types:
+            yield Created(each, (), Purpose.FILE_SYSTEM, mount.path)
+    if accounting is not None and accounting.is_new:
+        yield Created("Microsoft.DBforMySQL/flexibleServers", (), Purpose.DATABASE, "")
 
 
 def _links_zones(plan: Plan) -> bool:

@@ -10,7 +10,6 @@ from tests.catalog.reads import is_leaf
 TABLES = frozenset(
     {
         "amd_messages.json",
-        "azure_durations.json",
         "azure_failures.json",
         "cyclecloud_failures.json",
         "health_tests.json",
@@ -24,6 +23,7 @@ TABLES = frozenset(
         "other_vm_sizes.json",
         "regions.json",
         "resource_names.json",
+        "resource_types.json",
         "slurm_keys.json",
         "sources.json",
         "streams.json",

@@ -73,6 +73,7 @@ CLASSES = (
     catalog.Release,
     catalog.SlurmProject,
     catalog.OperatingSystem,
+    catalog.ResourceType,
     Blob,
     Model,
 )
@@ -168,6 +169,7 @@ def record_fields(of: type) -> None:
 def results() -> Iterator[str]:
     """Artefacts and messages of definitions and cases, listings, generated pages, fleet statistics."""
     from generator import pipeline, recipes, references
+    from generator.azure.actions import assigned_roles, needs
     from generator.azure.checks.deployment import oldest_bicep
     from generator.azure.clouds import cloud_of
     from generator.cli import listing
@@ -184,7 +186,7 @@ def results() -> Iterator[str]:
         checked = pipeline.check(text, name, {}, root / "cluster_defs")
         yield repr(checked.problems)
         if checked.plan is not None:
-            yield repr(billed(checked.plan))
+            yield repr((billed(checked.plan), needs(checked.plan, {}), assigned_roles(checked.plan)))
             rendered = pipeline.render(checked.plan, root / "cluster_defs")
             yield repr(sorted((str(path), file.content) for path, file in rendered.items()))
             site = site_of(checked.source, {})
@@ -228,14 +230,19 @@ def meters() -> Iterator[str]:
 def azure_says() -> Iterator[str]:
     """Azure's error codes in plain words, what it shows although it does not happen, and what holds data."""
     from generator.azure import failures, progress_text, what_if
+    from generator.azure.deletion import text
+    from generator.azure.deletion.seen import Thing
     from generator.azure.refusals import Cause
+    from generator.azure.requests import declared
     from generator.cyclecloud import reasons
 
     for row in catalog.azure_failures():
         causes = [Cause(code, "message") for code in row["codes"]]
         yield repr(failures.explained(causes, name="lab", group="lab-rg"))
-    for kind in catalog.azure_durations():
-        yield repr(progress_text.usual(kind))
+    for kind in catalog.resource_types():
+        thing = Thing("", kind, "x")
+        yield repr((progress_text.usual(kind), catalog.holds_data(kind), thing.is_machine, text.kept([thing])))
+    yield repr(list(declared()))
     yield repr(reasons.explained("something that no row has", "lab"))
     for row in catalog.cyclecloud_failures():
         yield repr(reasons.explained(row["pattern"].split("|")[0].replace(".*", "x"), "lab"))
@@ -246,7 +253,6 @@ def azure_says() -> Iterator[str]:
             {"path": path, "propertyChangeType": kind, "children": []} for path in row["paths"] for kind in row["kinds"]
         ]
         yield repr(what_if.read({"changes": [{"resourceId": place, "changeType": "Modify", "delta": delta}]}))
-    yield repr(what_if.holds_data("Microsoft.StorageCache/amlFilesystems"))
 
 
 def digests_of(texts: Iterable[str], usual: Sequence[str]) -> list[str]:

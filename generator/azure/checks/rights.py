@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from ...plan.created_types import ROLE
 from ...plan.types import Plan
 from ...words.counts import listed
-from ..actions import ROLES, SUBSCRIPTION, Need, assigned_roles, group_of, needs
+from ..actions import SUBSCRIPTION, Need, assigned_roles, group_of, needs
 from ..check import Check, Finding, Local, LocalCheck
 from ..grants import concerns, denied, excludes_services, grants, missing, unsure_roles
 from ..reader import Reader
@@ -17,7 +18,7 @@ from ..requests.subscriptions import DENY_ASSIGNMENTS, GROUP, PERMISSIONS
 
 Items = Sequence[Mapping[str, Any]]
 _SHOWN = 8
-_ASSIGN = f"{ROLES}/write"
+_ASSIGN = f"{ROLE}/write"
 
 
 def _at(plan: Plan, reader: Reader, need: Need) -> str:
@@ -55,7 +56,7 @@ def _out_of_sight(check: Check, blind: Sequence[Unanswered]) -> Iterator[Finding
     """What could not be asked; that something is not there is for others to say."""
     for need, reason in blind:
         if isinstance(reason, NotAsked) or not reason.is_missing:
-            yield check.not_known(f"{need.purpose}: {reason}", path=need.path)
+            yield check.not_known(f"{need.title}: {reason}", path=need.path)
 
 
 def _some(actions: Sequence[str]) -> str:
@@ -90,7 +91,7 @@ class MissingRights(LocalCheck):
                 assignee = who.object_id if who else "OBJECT_ID"
                 yield self.finding(
                     need.path,
-                    f"{need.purpose}: this login has no right to {_some(lacking)} at {where}",
+                    f"{need.title}: this login has no right to {_some(lacking)} at {where}",
                     f'az role assignment create --assignee {assignee} --role "{_role(lacking)}" --scope {where}',
                 )
 
@@ -115,12 +116,12 @@ class DeniedRights(LocalCheck):
                 actions = denied(assignment, need.actions, where)
                 name = str(assignment["properties"].get("denyAssignmentName") or assignment["name"])
                 is_mine = concerns(assignment, who.object_id, who.groups) if who is not None else "not known"
-                if not actions or is_mine == "no" or (name, need.purpose) in told:
+                if not actions or is_mine == "no" or (name, need.title) in told:
                     continue
-                told.add((name, need.purpose))
+                told.add((name, need.title))
                 text = f"the deny assignment '{name}' takes {_some(actions)} at {where}"
                 if is_mine == "yes":
-                    yield self.finding(need.path, f"{need.purpose}: {text}")
+                    yield self.finding(need.path, f"{need.title}: {text}")
                 else:
                     yield self.not_known(f"{text}, perhaps from a group of this login", path=need.path)
 

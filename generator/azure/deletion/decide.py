@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from ... import catalog
 from ...plan.types import Plan
 from ..request import Call
 from ..requests import deletion as requests
@@ -132,19 +133,13 @@ def _of_others(plan: Plan, seen: Seen) -> Iterator[Thing]:
     """
     mine = [each for each in seen.resources if is_tagged(plan, each)]
     has_nodes = any(is_node(plan, each) for each in mine)
+    parts = {name for name, row in catalog.resource_types().items() if row.node == "part"}
     for each in seen.resources:
         held = any(ids.same(each.managed_by, one.id) for one in mine)
-        part = has_nodes and each.type.casefold() in _PARTS
+        part = has_nodes and each.type.casefold() in parts
         is_part = _is_below(each, mine) or _is_data_disk(each, seen) or _is_of_endpoint(each, plan, seen)
         if not (each in mine or is_part or held or part):
             yield each
-
-
-_PARTS = (
-    "microsoft.compute/disks",
-    "microsoft.network/networkinterfaces",
-    "microsoft.network/publicipaddresses",
-)
 
 
 def _is_below(each: Thing, above: Iterable[Thing]) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 
 from ..request import Call, Request
-from ..requests import declared, deletion
+from ..requests import deletion
 
 _HOLE = re.compile(r"\\\{(\w+)\\\}")
 
@@ -42,16 +43,14 @@ def call_for(request: Request, resource_id: str, body: object = None) -> Call:
 
 def removal_of(resource_id: str) -> Call | None:
     """The call that deletes a resource, None for a type that no deployment makes."""
-    for request in _removals():
-        if _pattern(request.path).fullmatch(resource_id.rstrip("/")):
-            return call_for(request, resource_id)
-    return None
+    request = _removals().get(type_of(resource_id).casefold())
+    return call_for(request, resource_id) if request is not None else None
 
 
 @cache
-def _removals() -> tuple[Request, ...]:
-    prefix = f"{deletion.__name__.rpartition('.')[2]}."
-    return tuple(each for name, each in declared() if name.startswith(prefix) and each.method == "DELETE")
+def _removals() -> Mapping[str, Request]:
+    records = {"microsoft.resources/deployments": deletion.DELETE_RECORD}
+    return records | {kind.casefold(): request for kind, request in deletion.REMOVALS.items()}
 
 
 @cache

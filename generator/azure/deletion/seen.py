@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
+from ... import catalog
 from ...records import record
 
 
@@ -23,10 +24,8 @@ class Thing:
     @property
     def is_machine(self) -> bool:
         """Whether nodes can be in it."""
-        return self.type.casefold() in _MACHINES
-
-
-_MACHINES = ("microsoft.compute/virtualmachines", "microsoft.compute/virtualmachinescalesets")
+        row = catalog.resource_types().get(self.type.casefold())
+        return row is not None and row.node == "machine"
 
 
 @record

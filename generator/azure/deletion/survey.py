@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+from ... import catalog
 from ...plan.types import Plan
 from ..reader import Reader
 from ..refusals import Refused
@@ -18,8 +19,6 @@ from .foreign import foreign_things
 from .records import records_of
 from .seen import Lock, NotSeen, Role, Seen, Thing
 
-CONTRIBUTOR = "b24988ac-6180-42a0-ab88-20f7382dd24c"
-"""https://learn.microsoft.com/azure/role-based-access-control/built-in-roles/privileged#contributor"""
 _Found = TypeVar("_Found")
 
 
@@ -162,7 +161,7 @@ class Place:
         for row in self.reader.pages(call):
             role = Role(text(row, "id"), text(row, "properties", "scope"), server.principal_id)
             definition = ids.name_of(text(row, "properties", "roleDefinitionId"))
-            if definition.casefold() == CONTRIBUTOR and ids.same(role.scope, self.scope):
+            if definition.casefold() == catalog.roles()["Contributor"] and ids.same(role.scope, self.scope):
                 yield role
 
     def diagnostics(self, resources: Iterable[Thing]) -> tuple[str, ...]:

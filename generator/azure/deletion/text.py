@@ -6,28 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from shlex import quote
 
+from ... import catalog
 from ...plan.types import Plan
 from ...words.counts import counted
 from ..reader import Reader
 from . import cluster, ids
 from .decision import Decision
 from .seen import Seen, Thing
-
-_KEPT = {
-    "microsoft.storage/storageaccounts": (
-        "a deleted storage account, for recovery",
-        "https://learn.microsoft.com/azure/storage/common/storage-account-recover",
-    ),
-    "microsoft.dbformysql/flexibleservers": (
-        "the backup of a deleted database server",
-        "https://learn.microsoft.com/azure/mysql/flexible-server/how-to-restore-dropped-server",
-    ),
-    "microsoft.netapp/netappaccounts/capacitypools/volumes": (
-        "backups of NetApp volumes in backup vaults",
-        "https://learn.microsoft.com/azure/azure-netapp-files/backup-delete",
-    ),
-}
-"""What Azure keeps for some days, by type, and the page that says for how long."""
 
 
 def shown(plan: Plan, seen: Seen, decision: Decision) -> str:
@@ -73,19 +58,22 @@ def _goes(plan: Plan, seen: Seen, decision: Decision) -> Iterator[str]:
         if each.turn == "group":
             numbers = Counter(one.type for one in decision.gone)
             yield from (f"  {number} {kind}" for kind, number in sorted(numbers.items()))
-            yield from (
-                f"  with its data: {one.type} {one.name}" for one in decision.gone if one.type.casefold() in _WITH_DATA
-            )
+            yield from _with_data(decision.gone)
 
 
-_MACHINES = ("Microsoft.Compute/virtualMachines", "Microsoft.Compute/virtualMachineScaleSets")
-_WITH_DATA = (*_KEPT, "microsoft.storagecache/amlfilesystems", "microsoft.compute/disks")
+def _with_data(gone: Iterable[Thing]) -> Iterator[str]:
+    """Those that hold data; of what is part of one another, the innermost."""
+    holding = [each for each in gone if catalog.holds_data(each.type)]
+    for each in holding:
+        if not any(ids.within(each.id, other.id) for other in holding if other is not each):
+            yield f"  with its data: {each.type} {each.name}"
 
 
 def kept(gone: Iterable[Thing]) -> list[str]:
     """What Azure keeps of what goes."""
     types = {each.type.casefold() for each in gone}
-    return [f"{text} ({page})" for kind, (text, page) in _KEPT.items() if kind in types]
+    rows = [row for kind, row in catalog.resource_types().items() if kind in types and row.kept]
+    return [f"{row.kept} ({row.kept_page})" for row in reversed(rows)]
 
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:
@@ -100,7 +88,8 @@ def lines(plan: Plan, seen: Seen, decision: Decision, reader: Reader) -> list[st
     found = []
     if decision.nodes and seen.server and plan.slurm:
         call = cluster.command(plan, seen.server, "terminate_cluster")
-        machines = " || ".join(f"type=='{kind}'" for kind in _MACHINES)
+        kinds = (row.name for row in catalog.resource_types().values() if row.node == "machine")
+        machines = " || ".join(f"type=='{kind}'" for kind in sorted(kinds, key=str.casefold))
         found.append(call.line(reader.subscription, manager))
         if plan.server:
             found.append("# instead, where this fails, as nobody is logged in with `cyclecloud` there:")

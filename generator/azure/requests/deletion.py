@@ -5,6 +5,7 @@ Each source is a file of https://github.com/Azure/azure-rest-api-specs, or the p
 
 from __future__ import annotations
 
+from ... import catalog
 from ..request import Request
 
 _SPEC = "https://github.com/Azure/azure-rest-api-specs/blob/main/specification"
@@ -130,41 +131,15 @@ DELETE_RECORD = Request(
     "2021-04-01",
     f"{_RESOURCES}/resources/stable/2021-04-01/resources.json",
 )
-DELETE_DIAGNOSTICS = Request(
-    "DELETE",
-    "/{scope}/providers/Microsoft.Insights/diagnosticSettings/{setting}",
-    "2021-05-01-preview",
-    f"{_TYPES}/microsoft.insights/2021-05-01-preview/diagnosticsettings",
-)
 
 
-def _removal(kind: str, version: str) -> Request:
+def _removal(row: catalog.ResourceType) -> Request:
     """DELETE of a resource of a type, whose page is its source."""
-    namespace, *types = kind.split("/")
+    namespace, *types = row.name.split("/")
     path = "/".join(f"{each}/{{name{number}}}" for number, each in enumerate(types))
-    source = f"{_TYPES}/{namespace.lower()}/{version}/{'/'.join(types).lower()}"
-    return Request("DELETE", f"/{{scope}}/providers/{namespace}/{path}", version, source)
+    source = f"{_TYPES}/{namespace.lower()}/{row.api_version}/{'/'.join(types).lower()}"
+    return Request("DELETE", f"/{{scope}}/providers/{namespace}/{path}", str(row.api_version), source)
 
 
-DELETE_ROLE = _removal("Microsoft.Authorization/roleAssignments", "2022-04-01")
-DELETE_PEERING = _removal("Microsoft.Network/virtualNetworks/virtualNetworkPeerings", "2025-05-01")
-DELETE_LINK = _removal("Microsoft.Network/privateDnsZones/virtualNetworkLinks", "2024-06-01")
-DELETE_SCALE_SET = _removal("Microsoft.Compute/virtualMachineScaleSets", "2025-04-01")
-DELETE_MACHINE = _removal("Microsoft.Compute/virtualMachines", "2025-04-01")
-DELETE_DISK = _removal("Microsoft.Compute/disks", "2025-01-02")
-DELETE_INTERFACE = _removal("Microsoft.Network/networkInterfaces", "2025-05-01")
-DELETE_BASTION = _removal("Microsoft.Network/bastionHosts", "2025-05-01")
-DELETE_ENDPOINT = _removal("Microsoft.Network/privateEndpoints", "2025-05-01")
-DELETE_VOLUME = _removal("Microsoft.NetApp/netAppAccounts/capacityPools/volumes", "2025-12-01")
-DELETE_POOL = _removal("Microsoft.NetApp/netAppAccounts/capacityPools", "2025-12-01")
-DELETE_NETAPP = _removal("Microsoft.NetApp/netAppAccounts", "2025-12-01")
-DELETE_LUSTRE = _removal("Microsoft.StorageCache/amlFilesystems", "2026-01-01")
-DELETE_DATABASE = _removal("Microsoft.DBforMySQL/flexibleServers", "2024-12-30")
-DELETE_ZONE = _removal("Microsoft.Network/privateDnsZones", "2024-06-01")
-DELETE_STORAGE = _removal("Microsoft.Storage/storageAccounts", "2025-06-01")
-DELETE_IDENTITY = _removal("Microsoft.ManagedIdentity/userAssignedIdentities", "2024-11-30")
-DELETE_NETWORK = _removal("Microsoft.Network/virtualNetworks", "2025-05-01")
-DELETE_NAT = _removal("Microsoft.Network/natGateways", "2025-05-01")
-DELETE_ROUTES = _removal("Microsoft.Network/routeTables", "2025-05-01")
-DELETE_RULES = _removal("Microsoft.Network/networkSecurityGroups", "2025-05-01")
-DELETE_ADDRESS = _removal("Microsoft.Network/publicIPAddresses", "2025-05-01")
+REMOVALS = {each.name: _removal(each) for each in catalog.resource_types().values() if each.removal}
+"""Type → what removes one by itself."""

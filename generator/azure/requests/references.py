@@ -5,20 +5,22 @@ Each source is a page of https://learn.microsoft.com/azure/templates.
 
 from __future__ import annotations
 
+from ...catalog import resource_type
 from ..request import Request
 
 _SCOPE = "/subscriptions/{owner}/resourceGroups/{group}/providers"
 
 
-def _named(kind: str, api_version: str) -> Request:
+def _named(kind: str) -> Request:
     namespace, _, name = kind.lower().partition("/")
-    source = f"https://learn.microsoft.com/azure/templates/{namespace}/{api_version}/{name}"
-    return Request("GET", f"{_SCOPE}/{kind}/{{name}}", api_version, source)
+    version = str(resource_type(kind).api_version)
+    source = f"https://learn.microsoft.com/azure/templates/{namespace}/{version}/{name}"
+    return Request("GET", f"{_SCOPE}/{kind}/{{name}}", version, source)
 
 
-ROUTE_TABLE = _named("Microsoft.Network/routeTables", "2025-05-01")
-DISK_ENCRYPTION_SET = _named("Microsoft.Compute/diskEncryptionSets", "2025-01-02")
-WORKSPACE = _named("Microsoft.OperationalInsights/workspaces", "2023-09-01")
-COLLECTION_RULE = _named("Microsoft.Insights/dataCollectionRules", "2024-03-11")
-SERVER = _named("Microsoft.Compute/virtualMachines", "2025-04-01")
-ACCOUNT = _named("Microsoft.Storage/storageAccounts", "2025-06-01")
+ROUTE_TABLE = _named("Microsoft.Network/routeTables")
+DISK_ENCRYPTION_SET = _named("Microsoft.Compute/diskEncryptionSets")
+WORKSPACE = _named("Microsoft.OperationalInsights/workspaces")
+COLLECTION_RULE = _named("Microsoft.Insights/dataCollectionRules")
+SERVER = _named("Microsoft.Compute/virtualMachines")
+ACCOUNT = _named("Microsoft.Storage/storageAccounts")

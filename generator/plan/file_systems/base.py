@@ -141,10 +141,10 @@ class FileSystem(ABC):
     """What takes longer to create than the rest of a deployment."""
     one_by_one: ClassVar[bool] = False
     """Whether the service refuses to create one while it creates another."""
-    provider: ClassVar[str | None] = None
-    """Resource provider that the subscription must have registered."""
     resource_types: ClassVar[tuple[str, ...]] = ()
     """Types of the resources that the deployment creates for it."""
+    assigned_roles: ClassVar[tuple[str, ...]] = ()
+    """Names of the roles that its role assignment gives, where one of these is that."""
     subnet: ClassVar[SubnetKind | None] = None
     """The subnet that it needs to itself."""
 

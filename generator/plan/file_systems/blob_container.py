@@ -47,6 +47,7 @@ class BlobContainer(FileSystem):
     created: CreatedAccount | None = None
     """None: it belongs to someone else."""
 
+    assigned_roles: ClassVar[tuple[str, ...]] = ("Storage Blob Data Contributor",)
     azure_names: ClassVar[Mapping[str, str]] = {"storage_account": "storage_account", "container": "container"}
     mounted_by: ClassVar[str] = "misc_ubuntu"
 

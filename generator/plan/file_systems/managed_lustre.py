@@ -30,7 +30,6 @@ class ManagedLustre(FileSystem):
 
     service: ClassVar[str] = "Managed Lustre"
     slow_part: ClassVar[str] = "Azure Managed Lustre"
-    provider: ClassVar[str] = "Microsoft.StorageCache"
     resource_types: ClassVar[tuple[str, ...]] = ("Microsoft.StorageCache/amlFilesystems",)
     # Its hosts call Azure services on 443, for which a private subnet needs outbound access.
     # https://learn.microsoft.com/azure/azure-managed-lustre/configure-network-security-group

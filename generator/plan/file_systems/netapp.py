@@ -43,7 +43,6 @@ class NetAppVolume(FileSystem):
     # A second volume is refused with "Another volume creation is in progress", as the service works through the volumes
     # of a subscription one by one. Source: https://github.com/NetApp/trident/issues/279
     one_by_one: ClassVar[bool] = True
-    provider: ClassVar[str] = "Microsoft.NetApp"
     resource_types: ClassVar[tuple[str, ...]] = (
         "Microsoft.NetApp/netAppAccounts",
         "Microsoft.NetApp/netAppAccounts/capacityPools",

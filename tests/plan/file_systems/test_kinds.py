@@ -75,7 +75,7 @@ def test_what_a_kind_declares(mount: FileSystem, snapshot: SnapshotAssertion) ->
 def test_what_is_created_has_a_module_with_its_parameters_and_an_address(mount: FileSystem) -> None:
     module = mount.module(0)
     assert (module is None) == (mount.address_fact is None)
-    assert (module is None) or (mount.provider and mount.service and mount.address is None)
+    assert (module is None) or (mount.resource_types and mount.service and mount.address is None)
     for each in (module, *type(mount).shared_modules([mount])):
         if each is not None:
             text = (MODULES / each.source).read_text()
