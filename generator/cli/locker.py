@@ -5,22 +5,21 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import OK, CannotRead, CycleForgeError, ProblemsFound
-from ..operate import definitions
+from ..operate.packages import Locker
+from ..operate.reading import Definition
 from ..words.counts import first_lines, size
 from ..words.terminal import columns, printable
 from . import common
-from .packages import add_locker, needed_address, opened, plan_of, targets
 
 if TYPE_CHECKING:
-    from ..locker.compare import Wanted
-    from ..locker.container import Container
-    from ..locker.layout import Version
+    from collections.abc import Callable
+
+    from ..locker.layout import Listing, Version
     from ..locker.prune import Prune
-    from ..operate.reading import Definition
-    from ..plan.types import Plan
+    from ..operate.locker import Verified
 
 DESCRIPTION = """\
 Inspect the locker of a cluster and tidy it up. Only the projects in it are touched.
@@ -76,6 +75,37 @@ def _action(actions: object, name: str, summary: str, description: str) -> Argum
     return parser
 
 
+def add_locker(parser: ArgumentParser) -> None:
+    """--locker and --auth."""
+    parser.add_argument(
+        "--locker", metavar="ADDRESS",
+        help="az://ACCOUNT/CONTAINER or https://ACCOUNT.blob.core.windows.net/CONTAINER (default: $CYCLEFORGE_LOCKER, "
+        "else what the definition names, else the account that AZURE_STORAGE_* names)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--auth", choices=("auto", "login", "key", "sas", "connection-string"), default="auto",
+        help="how to sign in; auto: AZURE_STORAGE_CONNECTION_STRING, _KEY or _SAS_TOKEN if set, else az login, an "
+        "identity or anything else that DefaultAzureCredential finds",
+    )  # fmt: skip
+
+
+def locker_of(args: Namespace) -> Locker:
+    """Which one the command line means."""
+    return Locker(args.locker, args.auth)
+
+
+def teller(args: Namespace) -> Callable[[Definition | str], None]:
+    """Shows problems that stop a definition and, but for --json, other sentences."""
+
+    def tell(what: Definition | str) -> None:
+        if isinstance(what, Definition):
+            common.print_problems([what], Namespace(no_color=False, all=False))
+        elif not args.json:
+            print(what, file=sys.stderr)
+
+    return tell
+
+
 def run(args: Namespace) -> int:
     """Do one of them."""
     try:
@@ -91,60 +121,45 @@ def run(args: Namespace) -> int:
 
 
 def _verify(args: Namespace) -> int:
-    from ..locker.compare import wanted_of
+    from ..operate.locker import verify
 
-    rows: list[dict[str, object]] = []
-    is_right = True
-    for target in targets(args, args.names):
-        container = opened(target.address, args)
-        for package in target.packages:
-            wanted = wanted_of(package)
-            row = _verify_one(container, wanted, content=args.content)
-            rows.append({**row, "locker": str(target.address)})
-            is_right &= bool(row["ok"])
-            if not args.json:
-                common.emit(_verify_text(row, wanted))
+    found = []
+    for each in verify(args.names, locker_of(args), teller(args), content=args.content):
+        found.append(each)
+        if not args.json:
+            common.emit(_verify_text(each))
+    is_right = not any(each.difference.any for each in found)
     if args.json:
-        common.emit_json({"ok": is_right, "projects": rows})
+        common.emit_json({"ok": is_right, "projects": [_verify_json(each) for each in found]})
     return OK if is_right else ProblemsFound.exit_code
 
 
-def _verify_one(container: Container, wanted: Wanted, *, content: bool) -> dict[str, object]:
-    from ..locker.compare import compare
-    from ..locker.layout import blobs_prefix
-    from ..locker.look import proven
-
-    listing = dict(container.listing(wanted.prefix))
-    if wanted.blobs:
-        listing |= container.listing(blobs_prefix(wanted.project.name))
-    unproven = [name for name in wanted.all if name in listing] if content else compare(wanted, listing).unproven
-    listing |= proven(container, listing, unproven)
-    found = compare(wanted, listing)
+def _verify_json(each: Verified) -> dict[str, object]:
     return {
-        "ok": not found.any,
-        "name": wanted.project.name,
-        "version": wanted.project.version,
-        "files": len(wanted.all),
-        "read": len(unproven),
-        "missing": list(found.missing),
-        "changed": list(found.changed),
-        "foreign": list(found.foreign),
-        "is_visible": wanted.manifest_name in listing,
+        "ok": not each.difference.any,
+        "name": each.wanted.project.name,
+        "version": each.wanted.project.version,
+        "files": len(each.wanted.all),
+        "read": each.read,
+        "missing": list(each.difference.missing),
+        "changed": list(each.difference.changed),
+        "foreign": list(each.difference.foreign),
+        "is_visible": each.is_visible,
+        "locker": each.locker,
     }
 
 
-def _verify_text(row: dict[str, object], wanted: Wanted) -> str:
-    title = f"{row['name']} {row['version']}"
-    if row["ok"]:
-        return f"{title}: as here, {row['files']} files"
-    words = {"missing": "missing", "changed": "differs", "foreign": "does not belong there"}
-    lines = [
-        f"  {words[kind]}: {printable(name.removeprefix(wanted.prefix))}"
-        for kind in words
-        for name in row[kind]  # type: ignore[attr-defined]
-    ]
-    if not row["is_visible"] and len(row["missing"]) == row["files"]:  # type: ignore[arg-type]
+def _verify_text(each: Verified) -> str:
+    wanted, found = each.wanted, each.difference
+    title, files = f"{wanted.project.name} {wanted.project.version}", len(wanted.all)
+    if not found.any:
+        return f"{title}: as here, {files} files"
+    if not each.is_visible and len(found.missing) == files:
         return f"{title}: not in the locker\n  hint: cycleforge upload"
+    words = {"missing": found.missing, "differs": found.changed, "does not belong there": found.foreign}
+    lines = [
+        f"  {word}: {printable(name.removeprefix(wanted.prefix))}" for word, names in words.items() for name in names
+    ]
     return "\n".join([f"{title}: differs", *first_lines(lines, _SHOWN)])
 
 
@@ -152,31 +167,14 @@ def _verify_text(row: dict[str, object], wanted: Wanted) -> str:
 
 
 def _ls(args: Namespace) -> int:
-    from ..locker.layout import ROOT, blobs_of, versions_of
-    from ..locker.prune import order
+    from ..operate.locker import contents, reference
 
-    container = opened(needed_address(args), args)
-    asked = [_reference(name, version_needed=False) for name in args.names]
-    prefix = f"{ROOT}{asked[0][0]}/" if len(asked) == 1 else ROOT
-    listing = container.listing(prefix)
-    versions = [
-        each for each in versions_of(listing)
-        if not asked or (each.project, each.version) in asked or (each.project, None) in asked
-    ]  # fmt: skip
-    versions.sort(key=lambda each: (each.project, order(each.version)))
-    blobs = {
-        project: files for project, files in sorted(blobs_of(listing).items()) if not asked or (project, None) in asked
-    }
-    missing = [
-        f"{project}:{version}" if version else project for project, version in asked
-        if not any(each.project == project and version in (None, each.version) for each in versions)
-        and (version or project not in blobs)
-    ]  # fmt: skip
-    if missing:
-        raise CannotRead(f"{container.address} has no {', '.join(missing)}", "cycleforge locker ls")
+    asked = [reference(name) for name in args.names]
+    found = contents(asked, locker_of(args))
+    versions, blobs = found.versions, found.blobs
     if args.json:
         common.emit_json({
-            "locker": str(container.address),
+            "locker": found.locker,
             "versions": [
                 {"project": each.project, "version": each.version, "is_visible": each.is_complete,
                  "size_bytes": each.size_bytes, "files": _files_json(each.files)} for each in versions
@@ -187,7 +185,7 @@ def _ls(args: Namespace) -> int:
         names = [(name, each.files[name].size_bytes) for each in versions for name in each.files]
         common.emit(columns([(size_bytes, printable(name)) for name, size_bytes in names]))
     elif not versions and not blobs:
-        common.emit(f"{container.address} contains no projects")
+        common.emit(f"{found.locker} contains no projects")
     else:
         rows: list[tuple[object, ...]] = [("PROJECT", "VERSION", "FILES", "SIZE", "STATE")]
         rows += [
@@ -203,36 +201,21 @@ def _ls(args: Namespace) -> int:
     return OK
 
 
-def _files_json(files: object) -> list[dict[str, object]]:
+def _files_json(files: Listing) -> list[dict[str, object]]:
     return [
         {"name": name, "size_bytes": stored.size_bytes, "md5": stored.md5.hex() if stored.md5 else None}
-        for name, stored in files.items()  # type: ignore[attr-defined]
+        for name, stored in files.items()
     ]
-
-
-def _reference(word: str, *, version_needed: bool) -> tuple[str, str | None]:
-    from ..projects.ini import NAME
-
-    project, _, version = word.partition(":")
-    if not NAME.fullmatch(project) or (version_needed and not version) or (version and not NAME.fullmatch(version)):
-        raise CannotRead(
-            f"'{word}' is not a project of a locker", "write PROJECT:VERSION, as `cycleforge locker ls` lists it"
-        )
-    return project, version or None
 
 
 # ---------------------------------------------------------------- pull
 
 
 def _pull(args: Namespace) -> int:
-    from ..locker.pull import pull
+    from ..operate.locker import pull
 
-    container = opened(needed_address(args), args)
     rows = []
-    for word in args.names:
-        project, version = _reference(word, version_needed=True)
-        assert version is not None
-        done = pull(container, project, version, args.into)
+    for project, version, done in pull(args.names, locker_of(args), args.into):
         rows.append(
             {"project": project, "version": version, "folder": str(done.folder), "files": done.files,
              "size_bytes": done.size_bytes, "blobs": [str(path) for path in done.blobs]}
@@ -249,27 +232,21 @@ def _pull(args: Namespace) -> int:
 
 
 def _prune(args: Namespace) -> int:
-    from ..locker.prune import plan_prune, prune
+    from ..operate.locker import prune
 
-    if args.keep < 0:
-        raise CannotRead("--keep is a number of versions", "use 0 or more")
-    words = args.names or [str(path) for path in definitions.here()]
-    used = {reference for word in words for reference in _references(*plan_of(word))}
-    projects = {project for project, _ in used}
-    container = opened(needed_address(args), args)
-    plan = plan_prune(container, projects, used, args.keep)
+    found = prune(args.names, locker_of(args), teller(args), args.keep)
+    plan, address = found.plan, str(found.container.address)
     if not args.json:
         common.emit("\n".join(_prune_lines(plan)))
-    is_nothing = not plan.versions and not plan.blobs
-    if not args.dry_run and not is_nothing:
+    if not args.dry_run and not found.is_nothing:
         if not args.yes:
-            _ask(f"Remove {len(plan.versions)} versions and {len(plan.blobs)} blobs from {container.address}?")
-        prune(container, plan)
+            _ask(f"Remove {len(plan.versions)} versions and {len(plan.blobs)} blobs from {address}?")
+        found.carry_out()
         if not args.json:
             common.emit(f"removed, {size(plan.size_bytes)}")
     if args.json:
         common.emit_json({
-            "ok": True, "locker": str(container.address), "dry_run": args.dry_run,
+            "ok": True, "locker": address, "dry_run": args.dry_run,
             "removed" if not args.dry_run else "would_remove": [
                 {"project": each.project, "version": each.version, "size_bytes": each.size_bytes}
                 for each in plan.versions
@@ -280,19 +257,6 @@ def _prune(args: Namespace) -> int:
             ],
         })  # fmt: skip
     return OK
-
-
-def _references(plan: Plan, definition: Definition) -> set[tuple[str, str]]:
-    """What a node of the cluster would ask the locker for, what travels with the deployment, and what is only named."""
-    nodes = plan.slurm.nodes if plan.slurm else ()
-    specs = {(spec.project, spec.version) for node in nodes for spec in node.specs}
-    named = {(entry["name"], entry["version"]) for entry in _named(definition.checked.source.data)}
-    return specs | named | {(project.name, project.version) for project in plan.projects}
-
-
-def _named(data: Any) -> list[dict[str, str]]:
-    """The projects of a definition that are in the locker, also where no role runs them yet."""
-    return [entry for entry in data.get("projects") or () if entry.get("version")]
 
 
 def _prune_lines(plan: Prune) -> list[str]:

@@ -182,6 +182,7 @@ def _askable(plan: Plan) -> Sequence[SecretPlan]:
 
 def _upload(place: Place, args: Namespace, seen: Seen) -> None:
     """Versions never change, so only newer ones are sent."""
+    from ..operate.packages import Locker
     from . import upload
 
     if not place.plan.projects:
@@ -193,8 +194,7 @@ def _upload(place: Place, args: Namespace, seen: Seen) -> None:
             "the deployment does not say which account the locker is", "`cycleforge deploy NAME` comes first"
         )
     locker = f"az://{account}/{place.plan.locker.container}"
-    upload.run(Namespace(names=[args.name], locker=locker, auth="auto", force=False, dry_run=False, json=False,
-                         no_color=getattr(args, "no_color", False)))  # fmt: skip
+    upload.send([args.name], Locker(locker), Namespace(json=False, no_color=getattr(args, "no_color", False)))
 
 
 # ---------------------------------------------------------------- on the scheduler

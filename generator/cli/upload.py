@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import sys
-import time
 from argparse import ArgumentParser, Namespace
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..errors import INTERRUPTED, OK, CycleForgeError, ProblemsFound
-from ..projects.find import SHIPPED
-from ..words.counts import first_lines, size
+from ..errors import INTERRUPTED, OK, CycleForgeError
+from ..operate.packages import Locker
+from ..operate.upload import Sending, upload
+from ..words.counts import size
 from ..words.terminal import Meter
 from . import common
-from .packages import add_locker, opened, targets
+from .locker import add_locker, locker_of, teller
 
 if TYPE_CHECKING:
     from ..locker.compare import Wanted
-    from ..locker.container import Container
     from ..locker.look import Look
-    from ..locker.upload import Done
 
 DESCRIPTION = """\
 Package projects and upload them to the locker from this machine, without the CycleCloud command line.
@@ -39,10 +37,6 @@ Data Contributor' on the account.
 """
 
 
-_SHOWN = 10
-"""Differences of a refused version that are listed; --json has all."""
-
-
 class _Progress:
     """A bar on a terminal, a plain line per project elsewhere, nothing with --json."""
 
@@ -60,16 +54,6 @@ class _Progress:
         self._meter.begin(title, size_bytes)
 
 
-@dataclass
-class _Row:
-    """One project of the command, and what became of it."""
-
-    found: Look
-    locker: str
-    done: Done | None = None
-    seconds: float = 0.0
-
-
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the flags."""
     parser.add_argument(
@@ -83,12 +67,23 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Look at everything, then send."""
+    return send(args.names, locker_of(args), args, force=args.force, dry_run=args.dry_run)
+
+
+def send(names: Sequence[str], locker: Locker, args: Namespace, *, force: bool = False, dry_run: bool = False) -> int:
+    """Send projects, and show how far it is; returns the exit code."""
     progress = _Progress(args)
-    rows: list[_Row] = []
+    rows: list[Sending] = []
     failure: CycleForgeError | None = None
     code = OK
+
+    def ended(row: Sending) -> None:
+        progress.close()
+        if not args.json:
+            common.emit(_done_text(row) if row.done else f"{row.title}: {_plan_text(row.found)}")
+
     try:
-        _work(args, rows, progress)
+        upload(names, locker, rows, progress, force=force, dry_run=dry_run, tell=teller(args), ended=ended)
     except KeyboardInterrupt:
         code = INTERRUPTED
     except CycleForgeError as error:
@@ -97,11 +92,11 @@ def run(args: Namespace) -> int:
         progress.close()
     if args.json:
         errors = [common.error_json(failure)] if failure else []
-        rows_json = [_as_json(row, dry_run=args.dry_run) for row in rows]
+        rows_json = [_as_json(row, dry_run=dry_run) for row in rows]
         common.emit_json({"ok": code == OK, "projects": rows_json, "errors": errors})
         return code
     if code == INTERRUPTED:
-        left = [_title(row.found) for row in rows if row.done is None]
+        left = [row.title for row in rows if row.done is None]
         text = f"; not in the locker yet: {', '.join(left)}. The next run continues" if left else ""
         print(f"\ninterrupted{text}", file=sys.stderr)
     if failure is not None:
@@ -109,66 +104,7 @@ def run(args: Namespace) -> int:
     return code
 
 
-def _work(args: Namespace, rows: list[_Row], progress: _Progress) -> None:
-    from ..locker.compare import wanted_of
-    from ..locker.look import look
-
-    containers: dict[str, Container] = {}
-    for target in targets(args, args.names):
-        container = containers[str(target.address)] = opened(target.address, args)
-        rows += [_Row(look(container, wanted_of(package)), str(target.address)) for package in target.packages]
-    refused = [row.found for row in rows if row.found.state == "different"]
-    if refused and not args.force:
-        raise _refusal(refused)
-    for row in rows:
-        if args.dry_run:
-            if not args.json:
-                common.emit(f"{_title(row.found)}: {_plan_text(row.found)}")
-            continue
-        began = time.monotonic()
-        row.done = _send(containers[row.locker], row.found, progress)
-        row.seconds = time.monotonic() - began
-        progress.close()
-        if not args.json:
-            common.emit(_done_text(row))
-
-
-def _send(container: Container, found: Look, progress: _Progress) -> Done:
-    if found.state == "different":
-        from ..locker.replace import replace
-
-        return replace(container, found, progress, progress.note)
-    from ..locker.upload import upload
-
-    return upload(container, found, progress)
-
-
-def _refusal(refused: list[Look]) -> ProblemsFound:
-    """Everything that is refused, in one message: nothing was sent."""
-    texts = []
-    for found in refused:
-        lines = "".join(f"\n  {line}" for line in first_lines(found.reasons, _SHOWN))
-        texts.append(f"the locker has different content under {_title(found)}; nothing was sent{lines}")
-    if all(found.reasons == ("differs: manifest.json",) and found.wanted.project.name in SHIPPED for found in refused):
-        hint = (
-            "only its list of project blobs differs: this machine has other blobs than the one that uploaded it; "
-            "`cycleforge blobs status` shows them, `cycleforge blobs fetch` gets them, --force replaces the list"
-        )
-    else:
-        first = refused[0].wanted.project
-        word = first.name if first.name in SHIPPED else first.folder
-        hint = (
-            "a version never changes, because nodes remember what has run by its name: cycleforge project bump --taken "
-            f"{word} makes the next one; --force replaces the content, and running nodes keep the old content"
-        )
-    return ProblemsFound("\n".join(texts), hint)
-
-
 # ---------------------------------------------------------------- texts
-
-
-def _title(found: Look) -> str:
-    return f"{found.wanted.project.name} {found.wanted.project.version}"
 
 
 def _plan_text(found: Look) -> str:
@@ -181,9 +117,9 @@ def _plan_text(found: Look) -> str:
     return f"{word}: {len(names)} files, {size(size_bytes)}{deleted}"
 
 
-def _done_text(row: _Row) -> str:
+def _done_text(row: Sending) -> str:
     assert row.done is not None
-    done, title = row.done, _title(row.found)
+    done, title = row.done, row.title
     if done.word == "unchanged":
         return f"{title}: unchanged, {len(row.found.wanted.all)} files"
     deleted = f", {len(done.deleted)} removed" if done.deleted else ""
@@ -191,7 +127,7 @@ def _done_text(row: _Row) -> str:
     return f"{title}: {done.word}, {sent} in {row.seconds:.1f} s{deleted}, {row.locker}"
 
 
-def _as_json(row: _Row, *, dry_run: bool) -> dict[str, object]:
+def _as_json(row: Sending, *, dry_run: bool) -> dict[str, object]:
     project, difference = row.found.wanted.project, row.found.difference
     return {
         "name": project.name,

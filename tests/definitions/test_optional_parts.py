@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from argparse import Namespace
 from functools import cache
 from pathlib import Path, PurePosixPath
 
@@ -13,7 +12,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from generator import pipeline
-from generator.cli.packages import targets
+from generator.operate.packages import Locker, destinations
 from generator.pipeline import Checked
 from tests.bed.plans import plan_from
 from tests.bed.yaml_data import yaml_data
@@ -269,7 +268,7 @@ def test_upload_goes_into_the_locker_of_the_existing_server(tmp_path: Path, monk
     monkeypatch.delenv("CYCLEFORGE_LOCKER", raising=False)
     path = tmp_path / "second.yaml"
     path.write_text(SECOND_CLUSTER)
-    (target,) = targets(Namespace(locker=None, json=False), [str(path)])
+    (target,) = destinations([str(path)], Locker())
     assert str(target.address) == "az://firstlocker0001/cyclecloud"
     assert [package.project.name for package in target.packages] == ["misc_ubuntu", "pyxis_enroot"]
 

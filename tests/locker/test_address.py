@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from generator.cli.packages import needed_address, targets
 from generator.errors import CannotRead
 from generator.locker.address import VARIABLE, Address, connection_settings, from_environment, parse
+from generator.operate.packages import Locker, destinations
 
 PUBLIC = "https://forgelocker.blob.core.windows.net"
 
@@ -181,7 +180,7 @@ INI = "[project]\nname = site\nversion = 1.0.0\ntype = application\n"
 def of_site(folder: Path, locker: str | None) -> str:
     (folder / "site/specs/default/cluster-init/files").mkdir(parents=True, exist_ok=True)
     (folder / "site/project.ini").write_text(INI)
-    (found,) = targets(Namespace(locker=locker), [str(folder / "site")])
+    (found,) = destinations([str(folder / "site")], Locker(locker))
     return str(found.address)
 
 
@@ -197,13 +196,13 @@ def test_the_flag_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         of_site(tmp_path, None)
     assert "--locker az://" in (refused.value.hint or "")
     with pytest.raises(CannotRead, match="no locker was given"):
-        needed_address(Namespace(locker=None))
+        Locker().needed()
     monkeypatch.setenv(ACCOUNT, "other")
     assert of_site(tmp_path, None) == "az://other/cyclecloud"
     monkeypatch.setenv(OWN, "az://mine/own")
     assert of_site(tmp_path, None) == "az://mine/own"
     assert of_site(tmp_path, "az://forge/flag") == "az://forge/flag"
-    assert str(needed_address(Namespace(locker="az://forge/flag"))) == "az://forge/flag"
+    assert str(Locker("az://forge/flag").needed()) == "az://forge/flag"
 
 
 @pytest.mark.usefixtures("no_variables")
@@ -220,7 +219,7 @@ def test_a_definition_names_its_locker(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv(ACCOUNT, "fromenvironment")
 
     def lockers(*words: str, flag: str | None = None) -> list[str]:
-        found = targets(Namespace(locker=flag), words)
+        found = destinations(words, Locker(flag))
         assert all(target.packages for target in found)
         return [str(target.address) for target in found]
 

@@ -1,24 +1,23 @@
-"""What `upload` and `locker` are about: words on the command line → packages, and the locker that they belong to."""
+"""What `upload` and `locker` are about: words → packages, and the locker that they belong to."""
 
 from __future__ import annotations
 
 import os
-import sys
-from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import CannotRead, ProblemsFound
-from ..operate import definitions, reading
+from ..records import record
 from ..words.suggestions import suggestion
-from . import common
+from . import definitions
+from .reading import Definition, read
 
 if TYPE_CHECKING:
     from ..locker.address import Address
     from ..locker.container import Container
-    from ..operate.reading import Definition
+    from ..locker.credentials import Way
     from ..plan.types import Plan
     from ..projects.find import Located
     from ..projects.package import Package
@@ -27,76 +26,72 @@ _HOW = (
     "--locker az://ACCOUNT/CONTAINER, or CYCLEFORGE_LOCKER; after a deployment: "
     "az deployment sub show --name {name} --query properties.outputs.lockerAccount.value --output tsv"
 )
+Tell = Callable[[Definition | str], None]
+"""Shows the problems of a definition that stop it, or a sentence."""
+
+
+def _silent(_: Definition | str) -> None:
+    pass
+
+
+@record
+class Locker:
+    """Which locker is meant, and how to sign in; without an address the environment and the definition say it."""
+
+    address: str | None = None
+    auth: Way = "auto"
+
+    def opened(self, address: Address) -> Container:
+        """The container, signed in."""
+        from ..locker.container import Container
+        from ..locker.credentials import sign_in
+
+        return Container(address, sign_in(address, os.environ, self.auth))
+
+    @property
+    def chosen(self) -> Address | None:
+        """What was said here or in our variable."""
+        from ..locker import address
+
+        word = self.address or os.environ.get(address.VARIABLE)
+        return address.parse(word) if word else None
+
+    def needed(self) -> Address:
+        """Its address, for what is about no definition. Raises CannotRead."""
+        address = self.chosen or _of_environment()
+        if address is None:
+            raise CannotRead("no locker was given", _HOW.format(name="DEPLOYMENT"))
+        return address
 
 
 @dataclass
-class Target:
+class Destination:
     """Packages that go into one locker, in the order in which they were named."""
 
     address: Address
     packages: list[Package] = field(default_factory=list)
 
 
-def add_locker(parser: ArgumentParser) -> None:
-    """--locker and --auth."""
-    parser.add_argument(
-        "--locker", metavar="ADDRESS",
-        help="az://ACCOUNT/CONTAINER or https://ACCOUNT.blob.core.windows.net/CONTAINER (default: $CYCLEFORGE_LOCKER, "
-        "else what the definition names, else the account that AZURE_STORAGE_* names)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--auth", choices=("auto", "login", "key", "sas", "connection-string"), default="auto",
-        help="how to sign in; auto: AZURE_STORAGE_CONNECTION_STRING, _KEY or _SAS_TOKEN if set, else az login, an "
-        "identity or anything else that DefaultAzureCredential finds",
-    )  # fmt: skip
-
-
-def opened(address: Address, args: Namespace) -> Container:
-    """The container, signed in."""
-    from ..locker.container import Container
-    from ..locker.credentials import sign_in
-
-    return Container(address, sign_in(address, os.environ, args.auth))
-
-
-def targets(args: Namespace, words: Sequence[str]) -> list[Target]:
+def destinations(words: Sequence[str], locker: Locker, tell: Tell = _silent) -> list[Destination]:
     """The packages that the words mean, by locker.
 
     A word is a project that CycleForge brings, a project folder, or a definition; none means the project folder we are
     in, else every definition. Raises CannotRead, ProblemsFound.
     """
-    chosen = address_of(args)
-    found: dict[Address, Target] = {}
+    chosen = locker.chosen
+    found: dict[Address, Destination] = {}
     for word in words or _all_words():
-        packages, plan = _meant(word)
+        packages, plan = _meant(word, tell)
         if not packages:
-            if not args.json:
-                print(f"'{word}' has no projects for a locker", file=sys.stderr)
+            tell(f"'{word}' has no projects for a locker")
             continue
         address = chosen or _of_plan(plan) or _of_environment()
         if address is None:
             raise CannotRead(f"'{word}': no locker was given", _HOW.format(name=_deployment(plan)))
-        target = found.setdefault(address, Target(address))
+        target = found.setdefault(address, Destination(address))
         for package in packages:
             _add(target, package)
     return list(found.values())
-
-
-def address_of(args: Namespace) -> Address | None:
-    """What --locker or our variable say."""
-    from ..locker import address
-
-    if args.locker:
-        return address.parse(args.locker)
-    return address.parse(os.environ[address.VARIABLE]) if os.environ.get(address.VARIABLE) else None
-
-
-def needed_address(args: Namespace) -> Address:
-    """The locker of a command that is about no definition."""
-    address = address_of(args) or _of_environment()
-    if address is None:
-        raise CannotRead("no locker was given", _HOW.format(name="DEPLOYMENT"))
-    return address
 
 
 def _of_environment() -> Address | None:
@@ -126,7 +121,7 @@ def _all_words() -> list[str]:
     return [str(path) for path in definitions.here()]
 
 
-def _meant(word: str) -> tuple[list[Package], Plan | None]:
+def _meant(word: str, tell: Tell) -> tuple[list[Package], Plan | None]:
     from ..projects.find import SHIPPED, find_project
 
     try:
@@ -140,13 +135,13 @@ def _meant(word: str) -> tuple[list[Package], Plan | None]:
         definition = definitions.find(word)
     except CannotRead as error:
         raise CannotRead(error.message, suggestion(word, SHIPPED) or error.hint) from None
-    return _of_definition("-" if definition is None else str(definition))
+    return _of_definition("-" if definition is None else str(definition), tell)
 
 
-def _of_definition(word: str) -> tuple[list[Package], Plan]:
+def _of_definition(word: str, tell: Tell) -> tuple[list[Package], Plan]:
     from ..projects.find import Located, find_project
 
-    plan, definition = plan_of(word)
+    plan, definition = plan_of(word, tell)
     places = [
         Located(definition.folder / project.source, is_shipped=False)
         if project.is_local
@@ -156,12 +151,12 @@ def _of_definition(word: str) -> tuple[list[Package], Plan]:
     return [_package(place) for place in places], plan
 
 
-def plan_of(word: str) -> tuple[Plan, Definition]:
-    """The plan of a definition, and the definition; its problems are printed, and errors raise."""
-    (definition,) = reading.read([word])
+def plan_of(word: str, tell: Tell = _silent) -> tuple[Plan, Definition]:
+    """The plan of a definition, and the definition. Raises ProblemsFound where it has errors."""
+    (definition,) = read([word])
     plan = definition.checked.plan
     if plan is None:
-        common.print_problems([definition], Namespace(no_color=False, all=False))
+        tell(definition)
         raise ProblemsFound(f"{definition.filename} has errors, so nothing was sent", f"cycleforge validate {word}")
     return plan, definition
 
@@ -177,7 +172,7 @@ def _package(found: Located) -> Package:
     return package_of(found)
 
 
-def _add(target: Target, package: Package) -> None:
+def _add(target: Destination, package: Package) -> None:
     """Definitions share projects; one version with two contents cannot be meant."""
     project = package.project
     for other in target.packages:
