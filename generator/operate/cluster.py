@@ -27,7 +27,7 @@ from typing import Any
 from ..azure import refusals as azure
 from ..azure import run_command
 from ..azure.deployment import last
-from ..azure.standing import Unknown, known
+from ..azure.standing import Unknown
 from ..azure.writer import Writer
 from ..cyclecloud import nodes, slurm
 from ..cyclecloud.cluster import Cluster
@@ -40,7 +40,7 @@ from ..cyclecloud.shell import Ran, Runs, Shell, Unreachable
 from ..cyclecloud.site import Site
 from ..cyclecloud.slurm import Queue
 from ..cyclecloud.ssh_words import NotSignedIn
-from ..errors import AzureRefused, CannotRead, CycleForgeError
+from ..errors import AzureRefused, CannotRead
 from ..plan.types import Plan, SlurmPlan
 from ..words.terminal import printable
 from . import asking, site, way, whereabouts
@@ -239,10 +239,7 @@ class Place:
     @cached_property
     def _outputs(self) -> Mapping[str, Any] | Unknown:
         """What the last deployment has noted, or why it is not known."""
-        try:
-            seen = known(lambda: last(self.plan, self.writer))
-        except CycleForgeError as error:
-            return Unknown(error.message, error.hint)
+        seen = way.known(lambda: last(self.plan, self.writer))
         if seen is None:
             return Unknown(f"{self.plan.name} is not deployed")
         return seen if isinstance(seen, Unknown) else seen.outputs

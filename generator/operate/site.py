@@ -20,11 +20,10 @@ from ..cyclecloud import cluster as clusters
 from ..cyclecloud.cluster import Cluster
 from ..cyclecloud.refusals import NotAsked, Refused
 from ..cyclecloud.requests import undocumented
-from ..cyclecloud.shell import Unreachable
 from ..cyclecloud.site import Site
 from ..cyclecloud.wire import Login, Wire
 from ..disk.user_cache import user_cache
-from ..errors import CannotRead, CycleForgeError
+from ..errors import CannotRead
 from ..plan.parameters import SECRETS
 from ..plan.types import Plan
 from . import way, whereabouts
@@ -71,13 +70,10 @@ class Portal:
         if self._site is not None and self._site[0] == (address, fingerprint):
             return self._site[1]
         self.close()
-        try:
-            site = self._opened(address, fingerprint, self._login)
-        except (NotAsked, Unreachable) as reason:
-            return Unknown(reason.reason, reason.hint)
-        except CycleForgeError as error:
-            return Unknown(error.message, error.hint)
-        self._site = ((address, fingerprint), site)
+        login = self._login
+        site = way.known(lambda: self._opened(address, fingerprint, login))
+        if not isinstance(site, Unknown):
+            self._site = ((address, fingerprint), site)
         return site
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from typing import TypeVar
 
 from ..azure import drift as drifts
 from ..azure import failures, what_if_request
@@ -18,14 +19,14 @@ from ..azure.deployment import Seen, content_of
 from ..azure.drift import Drift
 from ..azure.reader import Reader
 from ..azure.requests import deployments
-from ..azure.standing import Boot, Standing, Unknown, known, standing
+from ..azure.standing import Boot, Standing, Unknown, standing
 from ..cyclecloud import nodes
 from ..cyclecloud.cluster import Array, Cluster, Node
-from ..cyclecloud.command_line import CommandLine, NotDone
+from ..cyclecloud.command_line import CommandLine
 from ..cyclecloud.conditions import Condition, conditions
 from ..cyclecloud.reasons import SILENT, Reason, reasons, shortages
 from ..cyclecloud.requests import documented
-from ..cyclecloud.shell import Unreachable
+from ..cyclecloud.shell import Shell
 from ..cyclecloud.site import Site
 from ..cyclecloud.usage import TIMEFRAME, Usage, of_this_month, usage
 from ..cyclecloud.wire import Login
@@ -39,7 +40,6 @@ from ..prices.service import PriceList
 from ..prices.spending import Spending, spending
 from ..records import record
 from ..words.suggestions import with_name
-from ..words.terminal import printable
 from . import asking, site, way, whereabouts
 from .built import Built
 
@@ -47,6 +47,7 @@ __all__ = [
     "SILENT", "Boot", "Cluster", "Condition", "Look", "Looker", "Looks", "Node", "Reason", "Seen", "Unknown", "Wishes",
     "as_json", "lines", "lookers", "shortages",
 ]  # fmt: skip
+_Value = TypeVar("_Value")
 _UP = ("running", "starting")
 """States of the server in which its site may answer."""
 _NO_VM = frozenset({"off", "terminated", "deallocated", "acquiring", "validation", "allocation"})
@@ -208,15 +209,11 @@ class Looker:
         if not may_answer or plan.slurm is None or not config.is_file():
             return None
         whereabouts.path_with_us()
-        try:
-            server = way.shell_of(self._found, "server", options=site.QUIET, told=self._told)
-            seen = nodes.look(CommandLine(server, plan.admin.username, ""), plan.slurm.cluster_name)
-        except NotDone as not_done:
-            return Unknown(printable(not_done.text), not_done.hint)
-        except Unreachable as lost:
-            return Unknown(printable(lost.reason), lost.hint)
-        except CycleForgeError as error:
-            return Unknown(error.message, error.hint)
+        server = Shell(config, "server", options=site.QUIET, told=self._told)
+        name = plan.slurm.cluster_name
+        seen = way.known(lambda: nodes.look(CommandLine(server, plan.admin.username, ""), name))
+        if isinstance(seen, Unknown):
+            return seen
         # The most nodes are the definition's: the command line does not say what the server allows.
         arrays = tuple(Array(array.name, array.max_nodes, ()) for array in plan.slurm.node_arrays)
         return replace(seen, arrays=arrays)
@@ -232,12 +229,10 @@ def _drift_of(found: Built, reader: Reader, last: Seen | Unknown | None) -> Drif
     if isinstance(last, Unknown):
         return last
     try:
-        answer = known(lambda: what_if_request.what_if(found.plan, reader, found.folder, os.environ))
-        if isinstance(answer, Unknown):
-            return answer
-        return drifts.drift(found.plan, answer, last, content_of(found.folder))
-    except CycleForgeError as error:
-        return Unknown(error.message, error.hint)
+        answer = way.known(lambda: what_if_request.what_if(found.plan, reader, found.folder, os.environ))
+        return (
+            answer if isinstance(answer, Unknown) else drifts.drift(found.plan, answer, last, content_of(found.folder))
+        )
     except OSError:
         return Unknown("nothing is built here", f"cycleforge build {found.plan.definition_name}")
 
@@ -345,101 +340,65 @@ def lines(found: Built, *, usage: bool) -> list[str]:
 
 def as_json(look: Look) -> dict[str, object]:
     """One deployment."""
-    plan, now, seen = look.found.plan, look.standing, look.cluster
+    plan, now = look.found.plan, look.standing
+    name = plan.definition_name
+    more = {
+        "usage": _said(look.usage, _usage_json),
+        "cost": _said(look.spending, _cost_json),
+        "drift": _said(look.drift, drifts.as_json),
+    }
     return {
         "name": plan.name,
-        "deployment": _record_json(look),
-        "server": _unknown_json(now.server) if isinstance(now.server, Unknown) else now.server,
-        "first_boot": _unknown_json(now.boot)
-        if isinstance(now.boot, Unknown)
-        else {"state": now.boot.state, "error": now.boot.error, "hint": now.boot.hint},
-        "cluster": _unknown_json(seen, plan.definition_name)
-        if isinstance(seen, Unknown)
-        else None
-        if seen is None
-        else _cluster_json(seen),
-        "site": _unknown_json(look.site, plan.definition_name) if look.site else None,
+        "deployment": _said(
+            now.record, lambda seen: {"state": seen.state, "began": seen.began, "content": look.content}
+        ),
+        "server": _said(now.server, str),
+        "first_boot": _said(now.boot, lambda boot: {"state": boot.state, "error": boot.error, "hint": boot.hint}),
+        "cluster": _said(look.cluster, _cluster_json, name),
+        "site": _said(look.site, str, name),
         "failures": [
-            {
-                "partition": each.array,
-                "nodes": list(each.nodes),
-                "message": each.message,
-                "words": each.words,
-                "fix": each.fix,
-            }
+            {"partition": each.array, "nodes": list(each.nodes), "message": each.message, "words": each.words,
+             "fix": each.fix}
             for each in look.reasons
         ],
         "conditions": [
-            {
-                "name": each.name,
-                "status": each.status,
-                "message": each.message,
-                "nodes": each.count,
-                "detail": list(each.detail),
-                "recommendation": each.recommendation or None,
-            }
+            {"name": each.name, "status": each.status, "message": each.message, "nodes": each.count,
+             "detail": list(each.detail), "recommendation": each.recommendation or None}
             for each in look.conditions
         ],
-        **_more_json(look),
+        **{key: value for key, value in more.items() if value is not None},
         "failed": look.has_failed,
         "known": not look.is_partial,
-    }
+    }  # fmt: skip
 
 
-def _more_json(look: Look) -> dict[str, object]:
-    """What was asked for."""
-    more: dict[str, object] = {}
-    if isinstance(look.usage, Unknown):
-        more["usage"] = _unknown_json(look.usage)
-    elif look.usage is not None:
-        parts = [{"name": part.name, "core_hours": part.core_hours, "usd": part.usd} for part in look.usage.parts]
-        more["usage"] = {"timeframe": TIMEFRAME, "core_hours": look.usage.core_hours, "usd": look.usage.usd,
-                         "parts": parts}  # fmt: skip
-    if look.spending is not None:
-        found = look.spending
-        more["cost"] = (
-            _unknown_json(found)
-            if isinstance(found, Unknown)
-            else {"currency": found.currency, "per_hour": round(found.per_hour, 4), "missing": list(found.missing),
-                  "not_known": list(found.not_known)}
-        )  # fmt: skip
-    if look.drift is not None:
-        more["drift"] = _unknown_json(look.drift) if isinstance(look.drift, Unknown) else drifts.as_json(look.drift)
-    return more
+def _said(value: _Value | Unknown | None, shown: Callable[[_Value], object], name: str = "NAME") -> object:
+    """What is known, or why it is not; None for what was not asked."""
+    if isinstance(value, Unknown):
+        return {"unknown": value.reason, "hint": value.hint and with_name(value.hint, name)}
+    return None if value is None else shown(value)
 
 
-def _record_json(look: Look) -> dict[str, object] | None:
-    seen = look.standing.record
-    if seen is None:
-        return None
-    if isinstance(seen, Unknown):
-        return _unknown_json(seen)
-    return {"state": seen.state, "began": seen.began, "content": look.content}
+def _usage_json(found: Usage) -> dict[str, object]:
+    parts = [{"name": part.name, "core_hours": part.core_hours, "usd": part.usd} for part in found.parts]
+    return {"timeframe": TIMEFRAME, "core_hours": found.core_hours, "usd": found.usd, "parts": parts}
+
+
+def _cost_json(found: Spending) -> dict[str, object]:
+    left_out = {"missing": list(found.missing), "not_known": list(found.not_known)}
+    return {"currency": found.currency, "per_hour": round(found.per_hour, 4), **left_out}
 
 
 def _cluster_json(seen: Cluster) -> dict[str, object]:
-    nodes = (
-        None
-        if seen.nodes is None
-        else [
-            {
-                "name": node.name,
-                "partition": node.array,
-                "status": node.status,
-                "target": node.target,
-                "message": node.message,
-            }
-            for node in seen.nodes
-        ]
-    )
+    rows = [
+        {"name": node.name, "partition": node.array, "status": node.status, "target": node.target,
+         "message": node.message}
+        for node in seen.listed
+    ]  # fmt: skip
     return {
         "name": seen.name,
         "state": seen.state,
         "target": seen.target,
         "partitions": [{"name": array.name, "most": array.most, "short": shortages(array)} for array in seen.arrays],
-        "nodes": nodes,
+        "nodes": None if seen.nodes is None else rows,
     }
-
-
-def _unknown_json(unknown: Unknown, name: str = "NAME") -> dict[str, object]:
-    return {"unknown": unknown.reason, "hint": unknown.hint and with_name(unknown.hint, name)}

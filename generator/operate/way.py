@@ -11,7 +11,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -22,11 +22,14 @@ from ..azure.reader import Reader
 from ..azure.refusals import NotAsked, Refused
 from ..azure.run_command import server_id
 from ..azure.session import Session
+from ..azure.standing import Unknown
+from ..azure.standing import known as azure_known
 from ..cyclecloud import child, host_keys
 from ..cyclecloud.command_line import NotDone
+from ..cyclecloud.refusals import NotAsked as NotAnswered
 from ..cyclecloud.shell import Shell, Unreachable, no_ssh
 from ..cyclecloud.ssh_words import explained, last_line
-from ..errors import AzureRefused, CannotRead, ProgramMissing
+from ..errors import AzureRefused, CannotRead, CycleForgeError, ProgramMissing
 from ..plan.ssh_config import SERVER, ssh_plan
 from ..plan.types import Plan
 from ..records import record
@@ -117,6 +120,18 @@ def refusals() -> Iterator[None]:
         raise AzureRefused(printable(not_done.text), not_done.hint) from None
     except Unreachable as lost:
         raise AzureRefused(printable(lost.reason), lost.hint) from None
+
+
+def known(ask: Callable[[], _Value]) -> _Value | Unknown:
+    """What somebody answers, or why that is not known: nobody who answers costs what others say."""
+    try:
+        return azure_known(ask)
+    except NotDone as not_done:
+        return Unknown(printable(not_done.text), not_done.hint)
+    except (Unreachable, NotAnswered) as lost:
+        return Unknown(printable(lost.reason), lost.hint)
+    except CycleForgeError as error:
+        return Unknown(error.message, error.hint)
 
 
 @contextmanager
