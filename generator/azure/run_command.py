@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import gzip
 import re
-import shlex
 import zlib
 from io import BytesIO
 
@@ -54,11 +53,6 @@ def run(writer: Writer, machine: str, command: str, given: bytes, limit_s: float
             "open a network path to the server (README.md, Connect), and type the same command again",
         )
     return int(found[3]), _unpacked(found[1]), _unpacked(found[2])
-
-
-def line(arguments: str, command: str) -> str:
-    """What a person types; `arguments` name the machine."""
-    return f"az vm run-command invoke {arguments} --command-id RunShellScript --scripts {shlex.quote(command)}"
 
 
 def _script(command: str, given: bytes) -> list[str]:

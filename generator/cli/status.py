@@ -13,6 +13,7 @@ from ..errors import OK, AzureRefused, CannotRead, ProblemsFound
 from . import azure, common
 
 if TYPE_CHECKING:
+    from ..operate.built import Built
     from ..operate.status import Looks
     from ..plan.types import Plan
 
@@ -54,20 +55,9 @@ def run(args: Namespace) -> int:
         raise CannotRead("--watch draws a screen", "give --json without --watch, again and again")
     if args.password and not sys.stdin.isatty():
         raise CannotRead("there is no terminal on which to ask for the password", "export CYCLECLOUD_ADMIN_PASSWORD")
-    from ..operate import reading, status
-    from ..operate.built import Built
+    from ..operate import status
 
-    named = [reading.deployed(reading.Target(name, args.out)) for name in args.names]
-    definitions = named or reading.read([])
-    for each in named:
-        common.tell_note(each)
-    if len(definitions) == 1 and definitions[0].checked.plan is None:
-        common.tell(definitions[0], args)
-        raise reading.HasErrors(definitions[0])
-    found = [
-        Built(each, each.checked.plan, args.out / each.checked.plan.name) for each in definitions if each.checked.plan
-    ]
-    broken = [each.filename for each in definitions if each.checked.plan is None]
+    found, broken = _found(args)
     if args.print:
         common.emit("\n".join(line for each in found for line in status.lines(each, usage=args.usage)))
         return OK
@@ -77,20 +67,40 @@ def run(args: Namespace) -> int:
         if args.watch:
             return _watch(look)
         looks = look()
+    code = exit_code(looks)
     if args.json:
         rows = [
             {"name": each[0], "unknown": each[1]} if isinstance(each, tuple) else status.as_json(each) for each in looks
         ]
-        common.emit_json({"ok": exit_code(looks) == OK, "deployments": rows})
+        common.emit_json({"ok": code == OK, "deployments": rows})
     else:
         common.emit(_text(looks))
-    return exit_code(looks)
+    return code
+
+
+def _found(args: Namespace) -> tuple[list[Built], list[str]]:
+    """The deployments, and the files whose definitions have errors. Raises HasErrors where there is only one."""
+    from ..operate import reading
+    from ..operate.built import Built
+
+    named = [reading.deployed(reading.Target(name, args.out)) for name in args.names]
+    definitions = named or reading.read([])
+    if len(definitions) == 1 and definitions[0].checked.plan is None:
+        common.tell(definitions[0], args)
+        raise reading.HasErrors(definitions[0])
+    for each in named:
+        common.tell_note(each)
+    found = [(each, each.checked.plan) for each in definitions]
+    built = [Built(each, plan, args.out / plan.name) for each, plan in found if plan is not None]
+    return built, [each.filename for each, plan in found if plan is None]
 
 
 def _typed(plan: Plan) -> str:
+    """Asked for where the environment has none, or only the id of one in a Key Vault."""
     from getpass import getpass
 
-    if os.environ.get("CYCLECLOUD_ADMIN_PASSWORD"):
+    exported = os.environ.get("CYCLECLOUD_ADMIN_PASSWORD", "")
+    if exported and not exported.startswith("/subscriptions/"):
         return ""
     return getpass(f"password of {plan.admin.username} at the site of {plan.name}: ")
 

@@ -48,9 +48,6 @@ class Ran:
 class Runs(Protocol):
     """Whoever can run a command on a host."""
 
-    def line(self, command: str = "", *, tty: bool = False) -> list[str]:
-        """The words that run it, as a person would type them."""
-
     def run(self, command: str, *, input: bytes = b"", limit_s: float) -> Ran:  # noqa: A002 - as subprocess calls it
         """Run it to its end. Raises Unreachable."""
 

@@ -62,12 +62,7 @@ class _ByAzure:
     """The server where no network path leads to it."""
 
     def __init__(self, plan: Plan, writer: Writer) -> None:
-        self._plan, self._writer = plan, writer
-        self._machine = run_command.server_id(plan, writer.subscription)
-
-    def line(self, command: str = "", *, tty: bool = False) -> list[str]:
-        """What a person types."""
-        return shlex.split(run_command.line(self._plan.access.server_arguments, command))
+        self._writer, self._machine = writer, run_command.server_id(plan, writer.subscription)
 
     def run(self, command: str, *, input: bytes = b"", limit_s: float) -> Ran:  # noqa: A002 - as Shell
         """Run it to its end, as root."""
@@ -98,10 +93,6 @@ class Server:
     def prove(self) -> None:
         """Find out which way leads there; raises Unreachable where none does."""
         self.run("true", limit_s=60)
-
-    def line(self, command: str = "", *, tty: bool = False) -> list[str]:
-        """What a person types."""
-        return (self._way or self._shell).line(command, tty=tty)
 
     def run(self, command: str, *, input: bytes = b"", limit_s: float) -> Ran:  # noqa: A002 - as Shell
         """Run it; the first command of a verb only reads, so that it may be sent a second time."""

@@ -99,9 +99,9 @@ class Portal:
 
 
 def login_of(plan: Plan, password: str = "") -> Login | Unknown:
-    """The administrator, with the password of the environment, or this one where that has none."""
+    """The administrator, with this password, or that of the environment."""
     variable = SECRETS[0]
-    value = os.environ.get(variable, "") or password
+    value = password or os.environ.get(variable, "")
     if value.startswith("/subscriptions/"):
         return Unknown(
             f"{variable} is the id of a secret in a Key Vault, and the site takes only the password itself",

@@ -65,9 +65,6 @@ class Scheduler:
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
-    def line(self, command: str = "", *, tty: bool = False) -> list[str]:
-        return ["bash", "-c", command]
-
     def run(self, command: str, *, input: bytes = b"", limit_s: float) -> Ran:  # noqa: A002 - as Shell
         ran = self._cloud.run(f'sudo() {{ shift; "$@"; }}\n{command}', timeout_s=limit_s)
         return Ran(ran.code, ran.output, "")

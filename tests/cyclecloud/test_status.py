@@ -179,6 +179,8 @@ def test_a_typed_password(living: Place, portal: SiteStandIn) -> None:
     living.patch.setattr("sys.stdin", terminal)
     living.patch.setattr("getpass.getpass", lambda prompt: PASSWORD)
     assert living(*STATUS, "--password")[0] == 0
+    living.patch.setenv("CYCLECLOUD_ADMIN_PASSWORD", "/subscriptions/s/…/vaults/v/secrets/admin")
+    assert living(*STATUS, "--password")[0] == 0
 
 
 def test_never_deployed(place: Place) -> None:

@@ -19,8 +19,6 @@ SCRIPT = "proofs.sh"
 RUNS = "runs"
 """Where all jobs leave their records."""
 RUNNING = "running"
-LOST = "lost"
-"""It was ended with its machine; it goes on where it was."""
 
 
 @record
@@ -30,7 +28,7 @@ class Proof:
     name: str = ""
     who: str = ""
     status: str = ""
-    """Of prove.sh: RUNNING, LOST, an exit status; empty: it was never started."""
+    """Of prove.sh: RUNNING, an exit status, `lost` with its machine; empty: it was never started."""
     options: str = ""
     is_told: bool = False
     """Someone was told its status."""
