@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..files.manifest import MANIFEST
+from ..files.file import MANIFEST
 from ..plan.types import Plan
 from ..records import record
 from . import az_lines

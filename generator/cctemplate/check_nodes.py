@@ -1,4 +1,4 @@
-"""Nodes of any cluster: what each needs to start, its references to projects, and values that are written out."""
+"""Nodes and node arrays: what each needs to start, what only single nodes may have, and references to projects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 from ..problems.problem import Place, Problem
+from ..words.counts import listed
 from ..words.suggestions import did_you_mean
+from .errors import EvaluationError
+from .evaluate import Value
 from .expressions import Constant, Scalar
 from .resolve import (
     LONGEST_INHERITANCE,
@@ -25,17 +28,21 @@ from .rules import (
     MissingVersion,
     MixedVersions,
     NodeName,
+    NodeOnly,
     UnknownBase,
     UnknownBuiltIn,
     UnknownSpec,
 )
 from .syntax import Attribute, Section
+from .values import value_of
 from .vocabulary import (
     BUILTIN_LOCKER,
     BUILTIN_PROJECTS,
     MOUNT_TYPES,
     NODE_KINDS,
+    NODE_ONLY,
     RANGES,
+    STANDALONE_ONLY,
     SWITCHES,
     knows,
     meant,
@@ -219,3 +226,53 @@ def _mounts(node: ResolvedNode) -> Iterator[Problem]:
             text = f"{key!r} of {node.name!r} is of the unknown type {value!r}"
             hint = meant(value, MOUNT_TYPES) or "published templates use nfs, lustre, glusterfs, beegfs and cifs"
             yield BadMount.problem((), text, hint, place=attribute.value_place)
+
+
+_METHOD, _STANDALONE = "azure.allocationmethod", "standalone"
+
+
+def check_arrays(nodes: Iterable[ResolvedNode], known: Mapping[str, Value]) -> Iterator[Problem]:
+    """Attributes of network interfaces that CycleCloud refuses of arrays; `known` is what expressions may read.
+
+    What an array inherits is reported once, where it is written, with all arrays that get it.
+    """
+    arrays: dict[int, tuple[Attribute, list[ResolvedNode]]] = {}
+    for node in nodes:
+        if node.section.kind == "nodearray" and not node.is_abstract and not _stays_empty(node, known):
+            for attribute in _refused(node, known):
+                arrays.setdefault(id(attribute), (attribute, []))[1].append(node)
+    for attribute, having in arrays.values():
+        names = listed([repr(node.name) for node in having])
+        text = f"{attribute.name} is for single nodes, but the node array{'s' * (len(having) > 1)} {names} would get it"
+        hint = "Azure.AllocationMethod = StandAlone" if _is_in(attribute, STANDALONE_ONLY) else None
+        yield NodeOnly.problem((), text, hint, place=attribute.place)
+
+
+def _stays_empty(node: ResolvedNode, known: Mapping[str, Value]) -> bool:
+    """Whether the array begins without nodes and nothing adds one, as that of a second scheduler that is not wanted."""
+    first, autoscale = node.attributes.get("initialcount"), node.configuration.get("autoscale.enabled")
+    begins_empty = first is not None and _value(first, known) == 0
+    grows = autoscale is None or _value(autoscale, known) is not False or "maxcount" in node.attributes
+    return begins_empty and not grows
+
+
+def _refused(node: ResolvedNode, known: Mapping[str, Value]) -> Iterator[Attribute]:
+    method = node.attributes.get(_METHOD)
+    is_standalone = method is not None and str(_value(method, known)).lower() == _STANDALONE
+    for attributes in node.interfaces.values():
+        for attribute in attributes.values():
+            may_be_refused = _is_in(attribute, NODE_ONLY) or (_is_in(attribute, STANDALONE_ONLY) and not is_standalone)
+            if may_be_refused and _value(attribute, known) not in (None, False, ""):
+                yield attribute
+
+
+def _is_in(attribute: Attribute, names: frozenset[str]) -> bool:
+    return attribute.name.lower() in {name.lower() for name in names}
+
+
+def _value(attribute: Attribute, known: Mapping[str, Value]) -> Value:
+    """The value; undefined where something is not known, which other checks report."""
+    try:
+        return value_of(attribute.value, known)
+    except EvaluationError:
+        return None

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 
 from ..problems.problem import LEVELS, Place, Problem
-from .check_arrays import check_arrays
-from .check_nodes import Specs, check_nodes
+from .check_nodes import Specs, check_arrays, check_nodes
 from .check_parameters import check_parameters
 from .check_slurm import check_slurm
 from .check_structure import check_structure

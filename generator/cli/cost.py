@@ -46,7 +46,7 @@ def run(args: Namespace) -> int:
         return OK
     found = costs(plan, currency, refresh=args.refresh)
     if args.json:
-        from ..prices.machine import as_json
+        from ..prices.costs import as_json
 
         common.emit_json(as_json(found))
     else:

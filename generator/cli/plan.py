@@ -30,7 +30,7 @@ def run(args: Namespace) -> int:
     """Print the plan."""
     plan = common.read_one(args).plan
     if args.html is not None:
-        from ..pages.write import write
+        from ..pages.shell import write
         from ..render.plan_page import plan_page
 
         path = Path(args.html or f"{plan.name}-plan.html")

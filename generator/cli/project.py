@@ -96,7 +96,7 @@ def run(args: Namespace) -> int:
 
 
 def _bump(args: Namespace) -> int:
-    from ..projects.find import find_project
+    from ..projects.local import find_project
     from ..projects.lock import bump
 
     found = find_project(args.name)
@@ -114,7 +114,7 @@ def _bump(args: Namespace) -> int:
 
 def _new(args: Namespace) -> int:
     """Write the project and say what to do with it."""
-    from ..projects.find import SHIPPED
+    from ..projects.local import SHIPPED
     from ..projects.skeleton import create
 
     if args.name in SHIPPED:

@@ -13,7 +13,7 @@ from . import common
 from .project_show import errors_json, named, packaged, print_failures, total_bytes
 
 if TYPE_CHECKING:
-    from ..projects.find import Located
+    from ..projects.local import Located
     from ..projects.package import Package
 
 
@@ -48,7 +48,7 @@ def build(args: Namespace) -> int:
 
 
 def _wanted(words: Sequence[str]) -> list[Located]:
-    from ..projects.find import all_shipped, find_project, located
+    from ..projects.local import all_shipped, find_project, located
 
     if words:
         return list({found.folder.resolve(): found for found in map(find_project, words)}.values())

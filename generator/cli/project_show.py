@@ -19,9 +19,9 @@ from . import common
 
 if TYPE_CHECKING:
     from ..blobs import Blob
-    from ..projects.find import Located
+    from ..projects.local import Located
+    from ..projects.lock import Release
     from ..projects.package import Package, Payload
-    from ..projects.state import Release
 
 _SHOWN = 5
 """Names that a line shows before it only counts."""
@@ -51,8 +51,8 @@ class _Blob:
 
 def show_all(args: Namespace) -> int:
     """Show the projects; one that cannot be read does not hide the others."""
-    from ..projects.find import all_shipped, projects_here
-    from ..projects.state import release
+    from ..projects.local import all_shipped, projects_here
+    from ..projects.lock import release
 
     done, failures = packaged([*all_shipped(), *projects_here()])
     rows = []
@@ -110,9 +110,9 @@ def _list_row(found: Located, package: Package, state: Release) -> dict[str, obj
 
 def show_one(args: Namespace) -> int:
     """Show one project."""
-    from ..projects.find import find_project
+    from ..projects.local import find_project
+    from ..projects.lock import release
     from ..projects.package import package_of
-    from ..projects.state import release
 
     found = find_project(args.name)
     package = package_of(found)

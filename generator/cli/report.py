@@ -59,7 +59,7 @@ def run(args: Namespace) -> int:
         comparison = compare(*(side(word, gathered.runs) for word in args.compare or args.folders))
     page = args.html or (None if args.json or args.text else Path(PAGE))
     if page is not None:
-        from ..pages.write import write
+        from ..pages.shell import write
         from ..validation.page import report_page
 
         write(page, report_page(assessment, comparison), "--html")

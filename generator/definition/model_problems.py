@@ -1,4 +1,4 @@
-"""What is wrong with a key or value as a problem in our words: what, with the value; how to mend it."""
+"""What can be wrong with keys and types of a definition: the rules E01xx, and what they say of a key or value."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..problems.problem import Problem
+from ..problems.rule import Rule
 from ..words.suggestions import did_you_mean
 from .kinds import Kind, ListOf, OneSection, Scalar
 from .model.fields import Section, Setting
-from .model_rules import MissingKey, NotAllowed, OutOfRange, UnknownKey, UnsetVariable, WrongType
 from .text.interpolation import one_variable
 from .text.source import MissingVariable
 from .walk import Path
@@ -138,3 +138,52 @@ def shown(value: Any, written: str | None) -> str:
     if isinstance(value, list):
         return "a list"
     return written if written else str(value)
+
+
+class ModelRule(Rule):
+    """A rule whose problems the model finds while it reads."""
+
+    stage = "model"
+    source = "docs/definition.md"
+
+
+class UnknownKey(ModelRule):
+    id = "E0101"
+    summary = "The definition has a key that CycleForge does not know."
+    why = "An unknown key would be ignored; most often it is misspelt."
+    fix = "Correct or remove the key; `cycleforge schema` and docs/definition.md list all keys."
+
+
+class MissingKey(ModelRule):
+    id = "E0102"
+    summary = "A required key is missing."
+    why = "There is no safe default for it."
+    fix = "Add the key."
+
+
+class UnsetVariable(ModelRule):
+    id = "E0103"
+    summary = "The definition reads an environment variable that is not set."
+    why = "Only values that the deployment can ask for, such as the SSH key, can be left open."
+    fix = "Set the variable, or give a default: ${NAME:-default}."
+
+
+class WrongType(ModelRule):
+    id = "E0104"
+    summary = "A value has the wrong type."
+    why = "Values are not converted silently: a quoted number is a text."
+    fix = "Write the value in the type that the message names."
+
+
+class NotAllowed(ModelRule):
+    id = "E0105"
+    summary = "A value is not one of the allowed values."
+    why = "The key accepts a fixed set of values."
+    fix = "Use one of the values that the message lists."
+
+
+class OutOfRange(ModelRule):
+    id = "E0106"
+    summary = "A number, text or list is too small or too large."
+    why = "Azure, CycleCloud or Slurm refuses values outside the limits."
+    fix = "Choose a value within the limits that the message names."

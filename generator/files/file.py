@@ -1,7 +1,8 @@
-"""The rendered file and the map of rendered files that flows to `generator.output`."""
+"""The rendered file, the map of rendered files that flows to `generator.output`, and their `manifest.json`."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import PurePosixPath
 
@@ -38,3 +39,18 @@ def text(content: str, *, executable: bool = False) -> File:
 def json_file(value: object) -> File:
     """Pretty-printed JSON in the order of the given mappings."""
     return text(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+OWNER = "cycleforge"
+MANIFEST = PurePosixPath("manifest.json")
+
+
+def manifest_file(files: Files, version: str) -> File:
+    """The manifest of these files; one that is among them already does not count."""
+    digests = {str(path): digest(file.content) for path, file in sorted(files.items()) if path != MANIFEST}
+    return json_file({"generator": OWNER, "version": version, "files": digests})
+
+
+def digest(content: bytes) -> str:
+    """The sha256 of a file, as the manifest has it."""
+    return hashlib.sha256(content).hexdigest()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from ..projects.ini import Project
-from ..projects.ini_text import ProjectUnreadable
+from ..projects.ini import Project, ProjectUnreadable
 from ..projects.package import Package
 from ..projects.payload import Payload, made
 from ..records import record

@@ -7,8 +7,7 @@ import os
 from ..errors import CannotRead
 from ..plan.types import Plan
 from ..prices.costs import Costs, addresses_of, costs_of, currencies
-from ..prices.kept import kept_prices
-from ..prices.service import PriceList
+from ..prices.service import PriceList, kept_prices
 
 
 def currency_of(word: str) -> str:

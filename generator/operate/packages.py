@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..locker.container import Container
     from ..locker.credentials import Way
     from ..plan.types import Plan
-    from ..projects.find import Located
+    from ..projects.local import Located
     from ..projects.package import Package
 
 _HOW = (
@@ -122,7 +122,7 @@ def _all_words() -> list[str]:
 
 
 def _meant(word: str, tell: Tell) -> tuple[list[Package], Plan | None]:
-    from ..projects.find import SHIPPED, find_project
+    from ..projects.local import SHIPPED, find_project
 
     try:
         found = find_project(word)
@@ -139,7 +139,7 @@ def _meant(word: str, tell: Tell) -> tuple[list[Package], Plan | None]:
 
 
 def _of_definition(word: str, tell: Tell) -> tuple[list[Package], Plan]:
-    from ..projects.find import Located, find_project
+    from ..projects.local import Located, find_project
 
     plan, definition = plan_of(word, tell)
     places = [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..cyclecloud.jobs.proofs import RUNNING, Proofs
 from ..errors import AzureRefused, CannotRead, ProblemsFound
-from ..pages.write import write
+from ..pages.shell import write
 from ..records import record
 from ..validation.assess import assess
 from ..validation.gather import gather

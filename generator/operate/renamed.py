@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CannotRead
-from ..files.manifest import MANIFEST
+from ..files.file import MANIFEST
 from . import definitions
 
 if TYPE_CHECKING:

@@ -34,10 +34,8 @@ from ..errors import CycleForgeError
 from ..plan.billing import Billed
 from ..plan.fleet import partition_title
 from ..plan.types import Plan
-from ..prices.costs import costs_of
-from ..prices.kept import kept_prices
-from ..prices.service import PriceList
-from ..prices.spending import Spending, spending
+from ..prices.costs import Spending, costs_of, spending
+from ..prices.service import PriceList, kept_prices
 from ..records import record
 from ..words.suggestions import with_name
 from . import asking, site, way, whereabouts

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ..errors import ProblemsFound
 from ..locker.upload import Progress
-from ..projects.find import SHIPPED
+from ..projects.local import SHIPPED
 from ..words.counts import first_lines
 from .packages import Locker, Tell, destinations
 

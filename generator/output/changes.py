@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from ..errors import CannotWrite
 from ..files.file import Files
-from ..files.manifest import MANIFEST, OWNER, digest
+from ..files.file import MANIFEST, OWNER, digest
 from ..records import record
 from ..words.counts import first
 

@@ -19,7 +19,7 @@ from ..disk.file import created
 from ..disk.reasons import refusing
 from ..errors import CannotWrite, ProblemsFound
 from ..files.file import Files
-from ..files.manifest import MANIFEST
+from ..files.file import MANIFEST
 from .changes import Before, Changes, compare, everything_in, folders_of, scan
 
 

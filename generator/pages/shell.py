@@ -1,7 +1,7 @@
 """One self-contained page: every value is escaped, style and script are in it, and nothing else may be loaded.
 
 The page's policy allows only its own style and script, by their digests, so that no text of a record could run or load
-anything even if it were not escaped.
+anything even if it were not escaped. It is written as a whole or not at all, and never over a file of someone else.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from .blocks import Banner, Part
 
 if TYPE_CHECKING:
     from jinja2 import Template
+
+
+from ..disk import own_file
 
 _HERE = Path(__file__).parent
 MARK = '<meta name="generator" content="CycleForge">'
@@ -73,3 +76,14 @@ def _file(name: str) -> str:
 def _digest(text: str) -> str:
     """As a Content-Security-Policy names it. Source: https://www.w3.org/TR/CSP3/#external-hash"""
     return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()
+
+
+def write(path: Path, text: str, option: str) -> None:
+    """Replace the file in one step. CannotWrite leaves what was there; `option` names the file on the command line."""
+    own_file.write(
+        path,
+        text.encode(),
+        is_ours=lambda head: MARK.encode() in head,
+        foreign="is not a page of CycleForge",
+        hint=f"name another file with {option}",
+    )

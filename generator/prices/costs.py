@@ -1,20 +1,22 @@
-"""What a plan costs by the hour: each thing that is billed with its price, and the sums of three states."""
+"""What a plan costs by the hour: each thing that is billed with its price, and the sums of three states.
+
+Also what is billed now, and all of it as plain data with stable keys.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import get_args
 
 from .. import catalog
-from ..plan.billed import billed
+from ..plan.billed import NOT_COUNTED, billed
 from ..plan.billing import Billed, Since
 from ..plan.fleet import partition_title
 from ..plan.published_hours import PublishedHours, published_hours
 from ..plan.step_hours import hours_of
 from ..plan.types import JobPlan, Plan
 from ..records import record
-from .price import Price, price_of
-from .query import Query, own_items, query
+from .price import Price, Query, own_items, price_of, query
 from .service import Answered, PriceList
 
 STATES: tuple[Since, ...] = get_args(Since)
@@ -152,3 +154,81 @@ def _sum(state: Since, rows: Iterable[Cost]) -> Sum:
     counted = [row for row in rows if STATES.index(row.billed.since) <= STATES.index(state)]
     found = [row.per_hour for row in counted if row.per_hour is not None]
     return Sum(state, sum(found) if found else None, tuple(row.billed.title for row in counted if row.per_hour is None))
+
+
+@record
+class Spending:
+    """By the hour."""
+
+    currency: str
+    per_hour: float
+    missing: tuple[str, ...]
+    """Titles of what is there and has no price: the sum is a lower bound."""
+    not_known: tuple[str, ...]
+    """Titles of what is there in a number that nobody knows."""
+
+
+def spending(costs: Costs, there: Callable[[Billed], int | None]) -> Spending:
+    """`there` says how many of a thing there are now; None where that is not known."""
+    total, missing, not_known = 0.0, [], []
+    for row in costs.rows:
+        count = there(row.billed)
+        if count is None:
+            not_known.append(row.billed.title)
+        elif count and row.price.per_hour is None:
+            missing.append(row.billed.title)
+        elif count:
+            total += count * (row.price.per_hour or 0.0)
+    return Spending(costs.currency, total, tuple(dict.fromkeys(missing)), tuple(dict.fromkeys(not_known)))
+
+
+def as_json(costs: Costs) -> dict[str, object]:
+    """Amounts are in `currency`, unrounded; `null` where no price was found."""
+    return {
+        "currency": costs.currency,
+        "region": costs.region,
+        "price_days": list(costs.days),
+        "failures": list(costs.failures),
+        "hours_per_month": hours_per_month(),
+        "billed": [_row(row) for row in costs.rows],
+        "together": {
+            each.state: {"per_hour": each.per_hour, "per_month": each.per_month, "without_price": list(each.missing)}
+            for each in costs.sums
+        },
+        "training_jobs": [_job_row(job) for job in costs.jobs],
+        "not_counted": list(NOT_COUNTED),
+    }
+
+
+def _row(row: Cost) -> dict[str, object]:
+    each = row.billed
+    return {
+        "title": each.title,
+        "what": each.what,
+        "quantity": each.quantity,
+        "since": each.since,
+        "state": row.price.state,
+        "per_hour": row.per_hour,
+        "meter": row.price.meter or None,
+        "reason": row.price.reason or None,
+    }
+
+
+def _job_row(job: JobCost) -> dict[str, object]:
+    found = job.published
+    at_published_speed = {
+        "gpu_hours": found.gpu_hours,
+        "amount": job.published_amount,
+        "tokens": found.tokens,
+        "figure": found.metric,
+        "published": found.published,
+        "published_on_gpus": found.gpus,
+    }
+    return {
+        "job": job.name,
+        "node_hours": job.node_hours,
+        "gpu_hours": job.gpu_hours,
+        "amount": job.amount,
+        "at_published_speed": None if found.reason else at_published_speed,
+        "reason": found.reason or None,
+    }

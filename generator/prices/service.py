@@ -1,21 +1,26 @@
 """Ask the public price list: no sign-in, a hundred items a page, and "too many requests" now and then.
 
+Its answers are kept on this machine for a day; older ones are used only when nobody can be asked.
 Source: https://learn.microsoft.com/rest/api/cost-management/retail-prices/azure-retail-prices
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from ..blobs.download import DownloadFailed, Limits, download
+from ..disk import file
+from ..disk.user_cache import user_cache
 from ..records import record
-from .kept import Answer, Kept
-from .query import Query
+from .price import Query
 
 LIMITS = Limits(answer_s=20, total_s=60, tries=4, pause_s=1)
 _PAGE_BYTES = 8 * 2**20
@@ -81,3 +86,48 @@ def _page(content: bytes) -> dict[str, Any]:
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise DownloadFailed("what answered is not the price list: it has no items")
     return dict(page)
+
+
+FOLDER = "prices"
+_FORMAT = 1
+
+
+@record
+class Answer:
+    """All items of the answer to one question, and the day (UTC, `2026-11-23`) on which it was given."""
+
+    day: str
+    items: tuple[Mapping[str, Any], ...]
+
+
+class Kept:
+    """A folder of answers; it need not exist, and what in it is damaged counts as missing."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def get(self, address: str) -> Answer | None:
+        """What is kept of the answer to a question."""
+        try:
+            content = json.loads(self._path(address).read_text(encoding="utf-8"))
+            if content["format"] != _FORMAT or content["address"] != address:
+                return None
+            items = tuple(item for item in content["items"] if isinstance(item, dict))
+            return Answer(str(content["day"]), items)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def put(self, address: str, answer: Answer) -> None:
+        """Keep an answer. A folder that cannot be written costs the next run time, and nothing else."""
+        content = {"format": _FORMAT, "address": address, "day": answer.day, "items": list(answer.items)}
+        with suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            file.write(self._path(address), json.dumps(content, sort_keys=True).encode())
+
+    def _path(self, address: str) -> Path:
+        return self._folder / f"{hashlib.sha256(address.encode()).hexdigest()[:32]}.json"
+
+
+def kept_prices(environment: Mapping[str, str]) -> Kept:
+    """The answers of this user, in its cache folder."""
+    return Kept(user_cache(environment) / FOLDER)

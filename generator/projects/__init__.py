@@ -1,8 +1,7 @@
 """Cluster-init projects: what a project folder says, which files it uploads, and the lock of released versions."""
 
 from .content import Missing, contents, digest
-from .ini import Project, read_project
-from .ini_text import ProjectUnreadable
+from .ini import Project, ProjectUnreadable, read_project
 from .lock import (
     Bump,
     Lock,

@@ -15,8 +15,7 @@ from ..disk import swap as folder_swap
 from ..disk.file import created
 from ..disk.reasons import refusing
 from ..errors import CannotRead, CannotWrite
-from .manifest import MANIFEST
-from .package import Package, Payload
+from .package import MANIFEST, Package, Payload
 from .payload import made, measured
 
 _PIECE_BYTES = 1 << 18

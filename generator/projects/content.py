@@ -19,8 +19,7 @@ from pathlib import PurePosixPath
 from ..blobs.pins import Blob, pinned_of
 from ..files import assets
 from ..files.file import File, Files
-from .ini import Project, read_project
-from .ini_text import ProjectUnreadable
+from .ini import Project, ProjectUnreadable, read_project
 from .tree import Tree
 
 BLOBS = PurePosixPath("blobs")

@@ -8,8 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 from .content import BLOBS, Missing
-from .ini import Project
-from .ini_text import ProjectUnreadable
+from .ini import Project, ProjectUnreadable
 from .tree import Tree, is_dropping
 
 

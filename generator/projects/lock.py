@@ -1,11 +1,13 @@
 """Released versions never change: the lock holds the digest of each, and a bump makes a new one.
 
 A node remembers by script name what has run, not by content, and the locker keeps one folder per version. A version
-whose content changes would run as the old one on some nodes and as the new one on others.
+whose content changes would run as the old one on some nodes and as the new one on others. So the state of a project is
+its digest against the lock beside it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -18,9 +20,11 @@ from ..errors import CannotRead
 from ..files import assets
 from ..files.file import File, Files
 from ..records import record
-from .content import contents, digest, shipped_project
-from .ini import VERSION, Project, read_project
-from .ini_text import ProjectUnreadable
+from .content import BUILT, contents, digest, shipped_project
+from .ini import VERSION, Project, ProjectUnreadable, read_project
+from .local import Located
+from .payload import Payload, measured
+from .tree import Tree
 
 Part = Literal["major", "minor", "patch"]
 Lock = Mapping[str, Mapping[str, str]]
@@ -176,3 +180,40 @@ def _with_version(file: Path, project: Project, new: str, files: Files) -> Files
 def _write(path: Path, content: bytes) -> None:
     with refusing(f"cannot write {path}", "get write permission or free some space, and run the command again"):
         disk_file.write(path, content)
+
+
+_PIECE_BYTES = 1 << 18
+
+
+@record
+class Release:
+    """What the lock says. `versions`: the released ones with their digests."""
+
+    digest: str
+    state: Literal["released", "changed", "not recorded"]
+    versions: Mapping[str, str]
+
+
+def release(found: Located, project: Project) -> Release:
+    """The state of a project; raises CannotRead."""
+    current = digest(shipped_project(project.name)[1]) if found.is_shipped else folder_digest(project)
+    versions = read_lock(found.folder.parent / LOCK_NAME).get(project.name, {})
+    recorded = versions.get(project.version)
+    if recorded is None:
+        return Release(current, "not recorded", versions)
+    return Release(current, "released" if recorded == current else "changed", versions)
+
+
+def folder_digest(project: Project) -> str:
+    """What `digest(contents(project, shipped=False))` gives, without holding a large blob in memory."""
+    files = Tree(project.folder).files(PurePosixPath(), without=BUILT)
+    total = hashlib.sha256()
+    for path, file in sorted(
+        (path.as_posix().encode("utf-8", "surrogateescape"), file) for path, file in files.items()
+    ):
+        payload: Payload = measured(file)
+        total.update(b"%d:%s\n%d:" % (len(path), path, payload.size_bytes))
+        with payload.open() as stream:
+            while piece := stream.read(_PIECE_BYTES):
+                total.update(piece)
+    return total.hexdigest()

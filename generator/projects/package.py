@@ -1,12 +1,15 @@
 """A project as it is in the locker: what `cyclecloud project build` makes of it, and the blobs beside it.
 
-Layout, manifest and every decision where the format is silent: `docs/projects.md`.
+Layout, manifest and every decision where the format is silent: `docs/projects.md`. The manifest is what that command
+writes, byte for byte, read off outputs that were committed to public repositories: Azure/HPC-Accelerator at 93b3336
+(`build/limits`, `build/nhc`) and Azure/cyclecloud-symphony at b405523 (`build/symphony`, with blobs and run lists).
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -17,14 +20,11 @@ from ..records import record
 from ..words.suggestions import suggestion
 from . import chef
 from .content import BLOBS, shipped_project
-from .find import SHIPPED, Located
-from .ini import Project, read_project
-from .ini_text import ProjectUnreadable
+from .ini import Project, ProjectUnreadable, read_project
 from .listed import listed_blobs, unlisted_blobs
-from .manifest import MANIFEST, manifest_bytes
-from .names import flaw
+from .local import SHIPPED, Located
 from .payload import Payload, made, measured
-from .tree import Tree, is_dropping
+from .tree import Tree, flaw, is_dropping
 
 __all__ = ["SHIPPED", "Package", "Payload", "package_folder", "package_of", "package_shipped"]
 
@@ -196,3 +196,24 @@ def _windows_line(payload: Payload) -> int | None:
 
 def _sorted(files: Mapping[PurePosixPath, Payload]) -> dict[PurePosixPath, Payload]:
     return dict(sorted(files.items(), key=lambda item: item[0].as_posix()))
+
+
+MANIFEST = "manifest.json"
+
+
+def manifest_bytes(
+    name: str, version: str, kind: str, blobs: Iterable[tuple[str, bytes]], run_lists: Mapping[str, Sequence[str]]
+) -> bytes:
+    """The manifest. `blobs` are (path below `blobs/`, MD5) in the order of `project.ini`; no line end at the end.
+
+    Without a run list there is no `specs` at all: nodes find the files of a spec by its prefix in the locker.
+    """
+    content: dict[str, object] = {
+        "blobs": [{"checksum": md5.hex(), "path": path} for path, md5 in blobs],
+        "name": name,
+        "type": kind,
+        "version": version,
+    }
+    if run_lists:
+        content["specs"] = {spec: {"run_list": list(words)} for spec, words in run_lists.items()}
+    return json.dumps(content, indent=4, sort_keys=True).encode("ascii")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..records import record
-from .ini_text import ProjectUnreadable
+from .ini import ProjectUnreadable
 
 
 @record

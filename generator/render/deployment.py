@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
 
-from ..files.file import Files
-from ..files.manifest import MANIFEST, manifest_file
+from ..files.file import MANIFEST, Files, manifest_file
 from ..plan.effective import effective
 from ..plan.types import Plan
 from ..version import __version__

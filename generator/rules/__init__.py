@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..plan.types import Plan
     from .base import Rendered, Site, Together
 
-_ELSEWHERE = ("..definition.text.rules", "..definition.model_rules", "..cctemplate.rules")
+_ELSEWHERE = ("..definition.text.rules", "..definition.model_problems", "..cctemplate.rules")
 """Modules of the rules whose problems the readers of definitions and of cluster templates find."""
 _Kind = TypeVar("_Kind", bound=Rule)
 

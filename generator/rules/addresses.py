@@ -14,7 +14,7 @@ from ..problems.problem import Problem
 from ..words.counts import counted, listed
 from .base import DefinitionRule, Path, Site
 from .figures import limit
-from .places import first_given, given
+from .wording import first_given, given
 
 _VNET_FAQ = "https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq"
 _SPACE: Path = ("network", "address_space")

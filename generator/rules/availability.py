@@ -8,7 +8,7 @@ from ..definition.model.slurm import Slurm
 from ..plan.file_systems.registry import wanted_by
 from ..problems.problem import Problem
 from .base import ClusterRule, Path, Site
-from .places import given
+from .wording import given
 
 _SLURM4 = "https://learn.microsoft.com/azure/cyclecloud/slurm-4"
 _SCHEDULER: Path = ("slurm", "scheduler")

@@ -9,8 +9,7 @@ from ..plan.file_systems.blob_container import BlobContainer
 from ..plan.file_systems.registry import of_kind
 from ..problems.problem import Problem
 from .base import DefinitionRule, Path, Site
-from .places import given
-from .wording import quoted
+from .wording import given, quoted
 
 _OF_ACCOUNT = ("create", "private_endpoint", "redundancy")
 _ONLY_CREATED = ("private_endpoint", "redundancy")

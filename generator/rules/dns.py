@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from ..definition.model.slurm import NewDatabase, Slurm
 from ..problems.problem import Problem
 from .base import ClusterRule, DefinitionRule, Path, Site
-from .places import given
 from .routes import address_fault
-from .wording import quoted
+from .wording import given, quoted
 
 AZURE_DNS = "168.63.129.16"
 """Azure's own resolver: https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16"""

@@ -12,9 +12,9 @@ from ..problems.problem import Problem
 from ..records import computed_once
 from ..words.counts import listed
 from .base import ClusterRule, Path, Site
-from .places import LOGIN, SCHEDULER, first_given, given
 from .releases import slurm_version
 from .roles import RoleNode, roles
+from .wording import LOGIN, SCHEDULER, first_given, given
 
 _POWER = "https://slurm.schedmd.com/power_save.html"
 _HAND_BACK: Path = ("slurm", "hand_back_after_h")

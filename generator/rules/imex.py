@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from ..problems.problem import Problem
 from .base import DefinitionRule, Site
-from .places import partitions
 from .roles import partition_label
-from .wording import quoted
+from .wording import partitions, quoted
 
 _HOOK = "https://github.com/Azure/cyclecloud-slurm/blob/4.0.9/azure-slurm-install/imex_prolog.sh"
 _KEY = "slurm.imex.enabled"

@@ -15,9 +15,8 @@ from ..recipes import Recipe, recipe, recipe_names
 from ..words.counts import counted, listed
 from .base import DefinitionRule, Path, PlanRule, Site
 from .containers import has_containers
-from .places import listed_jobs, partitions
 from .roles import roles
-from .wording import choose_from, quoted
+from .wording import choose_from, listed_jobs, partitions, quoted
 
 _SBATCH = "https://slurm.schedmd.com/sbatch.html"
 _CYCLECLOUD = "https://learn.microsoft.com/azure/cyclecloud/slurm-4"
@@ -32,7 +31,7 @@ def _partition(site: Site, name: str | None) -> Partition | None:
 
 def _key(site: Site, path: Path, key: str) -> Path:
     """The path of a job's key; of the whole entry when the job is written as a recipe's name alone."""
-    from .places import given
+    from .wording import given
 
     return (*path, key) if given(site, (*path, key)) else path
 

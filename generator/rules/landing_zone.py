@@ -19,11 +19,10 @@ from ..plan.types.created import Purpose
 from ..plan.vm_attributes import own_key
 from ..problems.problem import Problem
 from .base import DefinitionRule, Path, Site
-from .places import first_given
 from .redundancy import accounts
 from .resource_ids import GUID
 from .roles import machines, roles
-from .wording import quoted
+from .wording import first_given, quoted
 
 _ZONE = "landing_zone"
 _LIBRARY = "https://github.com/Azure/Azure-Landing-Zones-Library/tree/main/platform/alz"

@@ -11,8 +11,7 @@ from ..plan.file_systems.registry import of_kind
 from ..problems.problem import Problem, Related
 from .base import DefinitionRule, Path, Site
 from .figures import figures, limit
-from .places import given
-from .wording import quoted
+from .wording import given, quoted
 
 _LUSTRE = "https://learn.microsoft.com/azure/azure-managed-lustre/amlfs-prerequisites"
 _SUBNET: Path = ("network", "subnets", ManagedLustre.subnet.role)

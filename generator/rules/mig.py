@@ -10,9 +10,8 @@ from ..plan.mig import profiles_of
 from ..problems.problem import Problem
 from ..words.suggestions import suggestion
 from .base import ClusterRule, Path, Site
-from .places import partitions
 from .roles import partition_label
-from .wording import quoted
+from .wording import partitions, quoted
 
 _MIG = "https://docs.nvidia.com/datacenter/tesla/mig-user-guide/supported-mig-profiles.html"
 

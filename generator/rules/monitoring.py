@@ -9,10 +9,10 @@ from ..problems.problem import Problem
 from .azure_names import ID_FORM
 from .base import DefinitionRule, Site
 from .figures import figures
-from .images import image_facts
 from .releases import os_row
 from .resource_ids import resource_id_fault
 from .roles import image_users
+from .vm_images import image_facts
 from .wording import quoted
 
 _REMOTE_WRITE = "https://learn.microsoft.com/azure/azure-monitor/metrics/prometheus-remote-write"

@@ -1,4 +1,4 @@
-"""Names of the deployment, the cluster and its partitions."""
+"""Names of the deployment, the cluster and its partitions, and names that CycleForge makes up, against their limits."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 
 from .. import catalog
 from ..definition.model.slurm import Slurm
+from ..plan.derived_names import derived_names
 from ..plan.names import node_stem, size_part
+from ..plan.types import Plan
 from ..problems.problem import Problem, Related
 from ..words.counts import counted
-from .base import ClusterRule, DefinitionRule, Path, Site
+from .base import ClusterRule, DefinitionRule, Path, PlanRule, Site
 from .figures import figures
-from .places import partitions
-from .wording import quoted
+from .wording import partitions, quoted
 
 _NAME = re.compile(r"[a-z](?:[a-z0-9-]*[a-z0-9])?")
 
@@ -278,3 +279,25 @@ class NoNodePrefix(ClusterRule):
             name = site.definition.slurm.partitions[0].name if site.definition.slurm else ""
             text = f"nodes are called {name}-1 and so on, also those of another cluster in this network"
             yield self.problem((*_HOST_NAMES, "node_prefix"), text)
+
+
+class DerivedNameDoesNotFit(PlanRule):
+    id = "E0256"
+    summary = "A name that is made from the definition is not one that Azure accepts."
+    why = (
+        "Names of resources are put together from names of the definition, each of which may be valid by itself while "
+        "the whole is too long. Azure refuses it when a part of the deployment already exists."
+    )
+    fix = "Shorten the name at which the message points, or azure.prefix, with which most names begin."
+    source = "https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules"
+
+    def check(self, plan: Plan) -> Iterator[Problem]:
+        for each in dict.fromkeys(derived_names(plan)):
+            rule = catalog.resource_names()[each.type]
+            named = f"{rule['words']} would be called '{each.name}'"
+            over = len(each.name) - rule["max"]
+            if over > 0:
+                text = f"{named}, which has {len(each.name)} characters; Azure allows {rule['max']}"
+                yield self.problem(each.path, text, f"shorten it, or azure.prefix, by {over}")
+            elif len(each.name) < rule["min"] or not re.fullmatch(rule["pattern"], each.name):
+                yield self.problem(each.path, f"{named}, which Azure does not accept")

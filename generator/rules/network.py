@@ -14,10 +14,9 @@ from ..problems.problem import Problem
 from .azure_names import ID_FORM
 from .base import DefinitionRule, Path, Site
 from .figures import figures
-from .places import given
 from .prefixes import prefix, private_ranges
 from .resource_ids import resource_id_fault
-from .wording import meant, quoted
+from .wording import given, meant, quoted
 
 
 class PublicWithoutSources(DefinitionRule):

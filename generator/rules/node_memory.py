@@ -10,8 +10,8 @@ from ..plan.real_memory import real_memory_mib, withheld_percent
 from ..problems.problem import Problem
 from .base import ClusterRule, Site
 from .figures import limit
-from .places import first_given
 from .roles import RoleNode, partition_label, role_sizes
+from .wording import first_given
 
 _MEMORY = "https://slurm.schedmd.com/slurm.conf.html#OPT_node_reg_mem_percent=#"
 _MIB_PER_GIB = 1024

@@ -11,9 +11,8 @@ from ..problems.problem import Problem, Related
 from ..words.counts import listed
 from .base import ClusterRule, DefinitionRule, Site
 from .figures import figures, limit
-from .places import PARTITIONS, partitions
 from .roles import gpus, partition_label, roles
-from .wording import meant, quoted
+from .wording import PARTITIONS, meant, partitions, quoted
 
 
 class DefaultPartition(DefinitionRule):

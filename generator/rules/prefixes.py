@@ -10,8 +10,7 @@ from ..plan.subnets import parse_network
 from ..problems.problem import Problem
 from .base import DefinitionRule, Path, Site
 from .figures import figures
-from .places import given
-from .wording import quoted
+from .wording import given, quoted
 
 _VNET_FAQ = "https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq"
 

@@ -13,7 +13,7 @@ from ..plan.assignment import BASE, POLICY
 from ..plan.file_systems.registry import wanted_by
 from ..plan.types import Plan
 from ..problems.problem import Problem, Related
-from ..projects.find import SHIPPED
+from ..projects.local import SHIPPED
 from ..words.counts import listed
 from .base import ClusterRule, DefinitionRule, Path, PlanRule, Site
 from .figures import figures

@@ -12,8 +12,8 @@ from ..plan.network import route_plan
 from ..problems.problem import Problem
 from .base import ClusterRule, Path, Site
 from .figures import figures
-from .places import partitions
 from .roles import partition_label
+from .wording import partitions
 
 _KEY: Path = ("slurm", "public_addresses")
 

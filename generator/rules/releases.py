@@ -13,11 +13,10 @@ from ..problems.problem import Problem
 from ..words.counts import listed
 from .azure_names import is_gallery_image
 from .base import ClusterRule, DefinitionRule, Path, Site
-from .images import image_facts, is_urn
-from .places import first_given
 from .resource_ids import GUID
 from .roles import image_users, roles
-from .wording import choose_from, meant, quoted
+from .vm_images import image_facts, is_urn
+from .wording import choose_from, first_given, meant, quoted
 
 _NOTES = "https://learn.microsoft.com/azure/cyclecloud/release-notes"
 _SLURM = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"

@@ -12,8 +12,7 @@ from ..plan.cluster import deciding_size, image_of
 from ..plan.fleet import Machines, fleet
 from ..records import computed_once, record
 from .base import Path, Site
-from .places import first_given
-from .wording import quoted
+from .wording import first_given, quoted
 
 VM_SIZE: Path = ("vm_size",)
 

@@ -12,10 +12,9 @@ from ..problems.problem import Problem
 from .azure_names import ID_FORM
 from .base import DefinitionRule, Path, Site
 from .figures import figures
-from .places import given
 from .prefixes import prefix, private_ranges
 from .resource_ids import resource_id_fault
-from .wording import quoted
+from .wording import given, quoted
 
 _ROUTES = "https://learn.microsoft.com/azure/virtual-network/virtual-networks-udr-overview"
 _PEERING = "https://learn.microsoft.com/azure/virtual-network/virtual-network-manage-peering"

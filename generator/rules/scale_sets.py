@@ -8,8 +8,8 @@ from .. import catalog
 from ..problems.problem import Problem
 from .base import DefinitionRule, Site
 from .figures import limit
-from .places import partitions
 from .roles import is_hpc, partition_label
+from .wording import partitions
 
 _NODES = "https://learn.microsoft.com/azure/cyclecloud/concepts/node-cluster"
 

@@ -12,9 +12,8 @@ from ..plan.access_kinds.registry import kind_of
 from ..plan.file_systems.registry import is_created
 from ..problems.problem import Problem
 from .base import DefinitionRule, Path, Site
-from .places import given
 from .resource_ids import GUID
-from .wording import quoted
+from .wording import given, quoted
 
 _EXISTING: Path = ("server", "existing")
 _OF_A_NEW_SERVER: tuple[Path, ...] = (

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ..problems.problem import Problem
 from .base import DefinitionRule, Site
-from .places import partitions
 from .roles import is_hpc, partition_label
+from .wording import partitions
 
 _SPOT = "https://learn.microsoft.com/azure/virtual-machines/spot-vms"
 

@@ -9,10 +9,9 @@ from ..plan.file_systems.registry import wanted_by
 from ..problems.problem import Problem
 from .base import DefinitionRule, Site
 from .figures import figures
-from .images import image_facts
-from .places import partitions
 from .roles import RoleNode, image_users, partition_label
-from .wording import quoted
+from .vm_images import image_facts
+from .wording import partitions, quoted
 
 _OPTIONS = re.compile(r"[\w.:/@%+=-]+(?:,[\w.:/@%+=-]+)*", re.ASCII)
 

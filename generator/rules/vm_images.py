@@ -1,4 +1,4 @@
-"""Images that VMs are made from: their size, their terms, and whether they are still serviced."""
+"""Images that VMs are made from: their size, their terms, whether they are still serviced, what the catalogue knows."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from .. import catalog
 from ..catalog.node_images import image_plan, image_row
 from ..problems.problem import Problem
+from ..records import record
 from .base import DefinitionRule, Path, Site
-from .images import is_urn
 from .roles import roles
 from .wording import quoted
 
@@ -80,3 +80,32 @@ class JumpboxOutOfSupport(DefinitionRule):
         if catalog.out_of_support(end):
             text = f"the servicing of {quoted(jumpbox.sku)} ended on {end}"
             yield self.problem(("server", "jumpbox", "sku"), text, "sku: win11-25h2-pro")
+
+
+@record
+class ImageFacts:
+    """What the catalogue knows of a node image."""
+
+    os: str
+    arch: tuple[str, ...]
+    variant: str
+    """GPU driver variant: `nvidia`, `v100` or `rocm`."""
+
+
+_URN = re.compile(r"[^:/\s]+:[^:/\s]+:[^:/\s]+:[^:/\s]+")
+
+
+def is_urn(image: str) -> bool:
+    """Whether the text has the four parts of a marketplace URN."""
+    return _URN.fullmatch(image) is not None
+
+
+def image_variant(urn: str) -> str:
+    """GPU driver variant that an HPC image's SKU names."""
+    return next((variant for variant in ("v100", "rocm") if variant in urn.lower()), "nvidia")
+
+
+def image_facts(image: str) -> ImageFacts | None:
+    """Facts of a CycleCloud image name or of a known HPC image; None for others, about which nothing can be said."""
+    row = image_row(image)
+    return ImageFacts(row["os"], tuple(row["arch"]), image_variant(image)) if row else None

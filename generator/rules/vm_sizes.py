@@ -12,10 +12,9 @@ from ..problems.problem import Problem
 from ..words.counts import counted
 from .base import ClusterRule, DefinitionRule, Path, Site
 from .figures import figures
-from .images import image_facts, image_variant
-from .places import partitions
 from .roles import RoleNode, machines, partition_label, role_sizes
-from .wording import quoted, size_meant
+from .vm_images import image_facts, image_variant
+from .wording import partitions, quoted, size_meant
 
 _SIZES = "https://learn.microsoft.com/azure/virtual-machines/sizes/overview"
 

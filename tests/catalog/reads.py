@@ -210,12 +210,12 @@ def results() -> Iterator[str]:
 
 def meters() -> Iterator[str]:
     """What is asked of the price list for each meter, and which items of it are the meter's."""
-    from generator.prices import costs, price, query
+    from generator.prices import costs, price
 
     yield repr((costs.currencies(), costs.hours_per_month()))
     words = {"size": "Standard_D4as_v5", "tier": "40", "level": "Premium"}
     for name, meter in catalog.meters()["meters"].items():
-        asked = query.query(name, tuple(words.items()), "southcentralus", "USD")
+        asked = price.query(name, tuple(words.items()), "southcentralus", "USD")
         fields = {
             each["field"]: text.format(**words)
             for each in meter.get("keep", ())
@@ -224,7 +224,7 @@ def meters() -> Iterator[str]:
         }
         item = {"type": "Consumption", "retailPrice": 1.0, "unitOfMeasure": "1/Month"} | fields
         item |= {"productName": item.get("productName", ""), "meterName": item.get("meterName", "")}
-        yield repr((asked.address, [price.price_of([each], 1) for each in query.own_items(asked, [item])]))
+        yield repr((asked.address, [price.price_of([each], 1) for each in price.own_items(asked, [item])]))
 
 
 def azure_says() -> Iterator[str]:

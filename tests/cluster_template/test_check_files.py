@@ -9,8 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from generator.cctemplate.files import MAX_BYTES, CheckedFile, check_files
-from generator.cctemplate.parameter_file import read_parameters
+from generator.cctemplate.files import MAX_BYTES, CheckedFile, check_files, read_parameters
 from generator.plan.types import Plan
 from generator.problems.text import as_json, render
 from generator.render.cluster_template import render as cluster_files

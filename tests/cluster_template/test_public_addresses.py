@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 import pytest
 
 from generator.azure.checks.quota import public_addresses
-from generator.cctemplate.check_arrays import check_arrays
+from generator.cctemplate.check_nodes import check_arrays
 from generator.cctemplate.checks import check, variables
 from generator.cctemplate.resolve import resolve
 from generator.cctemplate.syntax import parse

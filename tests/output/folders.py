@@ -6,7 +6,7 @@ import hashlib
 import json
 from pathlib import Path, PurePosixPath
 
-from generator.files.manifest import manifest_file
+from generator.files.file import manifest_file
 from generator.files.file import Files, text
 
 

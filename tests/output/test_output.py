@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from generator.disk import swap as folder_swap
-from generator.files.manifest import MANIFEST, manifest_file
+from generator.files.file import MANIFEST, manifest_file
 from generator.output import folder as output
 from generator.errors import CannotWrite, ProblemsFound
 from generator.files.file import Files, text

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from generator.errors import CannotWrite
-from generator.pages.write import write
+from generator.pages.shell import write
 from generator.plan.gates import gate_plans
 from generator.render.plan_page import plan_page
 from generator.validation.assess import assess

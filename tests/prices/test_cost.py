@@ -14,9 +14,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from generator.cli import main
 from generator.prices import service
-from generator.prices.kept import Kept
-from generator.prices.query import own_items, query
-from generator.prices.service import PriceList
+from generator.prices.price import own_items, query
+from generator.prices.service import Kept, PriceList
 from generator.render import readme
 from generator.render.plan_sections import sections
 from tests.answers import data_of

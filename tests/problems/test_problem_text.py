@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generator.definition.text.source import Source, load
-from generator.problems.excerpt import LINE_WIDTH
 from generator.problems.problem import Level, Place, Problem, Related
-from generator.problems.text import as_json, render, summary
+from generator.problems.text import LINE_WIDTH, as_json, render, summary
 from generator.words.terminal import printable
 
 

@@ -17,15 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generator.blobs import Store, store_of
-from generator.files.file import json_file
-from generator.files.manifest import MANIFEST
+from generator.files.file import MANIFEST, json_file
 from generator.output import folder as output
 from generator.plan import assignment
 from generator.plan.types import BlobPlan, Plan, ProjectPlan
-from generator.projects import ProjectUnreadable, chef, contents, digest, read_project, state
-from generator.projects.find import SHIPPED
-from generator.projects.manifest import manifest_bytes
-from generator.projects.package import Package, Payload, package_folder, package_shipped
+from generator.projects import ProjectUnreadable, chef, contents, digest, lock, read_project
+from generator.projects.local import SHIPPED
+from generator.projects.package import Package, Payload, manifest_bytes, package_folder, package_shipped
 from generator.projects.payload import made
 from generator.render import projects as rendering
 from tests.bed import parts
@@ -323,4 +321,4 @@ def test_the_digest_in_pieces_is_the_digest(tmp_path: Path) -> None:
     folder = project(tmp_path, INI + "[blobs]\nFiles = b*\n", blobs__b1=b"1" * 300_000, README=b"x", build__x=b"")
     (folder / "link").symlink_to("blobs")
     read = read_project(folder)
-    assert state.folder_digest(read) == digest(contents(read, shipped=False))
+    assert lock.folder_digest(read) == digest(contents(read, shipped=False))

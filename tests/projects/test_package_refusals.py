@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from generator.projects import ProjectUnreadable, contents, names, read_project, tree
+from generator.projects import ProjectUnreadable, contents, read_project, tree
 from generator.projects.package import package_folder
 from tests.projects.folders import INI, SCRIPT, content, paths, project
 
@@ -169,11 +169,11 @@ def test_a_spec_cannot_lie_where_the_manifest_does(tmp_path: Path) -> None:
 @given(st.text(max_size=40) | st.from_regex(r"[ -~/]{0,40}", fullmatch=True))
 @example("a/b c-_.d")
 def test_a_name_without_flaw_is_safe(name: str) -> None:
-    if names.flaw(name) is None:
+    if tree.flaw(name) is None:
         assert name.isascii()
         assert name.isprintable()
         assert "\\" not in name
         assert str(PurePosixPath("root") / name) == f"root/{name}"
         assert not any(part.endswith((".", " ")) for part in name.split("/"))
     else:
-        assert names.flaw(f"ok/{name}") is not None, "a folder above does not heal a name"
+        assert tree.flaw(f"ok/{name}") is not None, "a folder above does not heal a name"

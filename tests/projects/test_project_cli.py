@@ -13,7 +13,7 @@ import pytest
 
 from generator.cli import main
 from generator.files import assets
-from generator.projects.find import SHIPPED, find_project, located
+from generator.projects.local import SHIPPED, find_project, located
 from generator.projects.package import package_folder
 from tests.answers import data_of
 from tests.projects.folders import INI, SCRIPT, project

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from generator.recipes import recipe, recipe_names
-from generator.rules.job_images import IMAGES, MOUNTS
+from generator.rules.containers import IMAGES, MOUNTS
 from tests.prove.test_partitions import checked
 
 SLURM = "slurm: {partitions: [{name: hpc, vm_size: Standard_ND96isr_H100_v5, max_nodes: 4, default: true}]}\n"
