@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,8 @@ from ..operate.deploy import AGAIN, Decisions, begun, must_be_checks, watch
 from ..operate.secrets import must_be_right
 from ..words.counts import counted
 from ..words.terminal import columns, printable
-from . import azure, common, secrets
+from . import azure, common
+from .secrets import Typed
 
 if TYPE_CHECKING:
     from ..azure.deployment import Seen
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from ..azure.what_if import WhatIf
     from ..operate.built import Built
     from ..operate.deploy import Ended
-    from ..plan.types import SecretPlan
     from .live import Shown
 
 DESCRIPTION = """\
@@ -93,7 +93,7 @@ class _Asks(Decisions):
 
     def __init__(self, found: Built, args: Namespace) -> None:
         super().__init__(args.accept)
-        self._found, self._args = found, args
+        self._found, self._args, self.secrets = found, args, Typed()
 
     def attaches(self, running: Seen, *, is_same: bool) -> bool:
         """One of another content is not taken for this one without a word."""
@@ -103,14 +103,6 @@ class _Asks(Decisions):
             return True
         print("what is being deployed is not what this folder holds", file=sys.stderr)
         return self._args.yes or azure.confirmed("watch it?", "run the command again when it has ended")
-
-    def asks_for(self, wanted: Sequence[SecretPlan]) -> None:
-        """They are in the environment, or there is a terminal."""
-        secrets.must_be_there(wanted)
-
-    def secrets(self, wanted: Sequence[SecretPlan]) -> Mapping[str, str]:
-        """From the environment, or typed."""
-        return secrets.values(wanted)
 
     def goes_on(self, report: Report) -> bool:
         """What would fail stops it; what works only in part, or is not known, is asked about."""

@@ -7,21 +7,23 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from ..errors import CannotRead
-from ..operate.secrets import must_be_set
+from ..operate.secrets import Secrets
 from ..plan.types import SecretPlan
 
 _TRIES = 3
 
 
-def must_be_there(wanted: Iterable[SecretPlan]) -> None:
-    """Raise CannotRead before anything is asked of Azure, where nobody could be asked later."""
-    if not sys.stdin.isatty():
-        must_be_set(wanted, ", and there is no terminal on which to ask")
+class Typed(Secrets):
+    """From the environment, or typed."""
 
+    def must_be_there(self, wanted: Iterable[SecretPlan], otherwise: str = "") -> None:
+        """Raise CannotRead before anything is asked of Azure, where nobody could be asked later."""
+        if not sys.stdin.isatty():
+            super().must_be_there(wanted, otherwise or ", and there is no terminal on which to ask")
 
-def values(wanted: Iterable[SecretPlan]) -> Mapping[str, str]:
-    """Variable → value."""
-    return {secret.variable: os.environ.get(secret.variable) or _asked(secret) for secret in wanted}
+    def values(self, wanted: Iterable[SecretPlan]) -> Mapping[str, str]:
+        """Variable → value."""
+        return {secret.variable: os.environ.get(secret.variable) or _asked(secret) for secret in wanted}
 
 
 def _asked(secret: SecretPlan) -> str:

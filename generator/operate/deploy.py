@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import AzureRefused, CannotRead, ProblemsFound
 from ..records import record
 from ..words.suggestions import suggestion
-from . import secrets
 from .built import Built
+from .secrets import Secrets
 
 if TYPE_CHECKING:
     from ..azure.bicep import Compiled
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ..azure.preflight import Report
     from ..azure.what_if import WhatIf
     from ..azure.writer import Writer
-    from ..plan.types import SecretPlan
 
 AGAIN = "type the same command again; what was begun goes on, and it attaches"
 
@@ -34,16 +33,12 @@ class Decisions:
 
     def __init__(self, accept: Collection[str] = ()) -> None:
         """`accept` has the ids of findings of preflight that stop nothing."""
-        self.accept = accept
+        self.accept, self.secrets = accept, Secrets()
 
     def attaches(self, running: Seen, *, is_same: bool) -> bool:
         """Whether to watch what is being deployed already; `is_same`: it is what the folder holds."""
         del running, is_same
         return True
-
-    def asks_for(self, wanted: Sequence[SecretPlan]) -> None:
-        """Raise CannotRead where `secrets` could not give these."""
-        secrets.must_be_set(wanted)
 
     def goes_on(self, report: Report) -> bool:
         """Whether to go on after what preflight found."""
@@ -58,10 +53,6 @@ class Decisions:
         """Whether to do what Azure says it would do; data is not deleted without a question."""
         del subscription
         return not any(row.holds_data for row in answer.of("delete"))
-
-    def secrets(self, wanted: Sequence[SecretPlan]) -> Mapping[str, str]:
-        """Variable → value."""
-        return {secret.variable: os.environ[secret.variable] for secret in wanted}
 
 
 @record
@@ -166,13 +157,13 @@ def _begin(found: Built, writer: Writer, decisions: Decisions, *, looks_first: b
     _must_be_ours(found, writer)
     made = bicep.compiled(found.folder, plan, dict(os.environ) | unchangeable.variables(plan, writer))
     wanted = [each for each in plan.secrets if "reference" not in made.parameters.get(each.parameter, {})]
-    decisions.asks_for(wanted)
+    decisions.secrets.must_be_there(wanted)
     if looks_first and not decisions.goes_on(_preflight(found, writer, made)):
         return False
     stand_ins = bicep.with_secrets(made, plan, bicep.stand_ins(plan))
     if not decisions.agrees(what_if_request.asked(plan, writer, made.template, stand_ins), writer.subscription):
         return False
-    parameters = bicep.with_secrets(made, plan, decisions.secrets(wanted))
+    parameters = bicep.with_secrets(made, plan, decisions.secrets.values(wanted))
     if reruns_first_boot and plan.server is not None:
         parameters["bootstrapRun"] = {"value": uuid.uuid4().hex[:8]}
     deployment.begin(plan, writer, made.template, parameters, deployment.content_of(found.folder))

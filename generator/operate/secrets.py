@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..errors import CannotRead
@@ -33,12 +33,19 @@ def must_be_right(known: Iterable[SecretPlan]) -> None:
             )
 
 
-def must_be_set(wanted: Iterable[SecretPlan], otherwise: str = "") -> None:
-    """Raise CannotRead for the first that the environment does not have."""
-    for secret in wanted:
-        if not os.environ.get(secret.variable):
-            hint = "export it (from a vault, not from a file), or set it to the id of a secret in a Key Vault"
-            raise CannotRead(f"{secret.variable} is not set{otherwise}", f"{hint}: {IN_VAULT}")
+class Secrets:
+    """Secrets as the environment has them; whoever can ask for them, overrides it."""
+
+    def must_be_there(self, wanted: Iterable[SecretPlan], otherwise: str = "") -> None:
+        """Raise CannotRead for the first that could not be given later."""
+        for secret in wanted:
+            if not os.environ.get(secret.variable):
+                hint = "export it (from a vault, not from a file), or set it to the id of a secret in a Key Vault"
+                raise CannotRead(f"{secret.variable} is not set{otherwise}", f"{hint}: {IN_VAULT}")
+
+    def values(self, wanted: Iterable[SecretPlan]) -> Mapping[str, str]:
+        """Variable → value."""
+        return {secret.variable: os.environ[secret.variable] for secret in wanted}
 
 
 def reference_of(value: str) -> dict[str, Any] | None:

@@ -32,7 +32,7 @@ def is_deployed(living: Living) -> None:
     facts = living.folder / "root/var/lib/cycleforge/facts.json"
     facts.parent.mkdir(parents=True, exist_ok=True)
     facts.write_text(json.dumps({source: f"value-of-{source}" for source in late.values()}))
-    living.patch.setattr("generator.cli.upload.send", lambda _, locker, __: living.uploads.append(locker.address))
+    living.patch.setattr("generator.cli.upload.send", lambda _, locker, args: living.uploads.append(locker.address))
 
 
 @pytest.fixture
