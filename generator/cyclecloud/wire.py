@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import hmac
-import http.client
 import json
 import socket
 import ssl
 from collections.abc import Mapping
+from http.client import HTTPException
 from typing import NoReturn
+
+from urllib3 import BaseHTTPResponse
+from urllib3.connection import HTTPSConnection
+from urllib3.exceptions import HTTPError
+from urllib3.exceptions import SSLError as NotPinned
 
 from ..records import record
 from ..version import __version__
@@ -67,63 +71,57 @@ class Wire:
 
     def exchange(self, call: Call, login: Login | None) -> Answer:
         """Send it once. Raises NotAsked; Lost where it was sent and changes something."""
-        connection = http.client.HTTPConnection(self.address, self.port, timeout=ANSWER_S)
-        sent = False
+        connection, sent = self._connected(), False
         try:
-            connection.sock = self._connected()
             headers = {"Accept": call.request.accept, "User-Agent": f"cycleforge/{__version__}", "Connection": "close"}
             headers |= {"Authorization": login.header} if login else {}
-            sent = True
-            connection.request(call.request.method, call.address, headers=headers)
-            answer = connection.getresponse()
-            return self._read(answer)
-        except (OSError, http.client.HTTPException) as error:
+            connection.timeout, sent = ANSWER_S, True
+            connection.request(call.request.method, call.address, headers=headers, preload_content=False)
+            return self._read(connection.getresponse())
+        except (OSError, HTTPError, HTTPException) as error:
             self._lost(error, sent=sent, changes=not call.request.only_asks)
         finally:
             connection.close()
 
     def prove(self) -> None:
         """Look at the certificate, and send nothing. Raises NotAsked."""
-        try:
-            self._connected().close()
-        except OSError as error:
-            self._lost(error, sent=False, changes=False)
+        self._connected().close()
 
     def shown(self) -> str:
         """The fingerprint of whatever certificate is shown, for who knows by other means who is there."""
         try:
-            with (
-                socket.create_connection((self.address, self.port), CONNECT_S) as plain,
-                _context(is_pinned=True).wrap_socket(plain, server_hostname=self.address) as secure,
-            ):
-                return colons(hashlib.sha256(secure.getpeercert(binary_form=True) or b"").hexdigest())
+            shown = ssl.get_server_certificate((self.address, self.port), timeout=CONNECT_S)
         except OSError as error:
             self._lost(error, sent=False, changes=False)
+        return colons(hashlib.sha256(ssl.PEM_cert_to_DER_cert(shown)).hexdigest())
 
-    def _connected(self) -> ssl.SSLSocket:
-        plain = socket.create_connection((self.address, self.port), CONNECT_S)
-        try:
-            secure = _context(is_pinned=self._pin is not None).wrap_socket(plain, server_hostname=self.address)
-        except BaseException:
-            plain.close()
-            raise
-        secure.settimeout(ANSWER_S)
-        shown = hashlib.sha256(secure.getpeercert(binary_form=True) or b"").hexdigest()
-        if self._pin is None or hmac.compare_digest(shown, self._pin):
-            return secure
-        secure.close()
-        raise NotAsked(
-            f"{self.place} shows another certificate ({colons(shown)}) than the deployment has noted "
-            f"({colons(self._pin)}); nothing was sent to it",
-            "either someone is in between, or the site has a new certificate. `sudo cycleforge-bootstrap status` on "
-            "the server prints the site's own; if it is that one, `cycleforge deploy NAME --rerun-first-boot` notes it",
+    def _connected(self) -> HTTPSConnection:
+        """A pinned certificate needs no authority and no name: it is the very one."""
+        needs = "CERT_NONE" if self._pin else "CERT_REQUIRED"
+        connection = HTTPSConnection(
+            self.address, self.port, timeout=CONNECT_S, cert_reqs=needs, assert_fingerprint=self._pin
         )
+        try:
+            connection.connect()
+        except NotPinned:
+            connection.close()
+            raise NotAsked(
+                f"{self.place} shows another certificate ({self.shown()}) than the deployment has noted "
+                f"({colons(self._pin or '')}); nothing was sent to it",
+                "either someone is in between, or the site has a new certificate. `sudo cycleforge-bootstrap status` "
+                "on the server prints the site's own; if it is that one, `cycleforge deploy NAME --rerun-first-boot` "
+                "notes it",
+            ) from None
+        except (OSError, HTTPError) as error:
+            connection.close()
+            self._lost(error, sent=False, changes=False)
+        return connection
 
-    def _read(self, answer: http.client.HTTPResponse) -> Answer:
-        content = answer.read(MOST_BYTES + 1)
+    def _read(self, answer: BaseHTTPResponse) -> Answer:
+        content = answer.read(MOST_BYTES + 1, decode_content=False)
         if len(content) > MOST_BYTES:
             raise NotAsked(f"the answer of {self.place} is longer than {MOST_BYTES // 2**20} MiB")
-        headers = {name.casefold(): value for name, value in answer.getheaders()}
+        headers = {name.casefold(): value for name, value in answer.headers.items()}
         if not content.strip():
             return Answer(answer.status, None, False, headers)
         try:
@@ -132,6 +130,7 @@ class Wire:
             return Answer(answer.status, content.decode("utf-8", "replace"), False, headers)
 
     def _lost(self, error: BaseException, *, sent: bool, changes: bool) -> NoReturn:
+        error = error.__cause__ or error if isinstance(error, HTTPError) else error
         if sent and changes:
             reason = f"{self.place} {_reason(error)} after the request was sent; it may have had its effect"
             raise Lost(reason, lost="sent") from None
@@ -153,16 +152,6 @@ def _plain(fingerprint: str) -> str:
     if len(text) != 64 or set(text) - set("0123456789abcdef"):
         raise NotAsked("the fingerprint of the site's certificate that the deployment has noted is none")
     return text
-
-
-def _context(*, is_pinned: bool) -> ssl.SSLContext:
-    """A pinned certificate needs no authority and no name: it is the very one."""
-    context = ssl.create_default_context()
-    if is_pinned:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    return context
 
 
 def _reason(error: BaseException) -> str:

@@ -103,11 +103,11 @@ def test_where_no_way_leads_is_not_tried_three_times(
 ) -> None:
     tries = []
 
-    def connect(*_: object) -> None:
+    def connect(*_: object, **__: object) -> None:
         tries.append(1)
         raise error
 
-    monkeypatch.setattr("socket.create_connection", connect)
+    monkeypatch.setattr("urllib3.util.connection.create_connection", connect)
     with pytest.raises(NotAsked):
         site_of(portal).get(STATUS)
     assert len(tries) == 1
