@@ -32,6 +32,8 @@ class Finding(Problem):
     """A problem that Azure's answers show; with `is_known` false, one that could not be looked for."""
 
     is_known: bool = True
+    reason: str = ""
+    """Why it could not be looked for."""
     remedy: Remedy | None = None
     asks: bool = False
     """A warning that nothing is deployed over without a question."""
@@ -81,7 +83,8 @@ class Check(Rule):
     def not_known(cls, reason: str, hint: str | None = None, path: KeyPath | None = None) -> Finding:
         """It could not be asked, or Azure's answer does not tell."""
         where = cls.path if path is None else path
-        return Finding(cls.id, cls.level, where, f"not known {cls.question}: {reason}", hint, is_known=False)
+        text = f"not known {cls.question}: {reason}"
+        return Finding(cls.id, cls.level, where, text, hint, is_known=False, reason=reason)
 
 
 class LocalCheck(Check):

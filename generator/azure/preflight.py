@@ -98,9 +98,8 @@ def _folded(found: Iterable[Finding]) -> Iterable[Finding]:
     """The findings; what is not known for one reason is said in full once, and briefly after that."""
     first: dict[str, str] = {}
     for each in found:
-        reason = each.message.partition(": ")[2]
-        if each.is_known or first.setdefault(reason, each.rule_id) == each.rule_id:
+        if each.is_known or first.setdefault(each.reason, each.rule_id) == each.rule_id:
             yield each
         else:
-            short = f"{each.message.partition(': ')[0]}, for the reason of {first[reason]}"
+            short = f"{each.message.removesuffix(f': {each.reason}')}, for the reason of {first[each.reason]}"
             yield replace(each, message=short, hint=None)

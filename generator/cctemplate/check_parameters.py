@@ -107,15 +107,18 @@ def _one_value(section: Section, value: Value) -> Iterator[Problem]:
         yield ValueType.problem((section.name,), f"parameter {section.name!r} is {expected}, not {_shown(value)}")
 
 
+_SWITCH, _NUMBER, _WHOLE_NUMBER = "true or false", "a number", "a whole number"
+
+
 def _expected(section: Section, kind: str, value: Value) -> str | None:
     """What the value should be and is not; None when it fits, or when nobody knows."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if kind == "Boolean" or "BooleanCheckBox" in text_of(section, "Widget.Plugin"):
-        return None if isinstance(value, bool) else "true or false"
+        return None if isinstance(value, bool) else _SWITCH
     if text_of(section, "Config.IntegerOnly") == "True" and (not is_number or isinstance(value, float)):
-        return "a whole number"
+        return _WHOLE_NUMBER
     if text_of(section, "Config.Plugin") == "pico.form.NumberTextBox" and not is_number:
-        return "a number"
+        return _NUMBER
     if kind in ("Record", "Cloud.ClusterInitSpecs"):
         return None if isinstance(value, dict) else "a record"
     if kind.startswith(("Azure.", "Cloud.M", "Cloud.I", "Cloud.R", "Cloud.Cr")):
@@ -166,7 +169,7 @@ def _declaration(section: Section) -> Iterator[Problem]:
         return
     wanted = None if value is None else _expected(section, text_of(section, "ParameterType"), value)
     # What a form shows as text is read as text, too; only numbers and switches are told from it.
-    if wanted in ("true or false", "a number", "a whole number"):
+    if wanted in (_SWITCH, _NUMBER, _WHOLE_NUMBER):
         text = f"the default value of parameter {section.name!r} is {_shown(value)}, not {wanted}"
         yield DefaultType.problem((), text, place=default.value_place)
     elif isinstance(value, int | float) and not isinstance(value, bool):

@@ -32,7 +32,7 @@ from ..cyclecloud.usage import TIMEFRAME, Usage, of_this_month, usage
 from ..cyclecloud.wire import Login
 from ..errors import CycleForgeError
 from ..plan.billing import Billed
-from ..plan.fleet import partition_title
+from ..plan.fleet import Machines
 from ..plan.types import Plan
 from ..prices.costs import Spending, costs_of, spending
 from ..prices.service import PriceList, kept_prices
@@ -50,7 +50,6 @@ _UP = ("running", "starting")
 """States of the server in which its site may answer."""
 _NO_VM = frozenset({"off", "terminated", "deallocated", "acquiring", "validation", "allocation"})
 """States in which a node has no VM that is billed."""
-_SERVER = "CycleCloud server"
 
 
 @record
@@ -249,15 +248,17 @@ def _spending_of(plan: Plan, now: Standing, seen: Cluster | Unknown | None) -> S
 
 def _there(plan: Plan, now: Standing, seen: Cluster | Unknown | None, each: Billed) -> int | None:
     """How many of a thing are there."""
-    if each.title == _SERVER:
+    if each.machines is not None and each.machines.role == "server":
         return None if isinstance(now.server, Unknown) else each.quantity if now.server != "deallocated" else 0
     if each.since == "deployed":
         return each.quantity
     if not isinstance(seen, Cluster) or seen.nodes is None:
         return None
-    if each.title == "more login nodes":
+    if each.machines is None:
+        return 0
+    if each.machines.role == "login" and each.since == "full":
         return 0  # they are counted with the others
-    arrays = _arrays(plan, each.title)
+    arrays = _arrays(plan, each.machines)
     return sum(
         node.status.casefold() not in _NO_VM
         for node in seen.nodes
@@ -265,14 +266,13 @@ def _there(plan: Plan, now: Standing, seen: Cluster | Unknown | None, each: Bill
     )
 
 
-def _arrays(plan: Plan, title: str) -> set[str]:
-    """The node arrays, or nodes, of what is billed under a title."""
-    slurm = plan.slurm
-    if title == "scheduler" or slurm is None:
+def _arrays(plan: Plan, machines: Machines) -> set[str]:
+    """The node arrays, or nodes, of some of the fleet."""
+    if machines.role == "scheduler" or plan.slurm is None:
         return {"scheduler", "scheduler-ha"}
-    if title == "login nodes":
+    if machines.role == "login":
         return {"login"}
-    return {array.name for array in slurm.node_arrays if partition_title(array.partition) == title}
+    return {array.name for array in plan.slurm.node_arrays if array.partition == machines.partition}
 
 
 # ---------------------------------------------------------------- all of them

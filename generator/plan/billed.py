@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from .billing import Billed, disk, one, vms
+from .billing import Billed, disk, one
 from .file_systems.base import FileSystem
 from .types import Plan, ServerPlan
 
@@ -64,8 +64,9 @@ def _vms(plan: Plan, *roles: str) -> Iterator[Billed]:
         if each.role not in roles:
             continue
         meter = "vm_windows" if each.role == "jumpbox" else "vm_spot" if each.spot else "vm"
+        of = Billed(each.title, each.vm_size, each.count, meter, (("size", each.vm_size),), each.since, each)
         if each.count:
-            yield vms(each.title, each.vm_size, each.count, each.since, meter=meter)
+            yield of
         if each.most > each.count:
             title = each.title if each.since == "full" else f"more {each.title}"
-            yield vms(title, each.vm_size, each.most - each.count, "full", meter=meter)
+            yield replace(of, title=title, quantity=each.most - each.count, since="full")

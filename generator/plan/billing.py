@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from .. import catalog
 from ..records import record
-
-Since = Literal["deployed", "started", "full"]
-"""From when on it is billed: as long as the deployment exists, as long as the cluster runs, while all nodes do."""
+from .fleet import Machines, Since
 
 
 @record
@@ -26,11 +22,8 @@ class Billed:
     words: tuple[tuple[str, str], ...]
     """What the meter's texts are completed with."""
     since: Since
-
-
-def vms(title: str, vm_size: str, count: int, since: Since, *, meter: str = "vm") -> Billed:
-    """So many VMs of one size."""
-    return Billed(title, vm_size, count, meter, (("size", vm_size),), since)
+    machines: Machines | None = None
+    """Those of the fleet, where it is some of these."""
 
 
 def disk(title: str, size_gib: int, since: Since, count: int = 1) -> Billed | None:

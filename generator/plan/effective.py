@@ -12,10 +12,10 @@ from .bicep_modules import Expression
 from .file_systems.base import FileSystem
 from .types import Asked, Plan, SecurityRule
 
-_LEFT_OUT = frozenset({"constraint", "created_types", "egress", "fleet", "needs", "resolved"})
+_LEFT_OUT = frozenset({"constraint", "created_types", "egress", "fleet", "needs", "resolved", "shared_folders"})
 """What another file prints: `firewall-rules.json` all rules, the first part of `effective.yaml` the definition, Bicep
-what is created, `bootstrap.json` what a password needs; the fleet is in `quota`. And what a job asks for to get one of
-several VM sizes, which is among its options."""
+what is created, `bootstrap.json` what a password needs; the fleet is in `quota`. And of a job what its commands and
+options have: the folders that it shares, and what it asks for to get one of several VM sizes."""
 _MAPPINGS = frozenset(
     {
         "attributes",

@@ -10,9 +10,10 @@ from ..definition.model.definition import Definition
 from ..definition.model.slurm import Login, Partition, Scheduler
 from ..problems.problem import KeyPath
 from ..records import computed_once, record
-from .billing import Since
 from .custom_sizes import size_of
 
+Since = Literal["deployed", "started", "full"]
+"""From when on it is billed: as long as the deployment exists, as long as the cluster runs, while all nodes do."""
 _TITLES = {"server": "CycleCloud server", "jumpbox": "jumpbox", "scheduler": "scheduler", "login": "login nodes"}
 
 

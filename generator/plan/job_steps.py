@@ -73,7 +73,17 @@ def _restart_options(settings: Mapping[str, str], spare: int) -> dict[str, str |
     }
 
 
-def submission(job: str, kind: str, steps: tuple[StepPlan, ...], stage_path: str) -> tuple[str, ...]:
+def shared_folders(kind: str, stage_path: str) -> tuple[str, ...]:
+    """Folders that all users of a training job share, as they share /tmp: each adds files and removes only his own."""
+    return tuple(f"{stage_path}{below}" for below in ("", "/data", "/images", "/runs")) if kind == "training" else ()
+
+
+def installed(folders: tuple[str, ...]) -> str:
+    """What creates such folders, for root."""
+    return f"install -d -m 1777 {shlex.join(folders)}"
+
+
+def submission(job: str, kind: str, steps: tuple[StepPlan, ...], shared: tuple[str, ...]) -> tuple[str, ...]:
     """Shell lines that submit a job, each step after the one before; a validation job ends with its verdict."""
     folder = f"~/jobs/{shlex.quote(job)}"
     before, after = [], ""
@@ -85,9 +95,7 @@ def submission(job: str, kind: str, steps: tuple[StepPlan, ...], stage_path: str
     if kind == "validation":
         wait = f'sbatch --wait {last}; echo "exit status $?"'
         return (f"cd {folder}", *before, wait) if before else (f"cd {folder} && {wait}",)
-    # All users share it, as they share /tmp: everybody adds files, and nobody removes those of others.
-    shared = " ".join(shlex.quote(f"{stage_path}{below}") for below in ("", "/data", "/images", "/runs"))
-    return (f"sudo install -d -m 1777 {shared}", f"cd {folder}", *before, f"sbatch {last}")
+    return (f"sudo {installed(shared)}", f"cd {folder}", *before, f"sbatch {last}")
 
 
 def _array_of(step: Step, place: Place, arrays: tuple[NodeArrayPlan, ...]) -> NodeArrayPlan:

@@ -16,7 +16,7 @@ from .file_systems.base import FileSystem
 from .job_checks import step_plans
 from .job_figures import job_tables
 from .job_settings import given_settings, job_settings, memory_of, model_of, place_of, spare_nodes, whole
-from .job_steps import submission
+from .job_steps import shared_folders, submission
 from .nccl_baselines import baselines, judged_nodes
 from .storage import FileSystems
 from .types import CheckpointPlan, JobPlan, NodeArrayPlan, SlurmPlan
@@ -62,6 +62,7 @@ def job_plan(listed: Listed, slurm: SlurmPlan, shared: FileSystems) -> JobPlan |
     settings = job_settings(name, wanted, place, given, shape, shared)
     steps = tuple(step_plans(name, wanted, place, slurm.node_arrays, given, settings, shape, shared))
     file_system = shared.holding(settings["STAGE_PATH"])
+    shared_below = shared_folders(kind, settings["STAGE_PATH"])
     checkpoints = shared.holding(settings.get("CHECKPOINT_DIR") or settings["STAGE_PATH"])
     return JobPlan(
         name=name,
@@ -81,7 +82,8 @@ def job_plan(listed: Listed, slurm: SlurmPlan, shared: FileSystems) -> JobPlan |
         baselines=baselines(array.hardware) if "nccl" in wanted.figures else None,
         tables=tuple(job_tables(wanted, array.hardware, shared, shape)),
         steps=steps,
-        commands=submission(name, kind, steps, settings["STAGE_PATH"]),
+        shared_folders=shared_below,
+        commands=submission(name, kind, steps, shared_below),
         file_system=file_system.path if file_system else None,
         memory=memory_of(shape, settings, place.gpus) if shape else None,
         checkpoint=_checkpoint(shape, settings, checkpoints, place.gpus.count) if shape else None,

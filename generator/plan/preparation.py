@@ -19,6 +19,7 @@ class StepOnGpus:
     """A step that uses no GPU and holds some."""
 
     title: str
+    downloads: bool
     nodes: int
     gpus_per_node: int
     hours: float
@@ -52,7 +53,7 @@ def preparation(job: JobPlan, arrays: tuple[NodeArrayPlan, ...]) -> Preparation 
     steps = tuple(_steps(job, arrays))
     if not steps:
         return None
-    download = next((step for step in steps if step.title.startswith("download")), None)
+    download = next((step for step in steps if step.downloads), None)
     hours = _download_hours(settings)
     return Preparation(steps, download.nodes * download.gpus_per_node * hours if download and hours else None)
 
@@ -60,13 +61,15 @@ def preparation(job: JobPlan, arrays: tuple[NodeArrayPlan, ...]) -> Preparation 
 def _steps(job: JobPlan, arrays: tuple[NodeArrayPlan, ...]) -> Iterator[StepOnGpus]:
     wanted = recipe(job.recipe)
     without = {step.script for step in wanted.steps if step.partition == "cpu"} if wanted else set()
+    # Data is downloaded by the step that writes its first stage.
+    first = next((step.script for step in wanted.steps if step.stage), None) if wanted else None
     for step in job.steps:
         options = dict(step.options)
         places = (each for array in arrays if array.partition == options["partition"] for each in array.of_each_size)
         place = next((each for each in places if each.constraint == options.get("constraint")), None)
         if step.script in without and place is not None and place.hardware.gpu_count:
             nodes, hours = int(options["nodes"]), hours_of(str(options["time"]))
-            yield StepOnGpus(step.title, nodes, place.hardware.gpu_count, hours)
+            yield StepOnGpus(step.title, step.script == first, nodes, place.hardware.gpu_count, hours)
 
 
 def _download_hours(settings: dict[str, str]) -> float | None:

@@ -10,8 +10,8 @@ from typing import get_args
 
 from .. import catalog
 from ..plan.billed import NOT_COUNTED, billed
-from ..plan.billing import Billed, Since
-from ..plan.fleet import partition_title
+from ..plan.billing import Billed
+from ..plan.fleet import Since, partition_title
 from ..plan.published_hours import PublishedHours, published_hours
 from ..plan.step_hours import hours_of
 from ..plan.types import JobPlan, Plan

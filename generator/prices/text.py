@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..plan.billed import NOT_COUNTED
-from ..plan.billing import Since
+from ..plan.fleet import Since
 from ..words.counts import counted
 from ..words.terminal import columns
 from .costs import STATES, Cost, Costs, JobCost, hours_per_month

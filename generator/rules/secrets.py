@@ -26,8 +26,9 @@ _TOKENS = (
 )  # fmt: skip
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
+_PRIVATE_KEY = "a private key"
 _VALUES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("a private key", re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----|PuTTY-User-Key-File-\d")),
+    (_PRIVATE_KEY, re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----|PuTTY-User-Key-File-\d")),
     ("a storage account key", re.compile(r"(?:AccountKey|SharedAccessKey)=[A-Za-z0-9+/]{20}")),
     ("a SAS token", re.compile(r"(?:[?&]|^|;)(?:SharedAccessSignature=|sig=[A-Za-z0-9%+/]{20})")),
     ("a storage account key", re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{86}==")),
@@ -85,7 +86,7 @@ class SecretInFile(DefinitionRule):
     def check(self, site: Site) -> Iterator[Problem]:
         for path, key, value in _strings(site.data):
             kind = secret_kind(key, value)
-            if kind == "a private key" and path[-1:] == ("ssh_public_key",):
+            if kind == _PRIVATE_KEY and path[-1:] == ("ssh_public_key",):
                 text, hint = "admin.ssh_public_key holds a private key", "write the content of the .pub file beside it"
             elif kind is not None:
                 text = f"{key_of(path, site.data)} holds a secret: {kind}"

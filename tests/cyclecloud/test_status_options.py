@@ -10,10 +10,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
-from generator.prices import service
+from generator.plan.billed import billed
+from generator.plan.billing import Billed
+from generator.plan.types import Plan
+from generator.prices import costs, service
 from tests.answers import data_of
 from tests.bed.arm import Arm
 from tests.bed.arm.exchange import RefusedError
@@ -106,6 +110,19 @@ def prices(living: Place) -> Iterator[PriceServer]:
     with serving_prices(list(ITEMS)) as server:
         living.patch.setattr(service, "LIMITS", server.limits())
         yield server
+
+
+def test_no_title_decides_what_is_billed_now(living: Place, portal: SiteStandIn, prices: PriceServer) -> None:
+    portal.state.clusters[CLUSTER].add("htc", 2)
+    portal.state.clusters[CLUSTER].settle([])
+    usual = asked_json(living, "--cost")["cost"]
+
+    def reworded(plan: Plan) -> tuple[Billed, ...]:
+        return tuple(replace(each, title=each.title[::-1]) for each in billed(plan))
+
+    living.patch.setattr(costs, "billed", reworded)
+    assert asked_json(living, "--cost")["cost"] == usual
+    assert usual["per_hour"] == pytest.approx(DIRECT + 0.2 + 2 * 4.0)
 
 
 def test_what_is_billed_now(living: Place, portal: SiteStandIn, prices: PriceServer) -> None:

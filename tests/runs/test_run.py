@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -326,6 +327,8 @@ def test_shared_folders_of_training_are_made_once(tmp_path: Path) -> None:
     plan = plan_from("jobs: {training: [{recipe: own, partition: htc}]}")
     (job,) = [job for job in plan.jobs if job.kind == "training"]
     command = shared_folders(Prepared(job.name, tmp_path, (), {}, {}, job, "0"))
+    reworded = replace(job, commands=("echo look at README", *job.commands[1:]), title="another")
+    assert shared_folders(Prepared(job.name, tmp_path, (), {}, {}, reworded, "0")) == command
     stage = dict(job.settings)["STAGE_PATH"]
     command = command.replace(stage, f"{tmp_path}/stage")
     for _ in range(2):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ...errors import CannotRead
+from ...plan.job_steps import installed
 from ...plan.types.jobs import JobPlan
 from ...records import record
 from ...words.suggestions import suggestion
@@ -28,7 +30,6 @@ _PARTS = {
 _SETTINGS = "settings.env"
 _STEP = re.compile(r"[0-9][0-9]-[A-Za-z0-9._-]+[.]sbatch")
 _UNNAMED = re.compile(r"[^A-Za-z0-9._]+")
-_INSTALL = "sudo install -d -m 1777 "
 _LEFT_OUT = {STATE, ".git"}
 _KEY_DIGITS = 10
 _NAME_SIGNS = 64
@@ -92,11 +93,9 @@ def step_of(prepared: Prepared, word: str) -> str:
 
 
 def shared_folders(prepared: Prepared) -> str:
-    """Makes the folders that the README's first line of a training job makes, unless they are there; may be empty."""
-    first = prepared.plan.commands[0] if prepared.plan is not None else ""
-    if not first.startswith(_INSTALL):
-        return ""
-    return f"ls -d {first.removeprefix(_INSTALL)} >/dev/null 2>&1 || sudo -n {first.removeprefix('sudo ')}"
+    """Makes what a training job shares, unless it is there; empty where there is nothing to make."""
+    folders = prepared.plan.shared_folders if prepared.plan is not None else ()
+    return f"ls -d {shlex.join(folders)} >/dev/null 2>&1 || sudo -n {installed(folders)}" if folders else ""
 
 
 def copy(folder: Path, target: Path) -> Path:

@@ -95,6 +95,8 @@ class JobPlan:
     """Other figures and facts of the plan that the job reads."""
     steps: tuple[StepPlan, ...]
     """In the order in which they are submitted; the last one is the job itself."""
+    shared_folders: tuple[str, ...]
+    """What a training job needs for all users; `commands` create them first."""
     commands: tuple[str, ...]
     """Shell lines that submit all steps, from the home folder that `jobs/` was copied into."""
     file_system: str | None
