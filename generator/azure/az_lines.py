@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from ..plan.types import Plan
-from .requests import deployments
+from .requests import deployments, resource_manager
 
 
 def beginning(plan: Plan) -> list[str]:
@@ -22,14 +22,14 @@ def deployment(plan: Plan, action: str, *more: str) -> str:
 
 def recorded(plan: Plan) -> str:
     """What Azure has recorded of the last deployment, whether it was a stack or not."""
-    show = deployments.DEPLOYMENT(name=plan.deployment_name).az
+    show = resource_manager.deployment(plan.deployment_name).az
     return f"{show} 2>/dev/null || az stack sub show --name {shlex.quote(plan.deployment_name)}"
 
 
 def watching(plan: Plan) -> list[str]:
     """How far a deployment is, and the first boot of its server."""
     lines = [
-        f"{deployments.DEPLOYMENT(name=plan.deployment_name).az} --query properties.provisioningState --output tsv"
+        f"{resource_manager.deployment(plan.deployment_name).az} --query properties.provisioningState --output tsv"
     ]
     if plan.server is not None:
         lines.append(f"az vm boot-diagnostics get-boot-log {plan.access.server_arguments}")

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from ..plan.types import Plan
 from . import boot_steps, first_boot, serial_log
 from .boot_steps import BootStep
+from .clients import finished, outcome
 from .operation_tree import Part
-from .operations import Operation, finished
 from .refusals import ODD, NotAsked, Refused
 from .writer import Writer
+
+if TYPE_CHECKING:
+    from .clients import Begun
 
 _EXTENSION = "microsoft.compute/virtualmachines/extensions"
 _SILENT_LOOKS = 3
@@ -46,7 +50,7 @@ class BootWatch:
         self._is_asking = False
         self._may_read, self._may_send = True, True
         self._silent = 0
-        self._command: Operation | None = None
+        self._command: Begun | None = None
         self._said: dict[str, None] = {}
         self._told = 0
 
@@ -109,9 +113,9 @@ class BootWatch:
         try:
             if self._command is None:
                 self._command = first_boot.begin(self._plan, self._writer)
-            if self._command.look():
+            if self._command.done():
                 done, self._command = self._command, None
-                return boot_steps.of_status(first_boot.printed(done.result))
+                return boot_steps.of_status(first_boot.printed(outcome(done.result)))
         except Refused as refused:
             self._command = None
             if refused.status != _CONFLICT and not refused.is_missing:

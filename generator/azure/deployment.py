@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,12 +16,10 @@ from ..plan.types import Plan
 from ..records import record
 from . import az_lines
 from .boot_watch import BootWatch
-from .operation_tree import NESTED, Part, State, Tree, failed, state_of
+from .operation_tree import Part, State, Tree, failed, state_of
 from .reader import Reader
 from .refusals import Cause, NotAsked, Refused, causes
-from .request import Call
-from .requests import deletion, deployments
-from .resource_ids import resource
+from .requests import resource_manager
 from .what_if_request import body_of
 from .writer import Writer
 
@@ -71,7 +68,7 @@ def content_of(folder: Path) -> str:
 def look(plan: Plan, reader: Reader) -> Seen | None:
     """The deployment of this name, asked anew; None where there has never been one."""
     reader.forget()
-    body = reader.find(deployments.DEPLOYMENT(name=plan.deployment_name))
+    body = reader.find(resource_manager.deployment(plan.deployment_name))
     return None if body is None else _seen(plan, reader, body)
 
 
@@ -79,7 +76,7 @@ def last(plan: Plan, reader: Reader) -> Seen | None:
     """The same, or the deployment stack of this name, which somebody made by hand."""
     reader.forget()
     stack, plain = reader.together(
-        [lambda: _stack(plan, reader), lambda: reader.find(deployments.DEPLOYMENT(name=plan.deployment_name))]
+        [lambda: _stack(plan, reader), lambda: reader.find(resource_manager.deployment(plan.deployment_name))]
     )
     body = stack or plain
     return None if body is None else _seen(plan, reader, body)
@@ -93,7 +90,7 @@ def is_stack(plan: Plan, reader: Reader) -> bool:
 
 def _stack(plan: Plan, reader: Reader) -> Mapping[str, Any] | None:
     try:
-        return reader.find(deletion.STACK(scope=f"/subscriptions/{reader.subscription}", stack=plan.deployment_name))
+        return reader.find(resource_manager.stack(reader.subscription, plan.deployment_name))
     except Refused:  # whoever may not read stacks has made none
         return None
 
@@ -122,9 +119,8 @@ def begin(plan: Plan, writer: Writer, template: Mapping[str, Any], parameters: M
     """
     before = look(plan, writer)
     body = body_of(plan, template, parameters) | {"tags": {plan.cleanup.tag: plan.name, CONTENT_TAG: content}}
-    call = deployments.BEGIN(name=plan.deployment_name, body=body)
     try:
-        writer.begin(replace(call, az=az_lines.deployment(plan, "create")))
+        writer.send(resource_manager.deploy(plan.deployment_name, body, az_lines.deployment(plan, "create")))
     except Refused as refused:
         # Another one was faster, or an attempt of ours whose answer was lost.
         if refused.code.casefold() != "deploymentactive":
@@ -144,7 +140,7 @@ def watch(
     pause: Callable[[float], None] = time.sleep,
 ) -> tuple[Seen, tuple[Part, ...]]:
     """Look until it has ended. Raises NotAsked when Azure cannot be asked for long; the deployment goes on."""
-    tree = Tree(lambda deployment_id: writer.pages(operations(deployment_id)))
+    tree = Tree(lambda deployment_id: writer.pages(resource_manager.operations(deployment_id)))
     lost_s = 0.0
     while True:
         try:
@@ -165,16 +161,6 @@ def watch(
             lost_s += PAUSE_S
             show.lost(reason.reason)
         pause(PAUSE_S)
-
-
-def operations(deployment_id: str) -> Call:
-    """The question for the operations of a deployment, nested or not."""
-    of = resource(deployment_id)
-    if of.type.lower() != NESTED:
-        raise NotAsked(f"Azure names a part that is no deployment: {deployment_id}")
-    if of.group is None:
-        return deployments.OPERATIONS(name=of.name)
-    return deployments.GROUP_OPERATIONS(group=of.group, name=of.name)
 
 
 def reasons(seen: Seen, parts: tuple[Part, ...]) -> list[tuple[str, Cause]]:

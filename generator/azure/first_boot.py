@@ -6,13 +6,16 @@ Source: https://learn.microsoft.com/azure/virtual-machines/linux/run-command
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..plan.types import Plan
-from .operations import Operation, finished
+from .clients import finished
 from .refusals import NotAsked
 from .requests import deployments
 from .writer import Writer
+
+if TYPE_CHECKING:
+    from .clients import Begun
 
 SHOW = "/usr/local/sbin/cycleforge-bootstrap status"
 LIMIT_S = 600
@@ -24,7 +27,7 @@ def steps(plan: Plan, writer: Writer) -> str | None:
     return None if plan.server is None else printed(finished(begin(plan, writer), LIMIT_S))
 
 
-def begin(plan: Plan, writer: Writer) -> Operation:
+def begin(plan: Plan, writer: Writer) -> Begun:
     """Ask for them; Azure runs one command at a time on a VM, and none can be taken back."""
     if plan.server is None:
         raise NotAsked("the deployment has no server of its own")

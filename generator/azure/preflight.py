@@ -60,9 +60,8 @@ def preflight(plan: Plan, reader: Reader, local: Local, chosen: Sequence[Check] 
 
 
 def _report(findings: Iterable[Finding], outcomes: tuple[tuple[Check, Outcome], ...], reader: Reader) -> Report:
-    cloud, subscription = reader.session.cloud, reader.subscription
-    lines = sorted({call.line(subscription, cloud.resource_manager) for call in reader.asked})
-    return Report(tuple(findings), outcomes, cloud.name, subscription, tuple(lines))
+    lines = tuple(sorted(reader.lines))
+    return Report(tuple(findings), outcomes, reader.session.cloud.name, reader.subscription, lines)
 
 
 def _hint(reason: NotAsked, reader: Reader, local: Local) -> str | None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urlsplit
 
-from .operations import Operation, finished
+from .clients import CONNECTIONS, Clients, body_of, finished
 from .refusals import NotAsked, Refused
 from .request import Call
 from .session import Session
-from .transport import CONNECTIONS, Answer, Transport
+
+if TYPE_CHECKING:
+    from azure.core.rest import HttpRequest
 
 _PAGES = 500
 _Result = TypeVar("_Result")
@@ -25,18 +28,14 @@ class Reader:
     Every method raises `Refused` and `NotAsked`. All of them may be called by several threads at once.
     """
 
+    may_change = False
+
     def __init__(self, session: Session) -> None:
         self.session = session
-        self._transport = Transport(session)
+        self._clients = Clients(session, may_change=self.may_change)
         self._lock = threading.Lock()
         self._known: dict[_Key, Future[Any]] = {}
-        self._asked: list[Call] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        self._lines: dict[str, None] = {}
 
     @property
     def subscription(self) -> str:
@@ -44,14 +43,17 @@ class Reader:
         return self.session.subscription
 
     @property
-    def asked(self) -> tuple[Call, ...]:
-        """What was asked, each question once, in the order of their beginning."""
-        return tuple(self._asked)
+    def lines(self) -> tuple[str, ...]:
+        """The `az` lines of what was sent, each once, in the order of their beginning."""
+        return tuple(self._lines)
+
+    def line(self, call: Call) -> str:
+        """The `az` line that asks, or does, the same."""
+        return _line(call, self._clients.written(call.write), self.subscription)
 
     def get(self, call: Call) -> Mapping[str, Any]:
         """One object."""
-        self._must_be(call, "GET")
-        return self._once(("get", call.key), call, lambda: self._send(call).body)
+        return self._once("get", call, lambda request: body_of(self._clients.send(request).http_response))
 
     def find(self, call: Call) -> Mapping[str, Any] | None:
         """One object, or None where Azure says that there is none of that name."""
@@ -64,8 +66,7 @@ class Reader:
 
     def pages(self, call: Call) -> Sequence[Mapping[str, Any]]:
         """The items of a list, of all its pages."""
-        self._must_be(call, "GET")
-        return self._once(("pages", call.key), call, lambda: self._pages(call))
+        return self._once("pages", call, self._pages)
 
     def find_pages(self, call: Call) -> Sequence[Mapping[str, Any]]:
         """The items of a list; none where Azure says that there is not even what they would belong to."""
@@ -78,18 +79,16 @@ class Reader:
 
     def post(self, call: Call, limit_s: float = 600) -> Mapping[str, Any]:
         """The answer to a question that needs a body; one that takes its time is waited for."""
-        self._must_be(call, "POST")
-        return self._once(
-            ("post", call.key), call, lambda: finished(Operation(self._follow, self._send(call)), limit_s)
-        )
+
+        def ask(request: HttpRequest) -> Mapping[str, Any]:
+            return finished(self._clients.begun(self._clients.send(request, only_asks=call.only_asks)), limit_s)
+
+        return self._once("post", call, ask)
 
     def get_secret(self, call: Call) -> Mapping[str, Any]:
         """The answer to a POST that gives a secret: nothing keeps it."""
-        self._must_be(call, "POST")
-        with self._lock:
-            if all(call.key != each.key for each in self._asked):
-                self._asked.append(call)
-        return self._send(call).body
+        request = self._noted(call)
+        return body_of(self._clients.send(request, only_asks=call.only_asks).http_response)
 
     def together(self, questions: Sequence[Callable[[], _Result]]) -> list[_Result]:
         """Ask several questions at the same time; the first failure in their order is raised when all have ended."""
@@ -101,30 +100,41 @@ class Reader:
 
     def once(self, what: str, ask: Callable[[], _Result]) -> _Result:
         """What several checks need and one finds out: the first to ask does it, the others wait for it."""
-        return self._once(("once", what), None, ask)
+        return self._shared(("once", what), ask)
 
     def forget(self) -> None:
         """Ask anew whatever is asked from now on."""
         with self._lock:
             self._known.clear()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Give the connections back, and the answers, which are large: no further question is put."""
-        self._transport.close()
+        self._clients.close()
         self.forget()
 
-    def _must_be(self, call: Call, method: str) -> None:
-        if call.request.method != method or not call.request.only_asks:
-            raise TypeError(f"a Reader does not send {call.request.method} {call.request.path}")
+    def _noted(self, call: Call) -> HttpRequest:
+        """What a call sends, from now on among the lines."""
+        request = self._clients.written(call.write)
+        with self._lock:
+            self._lines[_line(call, request, self.subscription)] = None
+        return request
 
-    def _once(self, key: _Key, call: Call | None, ask: Callable[[], _Result]) -> _Result:
+    def _once(self, how: str, call: Call, ask: Callable[[HttpRequest], _Result]) -> _Result:
+        request = self._noted(call)
+        return self._shared((how, request.method, request.url.casefold(), request.content), lambda: ask(request))
+
+    def _shared(self, key: _Key, ask: Callable[[], _Result]) -> _Result:
         with self._lock:
             future: Future[_Result] | None = self._known.get(key)
             is_first = future is None
             if future is None:
                 future = self._known[key] = Future()
-                if call is not None:
-                    self._asked.append(call)
         if is_first:
             try:
                 future.set_result(ask())
@@ -135,26 +145,23 @@ class Reader:
         finally:
             del future  # a failure knows the frames that it came through, and they would know it
 
-    def _send(self, call: Call) -> Answer:
-        address = call.address(self.subscription, self.session.cloud.resource_manager)
-        return self._transport.send(call.request.method, address, call.body)
-
-    def _follow(self, address: str) -> Answer:
-        """A GET to an address that Azure has given; a token goes to nobody else."""
-        parts, own = urlsplit(address), self.session.cloud
-        if parts.scheme != "https" or parts.netloc.casefold() != own.host.casefold():
-            raise NotAsked(f"an answer leads from {own.host} to another host, {parts.netloc}")
-        return self._transport.send("GET", address)
-
-    def _pages(self, call: Call) -> list[Mapping[str, Any]]:
-        answer, items = self._send(call), []
+    def _pages(self, request: HttpRequest) -> list[Mapping[str, Any]]:
+        path = urlsplit(request.url).path
+        body, items = body_of(self._clients.send(request).http_response), []
         for _ in range(_PAGES):
-            value = answer.body.get("value")
+            value = body.get("value")
             if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-                raise NotAsked(f"the answer to {call.request.path} is no list")
+                raise NotAsked(f"the answer to {path} is no list")
             items += value
-            following = answer.body.get("nextLink")
+            following = body.get("nextLink")
             if not following:
                 return items
-            answer = self._follow(str(following))
-        raise NotAsked(f"the list of {call.request.path} has more than {_PAGES} pages")
+            body = body_of(self._clients.follow(str(following)).http_response)
+        raise NotAsked(f"the list of {path} has more than {_PAGES} pages")
+
+
+def _line(call: Call, request: HttpRequest, subscription: str) -> str:
+    if call.az:
+        return f"{call.az} --subscription {shlex.quote(subscription)}"
+    words = ["az", "rest", "--method", request.method.lower(), "--url", request.url]
+    return shlex.join([*words, "--body", str(request.content)] if request.content else words)

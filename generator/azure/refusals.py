@@ -59,11 +59,6 @@ class Refused(Exception):  # noqa: N818 - named by what happened
         """Whether what was asked for does not exist, in Azure's own words; a proxy's 404 does not say that."""
         return self.status == 404 and self.code.casefold() in _MISSING
 
-    @property
-    def is_forbidden(self) -> bool:
-        """Whether the caller may not do this, rather than nobody."""
-        return self.status == 403 and self.code.casefold() in ("authorizationfailed", "linkedauthorizationfailed")
-
 
 def causes(body: object) -> tuple[Cause, ...]:
     """The innermost errors of a body, each once, in their order."""

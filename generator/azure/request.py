@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlencode
 
 from ..records import record
+
+if TYPE_CHECKING:
+    from .clients import Clients
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 _HOLE = re.compile(r"\{(\w+)\}")
@@ -21,33 +23,14 @@ _WHOLE_PATHS = frozenset({"scope", "id"})
 
 @record
 class Call:
-    """One request, ready but for the subscription: `{subscription}` is known only to the session."""
+    """One request, not written yet: which cloud and subscription it is for is known only to a session."""
 
-    request: Request
-    path: str
-    query: tuple[tuple[str, str], ...] = ()
-    body: object = None
+    write: Callable[[Clients], object]
+    """Has a client write it; `Clients.written` gives what it wrote."""
     az: str = ""
-
-    @property
-    def key(self) -> tuple[str, str, tuple[tuple[str, str], ...], str]:
-        """What makes two calls the same question."""
-        return self.request.method, self.path.casefold(), self.query, json.dumps(self.body, sort_keys=True)
-
-    def address(self, subscription: str, resource_manager: str) -> str:
-        """Where it goes."""
-        path = self.path.replace("{subscription}", subscription)
-        return f"{resource_manager}{path}?{urlencode(self.query, quote_via=quote, safe=_SAFE)}"
-
-    def line(self, subscription: str, resource_manager: str) -> str:
-        """The `az` line that asks, or does, the same."""
-        if self.az:
-            return f"{self.az} --subscription {shlex.quote(subscription)}"
-        words = ["az", "rest", "--method", self.request.method.lower()]
-        words += ["--url", self.address(subscription, resource_manager)]
-        if self.body is not None:
-            words += ["--body", json.dumps(self.body)]
-        return " ".join(shlex.quote(word) for word in words)
+    """The command of the Azure command line, without `--subscription`; empty: `az rest` with the same address."""
+    only_asks: bool = True
+    """Whether nothing in Azure is changed by it; a Reader sends no other."""
 
 
 @record
@@ -61,9 +44,8 @@ class Request:
     """Public address of what documents it."""
     query: tuple[tuple[str, str], ...] = ()
     az: str = ""
-    """The command of the Azure command line, without `--subscription`; empty: `az rest` with the same address."""
     changes_nothing: bool = False
-    """A POST that only asks; a Reader sends no other."""
+    """A POST that only asks."""
 
     @property
     def only_asks(self) -> bool:
@@ -80,18 +62,19 @@ class Request:
         }
         if unknown:
             raise TypeError(f"{self.path} has no {', '.join(sorted(unknown))}")
-        return Call(self, path, query, body, az)
+        address = f"{path}?{urlencode(query, quote_via=quote, safe=_SAFE)}"
+        return Call(lambda clients: clients.write(self.method, address, body), az, self.only_asks)
+
+
+def whole(resource_id: str) -> str:
+    """A resource id as a part of a path."""
+    return quote(resource_id.strip("/"), safe="/{}")
 
 
 def _segment(name: str, values: Mapping[str, str]) -> str:
     if name == "subscription" and name not in values:
         return "{subscription}"
-    value = values[name]
-    whole = name in _WHOLE_PATHS
-    text = quote(value.strip("/") if whole else value, safe="/{}" if whole else "")
-    if not text or any(part in ("", ".", "..") for part in text.split("/")):
-        raise ValueError(f"not a part of a path: {value!r}")
-    return text
+    return whole(values[name]) if name in _WHOLE_PATHS else quote(values[name], safe="")
 
 
 def _filled(text: str, values: Mapping[str, Any]) -> str:

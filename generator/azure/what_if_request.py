@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from ..plan.types import Plan
 from . import az_lines, bicep, unchangeable
 from .reader import Reader
 from .refusals import NotAsked
-from .requests import deployments
+from .requests import resource_manager
 from .what_if import WhatIf, read
 
 _LIMIT_S = 900
@@ -32,8 +31,8 @@ def asked(plan: Plan, reader: Reader, template: Mapping[str, Any], parameters: M
     """The answer for a template."""
     body = body_of(plan, template, parameters)
     body["properties"]["whatIfSettings"] = {"resultFormat": "FullResourcePayloads"}
-    call = deployments.WHAT_IF(name=plan.deployment_name, body=body)
-    answer = reader.post(replace(call, az=az_lines.deployment(plan, "what-if")), _LIMIT_S)
+    call = resource_manager.what_if(plan.deployment_name, body, az_lines.deployment(plan, "what-if"))
+    answer = reader.post(call, _LIMIT_S)
     properties = answer.get("properties")
     if not isinstance(properties, Mapping) or not isinstance(properties.get("changes"), list):
         raise NotAsked("Azure's answer to what-if has no list of changes")

@@ -136,10 +136,10 @@ def _must_not_be_a_stack(found: Built, writer: Writer) -> None:
 
 
 def _must_be_ours(found: Built, writer: Writer) -> None:
-    from ..azure.requests import subscriptions
+    from ..azure.requests import resource_manager
 
     plan = found.plan
-    group = writer.find(subscriptions.GROUP(group=plan.resource_group))
+    group = writer.find(resource_manager.group(plan.resource_group))
     if plan.creates_resource_group and group is not None:
         owner = (group.get("tags") or {}).get(plan.cleanup.tag)
         if owner != plan.name:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..azure import az_lines, deployment
 from ..azure import refusals as azure
+from ..azure.requests import resource_manager
 from ..cyclecloud import refusals as site
 from ..cyclecloud.bundle import Bundle
 from ..cyclecloud.command_line import NotDone
@@ -124,7 +125,7 @@ def _deployment(place: Place, bundle: Bundle) -> None:
     bundle.add("deployment/record.json", _json({"state": seen.state, "began": seen.began, "content": seen.content,
                                                 "causes": causes, "outputs": seen.outputs}))  # fmt: skip
     rows: list[Mapping[str, Any]] = []
-    _operations(lambda of: reader.pages(deployment.operations(of)), seen.id, rows, _DEPTH)
+    _operations(lambda of: reader.pages(resource_manager.operations(of)), seen.id, rows, _DEPTH)
     bundle.add("deployment/operations.json", _json(rows))
 
 

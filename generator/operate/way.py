@@ -70,7 +70,7 @@ def facts_of(plan: Plan, session: Session) -> Facts:
         if seen is None:
             raise AzureRefused(f"{plan.name} is not deployed", f"`cycleforge deploy {plan.definition_name}` does it")
         outputs = {name: entry.get("value") for name, entry in seen.outputs.items() if isinstance(entry, Mapping)}
-        lines = [call.line(session.subscription, session.cloud.resource_manager) for call in reader.asked]
+        lines = list(reader.lines)
         address, tunnel = "", tuple[str, ...]()
         if plan.access.tunnel:
             bastion = str(outputs.get("bastionName") or "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -22,7 +22,7 @@ from tests.locker.certificate import Certificate
 
 ME = "00000000-0000-0000-0000-000000000001"
 SECRET = "the-token-of-this-test"
-Reply = tuple[int, object]
+Reply = tuple[int, object, Mapping[str, str]]
 
 
 class Credential:
@@ -33,15 +33,17 @@ class Credential:
 
 
 class Small:
-    """One reply to each path."""
+    """The replies to each path, in turn; the last one stays."""
 
     def __init__(self, url: str) -> None:
-        self.url, self.replies = url, dict[str, Reply]()
+        self.url, self.replies = url, dict[str, list[Reply]]()
+        self.asked: list[str] = []
         self.gate: threading.Barrier | None = None
         """Requests that are answered only when as many have come."""
 
-    def put(self, path: str, body: object, status: int = 200) -> None:
-        self.replies[path] = (status, body)
+    def put(self, path: str, body: object, status: int = 200, **headers: str) -> None:
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.replies.setdefault(path, []).append((status, body, given))
 
     def session(self) -> Session:
         return Session(Cloud("AzureCloud", self.url, self.url, False), Credential(), ME)
@@ -55,14 +57,20 @@ def serving(certificate: Certificate) -> Iterator[Small]:
         def answer(self) -> None:
             if small.gate is not None:
                 small.gate.wait(10)
-            status, body = small.replies.get(self.path.partition("?")[0], (404, {}))
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            path = self.path.partition("?")[0]
+            small.asked.append(f"{self.command} {path}")
+            waiting = small.replies.get(path, [(404, {}, {})])
+            status, body, headers = waiting.pop(0) if len(waiting) > 1 else waiting[0]
             content = body if isinstance(body, bytes) else json.dumps(body).encode()
             self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
 
-        do_GET = answer  # noqa: N815 - name of http.server
+        do_GET = do_POST = do_PUT = do_DELETE = answer  # noqa: N815 - names of http.server
 
         def log_message(self, *_: object) -> None:
             """Quiet."""

@@ -10,23 +10,11 @@ import pytest
 
 from generator.azure.reader import Reader
 from generator.azure.refusals import NotAsked, Refused
-from generator.azure.requests.subscriptions import PROVIDER, PROVIDERS, SUBSCRIPTION
+from generator.azure.requests.resource_manager import provider, providers, subscription
 from tests.azure_api.small import ME, SECRET, Small, serving
-from tests.locker.certificate import Certificate, self_signed
+from tests.locker.certificate import Certificate
 
 S = f"/subscriptions/{ME}"
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
-    return self_signed(tmp_path_factory.mktemp("certificate"))
-
-
-@pytest.fixture
-def small(certificate: Certificate, monkeypatch: pytest.MonkeyPatch) -> Iterator[Small]:
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate.certificate))
-    with serving(certificate) as server:
-        yield server
 
 
 @pytest.fixture
@@ -41,28 +29,28 @@ def test_different_questions_are_asked_at_the_same_time(small: Small, reader: Re
     for name in names:
         small.put(f"{S}/providers/{name}", {"namespace": name})
     small.gate = threading.Barrier(len(names))
-    found = reader.together([partial(reader.get, PROVIDER(namespace=name)) for name in names])
+    found = reader.together([partial(reader.get, provider(name)) for name in names])
     assert [each["namespace"] for each in found] == names
 
 
 def test_a_token_goes_to_no_other_host(small: Small, reader: Reader) -> None:
     small.put(f"{S}/providers", {"value": [], "nextLink": "https://evil.example/x"})
     with pytest.raises(NotAsked, match=r"another host, evil\.example"):
-        reader.pages(PROVIDERS())
+        reader.pages(providers())
 
 
 @pytest.mark.parametrize("body", [{"value": "x"}, {}, {"value": [1]}])
 def test_half_a_list_is_not_an_empty_list(small: Small, reader: Reader, body: object) -> None:
     small.put(f"{S}/providers", body)
     with pytest.raises(NotAsked, match="is no list"):
-        reader.pages(PROVIDERS())
+        reader.pages(providers())
 
 
 @pytest.mark.parametrize("reply", [(200, b"<html>"), (403, b"<html>denied"), (302, b""), (200, b"{")])
 def test_what_is_not_azure_is_no_answer(small: Small, reader: Reader, reply: tuple[int, bytes]) -> None:
     small.put(S, reply[1], reply[0])
     with pytest.raises(NotAsked, match="is not Azure"):
-        reader.find(SUBSCRIPTION())
+        reader.find(subscription())
 
 
 def test_nobody_there_is_said_without_address_or_token(
@@ -73,7 +61,7 @@ def test_nobody_there_is_said_without_address_or_token(
         session = server.session()
     reader = Reader(session)
     with pytest.raises(NotAsked) as raised:
-        reader.get(SUBSCRIPTION())
+        reader.get(subscription())
     assert raised.value.reason == f"{session.cloud.host} was not reached: connection refused"
     assert SECRET not in repr(raised.value) + repr(session) + repr(vars(raised.value))
     assert raised.value.__cause__ is None
@@ -83,4 +71,4 @@ def test_nobody_there_is_said_without_address_or_token(
 def test_only_azure_can_say_that_something_is_not_there(small: Small, reader: Reader) -> None:
     small.put(f"{S}/providers/X", {}, 404)
     with pytest.raises(Refused):
-        reader.find(PROVIDER(namespace="X"))
+        reader.find(provider("X"))

@@ -14,8 +14,15 @@ from urllib3.util import create_urllib3_context
 from generator.azure.clouds import cloud_of
 from generator.azure.reader import Reader
 from generator.azure.refusals import NotAsked, Refused
-from generator.azure.requests.deployments import BEGIN, WHAT_IF
-from generator.azure.requests.subscriptions import GROUP, PROVIDER, PROVIDERS, REGISTER, SUBSCRIPTION
+from generator.azure.requests.resource_manager import (
+    deploy,
+    group,
+    provider,
+    providers,
+    register,
+    subscription,
+    what_if,
+)
 from generator.azure.session import Session, sign_in
 from generator.azure.writer import Writer
 from tests.bed.arm import Arm
@@ -51,32 +58,32 @@ def test_the_same_question_is_asked_once_even_at_the_same_time(arm: Arm) -> None
     signed_in = session(arm)
     credential = Counting(signed_in._credential)
     reader = Reader(Session(signed_in.cloud, credential, signed_in.subscription))
-    assert [each["state"] for each in reader.together([lambda: reader.get(SUBSCRIPTION())] * 8)] == ["Enabled"] * 8
+    assert [each["state"] for each in reader.together([lambda: reader.get(subscription())] * 8)] == ["Enabled"] * 8
     assert [each.line for each in arm.requests] == [f"GET {arm.state.scope}"]
-    assert [call.request for call in reader.asked] == [SUBSCRIPTION]
+    assert reader.lines == (f"az account show --subscription {arm.state.subscription}",)
     assert credential.given == 1
     reader.close()
 
 
 def test_pages_are_followed_to_the_end(arm: Arm, reader: Reader) -> None:
     arm.state.page_size = 5
-    assert {each["namespace"] for each in reader.pages(PROVIDERS())} == set(arm.state.providers)
+    assert {each["namespace"] for each in reader.pages(providers())} == set(arm.state.providers)
     assert len(arm.requests) == -(-len(arm.state.providers) // 5) > 1
     assert "$skiptoken" in arm.requests[1].query
 
 
 def test_it_waits_as_long_as_azure_says_and_not_for_ever(arm: Arm, reader: Reader) -> None:
     arm.throttle(times=2, retry_after="0")
-    assert reader.get(SUBSCRIPTION())["state"] == "Enabled"
+    assert reader.get(subscription())["state"] == "Enabled"
     assert [each.status for each in arm.requests] == [429, 429, 200]
     arm.throttle(times=1, retry_after="3600")
     with pytest.raises(Refused, match="TooManyRequests"):
-        reader.get(PROVIDER(namespace="Microsoft.Storage"))
+        reader.get(provider("Microsoft.Storage"))
     assert len(arm.requests) == 4
 
 
 def test_a_question_that_takes_its_time_is_waited_for(arm: Arm, reader: Reader) -> None:
-    assert reader.post(WHAT_IF(name="x", body=BODY))["properties"]["changes"] == []
+    assert reader.post(what_if("x", BODY, ""))["properties"]["changes"] == []
     assert arm.requests[0].status == 202
     assert {each.method for each in arm.requests[1:]} == {"GET"}
     assert len(arm.requests) > 2
@@ -84,7 +91,7 @@ def test_a_question_that_takes_its_time_is_waited_for(arm: Arm, reader: Reader) 
 
 def test_a_reader_cannot_change_anything(arm: Arm, reader: Reader) -> None:
     for ask in (reader.get, reader.post, reader.pages):
-        for call in (REGISTER(namespace="Microsoft.Storage"), BEGIN(name="x", body=BODY)):
+        for call in (register("Microsoft.Storage"), deploy("x", BODY, "")):
             with pytest.raises(TypeError, match="does not send"):
                 ask(call)
     assert arm.requests == []
@@ -93,18 +100,18 @@ def test_a_reader_cannot_change_anything(arm: Arm, reader: Reader) -> None:
 
 def test_a_writer_changes_and_then_asks_anew(arm: Arm) -> None:
     arm.state.providers["Microsoft.Storage"]["registrationState"] = "NotRegistered"
-    writer, call = Writer(session(arm)), PROVIDER(namespace="Microsoft.Storage")
+    writer, call = Writer(session(arm)), provider("Microsoft.Storage")
     assert writer.get(call)["registrationState"] == "NotRegistered"
-    writer.do(REGISTER(namespace="Microsoft.Storage"))
+    writer.do(register("Microsoft.Storage"))
     assert writer.get(call)["registrationState"] != "NotRegistered"
     with pytest.raises(TypeError, match="only asks"):
-        writer.do(PROVIDERS())
+        writer.do(providers())
     writer.close()
 
 
 def test_a_writer_waits_and_reads_what_it_has_made(arm: Arm) -> None:
     writer = Writer(session(arm))
-    assert writer.do(BEGIN(name="x", body=BODY))["properties"]["provisioningState"] == "Succeeded"
+    assert writer.do(deploy("x", BODY, ""))["properties"]["provisioningState"] == "Succeeded"
     first, *between, last = arm.requests
     assert (first.method, first.status, last.path) == ("PUT", 201, first.path)
     assert between
@@ -113,7 +120,7 @@ def test_a_writer_waits_and_reads_what_it_has_made(arm: Arm) -> None:
 
 
 def test_what_is_not_there_is_none(reader: Reader) -> None:
-    assert reader.find(GROUP(group="nobody-s")) is None
+    assert reader.find(group("nobody-s")) is None
 
 
 def test_the_authorities_are_read_once(arm: Arm, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +137,7 @@ def test_the_authorities_are_read_once(arm: Arm, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(f"{where}.create_urllib3_context", counted)
     arm.answer_s = 0.1
     reader = Reader(signed_in)
-    reader.together([partial(reader.find, GROUP(group=f"group-{number}")) for number in range(4)])
+    reader.together([partial(reader.find, group(f"group-{number}")) for number in range(4)])
     reader.close()
     assert len(arm.requests) == 4
     assert len(made) == 1
@@ -142,5 +149,5 @@ def test_a_certificate_of_somebody_else_is_said(arm: Arm, monkeypatch: pytest.Mo
     monkeypatch.delenv("REQUESTS_CA_BUNDLE")
     reader = Reader(signed_in)
     with pytest.raises(NotAsked, match="certificate that is not trusted"):
-        reader.get(SUBSCRIPTION())
+        reader.get(subscription())
     reader.close()

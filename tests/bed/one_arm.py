@@ -24,8 +24,9 @@ def one_arm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arm]:
 
 @pytest.fixture
 def arm(one_arm: Arm, monkeypatch: pytest.MonkeyPatch) -> Arm:
-    """The environment leads to it, and to its `bicep`."""
+    """The environment leads to it, and to its `bicep`; what it works at is looked at without a pause."""
     one_arm.renewed()
     for name, value in (one_arm.environment | {"PATH": one_arm.path}).items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setattr("generator.azure.clients.POLL_S", 0.0)
     return one_arm

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from generator.azure.clients import Clients
 from generator.azure.deletion.decision import Stopped
 from generator.azure.refusals import NotAsked
-from generator.azure.transport import Answer, Transport
 from tests.bed.arm import failures
 from tests.bed.arm.exchange import RefusedError
 from tests.bed.plans import plan_from
@@ -28,24 +28,24 @@ class KilledError(BaseException):
 @contextmanager
 def killed_at(number: int) -> Iterator[list[str]]:
     """Ends the command when a request has changed something; gives what was sent until then."""
-    send, sent = Transport.send, [""][:0]
+    send, sent = Clients.send, [""][:0]
     lock = threading.Lock()
 
-    def counted(self: Transport, method: str, address: str, body: Any = None) -> Answer:
-        if method == "GET":
-            return send(self, method, address, body)
+    def counted(self: Clients, request: Any, **more: Any) -> Any:
+        if request.method == "GET":
+            return send(self, request, **more)
         with lock:
-            sent.append(f"{method} {address}")
+            sent.append(f"{request.method} {request.url}")
             is_last = len(sent) == number
         if len(sent) > number:
             raise KilledError
-        answer = send(self, method, address, body)
+        answer = send(self, request, **more)
         if is_last:
             raise KilledError
         return answer
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Transport, "send", counted)
+        patch.setattr(Clients, "send", counted)
         yield sent
 
 

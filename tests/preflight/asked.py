@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from generator.azure.check import Local
 from generator.azure.checks import checks
+from generator.azure.clients import Clients
 from generator.azure.preflight import Report, preflight
 from generator.azure.reader import Reader
 from generator.azure.session import Session
-from generator.azure.transport import Answer, Transport
 from generator.operate.asking import session_of
 from generator.plan.types import Plan
 from generator.problems.rule import SUBJECTS
@@ -30,33 +30,29 @@ class AskedOnce:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.anew = ("", "")
-        self._transport = Transport(session)
-        self._answers: dict[tuple[str, str, str], Answer] = {}
+        self._clients = Clients(session, may_change=False)
+        self._answers: dict[tuple[str, str, Any], Any] = {}
 
-    def send(self, method: str, address: str, body: object = None) -> Answer:
-        """As `Transport.send`."""
-        key = (method, address, json.dumps(body))
-        if (method, urlsplit(address).path) == self.anew:
-            return self._transport.send(method, address, body)
+    def send(self, request: Any, *, only_asks: bool = False) -> Any:
+        """As `Clients.send`."""
+        key = (request.method, request.url, request.content)
+        if (request.method, urlsplit(request.url).path) == self.anew:
+            return self._clients.send(request, only_asks=only_asks)
         if key not in self._answers:
-            self._answers[key] = self._transport.send(method, address, body)
+            self._answers[key] = self._clients.send(request, only_asks=only_asks)
         return self._answers[key]
 
     def reader(self) -> Reader:
         """One that has not asked anything yet."""
         made = Reader(self.session)
-        made.close()
-        made._transport = self  # type: ignore[assignment]
+        made._clients.send = self.send  # type: ignore[method-assign]
         return made
-
-    def close(self) -> None:
-        """Readers close it when they end; the next one goes on with it."""
 
     def __enter__(self) -> AskedOnce:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._transport.close()
+        self._clients.close()
 
 
 def signed_in(plan: Plan) -> Session:

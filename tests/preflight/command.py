@@ -14,7 +14,10 @@ from tests.answers import data_of
 from tests.bed.arm import Arm
 from tests.bed.plans import SMALL
 
-ASKING = {request.path.rpartition("/")[2].casefold() for _, request in declared() if request.changes_nothing}
+ASKING = {request.path.rpartition("/")[2].casefold() for _, request in declared() if request.changes_nothing} | {
+    "validate",
+    "whatif",
+}
 """Last words of the paths of POSTs that only ask."""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from ... import catalog
@@ -16,7 +15,7 @@ from .. import az_lines, bicep, failures, unchangeable
 from ..check import Finding, Local, LocalCheck
 from ..reader import Reader
 from ..refusals import Cause, NotAsked, Refused
-from ..requests import deployments
+from ..requests import resource_manager
 from ..resource_ids import resource
 from ..what_if_request import body_of
 
@@ -39,8 +38,8 @@ def _validated(plan: Plan, reader: Reader, local: Local) -> Mapping[str, Any]:
         raise NotAsked(f"{local.folder} is not built", f"cycleforge build {plan.definition_name}")
     made = local.made or _compiled(plan, reader, local)
     body = body_of(plan, made.template, bicep.with_secrets(made, plan, bicep.stand_ins(plan)))
-    call = deployments.VALIDATE(name=plan.deployment_name, body=body)
-    answer = reader.post(replace(call, az=az_lines.deployment(plan, "validate")), _LIMIT_S)
+    call = resource_manager.validate(plan.deployment_name, body, az_lines.deployment(plan, "validate"))
+    answer = reader.post(call, _LIMIT_S)
     if answer.get("error"):
         raise Refused(400, answer)
     if "properties" not in answer:

@@ -20,15 +20,15 @@ from ..answers import OddAnswer, below, folded, said, same
 from ..check import Check, Finding
 from ..reader import Reader
 from ..request import Call
-from ..requests.services import MYSQL_NAME, OWN_RESOURCES, STORAGE_NAME
-from ..requests.subscriptions import GROUP
+from ..requests import resource_manager
+from ..requests.services import MYSQL_NAME, STORAGE_NAME
 
 _STORAGE, _MYSQL = "Microsoft.Storage/storageAccounts", "Microsoft.DBforMySQL/flexibleServers"
 
 
 def own_resources(plan: Plan, reader: Reader) -> frozenset[tuple[str, str]]:
     """(type, name), folded, of what the deployment's group holds of an earlier run; nothing where there is none yet."""
-    found = reader.find_pages(OWN_RESOURCES(group=plan.resource_group))
+    found = reader.find_pages(resource_manager.resources_in(plan.resource_group))
     return frozenset((folded(each.get("type")), folded(each.get("name"))) for each in found)
 
 
@@ -99,7 +99,7 @@ class GroupUnusable(Check):
     path = ("azure", "resource_group")
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
-        group = reader.find(GROUP(group=plan.resource_group))
+        group = reader.find(resource_manager.group(plan.resource_group))
         name, shown = plan.resource_group, quoted(plan.resource_group)
         if group is None:
             if not plan.creates_resource_group:
@@ -131,7 +131,7 @@ class ForeignGroup(Check):
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
         """It carries another tag, or none."""
-        group, shown = reader.find(GROUP(group=plan.resource_group)), quoted(plan.resource_group)
+        group, shown = reader.find(resource_manager.group(plan.resource_group)), quoted(plan.resource_group)
         if group is None:
             return
         tag = below(group, "tags", OWNER_TAG)

@@ -19,8 +19,8 @@ from ..answers import Item, OddAnswer, below, items, said
 from ..check import Check, Finding
 from ..reader import Reader
 from ..refusals import NotAsked, Refused
+from ..requests import resource_manager
 from ..requests.policies import RESTRICTIONS
-from ..requests.subscriptions import GROUP
 
 MACHINE, SCALE_SET = "Microsoft.Compute/virtualMachines", "Microsoft.Compute/virtualMachineScaleSets"
 _API_VERSION = "2025-04-01"
@@ -149,7 +149,7 @@ class NodesDenied(Check):
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
         """Each kind of machine; a group that is not there yet has the assignments of the subscription."""
-        is_there = reader.find(GROUP(group=plan.resource_group)) is not None
+        is_there = reader.find(resource_manager.group(plan.resource_group)) is not None
         scope = group_of(plan) if is_there else SUBSCRIPTION
         for found in reader.together([partial(self._one, reader, scope, each) for each in nodes(plan)]):
             yield from found

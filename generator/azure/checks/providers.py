@@ -10,7 +10,7 @@ from ...plan.types import Plan
 from ..check import Check, Finding, Remedy
 from ..reader import Reader
 from ..refusals import NotAsked
-from ..requests.subscriptions import FEATURE, PROVIDER, PROVIDERS, REGISTER
+from ..requests import resource_manager
 from ..writer import Writer
 
 _REGISTERED = "registered"
@@ -23,11 +23,11 @@ def register(namespace: str, writer: Writer) -> None:
 
     Source: https://learn.microsoft.com/azure/azure-resource-manager/management/resource-providers-and-types
     """
-    writer.do(REGISTER(namespace=namespace))
+    writer.do(resource_manager.register(namespace))
     end = time.monotonic() + _LIMIT_S
     while True:
         writer.forget()
-        state = str(writer.get(PROVIDER(namespace=namespace))["registrationState"])
+        state = str(writer.get(resource_manager.provider(namespace))["registrationState"])
         if state.casefold() == _REGISTERED:
             return
         if time.monotonic() + LOOK_AFTER_S > end:
@@ -46,9 +46,8 @@ class UnregisteredProvider(Check):
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
         """Those of the plan, from the list of all."""
-        states = {
-            str(each["namespace"]).casefold(): str(each["registrationState"]) for each in reader.pages(PROVIDERS())
-        }
+        listed = reader.pages(resource_manager.providers())
+        states = {str(each["namespace"]).casefold(): str(each["registrationState"]) for each in listed}
         for name in plan.providers:
             state = states.get(name.casefold())
             if state is None:
@@ -82,7 +81,7 @@ class HostEncryptionFeature(Check):
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
         """Its state; a feature that the subscription has never asked about counts as one that it has not."""
         del plan
-        found = reader.find(FEATURE(namespace="Microsoft.Compute", feature="EncryptionAtHost"))
+        found = reader.find(resource_manager.feature("Microsoft.Compute", "EncryptionAtHost"))
         state = "NotRegistered" if found is None else str(found["properties"]["state"])
         if state.casefold() != _REGISTERED:
             hint = (

@@ -14,7 +14,8 @@ from ..check import Check, Finding, Local, LocalCheck
 from ..grants import concerns, denied, excludes_services, grants, missing, unsure_roles
 from ..reader import Reader
 from ..refusals import NotAsked, Refused
-from ..requests.subscriptions import DENY_ASSIGNMENTS, GROUP, PERMISSIONS
+from ..requests import resource_manager
+from ..requests.subscriptions import DENY_ASSIGNMENTS, PERMISSIONS
 
 Items = Sequence[Mapping[str, Any]]
 _SHOWN = 8
@@ -24,7 +25,7 @@ _ASSIGN = f"{ROLE}/write"
 def _at(plan: Plan, reader: Reader, need: Need) -> str:
     """The scope that can be asked: a group that is not there yet has what the subscription gives."""
     own = group_of(plan)
-    if need.scope == own and reader.find(GROUP(group=plan.resource_group)) is None:
+    if need.scope == own and reader.find(resource_manager.group(plan.resource_group)) is None:
         return SUBSCRIPTION
     return need.scope
 

@@ -9,8 +9,8 @@ from ...plan.types import Plan
 from ..check import Check, Finding
 from ..reader import Reader
 from ..refusals import Refused
+from ..requests import resource_manager
 from ..requests.policies import ASSIGNMENTS
-from ..requests.subscriptions import LOCATIONS, SUBSCRIPTION
 
 _STATES = "https://learn.microsoft.com/azure/cost-management-billing/manage/subscription-states"
 _AT: tuple[str, ...] = ("azure", "subscription_id")
@@ -49,7 +49,7 @@ class SubscriptionUnusable(Check):
         """Its state, or that it is not there."""
         del plan
         try:
-            state = str(reader.get(SUBSCRIPTION())["state"])
+            state = str(reader.get(resource_manager.subscription())["state"])
         except Refused as refused:
             if refused.code != "SubscriptionNotFound":
                 raise
@@ -72,7 +72,7 @@ class SubscriptionWarned(Check):
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
         """Its state."""
         del plan
-        state = str(reader.get(SUBSCRIPTION())["state"])
+        state = str(reader.get(resource_manager.subscription())["state"])
         if state in ("Warned", "PastDue"):
             text = f"the subscription {reader.subscription} is {state} and will be disabled"
             yield self.finding(_AT, text, "ask its owner: portal, Cost Management + Billing")
@@ -92,7 +92,7 @@ class OtherTenant(Check):
         del plan
         who = reader.session.who()
         try:
-            tenant = str(reader.get(SUBSCRIPTION())["tenantId"])
+            tenant = str(reader.get(resource_manager.subscription())["tenantId"])
         except Refused as refused:
             if refused.code != _OTHER_TENANT:
                 raise
@@ -123,7 +123,7 @@ class NoMultiFactor(Check):
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
         """What the token says of itself, once Azure has taken it; one that says nothing is none of a user."""
         del plan
-        reader.get(SUBSCRIPTION())
+        reader.get(resource_manager.subscription())
         who = reader.session.who()
         if who is not None and who.lacks_mfa:
             text = f"{who.name} is signed in without multi-factor authentication, and Azure refuses changes"
@@ -144,7 +144,7 @@ class RegionMissing(Check):
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
         """Whether its name is in the list."""
-        names = {str(each["name"]).casefold() for each in reader.pages(LOCATIONS())}
+        names = {str(each["name"]).casefold() for each in reader.pages(resource_manager.locations())}
         if plan.location.casefold() not in names:
             text = f"the subscription does not have the region {plan.location}"
             yield self.finding(self.path, text, "az account list-locations --query '[].name' --output tsv")

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from ...plan.types import Plan
 from ..refusals import Refused
-from ..requests.subscriptions import GROUP
+from ..requests import resource_manager
 from ..writer import Writer
 from . import ids
 from .answers import value_at
@@ -134,7 +134,7 @@ class Deleting:
     def _group_state(self) -> str | None:
         """State of the group, None when it is gone."""
         self.writer.forget()
-        found = self.writer.find(GROUP(group=self.plan.resource_group))
+        found = self.writer.find(resource_manager.group(self.plan.resource_group))
         return None if found is None else str(value_at(found, "properties", "provisioningState"))
 
     # ---- the end

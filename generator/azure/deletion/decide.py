@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from ... import catalog
 from ...plan.types import Plan
 from ..request import Call
-from ..requests import deletion as requests
+from ..requests import resource_manager
 from . import ids
 from .decision import Decision, Going, Obstacle
 from .obstacles import obstacles
 from .seen import Seen, Thing
-
-Mine = Callable[[Thing], bool]
 
 
 def decide(plan: Plan, seen: Seen, *, keeps_data: bool = False) -> Decision:
@@ -171,15 +169,14 @@ def _marks(plan: Plan, seen: Seen) -> Iterator[Going]:
 
 def mark_of(plan: Plan, resource_id: str) -> Going:
     """The deployment's tag for a part of a machine, which outlives it."""
-    body = {"operation": "Merge", "properties": {"tags": {plan.cleanup.tag: plan.name}}}
     kind = ids.type_of(resource_id).rpartition("/")[2]
     text = f"tag {plan.cleanup.tag}={plan.name} for {kind} {ids.name_of(resource_id)}"
-    return Going("mark", resource_id, text, requests.MARK(scope=resource_id, body=body))
+    return Going("mark", resource_id, text, resource_manager.tag(resource_id, {plan.cleanup.tag: plan.name}))
 
 
 def _group(plan: Plan, seen: Seen) -> Iterator[Going]:
     assert seen.group is not None
-    call = requests.DELETE_GROUP(group=plan.resource_group)
+    call = resource_manager.delete_group(seen.group.id)
     yield Going("group", seen.group.id, f"resource group {plan.resource_group} with everything in it", call)
 
 
@@ -187,7 +184,7 @@ def _stack(seen: Seen) -> Iterator[Going]:
     """It goes without what it made: first where it denies that anything is deleted, otherwise with the records."""
     if seen.stack:
         turn, more = ("stack", ", whose deny settings are in the way") if seen.stack_denies else ("record", "")
-        call = ids.call_for(requests.DELETE_STACK, seen.stack)
+        call = resource_manager.delete_stack(seen.stack)
         yield Going(turn, seen.stack, f"deployment stack {ids.name_of(seen.stack)}{more}", call)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from ..request import Call, Request
-from ..requests import deletion
+from ..requests import deletion, resource_manager
 
 _HOLE = re.compile(r"\\\{(\w+)\\\}")
 
@@ -43,14 +43,15 @@ def call_for(request: Request, resource_id: str, body: object = None) -> Call:
 
 def removal_of(resource_id: str) -> Call | None:
     """The call that deletes a resource, None for a type that no deployment makes."""
+    if type_of(resource_id).casefold() == "microsoft.resources/deployments":
+        return resource_manager.delete_record(resource_id)
     request = _removals().get(type_of(resource_id).casefold())
     return call_for(request, resource_id) if request is not None else None
 
 
 @cache
 def _removals() -> Mapping[str, Request]:
-    records = {"microsoft.resources/deployments": deletion.DELETE_RECORD}
-    return records | {kind.casefold(): request for kind, request in deletion.REMOVALS.items()}
+    return {kind.casefold(): request for kind, request in deletion.REMOVALS.items()}
 
 
 @cache

@@ -11,8 +11,7 @@ from ...plan.types import Plan
 from ...records import record
 from ..reader import Reader
 from ..refusals import Refused
-from ..requests import deletion as ask
-from ..requests import deployments
+from ..requests import resource_manager
 from . import ids
 from .answers import text, value_at
 from .seen import NotSeen, Record
@@ -32,14 +31,15 @@ class Records:
 def records_of(plan: Plan, reader: Reader) -> Records:
     """The record of the deployment, and those of its parts."""
     names = (*_names_in_stack(plan, reader), plan.deployment_name)
-    asked = ((name, reader.find(deployments.DEPLOYMENT(name=name))) for name in names)
-    own = {name: found for name, found in asked if found is not None}
+    asked = (reader.find(resource_manager.deployment(name)) for name in names)
+    own = [found for found in asked if found is not None]
     fingerprints = tuple(_fingerprints(plan, reader))
-    parts = sorted({part for name in own for part in _parts(reader.pages(deployments.OPERATIONS(name=name)))})
+    listed = (reader.pages(resource_manager.operations(text(each, "id"))) for each in own)
+    parts = sorted({part for operations in listed for part in _parts(operations)})
     answers = reader.together([partial(_part, reader, each) for each in parts])
     found = [each for each in answers if isinstance(each, dict)]
     return Records(
-        records=(*fingerprints, *map(_record, found), *map(_record, own.values())),
+        records=(*fingerprints, *map(_record, found), *map(_record, own)),
         principals=tuple(principal for each in found for principal in _principals(plan, each)),
         not_seen=tuple(each for each in answers if isinstance(each, NotSeen)),
     )
@@ -48,22 +48,23 @@ def records_of(plan: Plan, reader: Reader) -> Records:
 def _names_in_stack(plan: Plan, reader: Reader) -> list[str]:
     """The names that Azure gave to the deployments of the deployment stack: each update has one of its own.
 
-    Source of their form: `deploymentId` in DeploymentStackSubscriptionGet.json beside the source of deletion.STACK.
+    Source of their form: `deploymentId` in DeploymentStackSubscriptionGet.json of https://github.com/Azure/azure-rest-api-specs.
     """
-    stack = reader.find(ask.STACK(scope=f"/subscriptions/{reader.subscription}", stack=plan.deployment_name))
+    stack = reader.find(resource_manager.stack(reader.subscription, plan.deployment_name))
     if stack is None:
         return []
     last = ids.name_of(str(value_at(stack, "properties", "deploymentId") or ""))
     form = re.compile(rf"{re.escape(plan.deployment_name)}-\d{{8}}-[0-9a-z]+")
-    every = (text(each, "name") for each in reader.pages(deployments.DEPLOYMENTS()))
+    every = (text(each, "name") for each in reader.pages(resource_manager.deployments()))
     return sorted({*filter(form.fullmatch, every), *filter(None, [last])})
 
 
 def _fingerprints(plan: Plan, reader: Reader) -> Iterator[Record]:
     """What the server records at the end of its first boot: no part of the deployment made it."""
     if plan.server is not None:
-        scope = f"/subscriptions/{reader.subscription}/resourceGroups/{plan.resource_group}"
-        found = reader.find(ask.RECORD(scope=scope, deployment=f"{plan.nested_stem}-fingerprints"))
+        group = f"/subscriptions/{reader.subscription}/resourceGroups/{plan.resource_group}"
+        own = f"{group}/providers/Microsoft.Resources/deployments/{plan.nested_stem}-fingerprints"
+        found = reader.find(resource_manager.record(own))
         if found is not None:
             yield _record(found)
 
@@ -80,7 +81,7 @@ def _parts(operations: Any) -> set[str]:
 
 def _part(reader: Reader, resource_id: str) -> Mapping[str, Any] | NotSeen | None:
     try:
-        return reader.find(ids.call_for(ask.RECORD, resource_id))
+        return reader.find(resource_manager.record(resource_id))
     except Refused as reason:
         return NotSeen(f"whether there is the record {resource_id}", str(reason))
 

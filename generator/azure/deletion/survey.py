@@ -11,8 +11,7 @@ from ...plan.types import Plan
 from ..reader import Reader
 from ..refusals import Refused
 from ..requests import deletion as ask
-from ..requests.services import OWN_RESOURCES
-from ..requests.subscriptions import GROUP
+from ..requests import resource_manager
 from . import ids
 from .answers import text, thing, value_at
 from .foreign import foreign_things
@@ -85,15 +84,15 @@ class Place:
 
     def group(self) -> Mapping[str, Any] | None:
         """The resource group."""
-        return self.reader.find(GROUP(group=self.plan.resource_group))
+        return self.reader.find(resource_manager.group(self.plan.resource_group))
 
     def resources(self) -> tuple[Thing, ...]:
         """What is in it."""
-        return tuple(map(thing, self.reader.find_pages(OWN_RESOURCES(group=self.plan.resource_group))))
+        return tuple(map(thing, self.reader.find_pages(resource_manager.resources_in(self.plan.resource_group))))
 
     def elsewhere(self) -> tuple[Thing, ...]:
         """What carries the tag in other groups."""
-        call = ask.TAGGED_RESOURCES(tag=self.plan.cleanup.tag, value=self.plan.name)
+        call = resource_manager.tagged(self.plan.cleanup.tag, self.plan.name)
         return tuple(each for each in map(thing, self.reader.pages(call)) if not ids.within(self.scope, each.id))
 
     def server(self) -> Mapping[str, Any] | None:
@@ -107,7 +106,7 @@ class Place:
 
     def stack(self) -> tuple[str, bool]:
         """Id of the deployment stack, and whether it denies anything."""
-        found = self.reader.find(ask.STACK(scope=self.subscription, stack=self.plan.deployment_name))
+        found = self.reader.find(resource_manager.stack(self.reader.subscription, self.plan.deployment_name))
         if found is None:
             return "", False
         mode = value_at(found, "properties", "denySettings", "mode")
@@ -115,14 +114,14 @@ class Place:
 
     def locks(self) -> tuple[Lock, ...]:
         """Every lock of the subscription, its groups and resources."""
-        return tuple(_locks(self.reader.pages(ask.LOCKS(scope=self.subscription))))
+        return tuple(_locks(self.reader.pages(resource_manager.locks(self.reader.subscription))))
 
     def locks_at(self, scopes: Iterable[str]) -> tuple[tuple[Lock, ...], tuple[NotSeen, ...]]:
         """Locks of other subscriptions in which something goes."""
         others = sorted({"/".join(each.split("/")[:3]).casefold() for each in scopes} - {self.subscription.casefold()})
         return _each_seen(
             others,
-            lambda at: _locks(self.reader.pages(ask.LOCKS(scope=at))),
+            lambda at: _locks(self.reader.pages(resource_manager.locks(ids.name_of(at)))),
             "whether something is locked in",
             is_leftover=False,
         )
@@ -168,17 +167,15 @@ class Place:
         """Diagnostic settings, which outlive what they belong to."""
         if not self.plan.security.diagnostics_workspace_id:
             return ()
-        calls = [
-            ask.DIAGNOSTICS(scope=_logged(each), setting=self.plan.security.diagnostics_name)
+        settings = [
+            f"{_logged(each)}/providers/Microsoft.Insights/diagnosticSettings/{self.plan.security.diagnostics_name}"
             for each in resources
             if each.type.casefold() in _LOGGED
         ]
-        found = self.reader.together([partial(self.reader.find, call) for call in calls])
-        return tuple(
-            call.path.replace("{subscription}", self.reader.subscription)
-            for call, answer in zip(calls, found, strict=True)
-            if answer is not None
+        found = self.reader.together(
+            [partial(self.reader.find, ids.call_for(ask.DIAGNOSTICS, each)) for each in settings]
         )
+        return tuple(each for each, answer in zip(settings, found, strict=True) if answer is not None)
 
 
 _LOGGED = (

@@ -83,22 +83,21 @@ def _section(title: str, lines: Iterable[str]) -> list[str]:
 
 def lines(plan: Plan, seen: Seen, decision: Decision, reader: Reader) -> list[str]:
     """The `az` lines that do the same, in this order."""
-    manager = reader.session.cloud.resource_manager
     tag, name = plan.cleanup.tag, plan.name
     found = []
     if decision.nodes and seen.server and plan.slurm:
         call = cluster.command(plan, seen.server, "terminate_cluster")
         kinds = (row.name for row in catalog.resource_types().values() if row.node == "machine")
         machines = " || ".join(f"type=='{kind}'" for kind in sorted(kinds, key=str.casefold))
-        found.append(call.line(reader.subscription, manager))
+        found.append(reader.line(call))
         if plan.server:
             found.append("# instead, where this fails, as nobody is logged in with `cyclecloud` there:")
             instead = [cluster.stop(seen.server), *(ids.removal_of(each.id) for each in decision.nodes)]
-            found += [f"# {each.line(reader.subscription, manager)}" for each in instead if each]
+            found += [f"# {reader.line(each)}" for each in instead if each]
         found.append("# until this names no node:")
         found.append(f'az resource list --tag {tag}={name} --query "[?{machines}].name" --output tsv')
     for each in decision.going:
-        found.append(each.call.line(reader.subscription, manager))
+        found.append(reader.line(each.call))
         if each.turn == "group":
             # `az group delete` would wait, but takes one type to be forced only.
             group, subscription = quote(plan.resource_group), quote(reader.subscription)

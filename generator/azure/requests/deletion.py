@@ -16,19 +16,6 @@ _GROUP = "/subscriptions/{subscription}/resourceGroups/{group}"
 
 # ---- asked
 
-TAGGED_RESOURCES = Request(
-    "GET",
-    "/subscriptions/{subscription}/resources",
-    "2021-04-01",
-    f"{_RESOURCES}/resources/stable/2021-04-01/resources.json",
-    query=(("$filter", "tagName eq '{tag}' and tagValue eq '{value}'"),),
-)
-LOCKS = Request(
-    "GET",
-    "/{scope}/providers/Microsoft.Authorization/locks",
-    "2016-09-01",
-    f"{_AUTHORIZATION}/stable/2016-09-01/locks.json",
-)
 ROLES_OF_PRINCIPAL = Request(
     "GET",
     "/{scope}/providers/Microsoft.Authorization/roleAssignments",
@@ -66,20 +53,6 @@ DIAGNOSTICS = Request(
     "2021-05-01-preview",
     f"{_TYPES}/microsoft.insights/2021-05-01-preview/diagnosticsettings",
 )
-RECORD = Request(
-    "GET",
-    "/{scope}/providers/Microsoft.Resources/deployments/{deployment}",
-    "2021-04-01",
-    f"{_RESOURCES}/resources/stable/2021-04-01/resources.json",
-)
-STACK = Request(
-    "GET",
-    "/{scope}/providers/Microsoft.Resources/deploymentStacks/{stack}",
-    "2024-03-01",
-    f"{_RESOURCES}/deploymentStacks/stable/2024-03-01/deploymentStacks.json",
-    az="az stack sub show --name {stack}",
-)
-
 # ---- changed
 
 RUN_ON_MACHINE = Request(
@@ -94,42 +67,6 @@ STOP_MACHINE = Request(
     "2025-04-01",
     "https://learn.microsoft.com/rest/api/compute/virtual-machines/deallocate",
     az="az vm deallocate --ids /{scope}/providers/Microsoft.Compute/virtualMachines/{machine}",
-)
-MARK = Request(
-    "PATCH",
-    "/{scope}/providers/Microsoft.Resources/tags/default",
-    "2021-04-01",
-    f"{_RESOURCES}/resources/stable/2021-04-01/resources.json",
-)
-DELETE_GROUP = Request(
-    "DELETE",
-    _GROUP,
-    "2021-04-01",
-    "https://learn.microsoft.com/rest/api/resources/resource-groups/delete",
-    query=(
-        (
-            "forceDeletionTypes",
-            "Microsoft.Compute/virtualMachines,Microsoft.Compute/virtualMachineScaleSets",
-        ),
-    ),
-)
-DELETE_STACK = Request(
-    "DELETE",
-    "/{scope}/providers/Microsoft.Resources/deploymentStacks/{stack}",
-    "2024-03-01",
-    f"{_RESOURCES}/deploymentStacks/stable/2024-03-01/deploymentStacks.json",
-    query=(
-        ("unmanageAction.Resources", "detach"),
-        ("unmanageAction.ResourceGroups", "detach"),
-        ("unmanageAction.ManagementGroups", "detach"),
-    ),
-    az="az stack sub delete --name {stack} --action-on-unmanage detachAll --yes",
-)
-DELETE_RECORD = Request(
-    "DELETE",
-    "/{scope}/providers/Microsoft.Resources/deployments/{deployment}",
-    "2021-04-01",
-    f"{_RESOURCES}/resources/stable/2021-04-01/resources.json",
 )
 
 

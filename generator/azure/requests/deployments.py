@@ -12,28 +12,6 @@ _DEPLOYMENTS = f"{_SPEC}/resources/resource-manager/Microsoft.Resources/deployme
 _VERSION = "2025-04-01"
 _PATH = "/subscriptions/{subscription}/providers/Microsoft.Resources/deployments/{name}"
 
-DEPLOYMENT = Request("GET", _PATH, _VERSION, _DEPLOYMENTS, az="az deployment sub show --name {name}")
-DEPLOYMENTS = Request(
-    "GET",
-    "/subscriptions/{subscription}/providers/Microsoft.Resources/deployments",
-    _VERSION,
-    _DEPLOYMENTS,
-    az="az deployment sub list",
-)
-WHAT_IF = Request("POST", f"{_PATH}/whatIf", _VERSION, _DEPLOYMENTS, changes_nothing=True)
-VALIDATE = Request("POST", f"{_PATH}/validate", _VERSION, _DEPLOYMENTS, changes_nothing=True)
-BEGIN = Request("PUT", _PATH, _VERSION, _DEPLOYMENTS)
-FORGET = Request("DELETE", _PATH, _VERSION, _DEPLOYMENTS, az="az deployment sub delete --name {name}")
-OPERATIONS = Request(
-    "GET", f"{_PATH}/operations", _VERSION, _DEPLOYMENTS, az="az deployment operation sub list --name {name}"
-)
-GROUP_OPERATIONS = Request(
-    "GET",
-    "/subscriptions/{subscription}/resourcegroups/{group}/deployments/{name}/operations",
-    _VERSION,
-    _DEPLOYMENTS,
-    az="az deployment operation group list --resource-group {group} --name {name}",
-)
 SERVER = Request(
     "GET",
     "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Compute/virtualMachines/{name}",

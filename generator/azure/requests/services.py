@@ -15,13 +15,6 @@ _LUSTRE = (
 _NETAPP = f"{_SPEC}/netapp/resource-manager/Microsoft.NetApp/NetApp/examples/2025-06-01/{{}}.json".format
 _MYSQL = f"{_SPEC}/mysql/resource-manager/Microsoft.DBforMySQL/FlexibleServers/stable/2023-12-30/ServiceOperations.json"
 
-OWN_RESOURCES = Request(
-    "GET",
-    "/subscriptions/{subscription}/resourceGroups/{group}/resources",
-    "2021-04-01",
-    f"{_SPEC}/resources/resource-manager/Microsoft.Resources/resources/stable/2021-04-01/resources.json",
-    az="az resource list --resource-group {group}",
-)
 STORAGE_NAME = Request(
     "POST",
     f"{_PROVIDERS}/Microsoft.Storage/checkNameAvailability",
