@@ -34,8 +34,17 @@ PROCEDURES: tuple[tuple[tuple[str, ...], str], ...] = (
 )
 """Beginning of a key of the definition, or of a derived value → title of the section; the first that fits."""
 
-_ALWAYS = ("Encryption at host", "Another SSH key", "Another size of a VM", UPGRADE)
-"""Sections that a change needs whatever it costs; the others tell how to recreate."""
+_ALWAYS = frozenset(
+    {
+        ("admin", "ssh_public_key"),
+        ("server", "existing", "release"),
+        ("server", "jumpbox", "vm_size"),
+        ("server", "vm_size"),
+        ("server", "release"),
+        ("security", "encryption_at_host"),
+    }
+)
+"""Those of these keys whose section a change needs whatever it costs; the others tell how to recreate."""
 _MAY_STAY = (("storage", "mounts"), ("storage", "home"), ("server", "jumpbox"), ("slurm", "accounting"), ("monitoring",))
 """What a deployment leaves in Azure when the definition does not name it any more."""
 
@@ -63,8 +72,8 @@ def procedure_of(
         return NEW_SERVER
     if change.new in (None, ABSENT) and any(names[: len(key)] == key for key in _MAY_STAY):
         return NO_LONGER
-    title = next((title for key, title in PROCEDURES if names[: len(key)] == key), None)
-    if title not in _ALWAYS and change.cost != "recreate":
+    key, title = next(((key, title) for key, title in PROCEDURES if names[: len(key)] == key), ((), None))
+    if key not in _ALWAYS and change.cost != "recreate":
         return None
     home = effective.get("definition", {}).get("storage", {}).get("home") or {}
     if names[:2] == ("storage", "home") and home.get("type") == "nfs":

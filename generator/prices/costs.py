@@ -11,7 +11,7 @@ from typing import get_args
 from .. import catalog
 from ..plan.billed import NOT_COUNTED, billed
 from ..plan.billing import Billed
-from ..plan.fleet import Since, partition_title
+from ..plan.fleet import Since
 from ..plan.published_hours import PublishedHours, published_hours
 from ..plan.step_hours import hours_of
 from ..plan.types import JobPlan, Plan
@@ -133,9 +133,11 @@ def _price(each: Billed, asked: Query | None, answers: Mapping[str, Answered]) -
 
 
 def _job(plan: Plan, job: JobPlan, rows: Iterable[Cost]) -> JobCost:
-    nodes = {(row.billed.title, row.billed.what): row.price.per_hour for row in rows}
+    nodes = {
+        (each.partition, each.vm_size): row.price.per_hour for row in rows if (each := row.billed.machines) is not None
+    }
     steps = hours_of(plan, job)
-    prices = [nodes[partition_title(step.array.partition), step.array.vm_size] for step in steps]
+    prices = [nodes[step.array.partition, step.array.vm_size] for step in steps]
     amounts = [step.node_hours * price for step, price in zip(steps, prices, strict=True) if price is not None]
     published = published_hours(job)
     training, price = steps[-1], prices[-1]

@@ -16,7 +16,7 @@ from shlex import quote
 from typing import Any, ClassVar
 
 from ...catalog import release_of_build
-from ...catalog.node_images import ImagePlan
+from ...catalog.node_images import ImagePlan, image_plan
 from ...plan.types import Plan
 from ...problems.problem import KeyPath
 from ...records import record
@@ -302,9 +302,10 @@ class TermsNotAccepted(_OfImages):
         """Those that the image itself names; of one that only CycleCloud knows by name, those of the catalogue."""
         if wanted.urn is not None or own_image(wanted) is not None:
             return super()._one(plan, reader, wanted)
-        named = (terms for terms in plan.image_terms if wanted.title in terms.used_by)
-        plans = (ImagePlan(terms.publisher, terms.product, terms.name) for terms in named)
-        return [found for each in plans for found in self._terms(reader, each, wanted.path, wanted.title)]
+        named = image_plan(wanted.image)
+        if not isinstance(named, ImagePlan):
+            return []
+        return list(self._terms(reader, named, wanted.path, wanted.title))
 
     def of_marketplace(self, plan: Plan, reader: Reader, wanted: Wanted, urn: Urn) -> Iterator[Finding]:
         """Those of the plan that the image's answer names."""
