@@ -7,10 +7,9 @@ What is pinned is in `generator/catalog/blobs.json`; a new entry is only data. E
 | `file` | name in the locker, below `projects/<project>/blobs/`; holds the version, since blobs there have no other |
 | `project` | shipped project whose `project.ini` lists the file below `[blobs]`; `tests`: only tests build it |
 | `version`, `repository`, `commit` | what it is: release or `git describe`, owner/name, 40 hex digits |
-| `url` | https address at the source: a release asset, or the source archive of the commit |
+| `url` | https address of the source archive of the commit |
 | `license` | SPDX expression |
-| `kind` | `asset`: the bytes as they are; `source_archive`: repacked, see below |
-| `members` | globs of what is taken of a source archive, part by part (`*` stops at `/`); of an asset `[]` |
+| `members` | globs of what is taken of the archive, part by part (`*` stops at `/`) |
 | `sha256`, `size_bytes` | of the file as it is in the store, in the locker and on the node |
 | `used_for` | one sentence for people |
 | `without` | what a node does when the file is missing; a clause such as "nodes run no checks of their own" |

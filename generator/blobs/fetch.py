@@ -36,9 +36,10 @@ class Network:
 
     def get(self, blob: Blob) -> bytes:
         """The verified blob; raises NotGot."""
-        limit = blob.size_bytes if blob.kind == "asset" else MAX_ARCHIVE_BYTES
         try:
-            content = download(blob.url, limit, self._limits, lambda size, total: self._progress(blob, size, total))
+            content = download(
+                blob.url, MAX_ARCHIVE_BYTES, self._limits, lambda size, total: self._progress(blob, size, total)
+            )
         except DownloadFailed as error:
             elsewhere = f"download {blob.url} elsewhere, then: cycleforge blobs fetch {blob.file} --from FILE"
             raise NotGot(error.reason, error.hint or elsewhere) from error

@@ -23,7 +23,6 @@ class Blob:
     commit: str
     url: str
     license: str
-    kind: Literal["source_archive", "asset"]
     members: tuple[str, ...]
     sha256: str
     size_bytes: int

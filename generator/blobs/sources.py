@@ -34,26 +34,19 @@ class Source(Protocol):
 
 
 def verified(blob: Blob, content: bytes, origin: str) -> bytes:
-    """The blob out of what came: the bytes themselves, or the repacked members of a source archive."""
+    """The blob out of what came: its own bytes, or the repacked members of a source archive."""
     if _is(blob, content):
         return content
-    if blob.kind == "source_archive":
-        try:
-            repacked = normalised(content, blob.members, blob.size_bytes)
-        except BadArchive as error:
-            raise NotGot(f"the archive {error}", f"from {origin}; the pinned one is {blob.url}") from error
-        if _is(blob, repacked):
-            return repacked
-        raise NotGot(
-            f"its files are not those of {blob.repository} at {blob.commit[:12]}: sha256 {_sha256(repacked)[:12]}… "
-            f"instead of {blob.sha256[:12]}…",
-            f"from {origin}; never use it: the source has changed, or the connection is intercepted",
-        )
-    what = "a web page, probably of a proxy or a sign-in page" if _is_web_page(content) else "another file"
+    try:
+        repacked = normalised(content, blob.members, blob.size_bytes)
+    except BadArchive as error:
+        raise NotGot(f"the archive {error}", f"from {origin}; the pinned one is {blob.url}") from error
+    if _is(blob, repacked):
+        return repacked
     raise NotGot(
-        f"received {what}: {len(content)} bytes with sha256 {_sha256(content)[:12]}… but expected {blob.size_bytes} "
-        f"with {blob.sha256[:12]}…",
-        f"from {origin}; the pinned one is {blob.url}",
+        f"its files are not those of {blob.repository} at {blob.commit[:12]}: sha256 {_sha256(repacked)[:12]}… "
+        f"instead of {blob.sha256[:12]}…",
+        f"from {origin}; never use it: the source has changed, or the connection is intercepted",
     )
 
 
@@ -63,10 +56,6 @@ def _is(blob: Blob, content: bytes) -> bool:
 
 def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _is_web_page(content: bytes) -> bool:
-    return content[:256].lstrip()[:1] == b"<"
 
 
 # ---------------------------------------------------------------- a path
@@ -100,8 +89,6 @@ class LocalPath:
             yield self.path
 
     def _from_clone(self, blob: Blob) -> bytes:
-        if blob.kind != "source_archive":
-            raise NotGot(f"a clone does not hold {blob.file}", f"download {blob.url}", is_absent=True)
         if self._git("cat-file", "-e", f"{blob.commit}^{{commit}}").returncode != 0:
             hint = f"`git fetch` in a clone of {blob.repository}, or a clone that is not shallow"
             raise NotGot(f"{self.path} does not hold the commit {blob.commit}", hint, is_absent=True)
@@ -125,10 +112,8 @@ class LocalPath:
 
 def _names(blob: Blob) -> tuple[str, ...]:
     """Its own, the address's, and the one that browsers give to the archive of a commit."""
-    names = [blob.file, blob.url.rpartition("/")[2]]
-    if blob.kind == "source_archive":
-        names.append(f"{blob.repository.rpartition('/')[2]}-{blob.commit}.tar.gz")
-    return tuple(dict.fromkeys(names))
+    of_commit = f"{blob.repository.rpartition('/')[2]}-{blob.commit}.tar.gz"
+    return tuple(dict.fromkeys((blob.file, blob.url.rpartition("/")[2], of_commit)))
 
 
 def _names_text(blob: Blob) -> str:

@@ -1,4 +1,4 @@
-"""Blobs of our own for the tests, in place of the catalogue's: an archive of a few files, and a file as it is."""
+"""Blobs of our own for the tests, in place of the catalogue's: of a few files, and of one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FILES: Mapping[str, bytes] = {
     "scripts/b.part": b"part b\n" * 200,
 }
 TAR = packed(FILES)
-ASSET = b"\x7fELF" + bytes(range(256)) * 9
+BINARY_TAR = packed({"tool": bytes(range(256)) * 4})
 
 
 def entry(file: str, content_bytes: bytes, **changes: Any) -> dict[str, Any]:
@@ -38,7 +38,6 @@ def entry(file: str, content_bytes: bytes, **changes: Any) -> dict[str, Any]:
         "commit": COMMIT,
         "url": f"https://forge.example/somebody/tool/archive/{COMMIT}.tar.gz",
         "license": "MIT",
-        "kind": "source_archive",
         "members": ["LICENSE", "tool", "scripts/*.part"],
         "sha256": hashlib.sha256(content_bytes).hexdigest(),
         "size_bytes": len(content_bytes),
@@ -51,7 +50,7 @@ def entry(file: str, content_bytes: bytes, **changes: Any) -> dict[str, Any]:
 # The name is the one that project.ini of slurm_nhc lists, so that a build carries it.
 SOURCE = entry("nhc-1.4.3-9c4a38c.tar", TAR)
 BINARY = entry(
-    "tool-1.0.bin", ASSET, kind="asset", members=[], project="pyxis_enroot",
+    "tool-1.0.bin", BINARY_TAR, members=["tool"], project="pyxis_enroot",
     url="https://forge.example/somebody/tool/releases/download/v1.0/tool_1.0_amd64.bin",
 )  # fmt: skip
 

@@ -53,8 +53,6 @@ OTHERS = [
     entry(
         each.file,
         content_of(each.file),
-        kind="asset",
-        members=[],
         project=each.project,
         needed="without_built_in_containers",
     )
@@ -306,9 +304,7 @@ def test_what_is_kept_is_what_is_read(
 # ---------------------------------------------------------------- the real one
 
 
-@pytest.mark.parametrize(
-    "file", [file for file, each in pinned().items() if each.kind == "source_archive" and each.is_for_nodes]
-)
+@pytest.mark.parametrize("file", [file for file, each in pinned().items() if each.is_for_nodes])
 def test_a_real_blob_reaches_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str) -> None:
     real = pinned()[file]
     origin = origin_or_skip(file)

@@ -43,14 +43,10 @@ def test_every_field(blob: Blob) -> None:
     assert blob.used_for.endswith(".")
     assert ASCII.fullmatch(blob.without)
     assert not blob.without.endswith("."), "a clause of a message"
-    if blob.kind == "source_archive":
-        assert blob.commit in blob.url, "an archive of a branch or tag changes"
-        assert blob.size_bytes % 512 == 0
-        assert blob.members
-        assert all(glob and not glob.startswith("/") and ".." not in glob.split("/") for glob in blob.members)
-    else:
-        assert blob.kind == "asset"
-        assert not blob.members
+    assert blob.commit in blob.url, "an archive of a branch or tag changes"
+    assert blob.size_bytes % 512 == 0
+    assert blob.members
+    assert all(glob and not glob.startswith("/") and ".." not in glob.split("/") for glob in blob.members)
 
 
 @pytest.mark.parametrize("name", PROJECTS)
