@@ -1,8 +1,8 @@
 """Files and folders through a pipe to a host and back, as a whole or not at all.
 
-`tar` and not `scp`, which follows links, quotes paths in another way with each release, and leaves half a copy where the
-connection is lost. What arrives is first unpacked beside its place, a mark at its end says that all of it came, and then
-it takes its place. A connection that is lost leaves what was there.
+`tar` and not `scp`, which follows links, quotes paths in another way with each release, and leaves half a copy where
+the connection is lost. What arrives is first unpacked beside its place, a mark at its end says that all of it came, and
+then it takes its place. A connection that is lost leaves what was there.
 """
 
 from __future__ import annotations
