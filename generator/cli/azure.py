@@ -1,31 +1,20 @@
-"""What the verbs that talk to Azure share: flags, signing in, and a question."""
+"""What the verbs that talk to Azure share: flags and a question."""
 
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
+from argparse import ArgumentParser
 
 from ..errors import CannotRead
-from ..operate import asking
-from ..operate.asking import refusals
 from . import common
-
-if TYPE_CHECKING:
-    from ..azure.session import Session
-    from ..plan.types import Plan
-
-__all__ = ["add_arguments", "add_print", "add_subscription", "confirmed", "refusals", "session_of"]
 
 
 def add_subscription(parser: ArgumentParser) -> None:
-    """--subscription."""
     text = "id of the subscription; default: the definition's, AZURE_SUBSCRIPTION_ID, or what `az account set` chose"
     parser.add_argument("--subscription", metavar="ID", help=text)
 
 
 def add_print(parser: ArgumentParser) -> None:
-    """--print."""
     parser.add_argument("--print", action="store_true", help="print the `az` lines that ask, or do, the same")
 
 
@@ -47,8 +36,3 @@ def confirmed(text: str, without_terminal: str) -> bool:
         return True
     print("nothing was changed", file=sys.stderr)
     return False
-
-
-def session_of(plan: Plan, args: Namespace) -> Session:
-    """A session for the plan's cloud, in the subscription of the command line."""
-    return asking.session_of(plan, args.subscription)

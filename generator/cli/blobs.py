@@ -38,7 +38,6 @@ SSL_CERT_FILE.
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     parser.add_argument("action", choices=("fetch", "status"), help="what to do")
     parser.add_argument("names", metavar="NAME", nargs="*", help="a file, a project or tests; default: what nodes use")
     parser.add_argument(
@@ -52,7 +51,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Fetch or show."""
     from ..blobs import store_of
 
     if args.action == "status" and args.origin is not None:

@@ -35,7 +35,6 @@ _SHOWN = 20
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     common.add_definitions(parser, many=True)
     common.add_out(parser)
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a folder is not up to date")
@@ -46,7 +45,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Build."""
     definitions = reading.read(args.names)
     if not args.json:
         _say_problems(definitions, args)

@@ -8,11 +8,14 @@ import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
 from ..errors import OK, CannotRead, CannotWrite, CycleForgeError, ProblemsFound
+from ..operate import built as building
 from ..operate import reading
+from ..operate.built import Built
 from ..operate.definitions import FOLDER, OUT
 from ..operate.reading import Definition, Target
 from ..problems.problem import Problem, Source, fails
@@ -54,23 +57,19 @@ def read_at_most(word: str, most: int) -> bytes:
 
 
 def add_json(parser: ArgumentParser) -> None:
-    """--json."""
     parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
 
 
 def add_strict(parser: ArgumentParser) -> None:
-    """--strict."""
     parser.add_argument("--strict", action="store_true", help="warnings fail too")
 
 
 def add_all(parser: ArgumentParser) -> None:
-    """--all."""
     text = f"print every problem, not only the {SHOWN_PROBLEMS} most severe of each file; --json always has all"
     parser.add_argument("--all", action="store_true", help=text)
 
 
 def add_out(parser: ArgumentParser) -> None:
-    """--out."""
     parser.add_argument(
         "--out",
         metavar="DIR",
@@ -133,6 +132,11 @@ def read_one(args: Namespace, *, is_deployed: bool = False) -> Definition:
     if definition.checked.plan is None:
         raise reading.HasErrors(definition)
     return definition
+
+
+def built(args: Namespace) -> Built:
+    """The built folder of the definition that `args.name` names, which is what the definition says now."""
+    return building.built(target_of(args), partial(tell, args=args))
 
 
 def problems_json(definitions: Sequence[Definition]) -> list[dict[str, object]]:

@@ -18,12 +18,10 @@ Print a completion script.
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     parser.add_argument("shell", choices=SHELLS, help="the shell")
 
 
 def run(args: Namespace) -> int:
-    """Print the script."""
     import shtab
 
     from .parser import full_parser

@@ -72,14 +72,14 @@ def run(args: Namespace) -> int:
 
 def _become(line: list[str]) -> int:
     """ssh in our place: the terminal, signals and the exit status are its own."""
-    from ..cyclecloud.child import environment
+    from ..operate.connect import child
 
     program = shutil.which(line[0])
     if program is None:
         raise ProgramMissing(f"{line[0]} is not installed", "install OpenSSH's client (Debian: openssh-client)")
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execve(program, line, environment())  # noqa: S606 - no shell is wanted
+    os.execve(program, line, child.environment())  # noqa: S606 - no shell is wanted
 
 
 def _hear(row: bytes) -> None:

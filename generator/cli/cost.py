@@ -11,7 +11,7 @@ from ..errors import OK, AzureRefused, ProblemsFound
 from . import common
 
 if TYPE_CHECKING:
-    from ..prices.costs import Costs
+    from ..operate.cost import Costs
 
 DESCRIPTION = """\
 Show what a deployment costs by the hour and month: stopped, idle, and with every partition full; for each thing that is
@@ -25,7 +25,6 @@ The exit code is 0 when everything has a price, 1 when something has none, and 4
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     common.add_definitions(parser, many=False)
     common.add_all(parser)
     parser.add_argument("--currency", metavar="CODE", default="USD", help="USD (default), EUR, …")
@@ -35,7 +34,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Ask, add up, show."""
     from ..operate.cost import addresses, costs, currency_of
 
     currency = currency_of(args.currency)

@@ -11,7 +11,7 @@ from ..operate import delete
 from . import azure, common
 
 if TYPE_CHECKING:
-    from ..azure.deletion.decision import Decision
+    from ..operate.delete import Decision
     from ..plan.types import Plan
 
 DESCRIPTION = """\
@@ -32,7 +32,6 @@ cannot be reached, or something could not be asked.
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     common.add_definitions(parser, many=False)
     common.add_out(parser)
     common.add_all(parser)
@@ -46,7 +45,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Show, ask, delete, prove."""
     plan = common.read_one(args, is_deployed=True).plan
     if args.yes is not None and args.yes != plan.name:
         raise CannotRead(f"--yes names '{args.yes}', but the deployment is '{plan.name}'", f"--yes {plan.name}")

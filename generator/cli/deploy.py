@@ -19,11 +19,8 @@ from . import azure, common
 from .secrets import Typed
 
 if TYPE_CHECKING:
-    from ..azure.deployment import Seen
-    from ..azure.preflight import Report
-    from ..azure.what_if import WhatIf
     from ..operate.built import Built
-    from ..operate.deploy import Ended
+    from ..operate.deploy import Ended, Report, Seen, WhatIf
     from .live import Shown
 
 DESCRIPTION = """\
@@ -44,7 +41,6 @@ The exit code is 0 when the deployment has succeeded, 1 when it was not begun, a
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     azure.add_arguments(parser)
     parser.set_defaults(json=False)
     parser.add_argument("--yes", action="store_true", help="do not ask; data is deleted only after a question, though")
@@ -60,17 +56,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Look, ask, deploy, watch."""
-    from .built import built
-
-    found = built(args)
+    found = common.built(args)
     if args.print:
         common.emit("\n".join(_lines(found)))
         return OK
     must_be_checks(args.accept)
     must_be_right(found.plan.secrets)
     options = {"looks_first": not args.no_preflight, "reruns_first_boot": args.rerun_first_boot}
-    with asking.writer(found.plan, azure.session_of(found.plan, args), AGAIN) as writer:
+    with asking.writer(found.plan, asking.session_of(found.plan, args.subscription), AGAIN) as writer:
         if not begun(found, writer, _Asks(found, args), **options):
             return ProblemsFound.exit_code
         for part in found.plan.slow_resources:

@@ -41,7 +41,6 @@ The exit code is 0 whether or not anything changes; `build --check` is for scrip
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     common.add_definitions(parser, many=False)
     parser.add_argument(
         "--deployed", action="store_true", help="compare with what is deployed in Azure; changes nothing there"
@@ -54,7 +53,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Compare."""
     if args.deployed:
         return _deployed(args)
     if args.print:
@@ -95,9 +93,7 @@ def run(args: Namespace) -> int:
 
 def _deployed(args: Namespace) -> int:
     """Ask Azure what it has, and compare."""
-    from .built import built
-
-    found = built(args)
+    found = common.built(args)
     if args.print:
         from ..azure import az_lines
 

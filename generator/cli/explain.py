@@ -19,14 +19,12 @@ _WIDTH = 100
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     parser.add_argument("ids", metavar="ID", nargs="*", help="for example E0101; default: one line for each rule")
     parser.add_argument("--all", action="store_true", help="explain every rule")
     common.add_json(parser)
 
 
 def run(args: Namespace) -> int:
-    """Explain."""
     from ..azure.checks import all_checks
     from ..rules import all_rules
 

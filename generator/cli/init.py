@@ -16,7 +16,6 @@ SCHEMA = "definition.schema.json"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     parser.add_argument(
         "name", metavar="NAME", nargs="?", default="my-cluster", help="name of the deployment (default: my-cluster)"
     )
@@ -34,7 +33,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Write the definition."""
     from ..definition.pages.starter import presets, starter
 
     if args.preset not in presets():

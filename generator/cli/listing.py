@@ -30,7 +30,6 @@ Rows = list[dict[str, object]]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     parser.add_argument("what", choices=tuple(_LISTS), help="what to list")
     parser.add_argument("filter", metavar="FILTER", nargs="?", default="", help="for example A100, or ND96")
     parser.add_argument(
@@ -45,7 +44,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """List."""
     if args.skus is not None:
         return _blocks(args)
     wanted = args.filter.casefold()

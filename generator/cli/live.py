@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..azure.operation_tree import Part
 from ..azure.progress_text import news, tree_lines
 from ..words.terminal import printable
 from . import common
 
 if TYPE_CHECKING:
     from rich.live import Live
+
+    from ..azure.operation_tree import Part
 
 
 class Shown:

@@ -17,9 +17,7 @@ from . import common
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..locker.layout import Listing, Version
-    from ..locker.prune import Prune
-    from ..operate.locker import Verified
+    from ..operate.locker import Listing, Prune, Verified, Version
 
 DESCRIPTION = """\
 Inspect the locker of a cluster and tidy it up. Only the projects in it are touched.
@@ -47,7 +45,6 @@ _SHOWN = 10
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the actions with their flags."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
     verify = _action(actions, "verify", "compare the locker with the projects here", _VERIFY)
     verify.add_argument("names", metavar="NAME", nargs="*", help="a definition, a project or a project folder")
@@ -107,7 +104,6 @@ def teller(args: Namespace) -> Callable[[Definition | str], None]:
 
 
 def run(args: Namespace) -> int:
-    """Do one of them."""
     try:
         return {"verify": _verify, "ls": _ls, "pull": _pull, "prune": _prune}[args.action](args)
     except CycleForgeError as error:

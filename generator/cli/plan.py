@@ -13,7 +13,6 @@ DESCRIPTION = "Show what a definition results in. Only --html writes anything, a
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     common.add_definitions(parser, many=False)
     common.add_all(parser)
     parser.add_argument(
@@ -27,7 +26,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Print the plan."""
     plan = common.read_one(args).plan
     if args.html is not None:
         from ..pages.shell import write

@@ -6,6 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
 from ..errors import OK, AzureRefused, CannotRead, ProblemsFound
@@ -14,9 +15,7 @@ from ..words.terminal import printable
 from . import azure, common
 
 if TYPE_CHECKING:
-    from ..azure.check import Remedy
-    from ..azure.fix import Fixed
-    from ..azure.preflight import Report
+    from ..operate.preflight import Fixed, Remedy, Report
     from ..operate.reading import Definition
 
 DESCRIPTION = """\
@@ -33,7 +32,6 @@ _OUTCOMES = {"found": "found something"}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     common.add_definitions(parser, many=False)
     common.add_out(parser)
     azure.add_subscription(parser)
@@ -45,16 +43,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Ask and tell."""
     from ..operate import preflight
-    from ..operate.built import must_be_one_name
-    from .built import looked_for
+    from ..operate.asking import session_of
+    from ..operate.built import looked_for, must_be_one_name
 
     if args.yes and not args.fix:
         raise CannotRead("--yes is for --fix", "preflight itself changes nothing and does not ask")
     must_be_one_name(common.target_of(args))
-    found = looked_for(args)
-    session = azure.session_of(found.plan, args)
+    found = looked_for(common.target_of(args), partial(common.tell, args=args))
+    session = session_of(found.plan, args.subscription)
     report = preflight.preflight(found, session)
     fixed: tuple[Fixed, ...] = ()
     if args.fix and not args.print:

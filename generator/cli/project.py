@@ -49,7 +49,6 @@ _NAME = "a project that CycleForge ships, one in projects/, or the path of a pro
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the actions with their flags."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
     build = common.add_action(actions, "build", "build projects", _BUILD)
     build.add_argument(
@@ -83,7 +82,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Do the action; only its module is imported."""
     if args.action == "build":
         from .project_build import build
 

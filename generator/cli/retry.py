@@ -10,8 +10,8 @@ from ..errors import OK, ProblemsFound
 from . import azure, cluster, common
 
 if TYPE_CHECKING:
-    from ..cyclecloud.cluster import Node
     from ..operate.cluster import Place
+    from ..operate.lifecycle import Node
 
 DESCRIPTION = """\
 Let CycleCloud try again what has failed on nodes of a cluster. It shows what each of them says first, asks, does it

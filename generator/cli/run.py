@@ -12,7 +12,7 @@ from ..errors import OK, AzureRefused
 from . import azure, cluster, common
 
 if TYPE_CHECKING:
-    from ..cyclecloud.jobs.connection import Line
+    from ..operate.run import Line
 
 DESCRIPTION = """\
 Run a job of the built folder, or of any folder with a job.sbatch, on the cluster: copy it to a folder of its own below

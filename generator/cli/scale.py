@@ -10,8 +10,8 @@ from ..errors import OK, CannotRead, ProblemsFound
 from . import azure, cluster, common
 
 if TYPE_CHECKING:
-    from ..cyclecloud.slurm import SlurmNode
     from ..operate.lifecycle import Wanted
+    from ..operate.nodes import SlurmNode
 
 DESCRIPTION = """\
 Start or end nodes of a partition, so that N of them have a VM. Slurm does it, as it does for jobs: with a higher number

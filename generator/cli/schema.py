@@ -17,12 +17,10 @@ the first line of a definition names it:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     parser.add_argument("--out", metavar="FILE", type=Path, help="write it to this file, which is replaced")
 
 
 def run(args: Namespace) -> int:
-    """Print or write the schema."""
     from ..definition.pages.schema import schema_text
 
     if args.out is None:

@@ -17,7 +17,6 @@ projects, and what azslurm needs of Slurm clusters. All problems are reported at
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the actions and their flags."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
     check = common.add_action(actions, "check", "check a template and its parameter file", _CHECK)
     check.add_argument(
@@ -34,7 +33,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Check."""
     from ..cctemplate.files import check_files
     from ..problems.text import as_json
 

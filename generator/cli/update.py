@@ -21,14 +21,12 @@ be repeated, so after an interruption the same command goes on. The replacement 
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     cluster.add_arguments(parser, changes=True)
     parser.add_argument("--now", action="store_true", help="end old nodes at once, with their jobs; asks first")
     parser.add_argument("--end-jobs", action="store_true", help="with --now --yes: also when jobs run on them")
 
 
 def run(args: Namespace) -> int:
-    """Look, ask, do what is left to do, read back."""
     with cluster.at(args) as place:
         if args.print:
             common.emit("\n".join(update.lines(place)))

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 
 from ..errors import INTERRUPTED, OK, CycleForgeError
 from ..operate.packages import Locker
-from ..operate.upload import Sending, upload
 from ..words.counts import size
 from ..words.terminal import Meter
 from . import common
 from .locker import add_locker, locker_of, teller
 
 if TYPE_CHECKING:
-    from ..locker.compare import Wanted
-    from ..locker.look import Look
+    from ..operate.locker import Wanted
+    from ..operate.upload import Look, Sending
 
 DESCRIPTION = """\
 Package projects and upload them to the locker from this machine, without the CycleCloud command line.
@@ -55,7 +54,6 @@ class _Progress:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     parser.add_argument(
         "names", metavar="NAME", nargs="*", help="a definition, a project that CycleForge ships, or a project folder"
     )
@@ -66,12 +64,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Look at everything, then send."""
     return send(args.names, locker_of(args), args, force=args.force, dry_run=args.dry_run)
 
 
 def send(names: Sequence[str], locker: Locker, args: Namespace, *, force: bool = False, dry_run: bool = False) -> int:
     """Send projects, and show how far it is; returns the exit code."""
+    from ..operate.upload import upload
+
     progress = _Progress(args)
     rows: list[Sending] = []
     failure: CycleForgeError | None = None

@@ -11,7 +11,6 @@ DESCRIPTION = "Check definitions and report all problems of all files at once. N
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     common.add_definitions(parser, many=True)
     common.add_all(parser)
     common.add_json(parser)
@@ -19,7 +18,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Check."""
     definitions = reading.read(args.names)
     code = common.exit_code(definitions, strict=args.strict)
     if args.json:

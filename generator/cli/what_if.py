@@ -19,16 +19,12 @@ The exit code is 0 whether or not anything would change, and 4 when Azure refuse
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     azure.add_arguments(parser)
     common.add_json(parser)
 
 
 def run(args: Namespace) -> int:
-    """Ask and show."""
-    from .built import built
-
-    found = built(args)
+    found = common.built(args)
     if args.print:
         from ..azure import az_lines
 

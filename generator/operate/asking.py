@@ -5,25 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
 
+from ..azure import failures
+from ..azure.clouds import cloud_of
+from ..azure.reader import Reader
+from ..azure.refusals import NotAsked, Refused
+from ..azure.session import Session, sign_in, subscription_of
+from ..azure.writer import Writer
 from ..errors import AzureRefused
-
-if TYPE_CHECKING:
-    from ..azure.reader import Reader
-    from ..azure.session import Session
-    from ..azure.writer import Writer
-    from ..plan.types import Plan
+from ..plan.types import Plan
 
 NOTHING_CHANGED = "nothing was changed; try again when Azure can be reached"
 
 
 def session_of(plan: Plan, subscription: str | None = None) -> Session:
     """A session for the plan's cloud and subscription; nobody is asked for a token yet."""
-    from ..azure.clouds import cloud_of
-    from ..azure.refusals import NotAsked
-    from ..azure.session import sign_in, subscription_of
-
     chosen = subscription_of(subscription, plan.subscription_id, os.environ)
     try:
         return sign_in(cloud_of(plan.cloud, os.environ), chosen)
@@ -34,8 +30,6 @@ def session_of(plan: Plan, subscription: str | None = None) -> Session:
 @contextmanager
 def reader(plan: Plan, session: Session, otherwise: str = NOTHING_CHANGED) -> Iterator[Reader]:
     """Ask, and change nothing. What Azure refuses is an error of the verb, as with `refusals`."""
-    from ..azure.reader import Reader
-
     with refusals(plan, otherwise), closing(Reader(session)) as opened:
         yield opened
 
@@ -43,8 +37,6 @@ def reader(plan: Plan, session: Session, otherwise: str = NOTHING_CHANGED) -> It
 @contextmanager
 def writer(plan: Plan, session: Session, otherwise: str = NOTHING_CHANGED) -> Iterator[Writer]:
     """Ask and change."""
-    from ..azure.writer import Writer
-
     with refusals(plan, otherwise), closing(Writer(session)) as opened:
         yield opened
 
@@ -52,9 +44,6 @@ def writer(plan: Plan, session: Session, otherwise: str = NOTHING_CHANGED) -> It
 @contextmanager
 def refusals(plan: Plan, otherwise: str = NOTHING_CHANGED) -> Iterator[None]:
     """What Azure refuses, and that it could not be asked, as an error of the verb; `otherwise` is the usual hint."""
-    from ..azure import failures
-    from ..azure.refusals import NotAsked, Refused
-
     try:
         yield
     except NotAsked as error:

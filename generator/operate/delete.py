@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
 
+from ..azure.deletion import text
+from ..azure.deletion.carry_out import Deleting
+from ..azure.deletion.cluster import NotDone
+from ..azure.deletion.decide import decide
+from ..azure.deletion.decision import Decision, Stopped
+from ..azure.deletion.seen import Seen
+from ..azure.deletion.survey import survey
+from ..azure.reader import Reader
+from ..azure.refusals import NotAsked, Refused
+from ..azure.writer import Writer
 from ..errors import AzureRefused, ProblemsFound
+from ..plan.types import Plan
 from ..records import record
 from .asking import session_of
-
-if TYPE_CHECKING:
-    from ..azure.deletion.decision import Decision
-    from ..azure.deletion.seen import Seen
-    from ..azure.reader import Reader
-    from ..azure.writer import Writer
-    from ..plan.types import Plan
 
 AGAIN = "the same command goes on from here"
 
@@ -38,26 +41,18 @@ class Look:
 @contextmanager
 def asking(plan: Plan, subscription: str | None = None) -> Iterator[Writer]:
     """Azure for `look` and `carry_out`. What it refuses is an error of the verb."""
-    from ..azure.writer import Writer
-
     with _refusals(), closing(Writer(session_of(plan, subscription))) as writer:
         yield writer
 
 
 def look(plan: Plan, reader: Reader, *, keeps_data: bool = False) -> Look:
     """Ask what is there, and decide; nothing is changed."""
-    from ..azure.deletion.decide import decide
-    from ..azure.deletion.survey import survey
-
     seen = survey(plan, reader)
     return Look(plan, keeps_data, seen, decide(plan, seen, keeps_data=keeps_data))
 
 
 def lines(plan: Plan, subscription: str | None = None, *, keeps_data: bool = False) -> tuple[Look, list[str]]:
     """The same, and the `az` lines that delete; only asks."""
-    from ..azure.deletion import text
-    from ..azure.reader import Reader
-
     with _refusals(), closing(Reader(session_of(plan, subscription))) as reader:
         found = look(plan, reader, keeps_data=keeps_data)
         return found, text.lines(plan, found.seen, found.decision, reader)
@@ -68,7 +63,6 @@ def carry_out(agreed: Look, writer: Writer, say: Callable[[str], None]) -> None:
 
     Raises ProblemsFound where something is still there or was in the way, AzureRefused where it is not known.
     """
-    from ..azure.deletion.carry_out import Deleting
 
     plan, seen, decision = agreed.plan, agreed.seen, agreed.decision
     agreed.must_be_free()
@@ -85,9 +79,6 @@ def carry_out(agreed: Look, writer: Writer, say: Callable[[str], None]) -> None:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    from ..azure.deletion.cluster import NotDone
-    from ..azure.deletion.decision import Stopped
-    from ..azure.refusals import NotAsked, Refused
 
     try:
         yield

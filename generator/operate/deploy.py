@@ -8,22 +8,25 @@ import uuid
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..azure import bicep, deployment, failures, unchangeable, what_if_request
+from ..azure.bicep import Compiled
+from ..azure.boot_watch import BootWatch
+from ..azure.check import Local
+from ..azure.checks import checks
+from ..azure.deployment import PAUSE_S, Seen, Show
+from ..azure.failures import Failure
+from ..azure.preflight import Report, preflight
+from ..azure.refusals import NotAsked, Refused
+from ..azure.requests import resource_manager
+from ..azure.what_if import WhatIf
+from ..azure.writer import Writer
 from ..errors import AzureRefused, CannotRead, ProblemsFound
 from ..records import record
 from ..words.suggestions import suggestion
 from .built import Built
 from .secrets import Secrets
-
-if TYPE_CHECKING:
-    from ..azure.bicep import Compiled
-    from ..azure.boot_watch import BootWatch
-    from ..azure.deployment import Seen, Show
-    from ..azure.failures import Failure
-    from ..azure.preflight import Report
-    from ..azure.what_if import WhatIf
-    from ..azure.writer import Writer
 
 AGAIN = "type the same command again; what was begun goes on, and it attaches"
 
@@ -69,8 +72,6 @@ class Ended:
 
 def must_be_checks(ids: Iterable[str]) -> None:
     """Raise CannotRead for what no check of preflight is called."""
-    from ..azure.checks import checks
-
     known = [check.id for check in checks()]
     for each in ids:
         if each not in known:
@@ -85,7 +86,6 @@ def begun(
 
     Raises ProblemsFound where Azure has something of this name that is not ours to deploy, and AzureRefused.
     """
-    from ..azure import deployment
 
     _must_not_be_a_stack(found, writer)
     content = deployment.content_of(found.folder)
@@ -106,8 +106,6 @@ def watch(found: Built, writer: Writer, shown: AbstractContextManager[Show]) -> 
 
     Raises NotAsked when Azure cannot be asked for long; the deployment goes on.
     """
-    from ..azure import deployment, failures
-    from ..azure.boot_watch import BootWatch
 
     plan = found.plan
     boot = BootWatch(plan, writer)
@@ -124,8 +122,6 @@ def watch(found: Built, writer: Writer, shown: AbstractContextManager[Show]) -> 
 
 def _must_not_be_a_stack(found: Built, writer: Writer) -> None:
     """A stack does not become a plain deployment by being deployed."""
-    from ..azure import deployment
-
     name = found.plan.deployment_name
     if deployment.is_stack(found.plan, writer):
         raise ProblemsFound(
@@ -136,7 +132,6 @@ def _must_not_be_a_stack(found: Built, writer: Writer) -> None:
 
 
 def _must_be_ours(found: Built, writer: Writer) -> None:
-    from ..azure.requests import resource_manager
 
     plan = found.plan
     group = writer.find(resource_manager.group(plan.resource_group))
@@ -151,7 +146,6 @@ def _must_be_ours(found: Built, writer: Writer) -> None:
 
 
 def _begin(found: Built, writer: Writer, decisions: Decisions, *, looks_first: bool, reruns_first_boot: bool) -> bool:
-    from ..azure import bicep, deployment, unchangeable, what_if_request
 
     plan = found.plan
     _must_be_ours(found, writer)
@@ -171,17 +165,12 @@ def _begin(found: Built, writer: Writer, decisions: Decisions, *, looks_first: b
 
 
 def _preflight(found: Built, writer: Writer, made: Compiled) -> Report:
-    from ..azure.check import Local
-    from ..azure.preflight import preflight
 
     return preflight(found.plan, writer, Local(found.folder, os.environ, made=made))
 
 
 def _first_boot(boot: BootWatch) -> str:
     """What the server says in the end; a server that is not there or does not answer is no failure."""
-    from ..azure.deployment import PAUSE_S
-    from ..azure.refusals import NotAsked, Refused
-
     try:
         return boot.end(lambda: time.sleep(PAUSE_S)) or ""
     except Refused as refused:

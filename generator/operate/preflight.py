@@ -3,42 +3,33 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING
 
+from ..azure import fix as fixing
+from ..azure.check import Local, Remedy
+from ..azure.fix import Fixed
+from ..azure.preflight import Report
+from ..azure.preflight import preflight as ask
+from ..azure.reader import Reader
+from ..azure.session import Session
+from ..azure.writer import Writer
 from .built import Built, difference
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from ..azure.check import Remedy
-    from ..azure.fix import Fixed
-    from ..azure.preflight import Report
-    from ..azure.session import Session
 
 
 def preflight(found: Built, session: Session) -> Report:
     """Ask Azure everything anew; nothing is changed, and what could not be asked is in the report."""
-    from ..azure.check import Local
-    from ..azure.preflight import preflight as ask
-    from ..azure.reader import Reader
-
     with closing(Reader(session)) as reader:
         return ask(found.plan, reader, Local(found.folder, os.environ, partial(difference, found)))
 
 
 def remedies(report: Report) -> tuple[Remedy, ...]:
     """What can be done about the findings."""
-    from ..azure.fix import remedies as of
-
-    return of(report.findings)
+    return fixing.remedies(report.findings)
 
 
 def fix(wanted: Sequence[Remedy], session: Session, say: Callable[[Fixed], None]) -> tuple[Fixed, ...]:
     """Do all of it at once, and say of each what became of it."""
-    from ..azure.fix import fix as carry_out
-    from ..azure.writer import Writer
-
     with closing(Writer(session)) as writer:
-        return carry_out(wanted, writer, say)
+        return fixing.fix(wanted, writer, say)

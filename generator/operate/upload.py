@@ -5,18 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from ..errors import ProblemsFound
-from ..locker.upload import Progress
+from ..locker.compare import wanted_of
+from ..locker.container import Container
+from ..locker.look import Look, look
+from ..locker.replace import replace
+from ..locker.upload import Done, Progress
+from ..locker.upload import upload as send
 from ..projects.local import SHIPPED
 from ..words.counts import first_lines
 from .packages import Locker, Tell, destinations
-
-if TYPE_CHECKING:
-    from ..locker.container import Container
-    from ..locker.look import Look
-    from ..locker.upload import Done
 
 _SHOWN = 10
 """Differences of a refused version that are listed."""
@@ -60,9 +60,6 @@ def upload(
 
     Raises ProblemsFound before anything is sent where a version has other content; `force` replaces it.
     """
-    from ..locker.compare import wanted_of
-    from ..locker.look import look
-
     containers: dict[str, Container] = {}
     for each in destinations(words, locker, tell):
         container = containers[str(each.address)] = locker.opened(each.address)
@@ -80,11 +77,7 @@ def upload(
 
 def _send(container: Container, found: Look, shown: Shown) -> Done:
     if found.state == "different":
-        from ..locker.replace import replace
-
         return replace(container, found, shown, shown.note)
-    from ..locker.upload import upload as send
-
     return send(container, found, shown)
 
 
