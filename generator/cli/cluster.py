@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: ArgumentParser, *, changes: bool) -> None:
-    """The flags of all of them."""
     common.add_definitions(parser, many=False)
     common.add_out(parser)
     common.add_all(parser)

@@ -29,7 +29,6 @@ _LAST_PORT = 65535
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     common.add_definitions(parser, many=False)
     text = "server (default), portal, scheduler, login, or the name of a node"
     parser.add_argument("host", metavar="HOST", nargs="?", default="server", help=text)

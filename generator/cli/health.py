@@ -36,7 +36,6 @@ _LISTS = ("failed", "held", "missing", "stale", "unmeasured", "suspect")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the actions with their flags."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
     collect = common.add_action(actions, "collect", "gather results into one file", _COLLECT)
     collect.add_argument("paths", metavar="PATH", nargs="+", help=_PATHS)
@@ -72,7 +71,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Collect or report."""
     return _collect(args) if args.action == "collect" else _report(args)
 
 

@@ -16,7 +16,6 @@ _MOST_LINES = 10_000
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     cluster.add_arguments(parser, changes=False)
     parser.add_argument(
         "host", metavar="HOST", nargs="?", default="server", help="server (default), scheduler, or the name of a node"
@@ -26,7 +25,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Ask the host for the ends of its files."""
     if not args.lines.isdecimal() or not 1 <= int(args.lines) <= _MOST_LINES:
         raise CannotRead(f"--lines is a whole number from 1 to {_MOST_LINES:,}, not '{args.lines}'")
     from ..operate import nodes

@@ -18,13 +18,11 @@ _HEAD = ("NODE", "PARTITION", "STATE", "SLURM", "INSTANCE", "REASON")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     cluster.add_arguments(parser, changes=False)
     common.add_json(parser)
 
 
 def run(args: Namespace) -> int:
-    """Ask both, and show them side by side."""
     from ..operate.nodes import listing_lines, nodes
 
     with cluster.at(args) as place:

@@ -60,7 +60,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Look, plan, ask, start, follow, report."""
     from ..operate import prove
     from ..operate.run import must_be_free
 
@@ -92,7 +91,6 @@ def run(args: Namespace) -> int:
 
 
 def _options(args: Namespace) -> list[str]:
-    """The words of prove.sh."""
     words = [args.level]
     for name in _VALUES:
         given = getattr(args, name.replace("-", "_"))

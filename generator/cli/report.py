@@ -27,7 +27,6 @@ _HINT = "copy the folder of all runs from the cluster: scp -r <scheduler>:jobs/r
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     parser.add_argument(
         "folders", metavar="FOLDER", nargs="+", help="folder of runs (jobs/runs of the cluster), or a run.json"
     )
@@ -44,7 +43,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Read, judge, show."""
     from ..validation.assess import assess
     from ..validation.compare import compare, has_runs, side
     from ..validation.gather import gather

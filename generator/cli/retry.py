@@ -20,12 +20,10 @@ once, and reads back. Correct the cause first: what was wrong with a script or a
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     cluster.add_arguments(parser, changes=True)
 
 
 def run(args: Namespace) -> int:
-    """Show, ask, retry, read back."""
     from ..operate import lifecycle
     from ..words.counts import counted
 

@@ -32,7 +32,6 @@ exit status of job.sbatch. It is 4, too, when the cluster cannot be reached; --j
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     common.add_definitions(parser, many=False)
     common.add_all(parser)
     common.add_out(parser)
@@ -50,7 +49,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Prepare, look, submit, follow, judge."""
     from ..operate import run as running
     from ..operate.run_verdict import steps_json
 

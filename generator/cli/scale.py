@@ -23,14 +23,12 @@ Where Slurm saves power, it ends a node that stays idle by itself.
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     cluster.add_arguments(parser, changes=True)
     parser.add_argument("partition", metavar="PARTITION", help="name of the partition")
     parser.add_argument("number", metavar="N", help="how many of its nodes shall have a VM")
 
 
 def run(args: Namespace) -> int:
-    """Look, ask, tell Slurm, read back."""
     from ..operate import lifecycle
 
     if not args.number.isdecimal():

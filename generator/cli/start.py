@@ -17,12 +17,10 @@ CYCLECLOUD_ADMIN_PASSWORD is exported and it can be reached; otherwise Azure's r
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     cluster.add_arguments(parser, changes=True)
 
 
 def run(args: Namespace) -> int:
-    """Look, ask, start, read back."""
     from ..operate import lifecycle
 
     with cluster.at(args) as place:

@@ -35,7 +35,6 @@ PAUSE_S = 10.0
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     common.add_definitions(parser, many=True)
     common.add_out(parser)
     azure.add_subscription(parser)
@@ -50,7 +49,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Look and tell."""
     if args.watch and args.json:
         raise CannotRead("--watch draws a screen", "give --json without --watch, again and again")
     if args.password and not sys.stdin.isatty():

@@ -21,7 +21,6 @@ _LABEL = 12
 
 
 def screen(look: Look) -> list[str]:
-    """Everything about one deployment."""
     plan, now = look.found.plan, look.standing
     lines = [f"{plan.name} in {plan.location}"]
     lines += _row("deployment", _record(look))
@@ -219,7 +218,6 @@ def _line(look: Look) -> tuple[str, ...]:
 
 
 def _more(look: Look) -> Iterator[str]:
-    """What was asked for."""
     if isinstance(look.usage, Unknown):
         yield "not known"
     elif look.usage is not None:

@@ -22,13 +22,11 @@ _SHOWN = 30
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     cluster.add_arguments(parser, changes=True)
     parser.add_argument("--end-jobs", action="store_true", help="with --yes: also when jobs run, or nobody knows")
 
 
 def run(args: Namespace) -> int:
-    """Look, ask, stop, read back."""
     from ..operate import lifecycle
 
     with cluster.at(args) as place:

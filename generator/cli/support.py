@@ -19,7 +19,6 @@ named in the archive's index, with the reason, and the exit code is 1 then. Of e
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the flags."""
     cluster.add_arguments(parser, changes=False)
     parser.add_argument("--into", metavar="FILE", type=Path, help="the archive (default: NAME-support.tar.gz)")
     parser.add_argument(
@@ -28,7 +27,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Ask everybody, pack, write."""
     from ..operate import support
     from ..words.counts import counted
 

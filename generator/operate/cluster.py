@@ -132,22 +132,18 @@ class Place:
 
     @property
     def name(self) -> str:
-        """Of the cluster."""
         return self.slurm.cluster_name
 
     @property
     def config(self) -> Path:
-        """What ssh reads."""
         return way.config_of(self.found)
 
     @cached_property
     def server(self) -> Server:
-        """The CycleCloud server."""
         return Server(self.node("server"), lambda: _ByAzure(self.plan, self.writer), self.say)
 
     @cached_property
     def scheduler(self) -> Shell:
-        """Where Slurm's commands are."""
         return self.node("scheduler")
 
     def node(self, host: str) -> Shell:
@@ -156,7 +152,6 @@ class Place:
 
     @cached_property
     def cyclecloud(self) -> CommandLine:
-        """The command line on the server."""
         admin = self.plan.admin.username
         words = ["cyclecloud", "initialize", "--force", "--url=https://localhost", f"--username={admin}",
                  "--verify-ssl=false"]  # fmt: skip
@@ -190,11 +185,9 @@ class Place:
         return Hide(value for value in values if not value.startswith("/subscriptions/"))
 
     def lines(self, *commands: Sequence[str], host: str = "server") -> list[str]:
-        """What a person types for these commands."""
         return [shlex.join([*self.node(host).line(), shlex.join(words)]) for words in commands]
 
     def close(self) -> None:
-        """Whatever was opened."""
         self._portal.close()
         if "writer" in vars(self):
             self.writer.close()
@@ -229,7 +222,6 @@ class Place:
 
     @cached_property
     def _outputs(self) -> Mapping[str, Any] | Unknown:
-        """What the last deployment has noted, or why it is not known."""
         seen = way.known(lambda: last(self.plan, self.writer))
         if seen is None:
             return Unknown(f"{self.plan.name} is not deployed")

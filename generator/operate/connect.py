@@ -9,6 +9,8 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from ..azure import addresses
+from ..azure.reader import Reader
 from ..cyclecloud import child
 from ..cyclecloud.command_line import NotDone
 from ..cyclecloud.nodes import read_nodes
@@ -52,12 +54,8 @@ def host_in(plan: Plan, word: str) -> str:
 def login(found: Built, host: str, command: Sequence[str], subscription: str | None) -> list[str]:
     """The words of ssh. It would only say that the connection was closed; AzureRefused says why there is none."""
     shell = way.shell_of(found, host)
-    _facts(found, subscription)
+    way.facts_of(found.plan, subscription)
     return shell.line(" ".join(command))
-
-
-def _facts(found: Built, subscription: str | None) -> way.Facts:
-    return way.facts_of(found.plan, asking.session_of(found.plan, subscription))
 
 
 # ------------------------------------------------------------ the connection of ssh
@@ -67,7 +65,7 @@ def stdio(found: Built, host: str, subscription: str | None, hear: Callable[[byt
     """Be the connection to a host, on standard input and output. `hear` gets what ssh says; returns the exit status."""
     if host != SERVER:
         return _through_server(found, host, subscription, hear)
-    with way.connected(found.plan, _facts(found, subscription)) as connection:
+    with way.connected(found.plan, way.facts_of(found.plan, subscription)) as connection:
         carry(connection)
     return 0
 
@@ -114,11 +112,13 @@ def _address_of(found: Built, server: Shell, host: str, subscription: str | None
         return known
     try:
         return _listed_address(server, _listing(plan), host)
-    except _NotTold as not_told:
-        session = asking.session_of(plan, subscription) if host == "login" else None
-        address = way.login_address(plan, _cluster_of(plan), session) if session else None
-        if address is None:
-            raise not_told from None
+    except _NotTold:
+        if host != "login":
+            raise
+        with Reader(asking.session_of(plan, subscription)) as reader:
+            address = way.known(lambda: addresses.of_login_node(plan, _cluster_of(plan), reader))
+        if not isinstance(address, str):
+            raise
         return address
 
 
@@ -127,7 +127,6 @@ class _NotTold(AzureRefused):
 
 
 def _known_as(plan: Plan, host: str) -> str:
-    """How names in the network call it."""
     slurm = plan.slurm
     if slurm is None or _ADDRESS.fullmatch(host):
         return host
@@ -189,7 +188,7 @@ class Portal:
 @contextmanager
 def portal(found: Built, port: int, subscription: str | None) -> Iterator[Portal]:
     """Raises AzureRefused, and Unreachable."""
-    facts = _facts(found, subscription)
+    facts = way.facts_of(found.plan, subscription)
     with way.portal_at(found, facts, port) as (address, at):
         if facts.certificate is not None:
             try:
@@ -204,9 +203,8 @@ def portal(found: Built, port: int, subscription: str | None) -> Iterator[Portal
 
 
 def lines(found: Built, host: str, command: Sequence[str], port: int, subscription: str | None) -> list[str]:
-    """What a person types for the same."""
     plan = found.plan
-    facts = _facts(found, subscription)
+    facts = way.facts_of(plan, subscription)
     typed = list(facts.lines)
     access = plan.access
     if host == PORTAL and not facts.tunnel:

@@ -42,8 +42,6 @@ def start(place: Place, seen: Cluster | None = None) -> Outcome:
 
 @record
 class Ending:
-    """What would end with a cluster."""
-
     cluster: Cluster
     queue: Queue | None
     unknown: str
@@ -51,7 +49,6 @@ class Ending:
 
     @property
     def running(self) -> list[Job]:
-        """Jobs that would end."""
         return [job for job in self.queue.jobs if not job.is_pending] if self.queue else []
 
 
@@ -107,17 +104,14 @@ class Wanted:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Nodes that would start or end."""
         return self.scaling.up or self.scaling.down
 
     @property
     def line(self) -> str:
-        """What tells Slurm, on the scheduler."""
         return slurm.power_line(self.queue, self.names, up=bool(self.scaling.up))
 
 
 def scaling(place: Place, partition: str, number: int) -> Wanted:
-    """What would be done."""
     queue = slurm.look(place.scheduler)
     return Wanted(partition, number, queue, decide(queue, partition, number))
 

@@ -32,14 +32,12 @@ class Nodes:
 
 
 def nodes(place: Place) -> Nodes:
-    """Ask both."""
     seen = place.look()
     queue, unknown = place.queue(seen)
     return Nodes(seen, _rows(seen, queue), unknown, queue is not None)
 
 
 def listing_lines(place: Place) -> list[str]:
-    """What a person types for the same."""
     asked = place.lines(["cyclecloud", *listing(place.name)])
     return [*asked, *place.lines(slurm.NODES.split(), host="scheduler")]
 
@@ -75,14 +73,11 @@ def _row(node: Node | None, other: SlurmNode | None) -> dict[str, object]:
 
 @record
 class Tail:
-    """The end of one log."""
-
     path: str
     lines: tuple[str, ...]
 
 
 def log_line(place: Place, host: str, lines: int) -> list[str]:
-    """What a person types for the same."""
     host = _called(place, host)
     return place.node(host).line(line(role_of(host), lines))
 

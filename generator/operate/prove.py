@@ -100,7 +100,6 @@ def report(proving: Proving, page: Path, fetch: Path | None, *, say: Say = silen
 
 
 def lines(target: Target, options: Sequence[str], *, tell: Tell = silent) -> list[str]:
-    """What a person types for the same."""
     found = _built(target, tell)
     config = str(way.config_of(found))
     ssh, scp = shlex.join(["ssh", "-F", config]), shlex.join(["scp", "-r", "-F", config])

@@ -31,8 +31,6 @@ _SPECIAL = re.compile(r'([\\"$`])')
 
 @record
 class Order:
-    """What is to be done with a job."""
-
     job: str
     """A job of the built folder, or the path of a folder with a job.sbatch."""
     settings: Sequence[str] = ()
@@ -48,8 +46,6 @@ class Order:
 
 @record
 class Ran:
-    """A run as it is now."""
-
     seen: Seen
     result: Result | None
     """None: it is submitted, and nobody has waited."""
@@ -118,7 +114,6 @@ def run(target: Target, order: Order, *, say: Say = silent, show: Show = silent,
 
 
 def _begun(scheduler: Scheduler, order: Order, ready: _Ready, say: Say) -> Seen:
-    """The run: one that goes on, or a new one."""
     prepared, begin_at = ready.prepared, ready.begin_at
     seen = scheduler.look(prepared.key)
     failed = seen.deciding if seen.deciding is not None and not seen.deciding.is_good else None
@@ -155,7 +150,6 @@ def _followed(scheduler: Scheduler, seen: Seen, say: Say, show: Show) -> Seen:
 
 
 def connection_of(found: Built) -> Connection:
-    """The way to the scheduler that the built folder has."""
     return Connection(way.shell_of(found, HOST))
 
 

@@ -84,7 +84,6 @@ def _error(text: str) -> Result:
 
 
 def steps_json(seen: Seen) -> list[dict[str, object]]:
-    """The steps as plain data."""
     rows: list[dict[str, object]] = []
     for step in seen.steps:
         tasks = [{"id": task.id, "state": task.state, "exit": task.exit or None} for task in step.tasks]

@@ -141,11 +141,9 @@ class Looker:
         self._portal = site.Portal(found, login, self._told)
 
     def close(self) -> None:
-        """End the way to the site."""
         self._portal.close()
 
     def look(self) -> Look:
-        """Ask everything anew."""
         now = standing(self._found.plan, self._reader)
         at = self._site(now)
         seen, other = self._cluster(now, at)
@@ -192,7 +190,6 @@ class Looker:
         return found, other
 
     def _used(self, at: Site | Unknown | None) -> Usage | Unknown:
-        """Only the site has counted it."""
         slurm = self._found.plan.slurm
         assert at is not None
         assert slurm is not None
@@ -222,7 +219,6 @@ class Looker:
 
 
 def _drift_of(found: Built, reader: Reader, last: Seen | Unknown | None) -> Drift | Unknown:
-    """What Azure has, compared with the built folder."""
     if isinstance(last, Unknown):
         return last
     try:
@@ -235,7 +231,6 @@ def _drift_of(found: Built, reader: Reader, last: Seen | Unknown | None) -> Drif
 
 
 def _spending_of(plan: Plan, now: Standing, seen: Cluster | Unknown | None) -> Spending | Unknown:
-    """What is billed by the hour now, at public prices."""
     if plan.cloud != "public":
         return Unknown("Azure publishes no price list for this cloud")
     if now.record is None:
@@ -247,7 +242,6 @@ def _spending_of(plan: Plan, now: Standing, seen: Cluster | Unknown | None) -> S
 
 
 def _there(plan: Plan, now: Standing, seen: Cluster | Unknown | None, each: Billed) -> int | None:
-    """How many of a thing are there."""
     if each.machines is not None and each.machines.role == "server":
         return None if isinstance(now.server, Unknown) else each.quantity if now.server != "deallocated" else 0
     if each.since == "deployed":
@@ -315,7 +309,6 @@ def lookers(
 
 
 def lines(found: Built, *, usage: bool) -> list[str]:
-    """What a person types to ask the same."""
     plan = found.plan
     asked = [f"az deployment sub show --name {plan.deployment_name}"]
     if plan.server is not None:
@@ -337,7 +330,6 @@ def lines(found: Built, *, usage: bool) -> list[str]:
 
 
 def as_json(look: Look) -> dict[str, object]:
-    """One deployment."""
     plan, now = look.found.plan, look.standing
     name = plan.definition_name
     more = {

@@ -74,7 +74,6 @@ def bundle_of(place: Place, nodes: Sequence[str] = ()) -> Bundle:
 
 
 def lines(place: Place) -> list[str]:
-    """What a person types for the same."""
     name = place.name
     return [
         *az_lines.watching(place.plan),

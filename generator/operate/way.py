@@ -18,10 +18,7 @@ from typing import TypeVar
 
 from ..azure import addresses, az_lines
 from ..azure.deployment import look
-from ..azure.reader import Reader
-from ..azure.refusals import NotAsked, Refused
 from ..azure.run_command import server_id
-from ..azure.session import Session
 from ..azure.standing import Unknown
 from ..azure.standing import known as azure_known
 from ..cyclecloud import child, host_keys
@@ -59,12 +56,12 @@ class Facts:
     """The `az` lines that ask the same."""
 
     def tunnel_line(self, remote: int, local: int) -> list[str]:
-        """The words that open a tunnel."""
         return [*self.tunnel, "--resource-port", str(remote), "--port", str(local)]
 
 
-def facts_of(plan: Plan, session: Session) -> Facts:
+def facts_of(plan: Plan, subscription: str | None) -> Facts:
     """Ask, and change nothing. Raises AzureRefused."""
+    session = asking.session_of(plan, subscription)
     with asking.reader(plan, session, "nothing was connected; try again when Azure can be reached") as reader:
         seen = look(plan, reader)
         if seen is None:
@@ -100,15 +97,6 @@ def _found(value: _Value | None, what: str) -> _Value:
 def _tunnel(bastion: str, group: str, target: str, subscription: str) -> tuple[str, ...]:
     words = ("az", "network", "bastion", "tunnel", "--name", bastion, "--resource-group", group)
     return (*words, "--target-resource-id", target, "--subscription", subscription)
-
-
-def login_address(plan: Plan, cluster: str, session: Session) -> str | None:
-    """A login node's, as Azure knows it without anyone's login on the server; None where it knows none."""
-    with Reader(session) as reader:
-        try:
-            return addresses.of_login_node(plan, cluster, reader)
-        except (Refused, NotAsked):
-            return None
 
 
 @contextmanager
@@ -167,7 +155,6 @@ def shell_of(found: Built, host: str, *, options: Sequence[str] = (), told: Mapp
 
 
 def config_of(found: Built) -> Path:
-    """What ssh reads."""
     return found.folder / ssh_plan(found.plan).file_names[0]
 
 
@@ -181,7 +168,6 @@ def ssh_home() -> Path:
 
 @contextmanager
 def _reached(plan: Plan, facts: Facts, remote: int) -> Iterator[tuple[str, int]]:
-    """Where a port of the server is reached."""
     if not facts.tunnel:
         yield facts.address, remote
         return

@@ -302,7 +302,7 @@ def test_a_folder_without_a_way_to_the_cluster(user: User) -> None:
     told = user.types("run", NAME, "smoke")
     aside.rename(config)
     assert told.status == 2
-    assert f"hint: cycleforge build {NAME}" in told.err
+    assert f"hint: `cycleforge build {NAME}` makes it" in told.err
 
 
 def test_a_job_that_another_one_continues(user: User) -> None:
