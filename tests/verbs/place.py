@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 from generator.azure.deployment import CONTENT_TAG
+from generator.azure.reader import Reader
+from generator.azure.request import Call
 from generator.cli import main
 from generator.cyclecloud.shell import Ran, Shell
 from tests.bed.arm import Arm
@@ -224,7 +226,11 @@ class Living(what_if.Place):
         path = "/providers/Microsoft.Resources/deployments/minimal-southcentralus"
         record = {"tags": {CONTENT_TAG: content}, "properties": properties}
         rows = [{"operationId": "1", "properties": {"statusMessage": operation}}]
-        self.patch.setattr("generator.azure.reader.Reader.find", lambda _, call: record if path in call.path else None)
+
+        def find(reader: Reader, call: Call) -> dict[str, Any] | None:
+            return record if path in reader._clients.written(call.write).url else None
+
+        self.patch.setattr("generator.azure.reader.Reader.find", find)
         self.patch.setattr("generator.azure.reader.Reader.pages", lambda _, call: rows)
 
     def also_reaches(self, node: str) -> None:
