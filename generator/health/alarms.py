@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from ..results.decode import Moment
+
 MARK = b"partition "
 """How such a file begins."""
 _LINE = re.compile(
@@ -26,13 +28,7 @@ class Alarm(Struct, frozen=True, order=True, forbid_unknown_fields=True):
     check: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_.-]{0,99}\Z", description="the name of a check")]
     failing: _Nodes
     total: _Nodes
-    since: Annotated[
-        str,
-        Meta(
-            pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z\Z",
-            description="a UTC time such as 2026-11-21T10:00:00Z",
-        ),
-    ]
+    since: Moment
     source: Literal["claims", "reasons"]
     """Who told the scheduler: the nodes (claims), or the reasons of their drains."""
     words: Annotated[str, Meta(pattern=r"^[ -~]{1,300}\Z", description="one line of at most 300 ASCII characters")]

@@ -62,10 +62,7 @@ def read_file(path: str, shown: str) -> Content:
     try:
         content = regular_bytes(path, MAX_RESULT_BYTES, lambda head: MAX_SUMMARY_BYTES if MARK.match(head) else None)
     except Unusable as error:
-        return Content(problems=(FileProblem(shown, error.line, error.column, error.kind, error.message),))
-    except OSError as error:
-        message = f"cannot read it: {(error.strerror or 'error').lower()}"
-        return Content(problems=(FileProblem(shown, 0, 0, "unreadable", message),))
+        return Content(problems=(_problem(error, b"", shown),))
     return read_bytes(content, shown)
 
 

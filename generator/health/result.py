@@ -12,7 +12,7 @@ from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Raw, Struct
 
-from ..results.decode import NodeName
+from ..results.decode import NodeName, refuse_no_moment
 from .alarms import Alarm
 from .file_problems import PROBLEM_KINDS, FileProblem
 
@@ -77,10 +77,7 @@ class NodeResult(Struct, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Refuse what only looks like a time."""
-        try:
-            datetime.fromisoformat(self.time)
-        except ValueError:
-            raise ValueError(f"'time' is \"{self.time}\", not a valid date and time") from None
+        refuse_no_moment("time", self.time)
 
     @property
     def seconds(self) -> float:

@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable
+from datetime import datetime
 from typing import Annotated, Any, NoReturn
 
 import msgspec
@@ -20,6 +21,13 @@ from .hostlist import NODE_NAME
 from .problems import Unusable
 
 NodeName = Annotated[str, Meta(pattern=rf"^(?:{NODE_NAME})\Z", description="the name of a node")]
+Moment = Annotated[
+    str,
+    Meta(
+        pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z\Z",
+        description="a UTC time such as 2026-11-23T06:30:00Z",
+    ),
+]
 
 _BOM = b"\xef\xbb\xbf"
 _CONTROL = bytes(byte for byte in range(32) if byte not in b"\t\n\f\r")
@@ -48,6 +56,16 @@ def decoded(
         raise Unusable("invalid", _sentence(str(error), value, decoder.type)) from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise Unusable("damaged", f"it is not usable JSON: {str(error)[:200]}") from None
+
+
+def refuse_no_moment(name: str, text: str) -> None:
+    """Raise ValueError, from a `__post_init__`, for what only looks like a date and time, or has no zone."""
+    try:
+        zone = datetime.fromisoformat(text).tzinfo
+    except ValueError:
+        raise ValueError(f"'{name}' is {json.dumps(text[:40])}, not a valid date and time") from None
+    if zone is None:
+        raise ValueError(f"'{name}' has no time zone")
 
 
 def refuse_newer(value: Any, known: int) -> None:

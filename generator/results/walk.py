@@ -52,9 +52,7 @@ class Walk:
                 self.problems.append((shown, error))
                 continue
             except OSError as error:
-                kind = "loop" if error.errno == errno.ELOOP else "unreadable"
-                message = f"cannot read it: {(error.strerror or 'error').lower()}"
-                self.problems.append((shown, Unusable(kind, message)))
+                self.problems.append((shown, _unreadable(error)))
                 continue
             if identity in self._seen or (above and identity == self._leave_out):
                 continue
@@ -86,26 +84,38 @@ def _identity(path: str) -> _Identity | None:
 
 
 def regular_bytes(path: str, limit: int, larger: Callable[[bytes], int | None] = lambda _: None) -> bytes:
-    """The content of a regular file of at most `limit` bytes; OSError where it cannot be read.
+    """Return the content of a regular file of at most `limit` bytes. Raise Unusable.
 
     `larger` looks at the beginning of one that has more, and gives the limit that counts for it, or None.
     """
-    # Without O_NONBLOCK, opening a pipe would wait for its writer.
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise Unusable("not_a_file", "it is a pipe, socket or device, not a file")
-        content = _read(handle, limit + 1)
-        if len(content) <= limit:
-            return content
-        most = larger(content)
-        if most is not None:
-            content += _read(handle, most + 1 - len(content))
-        if most is None or len(content) > most:
-            raise Unusable("too_large", f"it has more than {(most or limit) // 2**20} MiB")
+        # Without O_NONBLOCK, opening a pipe would wait for its writer.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        try:
+            return _bounded(handle, limit, larger)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise _unreadable(error) from None
+
+
+def _bounded(handle: int, limit: int, larger: Callable[[bytes], int | None]) -> bytes:
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        raise Unusable("not_a_file", "it is a pipe, socket or device, not a file")
+    content = _read(handle, limit + 1)
+    if len(content) <= limit:
         return content
-    finally:
-        os.close(handle)
+    most = larger(content)
+    if most is not None:
+        content += _read(handle, most + 1 - len(content))
+    if most is None or len(content) > most:
+        raise Unusable("too_large", f"it has more than {(most or limit) // 2**20} MiB")
+    return content
+
+
+def _unreadable(error: OSError) -> Unusable:
+    kind = "loop" if error.errno == errno.ELOOP else "unreadable"
+    return Unusable(kind, f"cannot read it: {(error.strerror or 'error').lower()}")
 
 
 def _read(handle: int, limit: int) -> bytes:

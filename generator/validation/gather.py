@@ -48,9 +48,6 @@ def gather(paths: Sequence[str]) -> Gathered:
             found = read(regular_bytes(path, MAX_RECORD_BYTES), shown)
         except Unusable as error:
             problems.append(FileProblem(shown, error.line, error.column, error.kind, error.message))
-        except OSError as error:
-            message = f"cannot read it: {(error.strerror or 'error').lower()}"
-            problems.append(FileProblem(shown, 0, 0, "unreadable", message))
         else:
             if isinstance(found, Proof):
                 proofs.setdefault((found.cluster, found.prove, found.started), found)

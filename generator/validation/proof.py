@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
+from ..results.decode import refuse_no_moment
 from .verdicts import Verdict, worst
 
 _Hours = Annotated[float, Meta(ge=0, lt=1e9, description="a number of hours")]
@@ -55,13 +56,8 @@ class ProofRecord(Struct, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Refuse what is no moment."""
-        for name, text in (("started", self.started), ("ended", self.ended)):
-            try:
-                zone = datetime.fromisoformat(text).tzinfo
-            except ValueError:
-                raise ValueError(f"'{name}' is not a valid date and time") from None
-            if zone is None:
-                raise ValueError(f"'{name}' has no time zone")
+        refuse_no_moment("started", self.started)
+        refuse_no_moment("ended", self.ended)
 
 
 class Proof(ProofRecord, kw_only=True):

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-from ..results.decode import NodeName
+from ..results.decode import Moment, NodeName, refuse_no_moment
 from .verdicts import Verdict, worst
 
 FORMAT = 1
@@ -21,13 +21,6 @@ Figure = int | float | str | None
 _Figure = Annotated[int | _Float | str | None, Meta(description="a number within ±1e300, a text or null")]
 _Point = Annotated[tuple[_Float, _Float], Meta(description="two numbers")]
 _Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,127}\Z", description="a name")]
-_Moment = Annotated[
-    str,
-    Meta(
-        pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z\Z",
-        description="a UTC time such as 2026-11-23T06:30:00Z",
-    ),
-]
 
 
 class Check(Struct, gc=False, forbid_unknown_fields=True):
@@ -102,8 +95,8 @@ class Record(Struct, forbid_unknown_fields=True):
     job: _Name
     recipe: str
     run: _Name
-    started: _Moment
-    ended: _Moment | None
+    started: Moment
+    ended: Moment | None
     """None while it runs, or when it was killed."""
     cluster: str
     partition: str
@@ -119,11 +112,8 @@ class Record(Struct, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Refuse what only looks like a time, and whole numbers that no arithmetic takes."""
-        for name, text in (("started", self.started), ("ended", self.ended)):
-            try:
-                datetime.fromisoformat(text or self.started)
-            except ValueError:
-                raise ValueError(f"'{name}' is \"{text}\", not a valid date and time") from None
+        refuse_no_moment("started", self.started)
+        refuse_no_moment("ended", self.ended or self.started)
         for check in self.checks:
             for figure in (check.value, check.expected):
                 if type(figure) is int and not -_MOST < figure < _MOST:

@@ -65,7 +65,7 @@ def test_another_vm_of_that_name_is_not(tmp_path: Path) -> None:
     ("change", "words"),
     [
         ({"format": 2}, "format 2"),
-        ({"started": "soon"}, "'started' is not a valid date"),
+        ({"started": "soon"}, "'started' is \"soon\", not a valid date"),
         ({"started": "2026-11-15"}, "'started' has no time zone"),
         ({"hours": "4"}, "'hours' is \"4\", not a number of hours"),
         ({"verdict": "good"}, "'verdict' is \"good\", not one of"),
