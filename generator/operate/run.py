@@ -197,7 +197,10 @@ def lines(target: Target, order: Order, *, say: Say = silent, tell: Tell = silen
     scp = shlex.join(["scp", "-r", "-F", str(config)])
     folder = f"jobs/{prepared.name}-{prepared.key}-1"
     first = prepared.step_names.index(begin_at) if begin_at else 0
-    typed = [f"{ssh} mkdir -p jobs", f"{scp} {shlex.quote(str(prepared.folder))} scheduler:{folder}"]
+    library = preparing.library_of(prepared.folder)
+    typed = [f"{ssh} mkdir -p jobs{'/lib' if library else ''}"]
+    typed += [f"{scp} {shlex.quote(str(library))} scheduler:jobs/lib/"] if library else []
+    typed.append(f"{scp} {shlex.quote(str(prepared.folder))} scheduler:{folder}")
     for name, value in sorted(prepared.settings.items()):
         setting = shlex.quote(f"{name}={shlex.quote(value)}")
         typed.append(f"{ssh} {_word(f'echo {setting} >>{folder}/settings.env')}")

@@ -11,7 +11,7 @@ from .types import JobPlan, NodeArrayPlan, SlurmPlan, StepPlan
 
 PROGRAM, LIBRARY, TABLE = "prove.sh", "prove.d", "prove.tsv"
 """What lies beside the folders of the jobs."""
-BESIDE_JOBS = (PROGRAM, LIBRARY, TABLE, "prove.state", "runs")
+BESIDE_JOBS = (PROGRAM, LIBRARY, TABLE, "prove.state", "runs", "lib")
 """Names that no job can have: also those of what `prove.sh` and the jobs make there on the scheduler."""
 
 

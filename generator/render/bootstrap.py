@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from ..files import assets
-from ..files.file import File, Files, json_file
+from ..files.file import File, Files, digest, json_file, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +28,7 @@ CHUNK_BYTES = 64 * 1024
 
 FOLDER = PurePosixPath("bootstrap")
 PAYLOAD = FOLDER / "payload"
+LIST = FOLDER / "payload.txt"
 CLOUD_INIT = FOLDER / "cloud-init.yaml"
 START = FOLDER / "start.sh"
 NOT_CARRIED = (CLOUD_INIT, START)
@@ -45,7 +46,19 @@ def render(plan: Plan, carried: Files, late: Mapping[str, str]) -> Files:
     files = {path: _source(path) for path in _sources()}
     files[FOLDER / "bootstrap.json"] = json_file(configuration(plan, late))
     packed = carried | {path: file for path, file in files.items() if path not in NOT_CARRIED}
-    return files | _chunks(archive(packed))
+    chunks = _chunks(archive(packed))
+    files[LIST] = text(
+        "# What the deployment carries to the server, with bytes and sha256: the pieces, which joined are a tar.gz,\n"
+        f"{_listed(chunks)}# and what is in it.\n{_listed(packed)}"
+    )
+    return files | chunks
+
+
+def _listed(files: Files) -> str:
+    lines = (
+        "\t".join((str(path), str(len(file.content)), digest(file.content))) for path, file in sorted(files.items())
+    )
+    return "".join(f"{line}\n" for line in lines)
 
 
 def payload_chunks(files: Files) -> tuple[str, ...]:

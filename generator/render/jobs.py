@@ -1,9 +1,14 @@
-"""`jobs/<job>/`: the recipe's scripts, settings, NCCL variables and figures of the VM size, one batch file per step."""
+"""`jobs/<job>/`: the recipe's scripts, settings, NCCL variables and figures of the VM size, one batch file per step.
+
+What the scripts share is in `jobs/lib/<digest>/`: a later one, copied beside it, changes nothing for jobs that run.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shlex
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from ..files import assets
@@ -11,7 +16,10 @@ from ..files.file import File, Files, text
 from ..plan.types import BaselinePlan, JobPlan, Plan, StepPlan, TablePlan
 from ..projects.tree import is_dropping
 
-_LIBRARY = re.compile(rb"^\. \./lib/([a-z-]+\.sh)$", re.MULTILINE)
+JOBS = PurePosixPath("jobs")
+_COMMON = "common.sh"
+_SOURCED = re.compile(rb'\. "\$\{JOBS_LIB\}/([a-z-]+\.sh)"')
+_DIGEST_DIGITS = 16
 _NOT_COPIED = frozenset({"recipe.json"})
 _BASELINE_COLUMNS = (
     "#kind",
@@ -31,16 +39,19 @@ _BASELINE_COLUMNS = (
 
 def render(plan: Plan) -> Files:
     """Every job folder of the plan."""
-    files: Files = {}
+    scripts = {job.name: _static_files(assets.folder("recipes") / job.recipe) for job in plan.jobs}
+    library = _library(file.content for static in scripts.values() for file in static.values())
+    digest = _digest(library)
+    files = {JOBS / "lib" / digest / name: File(content) for name, content in library.items()}
     for job in plan.jobs:
-        folder = PurePosixPath("jobs") / job.name
-        for path, file in _job_files(job).items():
-            files[folder / path] = file
+        for path, file in (scripts[job.name] | _planned_files(job, digest)).items():
+            files[JOBS / job.name / path] = file
     return files
 
 
-def _job_files(job: JobPlan) -> Files:
-    files = _static_files(assets.folder("recipes") / job.recipe)
+def _planned_files(job: JobPlan, digest: str) -> Files:
+    finder = (assets.folder("recipes") / "lib/library.sh").read_bytes()
+    files = {PurePosixPath("library.sh"): File(finder), PurePosixPath("library.digest"): text(digest)}
     files[PurePosixPath("settings.env")] = text(_environment_file(job.settings))
     files[PurePosixPath("nccl.env")] = text(_environment_file(job.nccl))
     if job.sharp:
@@ -55,9 +66,8 @@ def _job_files(job: JobPlan) -> Files:
 
 
 def _static_files(folder: Path) -> Files:
-    """The recipe's files as they stand, and the library files that its scripts read."""
+    """The recipe's files as they stand."""
     files: Files = {}
-    libraries: set[str] = set()
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
         # Installers compile what is Python.
@@ -66,20 +76,25 @@ def _static_files(folder: Path) -> Files:
         content = path.read_bytes()
         # Modes of a checkout are not reliable everywhere: what starts with an interpreter line is a program.
         files[PurePosixPath(inside.as_posix())] = File(content, content.startswith(b"#!"))
-        libraries |= {name.decode() for name in _LIBRARY.findall(content)}
-    for name in sorted(_with_their_own(libraries, folder.parent / "lib")):
-        files[PurePosixPath("lib") / name] = File((folder.parent / "lib" / name).read_bytes())
     return files
 
 
-def _with_their_own(libraries: set[str], folder: Path) -> set[str]:
-    """The library files, and those that they read themselves."""
-    known: set[str] = set()
-    while new := libraries - known:
-        known |= new
-        found = (_LIBRARY.findall((folder / name).read_bytes()) for name in new)
-        libraries = libraries | {name.decode() for names in found for name in names}
-    return known
+def _library(scripts: Iterable[bytes]) -> dict[str, bytes]:
+    """The library files that these scripts source, and those that they source themselves."""
+    found: dict[str, bytes] = {}
+    left = [script for script in scripts if b". ./library.sh" in script]
+    names = {_COMMON} if left else set()
+    while left:
+        names |= {name.decode() for name in _SOURCED.findall(left.pop())}
+        for name in names - found.keys():
+            found[name] = (assets.folder("recipes") / "lib" / name).read_bytes()
+            left.append(found[name])
+    return dict(sorted(found.items()))
+
+
+def _digest(library: dict[str, bytes]) -> str:
+    lines = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in library.items())
+    return hashlib.sha256(lines.encode()).hexdigest()[:_DIGEST_DIGITS]
 
 
 def _environment_file(settings: tuple[tuple[str, str], ...]) -> str:
@@ -133,6 +148,7 @@ def _batch_script(job: JobPlan, step: StepPlan) -> str:
             "set -euo pipefail",
             'cd -- "${SLURM_SUBMIT_DIR:?submit this file with sbatch}"',
             *(f"export SET_{name}={shlex.quote(value)}" for name, value in step.settings),
+            "unset JOBS_LIB  # that of the job which submitted this one",
             f"exec ./{step.script}",
             "",
         ]

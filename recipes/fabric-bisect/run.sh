@@ -3,17 +3,17 @@
 # then over halves, their halves and so on, and at last between each suspect and good nodes.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 # shellcheck source=recipes/lib/nccl.sh
-. ./lib/nccl.sh
+. "${JOBS_LIB}/nccl.sh"
 # shellcheck source=recipes/lib/outliers.sh
-. ./lib/outliers.sh
+. "${JOBS_LIB}/outliers.sh"
 # shellcheck source=recipes/lib/tournament.sh
-. ./lib/tournament.sh
+. "${JOBS_LIB}/tournament.sh"
 # shellcheck source=recipes/lib/fabric.sh
-. ./lib/fabric.sh
+. "${JOBS_LIB}/fabric.sh"
 # shellcheck source=recipes/lib/bisect.sh
-. ./lib/bisect.sh
+. "${JOBS_LIB}/bisect.sh"
 
 # adapters: names of the ports to test one at a time; nothing where a node has one, or none should be.
 adapters() {

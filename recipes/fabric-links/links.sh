@@ -3,9 +3,9 @@
 # Writes `DEVICE <tab> Gb/s or failed <tab> memory <tab> detail` lines and, at the very end, a line `end`.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 # shellcheck source=recipes/lib/perftest.sh
-. ./lib/perftest.sh
+. "${JOBS_LIB}/perftest.sh"
 readonly first_port=18515
 
 # measure INDEX: server and client on one device.

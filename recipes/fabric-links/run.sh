@@ -4,13 +4,13 @@
 # switched off, so that everything goes out of the ports and in again. No second node takes part: what is slow is this node.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 # shellcheck source=recipes/lib/nccl.sh
-. ./lib/nccl.sh
+. "${JOBS_LIB}/nccl.sh"
 # shellcheck source=recipes/lib/outliers.sh
-. ./lib/outliers.sh
+. "${JOBS_LIB}/outliers.sh"
 # shellcheck source=recipes/lib/fabric.sh
-. ./lib/fabric.sh
+. "${JOBS_LIB}/fabric.sh"
 
 # measure_links: one task on every node; one that dies leaves no result.
 measure_links() {

@@ -5,9 +5,9 @@
 # `port DEVICE from NODE failed WORDS`, and at the very end `end NODE`.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 # shellcheck source=recipes/lib/perftest.sh
-. ./lib/perftest.sh
+. "${JOBS_LIB}/perftest.sh"
 # Not those of fabric-links: what is left of one job must not answer the other.
 readonly first_port=18715
 

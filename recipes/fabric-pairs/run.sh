@@ -4,15 +4,15 @@
 # A node that is slow with everybody is named, and so is a link that is slow between two good nodes.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 # shellcheck source=recipes/lib/nccl.sh
-. ./lib/nccl.sh
+. "${JOBS_LIB}/nccl.sh"
 # shellcheck source=recipes/lib/outliers.sh
-. ./lib/outliers.sh
+. "${JOBS_LIB}/outliers.sh"
 # shellcheck source=recipes/lib/tournament.sh
-. ./lib/tournament.sh
+. "${JOBS_LIB}/tournament.sh"
 # shellcheck source=recipes/lib/fabric.sh
-. ./lib/fabric.sh
+. "${JOBS_LIB}/fabric.sh"
 
 # play PLAN: the rounds of the plan one after the other; adds to measured.tsv, played.tsv and the curves of the run. 1 when
 # the time was up before the last round.

@@ -2,11 +2,11 @@
 # Fetches the corpus: one file first, then every node its share; a file is whole or not there. Safe to run again.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 # shellcheck source=recipes/lib/images.sh
-. ./lib/images.sh
+. "${JOBS_LIB}/images.sh"
 # shellcheck source=recipes/lib/data.sh
-. ./lib/data.sh
+. "${JOBS_LIB}/data.sh"
 
 # Downloads of one node: at most DOWNLOADS_PER_NODE at a time.
 worker() {

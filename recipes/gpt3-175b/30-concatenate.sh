@@ -4,9 +4,9 @@
 # be made of the same files: a trial takes the first ones of the corpus.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 # shellcheck source=recipes/lib/data.sh
-. ./lib/data.sh
+. "${JOBS_LIB}/data.sh"
 
 # build_chunk NUMBER: the files of one chunk, in sorted order.
 build_chunk() {

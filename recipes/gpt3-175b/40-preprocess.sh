@@ -2,11 +2,11 @@
 # Tokenizes every chunk with Megatron-LM's own tool, in the training container, on nodes without GPUs. Safe to run again.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 # shellcheck source=recipes/lib/images.sh
-. ./lib/images.sh
+. "${JOBS_LIB}/images.sh"
 # shellcheck source=recipes/lib/data.sh
-. ./lib/data.sh
+. "${JOBS_LIB}/data.sh"
 
 # tokenize FILE: into a folder of its own, moved into place when both files are whole.
 tokenize() {
@@ -53,7 +53,7 @@ main() {
     export NVIDIA_VISIBLE_DEVICES=void MELLANOX_VISIBLE_DEVICES=void
     with_progress "${out}" '*_text_document.idx' "${expected}" \
         srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task="${SLURM_CPUS_ON_NODE}" --kill-on-bad-exit=0 --container-image="${image}" \
-        --container-mounts="${STAGE_PATH}:${STAGE_PATH},${PWD}:${PWD}" --container-workdir="${PWD}" \
+        --container-mounts="${STAGE_PATH}:${STAGE_PATH},${PWD}:${PWD},${JOBS_LIB}:${JOBS_LIB}" --container-workdir="${PWD}" \
         --container-env=NVIDIA_VISIBLE_DEVICES,MELLANOX_VISIBLE_DEVICES ./40-preprocess.sh worker || log "a worker failed"
     local bins indexes
     bins="$(find "${out}" -maxdepth 1 -name '*_text_document.bin' | wc -l)"

@@ -2,11 +2,11 @@
 # Trains a GPT-3 model with Megatron-LM on the tokenized SlimPajama chunks.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 # shellcheck source=recipes/lib/images.sh
-. ./lib/images.sh
+. "${JOBS_LIB}/images.sh"
 # shellcheck source=recipes/lib/megatron.sh
-. ./lib/megatron.sh
+. "${JOBS_LIB}/megatron.sh"
 
 main() {
     load_settings

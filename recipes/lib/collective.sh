@@ -7,16 +7,16 @@
 #   mpirun     bare mpirun with a host file, in a job of Slurm or without Slurm
 # shellcheck disable=SC2154  # nccl_names is from load_nccl_env of common.sh
 # shellcheck source=recipes/lib/nccl.sh
-. ./lib/nccl.sh
+. "${JOBS_LIB}/nccl.sh"
 # shellcheck source=recipes/lib/judge.sh
-. ./lib/judge.sh
+. "${JOBS_LIB}/judge.sh"
 # shellcheck source=recipes/lib/hosts.sh
-. ./lib/hosts.sh
+. "${JOBS_LIB}/hosts.sh"
 # shellcheck source=recipes/lib/mpi.sh
-. ./lib/mpi.sh
+. "${JOBS_LIB}/mpi.sh"
 
 # Variables that mpirun hands on to the other nodes; those of Open MPI itself it does hand on.
-readonly HANDED_ON='^((NCCL|RCCL|UCX|SHARP|CUDA|HIP|ROCR|HSA)_|(LD_LIBRARY_PATH|GPU_VENDOR)$)'
+readonly HANDED_ON='^((NCCL|RCCL|UCX|SHARP|CUDA|HIP|ROCR|HSA)_|(LD_LIBRARY_PATH|GPU_VENDOR|JOBS_LIB)$)'
 
 # choose_launch: sets LAUNCH where the settings leave it open, and stops where the given one is not possible.
 choose_launch() {
@@ -94,7 +94,7 @@ count_gpus() {
     local node count
     # shellcheck disable=SC2016  # expanded on each node
     local -r command='set -euo pipefail
-        . ./lib/common.sh; . ./lib/collective.sh
+        . ./library.sh; . "${JOBS_LIB}/collective.sh"
         export results="$1" GPU_VENDOR="$2" SLURMD_NODENAME="${SLURMD_NODENAME:-$(hostname -s)}"
         keep_node_facts
         printf "%s %s\n" "${SLURMD_NODENAME}" "$(gpus_here)"'

@@ -2,13 +2,13 @@
 # Sourced by every recipe: settings, results and verdicts.
 # A verdict is pass, warn, fail, no_baseline or error; the exit status of a job is its verdict.
 # shellcheck source=recipes/lib/environment.sh
-. ./lib/environment.sh
+. "${JOBS_LIB}/environment.sh"
 # shellcheck source=recipes/lib/records.sh
-. ./lib/records.sh
+. "${JOBS_LIB}/records.sh"
 # shellcheck source=recipes/lib/verdicts.sh
-. ./lib/verdicts.sh
+. "${JOBS_LIB}/verdicts.sh"
 # shellcheck source=recipes/lib/untagged.sh
-. ./lib/untagged.sh
+. "${JOBS_LIB}/untagged.sh"
 
 die() {
     log "ERROR: $*" >&2

@@ -2,7 +2,7 @@
 # Measures groups of nodes, many at once, each by a step of its own. Sourced after common.sh, nccl.sh and outliers.sh.
 # One launch over all groups (NCCL_TESTS_SPLIT) would only tell that one of them is slow, not which.
 # shellcheck source=recipes/lib/mpi.sh
-. ./lib/mpi.sh
+. "${JOBS_LIB}/mpi.sh"
 
 # Until a step that was decided on has begun.
 readonly START_S=10

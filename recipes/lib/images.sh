@@ -3,9 +3,9 @@
 # disks.
 
 # shellcheck source=recipes/lib/image-digests.sh
-. ./lib/image-digests.sh
+. "${JOBS_LIB}/image-digests.sh"
 # shellcheck source=recipes/lib/scratch.sh
-. ./lib/scratch.sh
+. "${JOBS_LIB}/scratch.sh"
 
 # squash_path IMAGE: its squash file, which is named after the digest, so that equal images are there once. A path is
 # a squash file of your own. Ends the script where nothing has been imported: call it in an assignment of its own.

@@ -21,9 +21,9 @@
 # there is no time limit, and STOP_FILE, a file that is there when it has to do so now.
 
 # shellcheck source=recipes/lib/node-gate.sh
-. ./lib/node-gate.sh
+. "${JOBS_LIB}/node-gate.sh"
 # shellcheck source=recipes/lib/attempts.sh
-. ./lib/attempts.sh
+. "${JOBS_LIB}/attempts.sh"
 
 # begin_long_run NAME: the folder of the run, $run_dir. RUN_NAME with RESUME=1 continues one; a job that Slurm has
 # requeued continues its own.

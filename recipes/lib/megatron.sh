@@ -1,15 +1,15 @@
 # shellcheck shell=bash
 # Launch, checks and verdict of Megatron-LM jobs. Sourced by run.sh after common.sh and images.sh.
 # shellcheck source=recipes/lib/long-runs.sh
-. ./lib/long-runs.sh
+. "${JOBS_LIB}/long-runs.sh"
 # shellcheck source=recipes/lib/run-status.sh
-. ./lib/run-status.sh
+. "${JOBS_LIB}/run-status.sh"
 # shellcheck source=recipes/lib/throughput.sh
-. ./lib/throughput.sh
+. "${JOBS_LIB}/throughput.sh"
 # shellcheck source=recipes/lib/data.sh
-. ./lib/data.sh
+. "${JOBS_LIB}/data.sh"
 # shellcheck source=recipes/lib/megatron-checkpoints.sh
-. ./lib/megatron-checkpoints.sh
+. "${JOBS_LIB}/megatron-checkpoints.sh"
 
 # check_layout: the divisor rules of Megatron, before any node waits for another.
 check_layout() {

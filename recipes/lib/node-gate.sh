@@ -54,7 +54,7 @@ ask_nodes() {
     local node
     # shellcheck disable=SC2016  # expanded on each node
     bounded "${GATE_TIMEOUT_S:-180}" srun --nodes="$#" --nodelist="$(IFS=,; echo "$*")" --ntasks="$#" --ntasks-per-node=1 --cpus-per-task=1 \
-        --cpu-bind=none --kill-on-bad-exit=0 bash -c '. ./lib/common.sh; . ./lib/node-gate.sh; look_at_node' \
+        --cpu-bind=none --kill-on-bad-exit=0 bash -c '. ./library.sh; . "${JOBS_LIB}/node-gate.sh"; look_at_node' \
         >"${results}/gate/srun.log" 2>&1 || true
     if was_cut_off; then die "the job ends before its nodes could answer; submit it with a longer --time"; fi
     for node in "$@"; do

@@ -71,7 +71,7 @@ keep_node_facts() {
 describe_nodes() {
     # shellcheck disable=SC2016  # expanded on each node
     bounded 120 srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 --cpus-per-task=1 --cpu-bind=none --kill-on-bad-exit=0 \
-        bash -c '. ./lib/common.sh; keep_node_facts' || log "not every node described itself"
+        bash -c '. ./library.sh; keep_node_facts' || log "not every node described itself"
 }
 
 # remove_at_end PATH: what this run made for itself outside its results folder goes, whatever ends the script.

@@ -2,9 +2,9 @@
 # Container image and tokenizer: staged once, so that the training needs no download. Safe to run again.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 # shellcheck source=recipes/lib/images.sh
-. ./lib/images.sh
+. "${JOBS_LIB}/images.sh"
 
 main() {
     load_settings

@@ -3,9 +3,9 @@
 # split, so they work beside the final one and the result is moved into place. Safe to run again.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 # shellcheck source=recipes/lib/images.sh
-. ./lib/images.sh
+. "${JOBS_LIB}/images.sh"
 # shellcheck source=recipes/mpt/splits.sh
 . ./splits.sh
 

@@ -2,15 +2,15 @@
 # Trains an MPT model with LLM Foundry; the exit status says whether it ran to its end with a finite loss.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 # shellcheck source=recipes/lib/images.sh
-. ./lib/images.sh
+. "${JOBS_LIB}/images.sh"
 # shellcheck source=recipes/lib/long-runs.sh
-. ./lib/long-runs.sh
+. "${JOBS_LIB}/long-runs.sh"
 # shellcheck source=recipes/lib/run-status.sh
-. ./lib/run-status.sh
+. "${JOBS_LIB}/run-status.sh"
 # shellcheck source=recipes/lib/throughput.sh
-. ./lib/throughput.sh
+. "${JOBS_LIB}/throughput.sh"
 # shellcheck source=recipes/mpt/splits.sh
 . ./splits.sh
 # shellcheck source=recipes/mpt/checkpoints.sh

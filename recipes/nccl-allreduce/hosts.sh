@@ -4,8 +4,8 @@
 # of Slurm, or of CycleCloud (`sudo ./hosts.sh --azslurm` on the scheduler). Slots are the tasks of a node.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 # shellcheck source=recipes/lib/hosts.sh
-. ./lib/hosts.sh
+. "${JOBS_LIB}/hosts.sh"
 
 print_hosts "$@"

@@ -3,7 +3,7 @@
 # worst verdict, by the bus bandwidth of the largest message.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 # shellcheck source=recipes/lib/collective.sh
-. ./lib/collective.sh
+. "${JOBS_LIB}/collective.sh"
 run_collectives

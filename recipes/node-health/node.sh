@@ -2,7 +2,7 @@
 # Checks of one node, run by srun: devices against the VM size, then the health checks of the image.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 readonly sys="${CF_SYS:-/sys}" meminfo="${CF_MEMINFO:-/proc/meminfo}"
 
 # note CHECK VERDICT VALUE EXPECTED UNIT DETAIL: one line of this node's results.

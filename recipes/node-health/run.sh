@@ -2,7 +2,7 @@
 # Health of every node of the job: one result file per node, one verdict for the run.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 
 main() {
     load_settings

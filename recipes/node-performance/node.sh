@@ -4,11 +4,11 @@
 # judge alone, and what it could not measure, goes into the node's checks.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 # shellcheck source=recipes/lib/gpu-tools.sh
-. ./lib/gpu-tools.sh
+. "${JOBS_LIB}/gpu-tools.sh"
 # shellcheck source=recipes/lib/fio.sh
-. ./lib/fio.sh
+. "${JOBS_LIB}/fio.sh"
 # shellcheck source=recipes/node-performance/durations.sh
 . ./durations.sh
 # shellcheck source=recipes/node-performance/gpu.sh

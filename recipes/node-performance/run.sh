@@ -2,9 +2,9 @@
 # Tests every node of the job by itself, judges each figure by its floor and against the other nodes, and names outliers.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 # shellcheck source=recipes/lib/fleet.sh
-. ./lib/fleet.sh
+. "${JOBS_LIB}/fleet.sh"
 # shellcheck source=recipes/node-performance/durations.sh
 . ./durations.sh
 
@@ -151,7 +151,7 @@ main() {
         collect host
     fi
     if [[ -n "${CONTAINER_TESTS}" ]]; then
-        on_nodes container --container-image="${CONTAINER}" --container-mounts="${PWD}:${PWD},${results}:${results}" --container-workdir="${PWD}"
+        on_nodes container --container-image="${CONTAINER}" --container-mounts="${PWD}:${PWD},${JOBS_LIB}:${JOBS_LIB},${results}:${results}" --container-workdir="${PWD}"
         collect container
     fi
     judge_values

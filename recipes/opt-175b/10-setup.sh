@@ -2,9 +2,9 @@
 # Container image and Megatron-LM at the pinned commit. Safe to run again.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 # shellcheck source=recipes/lib/images.sh
-. ./lib/images.sh
+. "${JOBS_LIB}/images.sh"
 
 main() {
     load_settings

@@ -2,11 +2,11 @@
 # Trains a model of OPT's shape on synthetic data: a benchmark of GPUs, network and checkpoints without a data set.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 # shellcheck source=recipes/lib/images.sh
-. ./lib/images.sh
+. "${JOBS_LIB}/images.sh"
 # shellcheck source=recipes/lib/megatron.sh
-. ./lib/megatron.sh
+. "${JOBS_LIB}/megatron.sh"
 
 main() {
     load_settings

@@ -4,15 +4,15 @@
 # the curves of one pair over all sizes.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 # shellcheck source=recipes/lib/nccl.sh
-. ./lib/nccl.sh
+. "${JOBS_LIB}/nccl.sh"
 # shellcheck source=recipes/lib/outliers.sh
-. ./lib/outliers.sh
+. "${JOBS_LIB}/outliers.sh"
 # shellcheck source=recipes/lib/tournament.sh
-. ./lib/tournament.sh
+. "${JOBS_LIB}/tournament.sh"
 # shellcheck source=recipes/lib/fabric.sh
-. ./lib/fabric.sh
+. "${JOBS_LIB}/fabric.sh"
 
 # measure PROGRAM MESSAGE: all rounds of the plan; 1 when the time was up.
 measure() {

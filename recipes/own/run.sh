@@ -2,15 +2,15 @@
 # Trains with your own script, on one node or many, in a container or on the host, until it is at its end.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 # shellcheck source=recipes/lib/images.sh
-. ./lib/images.sh
+. "${JOBS_LIB}/images.sh"
 # shellcheck source=recipes/lib/long-runs.sh
-. ./lib/long-runs.sh
+. "${JOBS_LIB}/long-runs.sh"
 # shellcheck source=recipes/lib/run-status.sh
-. ./lib/run-status.sh
+. "${JOBS_LIB}/run-status.sh"
 # shellcheck source=recipes/lib/losses.sh
-. ./lib/losses.sh
+. "${JOBS_LIB}/losses.sh"
 
 # In the container, or on the host: the part of a launch on one node (torchrun), or of one process (srun).
 on_node() {

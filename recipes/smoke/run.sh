@@ -2,7 +2,7 @@
 # One task per node: the node starts, runs a task and sees the same shared file system as the submitting side.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 
 probe() {
     local -r file="${results:?}/marker"

@@ -2,9 +2,9 @@
 # Times from the allocation to a running node, and from an image's name to a running container.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 # shellcheck source=recipes/lib/images.sh
-. ./lib/images.sh
+. "${JOBS_LIB}/images.sh"
 
 readonly MIN_NODES=3
 

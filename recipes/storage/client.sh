@@ -4,9 +4,9 @@
 # goes into LABEL.<node>.rate, whole or not at all.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 # shellcheck source=recipes/lib/fio.sh
-. ./lib/fio.sh
+. "${JOBS_LIB}/fio.sh"
 
 # files_per_second FOLDER COUNT: empty files that one process makes, finds and removes again.
 files_per_second() {

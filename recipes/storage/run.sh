@@ -2,11 +2,11 @@
 # Measures every shared file system of mounts.tsv with one client and with all nodes of the job.
 set -euo pipefail
 # shellcheck source=recipes/lib/common.sh
-. ./lib/common.sh
+. ./library.sh
 # shellcheck source=recipes/lib/fio.sh
-. ./lib/fio.sh
+. "${JOBS_LIB}/fio.sh"
 # shellcheck source=recipes/lib/fleet.sh
-. ./lib/fleet.sh
+. "${JOBS_LIB}/fleet.sh"
 
 # counted NUMBER NOUN
 counted() {

@@ -100,6 +100,21 @@ def test_long_and_foreign_names_survive(tmp_path: Path) -> None:
     assert (tmp_path / path).read_bytes() == b"x"
 
 
+def test_the_list_names_every_piece_and_every_file_in_them() -> None:
+    """With size and digest, so that a change of the binary pieces can be read."""
+    files = bootstrap.render(plan(), carried(), LATE)
+    lines = files[bootstrap.LIST].content.decode().splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    content = {name: files[PurePosixPath(name)].content for name in bootstrap.payload_chunks(files)}
+    with tarfile.open(fileobj=io.BytesIO(b"".join(content.values()))) as archive:
+        for member in archive.getmembers():
+            file = archive.extractfile(member)
+            assert file is not None
+            content[member.name] = file.read()
+    assert len(content) > len(bootstrap.payload_chunks(files))
+    assert rows == [[name, str(len(text)), hashlib.sha256(text).hexdigest()] for name, text in content.items()]
+
+
 def test_content_hash_follows_payload_and_script() -> None:
     files = bootstrap.render(plan(), carried(), LATE)
     same = bootstrap.render(plan(), carried(), LATE)

@@ -23,7 +23,7 @@ def is_unpacked_as_it_was_rendered(server: Server) -> None:
     target = (server.root / "opt/cycleforge/current").resolve()
     files = {PurePosixPath(p.relative_to(target).as_posix()): p for p in target.rglob("*") if p.is_file()}
     wanted = {path: file for path, file in server.packed.items() if path.parent != bootstrap.PAYLOAD}
-    for path in bootstrap.NOT_CARRIED:
+    for path in (*bootstrap.NOT_CARRIED, bootstrap.LIST):
         del wanted[path]
     assert files.keys() == wanted.keys()
     for path, file in wanted.items():

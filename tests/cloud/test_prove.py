@@ -57,7 +57,7 @@ def cloud(running: Cloud) -> Cloud:
     shutil.copy(FAKES / "job.sh", running.shared)
     gates = [gate("smoke", gpus_per_node=0, minutes=30), gate("health", gpus_per_node=0, minutes=30)]
     write_jobs(running.shared / "jobs", gates, {"health": HEALTH})
-    write(running.shared, {path: file for path, file in jobs.render(PLAN).items() if path.is_relative_to("jobs/smoke")})
+    write(running.shared, {path: file for path, file in jobs.render(PLAN).items() if path.parts[1] in ("smoke", "lib")})
     running.ok(f"chown -R {USER} /mnt/shared/jobs; chmod -R a+rwX /mnt/shared/jobs")
     return running
 

@@ -32,7 +32,8 @@ def sources() -> Mapping[str, str]:
 
 def _is_packed(path: PurePosixPath) -> bool:
     """Holds what the other files hold: shown by name, or as a listing."""
-    return path.parts[:2] == ("bootstrap", "payload") or path == PurePosixPath("manifest.json")
+    digests = (PurePosixPath("manifest.json"), PurePosixPath("bootstrap/payload.txt"))
+    return path.parts[:2] == ("bootstrap", "payload") or path in digests or path.name == "library.digest"
 
 
 def _source(file: File) -> str | None:
@@ -65,7 +66,9 @@ class Folder:
         for path, file in sorted(self.files.items()):
             source = None if _is_packed(path) else _source(file)
             copied = "" if source is None else "  (copy)" if source == str(path) else f"  (copy of {source})"
-            lines.append(f"{'x' if file.executable else '-'} {path}{copied}")
+            # The name of a library changes with each of its files.
+            shown = re.sub("^jobs/lib/[0-9a-f]{16}/", "jobs/lib/DIGEST/", str(path))
+            lines.append(f"{'x' if file.executable else '-'} {shown}{copied}")
         return lines
 
     def payload(self) -> list[str]:
@@ -80,6 +83,8 @@ class Folder:
         """What a file is for: the same in another folder, where the cluster and the jobs have other names."""
         if path.parts[0] == "cluster":
             return ("cluster", path.suffixes[-1])
+        if path.is_relative_to("jobs/lib"):
+            return ("jobs", "lib", path.name)
         if path.parts[0] == "jobs" and len(path.parts) > 2:
             recipe = next((job.recipe for job in self.plan.jobs if job.name == path.parts[1]), path.parts[1])
             return ("jobs", recipe, *path.parts[2:])

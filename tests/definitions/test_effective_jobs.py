@@ -123,8 +123,8 @@ def check_jobs(files: Files) -> int:
     """Compares every job folder with the plan; the number of settings that were compared."""
     text = {str(path): file.content.decode() for path, file in files.items() if path.parts[0] in ("jobs", "README.md")}
     jobs = {job["name"]: job for job in derived(files)["jobs"]}
-    proof = {"prove.sh", "prove.d", "prove.tsv"} if jobs else set()
-    assert {path.split("/")[1] for path in text if path.startswith("jobs/")} == set(jobs) | proof
+    beside = {"lib", "prove.sh", "prove.d", "prove.tsv"} if jobs else set()
+    assert {path.split("/")[1] for path in text if path.startswith("jobs/")} == set(jobs) | beside
     gates = [line.split("\t") for line in text.get("jobs/prove.tsv", "").splitlines()[1:]]
     assert {row[5] for row in gates} <= {*jobs, "-"}
     for name, job in jobs.items():

@@ -47,8 +47,8 @@ def nccl_log(algorithm: str | None = "RING", size: int = 8 * GIB, mnnvl: int | N
 
 JUDGE = """
 set -euo pipefail
-. ./lib/common.sh
-. ./lib/collective.sh
+. ./library.sh
+. "${JOBS_LIB}/collective.sh"
 load_settings
 new_results_folder
 judge_collective "${COLLECTIVES}" "${FAKE_OUTPUT}" "${results}/checks.tsv" ${FAKE_NCCL_LOG:+"${FAKE_NCCL_LOG}"}

@@ -9,12 +9,16 @@ import subprocess
 from pathlib import Path
 
 from generator.definition.model.definition import Job
+from generator.files import assets
 from generator.plan.types import NodeArrayPlan, Plan
 from generator.render import jobs
 from tests.bed import parts
 from tests.bed.plans import slurm_of
 
 FAKES = Path(__file__).parent / "fakes"
+LIBRARY = assets.folder("recipes") / "lib"
+SOURCED = f'export JOBS_LIB={LIBRARY}\n. "${{JOBS_LIB}}/common.sh"\n'
+"""Stands for `library.sh` where no build has written it."""
 SHELL: dict[str, str] = {}
 """What the shell of the user adds to the environment of jobs: nothing, unless a test says so."""
 
@@ -90,6 +94,12 @@ class JobFolder:
         )
 
     @property
+    def library(self) -> Path:
+        """The folder that it shares with other jobs."""
+        (found,) = (self.path.parent / "lib").iterdir()
+        return found
+
+    @property
     def log(self) -> str:
         """The srun command lines."""
         path = Path(self.environment["FAKE_LOG"])
@@ -123,8 +133,13 @@ def job_folder(tmp_path: Path, plan: Plan | None, nodes: tuple[str, ...] = ("hpc
         "SET_IMPORT_SCRATCH_GB": "0",
     }
     (tmp_path / "stage").mkdir(exist_ok=True)
-    (folder,) = (root / "jobs").iterdir()
+    (folder,) = (path for path in (root / "jobs").iterdir() if path.name != "lib")
     return JobFolder(folder, environment)
+
+
+def with_library(folder: Path) -> None:
+    """Let scripts in a folder that no build has written find the library."""
+    (folder / "library.sh").write_text(SOURCED, encoding="utf-8")
 
 
 def imported(folder: JobFolder) -> JobFolder:

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from generator.catalog import vm_size
-from generator.files import assets
 from tests.bed import parts
-from tests.jobs.running import FAKES, JobFolder, job, job_folder, plan_with, settings_of
+from tests.jobs.running import FAKES, LIBRARY, JobFolder, job, job_folder, plan_with, settings_of
 
 PASS, FAIL, ERROR, WARN, NO_BASELINE = 0, 1, 2, 3, 4
 
@@ -237,9 +236,9 @@ def test_what_is_slow_between_switches_is_no_fault_of_a_node(tmp_path: Path) -> 
 @pytest.mark.parametrize("form", sorted(TOPOLOGY))
 def test_groups_of_nodes_are_those_of_slurm(tmp_path: Path, form: str) -> None:
     (tmp_path / "topology").write_text(TOPOLOGY[form])
-    lib = assets.folder("recipes") / "lib"
-    script = f". {lib}/fabric.sh; requested_nodes() {{ printf 'hpc-%s\\n' 2 5 9; }}; node_groups groups; cat groups"
+    script = f". {LIBRARY}/fabric.sh; requested_nodes() {{ printf 'hpc-%s\\n' 2 5 9; }}; node_groups groups; cat groups"
     environment = {"PATH": f"{FAKES}/fabric:{os.environ['PATH']}", "FAKE_TOPOLOGY": str(tmp_path / "topology")}
+    environment["JOBS_LIB"] = str(LIBRARY)
     said = subprocess.run(
         ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
     )

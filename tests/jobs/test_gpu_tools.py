@@ -14,9 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.files import assets
-
-LIBRARY = assets.folder("recipes") / "lib"
+from tests.jobs.running import LIBRARY, with_library
 
 EXCERPTS = {
     # https://github.com/NVIDIA/DCGM/issues/122: a GPU at a third of its speed, which DCGM's own diagnosis passed
@@ -137,9 +135,8 @@ READ = [
 
 def bash(script: str, folder: Path) -> str:
     """One Bash that has read the libraries, in a folder."""
-    names = ("common.sh", "gpu-tools.sh", "fio.sh", "fleet.sh")
-    (folder / "lib").symlink_to(LIBRARY)
-    sources = "".join(f". ./lib/{name}\n" for name in names)
+    with_library(folder)
+    sources = ". ./library.sh\n" + "".join(f". {LIBRARY}/{name}\n" for name in ("gpu-tools.sh", "fio.sh", "fleet.sh"))
     done = subprocess.run(["bash", "-c", sources + script], cwd=folder, capture_output=True, text=True, check=False)
     assert done.stderr == "", done.stderr
     return done.stdout

@@ -24,6 +24,7 @@ import pytest
 
 from generator.files import assets
 from tests.bed.sources import blob_or_skip
+from tests.jobs.running import LIBRARY
 
 MANIFEST = json.dumps({"schemaVersion": 2, "config": {}, "layers": []}).encode()
 DIGEST = f"sha256:{hashlib.sha256(MANIFEST).hexdigest()}"
@@ -104,10 +105,10 @@ def asked(home: Path, expression: str, **environment: str) -> subprocess.Complet
     kept = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     given = {
         "PATH": f"{home}:{os.environ['PATH']}", "HOME": str(home), "XDG_RUNTIME_DIR": str(home / "run"),
-        "TMPDIR": str(home), "ENROOT_ALLOW_HTTP": "y", "STAGE_PATH": str(home / "stage"),
+        "TMPDIR": str(home), "ENROOT_ALLOW_HTTP": "y", "STAGE_PATH": str(home / "stage"), "JOBS_LIB": str(LIBRARY),
     }  # fmt: skip
     return subprocess.run(
-        ["bash", "-c", f"set -euo pipefail; . ./lib/common.sh; . ./lib/images.sh; {expression}"],
+        ["bash", "-c", f"set -euo pipefail; . {LIBRARY}/common.sh; . {LIBRARY}/images.sh; {expression}"],
         cwd=assets.folder("recipes"), env=kept | given | environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
 

@@ -143,7 +143,7 @@ def test_a_run_that_goes_on_asks_no_registry_and_keeps_its_image(folder: JobFold
     """What `own` does before each launch; the first one imports."""
     script = folder.path / "need.sh"
     script.write_text(
-        "#!/usr/bin/env bash\nset -euo pipefail\n. ./lib/common.sh\n. ./lib/images.sh\nload_settings\n"
+        "#!/usr/bin/env bash\nset -euo pipefail\n. ./library.sh\n. $JOBS_LIB/images.sh\nload_settings\n"
         'need_image "${CONTAINER}"\n',
         encoding="utf-8",
     )

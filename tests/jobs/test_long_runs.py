@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from generator.files import assets
-from tests.jobs.running import job, job_folder, plan_with
+from tests.jobs.running import LIBRARY, SOURCED, job, job_folder, plan_with
 from tests.jobs.test_scripts import ERROR, MPT_LOG, WARN, iteration, training, whole_checkpoint
 from tests.jobs.training_logs import megatron_log
 
-PRELUDE = """
+PRELUDE = f"""
 set -eu
-. ./lib/common.sh
-. ./lib/long-runs.sh
-. ./lib/run-status.sh
-. ./lib/losses.sh
+{SOURCED}
+. {LIBRARY}/long-runs.sh
+. {LIBRARY}/run-status.sh
+. {LIBRARY}/losses.sh
 """
 
 MEGATRON = (
@@ -360,7 +360,7 @@ def broken_megatron(checkpoints: Path, tracker: str | None) -> None:
 
 MENDED = """
 RUN_NAME=mine RESUME=1 results="$1"
-. ./lib/megatron-checkpoints.sh
+. "${JOBS_LIB}/megatron-checkpoints.sh"
 if [[ "$2" == mpt ]]; then . ./mpt/checkpoints.sh; fi
 for run_dir in "${@:3}"; do
     checkpoints="${run_dir}/checkpoints"
@@ -394,7 +394,7 @@ def test_a_checkpoint_that_is_removed_stops_being_whole_first(tmp_path: Path) ->
     broken_megatron(tmp_path / "checkpoints", "20")
     script = """
     run_dir="$1" SAVE_INTERVAL=10 KEEP_CHECKPOINTS=1
-    . ./lib/megatron-checkpoints.sh
+    . "${JOBS_LIB}/megatron-checkpoints.sh"
     log() { :; }
     rm() { echo "${@: -1}"; command rm "$@"; }
     prune_checkpoints

@@ -11,7 +11,7 @@ from generator import catalog
 from tests.bed import parts
 from tests.jobs.running import JobFolder, job, job_folder, plan_with
 
-SHOW = ". ./lib/common.sh; load_settings; load_nccl_env; env; echo names=${nccl_names[*]}"
+SHOW = ". ./library.sh; load_settings; load_nccl_env; env; echo names=${nccl_names[*]}"
 
 
 def exported(folder: JobFolder, **environment: str) -> subprocess.CompletedProcess[str]:

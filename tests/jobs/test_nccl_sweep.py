@@ -21,8 +21,8 @@ TABLE = "#  size  count  type  redop  root  time  algbw  busbw #wrong  time  alg
 FROM, TO = 4 * GIB, 16 * GIB
 WALK = """
 set -euo pipefail
-. ./lib/common.sh
-. ./lib/collective.sh
+. ./library.sh
+. "${JOBS_LIB}/collective.sh"
 load_settings
 for folder in "$@"; do
     (
@@ -201,7 +201,7 @@ def test_ranks_alone_are_no_measurement(folder: JobFolder, tmp_path: Path) -> No
         "all_gather\tpass\n": False,
         "gpus\tpass\n": False,
     }
-    script = ". ./lib/common.sh; . ./lib/collective.sh; for results; do is_judged all_reduce && echo 1 || echo 0; done"
+    script = ". ./library.sh; . $JOBS_LIB/collective.sh; for results; do is_judged all_reduce && echo 1 || echo 0; done"
     places = []
     for number, text in enumerate(checks):
         places.append(tmp_path / str(number))
@@ -220,7 +220,7 @@ def test_gpus_of_amd_are_those_of_the_kernel(folder: JobFolder, tmp_path: Path) 
         (nodes / str(number)).mkdir(parents=True)
         text = f"cpu_cores_count {0 if count else 48}\nsimd_count {count}\nmem_banks_count 1\n"
         (nodes / str(number) / "properties").write_text(text, encoding="utf-8")
-    script = ". ./lib/common.sh; . ./lib/collective.sh; GPU_VENDOR=AMD; gpus_here; CF_SYS=/proc/none gpus_here || true"
+    script = ". ./library.sh; . $JOBS_LIB/collective.sh; GPU_VENDOR=AMD; gpus_here; CF_SYS=/proc/none gpus_here || true"
     environment = folder.environment | {"CF_SYS": str(tmp_path)}
     done = subprocess.run(
         ["bash", "-c", script], cwd=folder.path, env=environment, capture_output=True, text=True, check=True

@@ -25,7 +25,7 @@ KEYS = {
 }  # fmt: skip
 HB = "Standard_HB176rs_v4"
 PAGE = Path("docs/records.md").read_text(encoding="utf-8")
-BEGIN = "set -euo pipefail; . ./lib/common.sh; load_settings; new_results_folder; "
+BEGIN = "set -euo pipefail; . ./library.sh; load_settings; new_results_folder; "
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from pathlib import Path, PurePosixPath
 
@@ -11,13 +12,14 @@ from syrupy.assertion import SnapshotAssertion
 
 from generator.definition.model.definition import Job
 from generator.files import assets
+from generator.files.file import Files
 from generator.plan.job_figures import expectations
 from generator.plan.job_settings import known_settings
 from generator.recipes import Recipe, recipe, recipe_names
 from generator.render import jobs
 from tests.bed import parts
 from tests.bed.scripts.shellchecked import Script, findings
-from tests.jobs.running import job, plan_with, settings_of
+from tests.jobs.running import job, job_folder, plan_with, settings_of
 
 
 def recipe_of(name: str) -> Recipe:
@@ -31,7 +33,9 @@ def test_snapshot(name: str, snapshot: SnapshotAssertion) -> None:
     files = jobs.render(plan_with(job(name)))
     generated = [path for path in sorted(files) if path.suffix in (".env", ".sbatch")]
     assert "\n".join(f"==== {path}\n{files[path].content.decode()}" for path in generated) == snapshot
-    assert [f"{path}{' *' if files[path].executable else ''}" for path in sorted(files)] == snapshot(name="files")
+    listed = [f"{path}{' *' if files[path].executable else ''}" for path in sorted(files)]
+    # The name of a library changes with each of its files.
+    assert [re.sub("lib/[0-9a-f]{16}/", "lib/DIGEST/", path) for path in listed] == snapshot(name="files")
 
 
 LIBRARY = sorted((assets.folder("recipes") / "lib").glob("*.sh"))
@@ -41,7 +45,8 @@ FROM_THE_ROOT = "--source-path=SCRIPTDIR/../.."
 
 def script_of(path: str, text: str) -> Script:
     """With every file of the repository that its directives name, and theirs."""
-    sources: dict[str, str] = {}
+    # The directive names what it sources.
+    sources = {"library.sh": '. "${JOBS_LIB}/common.sh"\n'} if ". ./library.sh" in text else {}
     texts = [text]
     while texts:
         for named in re.findall(r"# shellcheck source=(\S+\.sh)", texts.pop()):
@@ -88,10 +93,67 @@ def test_scripts_are_copied_as_they_stand() -> None:
     source = assets.folder("recipes")
     folder = PurePosixPath("jobs/nccl-allreduce")
     assert files[folder / "run.sh"].content == (source / "nccl-allreduce/run.sh").read_bytes()
-    assert files[folder / "lib/common.sh"].content == (source / "lib/common.sh").read_bytes()
+    (library,) = {path.parent for path in files if path.parent.parent == PurePosixPath("jobs/lib")}
+    assert files[library / "common.sh"].content == (source / "lib/common.sh").read_bytes()
     assert files[folder / "run.sh"].executable
-    assert not files[folder / "lib/judge.sh"].executable
+    assert not files[library / "judge.sh"].executable
     assert folder / "recipe.json" not in files
+
+
+def library_of(files: Files) -> dict[str, bytes]:
+    """The shared files, each by its path."""
+    return {str(path): file.content for path, file in files.items() if path.is_relative_to("jobs/lib")}
+
+
+def test_jobs_share_one_library_and_another_one_has_another_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What jobs that run have read stays as it is when a later build is copied beside it."""
+    plan = parts.minimal()
+    plan = parts.with_jobs(plan, *(Job(recipe="smoke", name=name) for name in ("one", "other")))
+    before = library_of(jobs.render(plan))
+    assert before == library_of(jobs.render(plan))
+    assert len({PurePosixPath(path).parent for path in before}) == 1
+    assert {PurePosixPath(path).name for path in before} >= {"common.sh", "environment.sh", "records.sh"}
+    changed = tmp_path / "recipes"
+    shutil.copytree(assets.folder("recipes"), changed)
+    with (changed / "lib/records.sh").open("a") as file:
+        file.write("# another release\n")
+    monkeypatch.setattr(assets, "folder", lambda _: changed)
+    after = library_of(jobs.render(plan))
+    assert not before.keys() & after.keys()
+    assert len(before) == len(after)
+
+
+def test_every_script_finds_the_library_it_was_built_with(tmp_path: Path) -> None:
+    """Beside the folders of the jobs, in the folder itself as a run has it, or nowhere, which it says."""
+    folder = job_folder(tmp_path, plan_with(job("smoke")))
+    show = ["bash", "-c", 'set -euo pipefail; . ./library.sh; echo "${JOBS_LIB}"']
+
+    def said(**environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            show, cwd=folder.path, env=folder.environment | environment, capture_output=True, text=True, check=False
+        )
+
+    library = folder.library
+    assert said().stdout == f"{library}\n"
+    began_with = tmp_path / "began-with"
+    shutil.copytree(library, began_with)
+    assert said(JOBS_LIB=str(began_with)).stdout == f"{began_with}\n"
+    own = folder.path / "lib" / library.name
+    shutil.move(library, own)
+    assert said().stdout == f"{own}\n"
+    shutil.rmtree(own)
+    done = said()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"{library} is missing: copy jobs/lib of the deployment folder beside the folder of the job\n"
+
+
+def test_a_job_that_another_one_submits_has_the_library_of_its_own_folder(tmp_path: Path) -> None:
+    folder = job_folder(tmp_path, plan_with(job("smoke")))
+    (folder.path / "run.sh").write_text('#!/bin/sh\necho "${JOBS_LIB-none}"\n')
+    done = folder.run("job.sbatch", JOBS_LIB="/gone", SLURM_SUBMIT_DIR=str(folder.path))
+    assert (done.stdout, done.stderr) == ("none\n", "")
 
 
 def test_settings_survive_the_shell(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from generator.files import assets
 from tests.jobs.running import (
     AZNHC_GOOD,
+    SOURCED,
     JobFolder,
     a100_devices,
     imported,
@@ -25,7 +26,7 @@ PASS, FAIL, ERROR, WARN, NO_BASELINE = 0, 1, 2, 3, 4
 
 
 def common(expression: str) -> str:
-    command = ["bash", "-c", f". ./lib/common.sh; {expression}"]
+    command = ["bash", "-c", f"{SOURCED}{expression}"]
     return subprocess.run(
         command, cwd=assets.folder("recipes"), capture_output=True, text=True, check=True
     ).stdout.strip()

@@ -104,7 +104,8 @@ def run(made: JobFolder, left_s: int, **environment: str) -> dict[str, Any]:
 
 def changed(made: JobFolder, name: str, before: str, after: str) -> None:
     """Another figure in a script of the job, where it has that script and that figure."""
-    if (script := made.path / name).exists():
+    place = made.library if name in ("collective.sh", "common.sh") else made.path
+    if (script := place / name).exists():
         script.write_text(script.read_text().replace(before, after))
 
 
@@ -120,7 +121,7 @@ def test_the_node_is_named_before_the_job_ends(tmp_path: Path) -> None:
     def limited(name: str) -> dict[str, Any]:
         # Longer than what the other nodes need on a busy machine, and shorter than the job.
         made = MAKERS[name](tmp_path / name)
-        changed(made, "lib/collective.sh", "bounded 300 ", "bounded 40 ")
+        changed(made, "collective.sh", "bounded 300 ", "bounded 40 ")
         changed(made, "run.sh", '"$((LINK_TIMEOUT_S * 2 + 60))"', "40")
         return run(made, 600, SET_TIMEOUT_S="40")
 
@@ -141,7 +142,7 @@ def test_who_is_cut_off_by_the_end_of_the_job_is_not_named(tmp_path: Path, slow:
     def cut_off(name: str) -> dict[str, Any]:
         made = {**MAKERS, **PAIRS}[name](tmp_path / name)
         # So that it begins with the few seconds that it is given.
-        changed(made, "lib/common.sh", "LEAST_STEP_S=30", "LEAST_STEP_S=0")
+        changed(made, "common.sh", "LEAST_STEP_S=30", "LEAST_STEP_S=0")
         changed(made, "durations.sh", "seconds+=60", "seconds+=0")
         return run(made, BEFORE_END_S + 4, FAKE_HANGING="", FAKE_SLOW=slow, FAKE_SLOW_S="100")
 

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 import pytest
 
 from generator.catalog import vm_size
-from generator.files import assets
 from generator.plan import throughput
 from generator.recipes import models
 from tests.bed import parts
-from tests.jobs.running import job, plan_with
+from tests.jobs.running import job, plan_with, with_library
 from tests.jobs.training_logs import (
     PUBLIC_MEGATRON,
     PUBLIC_OLD_MEGATRON,
@@ -29,8 +28,8 @@ SETTINGS = (
 )
 RUNNER = """
 set -euo pipefail
-. ./lib/common.sh
-. ./lib/throughput.sh
+. ./library.sh
+. $JOBS_LIB/throughput.sh
 export SLURM_JOB_NUM_NODES=2 GPUS_PER_NODE=8 NODES_OF_RUN="$(printf '%s\\n' hpc-2 hpc-10)" {settings}
 for results in "$1"/*; do
     cp "${{results}}/table" throughput.tsv
@@ -169,7 +168,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, list
         place.mkdir()
         for name, text in (("log", case.log), ("table", case.table), ("reader", case.reader)):
             (place / name).write_text(text, encoding="utf-8")
-    (work / "lib").symlink_to(assets.folder("recipes") / "lib")
+    with_library(work)
     command = ["bash", "-c", RUNNER.format(settings=SETTINGS), "-", str(folder)]
     ran = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")

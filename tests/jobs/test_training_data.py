@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from generator.files import assets
-from tests.jobs.running import FAKES, JobFolder, imported, job, job_folder, plan_with, settings_of
+from tests.jobs.running import FAKES, JobFolder, imported, job, job_folder, plan_with, settings_of, with_library
 from tests.jobs.test_scripts import ERROR, GPT, MPT_LOG, PASS, training
 from tests.jobs.training_logs import megatron_log
 
@@ -129,8 +129,8 @@ def test_a_broken_archive_ends_the_step(tmp_path: Path) -> None:
 
 LIMITS = """
 set -euo pipefail
-. ./lib/common.sh
-. ./lib/images.sh
+. ./library.sh
+. "${JOBS_LIB}/images.sh"
 sleep() { echo "$1" >>waits; }
 while IFS='|' read -r name limited header retries; do
     rm -f waits "${FAKE_LOG}.curl"
@@ -154,7 +154,7 @@ LIMIT_CASES = {
 
 
 def test_a_rate_limit_is_waited_for(tmp_path: Path) -> None:
-    (tmp_path / "lib").symlink_to(assets.folder("recipes") / "lib")
+    with_library(tmp_path)
     ran = subprocess.run(
         ["bash", "-c", LIMITS],
         input="".join(f"{case}\n" for case in LIMIT_CASES),

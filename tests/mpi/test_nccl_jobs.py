@@ -38,7 +38,8 @@ class Jobs:
         plan = plan_with(job(recipe, nodes), parts.node_array("hpc", hardware, max_nodes=4))
         folder = self.cloud.shared / "jobs" / name
         for path, file in jobs.render(plan).items():
-            target = folder / path.relative_to("jobs").relative_to(recipe)
+            place = self.cloud.shared / path
+            target = folder / path.relative_to("jobs", recipe) if path.parts[1] == recipe else place
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(file.content)
             target.chmod(0o755 if file.executable else 0o644)

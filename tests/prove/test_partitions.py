@@ -12,6 +12,7 @@ import yaml
 from generator import pipeline
 from generator.plan.gates import BESIDE_JOBS, GatePlan, gate_plans
 from generator.plan.types import Plan
+from generator.render import jobs as render_jobs
 from generator.render import prove as render_prove
 from tests.bed.plans import plan_from, slurm_of
 from tests.prove.folder import Bed
@@ -176,7 +177,8 @@ def test_a_training_job_with_the_name_of_a_default_one_takes_its_place() -> None
 
 def test_every_name_beside_the_jobs_is_reserved() -> None:
     plan = plan_from(f"slurm: {{partitions: [{GPUS['H100']}]}}\njobs: null")
-    beside = {path.parts[1] for path in render_prove.render(plan)}
+    beside = {path.parts[1] for path in {**render_prove.render(plan), **render_jobs.render(plan)}}
+    beside -= {job.name for job in plan.jobs}
     of_programs = {"prove.state"} if "STATE_ROOT=prove.state " in (PROVE / "prove.d/state.sh").read_text() else set()
     of_jobs = {Path(dict(job.settings)["RUNS_DIR"]).name for job in plan.jobs}
     assert beside | of_programs | of_jobs == set(BESIDE_JOBS)

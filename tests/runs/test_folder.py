@@ -12,6 +12,7 @@ import pytest
 
 from generator.cyclecloud.jobs.prepared import of_folder, write
 from generator.errors import CannotRead
+from tests.jobs.running import job, job_folder, plan_with
 
 
 @pytest.fixture
@@ -45,6 +46,26 @@ def test_another_folder_with_the_same_files_is_another_run(folder: Path) -> None
     key = of_folder(folder, {}).key
     (folder / "sub/.git/index").write_text("new")
     assert of_folder(folder, {}).key == key
+
+
+def test_what_a_job_shares_with_others_is_sent_with_it(tmp_path: Path) -> None:
+    """It decides what the job does; a copy of the job's folder alone is no job."""
+    made = job_folder(tmp_path, plan_with(job("smoke"))).path
+    (library,) = (made.parent / "lib").iterdir()
+    before = of_folder(made, {})
+    write(before, tmp_path / "sent", who="ann", begin_at=None)
+    sent = tmp_path / "sent/lib" / library.name
+    assert {path.name: path.read_bytes() for path in sent.iterdir()} == {
+        path.name: path.read_bytes() for path in library.iterdir()
+    }
+    assert of_folder(shutil.copytree(tmp_path / "sent", tmp_path / "again"), {}).key, "it is whole"
+    with (library / "common.sh").open("a") as file:
+        file.write("# edited\n")
+    assert of_folder(made, {}).key != before.key
+    shutil.rmtree(library)
+    with pytest.raises(CannotRead, match=rf"needs {library}, which is missing") as caught:
+        of_folder(made, {})
+    assert caught.value.hint == "copy jobs/lib beside the folder of the job"
 
 
 def test_a_name_that_is_too_long_for_the_cluster_is_shorter(folder: Path) -> None:

@@ -186,6 +186,9 @@ def test_the_lines_of_print_do_the_same(user: User) -> None:
     assert user.keeps() == 0, "the cluster was not asked"
     subprocess.run(["bash", "-euc", told.out], cwd=user.here, env=user.environment, check=True, timeout=120)
     assert (user.here / "printed-back/ran").read_text() == "one\nit's $HOME\n"
+    built = user.types("run", NAME, "smoke", "--fetch", "smoke-back", "--print")
+    subprocess.run(["bash", "-euc", built.out], cwd=user.here, env=user.environment, check=True, timeout=120)
+    assert [path.read_text() for path in (user.here / "smoke-back/results").glob("*/verdict")] == ["pass\n"]
 
 
 def test_a_job_whose_node_is_lost_goes_on_where_slurm_lets_it(user: User) -> None:

@@ -12,7 +12,7 @@ from generator.validation.gather import gather
 from generator.validation.record import Run
 from tests.jobs.running import JobFolder, job, job_folder, plan_with
 
-BEGIN = "set -euo pipefail; . ./lib/common.sh; load_settings; new_results_folder; "
+BEGIN = "set -euo pipefail; . ./library.sh; load_settings; new_results_folder; "
 LINES = r"""
 file="${results}/checks.tsv"
 record "${file}" plain pass 470.51 460 GB/s "16G on 2 nodes" "published: https://example.com/x" ""

@@ -29,6 +29,9 @@ _PARTS = {
 """Of what runs on the scheduler."""
 _SETTINGS = "settings.env"
 _STEP = re.compile(r"[0-9][0-9]-[A-Za-z0-9._-]+[.]sbatch")
+_LIBRARY = "library.digest"
+"""Which of those that are beside the folders of the jobs it sources."""
+_DIGEST = re.compile(r"[0-9a-f]{16}\n")
 _UNNAMED = re.compile(r"[^A-Za-z0-9._]+")
 _LEFT_OUT = {STATE, ".git"}
 _KEY_DIGITS = 10
@@ -98,10 +101,31 @@ def shared_folders(prepared: Prepared) -> str:
     return f"ls -d {shlex.join(folders)} >/dev/null 2>&1 || sudo -n {installed(folders)}" if folders else ""
 
 
+def library_of(folder: Path) -> Path | None:
+    """What the job shares with others of its build, unless its own folder has it. Raises CannotRead."""
+    try:
+        digest = (folder / _LIBRARY).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise CannotRead(f"cannot read {folder / _LIBRARY}: {error}") from error
+    if not _DIGEST.fullmatch(digest):
+        raise CannotRead(f"{folder / _LIBRARY} names no library", "build the deployment folder again")
+    library = folder.resolve().parent / "lib" / digest.strip()
+    if (folder / "lib" / library.name).is_dir():
+        return None
+    if not library.is_dir():
+        raise CannotRead(f"{folder} needs {library}, which is missing", "copy jobs/lib beside the folder of the job")
+    return library
+
+
 def copy(folder: Path, target: Path) -> Path:
-    """The user's files, and beside them an empty folder for ours. Raises CannotRead for what cannot be read."""
+    """The user's files with what they need, and an empty folder for ours. Raises CannotRead for what cannot be read."""
+    library = library_of(folder)
     try:
         shutil.copytree(folder, target, symlinks=True, ignore=lambda _, names: _LEFT_OUT & set(names))
+        if library is not None:
+            shutil.copytree(library, target / "lib" / library.name)
     except shutil.Error as error:
         source, _, reason = error.args[0][0]
         raise CannotRead(f"cannot copy {source}: {reason}") from error
@@ -149,9 +173,11 @@ def _keyed(
 
 
 def key_of(folder: Path, *words: str) -> str:
-    """What stands for the files of a folder and these words. Raises CannotRead."""
+    """What stands for the files of a folder, what they need and these words. Raises CannotRead."""
     # A file's name may be no text.
-    text = "\n".join([*_files(folder), *words]).encode(errors="surrogateescape")
+    library = library_of(folder)
+    files = [*_files(folder), *(_files(library) if library else ())]
+    text = "\n".join([*files, *words]).encode(errors="surrogateescape")
     return hashlib.sha256(text).hexdigest()[:_KEY_DIGITS]
 
 
