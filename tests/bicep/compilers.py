@@ -1,40 +1,97 @@
-"""The offline checker that is beside the repository, and the real compiler where one is installed."""
+"""The Bicep compiler of this machine: the one that BICEP names, that of the PATH, or what `make tools` has installed.
+
+BICEP may also name a checker, where there is no compiler: it takes the files and prints a line for each finding. What
+only a compiler can do is then not tried. Tests that need one of them are marked `bicep`, or `bicep(compiler=True)`.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from generator.files import assets
 
-CHECKER = assets.root().parent / "shared" / "tools" / "bicepcheck" / "bicepcheck"
 MODULES = sorted((assets.folder("bicep_templates") / "modules").glob("*.bicep"))
+_INSTALLED = assets.root() / ".cache"
+_VERSION = re.compile(r"Bicep CLI version (\d+\.\d+\.\d+)")
+_READ = re.compile(r"readEnvironmentVariable\('(\w+)'")
+_LONG_ENOUGH = "/".join(["Long-enough1"] * 9)
+_AT_ONCE = 2
+
+
+@cache
+def program() -> str | None:
+    """A compiler or a checker; a BICEP that names neither is a fault of the run."""
+    given = os.environ.get("BICEP")
+    if given:
+        found = shutil.which(given)
+        if found is None:
+            raise pytest.UsageError(f"BICEP is {given}, which is no program")
+        return found
+    installed = sorted(map(str, _INSTALLED.glob("bicep-*/bicep")))
+    return shutil.which("bicep") or (installed[-1] if installed else None)
+
+
+@cache
+def version() -> str | None:
+    """Of the compiler; None where there is none."""
+    found = program()
+    if found is None:
+        return None
+    done = subprocess.run([found, "--version"], capture_output=True, text=True, check=False)
+    match = _VERSION.search(done.stdout)
+    return match[1] if done.returncode == 0 and match else None
+
+
+def run(command: str, file: Path) -> subprocess.CompletedProcess[str]:
+    """What the compiler does with a file, to standard output; the variables that it reads are set."""
+    found = program()
+    assert found is not None
+    assert version() is not None, "marked for a compiler"
+    return _run([found, command, str(file), "--stdout"], file)
+
+
+def compiled(file: Path) -> bytes:
+    """The template that `bicep build` makes."""
+    done = run("build", file)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.encode()
 
 
 def findings(*files: Path) -> list[str]:
-    """What the checker says about these files and their modules, one finding a line; skips where it is absent."""
-    if not CHECKER.is_file():
-        pytest.skip(f"no Bicep checker at {CHECKER.relative_to(assets.root().parent)} beside the repository")
-    command = [sys.executable, str(CHECKER), "--types-as-errors", *map(str, files)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    lines = done.stdout.splitlines()
-    assert done.returncode in (0, 1), done.stderr
-    assert lines or done.returncode == 0, done.stderr
+    """What is found in these files and their modules, one finding a line."""
+    if version() is not None:
+        commands = ["build-params" if file.suffix == ".bicepparam" else "build" for file in files]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            done = list(pool.map(run, commands, files))
+        assert all(each.stderr or each.returncode == 0 for each in done)
+        # `FILE(LINE,COLUMN) : LEVEL CODE: MESSAGE`
+        said = "".join(each.stderr for each in done)
+        return [re.sub(r"^(.*?)\((\d+),(\d+)\) : ", r"\1:\2:\3: ", line) for line in said.splitlines() if line]
+    found = program()
+    assert found is not None, "marked for a checker"
+    checked = _run([found, *map(str, files)], *files)
+    lines = checked.stdout.splitlines()
+    assert checked.returncode in (0, 1), checked.stderr
+    assert lines or checked.returncode == 0, checked.stderr
     return lines
 
 
 def findings_below(files: Mapping[str, Path]) -> dict[str, list[str]]:
-    """For each name what the checker says of its file and of all below that file's folder, from one run for all.
+    """For each name what is found in its file, its parameter file and what is below their folder, from one run for all.
 
     The folders are apart from each other. Reading the types of Azure's resources takes longer than most files.
     """
-    lines = findings(*files.values())
+    both = [each for file in files.values() for each in (file, file.with_suffix(".bicepparam")) if each.exists()]
+    lines = findings(*both)
     # A file that the given ones refer to is named from the working folder where it is below that.
     starts = {name: (f"{file.parent}/", f"{os.path.relpath(file.parent)}/") for name, file in files.items()}
     found = {name: [line for line in lines if line.startswith(starts[name])] for name in files}
@@ -48,26 +105,18 @@ def selected(names: Iterable[str], request: pytest.FixtureRequest) -> list[str]:
     return [name for name in names if f"{name}]" in ends]
 
 
-def compiler_or_skip(command: str) -> str:
-    """The program `bicep`; where there is none, a test of `bicep <command>` is skipped."""
-    bicep = shutil.which("bicep")
-    if bicep is None:
-        pytest.skip(f"no bicep on the PATH: `bicep {command}` was not run")
-    return bicep
+def _run(command: list[str], *files: Path) -> subprocess.CompletedProcess[str]:
+    """With a value for every variable that a parameter file reads."""
+    texts = (file.read_text() for file in files if file.suffix == ".bicepparam")
+    variables = dict.fromkeys((name for text in texts for name in _READ.findall(text)), _LONG_ENOUGH)
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **variables})
 
 
-def compiler_output(command: str, file: Path) -> str:
-    """What `bicep <command>` says; skips where no compiler is on the PATH."""
-    return _run(command, file).stderr
-
-
-def compiled(file: Path) -> bytes:
-    """The template that `bicep build` makes; skips where no compiler is on the PATH."""
-    return _run("build", file).stdout.encode()
-
-
-def _run(command: str, file: Path) -> subprocess.CompletedProcess[str]:
-    arguments = [compiler_or_skip(command), command, str(file)] + (["--stdout"] if command == "build" else [])
-    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done
+@cache
+def knows(command: str) -> bool:
+    """Whether there is a compiler, and it has this command."""
+    found = program()
+    if found is None or version() is None:
+        return False
+    said = subprocess.run([found, "--help"], capture_output=True, text=True, check=False).stdout
+    return re.search(rf"^\s+(?:bicep )?{command}\b", said, re.MULTILINE) is not None

@@ -1,4 +1,4 @@
-"""Every module and every rendered deployment passes the checker, and the compiler where there is one."""
+"""Every module and every rendered deployment, with its parameter file, passes the compiler or a checker."""
 
 from __future__ import annotations
 
@@ -11,15 +11,7 @@ import pytest
 from generator.render.deployment import deployment_files
 from generator.rules.budgets import job_bytes
 from tests.bed.plans import plan_from
-from tests.bicep.compilers import (
-    MODULES,
-    compiled,
-    compiler_or_skip,
-    compiler_output,
-    findings,
-    findings_below,
-    selected,
-)
+from tests.bicep.compilers import MODULES, compiled, findings, findings_below, selected
 from tests.bicep.variants import VARIANTS, minimal, write_folder
 
 
@@ -30,11 +22,13 @@ def of_modules() -> list[str]:
     return findings(*MODULES)
 
 
+@pytest.mark.bicep
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.stem)
 def test_module_is_valid_by_itself(module: Path, of_modules: list[str]) -> None:
     assert [line for line in of_modules if f"/{module.name}:" in line] == []
 
 
+@pytest.mark.bicep
 def test_every_finding_is_in_a_module(of_modules: list[str]) -> None:
     assert [line for line in of_modules if not any(f"/{module.name}:" in line for module in MODULES)] == []
 
@@ -53,11 +47,13 @@ def of_deployments(tmp_path_factory: pytest.TempPathFactory, request: pytest.Fix
     return findings_below({"largest payload": largest, **written})
 
 
+@pytest.mark.bicep
 @pytest.mark.parametrize("name", ["largest payload", *VARIANTS])
 def test_deployment_is_valid(name: str, of_deployments: dict[str, list[str]]) -> None:
     assert of_deployments[name] == []
 
 
+@pytest.mark.bicep
 @pytest.mark.parametrize(
     ("old", "new", "code"),
     [
@@ -66,7 +62,7 @@ def test_deployment_is_valid(name: str, of_deployments: dict[str, list[str]]) ->
         ("param tags object", "param tags object\nparam spare string", "no-unused-params"),
     ],
 )
-def test_the_checker_is_able_to_fail(old: str, new: str, code: str, tmp_path: Path) -> None:
+def test_what_is_wrong_is_found(old: str, new: str, code: str, tmp_path: Path) -> None:
     main = write_folder(minimal(), tmp_path)
     locker = tmp_path / "modules" / "locker.bicep"
     text = locker.read_text()
@@ -75,31 +71,15 @@ def test_the_checker_is_able_to_fail(old: str, new: str, code: str, tmp_path: Pa
     assert any(code in line and "locker.bicep" in line for line in findings(main))
 
 
+@pytest.mark.bicep
 def test_a_module_call_with_a_missing_parameter_fails(tmp_path: Path) -> None:
     main = write_folder(minimal(), tmp_path)
     main.write_text(main.read_text().replace("    natGateway: true\n", ""))
     assert any("BCP035" in line for line in findings(main))
 
 
-@pytest.mark.parametrize("command", ["build", "lint"])
-@pytest.mark.parametrize("name", VARIANTS)
-def test_the_compiler_accepts_it(name: str, command: str, tmp_path: Path) -> None:
-    compiler_or_skip(command)
-    assert compiler_output(command, write_folder(VARIANTS[name](), tmp_path)) == ""
-
-
-@pytest.mark.parametrize("name", VARIANTS)
-def test_the_compiler_accepts_the_parameter_file(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    compiler_or_skip("build-params")
-    plan = VARIANTS[name]()
-    for variable in [*(item.variable for item in plan.secrets), *(item.variable for item in plan.asked)]:
-        monkeypatch.setenv(variable, "/".join(["long-enough-1A"] * 9))
-    write_folder(plan, tmp_path)
-    assert compiler_output("build-params", tmp_path / "main.bicepparam") == ""
-
-
+@pytest.mark.bicep(compiler=True)
 def test_the_estimated_size_is_that_of_the_compiled_deployment(tmp_path: Path) -> None:
-    compiler_or_skip("build")
     files = deployment_files(plan_from(), tmp_path)
     for path, file in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)

@@ -123,6 +123,7 @@ def test_many_are_accepted_and_some_are_not() -> None:
     assert len(SEEDS) // 3 < len(accepted()) < len(SEEDS)
 
 
+@pytest.mark.bicep
 def test_what_is_accepted_compiles(tmp_path: Path) -> None:
     written = {seed: write_folder(plan, tmp_path / seed) for seed, plan in accepted().items()}
     assert [line for found in findings_below(written).values() for line in found] == []

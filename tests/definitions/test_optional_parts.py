@@ -42,6 +42,7 @@ def test_whole_folder(name: str, snapshot: SnapshotAssertion) -> None:
 
 
 @every_form
+@pytest.mark.bicep
 def test_the_checker_finds_nothing(name: str, bicep_findings: dict[str, list[str]]) -> None:
     assert bicep_findings[name] == []
 
@@ -125,11 +126,13 @@ def bicep_findings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[s
     return findings_below(mains)
 
 
+@pytest.mark.bicep
 @pytest.mark.parametrize(("way", "storage"), ALONE)
 def test_infrastructure_alone_compiles(way: str, storage: str, bicep_findings: dict[str, list[str]]) -> None:
     _compiles(alone(way, storage), bicep_findings)
 
 
+@pytest.mark.bicep
 @pytest.mark.parametrize(("way", "storage", "cluster"), BESIDE)
 def test_an_existing_server_compiles(
     way: str, storage: str, cluster: str, bicep_findings: dict[str, list[str]]

@@ -186,6 +186,7 @@ def bicep_findings(
     return findings_below({name: top / name / "main.bicep" for name in names})
 
 
+@pytest.mark.bicep
 @pytest.mark.parametrize("name", VARIANTS)
 def test_bicep(name: str, bicep_findings: dict[str, list[str]]) -> None:
     assert bicep_findings[name] == []

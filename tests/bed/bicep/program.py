@@ -1,6 +1,7 @@
 """The stand-in `bicep`: `build FILE --stdout`, `build-params FILE [--bicep-file FILE] --stdout`, `--version`.
 
-`placed(folder)` writes a program of that name, which compiles with compiler.py of this folder. The files `broken` and
+`placed(folder)` writes a program of that name, which compiles with compiler.py of this folder, or with Microsoft's
+compiler where there is one (tests/bicep/compilers.py). The files `broken` and
 `version` beside it, if they are there, are what it says instead, the first with exit code 1. It writes the environment
 in which it was started into `environment`, and into `made/` what it has compiled: most tests compile what others have
 compiled before them. Then the start of Python is all that takes time, so nothing is imported that only compiling needs.
@@ -11,7 +12,7 @@ Azure/bicep:src/Bicep.Core/Diagnostics/DiagnosticBuilder.cs (BCP338, what cannot
 """
 
 # Importing pathlib or typing takes as long as starting Python.
-# ruff: noqa: PTH100, PTH103, PTH110, PTH116, PTH120, PTH123
+# ruff: noqa: PTH100, PTH103, PTH104, PTH110, PTH116, PTH120, PTH123
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ fi
 exec '{python}' -IS -c 'import sys
 sys.path.insert(0, "{root}")
 from tests.bed.bicep.program import main
-sys.exit(main(sys.argv[2:], sys.argv[1]))' "$0" "$@"
+sys.exit(main(sys.argv[2:], sys.argv[1], "{compiler}"))' "$0" "$@"
 """
 _VARIABLE = "readEnvironmentVariable('"
 _OVERRIDES = "BICEP_PARAMETERS_OVERRIDES"
@@ -46,15 +47,18 @@ _OVERRIDES = "BICEP_PARAMETERS_OVERRIDES"
 
 def placed(folder: Path) -> Path:
     """A program `bicep` in this folder."""
+    from tests.bicep import compilers
+
     folder.mkdir(parents=True, exist_ok=True)
+    compiler = compilers.program() if compilers.version() else ""
     program = folder / "bicep"
-    program.write_text(_PROGRAM.format(version=VERSION, python=sys.executable, root=_ROOT))
+    program.write_text(_PROGRAM.format(version=VERSION, python=sys.executable, root=_ROOT, compiler=compiler))
     program.chmod(0o755)
     return program
 
 
-def main(words: list[str], program: str) -> int:
-    """What the program does."""
+def main(words: list[str], program: str, compiler: str) -> int:
+    """What the program does; `compiler` is empty where it compiles itself."""
     beside = os.path.dirname(program)
     with open(f"{beside}/environment", "w", encoding="utf-8") as file:
         file.write(repr(dict(os.environ)))
@@ -69,7 +73,14 @@ def main(words: list[str], program: str) -> int:
     path = os.path.abspath(given[0])
     key = "\n".join(_key(words[0], path)).encode() + b"\n\n"
     made = f"{beside}/made/{zlib.crc32(key):08x}"
-    return 0 if _shown(made, key) else _compile(path, words[0], made, key)
+    if _shown(made, key):
+        return 0
+    content = _compiled_by(compiler, words) if compiler else _compiled(path, words[0])
+    if content is None:
+        return 1
+    _keep(content, made, key)
+    sys.stdout.buffer.write(content)
+    return 0
 
 
 def _key(command: str, path: str) -> Iterator[str]:
@@ -100,7 +111,14 @@ def _shown(made: str, key: bytes) -> bool:
     return True
 
 
-def _compile(name: str, command: str, made: str, key: bytes) -> int:
+def _compiled_by(compiler: str, words: list[str]) -> bytes | None:
+    import subprocess
+
+    done = subprocess.run([compiler, *words], stdout=subprocess.PIPE, check=False)
+    return done.stdout if done.returncode == 0 else None
+
+
+def _compiled(name: str, command: str) -> bytes | None:
     import json
     from pathlib import Path
 
@@ -111,14 +129,16 @@ def _compile(name: str, command: str, made: str, key: bytes) -> int:
         content = _built(path) if command == "build" else _parameters(path)
     except EvaluationError as error:
         print(f"{path.name}(1,1) : Error BCP338: {error}", file=sys.stderr)
-        return 1
-    text = json.dumps(content, indent=2) + "\n"
+        return None
+    return (json.dumps(content, indent=2) + "\n").encode()
+
+
+def _keep(content: bytes, made: str, key: bytes) -> None:
     os.makedirs(os.path.dirname(made), exist_ok=True)
-    beside = Path(f"{made}.{os.getpid()}")
-    beside.write_bytes(key + text.encode())
-    beside.rename(made)
-    sys.stdout.write(text)
-    return 0
+    beside = f"{made}.{os.getpid()}"
+    with open(beside, "wb") as file:
+        file.write(key + content)
+    os.rename(beside, made)
 
 
 def _built(path: Path) -> object:
