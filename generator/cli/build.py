@@ -45,6 +45,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
+    from ..operate.built import build
+
     definitions = reading.read(args.names)
     if not args.json:
         _say_problems(definitions, args)
@@ -60,7 +62,7 @@ def run(args: Namespace) -> int:
             continue
         folder: Path = args.out / each.checked.plan.name
         try:
-            changes = _build(each, folder, args)
+            changes = build(each, args.out, check=args.check, force=args.force)
         except (CannotWrite, ProblemsFound) as error:
             code = max(code, error.exit_code)
             errors.append({"definition": each.filename, **common.error_json(error)})
@@ -95,15 +97,6 @@ def _say_problems(definitions: Sequence[Definition], args: Namespace) -> None:
 
 def _names(definitions: Sequence[Definition]) -> Iterator[str]:
     return (each.checked.plan.name for each in definitions if each.checked.plan)
-
-
-def _build(definition: Definition, folder: Path, args: Namespace) -> Changes:
-    from .. import pipeline
-    from ..output import folder as output
-
-    assert definition.checked.plan is not None
-    files = pipeline.render(definition.checked.plan, definition.folder)
-    return output.check(folder, files) if args.check else output.write(folder, files, force=args.force)
 
 
 def _lines(folder: Path, changes: Changes, *, check: bool) -> Iterator[str]:

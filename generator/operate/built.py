@@ -7,7 +7,10 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from .. import pipeline
 from ..errors import CannotRead, ProblemsFound
+from ..output import folder as output
+from ..output.changes import Changes
 from ..plan.types import Plan
 from ..records import record
 from ..words.counts import counted, first
@@ -44,6 +47,17 @@ def built(target: Target, tell: Tell = lambda _: None) -> Built:
     return found
 
 
+def build(definition: Definition, out: Path = definitions.OUT, *, check: bool = False, force: bool = False) -> Changes:
+    """Render the folder of a definition below `out`; `check` only compares, `force` replaces what was edited.
+
+    Raises HasErrors, CannotWrite, ProblemsFound.
+    """
+    plan = definition.plan
+    files = pipeline.render(plan, definition.folder)
+    folder = out / plan.name
+    return output.check(folder, files) if check else output.write(folder, files, force=force)
+
+
 def must_be_one_name(target: Target) -> None:
     """Raise CannotRead where the word is the name of an earlier deployment and that of a file with a new one."""
     word = target.name
@@ -70,9 +84,6 @@ def looked_for(target: Target, tell: Tell = lambda _: None) -> Built:
 
 def difference(found: Built) -> str | None:
     """In which way the folder is not what the definition says now; None where it is, or is not there at all."""
-    from .. import pipeline
-    from ..output import folder as output
-
     changes = output.check(found.folder, pipeline.render(found.plan, found.definition.folder))
     if changes.is_new or not changes.any:
         return None

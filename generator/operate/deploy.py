@@ -6,7 +6,7 @@ import os
 import time
 import uuid
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from ..azure.check import Local
 from ..azure.checks import checks
 from ..azure.deployment import PAUSE_S, Seen, Show
 from ..azure.failures import Failure
+from ..azure.operation_tree import Part
 from ..azure.preflight import Report, preflight
 from ..azure.refusals import NotAsked, Refused
 from ..azure.requests import resource_manager
@@ -56,6 +57,12 @@ class Decisions:
         """Whether to do what Azure says it would do; data is not deleted without a question."""
         del subscription
         return not any(row.holds_data for row in answer.of("delete"))
+
+
+class _Silent:
+    def parts(self, parts: tuple[Part, ...]) -> None: ...
+    def lost(self, reason: str) -> None: ...
+    def note(self, text: str) -> None: ...
 
 
 @record
@@ -101,7 +108,7 @@ def begun(
     return decisions.attaches(seen, is_same=seen.content == content)
 
 
-def watch(found: Built, writer: Writer, shown: AbstractContextManager[Show]) -> Ended:
+def watch(found: Built, writer: Writer, shown: AbstractContextManager[Show] | None = None) -> Ended:
     """Look until it has ended, shown while it goes on.
 
     Raises NotAsked when Azure cannot be asked for long; the deployment goes on.
@@ -109,7 +116,7 @@ def watch(found: Built, writer: Writer, shown: AbstractContextManager[Show]) -> 
 
     plan = found.plan
     boot = BootWatch(plan, writer)
-    with shown as show:
+    with shown or nullcontext(_Silent()) as show:
         seen, parts = deployment.watch(plan, writer, show, boot)
     said = _first_boot(boot)
     why = [
