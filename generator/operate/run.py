@@ -56,21 +56,14 @@ class Ran:
         self.scheduler.told(self.seen.name)
 
 
-@record
-class _Ready:
-    found: Built
-    prepared: Prepared
-    begin_at: str | None
-
-
-def _ready(target: Target, order: Order, say: Say, tell: Tell) -> _Ready:
-    """What is known before anything is sent. Raises CannotRead and CannotWrite."""
+def _ready(target: Target, order: Order, say: Say, tell: Tell) -> tuple[Built, Prepared, str | None]:
+    """The deployment, what would be sent, and the step to begin at. Raises CannotRead and CannotWrite."""
     found = looked_for(target, tell)
     prepared = _prepared(found, order.job, given(order.settings), say)
     begin_at = None if order.begin_at is None else preparing.step_of(prepared, order.begin_at)
     must_be_free(order.fetch)
     whereabouts.tell(found, target)
-    return _Ready(found, prepared, begin_at)
+    return found, prepared, begin_at
 
 
 def _prepared(found: Built, word: str, settings: dict[str, str], say: Say) -> Prepared:
@@ -95,9 +88,9 @@ def _prepared(found: Built, word: str, settings: dict[str, str], say: Say) -> Pr
 
 def run(target: Target, order: Order, *, say: Say = silent, show: Show = silent, tell: Tell = silent) -> Ran:
     """Begin it, or take up what was begun; to its verdict where it is followed, fetched or over."""
-    ready = _ready(target, order, say, tell)
-    scheduler = Scheduler(connection_of(ready.found))
-    seen = _begun(scheduler, order, ready, say)
+    found, prepared, begin_at = _ready(target, order, say, tell)
+    scheduler = Scheduler(connection_of(found))
+    seen = _begun(scheduler, prepared, begin_at, say, is_new=order.is_new)
     if order.is_followed or order.fetch:
         # One that is over shows all that it has written.
         seen = _followed(scheduler, seen, say, show)
@@ -106,18 +99,17 @@ def run(target: Target, order: Order, *, say: Say = silent, show: Show = silent,
     step = seen.deciding
     if step is None:
         raise AzureRefused(seen.silent or "Slurm does not say how the job ended", "the same command asks again")
-    content = scheduler.result(seen.name, step.file) if ready.prepared.plan is not None else b""
-    result = judged(ready.prepared, seen, step, content)
+    content = scheduler.result(seen.name, step.file) if prepared.plan is not None else b""
+    result = judged(prepared, seen, step, content)
     if order.fetch is not None:
         fetched(lambda folder: scheduler.fetch(seen.name, folder), order.fetch, say)
     return Ran(seen, result, scheduler)
 
 
-def _begun(scheduler: Scheduler, order: Order, ready: _Ready, say: Say) -> Seen:
-    prepared, begin_at = ready.prepared, ready.begin_at
+def _begun(scheduler: Scheduler, prepared: Prepared, begin_at: str | None, say: Say, *, is_new: bool) -> Seen:
     seen = scheduler.look(prepared.key)
     failed = seen.deciding if seen.deciding is not None and not seen.deciding.is_good else None
-    if seen.name and not order.is_new:
+    if seen.name and not is_new:
         if seen.deciding is None or not seen.is_told:
             say(f"run {seen.name}, which {seen.who} began: {'its result' if seen.deciding else 'goes on'}")
             if begin_at and not seen.deciding:
@@ -191,8 +183,8 @@ def fetched(fetch: Callable[[Path], list[str]], folder: Path, say: Say) -> None:
 
 def lines(target: Target, order: Order, *, say: Say = silent, tell: Tell = silent) -> list[str]:
     """What a person types for the same: `scp`, then `ssh` with each `sbatch`, and `scp` back."""
-    ready = _ready(target, order, say, tell)
-    config, prepared, begin_at = way.config_of(ready.found), ready.prepared, ready.begin_at
+    found, prepared, begin_at = _ready(target, order, say, tell)
+    config = way.config_of(found)
     ssh = shlex.join(["ssh", "-F", str(config), "scheduler"])
     scp = shlex.join(["scp", "-r", "-F", str(config)])
     folder = f"jobs/{prepared.name}-{prepared.key}-1"

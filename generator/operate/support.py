@@ -163,15 +163,19 @@ def _logs(host: Runs, bundle: Bundle, folder: str, role: Role, most: int = MOST_
         bundle.miss(folder, f"none of {', '.join(PATHS[role])} is there")
 
 
+def _commands(host: Runs, bundle: Bundle, commands: Mapping[str, str]) -> None:
+    for name, command in commands.items():
+        with _part(bundle, name):
+            _run(host, bundle, name, command)
+
+
 def _server(place: Place, bundle: Bundle) -> None:
     commands = {
         "server/versions.txt": "cat /opt/cycle_server/system/version /etc/os-release; cyclecloud --version",
         "server/first-boot.json": "sudo -n cat /var/lib/cycleforge/status.json",
         "cluster/events.json": f"sudo -n {_SERVER} execute --format json '{_EVENTS.format(name=place.name)}'",
     }
-    for name, command in commands.items():
-        with _part(bundle, name):
-            _run(place.server, bundle, name, command)
+    _commands(place.server, bundle, commands)
     with _part(bundle, "server/logs"):
         _logs(place.server, bundle, "server", "server", MOST_BYTES if place.server.is_direct else 3000)
 
@@ -190,13 +194,14 @@ def _cluster(place: Place, bundle: Bundle) -> list[str]:
 
 
 def _scheduler(place: Place, bundle: Bundle) -> None:
-    for name, command in (
-        ("slurm/nodes.txt", "scontrol show node"), ("slurm/config.txt", "scontrol show config"),
-        ("slurm/jobs.txt", "squeue --all --long"), ("slurm/reasons.txt", "sinfo --list-reasons --long"),
-        ("slurm/diagnostics.txt", "sdiag"),
-    ):  # fmt: skip
-        with _part(bundle, name):
-            _run(place.scheduler, bundle, name, command)
+    commands = {
+        "slurm/nodes.txt": "scontrol show node",
+        "slurm/config.txt": "scontrol show config",
+        "slurm/jobs.txt": "squeue --all --long",
+        "slurm/reasons.txt": "sinfo --list-reasons --long",
+        "slurm/diagnostics.txt": "sdiag",
+    }
+    _commands(place.scheduler, bundle, commands)
     with _part(bundle, "scheduler/logs"):
         _logs(place.scheduler, bundle, "scheduler", "scheduler")
     with _part(bundle, "health"):

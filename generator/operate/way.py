@@ -76,7 +76,8 @@ def facts_of(plan: Plan, subscription: str | None) -> Facts:
                 lines.append(az_lines.bastion_of(plan.network.vnet_id, session.subscription))
                 where = _found(addresses.bastion(plan.network.vnet_id, reader), "Bastion of the network")
             target = str(outputs.get("serverId") or server_id(plan, session.subscription))
-            tunnel = _tunnel(*where, target, session.subscription)
+            words = ["az", "network", "bastion", "tunnel", "--name", where[0], "--resource-group", where[1]]
+            tunnel = (*words, "--target-resource-id", target, "--subscription", session.subscription)
         else:
             output = outputs.get("serverPublicIp" if plan.access.address_field == "publicIps" else "serverPrivateIp")
             if not output:
@@ -92,11 +93,6 @@ def _found(value: _Value | None, what: str) -> _Value:
     if value is None:
         raise AzureRefused(f"Azure knows no {what}", "the server must be there, and you need the right to read it")
     return value
-
-
-def _tunnel(bastion: str, group: str, target: str, subscription: str) -> tuple[str, ...]:
-    words = ("az", "network", "bastion", "tunnel", "--name", bastion, "--resource-group", group)
-    return (*words, "--target-resource-id", target, "--subscription", subscription)
 
 
 @contextmanager
