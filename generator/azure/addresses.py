@@ -8,18 +8,17 @@ from typing import Literal
 from ..plan.resources import resource_id
 from ..plan.types import Plan
 from .answers import Item, below, listed_below
-from .deletion.ids import call_for
 from .reader import Reader
 from .requests import compute, network
-from .requests.deletion import INTERFACE, MACHINE
+from .requests.resource_manager import by_id
 from .run_command import server_id
 
 
 def of_server(plan: Plan, reader: Reader) -> str | None:
     """The first address of the kind that users reach; None where the server is missing or has none."""
-    machine = reader.find(call_for(MACHINE, server_id(plan, reader.subscription))) or {}
+    machine = reader.find(by_id(server_id(plan, reader.subscription))) or {}
     for interface in listed_below(machine, "properties", "networkProfile", "networkInterfaces"):
-        found = reader.get(call_for(INTERFACE, str(interface.get("id"))))
+        found = reader.get(by_id(str(interface.get("id"))))
         for address in _of_interface(found, plan.access.address_field, reader):
             return address
     return None
@@ -30,9 +29,7 @@ def _of_interface(interface: Item, kind: Literal["privateIps", "publicIps"], rea
         address = below(each, "properties", "privateIPAddress")
         if kind == "publicIps":
             public = below(each, "properties", "publicIPAddress", "id")
-            address = (
-                below(reader.get(call_for(network.PUBLIC_IP, public)), "properties", "ipAddress") if public else None
-            )
+            address = below(reader.get(by_id(public)), "properties", "ipAddress") if public else None
         if address:
             yield str(address)
 

@@ -31,8 +31,12 @@ def begin(plan: Plan, writer: Writer) -> Begun:
     """Ask for them; Azure runs one command at a time on a VM, and none can be taken back."""
     if plan.server is None:
         raise NotAsked("the deployment has no server of its own")
+    server = (
+        f"/subscriptions/{writer.subscription}/resourceGroups/{plan.resource_group}"
+        f"/providers/Microsoft.Compute/virtualMachines/{plan.server.vm_name}"
+    )
     body = {"commandId": "RunShellScript", "script": [SHOW]}
-    return writer.begin(deployments.RUN_COMMAND(group=plan.resource_group, name=plan.server.vm_name, body=body))
+    return writer.begin(deployments.RUN_COMMAND(id=server, body=body))
 
 
 def printed(answer: Mapping[str, Any]) -> str:

@@ -14,10 +14,9 @@ import zlib
 from io import BytesIO
 
 from ..plan.types import Plan
-from .deletion import ids
 from .first_boot import printed
 from .refusals import NotAsked
-from .requests import deletion as requests
+from .requests.deployments import RUN_COMMAND
 from .writer import Writer
 
 _ANSWER = re.compile(r"cycleforge-out=(\S*)\ncycleforge-err=(\S*)\ncycleforge-status=(\d+)\s*\Z")
@@ -42,7 +41,7 @@ def run(writer: Writer, machine: str, command: str, given: bytes, limit_s: float
     Raises Refused and NotAsked. The script stays readable on the machine, so neither may hold a secret.
     """
     body = {"commandId": "RunShellScript", "script": _script(command, given)}
-    answer = writer.do(ids.call_for(requests.RUN_ON_MACHINE, f"{machine}/runCommand", body), limit_s)
+    answer = writer.do(RUN_COMMAND(id=machine, body=body), limit_s)
     said = printed(answer)
     found = _ANSWER.search(said)
     if found is None:

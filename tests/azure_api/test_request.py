@@ -15,7 +15,7 @@ from generator.azure.clouds import Cloud
 from generator.azure.reader import Reader
 from generator.azure.request import Call, Request
 from generator.azure.requests import declared, resource_manager
-from generator.azure.requests.subscriptions import DENY_ASSIGNMENTS, PERMISSIONS
+from generator.azure.requests.rights import DENY_ASSIGNMENTS, PERMISSIONS
 from generator.azure.session import Session
 from tests.azure_api.small import ME, Credential
 
@@ -23,7 +23,7 @@ DECLARED = dict(declared())
 CLIENTS = (deployments, features, locks, resources, subscriptions)
 MANAGER = "https://management.azure.com"
 HERE, OTHER = f"/subscriptions/{ME}", "/subscriptions/subscription_id-"
-THING = f"{HERE}/resourceGroups/g/providers/Microsoft.X/things/x"
+THING = f"{HERE}/resourceGroups/g/providers/Microsoft.Compute/disks/x"
 RECORD = f"{HERE}/providers/Microsoft.Resources/deployments/x"
 READER = Reader(Session(Cloud("AzureCloud", MANAGER, MANAGER, False), Credential(), ME))
 
@@ -68,8 +68,8 @@ OPERATIONS = {
     "validate": ("POST", f"{HERE}/providers/Microsoft.Resources/deployments/name-/validate", "2025-04-01"),
     "deploy": ("PUT", f"{HERE}/providers/Microsoft.Resources/deployments/name-", "2025-04-01"),
     "operations": ("GET", f"{RECORD}/operations", "2025-04-01"),
-    "record": ("GET", RECORD, "2021-04-01"),
-    "delete_record": ("DELETE", RECORD, "2021-04-01"),
+    "by_id": ("GET", THING, "2025-01-02"),
+    "delete_by_id": ("DELETE", THING, "2025-01-02"),
     "stack": (
         "GET",
         "/subscriptions/subscription_id-/providers/Microsoft.Resources/deploymentStacks/name-",

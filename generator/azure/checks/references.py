@@ -14,16 +14,13 @@ from ..answers import Item, said, same
 from ..check import Check, Finding
 from ..reader import Reader
 from ..refusals import NotAsked, Refused
-from ..request import Request
-from ..requests.references import ACCOUNT, COLLECTION_RULE, DISK_ENCRYPTION_SET, ROUTE_TABLE, SERVER, WORKSPACE
+from ..requests import resource_manager
 
 
 @record
 class _Reference:
     """One of them."""
 
-    request: Request
-    """What asks for it."""
     id: str
     path: KeyPath
     what: str
@@ -41,21 +38,21 @@ def _references(plan: Plan) -> Iterator[_Reference]:
     route, security, monitoring = plan.network.route, plan.security, plan.monitoring
     path: KeyPath
     if route is not None and route.table_id is not None:
-        yield _Reference(ROUTE_TABLE, route.table_id, ("network", "route_table"), "the route table", is_near=True)
+        yield _Reference(route.table_id, ("network", "route_table"), "the route table", is_near=True)
     if (keys := security.disk_encryption_set_id) is not None:
         path = ("security", "disk_encryption_set_id")
-        yield _Reference(DISK_ENCRYPTION_SET, keys, path, "the disk encryption set", is_near=True)
+        yield _Reference(keys, path, "the disk encryption set", is_near=True)
     if security.diagnostics_workspace_id is not None:
         path = ("security", "diagnostics_workspace_id")
-        yield _Reference(WORKSPACE, security.diagnostics_workspace_id, path, "the workspace")
+        yield _Reference(security.diagnostics_workspace_id, path, "the workspace")
     if monitoring is not None:
         path = ("monitoring", "data_collection_rule_id")
-        yield _Reference(COLLECTION_RULE, monitoring.data_collection_rule_id, path, "the data collection rule")
+        yield _Reference(monitoring.data_collection_rule_id, path, "the data collection rule")
     if plan.existing_server is not None:
-        yield _Reference(SERVER, plan.existing_server.vm_id, ("server", "existing", "vm_id"), "the existing server")
+        yield _Reference(plan.existing_server.vm_id, ("server", "existing", "vm_id"), "the existing server")
     if plan.locker.account_id is not None:
         path = ("server", "existing", "locker_account_id")
-        yield _Reference(ACCOUNT, plan.locker.account_id, path, "the locker's account")
+        yield _Reference(plan.locker.account_id, path, "the locker's account")
 
 
 class ReferenceUnusable(Check):
@@ -79,9 +76,8 @@ class ReferenceUnusable(Check):
 
     def _one(self, plan: Plan, reader: Reader, reference: _Reference) -> list[Finding]:
         parts = resource_id(reference.id)
-        call = reference.request(owner=parts.subscription, group=parts.resource_group, name=parts.name)
         try:
-            answer = reader.find(call)
+            answer = reader.find(resource_manager.by_id(reference.id))
         except (NotAsked, Refused) as reason:
             return [self.not_known(f"{reference.what}: {reason}", path=reference.path)]
         fault = _fault(plan, reader.subscription, reference, parts.subscription, answer)

@@ -15,7 +15,7 @@ from ..grants import concerns, denied, excludes_services, grants, missing, unsur
 from ..reader import Reader
 from ..refusals import NotAsked, Refused
 from ..requests import resource_manager
-from ..requests.subscriptions import DENY_ASSIGNMENTS, PERMISSIONS
+from ..requests.rights import DENY_ASSIGNMENTS, PERMISSIONS
 
 Items = Sequence[Mapping[str, Any]]
 _SHOWN = 8

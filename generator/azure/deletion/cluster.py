@@ -7,9 +7,8 @@ import shlex
 
 from ...plan.types import Plan
 from ..request import Call
-from ..requests import deletion as requests
+from ..requests import deployments
 from ..writer import Writer
-from . import ids
 from .answers import value_at
 
 _EXIT = re.compile(r"^cycleforge-exit=(\w+)$", re.MULTILINE)
@@ -33,12 +32,12 @@ def command(plan: Plan, server: str, verb: str) -> Call:
     """
     assert plan.slurm is not None
     body = {"commandId": "RunShellScript", "script": script(plan.admin.username, verb, plan.slurm.cluster_name)}
-    return ids.call_for(requests.RUN_ON_MACHINE, f"{server}/runCommand", body)
+    return deployments.RUN_COMMAND(id=server, body=body)
 
 
 def stop(server: str) -> Call:
     """Stop the server and give its machine back; nothing is said to a machine that is stopped already."""
-    return ids.call_for(requests.STOP_MACHINE, f"{server}/deallocate")
+    return deployments.STOP(id=server)
 
 
 def script(user: str, verb: str, cluster: str) -> list[str]:

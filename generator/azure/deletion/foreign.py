@@ -10,8 +10,7 @@ from ...records import record
 from ..reader import Reader
 from ..refusals import Refused
 from ..request import Call
-from ..requests import deletion as ask
-from ..requests.network import ZONE_LINKS
+from ..requests.network import PEERINGS, ZONE_LINKS
 from . import ids
 from .answers import text, value_at
 from .seen import NotSeen
@@ -37,7 +36,7 @@ def foreign_things(plan: Plan, reader: Reader) -> Foreign:
     blind: list[NotSeen] = []
     peerings: list[str] = []
     for hub in _hubs(plan, reader, network, blind):
-        call = ids.call_for(ask.PEERINGS, f"{hub}/virtualNetworkPeerings")
+        call = PEERINGS(id=hub)
         peerings += _leading(reader, call, network, "remoteVirtualNetwork", f"peerings of {hub}", blind)
     links: list[str] = []
     for zone in plan.cleanup.linked_zones:
@@ -63,7 +62,7 @@ def _hubs(plan: Plan, reader: Reader, network: str, blind: list[NotSeen]) -> Ite
         return (named,)
     if os.environ.get(named.variable):
         return (os.environ[named.variable],)
-    call = ids.call_for(ask.PEERINGS, f"{network}/virtualNetworkPeerings")
+    call = PEERINGS(id=network)
     found = {text(each, "properties", "remoteVirtualNetwork", "id") for each in reader.find_pages(call)}
     if not found:
         hint = f"export {named.variable}=ID of the hub network"

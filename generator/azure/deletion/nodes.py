@@ -13,7 +13,7 @@ from functools import partial
 
 from ...plan.types import Plan
 from ..refusals import Refused
-from ..requests import deletion as ask
+from ..requests import resource_manager
 from ..writer import Writer
 from . import cluster, ids
 from .answers import value_at
@@ -127,7 +127,7 @@ class Ending:
         """
         if machine.type.casefold() != "microsoft.compute/virtualmachines":
             return
-        answer = self.writer.find(ids.call_for(ask.MACHINE, machine.id)) or {}
+        answer = self.writer.find(resource_manager.by_id(machine.id)) or {}
         for each in _listed(value_at(answer, "properties", "networkProfile", "networkInterfaces")):
             yield from ((part, False) for part in self._interface(str(value_at(each, "id"))))
         storage = value_at(answer, "properties", "storageProfile") or {}
@@ -142,7 +142,7 @@ class Ending:
 
     def _interface(self, interface: str) -> Iterator[str]:
         yield interface
-        answer = self.writer.find(ids.call_for(ask.INTERFACE, interface)) or {}
+        answer = self.writer.find(resource_manager.by_id(interface)) or {}
         for each in _listed(value_at(answer, "properties", "ipConfigurations")):
             found = value_at(each, "properties", "publicIPAddress", "id")
             if isinstance(found, str):

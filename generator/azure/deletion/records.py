@@ -64,7 +64,7 @@ def _fingerprints(plan: Plan, reader: Reader) -> Iterator[Record]:
     if plan.server is not None:
         group = f"/subscriptions/{reader.subscription}/resourceGroups/{plan.resource_group}"
         own = f"{group}/providers/Microsoft.Resources/deployments/{plan.nested_stem}-fingerprints"
-        found = reader.find(resource_manager.record(own))
+        found = reader.find(resource_manager.by_id(own))
         if found is not None:
             yield _record(found)
 
@@ -81,7 +81,7 @@ def _parts(operations: Any) -> set[str]:
 
 def _part(reader: Reader, resource_id: str) -> Mapping[str, Any] | NotSeen | None:
     try:
-        return reader.find(resource_manager.record(resource_id))
+        return reader.find(resource_manager.by_id(resource_id))
     except Refused as reason:
         return NotSeen(f"whether there is the record {resource_id}", str(reason))
 

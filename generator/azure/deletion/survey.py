@@ -10,8 +10,8 @@ from ... import catalog
 from ...plan.types import Plan
 from ..reader import Reader
 from ..refusals import Refused
-from ..requests import deletion as ask
 from ..requests import resource_manager
+from ..requests.rights import ROLES_OF_PRINCIPAL
 from . import ids
 from .answers import text, thing, value_at
 from .foreign import foreign_things
@@ -97,11 +97,15 @@ class Place:
 
     def server(self) -> Mapping[str, Any] | None:
         """The machine of the CycleCloud server."""
-        return self.reader.find(ids.call_for(ask.MACHINE, self.server_id)) if self.server_id else None
+        return self.reader.find(resource_manager.by_id(self.server_id)) if self.server_id else None
 
     def node_principals(self) -> tuple[str, ...]:
         """Of the identity of the nodes."""
-        found = self.reader.find(ask.IDENTITY(scope=self.scope, identity=self.plan.names.node_identity))
+        found = self.reader.find(
+            resource_manager.by_id(
+                f"{self.scope}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{self.plan.names.node_identity}"
+            )
+        )
         return () if found is None else (text(found, "properties", "principalId"),)
 
     def stack(self) -> tuple[str, bool]:
@@ -145,7 +149,7 @@ class Place:
         return [f"/subscriptions/{each}" for each in self.plan.cleanup.other_subscriptions]
 
     def _roles(self, scope: str, principal: str) -> Iterator[Role]:
-        call = ask.ROLES_OF_PRINCIPAL(scope=scope, principal=principal)
+        call = ROLES_OF_PRINCIPAL(scope=scope, principal=principal)
         for row in self.reader.pages(call):
             role = Role(text(row, "id"), text(row, "properties", "scope"), principal)
             if ids.within(scope, role.scope):  # a role that holds further up is not this deployment's
@@ -156,7 +160,7 @@ class Place:
         server = self.plan.existing_server
         if server is None or server.principal_id is None:
             return
-        call = ask.ROLES_OF_PRINCIPAL(scope=self.subscription, principal=server.principal_id)
+        call = ROLES_OF_PRINCIPAL(scope=self.subscription, principal=server.principal_id)
         for row in self.reader.pages(call):
             role = Role(text(row, "id"), text(row, "properties", "scope"), server.principal_id)
             definition = ids.name_of(text(row, "properties", "roleDefinitionId"))
@@ -172,9 +176,7 @@ class Place:
             for each in resources
             if each.type.casefold() in _LOGGED
         ]
-        found = self.reader.together(
-            [partial(self.reader.find, ids.call_for(ask.DIAGNOSTICS, each)) for each in settings]
-        )
+        found = self.reader.together([partial(self.reader.find, resource_manager.by_id(each)) for each in settings])
         return tuple(each for each, answer in zip(settings, found, strict=True) if answer is not None)
 
 

@@ -7,7 +7,6 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from ..request import Request
-from .deletion import REMOVALS
 
 
 def declared() -> Iterator[tuple[str, Request]]:
@@ -17,4 +16,3 @@ def declared() -> Iterator[tuple[str, Request]]:
         for name, value in vars(module).items():
             if isinstance(value, Request) and name.isupper():
                 yield f"{found.name}.{name}", value
-    yield from ((f"deletion.{kind}", request) for kind, request in REMOVALS.items())

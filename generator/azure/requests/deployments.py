@@ -54,7 +54,14 @@ SERIAL_LOG = Request(
 )
 RUN_COMMAND = Request(
     "POST",
-    "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Compute/virtualMachines/{name}/runCommand",
+    "/{id}/runCommand",
     "2025-04-01",
-    f"{_SPEC}/compute/resource-manager/Microsoft.Compute/ComputeRP/stable/2025-04-01/virtualMachine.json",
+    "https://learn.microsoft.com/rest/api/compute/virtual-machines/run-command",
+)
+STOP = Request(
+    "POST",
+    "/{id}/deallocate",
+    "2025-04-01",
+    "https://learn.microsoft.com/rest/api/compute/virtual-machines/deallocate",
+    az="az vm deallocate --ids {id}",
 )

@@ -20,6 +20,12 @@ VNET_USAGES = Request(
     "2024-05-01",
     f"{_SPEC}/network/resource-manager/Microsoft.Network/stable/2024-05-01/virtualNetwork.json",
 )
+PEERINGS = Request(
+    "GET",
+    "/{id}/virtualNetworkPeerings",
+    "2025-05-01",
+    "https://learn.microsoft.com/azure/templates/microsoft.network/2025-05-01/virtualnetworks/virtualnetworkpeerings",
+)
 BASTIONS = Request(
     "GET",
     "/subscriptions/{owner}/providers/Microsoft.Network/bastionHosts",
@@ -32,12 +38,6 @@ INTERFACES = Request(
     "2025-05-01",
     "https://learn.microsoft.com/rest/api/virtualnetwork/network-interfaces/list-all",
     az="az network nic list",
-)
-PUBLIC_IP = Request(
-    "GET",
-    "/{scope}/providers/Microsoft.Network/publicIPAddresses/{address}",
-    "2025-05-01",
-    "https://learn.microsoft.com/azure/templates/microsoft.network/2025-05-01/publicipaddresses",
 )
 NETWORK_USAGES = Request(
     "GET",

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from shlex import quote
 from typing import Any
 
+from ... import catalog
 from ..clients import RESOURCES, Clients
 from ..refusals import NotAsked
 from ..request import Call, whole
 from ..resource_ids import resource
 
-_STACKS = "2024-03-01"
+_RECORD, _STACKS = "microsoft.resources/deployments", "2024-03-01"
 _FORCED = "Microsoft.Compute/virtualMachines,Microsoft.Compute/virtualMachineScaleSets"
 
 # ---------------------------------------------------------------- subscription and providers
@@ -70,6 +71,31 @@ def resources_in(group_name: str) -> Call:
     return Call(lambda clients: clients.resources.resources.list_by_resource_group(group_name), az)
 
 
+def by_id(resource_id: str) -> Call:
+    """One resource; LookupError where the table of types has no api-version for it."""
+    version = _version(resource_id)
+    return Call(lambda clients: clients.resources.resources.get_by_id(whole(resource_id), api_version=version))
+
+
+def delete_by_id(resource_id: str) -> Call:
+    version = _version(resource_id)
+
+    def write(clients: Clients) -> object:
+        return clients.resources.resources.begin_delete_by_id(whole(resource_id), api_version=version)
+
+    return Call(write, only_asks=False)
+
+
+def _version(resource_id: str) -> str:
+    kind = resource(resource_id).type.casefold()
+    if kind == _RECORD:
+        return RESOURCES
+    version = catalog.resource_type(kind).api_version
+    if version is None:
+        raise LookupError(f"catalog/resource_types.json has no api-version of {kind}")
+    return version
+
+
 def tagged(tag: str, value: str) -> Call:
     """Resources of the whole subscription."""
     wanted = " and ".join(f"{key} eq '{_inside(text)}'" for key, text in (("tagName", tag), ("tagValue", value)))
@@ -122,7 +148,7 @@ def deploy(name: str, body: Any, az: str) -> Call:
 def operations(deployment_id: str) -> Call:
     """Of a deployment, nested or not; raises NotAsked for what is none."""
     of = resource(deployment_id)
-    if of.type.casefold() != "microsoft.resources/deployments":
+    if of.type.casefold() != _RECORD:
         raise NotAsked(f"Azure names a part that is no deployment: {deployment_id}")
     name, inside = of.name, of.group
     if inside is None:
@@ -130,18 +156,6 @@ def operations(deployment_id: str) -> Call:
         return Call(lambda clients: clients.deployments.deployment_operations.list_at_subscription_scope(name), az)
     az = f"az deployment operation group list --resource-group {quote(inside)} --name {quote(name)}"
     return Call(lambda clients: clients.deployments.deployment_operations.list(inside, name), az)
-
-
-def record(deployment_id: str) -> Call:
-    """A deployment in Azure's history, wherever it is."""
-    return Call(lambda clients: clients.resources.resources.get_by_id(whole(deployment_id), api_version=RESOURCES))
-
-
-def delete_record(deployment_id: str) -> Call:
-    def write(clients: Clients) -> object:
-        return clients.resources.resources.begin_delete_by_id(whole(deployment_id), api_version=RESOURCES)
-
-    return Call(write, only_asks=False)
 
 
 # ---------------------------------------------------------------- deployment stacks

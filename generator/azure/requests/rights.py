@@ -1,4 +1,4 @@
-"""Subscription, providers, features, rights, resource groups.
+"""Rights.
 
 Each source is a file of https://github.com/Azure/azure-rest-api-specs.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 from ..request import Request
 
 _SPEC = "https://github.com/Azure/azure-rest-api-specs/blob/main/specification"
-_RESOURCES = f"{_SPEC}/resources/resource-manager/Microsoft.Resources"
 _AUTHORIZATION = f"{_SPEC}/authorization/resource-manager/Microsoft.Authorization"
 
 PERMISSIONS = Request(
@@ -23,4 +22,11 @@ DENY_ASSIGNMENTS = Request(
     "2022-04-01",
     f"{_AUTHORIZATION}/stable/2022-04-01/authorization-DenyAssignmentCalls.json",
     query=(("$filter", "atScope()"),),
+)
+ROLES_OF_PRINCIPAL = Request(
+    "GET",
+    "/{scope}/providers/Microsoft.Authorization/roleAssignments",
+    "2022-04-01",
+    f"{_AUTHORIZATION}/stable/2022-04-01/authorization-RoleAssignmentsCalls.json",
+    query=(("$filter", "principalId eq '{principal}'"),),
 )
