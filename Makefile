@@ -13,7 +13,7 @@ WORKERS := $(if $(filter 1 2,$(CORES)),,--num-workers $(CORES))
 # Tests on machines, against servers, and of scripts as processes.
 BEDS   := bootstrap cloud cluster containers gpu lifecycle locker machines projects sick vm wheel
 # And what is not for the inner loop: bad input at random, and the whole catalogue changed field by field.
-LONG   := '*test_process.py' '*test_scripts.py' '*test_robust.py' '*test_fuzz.py' '*test_reads.py' '*test_contributing.py'
+LONG   := '*test_process.py' '*test_scripts.py' '*test_robust.py' '*test_fuzz.py' '*test_contributing.py'
 
 .DEFAULT_GOAL := build
 .PHONY: build check test test-slurm test-vm test-az test-gpu storm accept upload lint format bench clean tools tests-compiled

@@ -45,12 +45,12 @@ class Cloud:
 def cloud_of(name: str, environment: Mapping[str, str]) -> Cloud:
     """The cloud that a plan is for; raises NotAsked where the metadata endpoint gives no such cloud."""
     row = catalog.cloud(name)
-    manager, authority, is_published = row["resource_manager"], row["authority"], True
+    manager, authority, is_published = row.resource_manager, row.authority, True
     if environment.get(METADATA):
-        manager, authority = _endpoints(environment[METADATA], row["az_cli"])
+        manager, authority = _endpoints(environment[METADATA], row.az_cli)
         is_published = False
     authority = _secure(environment.get(AUTHORITY) or authority, AUTHORITY)
-    return Cloud(row["az_cli"], manager, authority, is_published)
+    return Cloud(row.az_cli, manager, authority, is_published)
 
 
 def _endpoints(url: str, wanted: str) -> tuple[str, str]:

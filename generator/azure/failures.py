@@ -40,10 +40,10 @@ def explained(causes: Iterable[Cause], *, part: str = "", name: str, group: str)
 
 
 def _explained(cause: Cause, part: str, name: str, group: str) -> Failure:
-    for row in catalog.azure_failures():
-        if cause.code.lower() in (code.lower() for code in row["codes"]):
-            fix = str(row["fix"]).format(name=name, group=group)
-            return Failure(part, cause.code, cause.message, str(row["words"]), fix)
+    for row in catalog.azure_failures().failures.rows:
+        if cause.code.lower() in (code.lower() for code in row.codes):
+            fix = str(row.fix).format(name=name, group=group)
+            return Failure(part, cause.code, cause.message, str(row.words), fix)
     return Failure(part, cause.code, cause.message, None, None)
 
 

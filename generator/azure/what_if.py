@@ -200,13 +200,13 @@ def _shown(value: Any) -> Any:
 
 def _noise(of: Resource, value: Value) -> str | None:
     """Why a change of a value is known not to happen; None: it is shown."""
-    for row in catalog.what_if()["noise"]["rows"]:
+    for row in catalog.what_if().noise.rows:
         if (
-            row["type"] == of.type.lower()
-            and any(_is_within(value.path.lower(), path) for path in row["paths"])
-            and value.kind in row["kinds"]
+            row.type == of.type.lower()
+            and any(_is_within(value.path.lower(), path) for path in row.paths)
+            and value.kind in row.kinds
         ):
-            return str(row["why"])
+            return str(row.why)
     return None
 
 

@@ -23,7 +23,8 @@ and contents, and the digest of that tar is pinned. It is not compressed, becaus
 the network, `sources` gets a blob from the network or from a path, `fetch` puts it together. A build never fetches.
 """
 
-from .pins import Blob, pinned, pinned_of
+from ..catalog.pinned_files import Blob
+from .pins import pinned, pinned_of
 from .store import Found, Store, Unusable, store_of
 
 __all__ = ["Blob", "Found", "Store", "Unusable", "pinned", "pinned_of", "store_of"]

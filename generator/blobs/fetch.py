@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
+from ..catalog.pinned_files import Blob
 from ..records import record
 from .archive import MAX_ARCHIVE_BYTES
 from .download import DownloadFailed, Limits, download
-from .pins import Blob
 from .sources import NotGot, Source, verified
 from .store import Store
 

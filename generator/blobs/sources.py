@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
+from ..catalog.pinned_files import Blob
 from ..errors import CannotRead
 from .archive import MAX_ARCHIVE_BYTES, BadArchive, normalised
-from .pins import Blob
 
 _GIT_LIMIT_S = 120
 

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from ..catalog.pinned_files import Blob
 from ..disk import file
 from ..disk.reasons import reason, refusing
 from ..disk.user_cache import user_cache
 from ..errors import CannotRead
 from ..records import record
-from .pins import Blob
 
 VARIABLE = "CYCLEFORGE_BLOBS"
 State = Literal["present", "missing", "damaged"]

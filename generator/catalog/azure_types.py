@@ -4,38 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Literal
+from typing import Literal
 
-from ..records import record
-from .files import table
+from msgspec import field
 
-Removal = Literal["in order", "by id"]
-Data = Literal["holds", "serves", "without"]
-Node = Literal["machine", "part"]
+from .files import Fact, Row, table
 
 
-@record
-class ResourceType:
+class ResourceType(Fact, frozen=True, kw_only=True):
     """One row of the table."""
 
-    name: str
+    name: str = field(name="type")
     """As Azure spells it: `Microsoft.Network/bastionHosts`."""
-    api_version: str | None
+    api_version: str | None = None
     """Of modules and requests; None: nothing names the type to Azure."""
-    removal: Removal | None
+    removal: Literal["in order", "by id"] | None = None
     """How `delete` removes one by itself: after those that use it, or by its id; None: it goes with its parent."""
-    data: Data | None
+    data: Literal["holds", "serves", "without"] | None = None
     """Whether it holds data, is kept where data is kept, or goes in any case; None: what its parent does."""
-    node: Node | None
+    node: Literal["machine", "part"] | None = None
     """Whether one can be a node, or part of one, which does not carry the deployment's tag."""
-    uses: tuple[str, ...]
+    uses: tuple[str, ...] = ()
     """Actions on others that creating one takes."""
-    kept: str | None
+    kept: str | None = None
     """What Azure keeps for some days when one is deleted."""
-    kept_page: str
-    minutes: int | None
+    kept_page: str = ""
+    minutes: int | None = None
     """That Azure usually takes to create one; None: nobody documents it."""
-    or_more: bool
+    minutes_source: tuple[str, ...] = ()
+    or_more: bool = False
 
     @property
     def namespace(self) -> str:
@@ -43,25 +40,37 @@ class ResourceType:
         return self.name.partition("/")[0]
 
 
+class ResourceTypes(Row, frozen=True, kw_only=True):
+    rows: tuple[ResourceType, ...]
+
+
+class Role(Fact, frozen=True, kw_only=True):
+    name: str
+    id: str
+
+
+class Roles(Row, frozen=True, kw_only=True):
+    rows: tuple[Role, ...]
+
+
+class Providers(Row, frozen=True, kw_only=True):
+    always: tuple[str, ...]
+    by_azure: tuple[str, ...]
+
+
+class Types(Fact, frozen=True, kw_only=True):
+    types: ResourceTypes
+    roles: Roles
+    providers: Providers
+
+
+_table = table("resource_types", Types)
+
+
 @cache
 def resource_types() -> Mapping[str, ResourceType]:
     """By name in lower case, since Azure answers in any; in the order in which they can be deleted."""
-    return {row["type"].lower(): _read(row) for row in table("resource_types")["types"]["rows"]}
-
-
-def _read(row: Mapping[str, Any]) -> ResourceType:
-    return ResourceType(
-        name=row["type"],
-        api_version=row.get("api_version"),
-        removal=row.get("removal"),
-        data=row.get("data"),
-        node=row.get("node"),
-        uses=tuple(row.get("uses", ())),
-        kept=row.get("kept"),
-        kept_page=row.get("kept_page", ""),
-        minutes=row.get("minutes"),
-        or_more=row.get("or_more", False),
-    )
+    return {row.name.lower(): row for row in _table().types.rows}
 
 
 def resource_type(name: str) -> ResourceType:
@@ -80,14 +89,14 @@ def holds_data(name: str) -> bool:
 
 def roles() -> Mapping[str, str]:
     """Built-in roles that deployments assign: name → id."""
-    return {row["name"]: row["id"] for row in table("resource_types")["roles"]["rows"]}
+    return {row.name: row.id for row in _table().roles.rows}
 
 
 def providers_always_needed() -> tuple[str, ...]:
     """Namespaces that must be registered whatever a deployment creates."""
-    return tuple(table("resource_types")["providers"]["always"])
+    return _table().providers.always
 
 
 def providers_of_azure() -> tuple[str, ...]:
     """Namespaces that every subscription has."""
-    return tuple(table("resource_types")["providers"]["by_azure"])
+    return _table().providers.by_azure

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from functools import cache
-from typing import Any
 
-from ..records import record
-from .files import table
+from msgspec import field
+
+from .files import Fact, Row, table
 
 
-@record
-class OperatingSystem:
+class OperatingSystem(Fact, frozen=True, kw_only=True):
     """What cyclecloud-slurm does on the nodes of one operating system."""
 
     os: str
@@ -25,8 +23,7 @@ class OperatingSystem:
     """Only images that have the Slurm packages in them work."""
 
 
-@record
-class Release:
+class Release(Row, frozen=True, kw_only=True):
     """One release of the CycleCloud server."""
 
     cyclecloud: str
@@ -38,7 +35,11 @@ class Release:
     slurm_project: str | None
     """The cyclecloud-slurm version that it brings; None = not known for certain."""
     slurm_project_candidates: tuple[str, ...]
-    os: tuple[OperatingSystem, ...]
+    os_row: str | None = field(name="os")
+
+    @property
+    def os(self) -> tuple[OperatingSystem, ...]:
+        return _table().operating_systems.get(self.os_row or "", ())
 
     @property
     def slurm_projects(self) -> tuple[str, ...]:
@@ -47,8 +48,7 @@ class Release:
         return tuple(dict.fromkeys((*named, *self.slurm_project_candidates)))
 
 
-@record
-class SlurmProject:
+class SlurmProject(Row, frozen=True, kw_only=True):
     """One version of the cyclecloud-slurm project."""
 
     version: str
@@ -59,8 +59,12 @@ class SlurmProject:
     """Whether it brings enroot and pyxis to every node."""
     certificate_key: str
     """What it reads of the certificate of the accounting database's authority: the PEM itself, or its address."""
-    os: tuple[OperatingSystem, ...]
-    """Empty if it is not published."""
+    os_row: str | None = field(name="os")
+
+    @property
+    def os(self) -> tuple[OperatingSystem, ...]:
+        """Empty if it is not published."""
+        return _table().operating_systems.get(self.os_row or "", ())
 
     @property
     def takes_certificate(self) -> bool:
@@ -68,16 +72,14 @@ class SlurmProject:
         return not self.certificate_key.endswith("_url")
 
 
-@record
-class DefaultVersions:
+class DefaultVersions(Fact, frozen=True, kw_only=True):
     """What a definition gets that names no versions."""
 
     cyclecloud: str
     slurm_project: str
 
 
-@record
-class ServerImage:
+class ServerImage(Row, frozen=True, kw_only=True):
     """Where the marketplace has the CycleCloud server."""
 
     publisher: str
@@ -92,6 +94,15 @@ class ServerImage:
         )
 
 
+class Releases(Fact, frozen=True, kw_only=True):
+    defaults: DefaultVersions
+    marketplace: ServerImage
+    matrix: tuple[Release, ...]
+    operating_systems: dict[str, tuple[OperatingSystem, ...]]
+    slurm_projects: tuple[SlurmProject, ...]
+
+
+_table = table("releases", Releases)
 _BUILD = re.compile(r"([0-9]+\.[0-9]+\.[0-9]{1,2})20[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])")
 
 _RELEASE = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})")
@@ -119,44 +130,14 @@ def is_newer(one: str, other: str) -> bool:
     return first is not None and second is not None and first > second
 
 
-@cache
 def releases() -> tuple[Release, ...]:
     """All known CycleCloud releases, newest first."""
-    return tuple(
-        Release(
-            cyclecloud=row["cyclecloud"],
-            image_version=row["image_version"],
-            release_date=row["release_date"],
-            status=row["status"],
-            slurm=row["slurm"],
-            slurm_project=row["slurm_project"],
-            slurm_project_candidates=tuple(row["slurm_project_candidates"]),
-            os=_operating_systems(row["os"]),
-        )
-        for row in table("releases")["matrix"]
-    )
+    return _table().matrix
 
 
-@cache
 def slurm_projects() -> tuple[SlurmProject, ...]:
     """All known versions of cyclecloud-slurm, newest first."""
-    return tuple(
-        SlurmProject(
-            version=row["version"],
-            slurm=row["slurm"],
-            slurm_versions=tuple(row["slurm_versions"]),
-            carries_containers=row["carries_containers"],
-            certificate_key=row["certificate_key"],
-            os=_operating_systems(row["os"]),
-        )
-        for row in table("releases")["slurm_projects"]
-    )
-
-
-@cache
-def _operating_systems(name: str | None) -> tuple[OperatingSystem, ...]:
-    rows: list[dict[str, Any]] = table("releases")["operating_systems"][name] if name else []
-    return tuple(OperatingSystem(**{**row, "arch": tuple(row["arch"])}) for row in rows)
+    return _table().slurm_projects
 
 
 def release(cyclecloud: str) -> Release | None:
@@ -169,10 +150,9 @@ def slurm_project(version: str) -> SlurmProject | None:
     return next((row for row in slurm_projects() if row.version == version), None)
 
 
-@cache
 def default_versions() -> DefaultVersions:
     """The newest combination of which image build, Slurm version and template are all in public source."""
-    return DefaultVersions(**table("releases")["defaults"])
+    return _table().defaults
 
 
 def default_slurm_project() -> SlurmProject:
@@ -180,8 +160,6 @@ def default_slurm_project() -> SlurmProject:
     return next(row for row in slurm_projects() if row.version == default_versions().slurm_project)
 
 
-@cache
 def server_image() -> ServerImage:
     """The marketplace image of the CycleCloud server, without its version."""
-    row = table("releases")["marketplace"]
-    return ServerImage(row["publisher"], row["offer"], row["sku"])
+    return _table().marketplace

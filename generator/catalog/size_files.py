@@ -6,21 +6,149 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from . import files
-from .sizes import Figures, NcclFigure, NcclTypical, VmSize
+from msgspec import field
 
-_SOURCED = ("cpu", "gpu", "infiniband", "local_storage", "nvlink_fabric", "topology", "nccl_env")
-"""Groups whose figures reach nodes together with their source."""
+from .files import FOLDER, Fact, Row, read, table
+from .nccl_facts import Environment, nccl
+from .sizes import Arch, NcclFigure, Pairs, VmSize
+
+
+class Cpu(Row, frozen=True, kw_only=True):
+    arch: Arch
+    vcpus: int
+
+
+class Gpu(Row, frozen=True, kw_only=True):
+    count: int = 0
+    vendor: str | None = None
+    model: str | None = None
+    memory_gb: int | None = None
+
+
+class InfiniBand(Row, frozen=True, kw_only=True):
+    nics: int = 0
+    gbps_per_nic: int | None = None
+
+
+class LocalStorage(Row, frozen=True, kw_only=True):
+    nvme_count: int | None = None
+
+
+class Memory(Row, frozen=True, kw_only=True):
+    gib: float
+
+
+class GuestMemory(Row, frozen=True, kw_only=True):
+    mib: int | None = None
+
+
+class Named(Row, frozen=True, kw_only=True):
+    name: str | None = None
+
+
+class Images(Row, frozen=True, kw_only=True):
+    marketplace_urns: tuple[str, ...] = ()
+
+
+class Launch(Row, frozen=True, kw_only=True):
+    tasks_per_node: int | None = None
+    cpus_per_task: int | None = None
+    cpu_masks: tuple[str, ...] | None = None
+
+
+class NcclVariables(Row, frozen=True, kw_only=True):
+    vars: dict[str, int | str] = field(default_factory=dict)
+
+
+class NvlinkFabric(Row, frozen=True, kw_only=True):
+    manager: str | None = None
+    registration: str | None = None
+
+
+class Topology(Row, frozen=True, kw_only=True):
+    nccl_topo_file: str | None = None
+    image_link: str | None = None
+    nccl_graph_file: str | None = None
+    etc_nccl_conf: tuple[str, ...] = ()
+
+
+class Retirement(Row, frozen=True, kw_only=True):
+    date: str | None = None
+
+
+class Needs(Row, frozen=True, kw_only=True):
+    text: str | None = None
+
+
+class Unpublished(Row, frozen=True, kw_only=True):
+    checks: tuple[str, ...] = ()
+
+
+class SizeFile(Fact, frozen=True, kw_only=True):
+    """A file of `vm_sizes/`; a group that is missing there has no figure."""
+
+    cpu: Cpu
+    gpu: Gpu = Gpu()
+    infiniband: InfiniBand = InfiniBand()
+    local_storage: LocalStorage = LocalStorage()
+    memory: Memory | None = None
+    guest_memory: GuestMemory = GuestMemory()
+    quota_family: Named = Named()
+    health: dict[str, dict[str, Any]] = field(default_factory=dict)
+    images: Images = Images()
+    launch: Launch = Launch()
+    nccl: tuple[NcclFigure, ...] = ()
+    nccl_env: NcclVariables = NcclVariables()
+    nvlink_fabric: NvlinkFabric = NvlinkFabric()
+    topology: Topology = Topology()
+    retirement: Retirement = Retirement()
+    needs: Needs = Needs()
+    unpublished: Unpublished = Unpublished()
+    page: str | None = None
+
+    @property
+    def sources(self) -> dict[str, tuple[str, ...]]:
+        """Of the groups whose figures reach nodes together with their source."""
+        groups = {
+            "cpu": self.cpu, "gpu": self.gpu, "infiniband": self.infiniband, "local_storage": self.local_storage,
+            "nvlink_fabric": self.nvlink_fabric, "topology": self.topology, "nccl_env": self.nccl_env,
+        }  # fmt: skip
+        return {name: group.source for name, group in groups.items() if group.source}
+
+
+class TableRow(Fact, frozen=True, kw_only=True):
+    vcpus: int
+    memory_gib: float
+    nvme_disks: int | None
+
+
+class Series(Row, frozen=True, kw_only=True):
+    """Sizes without GPU and InfiniBand that have a page in common."""
+
+    arch: Arch
+    page: str
+    premium_storage: bool
+    quota_family: str | None
+    retirement: str | None
+    sizes: dict[str, TableRow]
+
+
+class OtherVmSizes(Fact, frozen=True, kw_only=True):
+    guest_memory: dict[str, GuestMemory]
+    series: dict[str, Series]
+
+
+_others = table("other_vm_sizes", OtherVmSizes)
 
 
 @cache
 def vm_size(name: str) -> VmSize:
     """All published figures of a VM size; `known` is false for a size that the catalogue does not have."""
     if name in _names_of_files():
-        return size_of_file(name, files.read(f"vm_sizes/{name}.json"))
+        return size_of_file(name, read(f"vm_sizes/{name}.json", SizeFile))
     if name in _series_of():
-        guest = files.table("other_vm_sizes")["guest_memory"].get(name, {})
-        return size_of_table(name, _series()[_series_of()[name]], guest)
+        guest = _others().guest_memory.get(name, GuestMemory())
+        return size_of_table(name, _others().series[_series_of()[name]], guest)
     return VmSize(name)
 
 
@@ -45,92 +173,69 @@ def _by_lower_name() -> Mapping[str, str]:
 @cache
 def _names_of_files() -> frozenset[str]:
     """Sizes with a file of their own; the listing also guards against names that are paths."""
-    return frozenset(path.stem for path in (files.FOLDER / "vm_sizes").glob("*.json"))
-
-
-def _series() -> Mapping[str, Any]:
-    """Series of the table by name: `sizes` maps each VM size to its row."""
-    series: Mapping[str, Any] = files.table("other_vm_sizes")["series"]
-    return series
+    return frozenset(path.stem for path in (FOLDER / "vm_sizes").glob("*.json"))
 
 
 @cache
 def _series_of() -> Mapping[str, str]:
-    return {size: name for name, series in _series().items() for size in series["sizes"]}
+    return {size: name for name, series in _others().series.items() for size in series.sizes}
 
 
-def size_of_file(name: str, content: Figures) -> VmSize:
-    """A GPU or InfiniBand size, from its own file; a group that is missing there has no figure."""
-
-    def group(key: str) -> Figures:
-        figures: Figures = content.get(key, {})
-        return figures
-
-    cpu, gpu, infiniband, launch = content["cpu"], group("gpu"), group("infiniband"), group("launch")
-    topology, health = group("topology"), group("health")
+def size_of_file(name: str, content: SizeFile) -> VmSize:
+    """A GPU or InfiniBand size, from its own file."""
+    environments = nccl().environments
     return VmSize(
         name=name,
         known=True,
-        vcpus=cpu["vcpus"],
-        memory_gib=_memory_gib(group("memory"), health),
-        guest_memory_mib=group("guest_memory").get("mib"),
-        arch=cpu["arch"],
-        gpu_count=gpu.get("count", 0),
-        gpu_vendor=gpu.get("vendor"),
-        gpu_model=gpu.get("model"),
-        gpu_memory_gb=gpu.get("memory_gb"),
-        infiniband_nics=infiniband.get("nics", 0),
-        infiniband_gbps_per_nic=infiniband.get("gbps_per_nic"),
-        nvme_count=group("local_storage").get("nvme_count"),
-        needs=group("needs").get("text"),
-        images=tuple(group("images").get("marketplace_urns", ())),
-        fabric_manager=group("nvlink_fabric").get("manager"),
-        fabric_registration=group("nvlink_fabric").get("registration"),
-        nccl_topo_file=topology.get("nccl_topo_file"),
-        nccl_topo_link=topology.get("image_link"),
-        nccl_graph_file=topology.get("nccl_graph_file"),
-        nccl_conf=tuple(_pair(line) for line in topology.get("etc_nccl_conf") or ()),
-        nccl_env=_variables(group("nccl_env").get("vars", {})),
-        nccl_benchmark_env=_environment(name, "benchmark"),
-        nccl_training_env=_environment(name, "training"),
-        nccl_sharp_env=_environment(name, "sharp"),
-        nccl=tuple(NcclFigure(**_row(row)) for row in content.get("nccl", ())),
-        nccl_typical=tuple(NcclTypical(**_row(row)) for row in _nccl()["typical"].get(name, ())),
-        tasks_per_node=launch.get("tasks_per_node"),
-        cpus_per_task=launch.get("cpus_per_task"),
-        cpu_masks=tuple(launch.get("cpu_masks") or ()),
-        health=health,
-        unpublished=tuple(group("unpublished").get("checks", ())),
-        quota_family=group("quota_family").get("name"),
-        retirement=group("retirement").get("date"),
-        page=content.get("page"),
-        sources={key: tuple(group(key)["source"]) for key in _SOURCED if key in content},
+        vcpus=content.cpu.vcpus,
+        memory_gib=_memory_gib(content),
+        guest_memory_mib=content.guest_memory.mib,
+        arch=content.cpu.arch,
+        gpu_count=content.gpu.count,
+        gpu_vendor=content.gpu.vendor,
+        gpu_model=content.gpu.model,
+        gpu_memory_gb=content.gpu.memory_gb,
+        infiniband_nics=content.infiniband.nics,
+        infiniband_gbps_per_nic=content.infiniband.gbps_per_nic,
+        nvme_count=content.local_storage.nvme_count,
+        needs=content.needs.text,
+        images=content.images.marketplace_urns,
+        fabric_manager=content.nvlink_fabric.manager,
+        fabric_registration=content.nvlink_fabric.registration,
+        nccl_topo_file=content.topology.nccl_topo_file,
+        nccl_topo_link=content.topology.image_link,
+        nccl_graph_file=content.topology.nccl_graph_file,
+        nccl_conf=tuple(_pair(line) for line in content.topology.etc_nccl_conf),
+        nccl_env=_variables(content.nccl_env.vars),
+        nccl_benchmark_env=_added(name, environments.benchmark),
+        nccl_training_env=_added(name, environments.training),
+        nccl_sharp_env=_added(name, environments.sharp),
+        nccl=content.nccl,
+        nccl_typical=nccl().typical.get(name, ()),
+        tasks_per_node=content.launch.tasks_per_node,
+        cpus_per_task=content.launch.cpus_per_task,
+        cpu_masks=content.launch.cpu_masks or (),
+        health=content.health,
+        unpublished=content.unpublished.checks,
+        quota_family=content.quota_family.name,
+        retirement=content.retirement.date,
+        page=content.page,
+        sources=content.sources,
     )
 
 
-def _memory_gib(memory: Figures, health: Mapping[str, Figures]) -> float | None:
-    if "gib" in memory:
-        return float(memory["gib"])
-    return round(health["memory"]["expected_kib"] / 2**20, 1) if "memory" in health else None
+def _memory_gib(content: SizeFile) -> float | None:
+    if content.memory is not None:
+        return content.memory.gib
+    return round(content.health["memory"]["expected_kib"] / 2**20, 1) if "memory" in content.health else None
 
 
-def _variables(figures: Figures) -> tuple[tuple[str, str], ...]:
+def _variables(figures: Mapping[str, int | str]) -> Pairs:
     return tuple(sorted((name, str(value)) for name, value in figures.items()))
 
 
-def _environment(size: str, name: str) -> tuple[tuple[str, str], ...]:
-    row = _nccl()["environments"][name]
-    return _variables(row["variables"]) if size in row["sizes"] else ()
-
-
-def _nccl() -> Figures:
-    """What benchmarks and training add to the variables of a size, and what someone measured on it."""
-    found: Figures = files.table("nccl")
-    return found
-
-
-def _row(row: Figures) -> dict[str, Any]:
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+def _added(size: str, environment: Environment) -> Pairs:
+    return _variables(environment.variables) if size in environment.sizes else ()
 
 
 def _pair(line: str) -> tuple[str, str]:
@@ -138,19 +243,19 @@ def _pair(line: str) -> tuple[str, str]:
     return key, value
 
 
-def size_of_table(name: str, series: Figures, guest: Figures) -> VmSize:
+def size_of_table(name: str, series: Series, guest: GuestMemory) -> VmSize:
     """A size without GPU and InfiniBand, from its row, the figures of its series and those of its guests."""
-    row = series["sizes"][name]
+    row = series.sizes[name]
     return VmSize(
         name=name,
         known=True,
-        vcpus=row["vcpus"],
-        memory_gib=float(row["memory_gib"]),
-        guest_memory_mib=guest.get("mib"),
-        arch=series["arch"],
-        premium_storage=series["premium_storage"],
-        nvme_count=row["nvme_disks"],
-        quota_family=series["quota_family"],
-        retirement=series["retirement"],
-        page=series["page"],
+        vcpus=row.vcpus,
+        memory_gib=row.memory_gib,
+        guest_memory_mib=guest.mib,
+        arch=series.arch,
+        premium_storage=series.premium_storage,
+        nvme_count=row.nvme_disks,
+        quota_family=series.quota_family,
+        retirement=series.retirement,
+        page=series.page,
     )

@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import Any, Literal
 
 from ..records import record
+from .files import Figure, Row
 
 Arch = Literal["x86_64", "aarch64"]
 Pairs = tuple[tuple[str, str], ...]
@@ -14,18 +15,16 @@ Figures = Mapping[str, Any]
 _AZNHC = "Azure/azurehpc-health-checks:conf/"
 
 
-@record
-class NcclFigure:
+class NcclFigure(Row, frozen=True, kw_only=True):
     """A published bandwidth of NCCL's all-reduce, by which a run may be judged (GB/s of 10^9 bytes)."""
 
     nodes: int
     message_size: str
     """As NCCL's tests take it, for example `8G`."""
     metric: Literal["avg busbw", "busbw"]
-    fail: float | None
-    source: tuple[str, ...]
-    expected: float | None = None
-    warn: float | None = None
+    fail: Figure | None = None
+    expected: Figure | None = None
+    warn: Figure | None = None
     or_more: bool = False
     """Whether the source says that it holds for more nodes, too."""
     algorithms: tuple[str, ...] = ()
@@ -34,14 +33,12 @@ class NcclFigure:
     """What must have connected the nodes, `mnnvl` or `infiniband`; None where it makes no difference."""
 
 
-@record
-class NcclTypical:
+class NcclTypical(Row, frozen=True, kw_only=True):
     """A bandwidth of NCCL's all-reduce that someone measured (GB/s of 10^9 bytes): no floor, but one is derived."""
 
     nodes: int
     message_size: str
-    gb_per_s: float
-    source: tuple[str, ...]
+    gb_per_s: Figure
     algorithms: tuple[str, ...] = ()
     """As those of a figure."""
     fabric: str | None = None

@@ -42,17 +42,12 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _documented(start: str) -> frozenset[str]:
-    """Attributes of nodes, or of volumes, that the catalogue has from the reference pages."""
-    rows = node_attributes()
-    return frozenset((*rows[f"{start}attributes"], *rows[f"{start}set_by_template"]["keys"]))
-
-
 _CLUSTER = _words("""
     Abstract Autoscale Category CategoryOrder FormLayout IconUrl MaxCount MaxCoreCount ParentName UseLowPrio
 """)
-_NODE = _documented("")
-_VOLUME = _documented("volume_")
+_DOCUMENTED = node_attributes()
+_NODE = frozenset((*_DOCUMENTED.attributes, *_DOCUMENTED.set_by_template.keys))
+_VOLUME = frozenset((*_DOCUMENTED.volume_attributes, *_DOCUMENTED.volume_set_by_template.keys))
 _INTERFACE = _words("""
     AssociatePublicIpAddress StaticPublicIpAddress EnableIpForwarding PrivateIp NetworkInterfaceId SecurityGroup
     ApplicationSecurityGroups SubnetId Primary

@@ -139,12 +139,12 @@ def _images() -> Rows:
     return [
         {
             "name": name,
-            "title": row["title"],
-            "os": row["os"],
-            "arch": row["arch"],
-            "containers": row["os"] in with_containers,
+            "title": row.title,
+            "os": row.os,
+            "arch": row.arch,
+            "containers": row.os in with_containers,
         }
-        for name, row in catalog.images()["node_images"].items()
+        for name, row in catalog.images().node_images.items()
     ]
 
 
@@ -183,7 +183,10 @@ def _needs(wanted: Recipe) -> list[str]:
 def _sources() -> Rows:
     from .. import catalog
 
-    return [{"source": key, **row} for key, row in catalog.sources().items()]
+    return [
+        {"source": key, "commit": row.commit, "date": row.date, "title": row.title, "url": row.url}
+        for key, row in catalog.sources().items()
+    ]
 
 
 def _rules() -> Rows:

@@ -44,9 +44,9 @@ def _reason(nodes: list[Node], name: str) -> Reason:
 
 def explained(message: str, name: str) -> tuple[str | None, str | None]:
     """What a message means and what to do, where the catalogue knows it."""
-    for row in catalog.cyclecloud_failures():
-        if re.search(row["pattern"], message, re.IGNORECASE):
-            return str(row["words"]), str(row["fix"]).format(name=name)
+    for row in catalog.cyclecloud_failures().failures.rows:
+        if re.search(row.pattern, message, re.IGNORECASE):
+            return str(row.words), str(row.fix).format(name=name)
     return None, None
 
 

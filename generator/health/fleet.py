@@ -65,11 +65,11 @@ class Deviation:
 
 def limits() -> Limits:
     """The catalogue's figures. Source: fleet_statistics in `health.json`, which names its own."""
-    figures = catalog.health()["fleet_statistics"]
+    figures = catalog.health().fleet_statistics
     return Limits(
-        Decimal(str(figures["warn_percent_below_expected"])),
-        Decimal(str(figures["fail_percent_below_expected"])),
-        figures["source"],
+        Decimal(str(figures.warn_percent_below_expected)),
+        Decimal(str(figures.fail_percent_below_expected)),
+        figures.source,
     )
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import catalog
 from ..catalog import SlurmProject
+from ..catalog.azure_facts import MySqlSize
 from ..definition.model.slurm import ExistingDatabase, NewDatabase, Slurm
 from . import names
 from .types import AccountingPlan
@@ -19,7 +18,7 @@ def accounting_plan(
     if accounting is None:
         return None
     database = accounting.database or names.database_name(cluster_name)
-    authority = str(catalog.mysql()["authority"]["url"])
+    authority = str(catalog.mysql().authority.url)
     url = None if project.takes_certificate else authority
     if isinstance(accounting, ExistingDatabase):
         return AccountingPlan(
@@ -31,7 +30,7 @@ def accounting_plan(
         accounting.server_name,
         sku,
         mysql_tier(sku),
-        mysql_sizes().get(sku, {}).get("max_iops"),
+        size.max_iops if (size := mysql_sizes().get(sku)) else None,
         accounting.storage_gib,
         accounting.version,
         None,
@@ -43,15 +42,15 @@ def accounting_plan(
 
 def mysql_sku(accounting: NewDatabase, *, has_gpus: bool) -> str:
     """Compute size as the definition names it; a burstable one is no default for a cluster with GPUs."""
-    return accounting.sku or str(catalog.mysql()["defaults"]["sku_with_gpus" if has_gpus else "sku"])
+    return accounting.sku or (catalog.mysql().defaults.sku_with_gpus if has_gpus else catalog.mysql().defaults.sku)
 
 
 def mysql_tier(sku: str) -> str:
     """Service tier of a compute size; total, also for one that the rules refuse."""
-    return str(mysql_sizes().get(sku, {}).get("tier", "GeneralPurpose"))
+    size = mysql_sizes().get(sku)
+    return size.tier if size else "GeneralPurpose"
 
 
-def mysql_sizes() -> dict[str, dict[str, Any]]:
-    """The compute sizes that flexible servers come in: `tier`, `max_iops`."""
-    sizes: dict[str, dict[str, Any]] = catalog.mysql()["compute_sizes"]["sizes"]
-    return sizes
+def mysql_sizes() -> dict[str, MySqlSize]:
+    """The compute sizes that flexible servers come in."""
+    return catalog.mysql().compute_sizes.sizes

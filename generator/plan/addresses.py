@@ -39,14 +39,14 @@ def endpoint_names(definition: Definition) -> frozenset[str]:
 def longest_prefix_for(addresses: int) -> int:
     """Prefix length of the smallest subnet with this many addresses, beside those that Azure keeps."""
     limits = catalog.limits()
-    reserved: int = limits["reserved_addresses_per_subnet"]["value"]
+    reserved: int = limits.reserved_addresses_per_subnet.value
     bits = (addresses + reserved - 1).bit_length()
-    smallest: int = limits["smallest_subnet_prefix"]["value"]
+    smallest: int = limits.smallest_subnet_prefix.value
     return min(32 - bits, smallest)
 
 
 def smallest_subnet(definition: Definition, role: SubnetRole, length: int | None) -> int:
     """Prefix length of the smallest subnet that will do; `length` is what a file system in it asks for."""
     needed = needed_addresses(definition).get(role)
-    own = int(catalog.limits()[kind_of_role(role).smallest]["value"])
+    own = kind_of_role(role).longest_prefix
     return min(own, length or own, longest_prefix_for(needed) if needed is not None else own)

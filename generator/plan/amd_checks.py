@@ -22,8 +22,8 @@ def quick(size: VmSize, count_source: object) -> Iterator[Sourced]:
 
 def deep(size: VmSize) -> Iterator[Sourced]:
     """Copies and RCCL's all-reduce, once the driver is there."""
-    driver = catalog.health()["common_checks"]["amd_driver"]
-    yield sourced(check_line("amd_ready", ready_s=driver["ready_s"]), driver["source"])
+    driver = catalog.health().common_checks.amd_driver
+    yield sourced(check_line("amd_ready", ready_s=driver.ready_s), driver.source)
     copies, reduce = size.health.get("amd_copies", {}), size.health.get("rccl_all_reduce", {})
     line = check_line(
         "amd_copies",
@@ -48,15 +48,15 @@ def deep(size: VmSize) -> Iterator[Sourced]:
 
 def common() -> Iterator[Sourced]:
     """What every node with AMD GPUs is asked, whatever its size: for `common_checks.tsv`."""
-    checks = catalog.health()["common_checks"]
-    driver, ras, log = checks["amd_driver"], checks["amd_ras"], checks["amd_log"]
-    yield sourced(check_line("amd_driver", ready_s=driver["ready_s"]), driver["source"])
-    yield sourced(check_line("amd_ras", uncorrectable_max=ras["uncorrectable_max"]), ras["source"])
-    yield sourced(check_line("amd_temperature"), checks["amd_temperature"]["source"])
-    yield sourced(check_line("amd_log", look_back_h=log["look_back_h"]), log["source"])
+    checks = catalog.health().common_checks
+    driver, ras, log = checks.amd_driver, checks.amd_ras, checks.amd_log
+    yield sourced(check_line("amd_driver", ready_s=driver.ready_s), driver.source)
+    yield sourced(check_line("amd_ras", uncorrectable_max=ras.uncorrectable_max), ras.source)
+    yield sourced(check_line("amd_temperature"), checks.amd_temperature.source)
+    yield sourced(check_line("amd_log", look_back_h=log.look_back_h), log.source)
 
 
 def messages_table() -> str:
     """`amd-messages.tsv` in the project `slurm_nhc`: amdgpu's messages in the kernel log and what to do about each."""
-    rows = catalog.amd_messages()
-    return _MESSAGES + "".join(f"{row['take']}\t{row['name']}\t{row['pattern']}\t{row['source']}\n" for row in rows)
+    rows = catalog.amd_messages().messages
+    return _MESSAGES + "".join(f"{row.take}\t{row.name}\t{row.pattern}\t{row.source}\n" for row in rows)

@@ -28,9 +28,9 @@ class Billed:
 
 def disk(title: str, size_gib: int, since: Since, count: int = 1) -> Billed | None:
     """Premium SSDs, which are billed as the next larger size that is sold; None beyond the largest."""
-    for row in catalog.meters()["disk_tiers"]["rows"]:
-        if size_gib <= row["max_gib"]:
-            number = str(row["number"])
+    for row in catalog.meters().disk_tiers.rows:
+        if size_gib <= row.max_gib:
+            number = str(row.number)
             return Billed(title, f"{size_gib} GiB, P{number}", count, "premium_ssd", (("tier", number),), since)
     return None
 

@@ -129,7 +129,7 @@ def scale_set_size(partition: Partition, sizes: tuple[VmSize, ...]) -> int:
     """VMs per scale set: tightly coupled nodes are in one, so it must hold all of them."""
     if partition.max_scale_set_size is not None:
         return partition.max_scale_set_size
-    default = int(catalog.limits()["scale_set_with_infiniband"]["value"])
+    default = int(catalog.limits().scale_set_with_infiniband.value)
     return max(default, partition.max_nodes) if is_hpc(partition, sizes) else default
 
 

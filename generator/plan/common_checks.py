@@ -6,10 +6,10 @@ VM size is not: `generator.plan.health_checks`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from .. import catalog
+from ..catalog.health_facts import CommonChecks
 from . import amd_checks
 from .sourced import Sourced, check_line, sourced
 from .xid_table import gpu_xid
@@ -26,47 +26,46 @@ def common_table() -> str:
 
 def gpu_services(manager: str | None = None, source: object = None, **expected: str) -> Sourced:
     """Services that a node with NVIDIA GPUs runs; `manager`: the one without which CUDA does not start."""
-    services = _common()["gpu_services"]
+    services = _common().gpu_services
     needed = {"manager": manager} if manager else {}
     line = check_line(
         "gpu_services",
         **expected,
         **needed,
-        wanted=" ".join(services["wanted"]),
-        may_stop=" ".join(services["may_stop"]),
-        grace_s=_common()["gpu_fabric"]["grace_s"],
+        wanted=" ".join(services.wanted),
+        may_stop=" ".join(services.may_stop),
+        grace_s=_common().gpu_fabric.grace_s,
     )
-    sources = [*(source if isinstance(source, list) else [source] if source else []), services["source"]]
+    sources = [*(source if isinstance(source, list) else [source] if source else []), services.source]
     return sourced(line, sources)
 
 
-def _common() -> Mapping[str, Any]:
-    common: Mapping[str, Any] = catalog.health()["common_checks"]
-    return common
+def _common() -> CommonChecks:
+    return catalog.health().common_checks
 
 
 def _every_node() -> Iterator[Sourced]:
     common = _common()
-    space, ethernet, flaps = common["disk_space"], common["ethernet"], common["ib_flaps"]
-    errors, recovery = common["ib_errors"], common["ib_link_recovery"]
+    space, ethernet, flaps = common.disk_space, common.ethernet, common.ib_flaps
+    errors, recovery = common.ib_errors, common.ib_link_recovery
     line = check_line(
-        "disk_space", used_percent_max=space["used_percent_max"], inodes_percent_max=space["inodes_percent_max"]
+        "disk_space", used_percent_max=space.used_percent_max, inodes_percent_max=space.inodes_percent_max
     )
-    yield sourced(line, space["source"])
-    line = check_line("ethernet", device="eth0", carrier_losses_max=ethernet["carrier_losses_max"])
-    yield sourced(line, ethernet["source"])
+    yield sourced(line, space.source)
+    line = check_line("ethernet", device="eth0", carrier_losses_max=ethernet.carrier_losses_max)
+    yield sourced(line, ethernet.source)
     yield sourced(check_line("nvme_scratch"), "the array and the mount that misc_ndv4 has made")
-    line = check_line("ib_flaps", fail_at=flaps["fail_at"], window_h=flaps["window_h"])
-    yield sourced(line, flaps["source"])
-    yield sourced(check_line("ib_keys"), common["ib_keys"]["source"])
+    line = check_line("ib_flaps", fail_at=flaps.fail_at, window_h=flaps.window_h)
+    yield sourced(line, flaps.source)
+    yield sourced(check_line("ib_keys"), common.ib_keys.source)
     line = check_line(
         "ib_errors",
-        symbol_error=errors["symbol_error"],
-        port_rcv_errors=errors["port_rcv_errors"],
-        port_xmit_discards=errors["port_xmit_discards"],
-        link_error_recovery=recovery["link_error_recovery"],
+        symbol_error=errors.symbol_error,
+        port_rcv_errors=errors.port_rcv_errors,
+        port_xmit_discards=errors.port_xmit_discards,
+        link_error_recovery=recovery.link_error_recovery,
     )
-    yield sourced(line, [errors["source"], recovery["source"]])
+    yield sourced(line, [errors.source, recovery.source])
 
 
 def _unknown_size() -> Iterator[Sourced]:
@@ -83,15 +82,15 @@ def _unknown_size() -> Iterator[Sourced]:
 def _nvidia(**expected: str) -> Iterator[Sourced]:
     """`expected=no`: a node without GPUs is as good."""
     common = _common()
-    exits = common["gpu_driver"]
-    codes = sorted(exits["exit_codes"].items(), key=lambda item: int(item[0]))
-    meanings = {f"code_{code}": f"{end['cure']}:{end['words'].replace(' ', '_')}" for code, end in codes}
-    line = check_line("gpu_driver", **expected, unmeasured=" ".join(map(str, exits["questions"])), **meanings)
-    yield sourced(line, exits["source"])
-    heat = common["gpu_temperature"]
-    yield sourced(check_line("gpu_temperature", **expected, warn_above=heat["warn_above"]), heat["source"])
-    yield sourced(check_line("gpu_persistence", **expected), common["gpu_persistence"]["source"])
-    yield sourced(check_line("gpu_clocks", **expected), common["gpu_clocks"]["source"])
-    throttling = common["gpu_throttling"]
-    line = check_line("gpu_throttling", **expected, error_mask=throttling["error_mask"])
-    yield sourced(line, throttling["source"])
+    exits = common.gpu_driver
+    codes = sorted(exits.exit_codes.items(), key=lambda item: int(item[0]))
+    meanings = {f"code_{code}": f"{end.cure}:{end.words.replace(' ', '_')}" for code, end in codes}
+    line = check_line("gpu_driver", **expected, unmeasured=" ".join(map(str, exits.questions)), **meanings)
+    yield sourced(line, exits.source)
+    heat = common.gpu_temperature
+    yield sourced(check_line("gpu_temperature", **expected, warn_above=heat.warn_above), heat.source)
+    yield sourced(check_line("gpu_persistence", **expected), common.gpu_persistence.source)
+    yield sourced(check_line("gpu_clocks", **expected), common.gpu_clocks.source)
+    throttling = common.gpu_throttling
+    line = check_line("gpu_throttling", **expected, error_mask=throttling.error_mask)
+    yield sourced(line, throttling.source)

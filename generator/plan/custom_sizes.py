@@ -58,6 +58,6 @@ def _images(block: CustomVmSize) -> tuple[str, ...]:
     if block.gpus is None:
         return ()
     driver = "amd" if block.gpus.vendor == "AMD" else "nvidia-v100" if "V100" in block.gpus.model.upper() else "nvidia"
-    rows = catalog.images()["hpc_marketplace"]
-    fitting = (urn for urn, row in rows.items() if row["gpu"] == driver and block.architecture in row["arch"])
+    rows = catalog.images().hpc_marketplace
+    fitting = (urn for urn, row in rows.items() if row.gpu == driver and block.architecture in row.arch)
     return tuple(sorted(fitting, reverse=True))

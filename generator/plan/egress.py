@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from .. import catalog
+from ..catalog.azure_facts import Destination
+from ..catalog.node_images import NodeImage
 from .file_systems.base import FileSystem
 from .subnets import compute_name
 from .types import EgressPlan, EgressRule, JobPlan, MonitoringPlan, NetworkPlan, ServerPlan, SlurmPlan
@@ -26,7 +27,7 @@ def egress_plan(
     jobs: Iterable[JobPlan],
 ) -> EgressPlan:
     """The rules, by name. Hosts of jobs that the catalogue does not know get one of their own."""
-    rows: dict[str, Any] = catalog.egress()["rules"]
+    rows = catalog.egress().rules
     used = dict(_hosts(jobs))
     uses = {*_uses(server, slurm, mounts, monitoring), *(f"host:{host}" for host in used)}
     present = {"server"} if server else set()
@@ -34,29 +35,29 @@ def egress_plan(
     present |= {"lustre"} if "lustre" in uses else set()
     present |= {"jumpbox"} if server and server.jumpbox else set()
     found = [
-        _rule(name, row, tuple(who for who in row["who"] if who in present), cloud, network)
+        _rule(name, row, tuple(who for who in row.who if who in present), cloud, network)
         for name, row in sorted(rows.items())
-        if row["when"] in uses and present & set(row["who"])
+        if row.when in uses and present & set(row.who)
     ]
-    known = {row["when"] for row in rows.values()}
+    known = {row.when for row in rows.values()}
     own = sorted(host for host in used if f"host:{host}" not in known)
     rules = (*found, *(_own_rule(host, used[host], network) for host in own))
-    return EgressPlan(rules, tuple(catalog.egress()["direct"]["addresses"]))
+    return EgressPlan(rules, catalog.egress().direct.addresses)
 
 
-def _rule(name: str, row: Any, who: tuple[str, ...], cloud: str, network: NetworkPlan) -> EgressRule:
+def _rule(name: str, row: Destination, who: tuple[str, ...], cloud: str, network: NetworkPlan) -> EgressRule:
     return EgressRule(
         name=name,
         sources=who,
         prefixes=_prefixes(who, network),
-        protocol=row["protocol"],
-        ports=tuple(row["ports"]),
-        fqdns=tuple(row.get("by_cloud", {}).get(cloud, row.get("fqdns", ()))),
-        service_tags=tuple(row.get("service_tags", ())),
-        addresses=tuple(row.get("addresses", ())),
-        described=row.get("described", ""),
-        reason=row["reason"],
-        optional=row["optional"],
+        protocol=row.protocol,
+        ports=row.ports,
+        fqdns=row.by_cloud.get(cloud, row.fqdns),
+        service_tags=row.service_tags,
+        addresses=row.addresses,
+        described=row.described,
+        reason=row.reason,
+        optional=row.optional,
     )
 
 
@@ -95,7 +96,7 @@ def _uses(
     yield "cluster"
     images = (slurm.scheduler.image, slurm.login.image, *(array.image for array in slurm.node_arrays))
     for row in (row for image in images if (row := _image(image)) is not None):
-        yield f"os:{row['os'].split('-')[0]}"
+        yield f"os:{row.os.split('-')[0]}"
         yield "hpc-image"  # CycleCloud's own names stand for Microsoft's HPC images
     if slurm.accounting is not None and slurm.accounting.certificate_url is not None:
         yield "certificate-address"
@@ -105,14 +106,14 @@ def _uses(
             yield "monitoring-gpu"
 
 
-def _image(name: str) -> Any:
+def _image(name: str) -> NodeImage | None:
     """The catalogue's row of a node image or of a marketplace image for HPC; None for one's own."""
-    return catalog.image(name) or catalog.images()["hpc_marketplace"].get(name)
+    return catalog.image(name) or catalog.images().hpc_marketplace.get(name)
 
 
 def _hosts(jobs: Iterable[JobPlan]) -> Iterator[tuple[str, str]]:
     """(host, job) of every address in the settings of jobs, and what their recipes add."""
-    by_recipe: dict[str, Any] = catalog.egress()["recipe_hosts"]["rows"]
+    by_recipe = catalog.egress().recipe_hosts.rows
     for job in jobs:
         yield from ((host, job.name) for host in by_recipe.get(job.recipe, ()))
         yield from ((host, job.name) for _, value in job.settings for host in _HOST.findall(str(value)))

@@ -40,22 +40,22 @@ def _gpu_pairs(size: VmSize) -> dict[str, str]:
 
 def _cpu_pairs(size: VmSize) -> dict[str, str]:
     """One process per node sends to another; GB/s."""
-    figures = catalog.mpi()["bandwidth"]
+    figures = catalog.mpi().bandwidth
     floors = dict(_NO_FLOOR)
-    if size.infiniband_nics == figures["nics"] and size.infiniband_gbps_per_nic:
+    if size.infiniband_nics == figures.nics and size.infiniband_gbps_per_nic:
         gbps = size.infiniband_gbps_per_nic
-        floors["FLOOR_WARN"] = str(round(figures["share"] * gbps / 8, 2))
-        floors["FLOOR_SOURCE"] = f"derived: {figures['share']} x {gbps} Gb/s / 8, the line rate of the port"
+        floors["FLOOR_WARN"] = str(round(figures.share * gbps / 8, 2))
+        floors["FLOOR_SOURCE"] = f"derived: {figures.share} x {gbps} Gb/s / 8, the line rate of the port"
     return {"BINARY": "osu_bw", "MESSAGE_SIZE": "4M", "METHOD": "osu", **floors}
 
 
 def ports(size: VmSize) -> dict[str, str]:
     """Every port of a node with the same port of another; GB/s of one port."""
-    write, relative = figures_of(size, "ib_write"), tests()["relative"]
-    share, gbps = catalog.mpi()["bandwidth"]["share"], size.infiniband_gbps_per_nic
+    write, relative = figures_of(size, "ib_write"), tests().relative
+    share, gbps = catalog.mpi().bandwidth.share, size.infiniband_gbps_per_nic
     return {
         "LINK_GPU_MEMORY": "1" if write.get("gpu_memory", False) else "0",
-        "LINK_MESSAGE_BYTES": _text(write.get("message_bytes", relative["message_bytes"])),
+        "LINK_MESSAGE_BYTES": _text(write.get("message_bytes", relative.message_bytes)),
         "LINK_PORTS": str(size.infiniband_nics),
         "PORT_FLOOR_WARN": str(round(share * gbps / 8, 2)) if gbps else "",
         "PORT_SOURCE": f"derived: {share} x {gbps} Gb/s / 8, the line rate of the port"
@@ -67,31 +67,31 @@ def ports(size: VmSize) -> dict[str, str]:
 def links(size: VmSize) -> dict[str, str]:
     """Every port by itself, and all without the way through the node; floors of the deep health checks."""
     write, loopback = figures_of(size, "ib_write"), figures_of(size, "nccl_loopback")
-    relative = tests()["relative"]
+    relative = tests().relative
     gpu_memory = write.get("gpu_memory", False)
     return {
         "LINK_FLOOR_GBPS": _text(write.get("floor_gbit_per_s")),
         "LINK_GPU_MEMORY": "1" if gpu_memory else "0",
-        "LINK_MESSAGE_BYTES": _text(write.get("message_bytes", relative["message_bytes"])),
+        "LINK_MESSAGE_BYTES": _text(write.get("message_bytes", relative.message_bytes)),
         "LINK_PORTS": str(size.infiniband_nics),
         "LINK_SOURCE": f"published: {write['source']}" if write else "",
         "LOOPBACK_FLOOR": _text(loopback.get("floor_gb_per_s")),
-        "LOOPBACK_MESSAGE_END": str(loopback.get("message_end", relative["loopback_message_end"])),
+        "LOOPBACK_MESSAGE_END": str(loopback.get("message_end", relative.loopback_message_end)),
         "LOOPBACK_SOURCE": f"published: {loopback['source']}" if loopback.get("source") else "",
     }
 
 
 def latency(size: VmSize) -> dict[str, str]:
     """Microseconds of a small message between two nodes; a warning at most."""
-    row = catalog.mpi()["latency"].get(size.quota_family, {}) if not size.gpu_count else {}
+    row = catalog.mpi().latency.get(size.quota_family or "") if not size.gpu_count else None
     if not row:
         return {"LATENCY_BYTES": "8", "LATENCY_SOURCE": "none is published", "LATENCY_WARN_US": ""}
-    allowance = row["allowance"]
-    formula = f"{allowance} x {row['us']} us, " if allowance != 1 else ""
+    allowance = row.allowance
+    formula = f"{allowance} x {row.us} us, " if allowance != 1 else ""
     return {
-        "LATENCY_BYTES": str(row["bytes"]),
+        "LATENCY_BYTES": str(row.bytes),
         "LATENCY_SOURCE": f"{'derived' if formula else 'published'}: {formula}{size.page or size.quota_family}",
-        "LATENCY_WARN_US": str(round(allowance * row["us"], 2)),
+        "LATENCY_WARN_US": str(round(allowance * row.us, 2)),
     }
 
 

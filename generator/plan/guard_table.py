@@ -19,9 +19,9 @@ _OF_OTHERS = ("gpu_copy_dcgm", "image_nhc")
 
 def guard_table() -> str:
     """Rows of three columns, separated by tabs."""
-    guard = catalog.health()["shared_cause"]
-    deep = " ".join([*catalog.health_tests()["checks"], *_OF_OTHERS])
-    rows = [f"{figure}\t{guard[figure]}\t{meaning}" for figure, meaning in _FIGURES.items()]
-    rows += [f"always\t{check}\t{why}" for check, why in guard["always_drain"].items()]
+    guard = catalog.health().shared_cause
+    deep = " ".join([*catalog.health_tests().checks, *_OF_OTHERS])
+    rows = [f"{figure}\t{getattr(guard, figure)}\t{meaning}" for figure, meaning in _FIGURES.items()]
+    rows += [f"always\t{check}\t{why}" for check, why in guard.always_drain.items()]
     rows += [f"deep\t{deep}\twhat a deep run measures, by which one with a wrong floor is known"]
-    return _HEADER + f"# source: {guard['source']}\n" + "".join(f"{row}\n" for row in rows)
+    return _HEADER + f"# source: {guard.source}\n" + "".join(f"{row}\n" for row in rows)

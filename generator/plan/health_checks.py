@@ -114,29 +114,29 @@ def nvlinks(size: VmSize) -> tuple[int, int]:
 
 def _fabric(size: VmSize, mig: MigPlan | None) -> Iterator[Sourced]:
     """What CUDA needs beside the GPUs. No source says what a divided GPU registers, so its state has no verdict."""
-    common = catalog.health()["common_checks"]
+    common = catalog.health().common_checks
     yield gpu_services(size.fabric_manager, source_of(size, "nvlink_fabric") if size.fabric_manager else None)
     if size.fabric_registration and not mig:
-        fabric = common["gpu_fabric"]
-        line = check_line("gpu_fabric", registration=size.fabric_registration, grace_s=fabric["grace_s"])
-        yield sourced(line, fabric["source"])
+        fabric = common.gpu_fabric
+        line = check_line("gpu_fabric", registration=size.fabric_registration, grace_s=fabric.grace_s)
+        yield sourced(line, fabric.source)
     if size.fabric_registration == "rack":
-        yield sourced(check_line("imex_channel"), common["imex_channel"]["source"])
+        yield sourced(check_line("imex_channel"), common.imex_channel.source)
     if size.infiniband:
-        yield sourced(check_line("gpu_peermem"), common["gpu_peermem"]["source"])
+        yield sourced(check_line("gpu_peermem"), common.gpu_peermem.source)
 
 
 def _boot_services(size: VmSize, *, divided: bool = False) -> Sourced:
     """What the image starts at boot, for which the deep checks of a boot wait."""
-    services = catalog.health()["common_checks"]["boot_services"]
-    units = [*([size.fabric_manager] if size.fabric_manager else []), *services["units"]]
+    services = catalog.health().common_checks.boot_services
+    units = [*([size.fabric_manager] if size.fabric_manager else []), *services.units]
     joins = {"registration": size.fabric_registration} if size.fabric_registration and not divided else {}
-    line = check_line("boot_services", units=" ".join(units), **joins, within_s=services["within_s"])
-    return sourced(line, services["source"])
+    line = check_line("boot_services", units=" ".join(units), **joins, within_s=services.within_s)
+    return sourced(line, services.source)
 
 
 def _memory_errors(size: VmSize, mig: MigPlan | None) -> Iterator[Sourced]:
-    if size.gpu_model in catalog.health()["common_checks"]["gpu_pages"]["models"]:  # they have no spare rows
+    if size.gpu_model in catalog.health().common_checks.gpu_pages.models:  # they have no spare rows
         pages = figures_of(size, "gpu_pages")
         line = check_line("gpu_pages", **_listed(size, pages), retired_max=pages.get("retired_max"))
         yield sourced(line, pages.get("source"))
@@ -170,5 +170,5 @@ def _listed(size: VmSize, limits: Figures) -> dict[str, object]:
 def _nvidia_deep(size: VmSize) -> Iterator[Sourced]:
     yield from measured(size)
     if size.health:
-        diagnostic = catalog.health()["common_checks"]["gpu_diagnostic"]
-        yield sourced(check_line("gpu_diagnostic", level=diagnostic["level"]), diagnostic["source"])
+        diagnostic = catalog.health().common_checks.gpu_diagnostic
+        yield sourced(check_line("gpu_diagnostic", level=diagnostic.level), diagnostic.source)

@@ -113,10 +113,10 @@ def _stream_rows(size: VmSize) -> Iterator[str]:
     stream = catalog.streams().get(size.name)
     how = "not run"
     if stream:
-        how = f"{stream['program']} of the container, {stream['threads']} threads on given processors, "
+        how = f"{stream.program} of the container, {stream.threads} threads on given processors, "
         how += "each of Copy, Scale, Add, Triad"
-    row = {"attempts": 2, "source": stream["source"]} if stream else {}
-    yield _row(size, "cpu_stream", stream["floor_mb_per_s"] if stream else None, "MB/s", row, how)
+    row = {"attempts": 2, "source": stream.source} if stream else {}
+    yield _row(size, "cpu_stream", stream.floor_mb_per_s if stream else None, "MB/s", row, how)
 
 
 def _nvidia_rows(size: VmSize) -> Iterator[str]:
@@ -154,24 +154,24 @@ def _row(
 
 def _environments() -> str:
     text = "| environment | place | ranks bound to | plug-in path | variables | source |\n|---|---|---|---|---|---|\n"
-    for name, row in sorted(tests()["environments"].items()):
-        variables = "<br>".join(f"`{key}={value}`" for key, value in sorted(row["variables"].items()))
-        text += f"| {name} | {row['place']} | {row['bind_to']} | {row['library_path'] or ''} | {variables} | "
-        text += f"{row['source']} |\n"
+    for name, row in sorted(tests().environments.items()):
+        variables = "<br>".join(f"`{key}={value}`" for key, value in sorted(row.variables.items()))
+        text += f"| {name} | {row.place} | {row.bind_to} | {row.library_path or ''} | {variables} | "
+        text += f"{row.source} |\n"
     return text
 
 
 def _tools() -> str:
-    checks = tests()["checks"]
+    checks = tests().checks
     text = ""
-    for name, row in sorted(tests()["tools"].items()):
+    for name, row in sorted(tests().tools.items()):
         used = ", ".join(check for check, wanted in sorted(checks.items()) if name in wanted)
-        text += f"| {row['title']} | {', '.join(row['arch'])} | {_drivers(name)} | {used} |\n"
+        text += f"| {row.title} | {', '.join(row.arch)} | {_drivers(name)} | {used} |\n"
     return text
 
 
 def _drivers(tool: str) -> str:
     """For whose GPUs the images are that bring a tool."""
-    gpus = {row["gpu"] for row in catalog.images()["hpc_marketplace"].values() if tool in row.get("tools", ())}
+    gpus = {row.gpu for row in catalog.images().hpc_marketplace.values() if tool in (row.tools or ())}
     names = {"amd": "AMD", "nvidia": "NVIDIA", "nvidia-v100": "NVIDIA"}
     return ", ".join(sorted({names[gpu] for gpu in gpus})) or "NVIDIA"

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from .. import catalog
-from ..catalog.node_images import image_row
+from ..catalog.node_images import NodeImage, image_row
 from ..catalog.sizes import VmSize
 from ..records import record
 from .measured_checks import all_reduce_figures, loopback_figures, tests
@@ -30,8 +27,8 @@ def missing_tools(size: VmSize, image: str) -> tuple[MissingTool, ...] | None:
     brought = _tools_of(size, image)
     if brought is None or not size.health:
         return None if brought is None else ()
-    rows, tools = tests()["checks"], tests()["tools"]
-    here = {name for name in brought if size.arch in tools[name]["arch"]}
+    rows, tools = tests().checks, tests().tools
+    here = {name for name in brought if size.arch in tools[name].arch}
     missing = []
     for check in _checks(size):
         wanted = _needed(size, check, tuple(rows[check]))
@@ -43,15 +40,15 @@ def missing_tools(size: VmSize, image: str) -> tuple[MissingTool, ...] | None:
 def _tools_of(size: VmSize, image: str) -> tuple[str, ...] | None:
     row = image_row(image)
     if row is not None:
-        runs = size.arch in row["arch"] and _driver(row) in {_driver(image_row(urn)) for urn in size.images or (image,)}
-        return tuple(row["tools"]) if runs and "tools" in row else None
+        runs = size.arch in row.arch and _driver(row) in {_driver(image_row(urn)) for urn in size.images or (image,)}
+        return row.tools if runs else None
     publisher, *rest = image.lower().split(":")
-    return () if len(rest) == 3 and publisher in tests()["plain_publishers"]["values"] else None
+    return () if len(rest) == 3 and publisher in tests().plain_publishers.values else None
 
 
-def _driver(row: Mapping[str, Any] | None) -> str | None:
+def _driver(row: NodeImage | None) -> str | None:
     """For whose GPUs an image is; one that does not say it has NVIDIA's driver."""
-    return None if row is None else str(row.get("gpu", "nvidia"))
+    return row.gpu if row else None
 
 
 def _checks(size: VmSize) -> tuple[str, ...]:
@@ -74,11 +71,11 @@ def _needed(size: VmSize, check: str, tools: tuple[str, ...]) -> tuple[str, ...]
     found = figures(size) if figures else None
     if found is None or found["floor_gb_per_s"] is None:
         return tools
-    place = tests()["environments"][found["environment"]]["place"]
+    place = tests().environments[found["environment"]].place
     return ("aznhc",) if place == "container" else ("nccl-tests",)
 
 
 def tool_titles(names: tuple[str, ...]) -> str:
     """The tools in words, for messages."""
-    rows = tests()["tools"]
-    return ", ".join(str(rows[name]["title"]) for name in names)
+    rows = tests().tools
+    return ", ".join(str(rows[name].title) for name in names)

@@ -11,6 +11,6 @@ def default_image(size: VmSize) -> str:
 
     V100 needs the v100 images, MI300X the ROCm ones. Source: https://github.com/Azure/azhpc-images README.
     """
-    variants = catalog.images()["hpc_marketplace"]
-    special = size.images and all(variants.get(urn, {}).get("gpu") != "nvidia" for urn in size.images)
-    return size.images[0] if special and size.gpu_count else str(catalog.images()["default"])
+    variants = catalog.images().hpc_marketplace
+    special = size.images and all(urn not in variants or variants[urn].gpu != "nvidia" for urn in size.images)
+    return size.images[0] if special and size.gpu_count else catalog.images().default

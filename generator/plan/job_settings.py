@@ -162,8 +162,8 @@ def known_settings(recipe: Recipe) -> tuple[str, ...]:
 
 def allowed_requests() -> int:
     """Files that a job may ask Hugging Face for in each of its windows of five minutes."""
-    limit = catalog.training()["downloads"]
-    return int(limit["requests"] * limit["share"])
+    limit = catalog.training().downloads
+    return int(limit.requests * limit.share)
 
 
 def whole(value: str | None) -> int | None:
@@ -233,7 +233,7 @@ def _model_settings(
     """Of GPUs that nobody knows, too; `usual` are those of its recipe."""
     settings = {name: str(getattr(shape, field)) for name, field in _SHAPE.items()} | {"MODEL": shape.name}
     settings["PRECISION"] = _precision(shape, size)
-    settings["CHECKPOINT_MAX_SECONDS"] = str(catalog.training()["checkpoint_seconds"]["value"])
+    settings["CHECKPOINT_MAX_SECONDS"] = str(catalog.training().checkpoint_seconds.value)
     wanted = choices_of(given)
     if shape.family == "llm-foundry":
         batch = wanted.batch or (models.llm_foundry_global_batch(shape, gpus.count) if gpus.count else None)
@@ -254,9 +254,7 @@ def _model_settings(
     if shape.learning_rate is not None:
         settings["LEARNING_RATE"] = shape.learning_rate
     rate = given.get("LEARNING_RATE") or shape.learning_rate or usual.get("LEARNING_RATE", "")
-    settings["MIN_LEARNING_RATE"] = _part_of(
-        rate, Decimal(str(models.family(shape)["min_learning_rate_share"]["value"]))
-    )
+    settings["MIN_LEARNING_RATE"] = _part_of(rate, Decimal(str(models.family(shape).min_learning_rate_share.value)))
     return settings
 
 

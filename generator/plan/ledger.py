@@ -57,13 +57,13 @@ def _data(job: str, settings: dict[str, str]) -> Iterator[LedgerEntry]:
     if name in ("", "mock"):
         return
     family = _family(settings)
-    row = catalog.training()["data_sets"].get(f"{family} {name}")
+    row = catalog.training().data_sets.get(f"{family} {name}")
     if row is None:
         yield LedgerEntry(job, "data", 0, f"{name}: its size is not known, and not counted")
         return
     part = _part_of_data(family, settings)
     for stage in _stages(family):
-        yield LedgerEntry(job, f"data: {stage}", round(row["stages"][stage] * part), name)
+        yield LedgerEntry(job, f"data: {stage}", round(row.stages[stage] * part), name)
 
 
 def _part_of_data(family: str, settings: dict[str, str]) -> float:

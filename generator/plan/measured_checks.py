@@ -8,10 +8,10 @@ that of the other nodes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from .. import catalog
+from ..catalog.health_facts import HealthTests
 from ..catalog.sizes import Figures, VmSize
 from .sourced import Sourced, check_line, sourced
 
@@ -45,9 +45,9 @@ def ib_write(size: VmSize) -> Sourced:
     if not write:
         if size.gpu_vendor != "NVIDIA":
             return sourced(check_line("ib_write", floor_gbit_per_s=None), None)
-        defaults = tests()["relative"]
-        line = check_line("ib_write", floor_gbit_per_s=None, message_bytes=defaults["message_bytes"], gpu_memory="yes")
-        return sourced(line, defaults["source"])
+        defaults = tests().relative
+        line = check_line("ib_write", floor_gbit_per_s=None, message_bytes=defaults.message_bytes, gpu_memory="yes")
+        return sourced(line, defaults.source)
     of_host = {} if write["gpu_memory"] else {"queue_pairs": 2, "seconds": 10}
     line = check_line(
         "ib_write",
@@ -60,7 +60,7 @@ def ib_write(size: VmSize) -> Sourced:
     return sourced(line, write["source"])
 
 
-def tests() -> Mapping[str, Any]:
+def tests() -> HealthTests:
     """Environments, tools of images, and the sizes of tests without a floor."""
     return catalog.health_tests()
 
@@ -95,14 +95,14 @@ def all_reduce_figures(size: VmSize) -> Figures:
     found = figures_of(size, "nccl_all_reduce")
     if "floor_gb_per_s" in found:
         return found
-    relative = tests()["relative"]
+    relative = tests().relative
     if not found:
         return {
             "environment": _OWN,
-            "message": relative["message"],
-            "attempts": relative["attempts"],
+            "message": relative.message,
+            "attempts": relative.attempts,
             "floor_gb_per_s": None,
-            "source": relative["source"],
+            "source": relative.source,
         }
     (of_node,) = (figure for figure in size.nccl if figure.nodes == 1)
     return {**found, "message": of_node.message_size, "floor_gb_per_s": of_node.fail}
@@ -112,14 +112,14 @@ def loopback_figures(size: VmSize) -> Figures | None:
     """The same for NCCL over InfiniBand alone; None where the size cannot run it: no source does on Grace."""
     if not size.infiniband or size.arch != "x86_64":
         return None
-    relative = tests()["relative"]
+    relative = tests().relative
     return figures_of(size, "nccl_loopback") or {
         "environment": all_reduce_figures(size)["environment"],
-        "message": relative["loopback_message"],
-        "message_end": relative["loopback_message_end"],
-        "attempts": relative["attempts"],
+        "message": relative.loopback_message,
+        "message_end": relative.loopback_message_end,
+        "attempts": relative.attempts,
         "floor_gb_per_s": None,
-        "source": relative["source"],
+        "source": relative.source,
     }
 
 
@@ -145,16 +145,16 @@ def _environment(size: VmSize, name: str) -> Sourced:
         }
         line = check_line("nccl_environment", name=name, place="host", bind_to="numa", module=module, **variables)
         return sourced(line, [*size.sources.get("nccl_env", ()), _MPI_SOURCE])
-    row = tests()["environments"][name]
-    library = {"library_path": row["library_path"]} if row["library_path"] else {}
+    row = tests().environments[name]
+    library = {"library_path": row.library_path} if row.library_path else {}
     line = check_line(
         "nccl_environment",
         name=name,
-        place=row["place"],
-        bind_to=row["bind_to"],
-        hcoll=row["hcoll"],
+        place=row.place,
+        bind_to=row.bind_to,
+        hcoll=row.hcoll,
         module=module,
         **library,
-        **row["variables"],
+        **row.variables,
     )
-    return sourced(line, [row["source"], _MPI_SOURCE])
+    return sourced(line, [row.source, _MPI_SOURCE])

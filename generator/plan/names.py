@@ -36,12 +36,12 @@ def creates_resource_group(definition: Definition) -> bool:
 
 def blob_suffix(cloud: str) -> str | None:
     """End of blob endpoints; None in the public cloud, whose end every program knows."""
-    return None if cloud == "public" else catalog.cloud(cloud)["blob_endpoint"]
+    return None if cloud == "public" else catalog.cloud(cloud).blob_endpoint
 
 
 def cli_cloud(cloud: str) -> str | None:
     """Name for `az cloud set`; None for the public cloud, in which the Azure CLI begins."""
-    return None if cloud == "public" else catalog.cloud(cloud)["az_cli"]
+    return None if cloud == "public" else catalog.cloud(cloud).az_cli
 
 
 def deployment_name(name: str, location: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .. import catalog
+from ..catalog.nccl_facts import DerivedRule
 from ..catalog.sizes import NcclFigure, NcclTypical, VmSize
 from .types import BaselinePlan
 
@@ -50,26 +51,26 @@ def largest_message_bytes(gpu_memory_gb: int) -> int:
     With data checking it holds a message three times, and leaves a part of the memory to NCCL.
     Source: NVIDIA/nccl-tests, src/common.cu.
     """
-    cap = catalog.nccl()["size_cap"]
-    usable = gpu_memory_gb * cap["usable_share"]
-    reserve = min(-(-usable // cap["reserve_per_gib"]), cap["reserve_gib_at_most"])
-    return max(int((usable - reserve - cap["headroom_gib"]) * _GIB / cap["buffers"]), 0)
+    cap = catalog.nccl().size_cap
+    usable = gpu_memory_gb * cap.usable_share
+    reserve = min(-(-usable // cap.reserve_per_gib), cap.reserve_gib_at_most)
+    return max(int((usable - reserve - cap.headroom_gib) * _GIB / cap.buffers), 0)
 
 
 def relative_settings() -> dict[str, str]:
     """From which share below the median of earlier runs a run fails or warns, and how many runs make a median."""
-    relative = catalog.nccl()["relative"]
+    relative = catalog.nccl().relative
     return {
-        "MEDIAN_FAIL_PERCENT": str(relative["fail_percent"]),
-        "MEDIAN_MIN_RUNS": str(relative["runs_at_least"]),
-        "MEDIAN_WARN_PERCENT": str(relative["warn_percent"]),
+        "MEDIAN_FAIL_PERCENT": str(relative.fail_percent),
+        "MEDIAN_MIN_RUNS": str(relative.runs_at_least),
+        "MEDIAN_WARN_PERCENT": str(relative.warn_percent),
     }
 
 
 def program_setting(size: VmSize) -> dict[str, str]:
     """The setting with the test programs of the image, where they are not those of the recipe."""
-    program = catalog.nccl()["programs"].get(size.gpu_vendor)
-    return {"NCCL_TEST_BINARY": program["path"]} if program else {}
+    program = catalog.nccl().programs.get(size.gpu_vendor or "")
+    return {"NCCL_TEST_BINARY": program.path} if program else {}
 
 
 def _published(figure: NcclFigure) -> BaselinePlan:
@@ -103,7 +104,7 @@ def _derived(size: VmSize) -> Iterator[BaselinePlan]:
 
 
 def _of_typical(typical: NcclTypical) -> BaselinePlan:
-    figures = catalog.nccl()["derived"]["typical"]
+    figures = catalog.nccl().derived.typical
     where = ", measured on the same hardware elsewhere" if typical.elsewhere else ""
     return BaselinePlan(
         kind="derived",
@@ -116,46 +117,47 @@ def _of_typical(typical: NcclTypical) -> BaselinePlan:
         algorithms=typical.algorithms,
         fabric=typical.fabric,
         expected=typical.gb_per_s,
-        warn=round(figures["share"] * typical.gb_per_s, 1),
+        warn=round(figures.share * typical.gb_per_s, 1),
         fail=None,
-        formula=f"{figures['share']} x {typical.gb_per_s} GB/s{where}",
-        source=_titles((*typical.source, *figures["source"])),
+        formula=f"{figures.share} x {typical.gb_per_s} GB/s{where}",
+        source=_titles((*typical.source, *figures.source)),
     )
 
 
 def _of_line_rate(nics: int, gbps: int, fabric: str | None) -> BaselinePlan:
-    return _of_ports("line_rate", nics * gbps, f"{nics} x {gbps} Gb/s / 8, the line rate of the ports", fabric)
+    return _of_ports(
+        catalog.nccl().derived.line_rate, nics * gbps, f"{nics} x {gbps} Gb/s / 8, the line rate of the ports", fabric
+    )
 
 
 def _of_one_port(gbps: int, fabric: str | None) -> BaselinePlan:
     """What leaves a GPU for another node goes through one port; NCCL names no algorithm for it."""
-    return _of_ports("one_port", gbps, f"{gbps} Gb/s / 8, the line rate of one GPU's port", fabric)
+    return _of_ports(catalog.nccl().derived.one_port, gbps, f"{gbps} Gb/s / 8, the line rate of one GPU's port", fabric)
 
 
-def _of_ports(rule: str, gbps: int, formula: str, fabric: str | None) -> BaselinePlan:
+def _of_ports(figures: DerivedRule, gbps: int, formula: str, fabric: str | None) -> BaselinePlan:
     """A share of what ports carry, `gbps` Gb/s together."""
-    figures = catalog.nccl()["derived"][rule]
     return BaselinePlan(
         kind="derived",
-        collectives=tuple(figures["collectives"]),
-        nodes=figures["nodes_at_least"],
+        collectives=figures.collectives,
+        nodes=figures.nodes_at_least,
         or_more=True,
-        message_size=figures["message_at_least"],
+        message_size=figures.message_at_least,
         or_larger=True,
         metric="busbw",
-        algorithms=tuple(figures.get("algorithms", ())),
+        algorithms=figures.algorithms,
         fabric=fabric,
         expected=None,
-        warn=round(figures["share"] * gbps / 8, 1),
+        warn=round(figures.share * gbps / 8, 1),
         fail=None,
-        formula=f"{figures['share']} x {formula}",
-        source=_titles(figures["source"]),
+        formula=f"{figures.share} x {formula}",
+        source=_titles(figures.source),
     )
 
 
 def _titles(keys: tuple[str, ...] | list[str]) -> str:
     rows = (catalog.sources()[key] for key in dict.fromkeys(keys))
-    return "; ".join(f"{row['title']} ({row['url']})" if row["url"] else row["title"] for row in rows)
+    return "; ".join(f"{row.title} ({row.url})" if row.url else row.title for row in rows)
 
 
 def _preference(row: BaselinePlan) -> tuple[bool, bool, int]:

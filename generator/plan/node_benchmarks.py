@@ -6,8 +6,9 @@ Without either, nodes are compared with each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
+
+import msgspec
 
 from .. import catalog
 from ..catalog.sizes import VmSize
@@ -29,26 +30,26 @@ def figures_table(size: VmSize) -> TablePlan:
 
 def node_test_settings(size: VmSize) -> dict[str, str]:
     """What the tests need to know of a size: GEMM types, NVLinks of a GPU, disks, when a GPU is too hot or slowed."""
-    common, fleet = catalog.health()["common_checks"], catalog.health()["fleet_statistics"]
-    types = catalog.node_benchmarks()["gemm_types"]
+    common, fleet = catalog.health().common_checks, catalog.health().fleet_statistics
+    types = catalog.node_benchmarks().gemm_types
     links = nvlinks(size)
     model = catalog.gpu_generation(size.gpu_model) or (size.gpu_model or "").rpartition(" ")[2].lower()
     return {
-        "FLEET_FAIL_PERCENT": str(fleet["fail_percent_below_expected"]),
-        "FLEET_WARN_PERCENT": str(fleet["warn_percent_below_expected"]),
-        "GEMM_TYPES": types.get(model, "fp16"),
+        "FLEET_FAIL_PERCENT": str(fleet.fail_percent_below_expected),
+        "FLEET_WARN_PERCENT": str(fleet.warn_percent_below_expected),
+        "GEMM_TYPES": getattr(types, model, "fp16"),
         "NVLINKS_ACTIVE": str(links[1]),
         "NVLINKS_LISTED": str(links[0]),
         "NVME_JOBS": str(size.nvme_count or 1),
-        "TEMPERATURE_WARN_C": str(common["gpu_temperature"]["warn_above"]),
-        "THROTTLE_MASK": str(common["gpu_throttling"]["error_mask"]),
+        "TEMPERATURE_WARN_C": str(common.gpu_temperature.warn_above),
+        "THROTTLE_MASK": str(common.gpu_throttling.error_mask),
     }
 
 
 def _floors(size: VmSize) -> Iterator[tuple[str, ...]]:
-    for row in catalog.node_benchmarks()["floors"].get(size.name, ()):
-        figures = tuple(_text(row[key]) for key in ("expected", "warn", "fail"))
-        yield (row["check"], row["tool"], *figures, row["unit"], "published", "-", titles(row["source"]))
+    for row in catalog.node_benchmarks().floors.get(size.name, ()):
+        figures = (_text(row.expected), _text(row.warn), _text(row.fail))
+        yield (row.check, row.tool, *figures, str(row.unit), "published", "-", titles(row.source))
 
 
 def _copies(size: VmSize) -> Iterator[tuple[str, ...]]:
@@ -57,7 +58,7 @@ def _copies(size: VmSize) -> Iterator[tuple[str, ...]]:
     for check, key in (("copy_from_gpu", "host"), ("copy_peer", "peer"), ("copy_to_gpu", "host")) if amd else ():
         floor = _text(amd[f"{key}_floor_gb_per_s"])
         yield (check, _AMD_COPIES, "-", "-", floor, "GB/s", "published", "-", amd["source"])
-    tool = catalog.node_benchmarks()["tools"]["copies"]
+    tool = catalog.node_benchmarks().tools.copies
     for group, checks in (("gpu_copy", ("copy_from_gpu", "copy_to_gpu")), ("gpu_copy_peer", ("copy_peer",))):
         found = figures_of(size, group)
         if not found:
@@ -69,22 +70,20 @@ def _copies(size: VmSize) -> Iterator[tuple[str, ...]]:
 
 def _typical(size: VmSize) -> Iterator[tuple[str, ...]]:
     benchmarks = catalog.node_benchmarks()
-    row: Mapping[str, Any] = benchmarks["typical"]["sizes"].get(size.name, {})
-    share = benchmarks["derived"]["share"]
-    for check, value in row.items():
-        if check == "source":
-            continue
+    row = benchmarks.typical.sizes.get(size.name)
+    share, tools = benchmarks.derived.share, msgspec.structs.asdict(benchmarks.tools)
+    for check, value in row.figures.items() if row else ():
         kind = check.split("_", 1)[0]
         unit = _UNITS[kind]
         figures = (_text(value), _text(round(share * value, 1)), "-")
         formula = f"{share} x {value} {unit}, measured once"
-        yield (check, benchmarks["tools"][kind], *figures, unit, "derived", formula, titles(row["source"]))
+        yield (check, tools[kind], *figures, unit, "derived", formula, titles(row.source if row else ()))
 
 
-def titles(keys: list[str]) -> str:
+def titles(keys: Iterable[str]) -> str:
     """Titles and addresses of sources."""
     rows = (catalog.sources()[key] for key in keys)
-    return "; ".join(f"{row['title']} ({row['url']})" if row["url"] else row["title"] for row in rows)
+    return "; ".join(f"{row.title} ({row.url})" if row.url else row.title for row in rows)
 
 
 def _text(value: float | None) -> str:

@@ -78,7 +78,7 @@ def _download_hours(settings: dict[str, str]) -> float | None:
     if files is None or not (source == "" or source.startswith(_HUGGING_FACE)):
         return None
     pace = whole(settings.get("DOWNLOADS_PER_5_MINUTES")) or allowed_requests()
-    return math.ceil(files / pace) * int(catalog.training()["downloads"]["window_s"]) / 3600
+    return math.ceil(files / pace) * int(catalog.training().downloads.window_s) / 3600
 
 
 def hours_of(limit: str) -> float:

@@ -16,7 +16,7 @@ def proxy_plan(definition: Definition) -> ProxyPlan | None:
         return None
     parts = urlsplit(wanted.url)
     own = () if definition.network.existing is not None else (definition.network.address_space,)
-    blob = "." + catalog.cloud(definition.azure.cloud)["blob_endpoint"]
-    direct = catalog.egress()["direct"]["addresses"]
+    blob = "." + catalog.cloud(definition.azure.cloud).blob_endpoint
+    direct = catalog.egress().direct.addresses
     exceptions = dict.fromkeys(("localhost", "127.0.0.1", *direct, *own, *wanted.no_proxy))
     return ProxyPlan(wanted.url.rstrip("/"), parts.hostname or "", parts.port or 80, tuple(exceptions), blob)

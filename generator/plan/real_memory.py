@@ -21,9 +21,11 @@ def real_memory_mib(nominal_gib: float, withheld_percent: int | None) -> int:
     (_partitions). It takes the size's memory in GiB of 1024 MiB, withholds the percentage but at least 1 GiB, cuts
     off the fraction and never writes less than 1 GiB.
     """
-    least = _limit("memory_withheld_mib")
+    least = catalog.limits().memory_withheld_mib.value
     nominal = nominal_gib * _MIB_PER_GIB
-    share = (withheld_percent if withheld_percent is not None else _limit("memory_withheld_percent")) / 100.0
+    share = (
+        withheld_percent if withheld_percent is not None else catalog.limits().memory_withheld_percent.value
+    ) / 100.0
     return max(int(least), int(nominal - max(least, nominal * share)))
 
 
@@ -33,15 +35,10 @@ def withheld_percent(size: VmSize) -> int | None:
     A little of the guest's memory stays free, because the lowest published figure is that of one node and one kernel.
     """
     guest, nominal = size.lowest_guest_memory_mib, size.memory_gib
-    default = int(_limit("memory_withheld_percent"))
+    default = int(catalog.limits().memory_withheld_percent.value)
     if guest is None or nominal is None:
         return None
-    wanted = guest * (1 - _limit("guest_memory_spare_percent") / 100)
+    wanted = guest * (1 - catalog.limits().guest_memory_spare_percent.value / 100)
     fitting = (percent for percent in range(default, 100) if real_memory_mib(nominal, percent) <= wanted)
     found = next(fitting, None)
     return None if found == default else found
-
-
-def _limit(name: str) -> float:
-    value: float = catalog.limits()[name]["value"]
-    return value

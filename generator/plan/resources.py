@@ -40,13 +40,13 @@ def resource_names(prefix: str, name: str, vnet_name: str, cloud: str) -> Resour
         hub_peering_stem=f"{vnet_name[:66]}-",
         locker_account_stem=f"cf{letters[:9]}",
         database_server_stem=f"{prefix[:40].lower()}-db-",
-        database_zone=_zone_name(prefix.lower(), f".private.{catalog.cloud(cloud)['mysql_domain']}"),
+        database_zone=_zone_name(prefix.lower(), f".private.{catalog.cloud(cloud).mysql_domain}"),
     )
 
 
 def _zone_name(label: str, end: str) -> str:
     """A private DNS zone's name; Azure takes 63 characters of it, and any label before the service's own domain."""
-    return label[: catalog.limits()["names"]["private_dns_zone"]["value"] - len(end)].rstrip("-") + end
+    return label[: catalog.limits().names.private_dns_zone.value - len(end)].rstrip("-") + end
 
 
 def providers(

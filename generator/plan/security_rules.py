@@ -192,4 +192,4 @@ def _private_side(network: NetworkPlan) -> tuple[str, ...]:
     """The networks that the deployment connects, whatever of them is declared: everything private."""
     if network.hub is None:
         return ()
-    return without_overlaps((*network.hub.address_spaces, *catalog.limits()["private_ranges"]["value"]))
+    return without_overlaps((*network.hub.address_spaces, *catalog.limits().private_ranges.value))

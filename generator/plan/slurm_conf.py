@@ -29,14 +29,14 @@ def slurm_conf_lines(slurm: Slurm, version: str, *, keeps_drained: bool) -> tupl
     """
     facts = catalog.slurm_conf()
     lines: dict[str, Value] = {
-        "MaxBatchRequeue": facts["failed_prologs_before_hold"]["value"],
+        "MaxBatchRequeue": facts.failed_prologs_before_hold.value,
         "SchedulerParameters": merged("SchedulerParameters", ""),
     }
     if slurm.accounting is not None:
         # The template's default `none` leaves MaxRSS empty in sacct; without sacct nobody reads what is gathered.
         lines["JobAcctGatherType"] = "jobacct_gather/cgroup"
     if not slurm.autoscale:
-        lines["SuspendTime"] = facts["static_suspend_time_s"]["value"]
+        lines["SuspendTime"] = facts.static_suspend_time_s.value
     elif slurm.idle_timeout_s is not None:
         lines["SuspendTime"] = slurm.idle_timeout_s
     if keeps_drained:
@@ -57,19 +57,19 @@ def slurm_release(version: str) -> tuple[int, ...]:
 def newer_keys(version: str) -> dict[str, str]:
     """Keys of slurm.conf in lower case that came after this version, with the release; none for what is no version."""
     release = slurm_release(version)
-    since: dict[str, str] = catalog.slurm_conf()["keys_by_version"]["since"]
+    since: dict[str, str] = catalog.slurm_conf().keys_by_version.since
     return {key.lower(): bound for key, bound in since.items() if release and release < slurm_release(bound)}
 
 
 def list_key(key: str) -> str | None:
     """The name of a key whose value is a list that others add to, in any case; None for any other key."""
-    return next((name for name in catalog.slurm_conf()["lists"]["keys"] if name.lower() == key.lower()), None)
+    return next((name for name in catalog.slurm_conf().lists.keys if name.lower() == key.lower()), None)
 
 
 def merged(name: str, value: str) -> str:
     """The parameters of a list that stay, with those of `value`; of two with the same name, the one of `value`."""
     own = parameters(value)
-    stay = parameters(",".join(catalog.slurm_conf()["lists"]["keys"][name]["stay"]))
+    stay = parameters(",".join(catalog.slurm_conf().lists.keys[name].stay))
     return ",".join((stay | own).values())
 
 

@@ -19,9 +19,9 @@ def deep(size: VmSize) -> Iterator[Sourced]:
         return
     line = check_line(
         "cpu_stream",
-        floor_mb_per_s=stream["floor_mb_per_s"],
-        program=stream["program"],
-        threads=stream["threads"],
-        places=stream["places"],
+        floor_mb_per_s=stream.floor_mb_per_s,
+        program=stream.program,
+        threads=stream.threads,
+        places=stream.places,
     )
-    yield sourced(line, stream["source"])
+    yield sourced(line, stream.source)

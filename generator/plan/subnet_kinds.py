@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+from .. import catalog
 from ..records import record
 from .flow import Demand
 
@@ -33,5 +36,13 @@ class SubnetKind:
     Bastion. From other subnets only the table of flows leads into private networks."""
     demands: tuple[Demand, ...] = ()
     """Rules that its service wants to find in the security group."""
-    smallest: str = "smallest_subnet_prefix"
-    """Entry of the catalogue's limits that holds the longest prefix that its service accepts."""
+    smallest: Literal[
+        "bastion_subnet_prefix", "database_subnet_prefix", "lustre_subnet_prefix", "netapp_subnet_prefix",
+        "smallest_subnet_prefix",
+    ] = "smallest_subnet_prefix"  # fmt: skip
+    """Which of the catalogue's limits is that of its service."""
+
+    @property
+    def longest_prefix(self) -> int:
+        """That its service accepts."""
+        return getattr(catalog.limits(), self.smallest).value  # type: ignore[no-any-return]

@@ -7,10 +7,10 @@ its figures too. Nobody is convicted by figures of another framework: they warn.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from .. import catalog
 from ..catalog.sizes import VmSize
+from ..catalog.training_facts import Published, Shares
 from ..recipes.models import Model
 from .node_benchmarks import titles
 from .types import TablePlan
@@ -22,7 +22,7 @@ _METRICS = ("mfu", "model_tflops", "tokens_per_gpu", "words_per_s")
 
 def peak_setting(size: VmSize) -> dict[str, str]:
     """What one GPU of the size can do at most in 16 bits (10^12 operations a second); empty where nobody says."""
-    peak = catalog.throughput()["peak_tflops"]["by_gpu"].get(size.gpu_model or "")
+    peak = catalog.throughput().peak_tflops.by_gpu.get(size.gpu_model or "")
     return {"GPU_PEAK_TFLOPS": f"{peak:g}" if peak else ""}
 
 
@@ -33,23 +33,23 @@ def throughput_table(size: VmSize, shape: Model | None) -> TablePlan:
 
 def _rows(size: VmSize, shape: Model | None) -> Iterator[tuple[str, ...]]:
     figures = catalog.throughput()
-    if shape is None or size.gpu_memory_gb is None or shape.sequence != figures["sequence"]["value"]:
+    if shape is None or size.gpu_memory_gb is None or shape.sequence != figures.sequence.value:
         return
     fitting = [
         row
-        for row in figures["published"]
-        if row["model"] == shape.name and size.gpu_model in row["gpu"] and row["memory_gb"] <= size.gpu_memory_gb
+        for row in figures.published
+        if row.model == shape.name and size.gpu_model in row.gpu and row.memory_gb <= size.gpu_memory_gb
     ]
-    most = max((row["memory_gb"] for row in fitting), default=None)
+    most = max((row.memory_gb for row in fitting), default=None)
     for row in fitting:
-        if row["memory_gb"] == most:
-            yield from _figures(row, figures["shares"])
+        if row.memory_gb == most:
+            yield from _figures(row, figures.shares)
 
 
-def _figures(row: dict[str, Any], shares: dict[str, float]) -> Iterator[tuple[str, ...]]:
+def _figures(row: Published, shares: Shares) -> Iterator[tuple[str, ...]]:
     for metric in _METRICS:
-        for gpus, published in zip(row["gpus"], row.get(metric, ()), strict=False):
-            fail = f"{published * shares['fail_below']:.6g}" if row["convicts"] else "-"
+        for gpus, published in zip(row.gpus, getattr(row, metric), strict=False):
+            fail = f"{published * shares.fail_below:.6g}" if row.convicts else "-"
             # One that was published as the least is its own limit.
-            limits = (f"{published * row.get('warn_share', shares['warn_below']):.6g}", fail)
-            yield (metric, str(gpus), f"{published:g}", *limits, f"published: {titles(row['source'])}", row["model"])
+            limits = (f"{published * (row.warn_share or shares.warn_below):.6g}", fail)
+            yield (metric, str(gpus), f"{published:g}", *limits, f"published: {titles(row.source)}", row.model)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from .. import catalog
+from ..catalog.slurm_facts import NodeAttribute
 from ..definition.model.security import Security
 from ..definition.model.slurm import NodeProjects, Value
 from ..records import record
@@ -35,17 +36,16 @@ def named(key: str) -> Named:
     return Named(_spelling("").get(key.lower(), key))
 
 
-def known_attributes(*, of_volume: bool) -> Mapping[str, Mapping[str, object]]:
+def known_attributes(*, of_volume: bool) -> Mapping[str, NodeAttribute]:
     """Attribute of a node, or of a volume, → what it accepts."""
-    found: Mapping[str, Mapping[str, object]] = catalog.node_attributes()[f"{'volume_' if of_volume else ''}attributes"]
-    return found
+    known = catalog.node_attributes()
+    return known.volume_attributes if of_volume else known.attributes
 
 
 def set_by_template(*, of_volume: bool) -> Mapping[str, str]:
     """Attribute that the cluster template sets itself → the key that decides it, or why there is none."""
-    name = f"{'volume_' if of_volume else ''}set_by_template"
-    found: Mapping[str, str] = catalog.node_attributes()[name]["keys"]
-    return found
+    known = catalog.node_attributes()
+    return known.volume_set_by_template.keys if of_volume else known.set_by_template.keys
 
 
 @cache

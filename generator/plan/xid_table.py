@@ -6,10 +6,10 @@ argument of the size's check.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from .. import catalog
+from ..catalog.health_facts import Xid
 from .sourced import Sourced, check_line, sourced
 
 _GENERATIONS = ("v100", "a100", "h100", "gb200")
@@ -28,8 +28,8 @@ def gpu_xid(model: str | None) -> Sourced:
     """The check of the kernel log, for the generation of this GPU model."""
     xids = catalog.xids()
     generation = catalog.gpu_generation(model) or _OTHER
-    line = check_line("gpu_xid", generation=generation, look_back_h=xids["windows"]["look_back_h"])
-    return sourced(line, xids["xids_source"])
+    line = check_line("gpu_xid", generation=generation, look_back_h=xids.windows.look_back_h)
+    return sourced(line, xids.xids_source)
 
 
 def xid_table() -> str:
@@ -39,35 +39,43 @@ def xid_table() -> str:
 
 
 def _xids() -> Iterator[tuple[object, ...]]:
-    for code, row in sorted(catalog.xids()["xids"].items(), key=lambda item: int(item[0])):
+    for code, row in sorted(catalog.xids().xids.items(), key=lambda item: int(item[0])):
         takes = (_take(row, generation) for generation in (*_GENERATIONS, _OTHER))
-        remap = ",".join(row.get("remap", ())) or "-"
-        yield ("xid", code, row["mnemonic"], *takes, row.get("again_h", "-"), remap, row.get("as", "-"))
+        remap = ",".join(row.remap) or "-"
+        yield (
+            "xid",
+            code,
+            row.mnemonic,
+            *takes,
+            "-" if row.again_h is None else row.again_h,
+            remap,
+            "-" if row.as_ is None else row.as_,
+        )
 
 
-def _take(row: Mapping[str, Any], generation: str) -> str:
-    of_v100 = row.get("take_v100", "-")
+def _take(row: Xid, generation: str) -> str:
     if generation == "v100":
-        return str(of_v100)
-    if generation in row["emitted_by"] or (generation == _OTHER and row["emitted_by"]):
-        return str(row["take"])
-    return str(of_v100) if generation == _OTHER else "-"
+        return row.take_v100
+    if generation in row.emitted_by or (generation == _OTHER and row.emitted_by):
+        return row.take
+    return row.take_v100 if generation == _OTHER else "-"
 
 
 def _actions() -> Iterator[tuple[object, ...]]:
-    for number, action in sorted(catalog.xids()["recovery_actions"].items()):
-        yield "action", number, action["name"], action["take"], "|".join(action.get("shown", ())) or "-"
+    for number, action in sorted(catalog.xids().recovery_actions.items()):
+        yield "action", number, action.name, action.take, "|".join(action.shown) or "-"
 
 
 def _sxids() -> Iterator[tuple[object, ...]]:
-    sxids = catalog.xids()["sxids"]
-    for name in ("always_fatal", "fatal", "non_fatal"):
-        yield from (("sxid", code, name) for code in sxids[name])
+    sxids = catalog.xids().sxids
+    lists = {"always_fatal": sxids.always_fatal, "fatal": sxids.fatal, "non_fatal": sxids.non_fatal}
+    for name, codes in lists.items():
+        yield from (("sxid", code, name) for code in codes)
 
 
 def _settings() -> Iterator[tuple[object, ...]]:
     xids = catalog.xids()
-    yield "set", "near_s", xids["windows"]["near_s"]
-    yield "set", "apart_s", xids["windows"]["apart_s"]
-    yield "set", "sxid_again_h", xids["sxids"]["again_h"]
-    yield "set", "sxid_on", ",".join((*xids["sxids"]["emitted_by"], _OTHER))
+    yield "set", "near_s", xids.windows.near_s
+    yield "set", "apart_s", xids.windows.apart_s
+    yield "set", "sxid_again_h", xids.sxids.again_h
+    yield "set", "sxid_on", ",".join((*xids.sxids.emitted_by, _OTHER))

@@ -86,12 +86,12 @@ class Costs:
 
 def hours_per_month() -> int:
     """The hours of a month, as Azure's calculator counts them."""
-    return int(catalog.meters()["month"]["hours"])
+    return int(catalog.meters().month.hours)
 
 
 def currencies() -> Sequence[str]:
     """Codes of the currencies that the list knows."""
-    codes: Sequence[str] = catalog.meters()["price_list"]["currencies"]
+    codes: Sequence[str] = catalog.meters().price_list.currencies
     return codes
 
 

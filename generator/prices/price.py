@@ -13,6 +13,7 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from .. import catalog
+from ..catalog.azure_facts import Condition
 from ..records import record
 
 _UNIT = re.compile(r"(?P<count>\d+)(?:\s*(?P<size>GB|GiB|TB|TiB))?\s*/?\s*(?P<time>Hour|Day|Month)s?", re.I)
@@ -62,7 +63,7 @@ def _per_hour(item: Mapping[str, Any]) -> float:
     unit = _UNIT.fullmatch(str(item["unitOfMeasure"]).strip())
     if unit is None:
         raise ValueError(f"the unit {item['unitOfMeasure']!r}")
-    hours = _HOURS.get(unit["time"].lower(), float(catalog.meters()["month"]["hours"]))
+    hours = _HOURS.get(unit["time"].lower(), float(catalog.meters().month.hours))
     return _number(item, "retailPrice") / (int(unit["count"]) * _GIB[(unit["size"] or "").lower()] * hours)
 
 
@@ -93,43 +94,44 @@ class Query:
 
 def query(meter: str, words: tuple[tuple[str, str], ...], region: str, currency: str) -> Query:
     """The question after one meter in a region."""
-    facts, parts = catalog.meters()["meters"][meter], ["priceType eq 'Consumption'"]
-    parts += [_asked(condition, words) for condition in facts["ask"]]
-    if "region" in facts:
-        parts.append(f"armRegionName eq {_text(region if facts['region'] == 'own' else facts['region'])}")
-    shop = catalog.meters()["price_list"]
+    facts, parts = catalog.meters().meters[meter], ["priceType eq 'Consumption'"]
+    parts += [_asked(condition, words) for condition in facts.ask]
+    if facts.region is not None:
+        parts.append(f"armRegionName eq {_text(region if facts.region == 'own' else facts.region)}")
+    shop = catalog.meters().price_list
     filter_text = quote(" and ".join(parts), safe="")
-    start = f"{shop['address']}?api-version={shop['api_version']}&currencyCode={_text(currency)}"
+    start = f"{shop.address}?api-version={shop.api_version}&currencyCode={_text(currency)}"
     return Query(f"{start}&$filter={filter_text}", meter, words)
 
 
 def own_items(asked: Query, items: Iterable[Item]) -> list[Item]:
     """The items of an answer that are the meter's: of the primary region of it where the list has several."""
-    facts = catalog.meters()["meters"][asked.meter]
+    facts = catalog.meters().meters[asked.meter]
     found = [
         item
         for item in items
         if item.get("type") == "Consumption"
-        and all(_holds(condition, asked.words, item) for condition in facts.get("keep", ()))
-        and not any(_holds(condition, asked.words, item) for condition in facts.get("drop", ()))
+        and all(_holds(condition, asked.words, item) for condition in facts.keep)
+        and not any(_holds(condition, asked.words, item) for condition in facts.drop)
     ]
     return [item for item in found if item.get("isPrimaryMeterRegion")] or found
 
 
-def _holds(condition: Mapping[str, str], words: Sequence[tuple[str, str]], item: Item) -> bool:
+def _holds(condition: Condition, words: Sequence[tuple[str, str]], item: Item) -> bool:
     kind, text = _test(condition, words)
-    return _TESTS[kind](str(item.get(condition["field"], "")), text)
+    return _TESTS[kind](str(item.get(condition.field, "")), text)
 
 
-def _asked(condition: Mapping[str, str], words: Sequence[tuple[str, str]]) -> str:
+def _asked(condition: Condition, words: Sequence[tuple[str, str]]) -> str:
     kind, text = _test(condition, words)
-    field = condition["field"]
+    field = condition.field
     return f"contains({field}, {_text(text)})" if kind == "contains" else f"{field} eq {_text(text)}"
 
 
-def _test(condition: Mapping[str, str], words: Sequence[tuple[str, str]]) -> tuple[str, str]:
-    (kind,) = set(condition) - {"field"}
-    return kind, condition[kind].format(**dict(words))
+def _test(condition: Condition, words: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    tests = {"is": condition.is_, "contains": condition.contains, "ends": condition.ends, "word": condition.word}
+    (found,) = ((kind, text) for kind, text in tests.items() if text is not None)
+    return found[0], found[1].format(**dict(words))
 
 
 def _text(value: str) -> str:

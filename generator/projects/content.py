@@ -16,7 +16,8 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import PurePosixPath
 
-from ..blobs.pins import Blob, pinned_of
+from ..blobs.pins import pinned_of
+from ..catalog.pinned_files import Blob
 from ..files import assets
 from ..files.file import File, Files
 from .ini import Project, ProjectUnreadable, read_project

@@ -52,7 +52,7 @@ def checkpoint(
     `bandwidth_gb_per_s` (10^9 bytes/s) is that of the file system, `file_gb_per_s` that of one file, where the whole
     checkpoint is one: the seconds are a floor that assumes all of the smaller one.
     """
-    per_parameter = int(family(shape)["checkpoint_bytes_per_parameter"]["value"])
+    per_parameter = int(family(shape).checkpoint_bytes_per_parameter.value)
     size = shape.parameters * per_parameter
     rate = min((each for each in (bandwidth_gb_per_s, file_gb_per_s) if each), default=None)
     seconds = size / (rate * 1e9) if rate else None

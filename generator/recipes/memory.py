@@ -43,7 +43,7 @@ def megatron_memory(shape: Model, layout: Parallelism, memory_gb: int, choices: 
     16-bit weights and fp32 gradients are on every rank; the distributed optimizer divides its state over the data
     ranks. Source: `theoretical_memory_usage.py` of Megatron-LM, which counts the same.
     """
-    per = family(shape)["training_bytes_per_parameter"]
+    per = family(shape).training_bytes_per_parameter
     experts = shape.mlp_parameters * shape.experts
     stage = layout.tensor * layout.pipeline
     shared = (shape.parameters - shape.embedding_parameters - experts) / stage
@@ -52,9 +52,9 @@ def megatron_memory(shape: Model, layout: Parallelism, memory_gb: int, choices: 
     replicas = layout.data * layout.context
     optimizer = shared / replicas + own / max(replicas / layout.expert, 1)
     return MemoryPlan(
-        weights_bytes=round((shared + own) * per["weights"]),
-        gradients_bytes=round((shared + own) * per["gradients"]),
-        optimizer_bytes=round(optimizer * per["optimizer"]),
+        weights_bytes=round((shared + own) * per.weights),
+        gradients_bytes=round((shared + own) * per.gradients),
+        optimizer_bytes=round(optimizer * per.optimizer),
         activations_bytes=round(_megatron_activations(shape, layout, choices)),
         usable_bytes=_usable(memory_gb),
     )
@@ -62,18 +62,18 @@ def megatron_memory(shape: Model, layout: Parallelism, memory_gb: int, choices: 
 
 def llm_foundry_memory(shape: Model, gpus: Gpus, microbatch: int) -> MemoryPlan:
     """FSDP with FULL_SHARD: all state is divided over all GPUs; two layers at a time are gathered in 16 bit."""
-    per = family(shape)["training_bytes_per_parameter"]
-    figures = catalog.models()["activations"]
+    per = family(shape).training_bytes_per_parameter
+    figures = catalog.models().activations
     tokens = shape.sequence * microbatch
-    layer = tokens * shape.hidden * figures["layer"]["value"]
-    held = tokens * shape.hidden * figures["full_recompute"]["value"]
+    layer = tokens * shape.hidden * figures.layer.value
+    held = tokens * shape.hidden * figures.full_recompute.value
     kept = shape.layers * held + layer if shape.checkpointing else shape.layers * layer
     logits = tokens * shape.vocabulary * _LOGIT_BYTES[shape.family]
     gathered = 2 * 2 * (12 * shape.hidden**2 + 13 * shape.hidden)
     return MemoryPlan(
-        weights_bytes=round(shape.parameters * per["weights"] / gpus.count) + gathered,
-        gradients_bytes=round(shape.parameters * per["gradients"] / gpus.count),
-        optimizer_bytes=round(shape.parameters * per["optimizer"] / gpus.count),
+        weights_bytes=round(shape.parameters * per.weights / gpus.count) + gathered,
+        gradients_bytes=round(shape.parameters * per.gradients / gpus.count),
+        optimizer_bytes=round(shape.parameters * per.optimizer / gpus.count),
         activations_bytes=kept + logits,
         usable_bytes=_usable(gpus.memory_gb or 0),
     )
@@ -81,17 +81,17 @@ def llm_foundry_memory(shape: Model, gpus: Gpus, microbatch: int) -> MemoryPlan:
 
 def _megatron_activations(shape: Model, layout: Parallelism, choices: Choices) -> float:
     """Of all micro-batches that the first stage has under way: as many as there are stages, if there are so many."""
-    figures = catalog.models()["activations"]
+    figures = catalog.models().activations
     microbatch = choices.microbatch or 1
     tokens = shape.sequence * microbatch / layout.context
     total: float
-    layer = tokens * shape.hidden * figures["layer"]["value"]
+    layer = tokens * shape.hidden * figures.layer.value
     if shape.experts:
-        layer += tokens * shape.hidden * figures["layer"]["mlp"] * (_ACTIVE_EXPERTS - 1)
-    scores = figures["scores"]["value"] * shape.heads * shape.sequence * tokens
+        layer += tokens * shape.hidden * figures.layer.mlp * (_ACTIVE_EXPERTS - 1)
+    scores = figures.scores.value * shape.heads * shape.sequence * tokens
     # Layers of a stage × micro-batches under way: the number of stages cancels out.
     if choices.recompute == "full":
-        total = tokens * shape.hidden * figures["full_recompute"]["value"] * shape.layers + layer + scores
+        total = tokens * shape.hidden * figures.full_recompute.value * shape.layers + layer + scores
     else:
         total = (layer + (scores if choices.recompute == "none" else 0)) * shape.layers
     if choices.batch and layout.pipeline > 1:
@@ -102,4 +102,4 @@ def _megatron_activations(shape: Model, layout: Parallelism, choices: Choices) -
 
 
 def _usable(memory_gb: int) -> int:
-    return round(memory_gb * 1e9 * float(catalog.models()["activations"]["usable_share"]["value"]))
+    return round(memory_gb * 1e9 * float(catalog.models().activations.usable_share.value))

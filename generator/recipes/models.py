@@ -88,7 +88,7 @@ def nodes_needed(shape: Model, gpus: Gpus, at_most: int = 1000) -> int | None:
 
 def has_bf16(gpu_model: str | None) -> bool:
     """Whether GPUs of the model calculate in bf16; a model that nobody described is taken to be a new one."""
-    return not set((gpu_model or "").upper().split()) & set(catalog.models()["without_bf16"]["gpus"])
+    return not set((gpu_model or "").upper().split()) & set(catalog.models().without_bf16.gpus)
 
 
 # ---------------------------------------------------------------- checks
@@ -151,7 +151,7 @@ def megatron_global_batch(shape: Model, layout: Parallelism, microbatch: int = 1
     if shape.batch_tokens is not None:
         wanted = shape.batch_tokens // shape.sequence
     else:
-        wanted = int(family(shape)["samples_per_gpu"]["value"]) * layout.gpus
+        wanted = int(family(shape).samples_per_gpu.value) * layout.gpus
     return max(wanted // at_once, 1) * at_once
 
 
@@ -184,7 +184,7 @@ def _published_microbatch(shape: Model, gpus: Gpus) -> int | None:
     if gpus.memory_gb is None or shape.sequence > _PUBLISHED_SEQUENCE:
         return None
     rows = [
-        (row["microbatch"], row["model"] == shape.name, row["memory_gb"] <= gpus.memory_gb, row["gpus"] <= gpus.count)
-        for row in catalog.models()["microbatches"]["rows"]
+        (row.microbatch, row.model == shape.name, row.memory_gb <= gpus.memory_gb, row.gpus <= gpus.count)
+        for row in catalog.models().microbatches.rows
     ]
     return max((size for size, *holds in rows if all(holds)), default=None)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 from .. import catalog
+from ..catalog.training_facts import Family
 from ..records import record
 from . import Recipe
 
@@ -99,29 +98,28 @@ class Choices:
 @cache
 def model(name: str) -> Model | None:
     """One preset of the model catalogue, for example `opt-175b`."""
-    row = catalog.models()["models"].get(name)
+    row = catalog.models().models.get(name)
     if row is None:
         return None
     return Model(
         name=name,
-        family=row["family"],
-        layers=row["layers"],
-        hidden=row["hidden"],
-        heads=row["heads"],
-        sequence=row["sequence"],
-        vocabulary=row["vocabulary"],
-        global_batch=row.get("global_batch"),
-        microbatch=row.get("microbatch"),
-        batch_tokens=row.get("batch_tokens"),
-        learning_rate=row.get("learning_rate"),
-        checkpointing=row.get("checkpointing", False),
+        family=row.family,
+        layers=row.layers,
+        hidden=row.hidden,
+        heads=row.heads,
+        sequence=row.sequence,
+        vocabulary=row.vocabulary,
+        global_batch=row.global_batch,
+        microbatch=row.microbatch,
+        batch_tokens=row.batch_tokens,
+        learning_rate=row.learning_rate,
+        checkpointing=row.checkpointing,
     )
 
 
-def family(shape: Model) -> Mapping[str, Any]:
-    """The family's figures of the catalogue: bytes per parameter, rules of thumb."""
-    content: Mapping[str, Any] = catalog.models()["families"][shape.family]
-    return content
+def family(shape: Model) -> Family:
+    """The family's figures of the catalogue."""
+    return catalog.models().families[shape.family]
 
 
 def family_of(recipe: Recipe) -> str | None:
@@ -132,5 +130,5 @@ def family_of(recipe: Recipe) -> str | None:
 
 def names_of_family(family_name: str) -> tuple[str, ...]:
     """Models of the catalogue that a recipe of the family can train, sorted."""
-    rows = catalog.models()["models"]
-    return tuple(sorted(name for name, row in rows.items() if row["family"] == family_name))
+    rows = catalog.models().models
+    return tuple(sorted(name for name, row in rows.items() if row.family == family_name))

@@ -7,18 +7,10 @@ from typing import Literal
 
 from .. import catalog
 from ..catalog.node_images import image_row
+from ..catalog.training_facts import Container
 from ..records import record
 
 _DATE = re.compile(r"(?:^|\.)(20\d{6})\d*$")
-
-
-@record
-class Container:
-    """A published image of which is known what is in it."""
-
-    reference: str
-    """As enroot takes it."""
-    cuda: str
 
 
 @record
@@ -33,16 +25,18 @@ class Compatibility:
 def pin(place: str) -> str:
     """What the catalogue has at a place such as `frameworks/megatron-lm/commit`."""
     table, row, column = place.split("/")
-    return str(catalog.training_versions()[table][row][column])
+    rows = catalog.training_versions()
+    found = rows.frameworks[row] if table == "frameworks" else rows.containers[row]
+    return str(getattr(found, column))
 
 
 def container(reference: str) -> Container | None:
     """The catalogue's row of an image, whatever digest is given with it; None for one that it does not have."""
     # enroot takes both signs between registry and image.
     name = reference.split("@sha256:", 1)[0].replace("#", "/")
-    for row in catalog.training_versions()["containers"].values():
-        if row["reference"].replace("#", "/") == name:
-            return Container(row["reference"], row["cuda"])
+    for row in catalog.training_versions().containers.values():
+        if row.reference.replace("#", "/") == name:
+            return row
     return None
 
 
@@ -52,14 +46,14 @@ def driver_of(image: str, arch: str) -> str | None:
     A marketplace version ends with the day of its build, and `latest` has what the newest known one has.
     """
     row = image_row(image)
-    if row is None or row.get("gpu") == "amd":
+    if row is None or row.gpu == "amd":
         return None
-    rows = catalog.training_versions()["image_drivers"]["rows"].get(f"{row['os']} {arch}", ())
+    rows = catalog.training_versions().image_drivers.rows.get(f"{row.os} {arch}", ())
     built = _DATE.search(image.rsplit(":", 1)[-1]) if image.count(":") == 3 else None
     if image.count(":") == 3 and built is None and not image.endswith(":latest"):
         return None
-    fitting = [each for each in rows if built is None or each["since"] <= int(built[1])]
-    return str(fitting[-1]["driver"]) if fitting else None
+    fitting = [each for each in rows if built is None or each.since <= int(built[1])]
+    return str(fitting[-1].driver) if fitting else None
 
 
 def compatibility(reference: str, image: str, arch: str) -> Compatibility:
@@ -72,13 +66,13 @@ def compatibility(reference: str, image: str, arch: str) -> Compatibility:
     if known is None:
         return Compatibility("unknown", "nobody has said which CUDA the container has")
     major = known.cuda.split(".")[0]
-    needed = catalog.training_versions()["cuda_drivers"]["rows"][major]
-    minimum = f"its CUDA {known.cuda} needs driver {needed['branch']} or newer"
+    needed = catalog.training_versions().cuda_drivers.rows[major]
+    minimum = f"its CUDA {known.cuda} needs driver {needed.branch} or newer"
     if driver is None:
         return Compatibility("unknown", f"{minimum}, and which one the image {image!r} has is not known")
     branch = int(driver.split(".")[0])
-    if branch >= needed["branch"] or branch in needed["forward"]:
+    if branch >= needed.branch or branch in needed.forward:
         return Compatibility("fits", f"{minimum}, the image has {driver}")
-    forward = ", ".join(map(str, needed["forward"]))
+    forward = ", ".join(map(str, needed.forward))
     older = f", or one of the branches {forward}" if forward else ""
     return Compatibility("too old", f"{minimum}{older}; the image {image!r} has {driver}")

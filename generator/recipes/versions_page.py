@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from .. import catalog
 
@@ -22,16 +21,13 @@ system records it, and a later one that differs is refused ([images of jobs](../
 def page() -> str:
     """The whole page."""
     found = catalog.training_versions()
-    containers, frameworks = found["containers"].values(), found["frameworks"].items()
+    containers, frameworks = found.containers.values(), found.frameworks.items()
     parts = (
         _table(
             "Frameworks",
             "",
             ("framework", "version", "commit", "repository", "source"),
-            (
-                (name, _text(row["version"]), f"`{row['commit']}`", row["url"], _sources(row["source"]))
-                for name, row in frameworks
-            ),
+            ((name, _text(row.version), f"`{row.commit}`", row.url, _sources(row.source)) for name, row in frameworks),
         ),
         _table(
             "Containers",
@@ -39,40 +35,36 @@ def page() -> str:
             ("image", "CUDA", "NCCL", "frameworks", "notes", "source"),
             (
                 (
-                    f"`{row['reference']}`",
-                    row["cuda"],
-                    _text(row["nccl"]),
-                    ", ".join(row["frameworks"]) or "–",
-                    row["note"],
-                    _sources(row["source"]),
+                    f"`{row.reference}`",
+                    row.cuda,
+                    _text(row.nccl),
+                    ", ".join(row.frameworks) or "–",
+                    row.note or "",
+                    _sources(row.source),
                 )
                 for row in containers
             ),
         ),
         _table(
             "Driver that a CUDA needs",
-            found["cuda_drivers"]["note"],
+            found.cuda_drivers.note,
             ("CUDA", "driver", "also", "source"),
             (
-                (f"{major}.x", f"{row['branch']} or newer", _branches(row["forward"]), _sources(row["source"]))
-                for major, row in found["cuda_drivers"]["rows"].items()
+                (f"{major}.x", f"{row.branch} or newer", _branches(row.forward), _sources(row.source))
+                for major, row in found.cuda_drivers.rows.items()
             ),
         ),
         _table(
             "Driver of an image",
-            f"{found['image_drivers']['note']}. Source: {_sources(found['image_drivers']['source'])}",
+            f"{found.image_drivers.note}. Source: {_sources(found.image_drivers.source)}",
             ("operating system", "version from", "driver"),
-            (
-                (system, str(row["since"]), row["driver"])
-                for system, rows in found["image_drivers"]["rows"].items()
-                for row in rows
-            ),
+            ((system, str(row.since), row.driver) for system, rows in found.image_drivers.rows.items() for row in rows),
         ),
     )
     return _START + "\n".join(parts)
 
 
-def _table(title: str, words: str, columns: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
+def _table(title: str, words: str | None, columns: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
     lines = [f"## {title}", "", *([f"{words[:1].upper()}{words[1:]}.", ""] if words else [])]
     lines += [_line(columns), "|---" * len(columns) + "|", *(_line(row) for row in rows), ""]
     return "\n".join(lines)
@@ -92,5 +84,5 @@ def _branches(forward: Sequence[int]) -> str:
 
 def _sources(keys: Sequence[str]) -> str:
     known = catalog.sources()
-    rows: Iterator[Any] = (known.get(key) or {"title": key, "url": key} for key in keys)
-    return "; ".join(f"[{row['title']}]({row['url']})" for row in rows)
+    rows = ((known[key].title, known[key].url) if key in known else (key, key) for key in keys)
+    return "; ".join(f"[{title}]({address})" for title, address in rows)

@@ -29,17 +29,17 @@ class DatabaseUser(ClusterRule):
     source = _MYSQL
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        accounting, rule = slurm.accounting, figures()["mysql"]
+        accounting, rule = slurm.accounting, figures().mysql
         if accounting is None:
             return
         user, path = accounting.user, (*_ACCOUNTING, "user")
         if isinstance(accounting, NewDatabase):
-            if user.lower() in rule["users_refused"]:
+            if user.lower() in rule.users_refused:
                 yield self.problem(path, f"the database user {quoted(user)} is reserved by Azure", "user: slurmadmin")
-            elif not (len(user) <= rule["user_max"] and re.fullmatch(r"[A-Za-z]\w*", user, re.ASCII)):
+            elif not (len(user) <= rule.user_max and re.fullmatch(r"[A-Za-z]\w*", user, re.ASCII)):
                 yield self.problem(
                     path,
-                    f"the database user {quoted(user)} must be 1 to {rule['user_max']} letters, digits and underscores",
+                    f"the database user {quoted(user)} must be 1 to {rule.user_max} letters, digits and underscores",
                 )
         elif not (len(user) <= 80 and re.fullmatch(r"[\w.@-]+", user, re.ASCII)):
             yield self.problem(path, f"the database user {quoted(user)} has characters that slurmdbd.conf cannot hold")
@@ -88,7 +88,7 @@ class DatabaseName(ClusterRule):
     source = "https://dev.mysql.com/doc/refman/8.0/en/identifiers.html"
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        accounting, longest = slurm.accounting, figures()["mysql"]["database_max"]
+        accounting, longest = slurm.accounting, figures().mysql.database_max
         name = accounting.database if accounting is not None else None
         if name is None:
             return
@@ -164,7 +164,7 @@ class DatabaseStorage(ClusterRule):
         if not isinstance(accounting, NewDatabase):
             return
         sku = mysql_sku(accounting, has_gpus=_has_gpus(site, slurm))
-        most = catalog.mysql()["storage"]["max_by_tier"][mysql_tier(sku)]
+        most = catalog.mysql().storage.max_by_tier[mysql_tier(sku)]
         if accounting.storage_gib > most:
             text = f"the database size {sku} has {most} GiB of storage at most, not {accounting.storage_gib} GiB"
             yield self.problem((*_ACCOUNTING, "storage_gib"), text, f"storage_gib: {most}")
@@ -178,7 +178,7 @@ class DatabaseVersion(ClusterRule):
     source = _VERSIONS
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        accounting, known = slurm.accounting, tuple(catalog.support()["mysql"]["versions"])
+        accounting, known = slurm.accounting, tuple(catalog.support().mysql.versions)
         if isinstance(accounting, NewDatabase) and accounting.version not in known:
             text = f"{quoted(accounting.version)} is not a version of MySQL flexible servers"
             yield self.problem((*_ACCOUNTING, "version"), text, f"allowed: {', '.join(known)}")
@@ -195,7 +195,7 @@ class DatabaseOutOfSupport(ClusterRule):
         accounting = slurm.accounting
         if not isinstance(accounting, NewDatabase):
             return
-        end = catalog.support()["mysql"]["versions"].get(accounting.version)
+        end = catalog.support().mysql.versions.get(accounting.version)
         if catalog.out_of_support(end):
             text = f"the standard support of MySQL {accounting.version} ended on {end}"
             yield self.problem((*_ACCOUNTING, "version"), text, f'version: "{NewDatabase(type="new").version}"')

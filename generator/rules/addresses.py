@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from itertools import combinations
 
+from .. import catalog
 from ..plan.addresses import compute_addresses
 from ..plan.network import prefix_lengths
 from ..plan.subnet_kinds import SubnetRole
@@ -13,7 +14,6 @@ from ..plan.subnets import Layout, compute_name, kind_of_role, place_subnets
 from ..problems.problem import Problem
 from ..words.counts import counted, listed
 from .base import DefinitionRule, Path, Site
-from .figures import limit
 from .wording import first_given, given
 
 _VNET_FAQ = "https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq"
@@ -33,7 +33,7 @@ def usable_addresses(subnet: IPv4Network) -> int:
 
     Azure keeps the first four and the last one. Source: https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq
     """
-    return max(0, subnet.num_addresses - limit("reserved_addresses_per_subnet"))
+    return max(0, subnet.num_addresses - catalog.limits().reserved_addresses_per_subnet.value)
 
 
 def needed_compute_addresses(site: Site, role: SubnetRole = "compute") -> int:
@@ -96,7 +96,7 @@ class SubnetTooSmall(DefinitionRule):
 
 def longest_prefix(role: SubnetRole) -> int:
     """Prefix length of the smallest subnet that the role's service accepts."""
-    return limit(kind_of_role(role).smallest)
+    return kind_of_role(role).longest_prefix
 
 
 class NoRoom(DefinitionRule):
@@ -153,7 +153,7 @@ class TooFewAddresses(DefinitionRule):
         free, need = usable_addresses(compute), needed_compute_addresses(site, role)
         if need <= free:
             return
-        bits = (need + limit("reserved_addresses_per_subnet") - 1).bit_length()
+        bits = (need + catalog.limits().reserved_addresses_per_subnet.value - 1).bit_length()
         if given(site, _subnet_path(site, role)):
             path, hint = _subnet_path(site, role), f"a prefix of /{32 - bits} or shorter"
         else:

@@ -30,7 +30,7 @@ class StorageAccountName(DefinitionRule):
     source = _NAMES_URL
 
     def check(self, site: Site) -> Iterator[Problem]:
-        pattern = catalog.limits()["names"]["storage_account"]["pattern"]
+        pattern = catalog.limits().names.storage_account.pattern
         for path, name in self._accounts(site):
             if not re.fullmatch(pattern, name):
                 text = f"the storage account name {quoted(name)} must be 3 to 24 characters a-z and 0-9"
@@ -66,11 +66,11 @@ class ContainerName(DefinitionRule):
         if existing is not None:
             names.append((("server", "existing", "locker_container"), existing.locker_container))
         names += _names_of(site, "container")
-        rule = catalog.limits()["names"]["container"]
+        rule = catalog.limits().names.container
         for path, name in names:
-            if not (rule["min"] <= len(name) <= rule["value"] and re.fullmatch(r"[a-z0-9]+(?:-[a-z0-9]+)*", name)):
+            if not (rule.min <= len(name) <= rule.value and re.fullmatch(r"[a-z0-9]+(?:-[a-z0-9]+)*", name)):
                 text = (
-                    f"the container name {quoted(name)} is not {rule['min']} to {rule['value']} characters a-z, 0-9 "
+                    f"the container name {quoted(name)} is not {rule.min} to {rule.value} characters a-z, 0-9 "
                     "and single hyphens"
                 )
                 yield self.problem(path, text)
@@ -84,12 +84,12 @@ class AdminName(DefinitionRule):
     source = "https://github.com/Azure/cyclecloud-slurm-workspace/blob/2026.07.02/uidefinitions/createUiDefinition.json"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        name, rule = site.definition.admin.username, figures()["admin_user_name"]
+        name, rule = site.definition.admin.username, figures().admin_user_name
         if _is_reserved(name) or site.definition.server.existing is not None:
             return
-        if not (rule["min"] <= len(name) <= rule["max"] and re.fullmatch(rule["pattern"], name)):
+        if not (rule.min <= len(name) <= rule.max and re.fullmatch(rule.pattern, name)):
             text = (
-                f"the administrator's name {quoted(name)} is not {rule['min']} to {rule['max']} letters, digits and "
+                f"the administrator's name {quoted(name)} is not {rule.min} to {rule.max} letters, digits and "
                 "underscores, beginning with a letter"
             )
             yield self.problem(("admin", "username"), text)
@@ -98,8 +98,8 @@ class AdminName(DefinitionRule):
 def _is_reserved(name: str) -> bool:
     all_figures = figures()
     return name.lower() in (
-        *all_figures["admin_user_names_refused_by_azure"]["values"],
-        *all_figures["admin_user_names_of_services"]["values"],
+        *all_figures.admin_user_names_refused_by_azure.values,
+        *all_figures.admin_user_names_of_services.values,
     )
 
 
@@ -113,7 +113,7 @@ class AdminNameReserved(DefinitionRule):
     def check(self, site: Site) -> Iterator[Problem]:
         name = site.definition.admin.username
         if _is_reserved(name) and site.definition.server.existing is None:
-            by_azure = name.lower() in figures()["admin_user_names_refused_by_azure"]["values"]
+            by_azure = name.lower() in figures().admin_user_names_refused_by_azure.values
             owner = "Azure refuses it" if by_azure else "a service of the server or the nodes has it"
             yield self.problem(
                 ("admin", "username"),
@@ -133,7 +133,7 @@ class UnknownRegion(DefinitionRule):
     source = "https://learn.microsoft.com/azure/reliability/regions-list"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        name, known = site.definition.location, catalog.regions()
+        name, known = site.definition.location, catalog.regions().regions
         if name in known:
             return
         plain = re.sub(r"[\s_-]", "", name[:80].lower())
@@ -149,14 +149,14 @@ class RegionOfOtherCloud(DefinitionRule):
     source = "https://learn.microsoft.com/azure/reliability/regions-list"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        row = catalog.regions().get(site.definition.location)
+        row = catalog.regions().regions.get(site.definition.location)
         cloud = site.definition.azure.cloud
-        if row is not None and row["cloud"] != cloud:
+        if row is not None and row.cloud != cloud:
             text = (
-                f"the region {quoted(site.definition.location)} belongs to the cloud '{row['cloud']}', azure.cloud is "
+                f"the region {quoted(site.definition.location)} belongs to the cloud '{row.cloud}', azure.cloud is "
                 f"'{cloud}'"
             )
-            yield self.problem(("location",), text, f"azure: {{cloud: {row['cloud']}}}")
+            yield self.problem(("location",), text, f"azure: {{cloud: {row.cloud}}}")
 
 
 class ResourceId(DefinitionRule):
@@ -230,11 +230,10 @@ class DatabaseServerName(ClusterRule):
         accounting = slurm.accounting
         if not isinstance(accounting, NewDatabase) or accounting.server_name is None:
             return
-        name, rule = accounting.server_name, catalog.limits()["names"]["mysql_server"]
-        if not (rule["min"] <= len(name) <= rule["value"] and re.fullmatch(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?", name)):
+        name, rule = accounting.server_name, catalog.limits().names.mysql_server
+        if not (rule.min <= len(name) <= rule.value and re.fullmatch(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?", name)):
             text = (
-                f"the database server name {quoted(name)} is not {rule['min']} to {rule['value']} characters a-z, 0-9 "
-                "and -"
+                f"the database server name {quoted(name)} is not {rule.min} to {rule.value} characters a-z, 0-9 and -"
             )
             yield self.problem(("slurm", "accounting", "server_name"), text)
 
@@ -253,7 +252,7 @@ class SubnetName(DefinitionRule):
         existing = site.definition.network.existing
         if existing is None:
             return
-        longest = catalog.limits()["names"]["subnet"]["value"]
+        longest = catalog.limits().names.subnet.value
         named = {("subnets", role): getattr(existing.subnets, role) for role in existing.subnets.declared_keys}
         more = {("compute_subnets", index): each for index, each in enumerate(existing.compute_subnets)}
         for place, subnet in (named | more).items():
@@ -290,16 +289,16 @@ _MAKE_KEY = "ssh-keygen -t ed25519"
 
 def ssh_key_fault(key: str) -> tuple[str | None, str | None]:
     """What is wrong with a public key line, and what to do; (None, None) when it is well-formed."""
-    rule = figures()["ssh_keys"]
+    rule = figures().ssh_keys
     if "\n" in key.strip() or "\r" in key.strip():
         return "has more than one line", "paste the line of one .pub file"
     parts = key.split(maxsplit=2)
     if len(parts) < 2:
         return "is not of the form '<type> <base64> [comment]'", _MAKE_KEY
     kind, encoded = parts[0], parts[1]
-    if kind not in rule["known_types"]:
-        return f"has the unknown type {quoted(kind)}", choose_from(kind, rule["azure_types"])
-    if kind not in rule["azure_types"]:
+    if kind not in rule.known_types:
+        return f"has the unknown type {quoted(kind)}", choose_from(kind, rule.azure_types)
+    if kind not in rule.azure_types:
         return f"is of the type '{kind}', which Azure VMs do not accept", _MAKE_KEY
     try:
         blob = base64.b64decode(encoded, validate=True)
@@ -312,8 +311,8 @@ def ssh_key_fault(key: str) -> tuple[str | None, str | None]:
         return "is damaged: an ed25519 key holds 32 bytes", "paste the whole line of the .pub file"
     if kind == "ssh-rsa":
         bits = int.from_bytes(fields[2], "big").bit_length() if len(fields) == 3 else 0
-        if bits < rule["min_rsa_bits"]:
-            return f"has {bits} bits; Azure accepts RSA keys of {rule['min_rsa_bits']} bits or more", _MAKE_KEY
+        if bits < rule.min_rsa_bits:
+            return f"has {bits} bits; Azure accepts RSA keys of {rule.min_rsa_bits} bits or more", _MAKE_KEY
     return None, None
 
 
@@ -370,7 +369,7 @@ class ReservedName(DefinitionRule):
 
 def _reserved_word(name: str) -> str | None:
     """The reserved word that makes Azure refuse a name; None where there is none."""
-    words, lower = figures()["reserved_resource_names"], name.lower()
-    inside = next((word for word in words["anywhere"] if word in lower), None)
-    at_start = next((word for word in words["at_the_start"] if lower.startswith(word)), None)
-    return inside or at_start or (lower if lower in words["as_a_whole"] else None)
+    words, lower = figures().reserved_resource_names, name.lower()
+    inside = next((word for word in words.anywhere if word in lower), None)
+    at_start = next((word for word in words.at_the_start if lower.startswith(word)), None)
+    return inside or at_start or (lower if lower in words.as_a_whole else None)

@@ -13,11 +13,11 @@ import zlib
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from .. import catalog
 from ..files.file import Files
 from ..problems.problem import Problem
 from ..words.counts import size_in_kb, size_in_kib
 from .base import DefinitionRule, FilesRule, Path, Rendered, Site
-from .figures import limit
 from .wording import quoted
 
 _LIMITS = "https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-job-size-exceeded"
@@ -32,7 +32,7 @@ The characters carry 6 bits each, which deflate cannot undercut and does not qui
 
 def job_budget_bytes() -> int:
     """Most bytes that a deployment job may have after compression, less what Azure may add."""
-    return limit("deployment_job") - limit("deployment_job_reserve")
+    return catalog.limits().deployment_job.value - catalog.limits().deployment_job_reserve.value
 
 
 def payload_bytes(files: Files) -> int:
@@ -89,42 +89,41 @@ class PayloadTooLarge(FilesRule):
 
     def check(self, rendered: Rendered) -> Iterator[Problem]:
         """The problem, at the largest local project, when the deployment is too large; and what is fixed in size."""
-        files = rendered.files
+        files, limits = rendered.files, catalog.limits()
         size = job_bytes(files)
         if size > job_budget_bytes():
             path, cause, hint = _largest(rendered)
             text = (
                 f"the deployment has about {size_in_kb(size)} after compression, of which the content for the server "
-                f"is {size_in_kb(payload_bytes(files))}; Azure accepts {size_in_kb(limit('deployment_job'))}, of which "
-                f"{size_in_kb(limit('deployment_job_reserve'))} are kept for what it adds{cause}"
+                f"is {size_in_kb(payload_bytes(files))}; Azure accepts {size_in_kb(limits.deployment_job.value)}, of "
+                f"which {size_in_kb(limits.deployment_job_reserve.value)} are kept for what it adds{cause}"
             )
             yield self.problem(path, text, hint)
-        for name, kind, what in _FIXED:
+        fixed = (
+            ("bootstrap/cloud-init.yaml", limits.custom_data.value, "the user data of the server"),
+            ("bootstrap/start.sh", limits.extension_script.value, "the script that starts the first boot"),
+        )
+        for name, most, what in fixed:
             file = files.get(PurePosixPath(name))
-            if file is not None and len(file.content) > limit(kind):
-                text = f"{what} has {size_in_kib(len(file.content))}, Azure accepts {size_in_kib(limit(kind))}"
+            if file is not None and len(file.content) > most:
+                text = f"{what} has {size_in_kib(len(file.content))}, Azure accepts {size_in_kib(most)}"
                 yield self.problem(("server",), text, on_key=True)
-        for loaded, kind in _loaded(files):
-            if len(files[loaded].content) > limit(kind):
-                text = f"{loaded} has {size_in_kib(len(files[loaded].content))}, Bicep loads {size_in_kib(limit(kind))}"
+        for loaded, most in _loaded(files):
+            if len(files[loaded].content) > most:
+                text = f"{loaded} has {size_in_kib(len(files[loaded].content))}, Bicep loads {size_in_kib(most)}"
                 yield self.problem(("server",), text, on_key=True)
 
 
-_FIXED = (
-    ("bootstrap/cloud-init.yaml", "custom_data", "the user data of the server"),
-    ("bootstrap/start.sh", "extension_script", "the script that starts the first boot"),
-)
-"""(file, entry of the catalogue's limits, in words) of what Azure takes in another way than in the job."""
-
-
-def _loaded(files: Files) -> Iterator[tuple[PurePosixPath, str]]:
-    """(file that Bicep loads, entry of the catalogue's limits for it)."""
+def _loaded(files: Files) -> Iterator[tuple[PurePosixPath, int]]:
+    """(file that Bicep loads, most bytes of it)."""
+    limits = catalog.limits()
+    most = {"loadTextContent": limits.loaded_text.value}
     for source, file in files.items():
         if source.suffix == ".bicep":
             for how, name in _LOADS.findall(file.content.decode()):
                 path = _beside(source, name)
                 if path in files:
-                    yield path, "loaded_text" if how == "loadTextContent" else "loaded_file"
+                    yield path, most.get(how, limits.loaded_file.value)
 
 
 def _largest(rendered: Rendered) -> tuple[Path, str, str | None]:

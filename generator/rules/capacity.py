@@ -85,7 +85,7 @@ class FileSystemIsNearlyFull(PlanRule):
     source = _SOURCE
 
     def check(self, plan: Plan) -> Iterator[Problem]:
-        share = catalog.training()["ledger"]["warn_share"]
+        share = catalog.training().ledger.warn_share
         for ledger in plan.ledgers:
             if ledger.share is not None and share <= ledger.share <= 1:
                 text = (

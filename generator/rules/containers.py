@@ -29,7 +29,7 @@ def has_containers(site: Site, node: RoleNode) -> bool | None:
     row = os_row(site, facts.os) if facts else None
     if facts is None or row is None:
         return None
-    ours = facts.os in figures()["containers"]["installed_by_project"]
+    ours = facts.os in figures().containers.installed_by_project
     return row.enroot_pyxis or (ours and _is_attached(node))
 
 

@@ -1,19 +1,11 @@
-"""Figures that only rules need, and the limits of the catalogue."""
+"""Figures that only rules need."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from .. import catalog
+from ..catalog.rule_facts import RuleFigures
 
 
-def figures() -> Mapping[str, Any]:
+def figures() -> RuleFigures:
     """Figures that only rules need, each with its source."""
     return catalog.rule_figures()
-
-
-def limit(name: str) -> int:
-    """The plain value of one entry of the catalogue's limits."""
-    value: int = catalog.limits()[name]["value"]
-    return value

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
+from ..catalog.rule_facts import HealthValue
 from ..definition.model.slurm import Partition, Slurm, Value
 from ..plan.assignment import HEALTH, chosen_projects
 from ..plan.image_tools import MissingTool, missing_tools, tool_titles
@@ -25,35 +25,35 @@ _NOT_SET = ("", "None")
 _PATH = re.compile(r"(/[A-Za-z0-9._-]+)+", re.ASCII)
 
 
-def _whole(value: Value, row: Mapping[str, Any]) -> str | None:
+def _whole(value: Value, row: HealthValue) -> str | None:
     is_number = not isinstance(value, bool) and re.fullmatch("[0-9]{1,12}", str(value), re.ASCII)
-    if is_number and row["min"] <= int(value) <= row["max"]:
+    if is_number and row.min <= int(value) <= row.max:
         return None
-    return f"a whole number from {row['min']} to {row['max']}"
+    return f"a whole number from {row.min} to {row.max}"
 
 
-def _switch(value: Value, row: Mapping[str, Any]) -> str | None:
+def _switch(value: Value, row: HealthValue) -> str | None:
     del row
     return None if str(value).lower() in _SWITCH else "true or false"
 
 
-def _choice(value: Value, row: Mapping[str, Any]) -> str | None:
-    return None if not isinstance(value, bool) and str(value) in row["values"] else _words(row)
+def _choice(value: Value, row: HealthValue) -> str | None:
+    return None if not isinstance(value, bool) and str(value) in row.values else _words(row)
 
 
-def _path(value: Value, row: Mapping[str, Any]) -> str | None:
+def _path(value: Value, row: HealthValue) -> str | None:
     text = str(value)
-    if text in row.get("values", ()) or (_PATH.fullmatch(text) and "/../" not in f"{text}/"):
+    if text in row.values or (_PATH.fullmatch(text) and "/../" not in f"{text}/"):
         return None
-    return f"an absolute path of letters, digits, '.', '_', '-'{', or ' + _words(row) if 'values' in row else ''}"
+    return f"an absolute path of letters, digits, '.', '_', '-'{', or ' + _words(row) if row.values else ''}"
 
 
-def _words(row: Mapping[str, Any]) -> str:
+def _words(row: HealthValue) -> str:
     """The words in quotes: without them YAML reads some as true or false."""
-    return " or ".join(f'"{word}"' for word in row["values"])
+    return " or ".join(f'"{word}"' for word in row.values)
 
 
-_WANTED: Mapping[str, Callable[[Value, Mapping[str, Any]], str | None]] = {
+_WANTED: Mapping[str, Callable[[Value, HealthValue], str | None]] = {
     "whole": _whole,
     "switch": _switch,
     "choice": _choice,
@@ -69,13 +69,13 @@ class BadHealthSetting(ClusterRule):
     source = "https://learn.microsoft.com/azure/cyclecloud/cluster-references/configuration-reference"
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        accepted: Mapping[str, Mapping[str, Any]] = figures()["health_values"]["keys"]
+        accepted = figures().health_values.keys
         for _, node in health_roles(site):
             for key, value in node.settings.configuration.items():
                 row = accepted.get(key)
                 if row is None or str(value) in _NOT_SET:
                     continue
-                wanted = _WANTED[str(row["kind"])](value, row)
+                wanted = _WANTED[row.kind](value, row)
                 if wanted:
                     shown = str(value).lower() if isinstance(value, bool) else str(value)
                     text = f"{node.label}: {key} cannot be {quoted(shown)}"

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from .. import catalog
+from ..catalog.azure_facts import SubnetOfSize
 from ..plan.file_systems.managed_lustre import ManagedLustre
 from ..plan.file_systems.registry import of_kind
 from ..problems.problem import Problem, Related
 from .base import DefinitionRule, Path, Site
-from .figures import figures, limit
+from .figures import figures
 from .wording import given, quoted
 
 _LUSTRE = "https://learn.microsoft.com/azure/azure-managed-lustre/amlfs-prerequisites"
@@ -26,8 +27,8 @@ class LustreSize(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for asked, lustre in of_kind(site.definition, ManagedLustre):
-            tier = catalog.file_systems()["amlfs"]["tiers"][lustre.sku]
-            step, least, most, size = tier["step_tib"], tier["min_tib"], tier["max_tib"], lustre.size_tib
+            tier = catalog.file_systems().amlfs.tiers[lustre.sku]
+            step, least, most, size = tier.step_tib, tier.min_tib, tier.max_tib, lustre.size_tib
             if least <= size <= most and size % step == 0:
                 continue
             lower = min(max(size // step * step, least), most)
@@ -65,7 +66,7 @@ class LargeLustre(DefinitionRule):
     source = _LUSTRE
 
     def check(self, site: Site) -> Iterator[Problem]:
-        most = figures()["lustre"]["large_tib"]
+        most = figures().lustre.large_tib
         for asked, lustre in of_kind(site.definition, ManagedLustre):
             if lustre.size_tib > most:
                 text = (
@@ -93,14 +94,13 @@ class LustreSubnetTooSmall(DefinitionRule):
         row = _subnet_row(size)
         if network is None or row is None or not given(site, _SUBNET):
             return
-        if limit(ManagedLustre.subnet.smallest) >= network.prefixlen > row["prefix"]:
-            text = f"the lustre subnet {network} is too small for {size} TiB, which ask for /{row['prefix']}"
+        if ManagedLustre.subnet.longest_prefix >= network.prefixlen > row.prefix:
+            text = f"the lustre subnet {network} is too small for {size} TiB, which ask for /{row.prefix}"
             yield self.problem(_SUBNET, text)
 
 
-def _subnet_row(size_tib: int) -> dict[str, int] | None:
-    rows: list[dict[str, int]] = catalog.file_systems()["amlfs_subnet_prefix"]["rows"]
-    return next((row for row in rows if size_tib <= row["max_tib"]), None)
+def _subnet_row(size_tib: int) -> SubnetOfSize | None:
+    return next((row for row in catalog.file_systems().amlfs_subnet_prefix.rows if size_tib <= row.max_tib), None)
 
 
 class LustreSubnetUnknown(DefinitionRule):
@@ -114,7 +114,7 @@ class LustreSubnetUnknown(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         size = _capacity_tib(site)
-        last = catalog.file_systems()["amlfs_subnet_prefix"]["rows"][-1]["max_tib"]
+        last = catalog.file_systems().amlfs_subnet_prefix.rows[-1].max_tib
         if size > last:
             asked, _ = next(of_kind(site.definition, ManagedLustre))
             text = f"no figure is published for the subnet of {size} TiB Managed Lustre; the table ends at {last} TiB"

@@ -74,8 +74,8 @@ class ReservedMountPoint(DefinitionRule):
     source = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        reserved: dict[str, str] = catalog.limits()["reserved_mount_points"]["paths"]
-        below = figures()["mount_points_below"]["paths"]
+        reserved: dict[str, str] = catalog.limits().reserved_mount_points.paths
+        below = figures().mount_points_below.paths
         for path, point in _points(site):
             normal = _normal(point)
             if normal is None:

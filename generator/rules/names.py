@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from .. import catalog
+from ..catalog.rule_facts import Length
 from ..definition.model.slurm import Slurm
 from ..plan.derived_names import derived_names
 from ..plan.names import node_stem, size_part
@@ -19,11 +19,6 @@ from .figures import figures
 from .wording import partitions, quoted
 
 _NAME = re.compile(r"[a-z](?:[a-z0-9-]*[a-z0-9])?")
-
-
-def _name_limit(name: str) -> int:
-    value: int = catalog.limits()["names"][name]["value"]
-    return value
 
 
 def _cleaned(name: str, longest: int) -> str | None:
@@ -51,12 +46,12 @@ def _hint(name: str, longest: int) -> str:
     return f"for example '{legal}'" if legal else "use a-z, 0-9 and -, beginning with a letter"
 
 
-def _misfit(name: str, bounds: dict[str, Any]) -> tuple[str, str | None] | None:
+def _misfit(name: str, bounds: Length) -> tuple[str, str | None] | None:
     """What is wrong with the length or the characters of a name, and a hint; None when it fits."""
-    if not bounds["min"] <= len(name) <= bounds["max"]:
-        return f"has {counted(len(name), 'character')}; {bounds['min']} to {bounds['max']} are allowed", None
+    if not bounds.min <= len(name) <= bounds.max:
+        return f"has {counted(len(name), 'character')}; {bounds.min} to {bounds.max} are allowed", None
     fault = _fault(name)
-    return (fault, _hint(name, bounds["max"])) if fault else None
+    return (fault, _hint(name, bounds.max)) if fault else None
 
 
 class DeploymentName(DefinitionRule):
@@ -70,7 +65,7 @@ class DeploymentName(DefinitionRule):
     source = "https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        name, rule = site.definition.name, figures()["deployment_name"]
+        name, rule = site.definition.name, figures().deployment_name
         if misfit := _misfit(name, rule):
             fault, hint = misfit
             yield self.problem(("name",), f"the deployment name {quoted(name)} {fault}", hint)
@@ -87,7 +82,7 @@ class ResourceGroupName(DefinitionRule):
     source = "https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        wanted, longest = site.definition.azure.resource_group, _name_limit("resource_group")
+        wanted, longest = site.definition.azure.resource_group, catalog.limits().names.resource_group.value
         if wanted is None:
             return
         name, path = (wanted, ()) if isinstance(wanted, str) else (wanted.existing, ("existing",))
@@ -113,7 +108,7 @@ class ResourcePrefix(DefinitionRule):
     source = "https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        name, rule = site.definition.azure.prefix, figures()["deployment_name"]
+        name, rule = site.definition.azure.prefix, figures().deployment_name
         if name is None:
             return
         if misfit := _misfit(name, rule):
@@ -133,7 +128,7 @@ class ClusterName(ClusterRule):
     source = "https://slurm.schedmd.com/slurm.conf.html#OPT_ClusterName"
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        name, rule = slurm.cluster_name, figures()["cluster_name"]
+        name, rule = slurm.cluster_name, figures().cluster_name
         if name is None:
             return
         if misfit := _misfit(name, rule):
@@ -185,7 +180,7 @@ class PartitionReserved(DefinitionRule):
     source = "https://github.com/Azure/cyclecloud-slurm/blob/4.0.9/templates/slurm.txt"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        reserved = figures()["reserved_partition_names"]["values"]
+        reserved = figures().reserved_partition_names.values
         for path, partition in partitions(site):
             reason = reserved.get(partition.name.lower())
             if reason:
@@ -206,7 +201,7 @@ class HostNameTooLong(ClusterRule):
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
         cluster = slurm.cluster_name or site.definition.name
-        longest = _name_limit("host_name_label")
+        longest = catalog.limits().names.host_name_label.value
         for path, partition in partitions(site):
             stem = node_stem(cluster, slurm.host_names.node_prefix, partition.name)
             parts = [f"-{size_part(size)}" for size in partition.vm_sizes or ()]
@@ -235,7 +230,7 @@ class BadHostName(ClusterRule):
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
         prefix, name = slurm.host_names.node_prefix, slurm.host_names.scheduler
-        longest = _name_limit("host_name_label")
+        longest = catalog.limits().names.host_name_label.value
         if prefix and not re.fullmatch(r"[a-z][a-z0-9-]*", prefix):
             text = f"the node prefix {quoted(prefix)} is not of a-z, 0-9 and hyphens, a letter first"
             yield self.problem((*_HOST_NAMES, "node_prefix"), text, "for example node_prefix: lab-")
@@ -293,11 +288,11 @@ class DerivedNameDoesNotFit(PlanRule):
 
     def check(self, plan: Plan) -> Iterator[Problem]:
         for each in dict.fromkeys(derived_names(plan)):
-            rule = catalog.resource_names()[each.type]
-            named = f"{rule['words']} would be called '{each.name}'"
-            over = len(each.name) - rule["max"]
+            rule = catalog.resource_names().names[each.type]
+            named = f"{rule.words} would be called '{each.name}'"
+            over = len(each.name) - rule.max
             if over > 0:
-                text = f"{named}, which has {len(each.name)} characters; Azure allows {rule['max']}"
+                text = f"{named}, which has {len(each.name)} characters; Azure allows {rule.max}"
                 yield self.problem(each.path, text, f"shorten it, or azure.prefix, by {over}")
-            elif len(each.name) < rule["min"] or not re.fullmatch(rule["pattern"], each.name):
+            elif len(each.name) < rule.min or not re.fullmatch(rule.pattern, each.name):
                 yield self.problem(each.path, f"{named}, which Azure does not accept")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from .. import catalog
+from ..catalog.azure_facts import ServiceLevel
 from ..plan.file_systems.base import GIB_PER_TIB
 from ..plan.file_systems.netapp import NetAppVolume
 from ..plan.file_systems.registry import of_kind
@@ -24,14 +24,14 @@ class NetAppSize(DefinitionRule):
     source = "https://learn.microsoft.com/azure/azure-netapp-files/azure-netapp-files-resource-limits"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        large = catalog.file_systems()["netapp"]["large_volume"]
+        large = catalog.file_systems().netapp.large_volume
         for asked, volume in of_kind(site.definition, NetAppVolume):
-            size, most = volume.size_gib // GIB_PER_TIB, volume.limits["max_gib"] // GIB_PER_TIB
-            least = large["min_gib"] // GIB_PER_TIB
+            size, most = volume.size_gib // GIB_PER_TIB, volume.limits.max_gib // GIB_PER_TIB
+            least = large.min_gib // GIB_PER_TIB
             path = (*asked.definition_path, "size_tib")
             if size > most:
                 text = f"the NetApp Files volume {quoted(volume.path)} may have {most} TiB at most, not {size} TiB"
-                fits = not volume.large_volume and volume.size_gib <= large["max_gib"]
+                fits = not volume.large_volume and volume.size_gib <= large.max_gib
                 yield self.problem(path, text, "large_volume: true" if fits else None)
             elif volume.large_volume and size < least:
                 text = f"the large volume {quoted(volume.path)} must have {least} TiB at least, not {size} TiB"
@@ -46,7 +46,7 @@ class RegionalQuota(DefinitionRule):
     source = "https://learn.microsoft.com/azure/azure-netapp-files/regional-capacity-quota"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        default = catalog.file_systems()["netapp"]["regional_quota"]["tib"]
+        default = catalog.file_systems().netapp.regional_quota.tib
         found = list(of_kind(site.definition, NetAppVolume))
         total = sum(volume.pool_tib for _, volume in found)
         if total > default:
@@ -74,20 +74,19 @@ class LargeFlexibleVolume(DefinitionRule):
                 yield self.problem((*asked.definition_path, "service_level"), text)
 
 
-def _level(volume: NetAppVolume) -> dict[str, Any]:
-    level: dict[str, Any] = catalog.file_systems()["netapp"]["service_levels"][volume.service_level]
-    return level
+def _level(volume: NetAppVolume) -> ServiceLevel:
+    return catalog.file_systems().netapp.service_levels[volume.service_level]
 
 
 def _has_own_throughput(volume: NetAppVolume) -> bool:
     """Whether the throughput is chosen apart from the size; the catalogue has no figure per TiB then."""
-    return _level(volume)["mib_per_s_per_tib"] is None
+    return _level(volume).mib_per_s_per_tib is None
 
 
 def throughput_limits(volume: NetAppVolume) -> tuple[int, int]:
     """Least and most MiB/s that a volume of its own throughput may have, which is alone in its pool."""
-    level, most = _level(volume), int(volume.limits["max_mib_per_s"])
-    return level["min_mib_per_s"], min(level["max_mib_per_s_per_tib"] * volume.size_gib // GIB_PER_TIB, most)
+    level, most = _level(volume), volume.limits.max_mib_per_s
+    return level.min_mib_per_s or 0, min((level.max_mib_per_s_per_tib or 0) * volume.size_gib // GIB_PER_TIB, most)
 
 
 class ThroughputMissing(DefinitionRule):
@@ -123,7 +122,7 @@ class ThroughputFollowsSize(DefinitionRule):
     def check(self, site: Site) -> Iterator[Problem]:
         for asked, volume in of_kind(site.definition, NetAppVolume):
             if not _has_own_throughput(volume) and volume.throughput_mibps is not None:
-                per_tib = _level(volume)["mib_per_s_per_tib"]
+                per_tib = _level(volume).mib_per_s_per_tib
                 text = (
                     f"the NetApp Files volume {quoted(volume.path)} has the level {volume.service_level}, which gives "
                     f"{per_tib} MiB/s per TiB"

@@ -176,7 +176,7 @@ class BlobDnsZone(DefinitionRule):
             yield self.problem(path, f"network.blob_dns_zone cannot be {quoted(value)}", hint)
             return
         fault = resource_id_fault(value, "Microsoft.Network", "privateDnsZones")
-        zone = figures()["blob_dns_suffix"]["values"][site.definition.azure.cloud]
+        zone = figures().blob_dns_suffix.values[site.definition.azure.cloud]
         if fault:
             yield self.problem(path, f"network.blob_dns_zone {quoted(value)} {fault}", ID_FORM)
         elif value.rsplit("/", 1)[1].lower() != zone:
@@ -201,7 +201,7 @@ class MysqlDnsZone(DefinitionRule):
             yield self.problem(path, f"network.mysql_dns_zone cannot be {quoted(value)}", hint)
             return
         fault = resource_id_fault(value, "Microsoft.Network", "privateDnsZones")
-        ending = catalog.cloud(site.definition.azure.cloud)["mysql_domain"]
+        ending = catalog.cloud(site.definition.azure.cloud).mysql_domain
         name = value.rsplit("/", 1)[1]
         if fault:
             yield self.problem(path, f"network.mysql_dns_zone {quoted(value)} {fault}", ID_FORM)

@@ -24,11 +24,11 @@ class BuiltinSize(DefinitionRule):
     source = "https://github.com/Azure/cyclecloud-slurm/blob/4.0.9/templates/slurm.txt"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        rule = catalog.file_systems()["nfs"]["template"]
+        rule = catalog.file_systems().nfs.template
         for asked, disk in of_kind(site.definition, BuiltinNfs):
-            if not rule["min_gb"] <= disk.size_gib <= rule["max_gb"]:
+            if not rule.min_gb <= disk.size_gib <= rule.max_gb:
                 text = (
-                    f"the built-in NFS disk of {disk.path} has {rule['min_gb']} to {rule['max_gb']} GB, not "
+                    f"the built-in NFS disk of {disk.path} has {rule.min_gb} to {rule.max_gb} GB, not "
                     f"{disk.size_gib} GB"
                 )
                 yield self.problem((*asked.definition_path, "size_gb"), text)
@@ -44,7 +44,7 @@ class BusyBuiltinNfs(DefinitionRule):
     def check(self, site: Site) -> Iterator[Problem]:
         total, many = (
             sum(partition.most_nodes for _, partition in partitions(site)),
-            figures()["builtin_nfs_nodes"]["value"],
+            figures().builtin_nfs_nodes.value,
         )
         home = [disk for _, disk in of_kind(site.definition, BuiltinNfs) if disk.name == "home"]
         if home and total > many:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from .. import catalog
+from ..catalog.slurm_facts import NodeAttribute
 from ..definition.model.slurm import Value
 from ..plan.tags import tags_of
 from ..plan.vm_attributes import Named, effective, known_attributes, named, set_by_template, vm_attributes
@@ -101,15 +101,14 @@ class BadNodeAttribute(DefinitionRule):
             accepted = known_attributes(of_volume=found.volume is not None).get(found.attribute)
             if accepted is None:
                 continue
-            for_roles = accepted.get("roles")
-            if isinstance(for_roles, list) and _role_kind(node) not in for_roles:
+            if accepted.roles and _role_kind(node) not in accepted.roles:
                 text = f"{node.label}: {quoted(key)} is for login nodes and partitions, which are scale sets"
                 yield self.problem(path, text, on_key=True)
-            elif fault := _FAULTS[str(accepted["type"])](value, accepted):
+            elif fault := _FAULTS[accepted.type](value, accepted):
                 yield self.problem(path, f"{node.label}: {key} {fault}")
 
     def _too_many_tags(self, site: Site) -> Iterator[Problem]:
-        most = catalog.limits()["names"]["tags_per_resource"]["value"]
+        most = catalog.limits().names.tags_per_resource.value
         for node in roles(site):
             count = len(vm_attributes(node.settings, tags_of(site.definition)).tags)
             if count > most:
@@ -119,35 +118,35 @@ class BadNodeAttribute(DefinitionRule):
                 yield self.problem((*node.path, _KEY), text, on_key=True)
 
 
-def _switch(value: Value, accepted: Mapping[str, Any]) -> str | None:
+def _switch(value: Value, accepted: NodeAttribute) -> str | None:
     del accepted
     return None if isinstance(value, bool) else f"is true or false, not {quoted(str(value))}"
 
 
-def _whole(value: Value, accepted: Mapping[str, Any]) -> str | None:
-    least, most = accepted["min"], accepted["max"]
+def _whole(value: Value, accepted: NodeAttribute) -> str | None:
+    least, most = accepted.min, accepted.max
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         return f"is a whole number from {least} to {most}, not {quoted(str(value))}"
     return None
 
 
-def _choice(value: Value, accepted: Mapping[str, Any]) -> str | None:
-    allowed: list[str] = accepted["values"]
+def _choice(value: Value, accepted: NodeAttribute) -> str | None:
+    allowed = accepted.values
     return None if value in allowed else f"is one of {', '.join(allowed)}, not {quoted(str(value))}"
 
 
-def _text(value: Value, accepted: Mapping[str, Any]) -> str | None:
-    if isinstance(value, str) and len(value) <= 1024 and re.fullmatch(accepted["pattern"], value, re.ASCII):
+def _text(value: Value, accepted: NodeAttribute) -> str | None:
+    if isinstance(value, str) and len(value) <= 1024 and re.fullmatch(accepted.pattern, value, re.ASCII):
         return None
-    return f"cannot be {quoted(str(value))}; for example {accepted['example']}"
+    return f"cannot be {quoted(str(value))}; for example {accepted.example}"
 
 
-def _resource(value: Value, accepted: Mapping[str, Any]) -> str | None:
-    fault = resource_id_fault(str(value), accepted["provider"], accepted["kind"])
+def _resource(value: Value, accepted: NodeAttribute) -> str | None:
+    fault = resource_id_fault(str(value), accepted.provider, accepted.kind)
     return fault and f"{fault}: {quoted(str(value))}"
 
 
-_FAULTS: Mapping[str, Callable[[Value, Mapping[str, Any]], str | None]] = {
+_FAULTS: Mapping[str, Callable[[Value, NodeAttribute], str | None]] = {
     "switch": _switch,
     "whole": _whole,
     "choice": _choice,
@@ -194,7 +193,7 @@ class MalformedNodeAttribute(DefinitionRule):
             seen.setdefault(one, key)
 
     def _fault(self, node: RoleNode, found: Named, value: Value) -> str | None:
-        volumes = catalog.node_attributes()["volumes"][_role_kind(node)]
+        volumes = getattr(catalog.node_attributes().volumes, _role_kind(node))
         if found.volume is not None and found.volume not in volumes:
             return f"names a volume that these nodes do not have; {choose_from(found.volume, volumes)}"
         if not found.is_tag and (len(found.attribute) > 128 or not _NAME.fullmatch(found.attribute)):
@@ -213,10 +212,10 @@ class NeedsAnother(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for node, path, key, found, value in _given(site):
-            accepted = known_attributes(of_volume=found.volume is not None).get(found.attribute, {})
-            needed = accepted.get("needs")
+            accepted = known_attributes(of_volume=found.volume is not None).get(found.attribute)
+            needed = accepted.needs if accepted else None
             if needed is not None and value is not False and not found.is_tag:
-                has = effective(site.definition.security, node.settings, str(needed))
+                has = effective(site.definition.security, node.settings, needed)
                 if has is None or has is False:
                     yield self.problem(path, f"{node.label}: {key} is ignored without {needed}", on_key=True)
             if found == Named("StorageAccountType", volume="boot") and self._is_ephemeral(site, node):

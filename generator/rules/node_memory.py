@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .. import catalog
 from ..catalog.sizes import VmSize
 from ..definition.model.slurm import Partition, Slurm
 from ..plan.real_memory import real_memory_mib, withheld_percent
 from ..problems.problem import Problem
 from .base import ClusterRule, Site
-from .figures import limit
 from .roles import RoleNode, partition_label, role_sizes
 from .wording import first_given
 
@@ -97,11 +97,11 @@ def _most_mib(size: VmSize) -> int | None:
 
 def _refused(told: int, guest: int) -> bool:
     """Whether Slurm refuses a node with that much memory; those of a static pool are State=CLOUD too."""
-    return guest < told * limit("cloud_node_memory_percent") / 100
+    return guest < told * catalog.limits().cloud_node_memory_percent.value / 100
 
 
 def _hint(size: VmSize) -> str | None:
-    needed = withheld_percent(size) or limit("memory_withheld_percent")
+    needed = withheld_percent(size) or catalog.limits().memory_withheld_percent.value
     fits = size.lowest_guest_memory_mib is not None and size.memory_gib is not None
     if not fits or real_memory_mib(size.memory_gib or 0, needed) > (size.lowest_guest_memory_mib or 0):
         return "choose a VM size with more memory"

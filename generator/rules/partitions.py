@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from .. import catalog
 from ..definition.model.slurm import Slurm
 from ..problems.problem import Problem, Related
 from ..words.counts import listed
 from .base import ClusterRule, DefinitionRule, Site
-from .figures import figures, limit
+from .figures import figures
 from .roles import gpus, partition_label, roles
 from .wording import PARTITIONS, meant, partitions, quoted
 
@@ -75,7 +76,8 @@ class TooManyNodes(DefinitionRule):
     source = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        total, most = sum(partition.most_nodes for _, partition in partitions(site)), limit("slurm_max_node_count")
+        total = sum(partition.most_nodes for _, partition in partitions(site))
+        most = catalog.limits().slurm_max_node_count.value
         if total > most:
             yield self.problem(
                 PARTITIONS, f"the partitions together may have {total} nodes, Slurm is set up for {most}", on_key=True
@@ -132,7 +134,7 @@ class OwnedAttribute(DefinitionRule):
     source = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        owned = figures()["owned_attributes"]["keys"]
+        owned = figures().owned_attributes.keys
         for node in roles(site):
             for key in node.settings.configuration:
                 if prefix := _owner(key, owned):
@@ -181,7 +183,7 @@ class MisspeltAttribute(DefinitionRule):
     source = "https://learn.microsoft.com/azure/cyclecloud/cluster-references/configuration-reference"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        known, owned = figures()["project_attributes"]["keys"], figures()["owned_attributes"]["keys"]
+        known, owned = figures().project_attributes.keys, figures().owned_attributes.keys
         patterns = [re.escape(key).replace("<name>", "[a-z0-9-]+").replace("<n>", "[0-9]+") for key in known]
         for node in roles(site):
             for key in node.settings.configuration:

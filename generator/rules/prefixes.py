@@ -95,7 +95,7 @@ class NotAPrefix(DefinitionRule):
 
 def private_ranges() -> list[IPv4Network]:
     """Ranges that nobody reaches over the internet."""
-    return [IPv4Network(text) for text in catalog.limits()["private_ranges"]["value"]]
+    return [IPv4Network(text) for text in catalog.limits().private_ranges.value]
 
 
 class NotPrivate(DefinitionRule):
@@ -117,7 +117,7 @@ class NotPrivate(DefinitionRule):
 
 def refused_range(network: IPv4Network) -> str | None:
     """Why Azure refuses these addresses in a virtual network; None when it does not."""
-    for text, reason in figures()["address_ranges"]["refused"].items():
+    for text, reason in figures().address_ranges.refused.items():
         if network.overlaps(IPv4Network(text)):
             return f"{text} ({reason})"
     return None

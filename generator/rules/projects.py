@@ -140,7 +140,7 @@ class ProjectNameTaken(DefinitionRule):
     source = _PROJECTS
 
     def check(self, site: Site) -> Iterator[Problem]:
-        built_in = figures()["built_in_projects"]["values"]
+        built_in = figures().built_in_projects.values
         seen: dict[str, int] = {}
         for index, project in enumerate(site.definition.projects):
             path: Path = ("projects", index, "name")

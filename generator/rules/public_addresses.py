@@ -55,7 +55,7 @@ class PublicAddressesOfRelease(ClusterRule):
     source = "https://learn.microsoft.com/azure/cyclecloud/release-notes/8-9-2"
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        release, first = server_release(site.definition), figures()["standard_public_addresses"]["release"]
+        release, first = server_release(site.definition), figures().standard_public_addresses.release
         if slurm.public_addresses != "none" and catalog.is_newer(first, release):
             text = f"CycleCloud {release} cannot create public addresses of nodes, {first} is the first that can"
             yield self.problem(_KEY, text, f"public_addresses: none, or a server of release {first} or newer")

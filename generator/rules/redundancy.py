@@ -36,9 +36,9 @@ def _needs(redundancy: str) -> Iterator[tuple[str, str]]:
 
 def _looked_up(site: Site, *, known: bool | None) -> Iterator[tuple[Path, str, str]]:
     """(place, redundancy, what it needs) where the catalogue says `known` of that in the region."""
-    row = catalog.regions().get(site.definition.location, {})
+    row = catalog.regions().regions.get(site.definition.location)
     for path, _, redundancy in accounts(site):
-        yield from ((path, redundancy, what) for fact, what in _needs(redundancy) if row.get(fact) is known)
+        yield from ((path, redundancy, what) for fact, what in _needs(redundancy) if getattr(row, fact, None) is known)
 
 
 class RedundancyNotThere(DefinitionRule):

@@ -372,9 +372,7 @@ class UnknownImage(DefinitionRule):
                 continue
             seen.add(node.image_path)
             names = tuple(
-                name
-                for name in catalog.images()["node_images"]
-                if os_row(site, catalog.images()["node_images"][name]["os"])
+                name for name in catalog.images().node_images if os_row(site, catalog.images().node_images[name].os)
             )
             fault = (
                 "is not a resource id of an image"

@@ -34,7 +34,7 @@ def address_fault(site: Site, text: str) -> str | None:
     found = address(text)
     if found is None:
         return "is not an IPv4 address"
-    for range_, reason in figures()["address_ranges"]["refused"].items():
+    for range_, reason in figures().address_ranges.refused.items():
         if found in IPv4Network(range_):
             return f"cannot be a host of a network: {range_} is {reason}"
     own = prefix(site.definition.network.address_space)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from .. import catalog
 from ..problems.problem import Problem
 from .base import DefinitionRule, Site
-from .figures import limit
 from .roles import is_hpc, partition_label
 from .wording import partitions
 
@@ -15,7 +14,7 @@ _NODES = "https://learn.microsoft.com/azure/cyclecloud/concepts/node-cluster"
 
 
 def _approved_limit() -> int:
-    value: int = catalog.limits()["scale_set_with_infiniband"]["with_approval"]
+    value: int = catalog.limits().scale_set_with_infiniband.with_approval
     return value
 
 
@@ -27,7 +26,7 @@ class NeedsApproval(DefinitionRule):
     source = _NODES
 
     def check(self, site: Site) -> Iterator[Problem]:
-        normal, most = limit("scale_set_with_infiniband"), _approved_limit()
+        normal, most = catalog.limits().scale_set_with_infiniband.value, _approved_limit()
         for path, partition in partitions(site):
             if (
                 is_hpc(site, partition)
@@ -87,7 +86,11 @@ class ScaleSetTooLarge(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for path, partition in partitions(site):
-            most = _approved_limit() if partition.large_scale_set_approved else limit("scale_set_with_infiniband")
+            most = (
+                _approved_limit()
+                if partition.large_scale_set_approved
+                else catalog.limits().scale_set_with_infiniband.value
+            )
             size = partition.max_scale_set_size
             if is_hpc(site, partition) and size is not None and size > most:
                 text = (

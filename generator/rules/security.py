@@ -27,7 +27,7 @@ class NoTrustedLaunch(DefinitionRule):
     source = "https://learn.microsoft.com/azure/virtual-machines/trusted-launch#virtual-machines-sizes"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        without = re.compile("|".join(figures()["trusted_launch"]["sizes_without"]), re.IGNORECASE)
+        without = re.compile("|".join(figures().trusted_launch.sizes_without), re.IGNORECASE)
         for node in role_sizes(site):
             asked = effective(site.definition.security, node.settings, "SecurityType") == "TrustedLaunch"
             if asked and without.fullmatch(node.vm_size):

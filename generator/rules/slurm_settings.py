@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from .. import catalog
+from ..catalog.slurm_facts import Expected, ListKey
 from ..definition.model.slurm import Slurm
 from ..plan.assignment import GPU_NODE, is_checked, specs_of
 from ..plan.policy import partition_setting
@@ -31,7 +32,7 @@ class OwnedKey(ClusterRule):
     source = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        owned = {name.lower(): (name, reason) for name, reason in catalog.limits()["owned_slurm_keys"]["keys"].items()}
+        owned = {name.lower(): (name, reason) for name, reason in catalog.limits().owned_slurm_keys.keys.items()}
         for key in slurm.settings:
             if key.lower() in owned:
                 name, reason = owned[key.lower()]
@@ -46,9 +47,7 @@ class KeyWithSetting(ClusterRule):
     source = _CONF
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        own = {
-            name.lower(): (name, setting) for name, setting in figures()["slurm_keys_with_own_setting"]["keys"].items()
-        }
+        own = {name.lower(): (name, setting) for name, setting in figures().slurm_keys_with_own_setting.keys.items()}
         for key in slurm.settings:
             if key.lower() in own:
                 name, setting = own[key.lower()]
@@ -86,14 +85,14 @@ class UnknownKey(ClusterRule):
 
 def _names_of_conf() -> tuple[str, ...]:
     """Every key that slurm.conf has or had, whoever may set it."""
-    owned, by_version = catalog.limits()["owned_slurm_keys"]["keys"], catalog.slurm_conf()["keys_by_version"]
-    return (*catalog.slurm_keys()["slurm.conf"]["keys"], *owned, *by_version["until"])
+    owned, by_version = catalog.limits().owned_slurm_keys.keys, catalog.slurm_conf().keys_by_version
+    return (*catalog.slurm_keys().slurm_conf.keys, *owned, *by_version.until)
 
 
 def _near(key: str, release: tuple[int, ...]) -> tuple[str, str | None]:
     """What the nearest name of all places is, and a hint that leads to no further error."""
     names = _names_of_conf()
-    elsewhere = catalog.slurm_keys()["elsewhere"]["places"]
+    elsewhere = catalog.slurm_keys().elsewhere.places
     name = near(key, (*names, *(each for keys in elsewhere.values() for each in keys)))
     if name is None:
         return "", None
@@ -101,7 +100,7 @@ def _near(key: str, release: tuple[int, ...]) -> tuple[str, str | None]:
         _, places = _elsewhere(name)
         own = partition_setting(name) if "a partition" in places else None
         return f"; {name} is one of {listed(places)}", f"partitions: [{{{own}: …}}]" if own else None
-    if (setting := figures()["slurm_keys_with_own_setting"]["keys"].get(name)) is not None:
+    if (setting := figures().slurm_keys_with_own_setting.keys.get(name)) is not None:
         return "", f"{setting} sets {name}"
     return "", f"did you mean '{name}'?" if _takes(name, release) else None
 
@@ -109,10 +108,10 @@ def _near(key: str, release: tuple[int, ...]) -> tuple[str, str | None]:
 def _takes(name: str, release: tuple[int, ...]) -> bool:
     """Whether a definition for this release of Slurm may set the key, and it has an effect."""
     facts = catalog.slurm_conf()
-    since, until = (facts["keys_by_version"][bound].get(name) for bound in ("since", "until"))
-    defunct = facts["defunct_keys"]["since"].get(name)
+    since, until = facts.keys_by_version.since.get(name), facts.keys_by_version.until.get(name)
+    defunct = facts.defunct_keys.since.get(name)
     return (
-        name not in catalog.limits()["owned_slurm_keys"]["keys"]
+        name not in catalog.limits().owned_slurm_keys.keys
         and not (since and release < slurm_release(since))
         and not (until and release > slurm_release(until))
         and not (defunct and release >= slurm_release(defunct))
@@ -123,7 +122,7 @@ def _elsewhere(key: str) -> tuple[str, list[str]]:
     """The name of a key as Slurm writes it, and the other files and lines that have it."""
     found = [
         (name, place)
-        for place, names in catalog.slurm_keys()["elsewhere"]["places"].items()
+        for place, names in catalog.slurm_keys().elsewhere.places.items()
         for name in names
         if name.lower() == key.lower()
     ]
@@ -140,9 +139,9 @@ class KeyOfAnotherRelease(ClusterRule):
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
         version = slurm_version(site, slurm)
         release = slurm_release(version)
-        table = catalog.slurm_conf()["keys_by_version"]
-        since = {name.lower(): (name, bound) for name, bound in table["since"].items()}
-        until = {name.lower(): (name, bound) for name, bound in table["until"].items()}
+        table = catalog.slurm_conf().keys_by_version
+        since = {name.lower(): (name, bound) for name, bound in table.since.items()}
+        until = {name.lower(): (name, bound) for name, bound in table.until.items()}
         for key in slurm.settings:
             name, bound = since.get(key.lower(), ("", ""))
             if name and release < slurm_release(bound):
@@ -163,7 +162,7 @@ class DefunctKey(ClusterRule):
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
         version = slurm_version(site, slurm)
-        since = {name.lower(): (name, bound) for name, bound in catalog.slurm_conf()["defunct_keys"]["since"].items()}
+        since = {name.lower(): (name, bound) for name, bound in catalog.slurm_conf().defunct_keys.since.items()}
         for key in slurm.settings:
             name, bound = since.get(key.lower(), ("", ""))
             if name and slurm_release(version) >= slurm_release(bound):
@@ -323,9 +322,9 @@ class UnknownParameter(ClusterRule):
         lists = catalog.slurm_conf()
         for key, value in slurm.settings.items():
             name = list_key(key)
-            if name is None or name in lists["fatal_when_unknown"]["keys"]:
+            if name is None or name in lists.fatal_when_unknown.keys:
                 continue
-            for text, hint in _unknown(name, slurm_value(value), lists["lists"]["keys"][name]):
+            for text, hint in _unknown(name, slurm_value(value), lists.lists.keys[name]):
                 yield self.problem((*SETTINGS, key), f"Slurm ignores {text}", hint)
 
 
@@ -337,13 +336,13 @@ class RefusedParameter(ClusterRule):
     source = _CONF
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        yield from _judged(self, slurm, catalog.slurm_conf()["values"]["refused"])
+        yield from _judged(self, slurm, catalog.slurm_conf().values.refused)
         lists = catalog.slurm_conf()
-        for name in lists["fatal_when_unknown"]["keys"]:
+        for name in lists.fatal_when_unknown.keys:
             for path, value in settings_of(slurm, name):
-                for text, hint in _unknown(name, value, lists["lists"]["keys"][name]):
+                for text, hint in _unknown(name, value, lists.lists.keys[name]):
                     yield self.problem(path, f"slurmctld does not start with {text}", hint)
-        for name, pairs in lists["fatal_together"]["keys"].items():
+        for name, pairs in lists.fatal_together.keys.items():
             for path, value in settings_of(slurm, name):
                 given = parameters(value)
                 for one, others in pairs.items():
@@ -361,23 +360,23 @@ class RiskyValue(ClusterRule):
     source = _CONF
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        yield from _judged(self, slurm, catalog.slurm_conf()["values"]["risky"])
+        yield from _judged(self, slurm, catalog.slurm_conf().values.risky)
 
 
-def _judged(rule: ClusterRule, slurm: Slurm, rows: Mapping[str, Mapping[str, str]]) -> Iterator[Problem]:
+def _judged(rule: ClusterRule, slurm: Slurm, rows: Mapping[str, Expected]) -> Iterator[Problem]:
     """A problem for each setting whose value does not match its row."""
     for name, row in rows.items():
         for path, value in settings_of(slurm, name):
-            if not re.fullmatch(row["matches"], value, re.IGNORECASE):
-                yield rule.problem(path, f"{name} is {quoted(value)}: {row['why']}")
+            if not re.fullmatch(row.matches, value, re.IGNORECASE):
+                yield rule.problem(path, f"{name} is {quoted(value)}: {row.why}")
 
 
-def _unknown(name: str, value: str, row: Mapping[str, list[str]]) -> Iterator[tuple[str, str | None]]:
+def _unknown(name: str, value: str, row: ListKey) -> Iterator[tuple[str, str | None]]:
     """What is wrong with each parameter that the manuals do not name, and a hint; nothing for a list of free names."""
-    known = {word.lower() for word in row["known"]}
-    stay = parameters(",".join(row["stay"]))
+    known = {word.lower() for word in row.known}
+    stay = parameters(",".join(row.stay))
     for parameter, written in parameters(value).items():
         if known and parameter not in known:
             contrary = next((word for word in stay if word.removeprefix("no") == parameter), None)
             kept = f"; {contrary} stays" if contrary else ""
-            yield f"{quoted(written)}, which is no parameter of {name}{kept}", meant(parameter, row["known"])
+            yield f"{quoted(written)}, which is no parameter of {name}{kept}", meant(parameter, row.known)

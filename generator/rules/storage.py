@@ -42,7 +42,7 @@ class LustreClient(DefinitionRule):
 
     def _supported(self, site: Site, node: RoleNode) -> tuple[str, ...]:
         arm = site.vm_size(node.vm_size).arch == "aarch64"
-        return tuple(figures()["lustre"]["client_os_arm64" if arm else "client_os"])
+        return figures().lustre.client_os_arm64 if arm else figures().lustre.client_os
 
 
 class OtherZone(DefinitionRule):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from .. import catalog
 from ..plan.created_types import created_types
@@ -39,24 +40,27 @@ class Tags(DefinitionRule):
             seen.setdefault(name.lower(), name)
 
     def _too_many(self, site: Site) -> Iterator[Problem]:
-        given, names = len(site.definition.tags), catalog.limits()["names"]
+        given, names = len(site.definition.tags), catalog.limits().names
         with_zone = writes_dns_zone(site.definition, site.layout)
         own = len(tags_of(site.definition)) - given
-        most = names["tags_per_dns_zone" if with_zone else "tags_per_resource"]["value"] - own
+        most = (names.tags_per_dns_zone if with_zone else names.tags_per_resource).value - own
         if given > most:
             text = f"{given} tags are given; with the {own} that CycleForge adds, {most} are possible"
             why = f": a private DNS zone or its link, which this deployment creates, takes {most + own}"
             yield self.problem(("tags",), text + why * with_zone, on_key=True)
 
 
-def tag_fault(name: str, value: str, limit: str = "tag_name") -> str | None:
+_Longest = Literal["tag_name", "tag_name_of_storage_account", "tag_name_in_bicep"]
+
+
+def tag_fault(name: str, value: str, limit: _Longest = "tag_name") -> str | None:
     """Why Azure or CycleForge refuses a tag; None for one that is fine. `limit` names the one of its length."""
-    rule, names = figures()["tag_names"], catalog.limits()["names"]
-    longest_name = names[limit]["value"]
-    longest_value = names["tag_value"]["value"]
+    rule, names = figures().tag_names, catalog.limits().names
+    longest_name = getattr(names, limit).value
+    longest_value = names.tag_value.value
     if name.lower() == OWNER_TAG:
         return "is the one by which CycleForge finds what belongs to a deployment"
-    forbidden = [sign for sign in rule["forbidden_characters"] if sign in name]
+    forbidden = [sign for sign in rule.forbidden_characters if sign in name]
     if not name.strip():
         return "has no name"
     if len(name) > longest_name:
@@ -66,7 +70,7 @@ def tag_fault(name: str, value: str, limit: str = "tag_name") -> str | None:
         return f"has a name of {len(name)} characters; at most {longest_name} are allowed{where}"
     if forbidden:
         return f"has the character {forbidden[0]}, which is not allowed in tag names"
-    if name.lower().startswith(tuple(rule["reserved_prefixes"])):
+    if name.lower().startswith(tuple(rule.reserved_prefixes)):
         return "begins with a word that Azure reserves: azure, microsoft or windows"
     if len(value) > longest_value:
         return f"has a value of {len(value)} characters; at most {longest_value} are allowed"

@@ -27,7 +27,7 @@ class OsDiskTooSmall(DefinitionRule):
     def check(self, site: Site) -> Iterator[Problem]:
         for node in roles(site):
             asked, row = node.settings.os_disk_gb, image_row(node.image)
-            size = row["os_disk_gib"] if row is not None else None
+            size = row.os_disk_gib if row is not None else None
             if asked is not None and size is not None and asked < size:
                 text = f"the OS disk of {node.label} has {asked} GB, its image {node.image} has {size} GB"
                 yield self.problem((*node.path, "os_disk_gb"), text, f"os_disk_gb: {size}")
@@ -76,7 +76,7 @@ class JumpboxOutOfSupport(DefinitionRule):
         if jumpbox is None or found is None:
             return
         edition = "pro" if found[2] == "pro" else "ent"
-        end = catalog.support()["windows_11"]["releases"].get(found[1], {}).get(edition)
+        end = catalog.support().windows_11.releases.get(found[1], {}).get(edition)
         if catalog.out_of_support(end):
             text = f"the servicing of {quoted(jumpbox.sku)} ended on {end}"
             yield self.problem(("server", "jumpbox", "sku"), text, "sku: win11-25h2-pro")
@@ -108,4 +108,4 @@ def image_variant(urn: str) -> str:
 def image_facts(image: str) -> ImageFacts | None:
     """Facts of a CycleCloud image name or of a known HPC image; None for others, about which nothing can be said."""
     row = image_row(image)
-    return ImageFacts(row["os"], tuple(row["arch"]), image_variant(image)) if row else None
+    return ImageFacts(row.os, tuple(row.arch), image_variant(image)) if row else None

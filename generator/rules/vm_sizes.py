@@ -168,13 +168,13 @@ class ServerTooSmall(DefinitionRule):
     source = "https://learn.microsoft.com/azure/cyclecloud/how-to/install-manual"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        size, need = site.vm_size(site.definition.server.vm_size), figures()["server"]
+        size, need = site.vm_size(site.definition.server.vm_size), figures().server
         if size.vcpus is None or size.memory_gib is None:
             return
-        if size.vcpus < need["vcpus"] or size.memory_gib < need["memory_gib"]:
+        if size.vcpus < need.vcpus or size.memory_gib < need.memory_gib:
             text = (
                 f"the server's {size.name} has {size.vcpus} vCPUs and {size.memory_gib:g} GiB, CycleCloud needs "
-                f"{need['vcpus']} vCPUs and {need['memory_gib']} GiB"
+                f"{need.vcpus} vCPUs and {need.memory_gib} GiB"
             )
             yield self.problem(("server", "vm_size"), text)
 
@@ -218,8 +218,8 @@ class NoZones(DefinitionRule):
     source = "https://learn.microsoft.com/azure/reliability/regions-list"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        row = catalog.regions().get(site.definition.location)
-        if row is None or row["zones"] is not False:
+        row = catalog.regions().regions.get(site.definition.location)
+        if row is None or row.zones is not False:
             return
         for path, zone in zones(site):
             yield self.problem(

@@ -37,9 +37,9 @@ class Outlier:
 @cache
 def limits() -> Limits:
     """The catalogue's figures. Source: fleet_statistics in `health.json`, which names its own."""
-    figures = catalog.health()["fleet_statistics"]
+    figures = catalog.health().fleet_statistics
     return Limits(
-        float(figures["warn_percent_below_expected"]), float(figures["fail_percent_below_expected"]), figures["source"]
+        float(figures.warn_percent_below_expected), float(figures.fail_percent_below_expected), figures.source
     )
 
 

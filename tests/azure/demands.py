@@ -7,7 +7,6 @@ A demand yields one text for each thing that Azure would refuse. `refusals` appl
 from __future__ import annotations
 
 import base64
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +17,10 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from generator import catalog
+from generator.catalog.azure_facts import ResourceName
 from tests.bed.bicep.values import Late, Resource
 
 Check = Callable[[Sequence[Resource]], Iterator[tuple[Resource, str]]]
@@ -71,12 +73,23 @@ def of_type(resources: Sequence[Resource], kind: str) -> list[Resource]:
 # ---- names
 
 
+class NameLimit(msgspec.Struct):
+    min: int
+    max: int
+    pattern: str
+
+
+class NameLimits(msgspec.Struct):
+    names: dict[str, NameLimit]
+
+
 @cache
-def name_limits() -> dict[str, Mapping[str, Any]]:
+def name_limits() -> Mapping[str, NameLimit | ResourceName]:
     """Of the types whose names are made from a definition, as the catalogue has them, and of all others."""
-    others = json.loads(Path(__file__).with_name("resource_names.json").read_text(encoding="utf-8"))["names"]
-    assert not others.keys() & catalog.resource_names().keys()
-    return {**catalog.resource_names(), **others}
+    text = Path(__file__).with_name("resource_names.json").read_bytes()
+    others = msgspec.json.decode(text, type=NameLimits).names
+    assert not others.keys() & catalog.resource_names().names.keys()
+    return {**catalog.resource_names().names, **others}
 
 
 @demand(
@@ -99,9 +112,9 @@ def _name_faults(kind: str, name: str) -> Iterator[str]:
     if rule is None:
         yield f"{kind} is not in the table of names"
         return
-    if not rule["min"] <= len(name) <= rule["max"]:
-        yield f"{kind} {name!r} has {len(name)} characters; {rule['min']} to {rule['max']} are allowed"
-    if not re.fullmatch(rule["pattern"], name):
+    if not rule.min <= len(name) <= rule.max:
+        yield f"{kind} {name!r} has {len(name)} characters; {rule.min} to {rule.max} are allowed"
+    if not re.fullmatch(rule.pattern, name):
         yield f"{kind} {name!r} has characters that are not allowed there"
 
 

@@ -53,7 +53,7 @@ def test_every_name_that_azure_receives_is_in_the_list(name: str) -> None:
         (kind, own)
         for resource in variant(name)
         for kind, own in parts(resource)
-        if kind in catalog.resource_names()
+        if kind in catalog.resource_names().names
         and not re.fullmatch(FIXED.get(kind, "(?!)"), own)
         and own not in given
         and (kind, own) not in listed
@@ -73,10 +73,11 @@ def test_the_longest_name_of_a_nested_deployment_fits() -> None:
     assert len(plan.name) == 40
     longest = max(len(each.name) for each in variant("long names") if each.type == "Microsoft.Resources/deployments")
     assert (
-        max(longest, len(plan.name) + len(NESTED)) <= catalog.resource_names()["Microsoft.Resources/deployments"]["max"]
+        max(longest, len(plan.name) + len(NESTED))
+        <= catalog.resource_names().names["Microsoft.Resources/deployments"].max
     )
 
 
 def test_every_type_has_words_for_messages() -> None:
-    for kind, row in catalog.resource_names().items():
-        assert re.fullmatch(r"(a|an|the) [A-Za-z ]+", row["words"]), kind
+    for kind, row in catalog.resource_names().names.items():
+        assert re.fullmatch(r"(a|an|the) [A-Za-z ]+", row.words), kind

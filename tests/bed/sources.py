@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from generator.blobs.archive import normalised
-from generator.blobs.pins import Blob, pinned
+from generator.blobs.pins import pinned
 from generator.blobs.store import Store, Unusable, store_of
+from generator.catalog.pinned_files import Blob
 
 KEPT = "CYCLEFORGE_TEST_BLOBS"
 """Where the developer's own store is; `CYCLEFORGE_BLOBS` names an empty one while tests run."""

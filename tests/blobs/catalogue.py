@@ -15,6 +15,7 @@ import pytest
 from generator import catalog
 from generator.blobs import Blob, pins
 from generator.blobs.archive import packed
+from generator.catalog.pinned_files import Blobs
 from generator.projects import content, local
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -69,7 +70,7 @@ def catalogue_of(monkeypatch: pytest.MonkeyPatch, *rows: Mapping[str, Any]) -> I
             cached.cache_clear()
 
     with monkeypatch.context() as patch:
-        patch.setattr(catalog, "blobs", lambda: rows)
+        patch.setattr(catalog, "blobs", lambda: Blobs(blobs=tuple(map(blob, rows))))
         forget()
         yield
     forget()

@@ -21,7 +21,7 @@ ASCII = re.compile(r"[ -~]+")
 
 def test_no_entry_is_lost() -> None:
     """Two entries of one name would be one."""
-    assert len(BLOBS) == len(catalog.blobs()) > 0
+    assert len(BLOBS) == len(catalog.blobs().blobs) > 0
     assert list(pinned()) == sorted(pinned())
 
 

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from generator import catalog
 from generator.files import assets
 from generator.files.file import File
 from generator.render import bootstrap
-from generator.rules.figures import limit
 from tests.bed import parts
 from tests.bed.server.harness import LATE, carried, plan
 
@@ -49,7 +49,7 @@ def test_user_data_is_the_same_for_every_definition() -> None:
 def test_user_data_is_valid(tmp_path: Path) -> None:
     content = bootstrap.render(plan(), {}, {})[bootstrap.CLOUD_INIT].content
     assert content.startswith(b"#cloud-config\n")
-    assert len(content) <= limit("custom_data")
+    assert len(content) <= catalog.limits().custom_data.value
     document = yaml.safe_load(content)
     assert set(document) <= KNOWN_KEYS
     assert all(set(entry) <= {"path", "owner", "permissions", "content"} for entry in document["write_files"])
@@ -68,7 +68,7 @@ def test_chunks_are_the_archive() -> None:
     paths = bootstrap.payload_chunks(files)
     assert paths == ("bootstrap/payload/payload-00.bin", "bootstrap/payload/payload-01.bin")
     pieces = [files[PurePosixPath(path)].content for path in paths]
-    assert len(pieces[0]) == bootstrap.CHUNK_BYTES <= limit("loaded_file")
+    assert len(pieces[0]) == bootstrap.CHUNK_BYTES <= catalog.limits().loaded_file.value
     content = b"".join(pieces)
     assert hashlib.sha256(content).hexdigest() == bootstrap.payload_sha256(files)
     with tarfile.open(fileobj=io.BytesIO(content)) as tar:
@@ -128,7 +128,7 @@ def test_content_hash_follows_payload_and_script() -> None:
 def test_script_fits_the_extension() -> None:
     files = bootstrap.render(plan(), {}, {})
     # Facts and secrets take a few KiB more, all of it once more in base64.
-    assert (len(files[bootstrap.START].content) + 16 * 1024) * 4 / 3 < limit("extension_script")
+    assert (len(files[bootstrap.START].content) + 16 * 1024) * 4 / 3 < catalog.limits().extension_script.value
 
 
 def test_no_secret_is_asked_without_a_database() -> None:

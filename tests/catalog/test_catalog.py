@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from generator import catalog
+from generator.catalog.azure_facts import Limits, Region
+from generator.catalog.files import Fact
 from generator.recipes import checkpoints, models, recipe, recipe_names
 from tests.catalog.layout import TABLES, written
 
@@ -84,8 +86,8 @@ def test_nothing_outside_the_catalogue_opens_its_files() -> None:
 
 def test_every_used_source_has_a_title_and_an_address() -> None:
     for key, source in catalog.sources().items():
-        assert source["title"], key
-        assert source["url"] is None or source["url"].startswith("https://"), key
+        assert source.title, key
+        assert source.url is None or source.url.startswith("https://"), key
 
 
 @pytest.mark.parametrize(("name", "entry"), list(entries()), ids=MEASURED)
@@ -98,9 +100,9 @@ def test_groups_with_figures_name_a_source(name: str, entry: dict[str, Any]) -> 
             assert all(each["source"] for each in named), f"{name}: {group}"
 
 
-@pytest.mark.parametrize("limit", [key for key, value in catalog.limits().items() if key not in ("names",)])
+@pytest.mark.parametrize("limit", sorted({*Limits.__struct_fields__} - {*Fact.__struct_fields__, "names"}))
 def test_limits_have_a_source(limit: str) -> None:
-    assert catalog.limits()[limit]["source"]
+    assert getattr(catalog.limits(), limit).source
 
 
 def test_general_series_have_a_source_and_sizes() -> None:
@@ -144,7 +146,7 @@ def test_a_size_agrees_with_itself(size: catalog.VmSize) -> None:
         assert [figure.nodes for figure in size.nccl].count(1) == 1
         for check in ("nccl_all_reduce", "nccl_loopback"):
             figures = size.health.get(check, {"environment": "aznhc", "attempts": 1})
-            assert figures["environment"] in catalog.health_tests()["environments"]
+            assert figures["environment"] in catalog.health_tests().environments
             assert figures["attempts"] >= 1
     if "clock_lock" in size.health:
         assert "gpu_copy" in size.health
@@ -186,9 +188,9 @@ def test_the_default_release_is_complete() -> None:
     assert row.slurm_projects[0] == project.version
     assert project.slurm in project.slurm_versions
     assert project.carries_containers
-    image = catalog.image(catalog.images()["default"])
+    image = catalog.image(catalog.images().default)
     assert image is not None
-    assert image["os"] in {system.os for system in row.os}
+    assert image.os in {system.os for system in row.os}
 
 
 def test_releases_and_projects_agree() -> None:
@@ -206,21 +208,21 @@ def test_node_images_agree_with_the_operating_systems_of_the_default_release() -
     row = catalog.release(catalog.default_versions().cyclecloud)
     assert row is not None
     systems = {system.os: system for system in row.os}
-    for name, image in catalog.images()["node_images"].items():
-        if image["os"] in systems:
-            assert len(image["arch"]) == len(systems[image["os"]].arch), name
+    for name, image in catalog.images().node_images.items():
+        if image.os in systems:
+            assert len(image.arch) == len(systems[image.os].arch), name
 
 
 def test_every_marketplace_image_of_a_size_is_known() -> None:
     for size in SIZES:
-        assert set(size.images) <= set(catalog.images()["hpc_marketplace"]), size.name
+        assert set(size.images) <= set(catalog.images().hpc_marketplace), size.name
 
 
 def test_lustre_tiers_are_consistent() -> None:
-    for name, tier in catalog.file_systems()["amlfs"]["tiers"].items():
+    for name, tier in catalog.file_systems().amlfs.tiers.items():
         assert name.startswith("AMLFS-Durable-Premium-")
-        assert tier["min_tib"] % tier["step_tib"] == 0
-        assert tier["max_tib"] % tier["step_tib"] == 0
+        assert tier.min_tib % tier.step_tib == 0
+        assert tier.max_tib % tier.step_tib == 0
 
 
 # ---------------------------------------------------------------- look-ups
@@ -302,12 +304,12 @@ def test_canonical_names_are_for_suggestions() -> None:
 
 
 def test_regions_know_cloud_zones_and_pair() -> None:
-    regions = catalog.regions()
-    assert regions["southcentralus"] == {"cloud": "public", "pair": True, "zones": True}
-    assert [regions[name]["pair"] for name in ("polandcentral", "belgiumcentral")] == [False, None]
-    assert regions["westus"]["zones"] is False
-    assert regions["usgovvirginia"]["cloud"] == "usgov"
-    assert {region["cloud"] for region in regions.values()} == {"public", "usgov", "china"}
+    regions = catalog.regions().regions
+    assert regions["southcentralus"] == Region(cloud="public", pair=True, zones=True)
+    assert [regions[name].pair for name in ("polandcentral", "belgiumcentral")] == [False, None]
+    assert regions["westus"].zones is False
+    assert regions["usgovvirginia"].cloud == "usgov"
+    assert {region.cloud for region in regions.values()} == {"public", "usgov", "china"}
 
 
 def test_retiring_series_have_a_date() -> None:
@@ -347,7 +349,7 @@ def test_layouts_keep_every_divisor_rule() -> None:
     node = catalog.vm_size("Standard_ND96isr_H100_v5")
     assert node.gpu_memory_gb is not None
     found = 0
-    for name in catalog.models()["models"]:
+    for name in catalog.models().models:
         shape = models.model(name)
         assert shape is not None
         if shape.family != "megatron":

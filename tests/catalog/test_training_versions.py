@@ -16,11 +16,11 @@ PYTORCH = "docker://nvcr.io#nvidia/pytorch:25.03-py3"
 
 def test_a_framework_is_a_commit_and_a_container_names_frameworks_that_are_there() -> None:
     found = catalog.training_versions()
-    assert all(re.fullmatch(r"[0-9a-f]{40}", row["commit"]) for row in found["frameworks"].values())
-    assert all(set(row["frameworks"]) <= set(found["frameworks"]) for row in found["containers"].values())
-    assert all(row["cuda"].split(".")[0] in found["cuda_drivers"]["rows"] for row in found["containers"].values())
-    for rows in found["image_drivers"]["rows"].values():
-        assert [row["since"] for row in rows] == sorted({row["since"] for row in rows})
+    assert all(re.fullmatch(r"[0-9a-f]{40}", row.commit) for row in found.frameworks.values())
+    assert all(set(row.frameworks) <= set(found.frameworks) for row in found.containers.values())
+    assert all(row.cuda.split(".")[0] in found.cuda_drivers.rows for row in found.containers.values())
+    for rows in found.image_drivers.rows.values():
+        assert [row.since for row in rows] == sorted({row.since for row in rows})
 
 
 @pytest.mark.parametrize("name", recipe_names("training"))

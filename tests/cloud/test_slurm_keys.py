@@ -54,15 +54,15 @@ def answers(command: list[str]) -> str:
 def test_the_catalogue_says_which_keys_a_release_knows(release: str, tmp_path: Path) -> None:
     needs("unshare", "chroot", "sinfo", "mmdebstrap")
     facts, names = catalog.slurm_conf(), catalog.slurm_keys()
-    since, until = facts["keys_by_version"]["since"], facts["keys_by_version"]["until"]
+    since, until = facts.keys_by_version.since, facts.keys_by_version.until
     known = {
         key
-        for key in names["slurm.conf"]["keys"]
+        for key in names.slurm_conf.keys
         if slurm_release(since.get(key, "0.0")) <= slurm_release(release) <= slurm_release(until.get(key, "99.11"))
     }
-    lower = {key.lower() for key in names["slurm.conf"]["keys"]}
-    elsewhere = {key for place in names["elsewhere"]["places"].values() for key in place if key.lower() not in lower}
-    asked = sorted({*names["slurm.conf"]["keys"], *until, *elsewhere} - REFUSED)
+    lower = {key.lower() for key in names.slurm_conf.keys}
+    elsewhere = {key for place in names.elsewhere.places.values() for key in place if key.lower() not in lower}
+    asked = sorted({*names.slurm_conf.keys, *until, *elsewhere} - REFUSED)
     lines = ["ClusterName=x", "SlurmctldHost=localhost(127.0.0.1)", "SlurmctldPort=1", "NodeName=n1", "Surely=nobody"]
     (tmp_path / "slurm.conf").write_text("\n".join([*lines, *(f"{key}=1" for key in asked), ""]))
     root = unpacked_root() if release == "24.11" else Path("/")
@@ -73,10 +73,10 @@ def test_the_catalogue_says_which_keys_a_release_knows(release: str, tmp_path: P
 
 
 def test_every_key_that_the_catalogue_says_something_of_is_one_of_its_names() -> None:
-    facts, names = catalog.slurm_conf(), set(catalog.slurm_keys()["slurm.conf"]["keys"])
-    last = {key for key, bound in facts["keys_by_version"]["until"].items() if slurm_release(bound) >= (22, 5)}
-    said = {*facts["lists"]["keys"], *facts["defunct_keys"]["since"], *facts["keys_by_version"]["since"], *last}
-    said |= {*facts["values"]["refused"], *facts["values"]["risky"]}
+    facts, names = catalog.slurm_conf(), set(catalog.slurm_keys().slurm_conf.keys)
+    last = {key for key, bound in facts.keys_by_version.until.items() if slurm_release(bound) >= (22, 5)}
+    said = {*facts.lists.keys, *facts.defunct_keys.since, *facts.keys_by_version.since, *last}
+    said |= {*facts.values.refused, *facts.values.risky}
     assert said - names == set()
     written = {line.partition("=")[0] for line in slurm_conf_lines(EVERYTHING, "26.05.0", keeps_drained=True)}
     assert {key.lower() for key in written} - {key.lower() for key in names} == set()

@@ -70,10 +70,10 @@ def test_without_the_key_nothing_changes() -> None:
 def test_switches_and_ranges_are_those_of_the_template_check() -> None:
     """One table per kind of section, the same in both places."""
     rows = node_attributes()
-    switches = {name for name, row in rows["attributes"].items() if row["type"] == "switch"}
+    switches = {name for name, row in rows.attributes.items() if row.type == "switch"}
     assert switches - SWITCHES["node"] == {"HybridBenefit", "ThrottleCapacity"}
-    assert SWITCHES["node"] - switches <= set(rows["set_by_template"]["keys"])
-    assert not set(RANGES["node"]) & set(rows["attributes"])
+    assert SWITCHES["node"] - switches <= set(rows.set_by_template.keys)
+    assert not set(RANGES["node"]) & set(rows.attributes)
 
 
 def test_a_change_reaches_nodes_that_start() -> None:

@@ -60,7 +60,7 @@ def test_the_certificate_of_azures_authority_is_there_with_every_project(row: ca
     rendered = read(plan)
     url = rendered.configuration("scheduler", "slurm.accounting.certificate_url")
     downloads = "slurm.accounting.certificate_url" in read_keys(slurm_of(plan).project_version)
-    assert url == (catalog.mysql()["authority"]["url"] if downloads else None)
+    assert url == (catalog.mysql().authority.url if downloads else None)
     assert rendered.configuration("scheduler", "slurm.accounting.certificate") is None
     assert ("database-certificate" in [rule.name for rule in plan.egress.rules]) is downloads
 

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from generator.catalog import template_parameters
+from generator.catalog.slurm_facts import TemplateParameter
 from generator.definition.model.definition import Definition
 from generator.definition.walk import setting_at
 from generator.files.file import Json
@@ -26,8 +27,8 @@ from generator.render.cluster_template import late_parameters, render
 from tests.bed.plans import merged, plan_from, slurm_of
 
 NAMES = (Path(__file__).parent / "parameters-4.0.9.txt").read_text(encoding="utf-8").splitlines()
-ROWS = {row["name"]: row for row in template_parameters()}
-WITH_KEY = [name for name, row in ROWS.items() if "key" in row]
+ROWS = {row.name: row for row in template_parameters().parameters}
+WITH_KEY = [name for name, row in ROWS.items() if row.key]
 PARTITION, MOUNT_POINT = "mixed", "/data"
 GROUPS = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups"
 VNET = f"{GROUPS}/net-rg/providers/Microsoft.Network/virtualNetworks/vnet"
@@ -174,12 +175,12 @@ SAMPLES: Mapping[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 def test_every_parameter_is_there_once_and_in_order() -> None:
     assert len(NAMES) == len(set(NAMES)) == 97
-    assert [row["name"] for row in template_parameters()] == NAMES
-    assert all(("key" in row) != ("reason" in row) for row in ROWS.values())
+    assert [row.name for row in template_parameters().parameters] == NAMES
+    assert all((row.key is None) != (row.reason is None) for row in ROWS.values())
 
 
 def test_every_key_has_a_sample() -> None:
-    assert {ROWS[name]["key"] for name in WITH_KEY} == set(SAMPLES)
+    assert {ROWS[name].key for name in WITH_KEY} == set(SAMPLES)
 
 
 @cache
@@ -208,16 +209,16 @@ def test_the_key_is_one_of_the_model(key: str) -> None:
 @pytest.mark.parametrize("name", WITH_KEY)
 def test_the_key_decides_the_parameter(name: str) -> None:
     row = ROWS[name]
-    before, change = (yaml.safe_dump(each) for each in SAMPLES[row["key"]])
+    before, change = (yaml.safe_dump(each) for each in SAMPLES[row.key or ""])
     assert observed(row, before) != observed(row, before, change)
 
 
-def observed(row: Mapping[str, str], *changes: str) -> Json:
+def observed(row: TemplateParameter, *changes: str) -> Json:
     """What a cluster of this plan has of a parameter: its value, whether there is one, what the deployment fills in."""
     plan, template, values = rendered(*changes)
-    if row.get("in") == "template":
+    if row.in_ == "template":
         return mounted_and_initialised(template)
-    own = row.get("own", row["name"]).format(Partition=prefix(PARTITION), Path=prefix(MOUNT_POINT.strip("/")))
+    own = (row.own or row.name).format(Partition=prefix(PARTITION), Path=prefix(MOUNT_POINT.strip("/")))
     fact = late_parameters(plan).get(own)
     return [values.get(own), own in values, fact and filled_in(plan, fact)]
 

@@ -47,7 +47,7 @@ def test_what_is_documented_is_read_and_what_is_read_is_documented() -> None:
 
 
 def test_the_rule_against_misspelt_attributes_knows_them_all() -> None:
-    assert figures()["project_attributes"]["keys"] == sorted(keys_read())
+    assert figures().project_attributes.keys == tuple(sorted(keys_read()))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -74,8 +74,8 @@ def test_the_catalogue_has_the_size_of_each_stage_and_of_no_other() -> None:
         stages = [step.stage for step in found.steps if step.stage]
         assert not steps[family] & set(stages), "two recipes write it"
         steps[family] |= set(stages)
-    for name, row in catalog.training()["data_sets"].items():
-        assert set(row["stages"]) == steps[name.split()[0]], name
+    for name, row in catalog.training().data_sets.items():
+        assert set(row.stages) == steps[name.split()[0]], name
 
 
 @pytest.mark.parametrize("data", ["c4", "c4-small"])

@@ -46,7 +46,7 @@ def test_a_cluster_with_gpus_gets_no_burstable_database() -> None:
 def test_the_default_version_is_in_support() -> None:
     version = NewDatabase(type="new").version
     assert accounting().version == version
-    assert not catalog.out_of_support(catalog.support()["mysql"]["versions"][version])
+    assert not catalog.out_of_support(catalog.support().mysql.versions[version])
     assert f"version: '{version}'" in main_bicep(plan_from(NEW))
 
 
@@ -59,7 +59,7 @@ def test_only_a_name_that_the_definition_gives_is_used_as_it_stands() -> None:
 
 @pytest.mark.parametrize("sku", sorted(mysql_sizes()))
 def test_every_size_of_the_list_is_accepted_with_the_storage_of_its_tier(sku: str) -> None:
-    most = catalog.mysql()["storage"]["max_by_tier"][mysql_sizes()[sku]["tier"]]
+    most = catalog.mysql().storage.max_by_tier[mysql_sizes()[sku].tier]
     assert findings_of(CASE.format(sku=sku, storage=most)) == []
 
 
@@ -108,4 +108,4 @@ def test_the_rules_of_the_passwords_are_said_where_they_are_asked_for() -> None:
     assert "at least three of lower case, upper case, digits and symbols" in text
     assert text.count("no three characters in a row that the user's name has too") == 2
     assert "at least three of lower case" in main_bicep(plan_from(NEW))
-    assert figures()["mysql"]["user_max"] == 32
+    assert figures().mysql.user_max == 32

@@ -116,6 +116,6 @@ def test_every_row_applies_to_something() -> None:
         r"any|server|marketplace-server|jumpbox|lustre|cluster|os:(ubuntu|almalinux)|hpc-image|monitoring(-gpu)?"
         r"|certificate-address|host:[a-z0-9.]+"
     )
-    for name, row in catalog.egress()["rules"].items():
-        assert pattern.fullmatch(row["when"]), name
-        assert row["source"], name
+    for name, row in catalog.egress().rules.items():
+        assert pattern.fullmatch(row.when), name
+        assert row.source, name

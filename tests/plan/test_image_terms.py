@@ -85,8 +85,8 @@ def test_what_is_known_of_an_image(image: str, expected: object) -> None:
 
 def test_every_image_of_the_catalogue_says_whether_it_has_a_plan() -> None:
     """An `ImagePlan` needs all three names; whatever the table says must make one, none, or `unknown`."""
-    for table in ("node_images", "hpc_marketplace"):
-        for name in catalog.images()[table]:
+    for table in (catalog.images().node_images, catalog.images().hpc_marketplace):
+        for name in table:
             assert image_row(name) is not None
             plan = image_plan(name)
             assert plan is None or plan == "unknown" or isinstance(plan, ImagePlan), name

@@ -26,9 +26,9 @@ def test_the_default_image_has_a_tool_for_every_deep_check(size: str) -> None:
 
 def test_the_images_of_grace_have_nvbandwidth_and_no_azure_checks() -> None:
     """The container is not on them (Azure/azhpc-images: distros/ubuntu24.04/install.sh), the tool is only there."""
-    rows = catalog.health_tests()["tools"]
-    assert rows["nvbandwidth"]["arch"] == ["aarch64"]
-    assert rows["aznhc"]["arch"] == ["x86_64"]
+    rows = catalog.health_tests().tools
+    assert rows["nvbandwidth"].arch == ("aarch64",)
+    assert rows["aznhc"].arch == ("x86_64",)
 
 
 def test_a_tool_of_the_other_architecture_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

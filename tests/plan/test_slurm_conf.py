@@ -99,8 +99,8 @@ def test_keys_that_a_slurm_does_not_know_yet_are_left_out(version: str, expected
 
 def test_the_page_names_what_stays_in_which_list() -> None:
     page = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text(encoding="utf-8")
-    for key, row in catalog.slurm_conf()["lists"]["keys"].items():
-        assert f"| `{key}` | {', '.join(f'`{word}`' for word in row['stay'])} |\n" in page
+    for key, row in catalog.slurm_conf().lists.keys.items():
+        assert f"| `{key}` | {', '.join(f'`{word}`' for word in row.stay)} |\n" in page
 
 
 def test_values_that_work_are_no_problem() -> None:

@@ -10,8 +10,8 @@ from generator import catalog
 from generator.files import assets
 
 FILES = assets.folder("projects") / "slurm_nhc/specs/default/cluster-init/files"
-FIGURES = catalog.health()["shared_cause"]
-PERCENT, NODES, WINDOW_S = FIGURES["percent"], FIGURES["nodes"], FIGURES["window_s"]
+FIGURES = catalog.health().shared_cause
+PERCENT, NODES, WINDOW_S = FIGURES.percent, FIGURES.nodes, FIGURES.window_s
 
 
 def bash(text: str, lines: list[str]) -> list[str]:
@@ -60,7 +60,7 @@ def test_the_window_slides() -> None:
 
 
 def test_hardware_of_gpus_and_odd_names_are_not_covered() -> None:
-    always = list(FIGURES["always_drain"])
+    always = list(FIGURES.always_drain)
     names = [*always, *(f"{name}_more" for name in always), "../x", "a/b", "a@b", "Mount", ".."]
     assert set(bash('guard_covers "${words[0]}" && echo yes || echo no', names)) == {"no"}
     covered = ["mount_shared", "gpu_xidx", "gpu_count", "ib_ports_active", "nvme_disks"]

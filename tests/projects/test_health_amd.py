@@ -284,6 +284,6 @@ def test_a_message_about_another_device_is_not_the_gpus(amd: AmdNode) -> None:
 
 def test_each_message_of_the_catalogue_is_tried_here() -> None:
     """A pattern that no test plays could be wrong without anybody noticing."""
-    names = {f"gpu_log_{message['name']}" for message in catalog.amd_messages()}
+    names = {f"gpu_log_{message.name}" for message in catalog.amd_messages().messages}
     tried = {case[1] for case in FAULTS.values()} | {case[1] for case in HARMLESS.values()}
     assert names == {check for check in tried if check.startswith("gpu_log_")}

@@ -96,9 +96,9 @@ def test_a_driver_before_the_field_has_no_record(node: Healthy) -> None:
 
 def test_every_action_of_an_xid_has_its_cure_here_too() -> None:
     """The numbers are those of XID 154: one table."""
-    actions = catalog.xids()["recovery_actions"]
-    assert {action["take"] for action in actions.values()} <= {"none", "warn", "reset", "reboot", "service"}
-    words = [word for action in actions.values() for word in action.get("shown", ())]
+    actions = catalog.xids().recovery_actions
+    assert {action.take for action in actions.values()} <= {"none", "warn", "reset", "reboot", "service"}
+    words = [word for action in actions.values() for word in action.shown]
     assert len(words) == len(set(words)), "a word has one meaning"
     assert not [word for word in words if re.fullmatch(r"\d+|-", word)]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from generator import pipeline
+from generator import catalog, pipeline
 from generator.definition.read import read_model
 from generator.files import assets
 from generator.files.file import File, Files
@@ -20,7 +20,6 @@ from generator.projects.local import LocalProject
 from generator.rules import check_files
 from generator.rules.base import Rendered, Site
 from generator.rules.budgets import LocalProjectTooLarge, job_budget_bytes, job_bytes
-from generator.rules.figures import limit
 
 DATA = {
     "name": "case",
@@ -142,7 +141,7 @@ def test_modules_count_at_each_of_their_uses_and_with_what_they_load() -> None:
 
 
 def test_a_payload_of_exactly_the_budget_fits() -> None:
-    assert limit("deployment_job_reserve") > 0
+    assert catalog.limits().deployment_job_reserve.value > 0
     empty = job_bytes({})
     room = (job_budget_bytes() - empty) * 100 // 101
     assert list(check_files(Rendered(SITE, payload(room)))) == []

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+from msgspec import convert
+
+from generator.catalog.rule_facts import HealthValue
 from generator.files import assets
 from generator.rules.figures import figures
 
@@ -27,4 +30,4 @@ def test_the_table_is_what_the_scripts_read() -> None:
             found.setdefault(key, {"kind": "path"})
     found["cycleforge.health.results"] |= {"values": ["off"]}
     del found[BY_GENERATOR]
-    assert dict(figures()["health_values"]["keys"]) == found
+    assert figures().health_values.keys == {key: convert(row, HealthValue) for key, row in found.items()}

@@ -12,10 +12,10 @@ from tests.rules.annotations import findings_of
 OF_KEYS = ("E0901", "E0902", "E0923", "E0935", "W0934")
 NAMES = sorted(
     {
-        *catalog.slurm_keys()["slurm.conf"]["keys"],
-        *catalog.limits()["owned_slurm_keys"]["keys"],
-        *catalog.slurm_conf()["keys_by_version"]["until"],
-        *(name for names in catalog.slurm_keys()["elsewhere"]["places"].values() for name in names),
+        *catalog.slurm_keys().slurm_conf.keys,
+        *catalog.limits().owned_slurm_keys.keys,
+        *catalog.slurm_conf().keys_by_version.until,
+        *(name for names in catalog.slurm_keys().elsewhere.places.values() for name in names),
     }
 )
 

@@ -150,11 +150,11 @@ def test_a_cause_that_nobody_knows_keeps_its_own_words() -> None:
 
 
 def test_each_code_is_explained_once() -> None:
-    codes = [code.lower() for row in catalog.azure_failures() for code in row["codes"]]
+    codes = [code.lower() for row in catalog.azure_failures().failures.rows for code in row.codes]
     assert len(codes) == len(set(codes))
-    for row in catalog.azure_failures():
-        found = failures.explained([Cause(row["codes"][0].upper(), "x")], name="lab", group="lab-rg")[0]
-        assert found.words == row["words"]
+    for row in catalog.azure_failures().failures.rows:
+        found = failures.explained([Cause(row.codes[0].upper(), "x")], name="lab", group="lab-rg")[0]
+        assert found.words == row.words
         assert "{" not in str(found.fix).replace("{name: ", "")
 
 

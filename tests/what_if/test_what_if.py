@@ -15,6 +15,7 @@ from generator import catalog
 from generator.azure.resource_ids import resource
 from generator.azure.what_if import WhatIf, read
 from generator.azure.what_if_text import as_json, headline, text
+from generator.catalog.azure_facts import Noise
 
 GROUP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/lab-rg"
 
@@ -66,16 +67,14 @@ def test_items_of_a_list_have_their_place() -> None:
     assert "      properties.subnets[2]: lustre (not sent any more)\n" in text(found)
 
 
-@pytest.mark.parametrize(
-    ("row", "path"), [(row, path) for row in catalog.what_if()["noise"]["rows"] for path in row["paths"]]
-)
-def test_known_noise_is_folded_and_said(row: dict[str, Any], path: str) -> None:
-    kind = {"create": "Create", "delete": "Delete", "change": "Modify"}[row["kinds"][0]]
-    provider, *kinds = row["type"].split("/")
+@pytest.mark.parametrize(("row", "path"), [(row, path) for row in catalog.what_if().noise.rows for path in row.paths])
+def test_known_noise_is_folded_and_said(row: Noise, path: str) -> None:
+    kind = {"create": "Create", "delete": "Delete", "change": "Modify"}[row.kinds[0]]
+    provider, *kinds = row.type.split("/")
     place = "/".join((provider, *(f"{each}/x" for each in kinds)))
     found = answer(change("Modify", place, delta("NoEffect", "properties.other", 1), delta(kind, path, [1], [2])))
     assert (found.rows[0].action, found.changes, headline(found)) == ("none", False, "nothing changes")
-    assert row["why"] in text(found)
+    assert row.why in text(found)
     other = answer(change("Modify", place, delta(kind, f"{path}x", [1], [2])))
     assert other.rows[0].action == "change"
     elsewhere = answer(change("Modify", "Microsoft.Compute/disks/x", delta(kind, path, [1], [2])))

@@ -29,7 +29,7 @@ _NO_ANSWER = frozenset({401, 403, 404, 408, 409, 429})
 
 def oldest_bicep() -> str:
     """The first version that knows the language of the templates."""
-    return str(catalog.limits()["bicep"]["value"])
+    return str(catalog.limits().bicep.value)
 
 
 def _validated(plan: Plan, reader: Reader, local: Local) -> Mapping[str, Any]:

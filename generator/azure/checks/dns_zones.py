@@ -48,7 +48,7 @@ def zones(plan: Plan) -> tuple[Zone, ...]:
     found, network = [], plan.network
     if network.blob_dns_zone != "none":
         is_new = network.blob_dns_zone == "new"
-        name = f"privatelink.{catalog.cloud(plan.cloud)['blob_endpoint']}"
+        name = f"privatelink.{catalog.cloud(plan.cloud).blob_endpoint}"
         zone_id = None if is_new else network.blob_dns_zone
         found.append(Zone(_name(zone_id) or name, ("network", "blob_dns_zone"), zone_id, network.links_dns_zone))
     if plan.creates_database:

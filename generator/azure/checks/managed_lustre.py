@@ -142,7 +142,7 @@ class LustreSubnet(_OfLustre):
         space = parse_network(subnet.prefix) if subnet is not None and subnet.prefix else None
         if space is None or not plan.network.is_new:
             return
-        has = space.num_addresses - int(catalog.limits()["reserved_addresses_per_subnet"]["value"])
+        has = space.num_addresses - int(catalog.limits().reserved_addresses_per_subnet.value)
         if has < wanted:
             text = f"Managed Lustre needs {wanted} addresses; the subnet {space} has {has}"
             yield self.finding(("network", "subnets", "lustre"), text, "give it a shorter prefix, such as /24")

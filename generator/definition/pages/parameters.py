@@ -5,9 +5,10 @@ It is a part of a page that is written by hand, between two comments that no rea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from ...catalog import template_parameters
+from ...catalog.slurm_facts import TemplateParameter
 from ...files import assets
 
 PAGE = "docs/cluster.md"
@@ -25,22 +26,21 @@ def page() -> str:
 
 def _lines() -> Iterator[str]:
     yield "| parameter of cyclecloud-slurm 4.0.9 | key of the definition | remarks |\n|---|---|---|\n"
-    for row in template_parameters():
-        key = f"`{row['key']}`" if "key" in row else "none"
-        yield f"| {_code(row['name'])} | {key} | {'; '.join(_remarks(row))} |\n"
+    for row in template_parameters().parameters:
+        key = f"`{row.key}`" if row.key else "none"
+        yield f"| {_code(row.name)} | {key} | {'; '.join(_remarks(row))} |\n"
 
 
 def _code(name: str) -> str:
     return name if " " in name else f"`{name}`"
 
 
-def _remarks(row: Mapping[str, str]) -> Iterator[str]:
-    if "reason" in row:
-        yield row["reason"]
-    own = row.get("own")
-    if own is not None:
-        yield f"here `{own}`"
-    if row.get("in") == "template":
+def _remarks(row: TemplateParameter) -> Iterator[str]:
+    if row.reason:
+        yield row.reason
+    if row.own:
+        yield f"here `{row.own}`"
+    if row.in_ == "template":
         yield "in the template, not in a parameter"
-    if "note" in row:
-        yield row["note"]
+    if row.note:
+        yield row.note

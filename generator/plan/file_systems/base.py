@@ -259,14 +259,14 @@ class FileSystem(ABC):
     @property
     def file_gb_per_s(self) -> float | None:
         """What one file that one process writes reaches, in 10^9 bytes/s; None if nobody published it."""
-        row = catalog.training()["storage"].get(self.protocol)
-        return row["file_gb_per_s"] if row else None
+        row = catalog.training().storage.get(self.protocol)
+        return row.file_gb_per_s if row else None
 
 
 def default_mount_options(protocol: Protocol) -> str | None:
     """Recommended options of a protocol, from the catalogue."""
-    options: str | None = catalog.mount_options().get(protocol, {}).get("value")
-    return options
+    row = catalog.mount_options().get(protocol)
+    return row.value if row else None
 
 
 def azure_resource_name(name: str) -> str:

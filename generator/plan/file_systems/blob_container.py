@@ -175,7 +175,7 @@ class BlobContainer(FileSystem):
     @property
     def bandwidth_gb_per_s(self) -> float:
         """What the account takes in before it answers 503; blobfuse then waits and sends again."""
-        return float(catalog.training()["storage"][self.protocol]["write_gb_per_s"])
+        return catalog.training().storage[self.protocol].write_gb_per_s or 0
 
     @classmethod
     def node_settings(cls, mounts: Sequence[BlobContainer]) -> NodeSettings:

@@ -29,9 +29,9 @@ class BuiltinNfs(FileSystem):
     @property
     def tier_arithmetic(self) -> tuple[float, str] | None:
         """What a premium disk of the size reaches; the scheduler's own limits may be lower."""
-        rows = catalog.file_systems()["nfs"]["disk"]["rows"]
-        row = next((row for row in rows if self.size_gib <= row["max_gib"]), None)
-        return (row["mb_per_s"], f"a premium SSD of {self.size_gib} GiB") if row else None
+        rows = catalog.file_systems().nfs.disk.rows
+        row = next((row for row in rows if self.size_gib <= row.max_gib), None)
+        return (row.mb_per_s, f"a premium SSD of {self.size_gib} GiB") if row else None
 
     @property
     def billed(self) -> tuple[Billed, ...]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from ... import catalog
+from ...catalog.azure_facts import TierSizes
 from ...definition.model.storage import LustreMount
 from ...records import named_record
 from .. import names
@@ -115,22 +115,22 @@ class ManagedLustre(FileSystem):
     @property
     def subnet_prefix_length(self) -> int:
         """As the documentation estimates it; one bit more beyond its table."""
-        rows = catalog.file_systems()["amlfs_subnet_prefix"]["rows"]
-        return int(next((row["prefix"] for row in rows if self.size_tib <= row["max_tib"]), rows[-1]["prefix"] - 1))
+        rows = catalog.file_systems().amlfs_subnet_prefix.rows
+        return int(next((row.prefix for row in rows if self.size_tib <= row.max_tib), rows[-1].prefix - 1))
 
     @property
     def tiers(self) -> tuple[Tier, ...]:
         """All tiers, each with its own step: the same capacity in a slower one may have to be larger."""
-        rows = catalog.file_systems()["amlfs"]["tiers"]
+        rows = catalog.file_systems().amlfs.tiers
         found = (self._as_tier(int(sku.rsplit("-", 1)[1]), row) for sku, row in rows.items())
         return tuple(sorted(found, key=lambda tier: tier.mb_per_s_per_tib))
 
-    def _as_tier(self, rate: int, row: Mapping[str, int]) -> Tier:
-        size = max(-(-self.size_tib // row["step_tib"]) * row["step_tib"], row["min_tib"])
-        fits = size <= row["max_tib"]
+    def _as_tier(self, rate: int, row: TierSizes) -> Tier:
+        size = max(-(-self.size_tib // row.step_tib) * row.step_tib, row.min_tib)
+        fits = size <= row.max_tib
         return Tier(
             mb_per_s_per_tib=rate,
-            step_tib=row["step_tib"],
+            step_tib=row.step_tib,
             size_tib=size if fits else None,
             gb_per_s=rate * size / 1000 if fits else None,
             is_chosen=rate == self.tier_mb_per_s_per_tib,
@@ -164,5 +164,5 @@ class ManagedLustre(FileSystem):
 
 def _first_zone(location: str) -> str | None:
     """Managed Lustre must name a zone where the region has zones."""
-    region = catalog.regions().get(location)
-    return "1" if region and region.get("zones") else None
+    region = catalog.regions().regions.get(location)
+    return "1" if region and region.zones else None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from collections.abc import Sequence
+from typing import ClassVar, Literal
 
 from ... import catalog
+from ...catalog.azure_facts import LargeVolume, Volume
 from ...definition.model.storage import NetApp
 from ...records import named_record
 from .. import names
@@ -172,21 +173,20 @@ class NetAppVolume(FileSystem):
     @property
     def bandwidth_gb_per_s(self) -> float | None:
         """Reads and writes together: as assigned, or what the level gives its size, up to what one volume reaches."""
-        facts: dict[str, Any] = catalog.file_systems()["netapp"]
-        per_tib = facts["service_levels"][self.service_level]["mib_per_s_per_tib"]
+        per_tib = catalog.file_systems().netapp.service_levels[self.service_level].mib_per_s_per_tib
         mib_per_s = self.throughput_mibps or (per_tib and per_tib * self.size_gib / GIB_PER_TIB)
-        return min(mib_per_s, self.limits["max_mib_per_s"]) * MIB / 1e9 if mib_per_s else None
+        return min(mib_per_s, self.limits.max_mib_per_s) * MIB / 1e9 if mib_per_s else None
 
     @property
-    def limits(self) -> Mapping[str, Any]:
-        """The catalogue's limits of one volume of this kind: `max_gib`, `max_mib_per_s`."""
-        facts: dict[str, Mapping[str, Any]] = catalog.file_systems()["netapp"]
-        return facts["large_volume" if self.large_volume else "volume"]
+    def limits(self) -> LargeVolume | Volume:
+        """Of one volume of this kind."""
+        facts = catalog.file_systems().netapp
+        return facts.large_volume if self.large_volume else facts.volume
 
     @classmethod
     def requirements(cls, mounts: Sequence[NetAppVolume]) -> tuple[str, ...]:
         """The quota of the region, the feature of a level, and the zones."""
-        default = catalog.file_systems()["netapp"]["regional_quota"]["tib"]
+        default = catalog.file_systems().netapp.regional_quota.tib
         pools = sum(mount.pool_tib for mount in mounts)
         texts = [
             f"The capacity pools of NetApp Files take {pools} TiB of the subscription's quota in the region; the "

@@ -34,7 +34,7 @@ def documents() -> dict[str, Any]:
     found: dict[str, Any] = {SKUS: [], LUSTRE_SKUS: []}
     for region in REGIONS:
         found[SKUS] += [_size(name, region) for name in catalog.vm_size_names()]
-        found[LUSTRE_SKUS] += [_lustre(name, region) for name in catalog.file_systems()["amlfs"]["tiers"]]
+        found[LUSTRE_SKUS] += [_lustre(name, region) for name in catalog.file_systems().amlfs.tiers]
         netapp = [{"name": _name("totalTibsPerSubscription"), "properties": {"currentValue": 0, "limit": 100}}]
         zones = [{"availabilityZone": zone, "isAvailable": True} for zone in ZONES]
         found |= {
@@ -95,8 +95,8 @@ def _lustre(name: str, region: str) -> dict[str, Any]:
 
 def _mysql() -> dict[str, Any]:
     tiers: dict[str, list[str]] = {}
-    for name, facts in catalog.mysql()["compute_sizes"]["sizes"].items():
-        tiers.setdefault(facts["tier"], []).append(name)
+    for name, facts in catalog.mysql().compute_sizes.sizes.items():
+        tiers.setdefault(facts.tier, []).append(name)
     editions = [
         {"name": tier, "supportedSkus": [{"name": name, "supportedZones": list(ZONES)} for name in names]}
         for tier, names in tiers.items()

@@ -1,0 +1,132 @@
+"""Figures that only rules need."""
+
+from __future__ import annotations
+
+from .files import Cited, Fact, table
+
+
+class Length(Cited, frozen=True, kw_only=True):
+    min: int
+    max: int
+
+
+class UserName(Length, frozen=True, kw_only=True):
+    pattern: str
+
+
+class Words(Cited, frozen=True, kw_only=True):
+    values: tuple[str, ...]
+
+
+class Reasons(Cited, frozen=True, kw_only=True):
+    values: dict[str, str]
+
+
+class Containers(Cited, frozen=True, kw_only=True):
+    installed_by_project: tuple[str, ...]
+
+
+class SinceRelease(Cited, frozen=True, kw_only=True):
+    release: str
+
+
+class TagNames(Cited, frozen=True, kw_only=True):
+    forbidden_characters: str
+    reserved_prefixes: tuple[str, ...]
+
+
+class ReservedNames(Cited, frozen=True, kw_only=True):
+    anywhere: tuple[str, ...]
+    at_the_start: tuple[str, ...]
+    as_a_whole: tuple[str, ...]
+
+
+class SshKeys(Cited, frozen=True, kw_only=True):
+    azure_types: tuple[str, ...]
+    known_types: tuple[str, ...]
+    min_rsa_bits: int
+
+
+class AddressRanges(Cited, frozen=True, kw_only=True):
+    refused: dict[str, str]
+
+
+class Server(Cited, frozen=True, kw_only=True):
+    memory_gib: int
+    vcpus: int
+
+
+class Paths(Cited, frozen=True, kw_only=True):
+    paths: tuple[str, ...]
+
+
+class Lustre(Cited, frozen=True, kw_only=True):
+    client_os: tuple[str, ...]
+    client_os_arm64: tuple[str, ...]
+    client_source: str
+    large_tib: int
+    large_note: str
+
+
+class Count(Cited, frozen=True, kw_only=True):
+    value: int
+
+
+class MySqlNames(Cited, frozen=True, kw_only=True):
+    database_max: int
+    user_max: int
+    users_refused: tuple[str, ...]
+
+
+class Keys(Cited, frozen=True, kw_only=True):
+    keys: dict[str, str]
+
+
+class HealthValue(Fact, frozen=True, kw_only=True):
+    kind: str
+    min: int = 0
+    max: int = 0
+    values: tuple[str, ...] = ()
+
+
+class HealthValues(Cited, frozen=True, kw_only=True):
+    keys: dict[str, HealthValue]
+
+
+class Names(Cited, frozen=True, kw_only=True):
+    keys: tuple[str, ...]
+
+
+class TrustedLaunch(Cited, frozen=True, kw_only=True):
+    sizes_without: tuple[str, ...]
+
+
+class RuleFigures(Fact, frozen=True, kw_only=True):
+    admin_user_name: UserName
+    admin_user_names_refused_by_azure: Words
+    admin_user_names_of_services: Words
+    cluster_name: Length
+    containers: Containers
+    deployment_name: Length
+    reserved_partition_names: Reasons
+    standard_public_addresses: SinceRelease
+    tag_names: TagNames
+    reserved_resource_names: ReservedNames
+    ssh_keys: SshKeys
+    address_ranges: AddressRanges
+    blob_dns_suffix: Reasons
+    server: Server
+    mount_points_below: Paths
+    lustre: Lustre
+    builtin_nfs_nodes: Count
+    mysql: MySqlNames
+    monitoring_hosts: Reasons
+    built_in_projects: Reasons
+    owned_attributes: Keys
+    slurm_keys_with_own_setting: Keys
+    health_values: HealthValues
+    project_attributes: Names
+    trusted_launch: TrustedLaunch
+
+
+rule_figures = table("rule_figures", RuleFigures)
