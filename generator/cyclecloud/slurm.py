@@ -17,7 +17,7 @@ from .shell import Runs
 
 NODES = "scontrol --oneliner show node"
 _BEGUN = "running,completing,suspended,stopped,configuring"
-JOBS = f"squeue --noheader --all --states={_BEGUN},pending --format='%A|%u|%P|%T|%M|%D|%N|%j'"
+JOBS = f"squeue --noheader --all --states={_BEGUN},pending --format='%A|%u|%P|%T|%M|%N|%j'"
 CONFIG = "scontrol show config"
 _LIMIT_S = 90.0
 _SEPARATOR = "cycleforge-next"
@@ -82,7 +82,6 @@ class Job:
     partition: str
     state: str
     time: str
-    node_count: str
     nodes: str
     name: str
 
@@ -142,8 +141,8 @@ def read_nodes(text: str) -> tuple[SlurmNode, ...]:
 
 def read_jobs(text: str) -> tuple[Job, ...]:
     """Lines of `squeue`; the name is last, because it may hold anything."""
-    rows = (row.split("|", 7) for row in text.splitlines())
-    return tuple(Job(*row) for row in rows if len(row) == 8)
+    rows = (row.split("|", 6) for row in text.splitlines())
+    return tuple(Job(*row) for row in rows if len(row) == 7)
 
 
 # ---------------------------------------------------------------- power

@@ -14,7 +14,7 @@ from ..projects.payload import Payload
 from ..records import record
 from . import blocks
 from .compare import Wanted, compare
-from .container import NEW, Conflict, Container
+from .container import NEW, Container
 from .layout import Listing, blobs_prefix
 from .look import Look
 from .refusals import HIERARCHICAL, Refused
@@ -142,6 +142,3 @@ def content_of(name: str, payload: Payload) -> bytes:
     if hashlib.md5(content, usedforsecurity=False).digest() != payload.md5:
         raise blocks.changed(name)
     return content
-
-
-__all__ = ["Conflict", "Done", "NotComplete", "Progress", "delete_all", "finish", "not_hierarchical", "upload"]

@@ -218,7 +218,7 @@ def test_somebody_else_does_it_while_the_first_is_asked(living: Living, verb: Ve
 
 def test_jobs_that_begin_while_it_is_asked_are_not_ended(living: Living) -> None:
     living.runs()
-    job = ("7", "ada", "htc", "RUNNING", "0:01", "1", "m-htc-1", "train")
+    job = ("7", "ada", "htc", "RUNNING", "0:01", "m-htc-1", "train")
     living.patch.setattr("sys.stdin", Terminal(lambda: living.slurm.jobs.append(job)))
     code, _, err = living("stop", "minimal.yaml")
     assert (code, "nothing was stopped: 7 began while it was asked" in err, living.changes) == (1, True, [])

@@ -82,7 +82,7 @@ def planted(living: Living) -> Living:
     living.also_reaches("htc-1")
     living.slurm.nodes = {"htc-1": ("htc", "DOWN+CLOUD", EVERYTHING.replace("\n", " "))}
     living.slurm.config["Comment"] = EVERYTHING
-    living.slurm.jobs = [("1", "ada", "htc", "RUNNING", "1:00", "1", "htc-1", EVERYTHING)]
+    living.slurm.jobs = [("1", "ada", "htc", "RUNNING", "1:00", "htc-1", EVERYTHING)]
     living.slurm.says = EVERYTHING
     living.site.programs["cycle_server"] = lambda *_: {"output": json.dumps([{"Message": EVERYTHING}])}
     root, output = living.folder / "root", living.folder / "output/minimal"
