@@ -11,6 +11,7 @@ import pytest
 
 from generator import catalog
 from generator.azure.actions import needs
+from generator.azure.checks import node_policies
 from generator.azure.deletion import decide, ids, text
 from generator.azure.deletion.seen import Seen, Thing
 from generator.azure.progress_text import usual
@@ -86,6 +87,12 @@ def registered(kind: str) -> object:
     return [providers(each, None, ()) for each in mine]
 
 
+def policies(kind: str) -> object:
+    """The api-version in which policies are asked about machines that CycleCloud will create."""
+    forms = (form for node in node_policies.nodes(plans()[0]) for form in node.forms)
+    return {form.api_version for form in forms if form.content["type"] == kind}
+
+
 def others(kind: str) -> object:
     """Whether one without our tag, beside a node of ours, belongs to somebody else."""
     plan = plans()[0]
@@ -105,6 +112,7 @@ CONSUMERS: Mapping[str, Callable[[str], object]] = {
     "requests that delete": lambda kind: ids.removal_of(thing(kind).id) is not None,
     "requests by id": has_request,
     "nodes": lambda kind: thing(kind).is_machine,
+    "policies on nodes": policies,
     "what is of others": others,
     "what Azure keeps": lambda kind: text.kept([thing(kind)]),
     "holds data": catalog.holds_data,
@@ -134,19 +142,20 @@ def consumers_of(kind: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 MADE = {"modules", "created types", "providers", "rights"}
 OURS = MADE | {"order of deletion", "requests that delete"}
 APART = MADE | {"requests that delete"}
+NODES = {"nodes", "policies on nodes"}
 NETAPP, MYSQL, STORAGE = "Microsoft.NetApp/netAppAccounts", "Microsoft.DBforMySQL/flexibleServers", "Microsoft.Storage"
 WANTED: Mapping[str, set[str]] = {
     "Microsoft.Authorization/roleAssignments": APART,
-    "Microsoft.Compute/diskEncryptionSets": set(),
+    "Microsoft.Compute/diskEncryptionSets": {"requests by id"},
     "Microsoft.Compute/disks": {"order of deletion", "requests that delete", "what is of others", "holds data"},
     "Microsoft.Compute/snapshots": {"holds data"},
-    "Microsoft.Compute/virtualMachineScaleSets": {"order of deletion", "requests that delete", "nodes"},
-    "Microsoft.Compute/virtualMachines": OURS | {"nodes"},
+    "Microsoft.Compute/virtualMachineScaleSets": {"order of deletion", "requests that delete"} | NODES,
+    "Microsoft.Compute/virtualMachines": OURS | NODES,
     "Microsoft.Compute/virtualMachines/extensions": MADE,
     MYSQL: OURS | {"what Azure keeps", "holds data"},
     f"{MYSQL}/configurations": MADE,
     f"{MYSQL}/databases": MADE | {"holds data"},
-    "Microsoft.Insights/dataCollectionRules": {"modules"},
+    "Microsoft.Insights/dataCollectionRules": {"modules", "requests by id"},
     "Microsoft.Insights/diagnosticSettings": APART,
     "Microsoft.ManagedIdentity/userAssignedIdentities": OURS,
     NETAPP: OURS | {"holds data"},
@@ -164,7 +173,7 @@ WANTED: Mapping[str, set[str]] = {
     "Microsoft.Network/routeTables": OURS,
     "Microsoft.Network/virtualNetworks": OURS,
     "Microsoft.Network/virtualNetworks/virtualNetworkPeerings": APART,
-    "Microsoft.OperationalInsights/workspaces": set(),
+    "Microsoft.OperationalInsights/workspaces": {"requests by id"},
     "Microsoft.Resources/deployments": {"modules"},
     _RESOURCES: MADE - {"rights"},  # those to create a group are rights on the subscription
     f"{STORAGE}/storageAccounts": OURS | {"what Azure keeps", "holds data"},

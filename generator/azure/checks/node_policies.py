@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from ... import catalog
 from ...plan.types import Plan
 from ...problems.problem import KeyPath
 from ...records import record
@@ -23,7 +24,6 @@ from ..requests import resource_manager
 from ..requests.policies import RESTRICTIONS
 
 MACHINE, SCALE_SET = "Microsoft.Compute/virtualMachines", "Microsoft.Compute/virtualMachineScaleSets"
-_API_VERSION = "2025-04-01"
 _REGISTER = "az provider register --namespace Microsoft.PolicyInsights"
 _HINT = "ask who assigned it for an exemption, or for what it allows"
 _DISK_KEY = "storageProfile.osDisk.managedDisk.diskEncryptionSet.id"
@@ -34,6 +34,7 @@ class Form:
     """What CycleCloud may make of a node: `content` is what is known of it, as a template would say it."""
 
     content: Mapping[str, Any]
+    api_version: str | None
     known: frozenset[str]
     """Paths of its fields, folded, also of those that are known not to be there."""
 
@@ -79,7 +80,8 @@ def _form(plan: Plan, kind: str, size: str, tags: Mapping[str, str]) -> Form:
     else:
         content |= {"sku": {"name": size}, "properties": {"virtualMachineProfile": profile}}
         start = "properties.virtualMachineProfile"
-    return Form(content, frozenset({*_paths(content), f"{start}.{_DISK_KEY}".casefold()}))
+    version = catalog.resource_type(kind).api_version
+    return Form(content, version, frozenset({*_paths(content), f"{start}.{_DISK_KEY}".casefold()}))
 
 
 def _paths(content: Mapping[str, Any], start: str = "") -> Iterator[str]:
@@ -156,7 +158,8 @@ class NodesDenied(Check):
 
     def _one(self, reader: Reader, scope: str, node: Node) -> list[Finding]:
         bodies = [
-            {"resourceDetails": {"resourceContent": each.content, "apiVersion": _API_VERSION}} for each in node.forms
+            {"resourceDetails": {"resourceContent": each.content, "apiVersion": each.api_version}}
+            for each in node.forms
         ]
         try:
             answers = reader.together([partial(reader.post, RESTRICTIONS(scope=scope, body=each)) for each in bodies])
