@@ -60,7 +60,7 @@ def _open_streams() -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code (`generator.errors.exit_codes` lists them)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    answer.begin()
+    answer.now = answer.Answer()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a letter gets its escape instead of our traceback.
         reconfigure = getattr(stream, "reconfigure", None)
@@ -98,7 +98,7 @@ def _run(arguments: Sequence[str]) -> int:
     from .parser import run
 
     code = run(arguments)
-    if answer.is_given:
+    if answer.now.is_given:
         from .common import emit_answer
 
         emit_answer(code)
@@ -141,7 +141,7 @@ def _no_room(error: OSError) -> CycleForgeError | None:
 def _answer(code: int, error: dict[str, str | None], arguments: Sequence[str]) -> None:
     """The error in the only JSON on standard output."""
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    if answer.is_printed or ("--json" not in own and not answer.is_given):
+    if answer.now.is_printed or ("--json" not in own and not answer.now.is_given):
         return
     from .common import emit_answer
 

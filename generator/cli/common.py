@@ -44,18 +44,6 @@ def add_action(actions: object, name: str, summary: str, description: str) -> Ar
     return parser
 
 
-def read_at_most(word: str, most: int) -> bytes:
-    """A file that the user named, - for standard input; a byte more than `most`, so that an endless one is noticed."""
-    if word == "-":
-        return sys.stdin.buffer.read(most + 1)
-    try:
-        with Path(word).open("rb") as file:
-            return file.read(most + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise CannotRead(f"cannot read {word}: {reason.lower()}") from error
-
-
 def add_json(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
 
@@ -71,11 +59,7 @@ def add_all(parser: ArgumentParser) -> None:
 
 def add_out(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--out",
-        metavar="DIR",
-        type=Path,
-        default=OUT,
-        help=f"folder for the deployment folders (default: {OUT})",
+        "--out", metavar="DIR", type=Path, default=OUT, help=f"folder for the deployment folders (default: {OUT})"
     )
 
 
@@ -179,16 +163,16 @@ def emit(text: str) -> None:
 
 def emit_json(value: object) -> None:
     """Answer with `value` as the data of the envelope, which `emit_answer` prints when the exit code is known."""
-    answer.give(value)
+    answer.now.data, answer.now.is_given = value, True
 
 
 def emit_answer(exit_code: int, error: dict[str, str | None] | None = None) -> None:
     """Print what the verb has answered as JSON, or the error that has ended it, on standard output."""
-    found = answer.envelope(exit_code, error)
+    found = answer.now.envelope(exit_code, error)
     # What another encoding has no letter for would be written as `\xf6`, which is no JSON.
     is_utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     shown = found["data"] if os.environ.get(answer.OLD) == "0" else found
-    answer.is_printed = True
+    answer.now.is_printed = True
     emit(json.dumps(shown, indent=2, ensure_ascii=not is_utf8))
 
 

@@ -25,10 +25,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help=f"file to write, - for standard output (default: {definitions.FOLDER}/NAME.yaml, or NAME.yaml)",
     )
     parser.add_argument(
-        "--preset",
-        metavar="PRESET",
-        default="starter",
-        help="starter (default), or a definition that CycleForge ships",
+        "--preset", metavar="PRESET", default="starter", help="starter (default), or a definition that CycleForge ships"
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import OK, CannotRead
+from ..operate.definitions import read_at_most
 from ..words.counts import counted
 from ..words.suggestions import suggestion
 from ..words.terminal import columns
@@ -68,7 +69,7 @@ def _blocks(args: Namespace) -> int:
     word, *sizes = args.skus
     wanted = [*sizes, args.filter] if args.filter else sizes
     name = "<stdin>" if word == "-" else word
-    content = common.read_at_most(word, MAX_BYTES)
+    content = read_at_most(word, MAX_BYTES)
     if len(content) > MAX_BYTES:
         raise CannotRead(f"{name} is too large for what az vm list-skus prints", "name one region and one size")
     skus = read_skus(content, name)
@@ -153,13 +154,7 @@ def _recipes() -> Rows:
 
     found = (recipes.recipe(name) for name in recipes.recipe_names())
     return [
-        {
-            "name": each.name,
-            "kind": each.kind,
-            "title": each.title,
-            "needs": _needs(each),
-            "models": list(each.models),
-        }
+        {"name": each.name, "kind": each.kind, "title": each.title, "needs": _needs(each), "models": list(each.models)}
         for each in found
         if each is not None
     ]

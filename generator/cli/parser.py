@@ -78,7 +78,7 @@ def run(arguments: Sequence[str]) -> int:
     verb = next((word for word in arguments if not word.startswith("-")), None)
     if verb is not None and verb not in VERBS:
         raise CannotRead(f"there is no command '{verb}'", _did_you_mean(verb, VERBS) or f"commands: {', '.join(VERBS)}")
-    answer.verb = verb
+    answer.now.verb = verb
     # All verbs together are shown only by what may stand before one. Making a parser for each takes a few milliseconds.
     listed = VERBS if verb is None or arguments[0] != verb else [verb]
     parser, verbs = make_parser([] if verb is None else [verb], listed)

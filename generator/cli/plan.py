@@ -5,9 +5,15 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import OK
+from ..words.terminal import columns
 from . import common
+
+if TYPE_CHECKING:
+    from ..plan.types import Plan
+    from ..render.plan_sections import Section
 
 DESCRIPTION = "Show what a definition results in. Only --html writes anything, and Azure is not contacted."
 
@@ -39,7 +45,17 @@ def run(args: Namespace) -> int:
 
         common.emit_json(effective(plan))
     elif args.html is None:
-        from .plan_text import plan_text
-
         common.emit(plan_text(plan))
     return OK
+
+
+def plan_text(plan: Plan) -> str:
+    """The whole plan in sections."""
+    from ..render.plan_sections import sections
+
+    return "\n".join(_text(section) for section in sections(plan))
+
+
+def _text(section: Section) -> str:
+    lines = "".join(f"  {line}\n" for line in section.lines)
+    return f"{section.title}\n{lines}{columns(section.rows, indent='  ')}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from ..errors import OK, CannotRead, ProblemsFound
+from ..operate.definitions import read_at_most
 from ..problems.problem import fails
 from . import common
 
@@ -60,4 +61,4 @@ def _read(word: str) -> tuple[str, bytes]:
     """Name and content."""
     from ..cctemplate.files import MAX_BYTES
 
-    return "<stdin>" if word == "-" else word, common.read_at_most(word, MAX_BYTES)
+    return "<stdin>" if word == "-" else word, read_at_most(word, MAX_BYTES)

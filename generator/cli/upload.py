@@ -82,7 +82,17 @@ def send(names: Sequence[str], locker: Locker, args: Namespace, *, force: bool =
             common.emit(_done_text(row) if row.done else f"{row.title}: {_plan_text(row.found)}")
 
     try:
-        upload(names, locker, rows, progress, force=force, dry_run=dry_run, tell=teller(args), ended=ended)
+        upload(
+            names,
+            locker,
+            rows,
+            progress,
+            force=force,
+            dry_run=dry_run,
+            tell=teller(args),
+            ended=ended,
+            note=progress.note,
+        )
     except KeyboardInterrupt:
         code = INTERRUPTED
     except CycleForgeError as error:

@@ -33,6 +33,5 @@ def addresses(plan: Plan, currency: str) -> list[str]:
 def _must_be_public(plan: Plan) -> None:
     if plan.cloud != "public":
         raise CannotRead(
-            f"Azure publishes no price list for the cloud of {plan.location}",
-            "its portal has a pricing calculator",
+            f"Azure publishes no price list for the cloud of {plan.location}", "its portal has a pricing calculator"
         )

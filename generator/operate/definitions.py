@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 from ..errors import CannotRead
@@ -129,12 +131,26 @@ def _is_definition(path: Path) -> bool:
     return len(_SECTIONS & keys) >= _TELLING
 
 
+def read_at_most(word: str | Path, most: int) -> bytes:
+    """A file that the user named, - for standard input; a byte more than `most`, so that an endless one is noticed."""
+    if word == "-":
+        return sys.stdin.buffer.read(most + 1)
+    try:
+        with Path(word).open("rb") as file:
+            return file.read(most + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise CannotRead(f"cannot read {word}: {reason.lower()}") from error
+
+
+def content_of(path: Path, most: int) -> bytes:
+    """Of a file that the command line does not name: what cannot be read is empty."""
+    with suppress(CannotRead):
+        return read_at_most(path, most)
+    return b""
+
+
 def _read(path: Path) -> bytes:
-    """Of a file that the command line does not name: what cannot be read is no definition."""
     from ..definition.text.source import MAX_BYTES
 
-    try:
-        with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1)
-    except OSError:
-        return b""
+    return content_of(path, MAX_BYTES)

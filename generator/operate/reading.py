@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -63,15 +62,17 @@ class Definition:
 
 def read(names: Sequence[str], environment: Mapping[str, str] = os.environ) -> list[Definition]:
     """Read and check the named definitions, or all of this folder."""
+    from ..definition.text.source import MAX_BYTES
     from ..pipeline import check, check_together
 
     paths = [definitions.find(name) for name in names] if names else definitions.here()
     found = []
     for path in dict.fromkeys(paths):
         if path is None:
-            filename, folder, text = "<stdin>", Path(), sys.stdin.buffer.read(_limit())
+            filename, folder = "<stdin>", Path()
         else:
-            filename, folder, text = str(path), path.parent, _content(path)
+            filename, folder = str(path), path.parent
+        text = definitions.read_at_most(path or "-", MAX_BYTES)
         found.append(Definition(filename, folder, check(text, filename, environment, folder)))
     together = check_together([each.checked for each in found])
     return [replace(each, checked=checked) for each, checked in zip(found, together, strict=True)]
@@ -99,18 +100,3 @@ def deployed(target: Target, environment: Mapping[str, str] = os.environ) -> Def
         says = f"has the name '{now}' by now" if now else "is not here any more"
         note = f"this is '{folder.name}' as {folder} was built; {source.filename} {says}"
     return Definition(str(place / source.filename), place, check_source(source, environment, place), note)
-
-
-def _content(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(_limit())
-    except OSError as error:
-        raise CannotRead(f"cannot read {path}: {(error.strerror or 'error').lower()}") from error
-
-
-def _limit() -> int:
-    """One byte more than is allowed, so that an endless device is noticed as too large."""
-    from ..definition.text.source import MAX_BYTES
-
-    return MAX_BYTES + 1

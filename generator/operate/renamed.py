@@ -98,8 +98,4 @@ def _folders(out: Path) -> list[Path]:
 
 
 def _effective(folder: Path) -> bytes:
-    try:
-        with (folder / EFFECTIVE).open("rb") as file:
-            return file.read(_MOST_BYTES)
-    except OSError:
-        return b""
+    return definitions.content_of(folder / EFFECTIVE, _MOST_BYTES)

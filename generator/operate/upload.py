@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from ..errors import ProblemsFound
 from ..locker.compare import wanted_of
@@ -20,13 +19,6 @@ from .packages import Locker, Tell, destinations
 
 _SHOWN = 10
 """Differences of a refused version that are listed."""
-
-
-class Shown(Progress, Protocol):
-    """How far it is, and sentences."""
-
-    def note(self, text: str) -> None:
-        """Say something of its own."""
 
 
 @dataclass
@@ -49,12 +41,13 @@ def upload(
     words: Sequence[str],
     locker: Locker,
     rows: list[Sending],
-    shown: Shown,
+    progress: Progress,
     *,
     force: bool = False,
     dry_run: bool = False,
     tell: Tell,
     ended: Callable[[Sending], None],
+    note: Callable[[str], None],
 ) -> None:
     """Send the projects that the words mean; `rows` gets what is known of each, also where it is interrupted.
 
@@ -70,15 +63,15 @@ def upload(
     for row in rows:
         if not dry_run:
             began = time.monotonic()
-            row.done = _send(containers[row.locker], row.found, shown)
+            row.done = _send(containers[row.locker], row.found, progress, note)
             row.seconds = time.monotonic() - began
         ended(row)
 
 
-def _send(container: Container, found: Look, shown: Shown) -> Done:
+def _send(container: Container, found: Look, progress: Progress, note: Callable[[str], None]) -> Done:
     if found.state == "different":
-        return replace(container, found, shown, shown.note)
-    return send(container, found, shown)
+        return replace(container, found, progress, note)
+    return send(container, found, progress)
 
 
 def _refusal(refused: Sequence[Sending]) -> ProblemsFound:

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from generator.cli.plan_text import plan_text
+from generator.cli.plan import plan_text
 from generator.plan.types import Plan
 from generator.recipes import recipe
 from generator.render import readme

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from generator.cli.plan_text import plan_text
+from generator.cli.plan import plan_text
 from generator.files import assets
 from generator.recipes import models
 from generator.recipes.checkpoints import CheckpointPlan, checkpoint

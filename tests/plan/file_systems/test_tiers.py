@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from generator.cli.plan_text import plan_text
+from generator.cli.plan import plan_text
 from generator.plan.file_systems.base import Tier
 from tests.bed.parts import lustre, netapp_home
 from tests.bed.plans import plan_from
