@@ -17,6 +17,7 @@ from generator.azure.deletion.seen import Seen, Thing
 from generator.azure.progress_text import usual
 from generator.azure.requests import resource_manager
 from generator.catalog import azure_types
+from generator.definition.model.definition import Definition
 from generator.files import assets
 from generator.plan.cleanup import cleanup_plan
 from generator.plan.created_types import created_types
@@ -26,7 +27,6 @@ from generator.plan.types.created import Created
 from tests.bed.bicep.deployment import PLAUSIBLE
 from tests.bed.plans import plan_from
 from tests.bicep.compilers import MODULES
-from tests.plan.test_created_types import TEXTS, definition_of
 
 _TYPE = re.compile(r"^resource \w+ '([\w.]+(?:/\w+)+)@([\w-]+)'", re.MULTILINE)
 _ROLE = re.compile(r"^@description\('Built-in role \"([^\"]+)\".*\n(?:.*\n)?var \w+ = '([0-9a-f-]{36})'", re.MULTILINE)
@@ -35,8 +35,17 @@ _RESOURCES = "Microsoft.Resources/resourceGroups"
 
 
 @cache
+def definitions() -> Mapping[str, Definition]:
+    """By their text."""
+    # It makes plans when it is imported, which must not hide from which row something is missing.
+    from tests.plan.test_created_types import TEXTS, definition_of
+
+    return {text: definition_of(text) for text in TEXTS.values()}
+
+
+@cache
 def plans() -> tuple[Plan, ...]:
-    return tuple(plan_from(each) for each in TEXTS.values())
+    return tuple(map(plan_from, definitions()))
 
 
 @cache
@@ -58,7 +67,7 @@ def modules(kind: str) -> object:
 
 
 def created(kind: str) -> list[Created]:
-    return [each for name in TEXTS for each in created_types(definition_of(TEXTS[name])) if each.type == kind]
+    return [each for one in definitions().values() for each in created_types(one) if each.type == kind]
 
 
 def rights(kind: str) -> object:
