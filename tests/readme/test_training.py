@@ -68,9 +68,8 @@ class Cluster:
         }
         self.mounts = re.compile(rf"(?<![\w/.])(?={'|'.join(sorted(mounts - {''}))})(?=/)")
         jobs = {path: file for path, file in build.rendered(name).items() if path.parts[0] == "jobs"}
-        build.write(
-            {path: file for path, file in jobs.items() if path.parts[1] in {j.name for j in trainings(plan)}}, root
-        )
+        wanted = {"lib", *(job.name for job in trainings(plan))}
+        build.write({path: file for path, file in jobs.items() if path.parts[1] in wanted}, root)
         for path in root.glob("jobs/*/settings.env"):
             path.write_text(self.moved(path.read_text(encoding="utf-8")), encoding="utf-8")
         for folder in ("runs", "logs", *(mount.lstrip("/") for mount in mounts - {""})):
