@@ -166,11 +166,10 @@ def _ls(args: Namespace) -> int:
     from ..operate.locker import contents, reference
 
     asked = [reference(name) for name in args.names]
-    found = contents(asked, locker_of(args))
-    versions, blobs = found.versions, found.blobs
+    container, versions, blobs = contents(asked, locker_of(args))
     if args.json:
         common.emit_json({
-            "locker": found.locker,
+            "locker": str(container.address),
             "versions": [
                 {"project": each.project, "version": each.version, "is_visible": each.is_complete,
                  "size_bytes": each.size_bytes, "files": _files_json(each.files)} for each in versions
@@ -181,7 +180,7 @@ def _ls(args: Namespace) -> int:
         names = [(name, each.files[name].size_bytes) for each in versions for name in each.files]
         common.emit(columns([(size_bytes, printable(name)) for name, size_bytes in names]))
     elif not versions and not blobs:
-        common.emit(f"{found.locker} contains no projects")
+        common.emit(f"{container.address} contains no projects")
     else:
         rows: list[tuple[object, ...]] = [("PROJECT", "VERSION", "FILES", "SIZE", "STATE")]
         rows += [
@@ -228,16 +227,16 @@ def _pull(args: Namespace) -> int:
 
 
 def _prune(args: Namespace) -> int:
-    from ..operate.locker import prune
+    from ..operate.locker import prune, pruning
 
-    found = prune(args.names, locker_of(args), teller(args), args.keep)
-    plan, address = found.plan, str(found.container.address)
+    container, plan = prune(args.names, locker_of(args), teller(args), args.keep)
+    address = str(container.address)
     if not args.json:
         common.emit("\n".join(_prune_lines(plan)))
-    if not args.dry_run and not found.is_nothing:
+    if not args.dry_run and (plan.versions or plan.blobs):
         if not args.yes:
             _ask(f"Remove {len(plan.versions)} versions and {len(plan.blobs)} blobs from {address}?")
-        found.carry_out()
+        pruning.prune(container, plan)
         if not args.json:
             common.emit(f"removed, {size(plan.size_bytes)}")
     if args.json:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..errors import CannotRead
+from ..locker import prune as pruning
 from ..locker.compare import Difference, Wanted, compare, wanted_of
+from ..locker.container import Container
 from ..locker.layout import ROOT, Listing, Version, blobs_of, blobs_prefix, versions_of
 from ..locker.look import proven
-from ..locker.prune import Prune, Reference, order, plan_prune
-from ..locker.prune import prune as remove
+from ..locker.prune import Prune, Reference, order
 from ..locker.pull import Pulled
 from ..locker.pull import pull as fetch
 from ..projects.ini import NAME
 from ..records import record
 from . import definitions
 from .packages import Locker, Tell, destinations, plan_of
-
-if TYPE_CHECKING:
-    from ..locker.container import Container
 
 
 @record
@@ -34,33 +31,6 @@ class Verified:
     """Files of which every byte was read."""
     is_visible: bool
     """Whether nodes see the version: its manifest is there."""
-
-
-@record
-class Contents:
-    """What a locker has."""
-
-    locker: str
-    versions: tuple[Version, ...]
-    blobs: Mapping[str, Listing]
-    """Project → its blobs."""
-
-
-@record
-class Pruning:
-    """What would be removed from which locker."""
-
-    container: Container
-    plan: Prune
-
-    @property
-    def is_nothing(self) -> bool:
-        """Whether nothing would."""
-        return not self.plan.versions and not self.plan.blobs
-
-    def carry_out(self) -> None:
-        """Remove it."""
-        remove(self.container, self.plan)
 
 
 def verify(words: Sequence[str], locker: Locker, tell: Tell, *, content: bool = False) -> Iterator[Verified]:
@@ -81,8 +51,10 @@ def _verified(container: Container, wanted: Wanted, address: str, *, content: bo
     return Verified(wanted, address, difference, len(unproven), wanted.manifest_name in listing)
 
 
-def contents(asked: Sequence[tuple[str, str | None]], locker: Locker) -> Contents:
-    """List projects, or versions of them; everything where none is asked for. Raises CannotRead."""
+def contents(
+    asked: Sequence[tuple[str, str | None]], locker: Locker
+) -> tuple[Container, list[Version], Mapping[str, Listing]]:
+    """List versions, and blobs by project; everything where nothing is asked for. Raises CannotRead."""
     container = locker.opened(locker.needed())
     prefix = f"{ROOT}{asked[0][0]}/" if len(asked) == 1 else ROOT
     listing = container.listing(prefix)
@@ -101,7 +73,7 @@ def contents(asked: Sequence[tuple[str, str | None]], locker: Locker) -> Content
     ]  # fmt: skip
     if missing:
         raise CannotRead(f"{container.address} has no {', '.join(missing)}", "cycleforge locker ls")
-    return Contents(str(container.address), tuple(versions), blobs)
+    return container, versions, blobs
 
 
 def reference(word: str, *, version_needed: bool = False) -> tuple[str, str | None]:
@@ -123,14 +95,14 @@ def pull(words: Iterable[str], locker: Locker, into: Path) -> Iterator[tuple[str
         yield project, version, fetch(container, project, version, into)
 
 
-def prune(words: Sequence[str], locker: Locker, tell: Tell, keep: int = 1) -> Pruning:
-    """Look what nothing refers to; the newest `keep` versions of each project stay in any case."""
+def prune(words: Sequence[str], locker: Locker, tell: Tell, keep: int = 1) -> tuple[Container, Prune]:
+    """Look what nothing refers to, for `pruning.prune`; the newest `keep` versions of each project stay in any case."""
     if keep < 0:
         raise CannotRead("--keep is a number of versions", "use 0 or more")
     named = words or [str(path) for path in definitions.here()]
     used = {reference for word in named for reference in _references(word, tell)}
     container = locker.opened(locker.needed())
-    return Pruning(container, plan_prune(container, {project for project, _ in used}, used, keep))
+    return container, pruning.plan_prune(container, {project for project, _ in used}, used, keep)
 
 
 def _references(word: str, tell: Tell) -> set[Reference]:
