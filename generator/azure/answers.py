@@ -50,6 +50,14 @@ def below(answer: Item, *keys: str) -> Any:
     return found
 
 
+def text_below(answer: Item, *keys: str) -> str:
+    """A text below some keys; raises OddAnswer where there is none."""
+    found = below(answer, *keys)
+    if not isinstance(found, str) or not found:
+        raise OddAnswer(f"an answer of Azure has no {'.'.join(keys)}")
+    return found
+
+
 def listed_below(answer: Item, *keys: str) -> list[Item]:
     """The mappings of a list below some keys; null and a missing list are empty."""
     found = below(answer, *keys)

@@ -18,6 +18,7 @@ from .boot_steps import BootStep
 from .clients import finished, outcome
 from .operation_tree import Part
 from .refusals import ODD, NotAsked, Refused
+from .run_command import printed
 from .writer import Writer
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class BootWatch:
         """What the server says in the end; None without a server. Raises Refused and NotAsked."""
         self._awaited()
         if self._command is not None:
-            text = first_boot.printed(finished(self._command, first_boot.LIMIT_S))
+            text = printed(finished(self._command, first_boot.LIMIT_S))
             self._command = None
             if not boot_steps.is_going_on(text):
                 return text
@@ -115,7 +116,7 @@ class BootWatch:
                 self._command = first_boot.begin(self._plan, self._writer)
             if self._command.done():
                 done, self._command = self._command, None
-                return boot_steps.of_status(first_boot.printed(outcome(done.result)))
+                return boot_steps.of_status(printed(outcome(done.result)))
         except Refused as refused:
             self._command = None
             if refused.status != _CONFLICT and not refused.is_missing:

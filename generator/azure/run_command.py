@@ -11,15 +11,17 @@ import base64
 import gzip
 import re
 import zlib
+from collections.abc import Mapping
 from io import BytesIO
+from typing import Any
 
 from ..plan.types import Plan
-from .first_boot import printed
 from .refusals import NotAsked
 from .requests.deployments import RUN_COMMAND
 from .writer import Writer
 
 _ANSWER = re.compile(r"cycleforge-out=(\S*)\ncycleforge-err=(\S*)\ncycleforge-status=(\d+)\s*\Z")
+_OUT, _ERR = "[stdout]\n", "\n[stderr]"
 _ERRORS = 1000
 """Bytes of the standard error that are passed on: the reason is at its end."""
 _MOST = 1 << 24
@@ -52,6 +54,15 @@ def run(writer: Writer, machine: str, command: str, given: bytes, limit_s: float
             "open a network path to the server (README.md, Connect), and type the same command again",
         )
     return int(found[3]), _unpacked(found[1]), _unpacked(found[2])
+
+
+def printed(answer: Mapping[str, Any]) -> str:
+    """The standard output in the answer of a run command, at most its last 4,096 bytes."""
+    value = answer.get("value")
+    if not isinstance(value, list) or not value or not isinstance(value[0], Mapping):
+        raise NotAsked("Azure's run command gives no output")
+    message = str(value[0].get("message", ""))
+    return message.partition(_OUT)[2].partition(_ERR)[0].strip("\n")
 
 
 def _script(command: str, given: bytes) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..plan.types import Plan
+from .answers import below
 from .reader import Reader
 from .refusals import NotAsked, Refused
 from .requests import deployments
@@ -22,7 +23,7 @@ def variables(plan: Plan, reader: Reader) -> dict[str, str]:
         properties = server.get("properties", {}) if server is not None else {}
         found["CYCLEFORGE_SERVER_KEY"] = _key(properties) if server is not None else ""
         if plan.server.image is not None:
-            image = _at(properties, "storageProfile", "imageReference", "version")
+            image = below(properties, "storageProfile", "imageReference", "version")
             found["CYCLEFORGE_SERVER_IMAGE"] = str(image or "")
     if plan.creates_database:
         found["CYCLEFORGE_DATABASE_STORAGE"] = str(_database_gib(plan, _databases(plan, reader)))
@@ -30,7 +31,7 @@ def variables(plan: Plan, reader: Reader) -> dict[str, str]:
 
 
 def _key(properties: Mapping[str, Any]) -> str:
-    keys = _at(properties, "osProfile", "linuxConfiguration", "ssh", "publicKeys")
+    keys = below(properties, "osProfile", "linuxConfiguration", "ssh", "publicKeys")
     if not isinstance(keys, list) or not keys or not isinstance(keys[0], Mapping) or not keys[0].get("keyData"):
         raise NotAsked("Azure does not say which SSH key the server was created with")
     return str(keys[0]["keyData"])
@@ -47,13 +48,7 @@ def _databases(plan: Plan, reader: Reader) -> Sequence[Mapping[str, Any]]:
 
 def _database_gib(plan: Plan, servers: Sequence[Mapping[str, Any]]) -> int:
     own = [each for each in servers if (each.get("tags") or {}).get(plan.cleanup.tag) == plan.name]
-    sizes = [_at(each.get("properties", {}), "storage", "storageSizeGB") for each in own]
+    sizes = [below(each.get("properties", {}), "storage", "storageSizeGB") for each in own]
     if any(not isinstance(size, int) for size in sizes):
         raise NotAsked("Azure does not say how large the storage of the database server is")
     return max(sizes, default=0)
-
-
-def _at(value: object, *keys: str) -> Any:
-    for key in keys:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value

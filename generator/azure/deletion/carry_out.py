@@ -8,11 +8,11 @@ from functools import partial
 from itertools import groupby
 
 from ...plan.types import Plan
+from ..answers import below
 from ..refusals import Refused
 from ..requests import resource_manager
 from ..writer import Writer
 from . import ids
-from .answers import value_at
 from .decide import decide
 from .decision import TURNS, Decision, Going, Stopped
 from .nodes import Ending
@@ -135,7 +135,7 @@ class Deleting:
         """State of the group, None when it is gone."""
         self.writer.forget()
         found = self.writer.find(resource_manager.group(self.plan.resource_group))
-        return None if found is None else str(value_at(found, "properties", "provisioningState"))
+        return None if found is None else str(below(found, "properties", "provisioningState"))
 
     # ---- the end
 

@@ -6,10 +6,10 @@ import re
 import shlex
 
 from ...plan.types import Plan
+from ..answers import below
 from ..request import Call
 from ..requests import deployments
 from ..writer import Writer
-from .answers import value_at
 
 _EXIT = re.compile(r"^cycleforge-exit=(\w+)$", re.MULTILINE)
 _LIMIT_S = 30 * 60
@@ -62,8 +62,8 @@ def run(plan: Plan, writer: Writer, server: str, verb: str) -> None:
     assert plan.slurm is not None
     words = f"cyclecloud {verb} {plan.slurm.cluster_name}"
     by_hand = f"ssh {plan.access.ssh} {words}"
-    rows = value_at(writer.do(command(plan, server, verb), _LIMIT_S), "value")
-    said = "\n".join(str(value_at(each, "message")) for each in rows) if isinstance(rows, list) else ""
+    rows = below(writer.do(command(plan, server, verb), _LIMIT_S), "value")
+    said = "\n".join(str(below(each, "message")) for each in rows) if isinstance(rows, list) else ""
     found = _EXIT.search(said)
     if found is None:
         raise NotDone("the server's answer does not say whether the command succeeded", by_hand)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable
 
 from ...plan.types import Plan
 from ...records import record
+from ..answers import below, text_below
 from ..reader import Reader
 from ..refusals import Refused
 from ..request import Call
 from ..requests.network import PEERINGS, ZONE_LINKS
 from . import ids
-from .answers import text, value_at
 from .seen import NotSeen
 
 
@@ -63,7 +63,7 @@ def _hubs(plan: Plan, reader: Reader, network: str, blind: list[NotSeen]) -> Ite
     if os.environ.get(named.variable):
         return (os.environ[named.variable],)
     call = PEERINGS(id=network)
-    found = {text(each, "properties", "remoteVirtualNetwork", "id") for each in reader.find_pages(call)}
+    found = {text_below(each, "properties", "remoteVirtualNetwork", "id") for each in reader.find_pages(call)}
     if not found:
         hint = f"export {named.variable}=ID of the hub network"
         blind.append(NotSeen("which network is the hub, and whether it keeps a peering", "nothing says it", hint))
@@ -74,9 +74,9 @@ def _leading(reader: Reader, call: Call, network: str, key: str, what: str, blin
     """Ids of those of a list that lead to the network."""
     return _seen(
         lambda: [
-            text(each, "id")
+            text_below(each, "id")
             for each in reader.find_pages(call)
-            if ids.same(str(value_at(each, "properties", key, "id") or ""), network)
+            if ids.same(str(below(each, "properties", key, "id") or ""), network)
         ],
         what,
         blind,

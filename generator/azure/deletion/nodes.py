@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from ...plan.types import Plan
+from ..answers import below, listed_below
 from ..refusals import Refused
 from ..requests import resource_manager
 from ..writer import Writer
 from . import cluster, ids
-from .answers import value_at
 from .decide import is_node, mark_of
 from .decision import Going, Stopped
 from .seen import Thing
@@ -128,30 +128,26 @@ class Ending:
         if machine.type.casefold() != "microsoft.compute/virtualmachines":
             return
         answer = self.writer.find(resource_manager.by_id(machine.id)) or {}
-        for each in _listed(value_at(answer, "properties", "networkProfile", "networkInterfaces")):
-            yield from ((part, False) for part in self._interface(str(value_at(each, "id"))))
-        storage = value_at(answer, "properties", "storageProfile") or {}
+        for each in listed_below(answer, "properties", "networkProfile", "networkInterfaces"):
+            yield from ((part, False) for part in self._interface(str(below(each, "id"))))
+        storage = below(answer, "properties", "storageProfile") or {}
         for is_data, disk in (
-            (False, value_at(storage, "osDisk")),
-            *((True, each) for each in _listed(value_at(storage, "dataDisks"))),
+            (False, below(storage, "osDisk")),
+            *((True, each) for each in listed_below(storage, "dataDisks")),
         ):
-            found = value_at(disk or {}, "managedDisk", "id")
-            is_made = str(value_at(disk or {}, "createOption")).casefold() in _MADE
+            found = below(disk or {}, "managedDisk", "id")
+            is_made = str(below(disk or {}, "createOption")).casefold() in _MADE
             if isinstance(found, str) and is_made:
                 yield found, is_data
 
     def _interface(self, interface: str) -> Iterator[str]:
         yield interface
         answer = self.writer.find(resource_manager.by_id(interface)) or {}
-        for each in _listed(value_at(answer, "properties", "ipConfigurations")):
-            found = value_at(each, "properties", "publicIPAddress", "id")
+        for each in listed_below(answer, "properties", "ipConfigurations"):
+            found = below(each, "properties", "publicIPAddress", "id")
             if isinstance(found, str):
                 yield found
 
     def _machines(self) -> list[Thing]:
         self.writer.forget()
         return [each for each in Place(self.plan, self.writer).resources() if is_node(self.plan, each)]
-
-
-def _listed(value: object) -> list[dict[str, object]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []

@@ -9,11 +9,11 @@ from typing import Any
 
 from ...plan.types import Plan
 from ...records import record
+from ..answers import below, text_below
 from ..reader import Reader
 from ..refusals import Refused
 from ..requests import resource_manager
 from . import ids
-from .answers import text, value_at
 from .seen import NotSeen, Record
 
 _TYPE = "microsoft.resources/deployments"
@@ -34,7 +34,7 @@ def records_of(plan: Plan, reader: Reader) -> Records:
     asked = (reader.find(resource_manager.deployment(name)) for name in names)
     own = [found for found in asked if found is not None]
     fingerprints = tuple(_fingerprints(plan, reader))
-    listed = (reader.pages(resource_manager.operations(text(each, "id"))) for each in own)
+    listed = (reader.pages(resource_manager.operations(text_below(each, "id"))) for each in own)
     parts = sorted({part for operations in listed for part in _parts(operations)})
     answers = reader.together([partial(_part, reader, each) for each in parts])
     found = [each for each in answers if isinstance(each, dict)]
@@ -53,9 +53,9 @@ def _names_in_stack(plan: Plan, reader: Reader) -> list[str]:
     stack = reader.find(resource_manager.stack(reader.subscription, plan.deployment_name))
     if stack is None:
         return []
-    last = ids.name_of(str(value_at(stack, "properties", "deploymentId") or ""))
+    last = ids.name_of(str(below(stack, "properties", "deploymentId") or ""))
     form = re.compile(rf"{re.escape(plan.deployment_name)}-\d{{8}}-[0-9a-z]+")
-    every = (text(each, "name") for each in reader.pages(resource_manager.deployments()))
+    every = (text_below(each, "name") for each in reader.pages(resource_manager.deployments()))
     return sorted({*filter(form.fullmatch, every), *filter(None, [last])})
 
 
@@ -71,9 +71,9 @@ def _fingerprints(plan: Plan, reader: Reader) -> Iterator[Record]:
 
 def _parts(operations: Any) -> set[str]:
     """Ids of the deployments that it consists of."""
-    targets = [value_at(each, "properties", "targetResource") for each in operations]
+    targets = [below(each, "properties", "targetResource") for each in operations]
     return {
-        text(each, "id")
+        text_below(each, "id")
         for each in targets
         if isinstance(each, dict) and str(each.get("resourceType")).casefold() == _TYPE
     }
@@ -87,12 +87,12 @@ def _part(reader: Reader, resource_id: str) -> Mapping[str, Any] | NotSeen | Non
 
 
 def _record(answer: Mapping[str, Any]) -> Record:
-    return Record(text(answer, "id"), str(value_at(answer, "properties", "provisioningState") or ""))
+    return Record(text_below(answer, "id"), str(below(answer, "properties", "provisioningState") or ""))
 
 
 def _principals(plan: Plan, answer: Mapping[str, Any]) -> Iterator[str]:
     """Identities that a part gave roles to; the server's is ours only where the deployment made the server."""
     for name in ("serverPrincipalId", "nodePrincipalId") if plan.server else ("nodePrincipalId",):
-        found = value_at(answer, "properties", "parameters", name, "value")
+        found = below(answer, "properties", "parameters", name, "value")
         if isinstance(found, str) and found:
             yield found

@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 from ... import catalog
 from ...plan.types import Plan
+from ..answers import below, text_below
 from ..reader import Reader
 from ..refusals import Refused
 from ..requests import resource_manager
 from ..requests.rights import ROLES_OF_PRINCIPAL
 from . import ids
-from .answers import text, thing, value_at
 from .foreign import foreign_things
 from .records import records_of
 from .seen import Lock, NotSeen, Role, Seen, Thing
@@ -48,8 +48,8 @@ def survey(plan: Plan, reader: Reader, principals: Iterable[str] = ()) -> Seen:
     known = {each.casefold() for each in (stack[0], *foreign.links, *(each.id for each in resources))}
     return Seen(
         subscription=reader.subscription,
-        group=thing(group) if group is not None else None,
-        group_state=str(value_at(group or {}, "properties", "provisioningState") or ""),
+        group=_thing(group) if group is not None else None,
+        group_state=str(below(group or {}, "properties", "provisioningState") or ""),
         resources=resources,
         elsewhere=tuple(each for each in elsewhere if each.id.casefold() not in known),
         server=place.server_id if machine is not None else "",
@@ -88,12 +88,12 @@ class Place:
 
     def resources(self) -> tuple[Thing, ...]:
         """What is in it."""
-        return tuple(map(thing, self.reader.find_pages(resource_manager.resources_in(self.plan.resource_group))))
+        return tuple(map(_thing, self.reader.find_pages(resource_manager.resources_in(self.plan.resource_group))))
 
     def elsewhere(self) -> tuple[Thing, ...]:
         """What carries the tag in other groups."""
         call = resource_manager.tagged(self.plan.cleanup.tag, self.plan.name)
-        return tuple(each for each in map(thing, self.reader.pages(call)) if not ids.within(self.scope, each.id))
+        return tuple(each for each in map(_thing, self.reader.pages(call)) if not ids.within(self.scope, each.id))
 
     def server(self) -> Mapping[str, Any] | None:
         """The machine of the CycleCloud server."""
@@ -106,15 +106,15 @@ class Place:
                 f"{self.scope}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{self.plan.names.node_identity}"
             )
         )
-        return () if found is None else (text(found, "properties", "principalId"),)
+        return () if found is None else (text_below(found, "properties", "principalId"),)
 
     def stack(self) -> tuple[str, bool]:
         """Id of the deployment stack, and whether it denies anything."""
         found = self.reader.find(resource_manager.stack(self.reader.subscription, self.plan.deployment_name))
         if found is None:
             return "", False
-        mode = value_at(found, "properties", "denySettings", "mode")
-        return text(found, "id"), str(mode or "none").casefold() != "none"
+        mode = below(found, "properties", "denySettings", "mode")
+        return text_below(found, "id"), str(mode or "none").casefold() != "none"
 
     def locks(self) -> tuple[Lock, ...]:
         """Every lock of the subscription, its groups and resources."""
@@ -151,7 +151,7 @@ class Place:
     def _roles(self, scope: str, principal: str) -> Iterator[Role]:
         call = ROLES_OF_PRINCIPAL(scope=scope, principal=principal)
         for row in self.reader.pages(call):
-            role = Role(text(row, "id"), text(row, "properties", "scope"), principal)
+            role = Role(text_below(row, "id"), text_below(row, "properties", "scope"), principal)
             if ids.within(scope, role.scope):  # a role that holds further up is not this deployment's
                 yield role
 
@@ -162,8 +162,8 @@ class Place:
             return
         call = ROLES_OF_PRINCIPAL(scope=self.subscription, principal=server.principal_id)
         for row in self.reader.pages(call):
-            role = Role(text(row, "id"), text(row, "properties", "scope"), server.principal_id)
-            definition = ids.name_of(text(row, "properties", "roleDefinitionId"))
+            role = Role(text_below(row, "id"), text_below(row, "properties", "scope"), server.principal_id)
+            definition = ids.name_of(text_below(row, "properties", "roleDefinitionId"))
             if definition.casefold() == catalog.roles()["Contributor"] and ids.same(role.scope, self.scope):
                 yield role
 
@@ -215,21 +215,34 @@ def _each_seen(
 
 def _locks(rows: Iterable[Mapping[str, Any]]) -> Iterator[Lock]:
     for row in rows:
-        lock = text(row, "id")
+        lock = text_below(row, "id")
         scope = lock[: lock.casefold().rindex("/providers/microsoft.authorization/locks/")]
-        yield Lock(lock, scope, text(row, "properties", "level"))
+        yield Lock(lock, scope, text_below(row, "properties", "level"))
 
 
 def _principal(machine: Mapping[str, Any] | None) -> Iterator[str]:
     """Of the machine's own identity."""
-    found = value_at(machine or {}, "identity", "principalId")
+    found = below(machine or {}, "identity", "principalId")
     if isinstance(found, str) and found:
         yield found
 
 
 def _data_disks(machine: Mapping[str, Any]) -> Iterator[str]:
-    disks = value_at(machine, "properties", "storageProfile", "dataDisks")
+    disks = below(machine, "properties", "storageProfile", "dataDisks")
     for each in disks if isinstance(disks, list) else []:
-        disk = value_at(each, "managedDisk", "id")
+        disk = below(each, "managedDisk", "id")
         if isinstance(disk, str):
             yield disk
+
+
+def _thing(row: Mapping[str, Any]) -> Thing:
+    """One resource of a list."""
+    tags = row.get("tags")
+    return Thing(
+        text_below(row, "id"),
+        text_below(row, "type"),
+        text_below(row, "name"),
+        {str(key): str(value) for key, value in tags.items()} if isinstance(tags, dict) else {},
+        str(row.get("location") or ""),
+        str(row.get("managedBy") or ""),
+    )
