@@ -35,7 +35,7 @@ def program() -> str | None:
         found = shutil.which(given)
         if found is None:
             raise pytest.UsageError(f"BICEP is {given}, which is no program")
-        return found
+        return str(Path(found).absolute())
     installed = sorted(map(str, _INSTALLED.glob("bicep-*/bicep")))
     return shutil.which("bicep") or (installed[-1] if installed else None)
 
