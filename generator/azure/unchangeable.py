@@ -8,7 +8,7 @@ from typing import Any
 from ..plan.types import Plan
 from .answers import below
 from .reader import Reader
-from .refusals import NotAsked, Refused
+from .refusals import NotAsked
 from .requests import deployments
 
 
@@ -26,7 +26,9 @@ def variables(plan: Plan, reader: Reader) -> dict[str, str]:
             image = below(properties, "storageProfile", "imageReference", "version")
             found["CYCLEFORGE_SERVER_IMAGE"] = str(image or "")
     if plan.creates_database:
-        found["CYCLEFORGE_DATABASE_STORAGE"] = str(_database_gib(plan, _databases(plan, reader)))
+        found["CYCLEFORGE_DATABASE_STORAGE"] = str(
+            _database_gib(plan, reader.find_pages(deployments.DATABASES(group=plan.resource_group)))
+        )
     return found
 
 
@@ -35,15 +37,6 @@ def _key(properties: Mapping[str, Any]) -> str:
     if not isinstance(keys, list) or not keys or not isinstance(keys[0], Mapping) or not keys[0].get("keyData"):
         raise NotAsked("Azure does not say which SSH key the server was created with")
     return str(keys[0]["keyData"])
-
-
-def _databases(plan: Plan, reader: Reader) -> Sequence[Mapping[str, Any]]:
-    try:
-        return reader.pages(deployments.DATABASES(group=plan.resource_group))
-    except Refused as refused:
-        if refused.is_missing:
-            return ()
-        raise
 
 
 def _database_gib(plan: Plan, servers: Sequence[Mapping[str, Any]]) -> int:

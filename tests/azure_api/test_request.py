@@ -14,9 +14,10 @@ import generator
 from generator.azure.clouds import Cloud
 from generator.azure.reader import Reader
 from generator.azure.request import Call, Request
-from generator.azure.requests import declared, resource_manager
+from generator.azure.requests import resource_manager
 from generator.azure.requests.rights import DENY_ASSIGNMENTS, PERMISSIONS
 from generator.azure.session import Session
+from tests.azure_api.declared import declared
 from tests.azure_api.small import ME, Credential
 
 DECLARED = dict(declared())

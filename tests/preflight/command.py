@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from generator.azure.requests import declared
 from generator.cli import main
 from tests.answers import data_of
+from tests.azure_api.declared import declared
 from tests.bed.arm import Arm
 from tests.bed.plans import SMALL
 
