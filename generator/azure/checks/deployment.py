@@ -159,7 +159,6 @@ class DeniedByPolicy(LocalCheck):
     question = "whether a policy denies something"
 
     def run_here(self, plan: Plan, reader: Reader, local: Local) -> Iterator[Finding]:
-        """Every denial, with the assignment that makes it."""
         for each in _causes(plan, reader, local):
             if each.code.casefold() == _POLICY:
                 target = resource(each.target)

@@ -169,7 +169,6 @@ class _OfImages(Check):
     question = "whether the images can be used"
 
     def needed(self, plan: Plan) -> bool:
-        """Whether Azure can be asked about an image."""
         return any(each.urn is not None or own_image(each) is not None for each in wanted_images(plan))
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
@@ -378,7 +377,6 @@ class UpgradedBeforeItExists(Check):
         )
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
-        """The VM."""
         server = plan.server
         if server is None or server.image is None:
             return

@@ -130,7 +130,6 @@ class ForeignGroup(Check):
         return plan.creates_resource_group
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
-        """It carries another tag, or none."""
         group, shown = reader.find(resource_manager.group(plan.resource_group)), quoted(plan.resource_group)
         if group is None:
             return

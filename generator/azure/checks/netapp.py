@@ -78,7 +78,6 @@ class NetAppZone(_OfNetApp):
     question = "in which zones NetApp Files is available"
 
     def needed(self, plan: Plan) -> bool:
-        """Whether a zone is named."""
         return any(mount.zone for mount in _volumes(plan))
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:

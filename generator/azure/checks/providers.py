@@ -45,7 +45,6 @@ class UnregisteredProvider(Check):
     path = ("azure", "subscription_id")
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
-        """Those of the plan, from the list of all."""
         listed = reader.pages(resource_manager.providers())
         states = {str(each["namespace"]).casefold(): str(each["registrationState"]) for each in listed}
         for name in plan.providers:

@@ -81,7 +81,6 @@ class MissingRights(LocalCheck):
     path = ("azure",)
 
     def run_here(self, plan: Plan, reader: Reader, local: Local) -> Iterator[Finding]:
-        """What no role gives, by scope and key."""
         who = reader.session.who()
         answered, blind = _asked(plan, reader, PERMISSIONS, needs(plan, local.environment))
         yield from _out_of_sight(self, blind)
@@ -107,7 +106,6 @@ class DeniedRights(LocalCheck):
     path = ("azure",)
 
     def run_here(self, plan: Plan, reader: Reader, local: Local) -> Iterator[Finding]:
-        """What is denied, by assignment."""
         who, told = reader.session.who(), set[tuple[str, str]]()
         answered, blind = _asked(plan, reader, DENY_ASSIGNMENTS, needs(plan, local.environment))
         yield from _out_of_sight(self, blind)
@@ -137,7 +135,6 @@ class ConditionalRights(Check):
     path = ("server",)
 
     def needed(self, plan: Plan) -> bool:
-        """Whether roles are assigned."""
         return bool(assigned_roles(plan))
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:

@@ -46,7 +46,6 @@ class SubscriptionUnusable(Check):
     path = _AT
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
-        """Its state, or that it is not there."""
         del plan
         try:
             state = str(reader.get(resource_manager.subscription())["state"])
@@ -70,7 +69,6 @@ class SubscriptionWarned(Check):
     path = _AT
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
-        """Its state."""
         del plan
         state = str(reader.get(resource_manager.subscription())["state"])
         if state in ("Warned", "PastDue"):
@@ -88,7 +86,6 @@ class OtherTenant(Check):
     path = _AT
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
-        """The tenant of the token beside that of the subscription."""
         del plan
         who = reader.session.who()
         try:
@@ -143,7 +140,6 @@ class RegionMissing(Check):
     path = ("location",)
 
     def run(self, plan: Plan, reader: Reader) -> Iterator[Finding]:
-        """Whether its name is in the list."""
         names = {str(each["name"]).casefold() for each in reader.pages(resource_manager.locations())}
         if plan.location.casefold() not in names:
             text = f"the subscription does not have the region {plan.location}"

@@ -115,7 +115,6 @@ class ZoneNotOffered(_OfSizes):
     question = "in which zones the VM sizes can be had"
 
     def needed(self, plan: Plan) -> bool:
-        """Whether a zone is named."""
         return any(each.zones for each in plan.fleet)
 
     def of_size(self, plan: Plan, each: Machines, sku: Sku) -> Iterator[Finding]:
