@@ -163,10 +163,9 @@ def _verify_text(each: Verified) -> str:
 
 
 def _ls(args: Namespace) -> int:
-    from ..operate.locker import contents, reference
+    from ..operate.locker import contents
 
-    asked = [reference(name) for name in args.names]
-    container, versions, blobs = contents(asked, locker_of(args))
+    container, versions, blobs = contents(args.names, locker_of(args))
     if args.json:
         common.emit_json({
             "locker": str(container.address),
@@ -176,7 +175,7 @@ def _ls(args: Namespace) -> int:
             ],
             "blobs": [{"project": project, "files": _files_json(files)} for project, files in blobs.items()],
         })  # fmt: skip
-    elif any(version for _, version in asked):
+    elif any(name.partition(":")[2] for name in args.names):
         names = [(name, each.files[name].size_bytes) for each in versions for name in each.files]
         common.emit(columns([(size_bytes, printable(name)) for name, size_bytes in names]))
     elif not versions and not blobs:

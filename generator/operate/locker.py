@@ -51,11 +51,10 @@ def _verified(container: Container, wanted: Wanted, address: str, *, content: bo
     return Verified(wanted, address, difference, len(unproven), wanted.manifest_name in listing)
 
 
-def contents(
-    asked: Sequence[tuple[str, str | None]], locker: Locker
-) -> tuple[Container, list[Version], Mapping[str, Listing]]:
-    """List versions, and blobs by project; everything where nothing is asked for. Raises CannotRead."""
+def contents(words: Iterable[str], locker: Locker) -> tuple[Container, list[Version], Mapping[str, Listing]]:
+    """List PROJECT or PROJECT:VERSION, or everything: versions, and blobs by project. Raises CannotRead."""
     container = locker.opened(locker.needed())
+    asked = [_reference(word) for word in words]
     prefix = f"{ROOT}{asked[0][0]}/" if len(asked) == 1 else ROOT
     listing = container.listing(prefix)
     versions = [
@@ -76,8 +75,8 @@ def contents(
     return container, versions, blobs
 
 
-def reference(word: str, *, version_needed: bool = False) -> tuple[str, str | None]:
-    """Project and version of PROJECT or PROJECT:VERSION. Raises CannotRead."""
+def _reference(word: str, *, version_needed: bool = False) -> tuple[str, str | None]:
+    """Project and version."""
     project, _, version = word.partition(":")
     if not NAME.fullmatch(project) or (version_needed and not version) or (version and not NAME.fullmatch(version)):
         raise CannotRead(
@@ -90,7 +89,7 @@ def pull(words: Iterable[str], locker: Locker, into: Path) -> Iterator[tuple[str
     """Fetch versions, one by one: project, version, and where it is now."""
     container = locker.opened(locker.needed())
     for word in words:
-        project, version = reference(word, version_needed=True)
+        project, version = _reference(word, version_needed=True)
         assert version is not None
         yield project, version, fetch(container, project, version, into)
 
