@@ -95,7 +95,7 @@ def findings_below(files: Mapping[str, Path]) -> dict[str, list[str]]:
     # A file that the given ones refer to is named from the working folder where it is below that.
     starts = {name: (f"{file.parent}/", f"{os.path.relpath(file.parent)}/") for name, file in files.items()}
     found = {name: [line for line in lines if line.startswith(starts[name])] for name in files}
-    assert sorted(lines) == sorted(line for each in found.values() for line in each)
+    assert sorted(lines) == sorted(line for each in found.values() for line in each), lines
     return found
 
 
