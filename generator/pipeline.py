@@ -19,7 +19,7 @@ from .records import record
 if TYPE_CHECKING:
     from .definition.model.definition import Definition
     from .files.file import Files
-    from .plan.types import Plan
+    from .plan.deployment import Plan
     from .rules.base import Site
 
 KeyPath = tuple[str | int, ...]

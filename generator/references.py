@@ -22,8 +22,7 @@ def documents() -> Mapping[str, Callable[[], str]]:
     from .definition.pages.reference import reference
     from .definition.pages.schema import schema_text
     from .plan.amd_checks import messages_table
-    from .plan.common_checks import common_table
-    from .plan.guard_table import guard_table
+    from .plan.common_checks import common_table, guard_table
     from .plan.health_floors import PAGE as FLOORS
     from .plan.health_floors import page as floors_page
     from .plan.xid_table import xid_table

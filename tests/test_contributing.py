@@ -30,7 +30,7 @@ LIMITS = {
     "A VM size": 2,
     "A rule": 2,
     "A key that reaches the cluster template": 6,
-    "A health check": 4,
+    "A health check": 5,
     "A recipe": 4,
     "A kind of file system": 8,
 }

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from .. import catalog
-from ..plan.created_types import LINK, ROLE, TITLES
+from ..plan.asked import Asked
+from ..plan.created_types import LINK, ROLE, TITLES, Created, Purpose
+from ..plan.deployment import Plan
 from ..plan.resources import resource_id
-from ..plan.types import Asked, Plan
-from ..plan.types.created import Created, Purpose
 from ..problems.problem import KeyPath
 from ..records import record
 from .bicep import parameter

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
+from ..plan.deployment import Plan
 from ..plan.resources import resource_id
-from ..plan.types import Plan
 from .answers import Item, below, listed_below
 from .reader import Reader
 from .requests import compute, network

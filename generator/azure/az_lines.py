@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from ..plan.types import Plan
+from ..plan.deployment import Plan
 from .requests import deployments, resource_manager
 
 

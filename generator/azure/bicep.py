@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CannotRead, ProgramMissing
-from ..plan.types import Plan
+from ..plan.deployment import Plan
 from ..records import record
 from .session import az_folder
 

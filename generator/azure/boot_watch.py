@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from ..plan.types import Plan
+from ..plan.deployment import Plan
 from . import boot_steps, first_boot, serial_log
 from .boot_steps import BootStep
 from .clients import finished, outcome

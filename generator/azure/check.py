@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from ..plan.types import Plan
+from ..plan.deployment import Plan
 from ..problems.problem import KeyPath, Problem
 from ..problems.rule import Rule
 from ..records import record

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..files.file import MANIFEST
-from ..plan.types import Plan
+from ..plan.deployment import Plan
 from ..records import record
 from . import az_lines
 from .boot_watch import BootWatch

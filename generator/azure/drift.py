@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..plan.types import Plan
+from ..plan.deployment import Plan
 from ..records import record
 from ..words.terminal import columns, printable
 from .deployment import Seen

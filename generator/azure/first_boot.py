@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..plan.types import Plan
+from ..plan.deployment import Plan
 from .clients import finished
 from .refusals import NotAsked
 from .requests.deployments import RUN_COMMAND

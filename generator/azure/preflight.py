@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Literal
 
 from ..login import LOGIN
-from ..plan.types import Plan
+from ..plan.deployment import Plan
 from ..records import record
 from .check import Check, Finding, Local, LocalCheck
 from .checks import checks

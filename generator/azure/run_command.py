@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from io import BytesIO
 from typing import Any
 
-from ..plan.types import Plan
+from ..plan.deployment import Plan
 from .refusals import NotAsked
 from .requests.deployments import RUN_COMMAND
 from .writer import Writer

@@ -10,7 +10,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from ..blobs.download import DownloadFailed, Limits, download
-from ..plan.types import Plan
+from ..plan.deployment import Plan
 from .reader import Reader
 from .refusals import NotAsked
 from .requests import deployments

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
-from ..plan.types import Plan
+from ..plan.deployment import Plan
 from ..records import record
 from . import deployment
 from .deployment import Seen

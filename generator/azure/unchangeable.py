@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..plan.types import Plan
+from ..plan.deployment import Plan
 from .answers import below
 from .reader import Reader
 from .refusals import NotAsked

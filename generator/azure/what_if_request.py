@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..plan.types import Plan
+from ..plan.deployment import Plan
 from . import az_lines, bicep, unchangeable
 from .reader import Reader
 from .refusals import NotAsked

@@ -12,7 +12,7 @@ from . import azure, common
 
 if TYPE_CHECKING:
     from ..operate.delete import Decision
-    from ..plan.types import Plan
+    from ..plan.deployment import Plan
 
 DESCRIPTION = """\
 Delete a deployment: the cluster, roles of its identities, its connections to networks and DNS zones of others, and its

@@ -12,7 +12,7 @@ from ..words.terminal import columns
 from . import common
 
 if TYPE_CHECKING:
-    from ..plan.types import Plan
+    from ..plan.deployment import Plan
     from ..render.plan_sections import Section
 
 DESCRIPTION = "Show what a definition results in. Only --html writes anything, and Azure is not contacted."

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from ..errors import CannotRead
 from ..operate.secrets import Secrets
-from ..plan.types import SecretPlan
+from ..plan.parameters import SecretPlan
 
 _TRIES = 3
 

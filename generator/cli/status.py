@@ -15,7 +15,7 @@ from . import azure, common
 if TYPE_CHECKING:
     from ..operate.built import Built
     from ..operate.status import Looks
-    from ..plan.types import Plan
+    from ..plan.deployment import Plan
 
 DESCRIPTION = """\
 Show how deployments are: one screen for one, a line for each of several. The deployment, its server and its first boot

@@ -13,7 +13,7 @@ from ..azure.refusals import NotAsked, Refused
 from ..azure.session import Session, sign_in, subscription_of
 from ..azure.writer import Writer
 from ..errors import AzureRefused
-from ..plan.types import Plan
+from ..plan.deployment import Plan
 
 NOTHING_CHANGED = "nothing was changed; try again when Azure can be reached"
 

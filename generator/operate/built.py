@@ -11,7 +11,7 @@ from .. import pipeline
 from ..errors import CannotRead, ProblemsFound
 from ..output import folder as output
 from ..output.changes import Changes
-from ..plan.types import Plan
+from ..plan.deployment import Plan
 from ..records import record
 from ..words.counts import counted, first
 from . import definitions, renamed

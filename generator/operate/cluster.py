@@ -41,7 +41,8 @@ from ..cyclecloud.site import Site
 from ..cyclecloud.slurm import Queue
 from ..cyclecloud.ssh_words import NotSignedIn
 from ..errors import AzureRefused, CannotRead
-from ..plan.types import Plan, SlurmPlan
+from ..plan.cluster import SlurmPlan
+from ..plan.deployment import Plan
 from ..words.terminal import printable
 from . import asking, site, way, whereabouts
 from .built import Built, Tell, looked_for, must_be_current

@@ -20,8 +20,8 @@ from ..cyclecloud.ssh_words import explained
 from ..cyclecloud.stdio import carry
 from ..cyclecloud.wire import Wire
 from ..errors import AzureRefused, CannotRead
+from ..plan.deployment import Plan
 from ..plan.ssh_config import ROLES, SERVER, host_of, node_stems
-from ..plan.types import Plan
 from ..records import record
 from ..words.suggestions import suggestion
 from ..words.terminal import printable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ..errors import CannotRead
-from ..plan.types import Plan
+from ..plan.deployment import Plan
 from ..prices.costs import Costs, addresses_of, costs_of, currencies
 from ..prices.service import PriceList, kept_prices
 

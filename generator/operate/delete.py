@@ -16,7 +16,7 @@ from ..azure.reader import Reader
 from ..azure.refusals import NotAsked, Refused
 from ..azure.writer import Writer
 from ..errors import AzureRefused, ProblemsFound
-from ..plan.types import Plan
+from ..plan.deployment import Plan
 from ..records import record
 from .asking import session_of
 

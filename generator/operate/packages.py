@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..locker.address import Address
     from ..locker.container import Container
     from ..locker.credentials import Way
-    from ..plan.types import Plan
+    from ..plan.deployment import Plan
     from ..projects.local import Located
     from ..projects.package import Package
 

@@ -14,7 +14,7 @@ from . import definitions, renamed
 
 if TYPE_CHECKING:
     from ..pipeline import Checked
-    from ..plan.types import Plan
+    from ..plan.deployment import Plan
 
 
 @record

@@ -14,7 +14,7 @@ from ..words.counts import first
 if TYPE_CHECKING:
     from ..operate.built import Built
     from ..pipeline import Checked
-    from ..plan.types import JobPlan
+    from ..plan.jobs import JobPlan
 
 _NODES = "NODES"
 _FOLLOWS = frozenset({"JOB", "PARTITION", "RECIPE", "RUNS_DIR", "VM_SIZE", _NODES})

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..errors import CannotRead
-from ..plan.types import SecretPlan
+from ..plan.parameters import SecretPlan
 
 IN_VAULT = "/subscriptions/…/resourceGroups/…/providers/Microsoft.KeyVault/vaults/VAULT/secrets/NAME"
 

@@ -24,8 +24,8 @@ from ..cyclecloud.site import Site
 from ..cyclecloud.wire import Login, Wire
 from ..disk.user_cache import user_cache
 from ..errors import CannotRead
+from ..plan.deployment import Plan
 from ..plan.parameters import SECRETS
-from ..plan.types import Plan
 from . import way, whereabouts
 from .built import Built
 

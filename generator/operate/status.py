@@ -32,8 +32,8 @@ from ..cyclecloud.usage import TIMEFRAME, Usage, of_this_month, usage
 from ..cyclecloud.wire import Login
 from ..errors import CycleForgeError
 from ..plan.billing import Billed
+from ..plan.deployment import Plan
 from ..plan.fleet import Machines
-from ..plan.types import Plan
 from ..prices.costs import Spending, costs_of, spending
 from ..prices.service import PriceList, kept_prices
 from ..records import record

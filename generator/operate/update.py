@@ -15,8 +15,8 @@ from ..cyclecloud.shell import Unreachable
 from ..cyclecloud.slurm import Queue
 from ..cyclecloud.updating import Ages
 from ..errors import AzureRefused, CannotRead, ProblemsFound
-from ..plan.parameters import secret_plans
-from ..plan.types import Plan, SecretPlan
+from ..plan.deployment import Plan
+from ..plan.parameters import SecretPlan, secret_plans
 from ..render.cluster_template import late_parameters
 from ..words.counts import counted, first
 from ..words.terminal import printable

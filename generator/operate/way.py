@@ -27,8 +27,8 @@ from ..cyclecloud.refusals import NotAsked as NotAnswered
 from ..cyclecloud.shell import Shell, Unreachable, no_ssh
 from ..cyclecloud.ssh_words import explained, last_line
 from ..errors import AzureRefused, CannotRead, CycleForgeError, ProgramMissing
+from ..plan.deployment import Plan
 from ..plan.ssh_config import SERVER, ssh_plan
-from ..plan.types import Plan
 from ..records import record
 from ..words.terminal import printable
 from . import asking

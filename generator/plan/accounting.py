@@ -6,8 +6,32 @@ from .. import catalog
 from ..catalog import SlurmProject
 from ..catalog.azure_facts import MySqlSize
 from ..definition.model.slurm import ExistingDatabase, NewDatabase, Slurm
+from ..records import record
 from . import names
-from .types import AccountingPlan
+
+
+@record
+class AccountingPlan:
+    """slurmdbd's database: a new MySQL flexible server with private access, or an existing one."""
+
+    is_new: bool
+    server_name: str | None
+    """Name of the new server; None = derived from subscription and resource group by the deployment."""
+    sku: str | None
+    tier: str | None
+    """Service tier of the new server, which its size decides: `Burstable`, `GeneralPurpose` or `MemoryOptimized`."""
+    max_iops: int | None
+    """The most that the size supports; it rises with the storage up to that."""
+    storage_gib: int | None
+    version: str | None
+    host: str | None
+    """Host name or address of an existing server; for a new one the fact `databaseHost` holds it."""
+    user: str
+    database: str
+    certificate: str | None = None
+    """Of the authority that has signed an existing server's certificate, in PEM; None: those of Azure."""
+    certificate_url: str | None = None
+    """Where the scheduler downloads the certificate of Azure's authority; None: cyclecloud-slurm brings it."""
 
 
 def accounting_plan(

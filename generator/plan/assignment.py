@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from ..catalog.sizes import VmSize
 from ..definition.model.definition import Definition
 from ..definition.model.slurm import NodeProjects
-from .types import SpecRef
+from ..records import record
 
 FIRST_ORDER, ORDER_STEP = 10000, 100
 """CycleCloud gives built-in specs 1000 and up; specs added to a cluster start at 10000 in steps of 100.
@@ -18,6 +18,22 @@ BASE, GPU_NODE, CONTAINERS, HEALTH = "misc_ubuntu", "misc_ndv4", "pyxis_enroot",
 POLICY = "slurm_policy"
 """On the scheduler of every definition with a policy: it is not a choice, the policy would not hold without it."""
 DEFAULT_SPEC = "default"
+
+
+@record
+class SpecRef:
+    """One cluster-init spec of a role, in template order."""
+
+    project: str
+    spec: str
+    version: str
+    order: int
+    """CycleCloud's Order; own specs start at 10000 and rise by 100."""
+
+    @property
+    def key(self) -> str:
+        """`project:spec:version`, as CycleCloud writes it."""
+        return f"{self.project}:{self.spec}:{self.version}"
 
 
 def is_checked(hardware: VmSize) -> bool:

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 
 from ..catalog.sizes import VmSize
 from ..definition.model.slurm import NodeProjects, Value
-from .assignment import GPU_NODE
-from .mig import mig_attributes
+from .assignment import GPU_NODE, SpecRef
+from .mig import MigPlan, mig_attributes
 from .size_facts import base_attributes, check_attributes
 from .storage import FileSystems
-from .types import MigPlan, SpecRef
 
 NVME_MOUNT_POINT = "/nvme"
 """Where CycleCloud 8.8 and later mount NVMe disks and where cyclecloud-slurm looks for enroot's scratch space."""

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from .billing import Billed, disk, one
+from .deployment import Plan
 from .file_systems.base import FileSystem
-from .types import Plan, ServerPlan
+from .server import ServerPlan
 
 NOT_COUNTED = (
     "disks that come with an image, and those of nodes",

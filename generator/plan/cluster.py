@@ -3,31 +3,108 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import chain
+from typing import Literal
 
 from .. import catalog
 from ..catalog import Release
-from ..catalog.sizes import VmSize
 from ..definition.model.definition import Definition
-from ..definition.model.slurm import NodeProjects, Partition, Slurm
+from ..definition.model.slurm import Slurm
+from ..records import record
 from . import names
-from .accounting import accounting_plan
-from .assignment import HEALTH, POLICY, is_checked, specs_of
-from .attributes import node_attributes
-from .custom_sizes import size_of
-from .drained import HAND_BACK, hand_back_h, without_checks
-from .images import default_image
-from .mig import mig_plan
-from .network import node_subnet
-from .policy import policy_attributes, policy_plan
-from .real_memory import real_memory_mib, withheld_percent
+from .accounting import AccountingPlan, accounting_plan
+from .assignment import HEALTH, is_checked
+from .file_systems.base import FileSystem
+from .fleet import Machines
+from .nodes import (
+    LoginPlan,
+    NodeArrayPlan,
+    SchedulerPlan,
+    hand_back_h,
+    login_plan,
+    node_array_plan,
+    scheduler_plan,
+    sizes_of,
+)
+from .policy import PolicyPlan, policy_plan
 from .slurm_conf import slurm_conf_lines
 from .storage import FileSystems
-from .tags import tags_of
-from .types import LoginPlan, NodeArrayPlan, SchedulerPlan, SizeNodes, SlurmPlan
-from .vm_attributes import vm_attributes
 
 PROJECT_RELEASES = "https://github.com/Azure/cyclecloud-slurm/releases"
+
+
+@record
+class SlurmPlan:
+    """The Slurm cluster."""
+
+    cluster_name: str
+    template_name: str
+    """Templates and clusters share one name space on the server."""
+    config_name: str
+    """Cluster name as cyclecloud-slurm sanitises it: `/sched/<config_name>` holds slurm.conf."""
+    sched: FileSystem
+    """At /sched: Slurm's configuration and state."""
+    home: FileSystem
+    """At /shared: the home folders."""
+    version: str
+    project_version: str
+    project_url: str
+    """Where the server fetches the project from if it is pinned."""
+    certificate_key: str
+    """The configuration in which this version of the project looks for the certificate of the database's authority."""
+    pin_project: bool
+    """True: template references name the version; False: they follow what the server brings."""
+    autoscale: bool
+    start_cluster: bool
+    scheduler: SchedulerPlan
+    login: LoginPlan
+    node_arrays: tuple[NodeArrayPlan, ...]
+    accounting: AccountingPlan | None
+    policy: PolicyPlan | None
+    """What of the scheduling policy the scheduler itself applies; None = nothing."""
+    launch_parameters: str
+    additional_config: tuple[str, ...]
+    """Lines for slurm.conf (`additional_slurm_config`), in order."""
+    node_prefix: str | None
+    """What names of nodes begin with; None: the cluster's name and a hyphen, which the server puts there."""
+    node_name_is_host_name: bool
+    public_addresses: Literal["none", "scheduler", "all"]
+    terminate_notification: bool
+    health_checks: bool
+    """cyclecloud-slurm's healthagent hooks."""
+    hand_back_h: int | None
+    """Hours after which the scheduler hands back the VM of a node that slurm_nhc has drained; 0: only a person does;
+    None: slurm_nhc does not run on the scheduler or on no node."""
+
+    @property
+    def certificate_parameter(self) -> str:
+        """The parameter of the cluster that fills `certificate_key`, as the project's own template calls it."""
+        name = "certificate_url" if self.certificate_key.endswith("_url") else "custom_certificate"
+        return f"configuration_slurm_accounting_{name}"
+
+    @property
+    def nodes(self) -> tuple[SchedulerPlan | LoginPlan | NodeArrayPlan, ...]:
+        """All roles: scheduler, login nodes, node arrays."""
+        return (self.scheduler, self.login, *self.node_arrays)
+
+    def role_of(self, machines: Machines) -> SchedulerPlan | LoginPlan | NodeArrayPlan:
+        """What VMs of the fleet are to be."""
+        if machines.role == "partition":
+            return next(array for array in self.node_arrays if array.partition == machines.partition)
+        return self.scheduler if machines.role == "scheduler" else self.login
+
+    def has_vm_attribute(self, name: str, value: str | bool) -> bool:
+        """Whether the definition gives the VMs of some role this attribute with this value."""
+        return any((name, value) in node.vm_attributes.values for node in self.nodes)
+
+    @property
+    def has_zones(self) -> bool:
+        """Whether the nodes of some partition are placed in availability zones."""
+        return any(array.zones for array in self.node_arrays)
+
+    @property
+    def has_start_up_checks(self) -> bool:
+        """Whether CycleCloud runs the image's health suite on the nodes of some partition."""
+        return any(array.node_health_checks for array in self.node_arrays)
 
 
 def slurm_plan(
@@ -49,10 +126,10 @@ def slurm_plan(
     project = catalog.slurm_project(project_version) or catalog.default_slurm_project()
     version = slurm.version or project.slurm
     node_arrays = tuple(
-        _node_array(definition, slurm, cluster_name, partition, versions, shared, checked=checked)
+        node_array_plan(definition, slurm, cluster_name, partition, versions, shared, checked=checked)
         for partition in slurm.partitions
     )
-    scheduler = _scheduler(definition, slurm, cluster_name, versions, shared, checked=checked)
+    scheduler = scheduler_plan(definition, slurm, cluster_name, versions, shared, checked=checked)
     drains = slurm.slurm_nhc and any(spec.project == HEALTH for array in node_arrays for spec in array.specs)
     return SlurmPlan(
         cluster_name=cluster_name,
@@ -68,7 +145,7 @@ def slurm_plan(
         autoscale=slurm.autoscale,
         start_cluster=slurm.start_cluster,
         scheduler=scheduler,
-        login=_login(definition, slurm, versions, shared, checked=checked),
+        login=login_plan(definition, slurm, versions, shared, checked=checked),
         node_arrays=node_arrays,
         accounting=accounting_plan(slurm, cluster_name, project, has_gpus=has_gpus, certificate=certificate),
         policy=policy_plan(slurm),
@@ -90,173 +167,6 @@ def server_release(definition: Definition) -> str:
         return server.existing.release
     of_build = catalog.release_of_build(server.image_version) if server.image_version else None
     return server.release or of_build or catalog.default_versions().cyclecloud
-
-
-def image_of(slurm: Slurm, node: NodeProjects, hardware: VmSize) -> str:
-    """Image of a role: its own, else the cluster's, else the default for its VM size."""
-    return node.image or slurm.image or default_image(hardware)
-
-
-def is_default(slurm: Slurm, partition: Partition) -> bool:
-    """The partition marked default, or the only one."""
-    return partition.default or len(slurm.partitions) == 1
-
-
-def sizes_of(definition: Definition, partition: Partition) -> tuple[VmSize, ...]:
-    """The VM sizes of a partition, the preferred one first."""
-    return tuple(size_of(definition, name) for name in partition.sizes)
-
-
-def deciding_size(sizes: tuple[VmSize, ...]) -> VmSize:
-    """Of several VM sizes the one whose image and projects fit all: the first with GPUs, else with InfiniBand."""
-    with_gpus = (size for size in sizes if size.gpu_count)
-    with_infiniband = (size for size in sizes if size.infiniband)
-    return next(chain(with_gpus, with_infiniband, sizes), VmSize(""))
-
-
-def is_hpc(partition: Partition, sizes: tuple[VmSize, ...]) -> bool:
-    """One placement group: as the definition says, else where the size has InfiniBand; never with several sizes.
-
-    azslurm finds the bucket of a dynamic node only outside of placement groups.
-    Source: https://github.com/Azure/cyclecloud-slurm/blob/4.0.9/azure-slurm/slurmcc/partition.py
-    """
-    if partition.hpc is not None:
-        return partition.hpc
-    return len(sizes) == 1 and sizes[0].infiniband
-
-
-def scale_set_size(partition: Partition, sizes: tuple[VmSize, ...]) -> int:
-    """VMs per scale set: tightly coupled nodes are in one, so it must hold all of them."""
-    if partition.max_scale_set_size is not None:
-        return partition.max_scale_set_size
-    default = int(catalog.limits().scale_set_with_infiniband.value)
-    return max(default, partition.max_nodes) if is_hpc(partition, sizes) else default
-
-
-def _scheduler(
-    definition: Definition,
-    slurm: Slurm,
-    cluster_name: str,
-    versions: Mapping[str, str],
-    shared: FileSystems,
-    *,
-    checked: bool,
-) -> SchedulerPlan:
-    scheduler = slurm.scheduler
-    hardware = size_of(definition, scheduler.vm_size)
-    policy = policy_plan(slurm)
-    needed = (POLICY,) if policy else ()
-    specs = specs_of("scheduler", scheduler, hardware, versions, nodes_are_checked=checked, needed=needed)
-    attributes = dict(node_attributes("scheduler", scheduler, (hardware,), specs, shared))
-    hours = hand_back_h(slurm, specs)
-    if hours is not None:
-        attributes.setdefault(HAND_BACK, hours)
-    attributes = without_checks(slurm, specs) | attributes
-    return SchedulerPlan(
-        hardware=hardware,
-        image=image_of(slurm, scheduler, hardware),
-        host_name=slurm.host_names.scheduler or names.scheduler_name(cluster_name),
-        high_availability=scheduler.high_availability,
-        zone=scheduler.zone,
-        backup_zone=scheduler.backup_zone,
-        os_disk_gb=scheduler.os_disk_gb,
-        specs=specs,
-        attributes=tuple(sorted((policy_attributes(policy) | attributes).items())),
-        vm_attributes=vm_attributes(scheduler, tags_of(definition)),
-        subnet=node_subnet(definition, scheduler),
-    )
-
-
-def _login(
-    definition: Definition, slurm: Slurm, versions: Mapping[str, str], shared: FileSystems, *, checked: bool
-) -> LoginPlan:
-    login = slurm.login
-    hardware = size_of(definition, login.vm_size)
-    specs = specs_of("login", login, hardware, versions, nodes_are_checked=checked)
-    return LoginPlan(
-        hardware=hardware,
-        image=image_of(slurm, login, hardware),
-        count=login.count,
-        max_count=login.most,
-        os_disk_gb=login.os_disk_gb,
-        specs=specs,
-        attributes=node_attributes("login", login, (hardware,), specs, shared),
-        vm_attributes=vm_attributes(login, tags_of(definition)),
-        subnet=node_subnet(definition, login),
-    )
-
-
-def _node_array(
-    definition: Definition,
-    slurm: Slurm,
-    cluster_name: str,
-    partition: Partition,
-    versions: Mapping[str, str],
-    shared: FileSystems,
-    *,
-    checked: bool,
-) -> NodeArrayPlan:
-    sizes = sizes_of(definition, partition)
-    hardware = deciding_size(sizes)
-    specs = specs_of("execute", partition, hardware, versions, nodes_are_checked=checked)
-    hpc = is_hpc(partition, sizes)
-    stem = names.node_stem(cluster_name, slurm.host_names.node_prefix, partition.name)
-    of_sizes = _of_sizes(stem, partition, sizes)
-    mig = mig_plan(partition, hardware) if partition.vm_sizes is None else None
-    of_node = dict(node_attributes("execute", partition, sizes, specs, shared, mig))
-    return NodeArrayPlan(
-        name=partition.name,
-        partition=partition.name,
-        hardware=sizes[0],
-        sizes=of_sizes,
-        dynamic_feature=names.dynamic_feature(partition.name) if of_sizes else None,
-        constraint=None,
-        image=image_of(slurm, partition, hardware),
-        max_nodes=partition.most_nodes,
-        host_list=",".join(size.host_list for size in of_sizes) or names.host_list(stem, partition.max_nodes),
-        is_default=is_default(slurm, partition),
-        is_hpc=hpc,
-        max_scale_set_size=scale_set_size(partition, sizes),
-        use_physical_cpus=partition.use_physical_cpus if partition.use_physical_cpus is not None else hpc,
-        spot=partition.spot,
-        spot_max_price_usd_per_hour=partition.spot_max_price_usd_per_hour,
-        zones=(partition.zone,) if partition.zone else (),
-        os_disk_gb=partition.os_disk_gb,
-        dampen_memory_percent=(
-            withheld_percent(hardware)
-            if partition.dampen_memory_percent is None and not of_sizes
-            else partition.dampen_memory_percent
-        ),
-        mig=mig,
-        node_health_checks=partition.node_health_checks,
-        specs=specs,
-        attributes=tuple(sorted((without_checks(slurm, specs) | of_node).items())),
-        vm_attributes=vm_attributes(partition, tags_of(definition)),
-        subnet=node_subnet(definition, partition),
-    )
-
-
-def _memory_mib(size: VmSize, withheld: int | None) -> int | None:
-    """What Slurm is told of the memory of a node that is created by hand; None where nobody has stated any."""
-    if size.memory_gib is None:
-        return None
-    return real_memory_mib(size.memory_gib, withheld_percent(size) if withheld is None else withheld)
-
-
-def _of_sizes(stem: str, partition: Partition, sizes: tuple[VmSize, ...]) -> tuple[SizeNodes, ...]:
-    """The nodes of each size; empty for a partition of one size, whose nodes azslurm names."""
-    if partition.vm_sizes is None:
-        return ()
-    return tuple(
-        SizeNodes(
-            hardware=size,
-            host_list=names.host_list(f"{stem}-{names.size_part(size.name)}", partition.max_nodes),
-            max_nodes=partition.max_nodes,
-            memory_mib=_memory_mib(size, partition.dampen_memory_percent),
-            weight=weight,
-        )
-        for weight, size in enumerate(sizes, start=1)
-    )
 
 
 def _bundled_project(release: Release | None) -> str:

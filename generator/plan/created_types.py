@@ -7,15 +7,62 @@ rights and roles a deployment needs; a test compares it with the resources that 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from enum import Enum, auto
 
 from .. import catalog
 from ..definition.model.definition import Definition
-from ..records import computed_once
+from ..records import computed_once, record
 from . import names
 from .access_kinds.registry import kind_of
 from .file_systems.registry import wanted_by
 from .network import route_plan, uses_nat_gateway
-from .types.created import Created, Purpose
+
+
+class Purpose(Enum):
+    """Why something is created. Decisions ask this, never the title."""
+
+    RESOURCE_GROUP = auto()
+    NODE_IDENTITY = auto()
+    ROLES = auto()
+    """Of the identities of server and nodes, on what the deployment creates and on an existing network."""
+    ROLE_OF_EXISTING_SERVER = auto()
+    LOCKER_ROLE = auto()
+    METRICS_ROLE = auto()
+    NETWORK = auto()
+    ROUTE = auto()
+    NAT_GATEWAY = auto()
+    HUB_PEERING = auto()
+    ZONE_LINK = auto()
+    """Of an existing zone."""
+    PUBLIC_SERVER = auto()
+    """What a server gets that has a public address on its network interface."""
+    BASTION = auto()
+    SERVER = auto()
+    JUMPBOX = auto()
+    LOCKER = auto()
+    LOCKER_NAME = auto()
+    LOCKER_ZONE = auto()
+    FILE_SYSTEM = auto()
+    DATABASE = auto()
+    DATABASE_ZONE = auto()
+    DIAGNOSTICS = auto()
+
+
+@record
+class Created:
+    """One resource type."""
+
+    type: str
+    path: tuple[str | int, ...]
+    """Of the key that asks for it, or whose default does."""
+    purpose: Purpose
+    title: str
+    """The purpose in words; of a file system, where it is mounted."""
+    is_elsewhere: bool = False
+    """Whether it is created on something that exists, outside of the deployment's own group."""
+    roles: tuple[str, ...] = ()
+    """Names of the built-in roles that a role assignment gives."""
+
 
 Path = tuple[str | int, ...]
 _NETWORK = "Microsoft.Network"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..records import record
+from .deployment import Plan
 from .subnets import compute_name
-from .types import Plan
 
 Path = tuple[str | int, ...]
 _NETWORK = "Microsoft.Network"

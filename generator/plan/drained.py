@@ -2,40 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from ..definition.model.slurm import Slurm
 from ..records import record
 from .assignment import HEALTH
-from .types import SlurmPlan, SpecRef
-
-HAND_BACK = "cycleforge.health.hand_back_h"
-"""Attribute of the scheduler, whose program of slurm_nhc hands the VMs back."""
-
-
-CHECKS = "cycleforge.health.enabled"
-"""Attribute of scheduler and nodes: whether slurm_nhc does anything there."""
-
-
-def without_checks(slurm: Slurm, specs: Iterable[SpecRef]) -> dict[str, str | int | bool]:
-    """The attribute of a role that takes checks and hooks of slurm_nhc away; the definition's own wins over it.
-
-    The project stays attached, so that it removes what an earlier converge has put there.
-    """
-    if slurm.slurm_nhc or not any(spec.project == HEALTH for spec in specs):
-        return {}
-    return {CHECKS: False}
-
-
-def hand_back_h(slurm: Slurm, scheduler_specs: Iterable[SpecRef]) -> int | None:
-    """Hours after which the scheduler hands a drained VM back; 0: only a person does; None: nothing there could.
-
-    In a static pool nobody but a person: it is chosen so that nothing stops a VM by itself, because Azure may have none
-    to give in its place.
-    """
-    if not slurm.slurm_nhc or not any(spec.project == HEALTH for spec in scheduler_specs):
-        return None
-    return slurm.hand_back_after_h if slurm.autoscale else 0
+from .cluster import SlurmPlan
 
 
 @record

@@ -8,9 +8,11 @@ from typing import Any
 
 from ..catalog.sizes import VmSize
 from ..cctemplate.writing import Raw, Verbatim
+from .asked import Asked
 from .bicep_modules import Expression
+from .deployment import Plan
 from .file_systems.base import FileSystem
-from .types import Asked, Plan, SecurityRule
+from .network import SecurityRule
 
 _LEFT_OUT = frozenset({"constraint", "created_types", "egress", "fleet", "needs", "resolved", "shared_folders"})
 """What another file prints: `firewall-rules.json` all rules, the first part of `effective.yaml` the definition, Bicep

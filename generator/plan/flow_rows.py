@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..records import record
 from .flow import ENDPOINTS, EVERY_SUBNET, JUMPBOX, NODES, PEERS, REACHABLE, SERVER, USERS, Party
+from .network import NetworkPlan
 from .security_rules import subnet_role
-from .types import NetworkPlan
 
 _INSIDE = {
     SERVER: "the server",

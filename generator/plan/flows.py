@@ -10,10 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from .access_kinds.base import Access
+from .accounting import AccountingPlan
 from .file_systems.base import FileSystem
 from .flow import ANY, ENDPOINTS, EVERY_SUBNET, JUMPBOX, NODES, PEERS, REACHABLE, SERVER, USERS, Flow, host_prefix
+from .network import NetworkPlan
+from .resources import MonitoringPlan
 from .security_rules import security_rules
-from .types import AccountingPlan, ExistingServerPlan, MonitoringPlan, NetworkPlan, ServerPlan
+from .server import ExistingServerPlan, ServerPlan
 
 _DATABASE, _MYSQL = "database", ("3306",)
 

@@ -6,8 +6,11 @@ from ..recipes import Recipe, recipe
 from ..recipes.gates import Gate, gates
 from ..records import record
 from ..words.slurm_time import whole_minutes
+from .cluster import SlurmPlan
+from .job_steps import StepPlan
+from .jobs import JobPlan
 from .names import size_part
-from .types import JobPlan, NodeArrayPlan, SlurmPlan, StepPlan
+from .nodes import NodeArrayPlan
 
 PROGRAM, LIBRARY, TABLE = "prove.sh", "prove.d", "prove.tsv"
 """What lies beside the folders of the jobs."""

@@ -12,9 +12,14 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from ..catalog.sizes import VmSize
+from .cluster import SlurmPlan
+from .deployment import SecurityPlan
 from .file_systems.base import FileSystem
 from .file_systems.registry import node_settings
-from .types import MonitoringPlan, NetworkPlan, NodeArrayPlan, SecurityPlan, SlurmPlan, VmAttributes
+from .network import NetworkPlan
+from .nodes import NodeArrayPlan
+from .resources import MonitoringPlan
+from .vm_attributes import VmAttributes
 
 SCHEDULING = frozenset(
     {

@@ -14,8 +14,8 @@ from ..catalog.sizes import Figures, VmSize
 from . import amd_checks, stream_checks
 from .common_checks import gpu_services
 from .measured_checks import figures_of, ib_write, measured
+from .mig import MigPlan
 from .sourced import Sourced, check_line, sourced
-from .types import MigPlan
 from .xid_table import gpu_xid
 
 _MIG_SOURCE = ["nvidia-mig"]

@@ -5,8 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ..catalog.node_images import ImagePlan, image_plan
+from ..records import record
+from .cluster import SlurmPlan
 from .fleet import Machines
-from .types import ImageTerms, ServerPlan, SlurmPlan, UnknownImage
+from .server import ServerPlan
+
+
+@record
+class ImageTerms:
+    """The plan of a marketplace image whose terms must be accepted once per subscription."""
+
+    publisher: str
+    product: str
+    name: str
+    used_by: tuple[str, ...]
+    """In words, for example `the scheduler`."""
+
+
+@record
+class UnknownImage:
+    """An image of which it is not known whether it has terms: a name, a URN or a resource id."""
+
+    image: str
+    used_by: tuple[str, ...]
+
+    @property
+    def is_urn(self) -> bool:
+        """Whether the Azure CLI can be asked for its plan."""
+        return self.image.count(":") == 3
 
 
 def image_terms(

@@ -9,10 +9,9 @@ from ..recipes import Figures, Recipe
 from ..recipes.models import Model
 from .fabric_settings import latency, links, pairs, ports
 from .nccl_baselines import program_setting, relative_settings
-from .node_benchmarks import figures_table, node_test_settings
+from .node_benchmarks import TablePlan, figures_table, node_test_settings
 from .storage import FileSystems
 from .throughput import peak_setting, throughput_table
-from .types import TablePlan
 
 _MOUNT_COLUMNS = ("path", "protocol", "access", "mb_per_s", "formula")
 

@@ -17,10 +17,9 @@ from ..recipes import Recipe, models
 from ..recipes.memory import MemoryPlan
 from ..records import record
 from .job_figures import figure_settings
-from .job_images import import_scratch_gb
 from .nccl_baselines import message_size
+from .nodes import NodeArrayPlan
 from .storage import FileSystems
-from .types import NodeArrayPlan
 
 _NVME_ATTRIBUTE = "cycleforge.nvme.mount_point"
 _SHAPE = {
@@ -41,6 +40,24 @@ SETTINGS_OF_A_MODEL = frozenset(
 """Settings that describe one model, its division and how it is trained; for another one they say nothing."""
 _PACE = "DOWNLOADS_PER_5_MINUTES"
 _SCRATCH = "IMPORT_SCRATCH_GB"
+
+
+def image_name(container: str) -> str:
+    """`docker://nvcr.io#nvidia/pytorch:25.03-py3` → `pytorch`."""
+    return container.rsplit("/", 1)[-1].split(":", 1)[0].split("@", 1)[0]
+
+
+def squash_bytes(container: str) -> int | None:
+    """Size of its squash file; None where nobody has said it."""
+    row = catalog.training().images.get(image_name(container))
+    return int(row.bytes) if row else None
+
+
+def import_scratch_gb(container: str) -> int:
+    """Room that importing it takes on a disk of the node, in 10^9 bytes."""
+    rule, known = catalog.training().import_scratch, squash_bytes(container)
+    times, unknown = int(rule.times), int(rule.unknown_bytes)
+    return -(-(known * times if known else unknown) // 10**9)
 
 
 @record

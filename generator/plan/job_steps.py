@@ -3,16 +3,62 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from ..recipes import Step
-from .job_settings import Place, whole
-from .types import NodeArrayPlan, StepPlan
+from ..recipes import Recipe, Step, models
+from ..records import record
+from .job_settings import SETTINGS_OF_A_MODEL, Place, job_settings, whole
+from .nodes import NodeArrayPlan
+from .storage import FileSystems
 
 _LONGEST_NOTICE_S = 65535
 """Source: man sbatch, --signal."""
 _JOB = "run"
 """The last step of a recipe, which is the job itself."""
+
+
+_OF_THE_JOB = SETTINGS_OF_A_MODEL | {"EXTRA_ARGUMENTS"}
+"""What the definition gives for the job's own model; arguments of the framework may hold for its layout alone."""
+
+
+def step_plans(
+    job: str,
+    recipe: Recipe,
+    place: Place,
+    arrays: tuple[NodeArrayPlan, ...],
+    given: Mapping[str, str],
+    settings: Mapping[str, str],
+    shape: models.Model | None,
+    shared: FileSystems,
+) -> Iterator[StepPlan]:
+    """Every batch file of the job; `settings` are its final ones, `given` those of the definition."""
+    for step in recipe.steps:
+        if step.model is None:
+            yield step_plan(job, step, place, arrays, settings)
+        elif shape is not None and (tried := models.model(step.model)) and tried.parameters < shape.parameters:
+            few = replace(place, nodes=min(step.nodes or place.nodes, place.array.max_nodes))
+            kept = {name: value for name, value in given.items() if name not in _OF_THE_JOB}
+            own = job_settings(job, recipe, few, kept | dict(step.settings), tried, shared)
+            yield step_plan(job, replace(step, nodes=few.nodes), few, arrays, own, _difference(step, own, settings))
+
+
+def _difference(step: Step, own: Mapping[str, str], settings: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    found = {name: value for name, value in own.items() if settings.get(name) != value}
+    return tuple(sorted((found | {"BATCH_FILE": batch_file(step)}).items()))
+
+
+@record
+class StepPlan:
+    """One batch job of a job folder: a file for sbatch that runs one of the recipe's scripts."""
+
+    script: str
+    file: str
+    title: str
+    options: tuple[tuple[str, str | int | bool], ...]
+    """Options of sbatch in the order in which the file has them; true is an option without a value."""
+    settings: tuple[tuple[str, str], ...]
+    """What the step has instead of the lines of `settings.env`, sorted."""
 
 
 def step_plan(

@@ -4,24 +4,74 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Literal
 
 from ..definition.model.definition import Definition, Job, Jobs
 from ..recipes import Kind, Recipe, recipe, recipe_names
-from ..recipes.checkpoints import checkpoint
+from ..recipes.checkpoints import CheckpointPlan, checkpoint
 from ..recipes.intervals import seconds_between_failures
+from ..recipes.memory import MemoryPlan
 from ..recipes.models import Model
 from ..records import record
 from . import names, nccl_variables
+from .cluster import SlurmPlan
 from .file_systems.base import FileSystem
-from .job_checks import step_plans
 from .job_figures import job_tables
 from .job_settings import given_settings, job_settings, memory_of, model_of, place_of, spare_nodes, whole
-from .job_steps import shared_folders, submission
-from .nccl_baselines import baselines, judged_nodes
+from .job_steps import StepPlan, shared_folders, step_plans, submission
+from .nccl_baselines import BaselinePlan, baselines, judged_nodes
+from .node_benchmarks import TablePlan
+from .nodes import NodeArrayPlan
 from .storage import FileSystems
-from .types import CheckpointPlan, JobPlan, NodeArrayPlan, SlurmPlan
 
 _GIB = 1024**3
+
+
+__all__ = ["BaselinePlan", "CheckpointPlan", "JobPlan", "MemoryPlan", "StepPlan", "TablePlan"]
+
+
+@record
+class JobPlan:
+    """One job folder below `jobs/`; `recipe` names the source folder `recipes/<recipe>`."""
+
+    name: str
+    definition_path: tuple[str | int, ...]
+    """Of its entry; of all jobs where it is there because it fits the partitions."""
+    displaces: str | None
+    """The recipe of the default job that it takes the place of, because it has its name; None: it displaces none."""
+    kind: Literal["validation", "training"]
+    recipe: str
+    title: str
+    node_array: str
+    partition: str
+    vm_size: str
+    nodes: int
+    model: str | None
+    """The model that is trained, as the recipe knows it."""
+    settings: tuple[tuple[str, str], ...]
+    """Every line of the job's `settings.env`, sorted."""
+    nccl: tuple[tuple[str, str], ...]
+    """Every line of the job's `nccl.env`, sorted: what NCCL and UCX need on the VM size, and what benchmarks or
+    training add to it."""
+    sharp: tuple[tuple[str, str], ...]
+    """Every line of the job's `sharp.env`, sorted: what training adds if it asks for SHARP; empty: no such file."""
+    baselines: tuple[BaselinePlan, ...] | None
+    """Every line of the job's `baselines.tsv`; None: the job judges by no such figures."""
+    tables: tuple[TablePlan, ...]
+    """Other figures and facts of the plan that the job reads."""
+    steps: tuple[StepPlan, ...]
+    """In the order in which they are submitted; the last one is the job itself."""
+    shared_folders: tuple[str, ...]
+    """What a training job needs for all users; `commands` create them first."""
+    commands: tuple[str, ...]
+    """Shell lines that submit all steps, from the home folder that `jobs/` was copied into."""
+    file_system: str | None
+    """Mount point of the shared file system that `STAGE_PATH` (images, data, checkpoints) is on; None = on none."""
+    memory: MemoryPlan | None
+    """What one GPU must hold while the model is trained; None: no model, or nothing is known of its division."""
+    checkpoint: CheckpointPlan | None
+    checkpoint_file_system: str | None
+    """Mount point of the shared file system that checkpoints are written to; None = to none, or there are none."""
 
 
 def job_plans(definition: Definition, slurm: SlurmPlan, shared: FileSystems) -> tuple[JobPlan, ...]:

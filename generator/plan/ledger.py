@@ -8,13 +8,45 @@ from functools import cache
 from .. import catalog
 from ..recipes import Recipe, models, recipe, recipe_names
 from ..recipes.checkpoints import CheckpointPlan, checkpoint
+from ..records import record
 from .file_systems.base import FileSystem
-from .job_images import image_name, squash_bytes
-from .job_settings import whole
-from .types import JobPlan
-from .types.ledger import LedgerEntry, LedgerPlan
+from .job_settings import image_name, squash_bytes, whole
+from .jobs import JobPlan
 
 _GIB = 1024**3
+
+
+@record
+class LedgerEntry:
+    """One thing on the file system, in bytes."""
+
+    job: str
+    """The first of those that share it."""
+    what: str
+    """`image`, `data: <stage>`, `data` of an unknown size, `checkpoints`, or `checkpoints: <model>` of a check."""
+    needed_bytes: int
+    how: str
+    """How it was calculated, in words."""
+
+
+@record
+class LedgerPlan:
+    """All that training jobs keep on one file system, against what it holds."""
+
+    path: str
+    rows: tuple[LedgerEntry, ...]
+    capacity_bytes: int | None
+    """None where the definition does not know it, as of a storage account."""
+
+    @property
+    def needed_bytes(self) -> int:
+        """All rows."""
+        return sum(entry.needed_bytes for entry in self.rows)
+
+    @property
+    def share(self) -> float | None:
+        """Of the capacity."""
+        return self.needed_bytes / self.capacity_bytes if self.capacity_bytes else None
 
 
 def ledgers(jobs: tuple[JobPlan, ...], mounts: tuple[FileSystem, ...]) -> tuple[LedgerPlan, ...]:

@@ -13,10 +13,23 @@ from __future__ import annotations
 from .. import catalog
 from ..catalog.sizes import VmSize
 from ..definition.model.slurm import Partition, Value
-from .types import MigPlan
+from ..records import record
 
 DEVICES = "/dev/cycleforge/mig"
 """Links of `projects/misc_ndv4/…/mig.sh`, numbered from 0."""
+
+
+@record
+class MigPlan:
+    """GPUs divided into slices (MIG instances), all of one profile."""
+
+    profile: str
+    per_gpu: int
+    """Slices of one GPU."""
+    slices: int
+    """Slices of one node, which Slurm counts as its GPUs."""
+    devices: str
+    """Their device files, as `slurm.gpu_device_config` has them."""
 
 
 def mig_plan(partition: Partition, hardware: VmSize) -> MigPlan | None:

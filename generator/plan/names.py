@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from .. import catalog
+from ..records import record
 
 if TYPE_CHECKING:
     from ..definition.model.definition import Definition
@@ -13,6 +14,30 @@ if TYPE_CHECKING:
 
 OWNER_TAG = "cycleforge"
 """Its value is the deployment to which a resource, or the resource group that it was created in, belongs."""
+
+
+@record
+class ResourceNames:
+    """Names that are nowhere else in the plan, each within Azure's limit.
+
+    A stem is completed by the deployment: 13 characters of subscription and resource group make it unique.
+    """
+
+    bastion: str
+    locker_endpoint: str
+    node_identity: str
+    dns_link: str
+    """Link of a DNS zone of this deployment to its network."""
+    shared_dns_link_stem: str
+    """The same of an existing zone, beside the links of others."""
+    hub_peering_stem: str
+    """The hub's side of the peering, beside those of others."""
+    locker_account_stem: str
+    """Used where the definition names no storage account."""
+    database_server_stem: str
+    """Used where the definition names no database server."""
+    database_zone: str
+    """Private DNS zone of a new database server."""
 
 
 def prefix(definition: Definition) -> str:

@@ -7,17 +7,49 @@ line rate of the ports, or of what someone measured. A derived figure warns at m
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from .. import catalog
 from ..catalog.nccl_facts import DerivedRule
 from ..catalog.sizes import NcclFigure, NcclTypical, VmSize
-from .types import BaselinePlan
+from ..records import record
 
 _GIB = 1024**3
 _UNITS = {"K": 1024, "M": 1024**2, "G": _GIB}
 _LISTED_FIRST = {"published": 0, "derived": 1}
 _ALL_REDUCE = ("all_reduce",)
 """Published and measured figures are all of it."""
+
+
+@record
+class BaselinePlan:
+    """One figure by which a run of NCCL's tests may be judged (GB/s of 10^9 bytes)."""
+
+    kind: Literal["published", "derived"]
+    """A derived figure warns at most, and a run above it has not passed."""
+    collectives: tuple[str, ...]
+    """As the test programs are named, for example `all_reduce`."""
+    nodes: int
+    or_more: bool
+    message_size: str
+    """As NCCL's tests take it, for example `8G`."""
+    or_larger: bool
+    metric: Literal["avg busbw", "busbw"]
+    algorithms: tuple[str, ...]
+    """The run must have used one of them, as NCCL's log names them; empty where the figure names none."""
+    fabric: str | None
+    """What must have connected the nodes, `mnnvl` or `infiniband`; None where it makes no difference."""
+    expected: float | None
+    warn: float | None
+    fail: float | None
+    formula: str | None
+    """How a derived figure was calculated."""
+    source: str
+    """Titles and addresses."""
+
+    def applies(self, nodes: int) -> bool:
+        """Whether a run on that many nodes may be judged by it."""
+        return nodes == self.nodes or (self.or_more and nodes > self.nodes)
 
 
 def baselines(size: VmSize) -> tuple[BaselinePlan, ...]:

@@ -12,15 +12,24 @@ import msgspec
 
 from .. import catalog
 from ..catalog.sizes import VmSize
+from ..records import record
 from .health_checks import nvlinks
 from .measured_checks import figures_of
-from .types import TablePlan
 
 _COLUMNS = ("check", "tool", "expected", "warn", "fail", "unit", "kind", "formula", "source")
 _UNITS = {"gemm": "TFLOPS", "hbm": "GB/s", "nvme": "MB/s"}
 """Of typical figures, by the first word of their check."""
 _AMD_COPIES = "rocm-bandwidth-test"
 """With which the health checks of AMD's GPUs measure, too."""
+
+
+@record
+class TablePlan:
+    """A table that a job reads, one file beside its scripts; `-` stands where a row has nothing."""
+
+    file: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
 
 
 def figures_table(size: VmSize) -> TablePlan:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from ..definition.text.source import MissingVariable
-from .passwords import AZ, MYSQL, SITE, SLURMDBD, WINDOWS, Reader, limits, rules
-from .types import AdminPlan, Asked, NetworkPlan, SecretPlan, Variable
+from ..records import record
+from .asked import HUB_VNET, SSH_KEY, Asked
+from .network import NetworkPlan
+from .passwords import AZ, MYSQL, SITE, SLURMDBD, WINDOWS, PasswordRule, Reader, limits, rules
+from .server import AdminPlan
 
-SSH_KEY = Asked("CYCLECLOUD_SSH_PUBLIC_KEY", "sshPublicKey", "SSH public key of the administrator.")
-HUB_VNET = Asked("HUB_VNET_ID", "hubVnetId", "Resource id of the hub virtual network that owns the gateway.")
 SECRETS = ("CYCLECLOUD_ADMIN_PASSWORD", "SLURM_DATABASE_PASSWORD")
 """Variables with secrets, which no other program gets."""
 EXAMPLES = {
@@ -22,11 +23,39 @@ RANDOM_TEXT = "printf '%sA-a-1\\n' \"$(openssl rand -hex 16 | sed 's/../&-/g')\"
 digits in a row, so no part of a name, and the end brings what chance may leave out. Its length is 53 characters."""
 
 
-def asked_or(value: str | MissingVariable | None, asked: Asked) -> str | Asked:
-    """The value, or what asks for it: under the name of the unset variable that the definition reads."""
-    if isinstance(value, MissingVariable):
-        return Asked(value.name, asked.parameter, asked.description)
-    return asked if value is None else value
+@record
+class SecretPlan:
+    """A secure parameter of `main.bicep`; its value is never in any file."""
+
+    parameter: str
+    variable: str
+    description: str
+    prompt: str
+    """What the server asks for when it has to repeat its first boot."""
+    min_length: int
+    max_length: int
+    """In characters."""
+    needs: tuple[PasswordRule, ...]
+
+    def broken_by(self, value: str) -> tuple[str, ...]:
+        """Return the texts of the rules that the value breaks; none of them has any of it."""
+        return tuple(rule.text for rule in self.needs if not re.fullmatch(rule.pattern, value, re.DOTALL))
+
+    @property
+    def title(self) -> str:
+        """The description without its end: what is asked for, in the middle of a sentence."""
+        return self.description.split(":")[0].rstrip(".")
+
+
+@record
+class Variable:
+    """An environment variable that the definition names, or that a secret parameter is read from."""
+
+    name: str
+    description: str
+    secret: bool
+    default: str | None
+    example: str
 
 
 def secret_plans(

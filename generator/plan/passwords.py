@@ -6,8 +6,7 @@ import re
 import string
 from collections.abc import Iterator, Sequence
 
-from ..records import named_record
-from .types import PasswordRule
+from ..records import named_record, record
 
 _KINDS = ("lower case", "upper case", "digits", "symbols")
 _OF_PORTAL = "@#$%^&*-_!+=[]{}|\\:',.?"
@@ -18,6 +17,15 @@ _ANY_SYMBOL = r"[\W_]"
 _OF_KIND = ("[a-z]", "[A-Z]", "[0-9]")
 _PART_OF_NAME = 3
 _NAMES = {" ": "space", "#": "#", "\\": "backslash", "'\"": "quote"}
+
+
+@record
+class PasswordRule:
+    """What a password needs; `text` completes "it must have …"."""
+
+    text: str
+    pattern: str
+    """Of the whole of a password that keeps to the rule; a dot is any character."""
 
 
 @named_record

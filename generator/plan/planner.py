@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from shlex import quote
 
-from .. import catalog
 from ..definition.model.definition import Definition
 from ..definition.model.fields import plain_values, values_of
 from ..projects.local import AvailableProject
 from . import names
 from .access_kinds.base import Ends
 from .access_kinds.registry import kind_of
-from .blobs import with_need
 from .cleanup import cleanup_plan
-from .cluster import server_release, slurm_plan
+from .cluster import SlurmPlan, slurm_plan
 from .created_types import created_types
+from .deployment import Plan, SecurityPlan
 from .egress import egress_plan
 from .file_systems.registry import late_addresses, modules, node_settings, requirements
 from .fleet import fleet
@@ -24,28 +23,20 @@ from .generations import with_generations
 from .image_terms import image_terms, unknown_images
 from .jobs import job_plans
 from .ledger import ledgers
-from .network import layout_of, network_plan
-from .parameters import SSH_KEY, asked_or, asked_values, secret_plans, variables_read
+from .network import NetworkPlan, layout_of, network_plan
+from .parameters import asked_values, secret_plans, variables_read
+from .projects import carried_projects
 from .quota import quota_plan
-from .resources import providers, resource_names, slow_resources
+from .resources import MonitoringPlan, providers, resource_names, slow_resources
+from .server import (
+    ExistingServerPlan,
+    ServerPlan,
+    admin_plan,
+    existing_server_plan,
+    server_plan,
+)
 from .storage import file_systems, locker_plan, requested
 from .tags import tags_of
-from .types import (
-    AdminPlan,
-    ExistingServerPlan,
-    JumpboxPlan,
-    LoginPlan,
-    MarketplaceImage,
-    MonitoringPlan,
-    NetworkPlan,
-    NodeArrayPlan,
-    Plan,
-    ProjectPlan,
-    SchedulerPlan,
-    SecurityPlan,
-    ServerPlan,
-    SlurmPlan,
-)
 
 
 def make_plan(
@@ -67,8 +58,8 @@ def make_plan(
         slurm_plan(definition, definition.slurm, versions, shared, certificate) if definition.slurm and shared else None
     )
     accounting = slurm.accounting if slurm else None
-    server, existing_server = _server(definition), _existing_server(definition)
-    admin = _admin(definition)
+    server, existing_server = server_plan(definition), existing_server_plan(definition)
+    admin = admin_plan(definition)
     # A new server sets the password of any database in the cluster; without one only the deployment needs it.
     needs_database_password = accounting is not None and (server is not None or accounting.is_new)
     secrets = secret_plans(
@@ -121,7 +112,7 @@ def make_plan(
         mounts=shared.mounts if shared else all_mounts,
         slurm=slurm,
         monitoring=monitoring,
-        projects=_carried(projects, slurm),
+        projects=carried_projects(projects, slurm),
         jobs=jobs,
         ledgers=ledgers(jobs, shared.all) if shared else (),
         asked=asked,
@@ -174,11 +165,6 @@ def _staged_versions(definition: Definition) -> dict[str, str]:
     return {project.name: project.version for project in definition.projects if project.version is not None}
 
 
-def _admin(definition: Definition) -> AdminPlan:
-    key = None if definition.server.existing else asked_or(definition.admin.ssh_public_key, SSH_KEY)
-    return AdminPlan(definition.admin.username, key)
-
-
 def _ends(
     definition: Definition,
     network: NetworkPlan,
@@ -202,83 +188,8 @@ def _ends(
     )
 
 
-def _existing_server(definition: Definition) -> ExistingServerPlan | None:
-    existing = definition.server.existing
-    if existing is None:
-        return None
-    name = existing.vm_id.rstrip("/").rsplit("/", 1)[-1]
-    return ExistingServerPlan(existing.vm_id, name, existing.release, existing.principal_id)
-
-
-def _server(definition: Definition) -> ServerPlan | None:
-    server = definition.server
-    if server.existing is not None:
-        return None
-    release = server_release(definition)
-    row, server_image = catalog.release(release), catalog.server_image()
-    image = None
-    build = server.image_version or (row.image_version if row is not None else None)
-    if server.image_id is None and build:
-        image = MarketplaceImage(server_image.publisher, server_image.offer, server_image.sku, build)
-    jumpbox = None
-    if server.jumpbox is not None:
-        jumpbox = JumpboxPlan(
-            vm_name=f"{names.prefix(definition)}-jumpbox",
-            computer_name=names.computer_name(names.prefix(definition)),
-            vm_size=server.jumpbox.vm_size,
-            image=MarketplaceImage("MicrosoftWindowsDesktop", "windows-11", server.jumpbox.sku, "latest"),
-        )
-    return ServerPlan(
-        vm_name=f"{names.prefix(definition)}-server",
-        vm_size=server.vm_size,
-        release=release,
-        image=image,
-        image_id=server.image_id,
-        os_disk_gb=server.os_disk_gb,
-        data_disk_gb=server.data_disk_gb,
-        java_heap_mb=server.java_heap_mb,
-        jumpbox=jumpbox,
-    )
-
-
 def _monitoring(definition: Definition) -> MonitoringPlan | None:
     monitoring = definition.monitoring
     if monitoring is None:
         return None
     return MonitoringPlan(monitoring.workspace_id, monitoring.ingestion_endpoint, monitoring.data_collection_rule_id)
-
-
-def _users(projects: Mapping[str, AvailableProject], slurm: SlurmPlan | None) -> dict[str, list[str]]:
-    """Project → the roles that run it; without a cluster the folders that the definition names, for later ones."""
-    if slurm is None:
-        return {name: [] for name, project in projects.items() if project.is_local}
-    users: dict[str, list[str]] = {}
-    nodes: list[tuple[str, SchedulerPlan | LoginPlan | NodeArrayPlan]] = [
-        ("scheduler", slurm.scheduler),
-        ("login", slurm.login),
-        *((array.name, array) for array in slurm.node_arrays),
-    ]
-    for role, node in nodes:
-        for spec in node.specs:
-            if role not in users.setdefault(spec.project, []):
-                users[spec.project].append(role)
-    return users
-
-
-def _carried(projects: Mapping[str, AvailableProject], slurm: SlurmPlan | None) -> tuple[ProjectPlan, ...]:
-    """The projects that travel with the deployment, with the roles that run them."""
-    users = _users(projects, slurm)
-    return tuple(
-        ProjectPlan(
-            name,
-            project.version,
-            project.source,
-            project.is_local,
-            project.specs,
-            tuple(users[name]),
-            project.digest,
-            with_need(project.blobs, slurm.project_version) if slurm else (),
-        )
-        for name, project in sorted(projects.items())
-        if name in users
-    )

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ..definition.model.fields import values_of
 from ..definition.model.policy import Account, AssociationLimits, PartitionPolicy, Policy, Qos, Reservation, User
 from ..definition.model.slurm import Slurm, Value
-from .types.policy import PolicyPlan, PolicyRow
+from ..records import record
 
 FORMAT = 1
 ATTRIBUTE = "cycleforge.policy"
@@ -74,6 +74,32 @@ _PARTITION = {
     "allow_accounts": "AllowAccounts",
     "allow_qos": "AllowQos",
 }
+
+
+@record
+class PolicyRow:
+    """One setting of one object. Rows are in the order in which they can be applied."""
+
+    kind: str
+    """`qos`, `account`, `member` (a user in an account), `user`, `reservation`, `partition` or `overlay`."""
+    name: str
+    key: str
+    """As sacctmgr and scontrol write it; `exists` for the object itself."""
+    value: str
+
+    @property
+    def text(self) -> str:
+        """The row on one line: words without spaces."""
+        return f"{self.kind} {self.name} {self.key}={self.value}"
+
+
+@record
+class PolicyPlan:
+    """What `slurm_policy` does on the scheduler."""
+
+    rows: tuple[PolicyRow, ...]
+    needs_accounting: bool
+    """Whether some row is for slurmdbd."""
 
 
 def partition_setting(word: str) -> str | None:

@@ -9,7 +9,8 @@ from .. import catalog
 from ..recipes import recipe
 from ..records import record
 from .job_settings import allowed_requests, whole
-from .types import JobPlan, NodeArrayPlan
+from .jobs import JobPlan
+from .nodes import NodeArrayPlan
 
 _HUGGING_FACE = "https://huggingface.co/"
 

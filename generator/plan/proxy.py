@@ -6,7 +6,25 @@ from urllib.parse import urlsplit
 
 from .. import catalog
 from ..definition.model.definition import Definition
-from .types import ProxyPlan
+from ..records import record
+
+
+@record
+class ProxyPlan:
+    """The proxy of server and nodes."""
+
+    url: str
+    host: str
+    port: int
+    no_proxy: tuple[str, ...]
+    """Hosts, domains (`.example.com`) and prefixes that are reached without it, beside the locker."""
+    locker_domain: str
+    """Of all storage accounts in the cloud; the locker is reached through its private endpoint."""
+
+    @property
+    def exceptions(self) -> tuple[str, ...]:
+        """Everything that is reached without it."""
+        return (*self.no_proxy, self.locker_domain)
 
 
 def proxy_plan(definition: Definition) -> ProxyPlan | None:

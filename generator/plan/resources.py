@@ -6,14 +6,35 @@ import re
 from collections.abc import Iterable
 
 from .. import catalog
+from ..records import record
 from .access_kinds.base import Access
+from .accounting import AccountingPlan
+from .created_types import Created
 from .file_systems.base import FileSystem
-from .types import AccountingPlan, ImageTerms, MonitoringPlan, ResourceId, ResourceNames
-from .types.created import Created
+from .image_terms import ImageTerms
+from .names import ResourceNames
 
 _RESOURCE_ID = re.compile(
     r"/subscriptions/([^/]+)/resourceGroups/([^/]+)/providers/[^/]+/[^/]+/([^/]+)/?", re.IGNORECASE
 )
+
+
+@record
+class ResourceId:
+    """The parts of the id of a top-level resource, of which scopes are made."""
+
+    subscription: str
+    resource_group: str
+    name: str
+
+
+@record
+class MonitoringPlan:
+    """Metrics into an existing Azure Monitor workspace."""
+
+    workspace_id: str
+    ingestion_endpoint: str
+    data_collection_rule_id: str
 
 
 def resource_id(value: str) -> ResourceId:

@@ -7,16 +7,15 @@ subnet only flows lead to this network and, behind a hub, to any other private o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from ipaddress import IPv4Network
 
 from .. import catalog
 from .bicep_modules import Expression
 from .flow import ANY, ENDPOINTS, EVERY_SUBNET, JUMPBOX, NODES, PEERS, REACHABLE, SERVER, USERS, Direction, Flow, Party
+from .network import NetworkPlan, SecurityRule, SubnetPlan
 from .subnet_kinds import SubnetRole
-from .subnets import compute_name, kind_of_role, parse_network
-from .types import NetworkPlan, SecurityRule, SubnetPlan
+from .subnets import compute_name, kind_of_role, without_overlaps
 
 ALLOWED_SOURCES = Expression("userSources")
 """The variable of `main.bicep` that holds the sources of access `public`, also other ones than the definition's."""
@@ -30,21 +29,6 @@ _SUBNET_OF = {SERVER: "server", JUMPBOX: "server", NODES: "compute", ENDPOINTS: 
 def security_rules(network: NetworkPlan) -> dict[SubnetRole, tuple[SecurityRule, ...]]:
     """The rules of a new network by the role of the subnet, inbound before outbound, each in order of priority."""
     return {subnet.role: (*_inbound(network, subnet), *_outbound(network, subnet)) for subnet in network.subnets}
-
-
-def without_overlaps(prefixes: Iterable[str]) -> tuple[str, ...]:
-    """The prefixes without those that lie within another one, in their order.
-
-    Azure refuses a rule with both: OverlappingSubnetsNotPermittedInSecurityRule.
-    https://github.com/kubernetes-sigs/cloud-provider-azure/issues/6775
-    """
-    given = tuple(dict.fromkeys(prefixes))
-    parsed = {text: network for text in given if (network := parse_network(text)) is not None}
-    return tuple(text for text in given if not (text in parsed and _is_within_another(text, parsed)))
-
-
-def _is_within_another(text: str, parsed: dict[str, IPv4Network]) -> bool:
-    return any(parsed[text].subnet_of(other) for name, other in parsed.items() if name != text)
 
 
 def subnet_role(network: NetworkPlan, party: Party) -> SubnetRole | None:

@@ -6,7 +6,7 @@ import shlex
 
 from ..records import record
 from .assignment import CONTAINERS
-from .types import SlurmPlan
+from .cluster import SlurmPlan
 
 _IMAGE = "ubuntu:24.04"
 

@@ -20,8 +20,8 @@ from collections.abc import Iterable, Iterator
 from ..catalog.sizes import VmSize
 from . import health_checks
 from .health_checks import source_of
+from .mig import MigPlan
 from .sourced import Sourced, sourced
-from .types import MigPlan
 
 FORMAT = 1
 PREFIX = "cycleforge.vm_size"

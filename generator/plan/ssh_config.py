@@ -6,7 +6,8 @@ import re
 import shlex
 
 from ..records import record
-from .types import NodeArrayPlan, Plan
+from .deployment import Plan
+from .nodes import NodeArrayPlan
 
 SERVER = "server"
 ROLES = (SERVER, "scheduler", "login")

@@ -10,13 +10,37 @@ from ..records import record
 from . import names
 from .file_systems.base import FileSystem
 from .file_systems.registry import wanted_by
-from .types import LockerPlan
 
 CYCLECLOUD_ACCOUNT = "azure"
 """Name of the account record on every server that a deployment creates."""
 
 _DEFAULT_MOUNT_ORDER = 1000
 """Source: https://learn.microsoft.com/azure/cyclecloud/cluster-references/configuration-reference"""
+
+
+@record
+class LockerPlan:
+    """Storage that nodes and server share; CycleCloud calls it `<account>-storage`, here `azure-storage`."""
+
+    account_name: str | None
+    """None: the deployment derives a unique name from subscription and resource group."""
+    account_id: str | None
+    """Resource id of the account of an existing server's locker; None: the deployment creates the locker."""
+    assigns_role: bool
+    """Whether the deployment lets the nodes read the locker; False: someone does it by hand."""
+    container: str
+    redundancy: str | None
+    """Storage SKU of a new account, for example `Standard_LRS`."""
+    locker_name: str
+    cyclecloud_account: str
+    """Name of the account record in CycleCloud, from which the locker has its name."""
+    blob_suffix: str | None
+    """End of blob endpoints outside the public cloud."""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the deployment creates it."""
+        return self.account_id is None
 
 
 def locker_plan(definition: Definition) -> LockerPlan:

@@ -45,6 +45,21 @@ _MORE = "compute-"
 """What the role of a further compute subnet begins with; the rest is its name in the definition."""
 
 
+def without_overlaps(prefixes: Iterable[str]) -> tuple[str, ...]:
+    """The prefixes without those that lie within another one, in their order.
+
+    Azure refuses a rule with both: OverlappingSubnetsNotPermittedInSecurityRule.
+    https://github.com/kubernetes-sigs/cloud-provider-azure/issues/6775
+    """
+    given = tuple(dict.fromkeys(prefixes))
+    parsed = {text: network for text in given if (network := parse_network(text)) is not None}
+    return tuple(text for text in given if not (text in parsed and _is_within_another(text, parsed)))
+
+
+def _is_within_another(text: str, parsed: dict[str, IPv4Network]) -> bool:
+    return any(parsed[text].subnet_of(other) for name, other in parsed.items() if name != text)
+
+
 def compute_role(name: str | None) -> SubnetRole:
     """The role of the subnet that nodes are in; None: the one that every network has."""
     return "compute" if name is None else f"{_MORE}{name}"

@@ -10,9 +10,26 @@ from ..catalog.slurm_facts import NodeAttribute
 from ..definition.model.security import Security
 from ..definition.model.slurm import NodeProjects, Value
 from ..records import record
-from .types.nodes import VmAttributes
 
 _TAG, _VOLUME = "tags", "volume"
+
+
+@record
+class VmAttributes:
+    """What a definition says of the VMs of a role to CycleCloud, in the spelling of its reference, sorted by name.
+
+    They are attributes of the role's own section, where they win over those of `[[node defaults]]`.
+    """
+
+    values: tuple[tuple[str, str | int | bool], ...]
+    volumes: tuple[tuple[str, tuple[tuple[str, str | int | bool], ...]], ...]
+    """Volume → its attributes."""
+    tags: tuple[tuple[str, str], ...]
+    """All tags of the VMs, those of the deployment included; empty: only those."""
+
+    def volume(self, name: str) -> tuple[tuple[str, str | int | bool], ...]:
+        """The attributes of one volume; empty where the definition says nothing of it."""
+        return dict(self.volumes).get(name, ())
 
 
 @record

@@ -11,10 +11,10 @@ from typing import get_args
 from .. import catalog
 from ..plan.billed import NOT_COUNTED, billed
 from ..plan.billing import Billed
+from ..plan.deployment import Plan
 from ..plan.fleet import Since
-from ..plan.published_hours import PublishedHours, published_hours
-from ..plan.step_hours import hours_of
-from ..plan.types import JobPlan, Plan
+from ..plan.jobs import JobPlan
+from ..plan.published_hours import PublishedHours, hours_of, published_hours
 from ..records import record
 from .price import Price, Query, own_items, price_of, query
 from .service import Answered, PriceList

@@ -46,7 +46,7 @@ class CarriedBlob:
 
 @record
 class AvailableProject:
-    """A project that roles may name; `generator.plan.types.ProjectPlan` has the meaning of its fields."""
+    """A project that roles may name; `generator.plan.projects.ProjectPlan` has the meaning of its fields."""
 
     name: str
     version: str

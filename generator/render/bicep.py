@@ -14,10 +14,12 @@ from typing import Any
 
 from ..files import assets
 from ..files.file import File, Files, Json, text
+from ..plan.asked import Asked
 from ..plan.bicep_modules import BicepValue, Expression
+from ..plan.deployment import Plan
 from ..plan.flow import SERVER, USERS
+from ..plan.network import SecurityRule
 from ..plan.resources import resource_id
-from ..plan.types import Asked, Plan, SecurityRule
 from .templates import bicep_string, environment
 
 _MODULE = re.compile(r"'(modules/[a-z0-9-]+\.bicep)'")

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from ..plan.types import Plan, SlurmPlan
+    from ..plan.cluster import SlurmPlan
+    from ..plan.deployment import Plan
 
 CHUNK_BYTES = 64 * 1024
 """Bytes of one payload chunk, well below what Bicep loads as base64 (`loaded_file` of the catalogue's limits)."""

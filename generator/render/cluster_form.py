@@ -6,7 +6,7 @@ from dataclasses import field
 
 from ..cctemplate.writing import Raw, Writable, assignment, classad
 from ..files.file import Json
-from ..plan.types import VmAttributes
+from ..plan.vm_attributes import VmAttributes
 from ..records import record
 
 Form = tuple[tuple[str, Writable], ...]

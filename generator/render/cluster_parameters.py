@@ -11,9 +11,11 @@ from collections.abc import Iterable
 
 from ..cctemplate.writing import Raw
 from ..files.file import Json
+from ..plan.cluster import SlurmPlan
+from ..plan.deployment import Plan
 from ..plan.file_systems.base import FileSystem
 from ..plan.names import scheduler_name
-from ..plan.types import NodeArrayPlan, Plan, SlurmPlan
+from ..plan.nodes import NodeArrayPlan
 from ..records import record
 from .cluster_form import (
     MAX_DISK_GB,

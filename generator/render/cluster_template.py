@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING
 from ..cctemplate.writing import assignment
 from ..files import assets
 from ..files.file import Files, json_file, text
-from ..plan.types import Plan, SlurmPlan, SpecRef
+from ..plan.assignment import SpecRef
+from ..plan.cluster import SlurmPlan
+from ..plan.deployment import Plan
 from .cluster_form import prefix
 from .cluster_parameters import mounts, parameters, tabs
 from .templates import environment

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 
 from ..files.file import MANIFEST, Files, manifest_file
+from ..plan.deployment import Plan
 from ..plan.effective import effective
-from ..plan.types import Plan
 from ..version import __version__
 from . import bicep, bootstrap, cluster_template, firewall, jobs, projects, prove, readme, ssh_config
 from .effective import yaml_file

@@ -6,7 +6,8 @@ import json
 from pathlib import PurePosixPath
 
 from ..files.file import Files, Json, text
-from ..plan.types import EgressRule, Plan
+from ..plan.deployment import Plan
+from ..plan.egress import EgressRule
 
 
 def render(plan: Plan) -> Files:

@@ -13,7 +13,11 @@ from pathlib import Path, PurePosixPath
 
 from ..files import assets
 from ..files.file import File, Files, text
-from ..plan.types import BaselinePlan, JobPlan, Plan, StepPlan, TablePlan
+from ..plan.deployment import Plan
+from ..plan.job_steps import StepPlan
+from ..plan.jobs import JobPlan
+from ..plan.nccl_baselines import BaselinePlan
+from ..plan.node_benchmarks import TablePlan
 from ..projects.tree import is_dropping
 
 JOBS = PurePosixPath("jobs")

@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from ..plan.accounting import AccountingPlan
+from ..plan.assignment import SpecRef
+from ..plan.cluster import SlurmPlan
+from ..plan.deployment import Plan
 from ..plan.drained import drained_nodes
 from ..plan.fleet import Machines
-from ..plan.types import AccountingPlan, LoginPlan, NodeArrayPlan, Plan, SchedulerPlan, SlurmPlan, SpecRef
+from ..plan.nodes import LoginPlan, NodeArrayPlan, SchedulerPlan
 from ..records import record
 from ..words.counts import size_of_gib
 

@@ -12,7 +12,8 @@ from pathlib import Path, PurePosixPath
 from ..blobs import pinned_of, store_of
 from ..errors import CannotRead
 from ..files.file import File, Files
-from ..plan.types import Plan, ProjectPlan
+from ..plan.deployment import Plan
+from ..plan.projects import ProjectPlan
 from ..projects import contents, read_project
 from ..projects.content import BLOBS, shipped_project
 from ..projects.ini import keep_blobs

@@ -6,8 +6,8 @@ from pathlib import PurePosixPath
 
 from ..files import assets
 from ..files.file import File, Files, text
+from ..plan.deployment import Plan
 from ..plan.gates import LIBRARY, PROGRAM, TABLE, GatePlan, gate_plans
-from ..plan.types import Plan
 
 _JOBS = PurePosixPath("jobs")
 _LIBRARY = ("environment.sh", "verdicts.sh")

@@ -9,12 +9,14 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from ..files.file import Files, text
+from ..plan.asked import Asked
+from ..plan.deployment import Plan
 from ..plan.drained import drained_nodes
 from ..plan.file_systems.registry import by_kind
 from ..plan.flow_rows import flow_rows
+from ..plan.nodes import NodeArrayPlan, SchedulerPlan
 from ..plan.parameters import RANDOM_TEXT
 from ..plan.shells import shells
-from ..plan.types import Asked, NodeArrayPlan, Plan, SchedulerPlan
 from ..words.counts import listed
 from .templates import environment
 

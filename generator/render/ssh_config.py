@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 
 from ..files.file import Files, text
+from ..plan.deployment import Plan
 from ..plan.ssh_config import ssh_plan
-from ..plan.types import Plan
 from .templates import environment
 
 _PARTS = Path(__file__).resolve().parent / "ssh_parts"

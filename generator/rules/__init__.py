@@ -12,7 +12,7 @@ from ..problems.problem import Problem
 from ..problems.rule import STAGES, Rule, instances, registered
 
 if TYPE_CHECKING:
-    from ..plan.types import Plan
+    from ..plan.deployment import Plan
     from .base import Rendered, Site, Together
 
 _ELSEWHERE = ("..definition.text.rules", "..definition.model_problems", "..cctemplate.rules")

@@ -18,7 +18,7 @@ from ..records import record
 
 if TYPE_CHECKING:
     from ..files.file import Files
-    from ..plan.types import Plan
+    from ..plan.deployment import Plan
 
 Path = tuple[str | int, ...]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..plan.types import BlobPlan, Plan
+from ..plan.deployment import Plan
+from ..plan.projects import BlobPlan
 from ..problems.problem import Problem
 from ..words.counts import listed
 from .base import PlanRule

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .. import catalog
+from ..plan.deployment import Plan
 from ..plan.job_settings import whole
-from ..plan.types import LedgerPlan, Plan
+from ..plan.ledger import LedgerPlan
 from ..problems.problem import Problem
 from .base import Path, PlanRule
 from .training import setting_path, training_jobs

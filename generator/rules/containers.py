@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator
 
 from ..definition.model.definition import Job
+from ..plan.deployment import Plan
 from ..plan.job_settings import known_settings
-from ..plan.types import JobPlan, NodeArrayPlan, Plan
+from ..plan.jobs import JobPlan
+from ..plan.nodes import NodeArrayPlan
 from ..problems.problem import Problem
 from ..recipes import recipe
 from ..recipes.versions import Compatibility, compatibility

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..definition.model.slurm import Slurm
 from ..plan.assignment import HEALTH, is_checked, specs_of
-from ..plan.cluster import deciding_size
+from ..plan.nodes import deciding_size
 from ..plan.slurm_conf import KEPT_STATES, newer_keys
 from ..problems.problem import Problem
 from ..records import computed_once

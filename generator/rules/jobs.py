@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..definition.model.slurm import Partition
+from ..plan.deployment import Plan
 from ..plan.gates import BESIDE_JOBS, GatePlan, gate_plans
 from ..plan.job_settings import known_settings, spare_nodes
-from ..plan.types import Plan
 from ..problems.problem import Problem, Related
 from ..recipes import Recipe, recipe, recipe_names
 from ..words.counts import counted, listed

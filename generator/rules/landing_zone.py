@@ -11,11 +11,10 @@ from collections.abc import Iterator, Sequence
 from ..catalog.node_images import ImagePlan, image_plan
 from ..definition.model.landing_zone import LandingZone
 from ..definition.model.slurm import Value
-from ..plan.created_types import PUBLIC_ADDRESS, ROLE, created_types
+from ..plan.created_types import PUBLIC_ADDRESS, ROLE, Purpose, created_types
 from ..plan.names import creates_resource_group
 from ..plan.network import route_plan
 from ..plan.tags import tags_of
-from ..plan.types.created import Purpose
 from ..plan.vm_attributes import own_key
 from ..problems.problem import Problem
 from .base import DefinitionRule, Path, Site

@@ -9,9 +9,9 @@ from dataclasses import replace
 from .. import catalog
 from ..catalog.rule_facts import Length
 from ..definition.model.slurm import Slurm
+from ..plan.deployment import Plan
 from ..plan.derived_names import derived_names
 from ..plan.names import node_stem, size_part
-from ..plan.types import Plan
 from ..problems.problem import Problem, Related
 from ..words.counts import counted
 from .base import ClusterRule, DefinitionRule, Path, PlanRule, Site

@@ -10,8 +10,8 @@ from functools import cache
 from ..definition.model.slurm import Slurm
 from ..files import assets
 from ..plan.assignment import BASE, POLICY
+from ..plan.deployment import Plan
 from ..plan.file_systems.registry import wanted_by
-from ..plan.types import Plan
 from ..problems.problem import Problem, Related
 from ..projects.local import SHIPPED
 from ..words.counts import listed

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from .. import catalog
 from ..definition.model.slurm import Slurm
 from ..plan.access_kinds.registry import kind_of
-from ..plan.cluster import is_hpc, server_release, sizes_of
+from ..plan.cluster import server_release
 from ..plan.network import route_plan
+from ..plan.nodes import is_hpc, sizes_of
 from ..problems.problem import Problem
 from .base import ClusterRule, Path, Site
 from .figures import figures

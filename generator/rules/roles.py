@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from ..catalog.sizes import VmSize
 from ..definition.model.slurm import NodeProjects, Partition, Slurm
-from ..plan import cluster
-from ..plan.cluster import deciding_size, image_of
+from ..plan import nodes
 from ..plan.fleet import Machines, fleet
+from ..plan.nodes import deciding_size, image_of
 from ..records import computed_once, record
 from .base import Path, Site
 from .wording import first_given, quoted
@@ -119,7 +119,7 @@ def machines(site: Site) -> Iterator[Machine]:
 
 def is_hpc(site: Site, partition: Partition) -> bool:
     """Whether the partition's nodes share one placement group: as written, else where the size has InfiniBand."""
-    return cluster.is_hpc(partition, tuple(site.vm_size(size) for size in partition.sizes))
+    return nodes.is_hpc(partition, tuple(site.vm_size(size) for size in partition.sizes))
 
 
 def gpus(site: Site, vm_size: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import ip_network
 
-from ..plan.types import Plan
+from ..plan.deployment import Plan
 from ..problems.problem import Problem
 from .base import Path, RunRule, Together
 from .wording import quoted

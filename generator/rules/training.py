@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..catalog.sizes import VmSize
+from ..plan.deployment import Plan
 from ..plan.job_settings import choices_of, model_of, whole
+from ..plan.jobs import JobPlan
 from ..plan.preparation import preparation
-from ..plan.types import JobPlan, Plan
 from ..problems.problem import Problem
 from ..recipes import models, recipe
 from ..recipes.memory import MemoryPlan

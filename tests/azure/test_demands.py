@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from tests.azure.compiled import NAMES as OLD
 from tests.azure.compiled import compiled_resources
 from tests.azure.demands import DEMANDS, Refusal, refusals

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from generator import catalog
+from generator.plan.deployment import Plan
 from generator.plan.derived_names import UNIQUE, derived_names
-from generator.plan.types import Plan
 from tests.azure.demands import name_limits
 from tests.azure.test_demands import MORE, variant
 from tests.bed.bicep.values import Resource

@@ -8,7 +8,7 @@ from functools import cache, partial
 
 import pytest
 
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from tests.azure.scanners import RULES, Scanned, unmet
 from tests.bed.bicep.deployment import resources_of
 from tests.bed.bicep.values import Resource

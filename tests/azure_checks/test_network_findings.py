@@ -15,7 +15,7 @@ from generator.azure.checks.networks import (
     SubnetMissing,
     TooFewAddresses,
 )
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from generator.rules.wording import quoted
 from tests.azure_checks.answers import Answer, usage
 from tests.bed.plans import plan_from

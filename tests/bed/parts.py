@@ -13,8 +13,11 @@ from generator.definition.model.definition import Job
 from generator.plan import names
 from generator.plan.access_kinds.base import Ends
 from generator.plan.access_kinds.registry import KINDS
-from generator.plan.accounting import mysql_tier
+from generator.plan.accounting import AccountingPlan, mysql_tier
 from generator.plan.cleanup import cleanup_plan
+from generator.plan.cluster import SlurmPlan
+from generator.plan.created_types import Created, Purpose
+from generator.plan.deployment import Plan
 from generator.plan.egress import egress_plan
 from generator.plan.file_systems.base import FileSystem
 from generator.plan.file_systems.blob_container import BlobContainer
@@ -26,12 +29,11 @@ from generator.plan.fleet import Machines
 from generator.plan.flows import with_flows
 from generator.plan.image_terms import image_terms, unknown_images
 from generator.plan.jobs import Listed, job_plan
+from generator.plan.nodes import NodeArrayPlan
 from generator.plan.parameters import secret_plans
 from generator.plan.quota import quota_plan
 from generator.plan.resources import providers, resource_names, slow_resources
 from generator.plan.storage import FileSystems, in_mount_order
-from generator.plan.types import AccountingPlan, NodeArrayPlan, Plan, SlurmPlan
-from generator.plan.types.created import Created, Purpose
 from generator.problems.problem import KeyPath
 from tests.bed.plans import plan_from, slurm_of
 

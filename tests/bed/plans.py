@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from generator import pipeline
-from generator.plan.types import Plan, ServerPlan, SlurmPlan
+from generator.plan.cluster import SlurmPlan
+from generator.plan.deployment import Plan
+from generator.plan.server import ServerPlan
 from tests.bed.yaml_data import yaml_data
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIG5vdCBhIHNlY3JldCwgb25seSBmb3IgdGhlIHRlc3Rz user"

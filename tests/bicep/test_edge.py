@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from generator import pipeline
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from tests.azure.demands import refusals
 from tests.bed.bicep.deployment import resources_of
 from tests.bed.plans import KEY

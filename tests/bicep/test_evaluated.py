@@ -21,7 +21,7 @@ import pytest
 
 from generator.definition.read import read_model
 from generator.plan.created_types import created_types
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from tests.bed.bicep.deployment import resources_of
 from tests.bed.bicep.values import Resource, is_late
 from tests.bicep import compilers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from generator.plan.types import HubPlan
+from generator.plan.network import HubPlan
 from tests.bicep import variants
 from tests.bicep.test_modules import module_text
 from tests.bicep.variants import (

@@ -9,8 +9,7 @@ from pathlib import PurePosixPath
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from generator.plan.resources import resource_id
-from generator.plan.types import ResourceId
+from generator.plan.resources import ResourceId, resource_id
 from generator.render import bicep
 from generator.render.bicep import bicep_literal
 from generator.render.cluster_template import late_parameters

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from generator.files.file import File, Files
+from generator.plan.deployment import Plan
 from generator.plan.file_systems.netapp import NetAppVolume
-from generator.plan.types import Plan
 from generator.render import bicep, cluster_template
 from tests.bed.parts import settled
 from tests.bed.plans import plan_from

@@ -22,7 +22,7 @@ from generator.files import assets
 from generator.files.file import Files
 from generator.output import diff
 from generator.pipeline import Checked
-from generator.plan.blobs import with_need
+from generator.plan.projects import with_need
 from generator.projects import contents, digest, read_project
 from generator.projects.content import shipped_project
 from generator.projects.ini import keep_blobs

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from generator.azure.boot_steps import of_console
-from generator.plan.types import Asked
+from generator.plan.asked import Asked
 from tests.bed.plans import plan_from, server_of
 from tests.bed.server.harness import ADMIN_PASSWORD, DATABASE_PASSWORD, TIME_SCALE, plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from generator.plan.types import Plan
+    from generator.plan.deployment import Plan
     from tests.bed.server.harness import Server
 
 

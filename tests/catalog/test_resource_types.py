@@ -20,10 +20,9 @@ from generator.catalog import azure_types
 from generator.definition.model.definition import Definition
 from generator.files import assets
 from generator.plan.cleanup import cleanup_plan
-from generator.plan.created_types import created_types
+from generator.plan.created_types import Created, created_types
+from generator.plan.deployment import Plan
 from generator.plan.resources import providers
-from generator.plan.types import Plan
-from generator.plan.types.created import Created
 from tests.bed.bicep.deployment import PLAUSIBLE
 from tests.bed.plans import plan_from
 from tests.bicep.compilers import MODULES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from generator.render import readme
 
 

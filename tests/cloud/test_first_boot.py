@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from generator.files import assets
-from generator.plan.types import SlurmPlan
+from generator.plan.cluster import SlurmPlan
 from tests.bed.cloud import Pool, running_cloud
 from tests.bed.cloud.policy import Policy
 from tests.bed.plans import plan_from, slurm_of

@@ -12,8 +12,8 @@ import pytest
 
 from generator import catalog
 from generator.catalog.sizes import VmSize
+from generator.plan.mig import MigPlan
 from generator.plan.real_memory import real_memory_mib, withheld_percent
-from generator.plan.types import MigPlan
 from tests.bed.cloud import Cloud, Pool, running_cloud
 from tests.bed.plans import plan_from, slurm_of
 

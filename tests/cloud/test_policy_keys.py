@@ -16,7 +16,7 @@ import yaml
 
 from generator.definition.model.fields import Section, keys_of
 from generator.definition.model.policy import PartitionPolicy, Policy
-from generator.plan.types import SlurmPlan
+from generator.plan.cluster import SlurmPlan
 from tests.bed.cloud import Pool, running_cloud
 from tests.bed.cloud.policy import Policy as Scheduler
 from tests.bed.plans import plan_from, slurm_of

@@ -10,7 +10,8 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from generator import pipeline
-from generator.plan.types import NodeArrayPlan, Plan
+from generator.plan.deployment import Plan
+from generator.plan.nodes import NodeArrayPlan
 from tests.bed.cloud import Cloud, Pool, running_cloud
 from tests.bed.plans import plan_from, slurm_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from tests.bed.plans import plan_from
 
 GROUP = "/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/m/providers"

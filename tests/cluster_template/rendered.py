@@ -11,7 +11,7 @@ from generator.cctemplate.evaluate import Value
 from generator.cctemplate.resolve import ResolvedNode, resolve
 from generator.cctemplate.syntax import Template, parse
 from generator.cctemplate.values import value_of
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from generator.problems.problem import Problem
 from generator.render.cluster_template import late_parameters, render
 from tests.bed.parts import settled

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from generator.cctemplate.files import MAX_BYTES, CheckedFile, check_files, read_parameters
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from generator.problems.text import as_json, render
 from generator.render.cluster_template import render as cluster_files
 from tests.bed.parts import settled

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import pytest
 
 from generator.cli.plan import plan_text
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from generator.recipes import recipe
 from generator.render import readme
 from tests.bed.plans import plan_from, slurm_of

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from generator import catalog
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from tests.bed.plans import plan_from, slurm_of
 from tests.cluster_template.rendered import read
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from generator.cctemplate.values import constant
+from generator.plan.assignment import SpecRef
+from generator.plan.deployment import Plan
 from generator.plan.file_systems.blob_container import BlobContainer
-from generator.plan.types import Plan, SpecRef
 from generator.render.cluster_template import late_parameters, render
 from tests.bed.difference import shown
 from tests.bed.parts import lustre, minimal, mount, node_array

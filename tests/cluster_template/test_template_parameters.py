@@ -20,7 +20,7 @@ from generator.catalog.slurm_facts import TemplateParameter
 from generator.definition.model.definition import Definition
 from generator.definition.walk import setting_at
 from generator.files.file import Json
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from generator.render import bicep
 from generator.render.cluster_form import prefix
 from generator.render.cluster_template import late_parameters, render

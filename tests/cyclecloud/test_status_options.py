@@ -16,7 +16,7 @@ import pytest
 
 from generator.plan.billed import billed
 from generator.plan.billing import Billed
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from generator.prices import costs, service
 from tests.answers import data_of
 from tests.bed.arm import Arm

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 from generator.files import assets
 from generator.files.file import File, Files
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from tests.bed.difference import changes
 
 SOURCES = ("bicep_templates/modules", "bootstrap", "projects", "recipes")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from generator import pipeline
 from generator.files.file import Files
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from tests.bed.plans import KEY
 
 _SUBSCRIPTION = "/subscriptions/00000000-0000-0000-0000-000000000000"

@@ -9,7 +9,7 @@ import pytest
 
 from generator import pipeline
 from generator.files import assets
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from generator.rules.figures import figures
 from tests.cluster_template.rendered import read
 from tests.definitions.build import NAMES, checked

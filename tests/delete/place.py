@@ -17,7 +17,7 @@ from generator.azure.deletion.survey import survey
 from generator.azure.session import Session, sign_in
 from generator.azure.writer import Writer
 from generator.cli import main
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from tests.azure.compiled import template
 from tests.bed.arm import Arm
 from tests.bed.arm.client import Client

@@ -18,7 +18,7 @@ from generator.files.file import Files
 from generator.output.diff import compare
 from generator.plan.effective import effective
 from generator.plan.flow import Flow
-from generator.plan.security_rules import without_overlaps
+from generator.plan.subnets import without_overlaps
 from tests.bed.bicep.deployment import resources_of
 from tests.bed.plans import plan_from
 from tests.bed.security_groups import Host

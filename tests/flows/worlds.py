@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from ipaddress import IPv4Address, IPv4Network
 
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from generator.render import readme
 from tests.bed import parts
 from tests.bed.bicep.deployment import resources_of

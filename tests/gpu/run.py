@@ -151,7 +151,7 @@ def lines_of_checks(model: str, gpus: int, slices: list[list[str]] | None) -> li
     from generator import catalog
     from generator.catalog.sizes import VmSize
     from generator.plan import health_checks
-    from generator.plan.types import MigPlan
+    from generator.plan.mig import MigPlan
 
     words = model.upper().split()
     same = [

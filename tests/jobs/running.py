@@ -10,7 +10,8 @@ from pathlib import Path
 
 from generator.definition.model.definition import Job
 from generator.files import assets
-from generator.plan.types import NodeArrayPlan, Plan
+from generator.plan.deployment import Plan
+from generator.plan.nodes import NodeArrayPlan
 from generator.render import jobs
 from tests.bed import parts
 from tests.bed.plans import slurm_of

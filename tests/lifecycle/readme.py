@@ -13,7 +13,7 @@ from io import BufferedRWPair
 from pathlib import Path, PurePosixPath
 
 from generator.files.file import Files
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from generator.render import readme
 from tests.lifecycle import azure as stand_in
 from tests.lifecycle import server

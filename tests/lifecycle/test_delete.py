@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from generator import catalog
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from tests.bed.plans import plan_from
 from tests.bicep.compilers import MODULES
 from tests.bicep.variants import (

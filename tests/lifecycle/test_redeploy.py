@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from generator.files import assets
-from generator.plan.types import Plan, ServerPlan
+from generator.plan.deployment import Plan
+from generator.plan.server import ServerPlan
 from generator.render.bootstrap import CLOUD_INIT
 from tests.bed.plans import plan_from
 from tests.bicep.variants import EXISTING_GROUP

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from generator.plan.types import Plan, ServerPlan
+from generator.plan.deployment import Plan
+from generator.plan.server import ServerPlan
 from generator.render.bootstrap import CLOUD_INIT
 from tests.lifecycle.azure import SUBSCRIPTION, Azure, identifier_of, sub_record, virtual_machine
 from tests.lifecycle.server import NODES

@@ -9,8 +9,8 @@ from generator import pipeline
 from generator.definition.kinds import kind_of, sections
 from generator.definition.model.fields import Section
 from generator.definition.model.storage import Storage
+from generator.plan.deployment import Plan
 from generator.plan.file_systems.base import FileSystem
-from generator.plan.types import Plan
 
 _PARTITIONS = "slurm: {partitions: [{name: htc, vm_size: Standard_D4ads_v5, max_nodes: 4}]}"
 

@@ -10,9 +10,8 @@ import pytest
 
 from generator import catalog
 from generator.definition.model.slurm import NewDatabase
-from generator.plan.accounting import mysql_sizes
+from generator.plan.accounting import AccountingPlan, mysql_sizes
 from generator.plan.parameters import RANDOM_TEXT, secret_plans
-from generator.plan.types import AccountingPlan
 from generator.rules.figures import figures
 from tests.bed.parts import GPU
 from tests.bed.plans import plan_from, slurm_of

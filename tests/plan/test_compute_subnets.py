@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from generator.render import readme
 from tests.bed.plans import plan_from, slurm_of
 from tests.cluster_template.rendered import read

@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from generator import catalog, pipeline
-from generator.plan.types import NodeArrayPlan, Plan
+from generator.plan.deployment import Plan
+from generator.plan.nodes import NodeArrayPlan
 from tests.bed.plans import SMALL, plan_from, slurm_of
 from tests.bed.yaml_data import yaml_data
 from tests.cluster_template.rendered import Rendered, read

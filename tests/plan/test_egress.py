@@ -10,7 +10,8 @@ from pathlib import PurePosixPath
 import pytest
 
 from generator import catalog
-from generator.plan.types import EgressRule, Plan
+from generator.plan.deployment import Plan
+from generator.plan.egress import EgressRule
 from generator.render import firewall, readme
 from tests.bed.plans import plan_from
 from tests.bicep import variants

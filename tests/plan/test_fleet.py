@@ -14,8 +14,8 @@ from generator.azure.checks.quota import needs
 from generator.definition.read import read_model
 from generator.plan.addresses import needed_addresses
 from generator.plan.billed import billed
+from generator.plan.deployment import Plan
 from generator.plan.quota import ALL, SPOT
-from generator.plan.types import Plan
 from generator.render import readme
 from generator.render.plan_page import plan_page
 from generator.render.plan_sections import sections

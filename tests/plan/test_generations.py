@@ -6,8 +6,9 @@ from dataclasses import fields
 
 import pytest
 
+from generator.plan.cluster import SlurmPlan
+from generator.plan.deployment import Plan
 from generator.plan.generations import ATTRIBUTE, ON_NODES
-from generator.plan.types import Plan, SlurmPlan
 from tests.bed.plans import plan_from, slurm_of
 
 TWO = """

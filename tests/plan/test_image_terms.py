@@ -7,7 +7,7 @@ import pytest
 from generator import catalog
 from generator.catalog.node_images import ImagePlan, image_plan, image_row
 from generator.plan.effective import effective
-from generator.plan.types import ImageTerms
+from generator.plan.image_terms import ImageTerms
 from tests.bed.plans import plan_from
 from tests.bicep.variants import EXISTING_SERVER, OWN_IMAGE
 from tests.readme.test_readme import rendered

@@ -8,13 +8,13 @@ from generator import catalog
 from generator.catalog.sizes import VmSize
 from generator.plan import nccl_variables
 from generator.plan.nccl_baselines import (
+    BaselinePlan,
     baselines,
     judged_nodes,
     largest_message_bytes,
     message_size,
     program_setting,
 )
-from generator.plan.types import BaselinePlan
 
 GIB = 1024**3
 A100, H100, H200 = "Standard_ND96amsr_A100_v4", "Standard_ND96isr_H100_v5", "Standard_ND96isr_H200_v5"

@@ -17,8 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generator.azure.bicep import Compiled, with_secrets
-from generator.plan.parameters import secret_plans
-from generator.plan.types import SecretPlan
+from generator.plan.parameters import SecretPlan, secret_plans
 from generator.render import bootstrap
 from tests.bed.plans import plan_from
 from tests.plan import slurm_conf

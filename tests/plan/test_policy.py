@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from generator.plan.policy import MAX_CHARACTERS, MAX_ROW, policy_attributes
-from generator.plan.types import PolicyPlan, PolicyRow
+from generator.plan.policy import MAX_CHARACTERS, MAX_ROW, PolicyPlan, PolicyRow, policy_attributes
 from tests.bed.plans import plan_from, slurm_of
 from tests.cluster_template.rendered import read
 

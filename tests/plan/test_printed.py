@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from generator.cli.plan import plan_text
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from tests.bed.yaml_data import yaml_data
 from tests.definitions.build import NAMES, checked, rendered
 

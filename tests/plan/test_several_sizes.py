@@ -10,7 +10,8 @@ import pytest
 from generator import catalog, pipeline
 from generator.definition.read import read_model
 from generator.plan.addresses import needed_addresses
-from generator.plan.types import NodeArrayPlan, Plan, SizeNodes
+from generator.plan.deployment import Plan
+from generator.plan.nodes import NodeArrayPlan, SizeNodes
 from tests.bed.plans import plan_from, slurm_of
 from tests.cluster_template.rendered import read
 

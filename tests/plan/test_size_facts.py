@@ -15,9 +15,9 @@ from generator.cctemplate.writing import assignment
 from generator.files import assets
 from generator.plan import health_checks
 from generator.plan.common_checks import common_table
+from generator.plan.mig import MigPlan
 from generator.plan.size_facts import MAX_CHARACTERS, written
 from generator.plan.sourced import Sourced
-from generator.plan.types import MigPlan
 from tests.bed.scripts.node import A100
 from tests.size_attributes import KEYS, records, size_attributes
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from generator.plan.jobs import JobPlan
 from generator.plan.preparation import preparation
-from generator.plan.types import JobPlan
 from tests.bed.plans import plan_from, slurm_of
 
 ON_GPUS = """

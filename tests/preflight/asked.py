@@ -13,7 +13,7 @@ from generator.azure.preflight import Report, preflight
 from generator.azure.reader import Reader
 from generator.azure.session import Session
 from generator.operate.asking import session_of
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from generator.problems.rule import SUBJECTS
 from tests.bed.arm import Arm
 

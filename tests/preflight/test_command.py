@@ -14,7 +14,7 @@ from generator.azure.preflight import preflight
 from generator.azure.reader import Reader
 from generator.azure.refusals import NotAsked
 from generator.operate.asking import session_of
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from tests.bed.arm import Arm
 from tests.bed.arm.exchange import RefusedError
 from tests.bed.plans import SMALL, plan_from

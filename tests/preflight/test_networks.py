@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from tests.bed.arm import Arm
 from tests.bed.arm.state import OWNER, State
 from tests.bed.bicep.place import SUBSCRIPTION

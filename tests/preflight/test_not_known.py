@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from generator.plan.types import Plan
+from generator.plan.deployment import Plan
 from tests.bed.arm import Arm
 from tests.bed.arm.exchange import RefusedError
 from tests.preflight.asked import AskedOnce, found_by, signed_in

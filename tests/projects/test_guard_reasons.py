@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.plan.guard_table import guard_table
+from generator.plan.common_checks import guard_table
 from tests.bed.sick.table import rows
 from tests.projects.test_guard_watch import DEEP, NODES, Scheduler
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from generator import catalog
+from generator.plan.mig import MigPlan
 from generator.plan.size_facts import check_attributes
-from generator.plan.types import MigPlan
 from tests.bed.scripts.healthy import Healthy, healthy
 from tests.bed.scripts.node import A100
 from tests.projects.conftest import MakeNode

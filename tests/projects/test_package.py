@@ -20,7 +20,8 @@ from generator.blobs import Store, store_of
 from generator.files.file import MANIFEST, json_file
 from generator.output import folder as output
 from generator.plan import assignment
-from generator.plan.types import BlobPlan, Plan, ProjectPlan
+from generator.plan.deployment import Plan
+from generator.plan.projects import BlobPlan, ProjectPlan
 from generator.projects import ProjectUnreadable, chef, contents, digest, lock, read_project
 from generator.projects.local import SHIPPED
 from generator.projects.package import Package, Payload, manifest_bytes, package_folder, package_shipped

@@ -9,7 +9,8 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from generator.errors import CannotRead
-from generator.plan.types import Plan, ProjectPlan
+from generator.plan.deployment import Plan
+from generator.plan.projects import ProjectPlan
 from generator.render import projects
 from tests.bed import parts
 

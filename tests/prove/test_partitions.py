@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from generator import pipeline
+from generator.plan.deployment import Plan
 from generator.plan.gates import BESIDE_JOBS, GatePlan, gate_plans
-from generator.plan.types import Plan
 from generator.render import jobs as render_jobs
 from generator.render import prove as render_prove
 from tests.bed.plans import plan_from, slurm_of

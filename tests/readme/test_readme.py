@@ -13,11 +13,9 @@ from pathlib import Path, PurePosixPath
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from generator.plan.types import (
-    BlobPlan,
-    Plan,
-    SlurmPlan,
-)
+from generator.plan.cluster import SlurmPlan
+from generator.plan.deployment import Plan
+from generator.plan.projects import BlobPlan
 from generator.render import readme
 from tests.bed import parts
 from tests.bed.difference import shown

@@ -10,7 +10,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from generator.plan.types import JobPlan, Plan
+from generator.plan.deployment import Plan
+from generator.plan.jobs import JobPlan
 from tests.definitions import build
 from tests.jobs.running import FAKES
 from tests.jobs.training_logs import composer_log, megatron_line, straggler_line

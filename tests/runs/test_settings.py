@@ -12,7 +12,7 @@ from generator.errors import CannotRead
 from generator.operate import reading
 from generator.operate.built import Built
 from generator.operate.run_settings import as_it_runs, check
-from generator.plan.types import JobPlan
+from generator.plan.jobs import JobPlan
 
 
 @cache

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from shlex import quote
 
+from ...plan.deployment import Plan
 from ...plan.resources import resource_id
-from ...plan.types import Plan
 from ..answers import Item, below, listed_below, same
 from ..check import Check, Finding
 from ..reader import Reader

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.types import AccountingPlan, Plan
+from ...plan.accounting import AccountingPlan
+from ...plan.deployment import Plan
 from ..answers import Item, listed_below, said, same
 from ..check import Check, Finding
 from ..reader import Reader

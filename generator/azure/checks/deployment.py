@@ -9,7 +9,7 @@ from typing import Any
 
 from ... import catalog
 from ...errors import CannotRead, CycleForgeError, ProgramMissing
-from ...plan.types import Plan
+from ...plan.deployment import Plan
 from ...problems.problem import KeyPath
 from .. import az_lines, bicep, failures, unchangeable
 from ..check import Finding, Local, LocalCheck

@@ -12,8 +12,8 @@ from functools import partial
 from typing import ClassVar
 
 from ... import catalog
+from ...plan.deployment import Plan
 from ...plan.resources import resource_id
-from ...plan.types import Plan
 from ...problems.problem import KeyPath
 from ...records import record
 from ..answers import Item, below, folded, said, same, texts_below

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Network
 from shlex import quote
 
+from ...plan.asked import Asked
+from ...plan.deployment import Plan
 from ...plan.subnets import parse_network
-from ...plan.types import Asked, Plan
 from ...rules.wording import quoted
 from ..answers import Item, below, folded, listed_below, said, same, texts_below
 from ..check import Check, Finding

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from ...catalog import release_of_build
 from ...catalog.node_images import ImagePlan, image_plan
-from ...plan.types import Plan
+from ...plan.deployment import Plan
 from ...problems.problem import KeyPath
 from ...records import record
 from ...rules.wording import quoted

@@ -12,9 +12,9 @@ from functools import partial
 from typing import ClassVar
 
 from ... import catalog
+from ...plan.deployment import Plan
 from ...plan.file_systems.managed_lustre import ManagedLustre
 from ...plan.subnets import parse_network
-from ...plan.types import Plan
 from ...problems.problem import KeyPath
 from ...words.counts import listed
 from ..answers import Item, OddAnswer, below, folded, listed_below, number, said, same, texts_below

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from functools import partial
 from shlex import quote
 
+from ...plan.deployment import Plan
 from ...plan.names import OWNER_TAG
-from ...plan.types import Plan
 from ...problems.problem import KeyPath
 from ...records import record
 from ...rules.wording import quoted

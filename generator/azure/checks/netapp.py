@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from ...plan.deployment import Plan
 from ...plan.file_systems.base import GIB_PER_TIB
 from ...plan.file_systems.netapp import NetAppVolume
-from ...plan.types import Plan
 from ...words.counts import listed
 from ..answers import OddAnswer, below, folded, listed_below, number, said, same
 from ..check import Check, Finding

@@ -11,8 +11,9 @@ from functools import partial
 from shlex import quote
 from typing import Any
 
+from ...plan.deployment import Plan
+from ...plan.network import SubnetPlan
 from ...plan.resources import resource_id
-from ...plan.types import Plan, SubnetPlan
 from ...problems.problem import KeyPath
 from ...rules.wording import quoted
 from ..answers import Item, below, folded, listed_below, number, said, same

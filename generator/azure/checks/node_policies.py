@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from ... import catalog
-from ...plan.types import Plan
+from ...plan.deployment import Plan
 from ...problems.problem import KeyPath
 from ...records import record
 from ..actions import SUBSCRIPTION, group_of

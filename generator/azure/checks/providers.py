@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 
-from ...plan.types import Plan
+from ...plan.deployment import Plan
 from ..check import Check, Finding, Remedy
 from ..reader import Reader
 from ..refusals import NotAsked

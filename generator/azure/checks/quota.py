@@ -12,9 +12,9 @@ from functools import partial
 from shlex import quote
 from typing import ClassVar
 
+from ...plan.deployment import Plan
 from ...plan.fleet import Machines
 from ...plan.quota import ALL, SPOT, by_limit
-from ...plan.types import Plan
 from ...problems.problem import KeyPath
 from ...records import record
 from ..answers import Item, OddAnswer, below, folded, number, same

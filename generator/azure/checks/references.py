@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from ...plan.deployment import Plan
 from ...plan.resources import resource_id
-from ...plan.types import Plan
 from ...problems.problem import KeyPath
 from ...records import record
 from ...rules.wording import quoted

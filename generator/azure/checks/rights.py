@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ...plan.created_types import ROLE
-from ...plan.types import Plan
+from ...plan.deployment import Plan
 from ...words.counts import listed
 from ..actions import SUBSCRIPTION, Need, assigned_roles, group_of, needs
 from ..check import Check, Finding, Local, LocalCheck

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...plan.types import Plan
+from ...plan.deployment import Plan
 from ..check import Check, Finding
 from ..reader import Reader
 from ..refusals import Refused

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ...definition.skus import Sku, skus_of
 from ...errors import CannotRead
+from ...plan.deployment import Plan
 from ...plan.fleet import Machines
-from ...plan.types import Plan
 from ...problems.problem import KeyPath
 from ...words.counts import listed
 from ..answers import Item, OddAnswer, folded, same

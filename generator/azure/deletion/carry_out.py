@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import groupby
 
-from ...plan.types import Plan
+from ...plan.deployment import Plan
 from ..answers import below
 from ..refusals import Refused
 from ..requests import resource_manager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
-from ...plan.types import Plan
+from ...plan.deployment import Plan
 from ..answers import below
 from ..request import Call
 from ..requests import deployments

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ... import catalog
-from ...plan.types import Plan
+from ...plan.deployment import Plan
 from ..request import Call
 from ..requests import resource_manager
 from . import ids

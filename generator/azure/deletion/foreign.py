@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 
-from ...plan.types import Plan
+from ...plan.deployment import Plan
 from ...records import record
 from ..answers import below, text_below
 from ..reader import Reader

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from ...plan.types import Plan
+from ...plan.deployment import Plan
 from ..answers import below, listed_below
 from ..refusals import Refused
 from ..requests import resource_manager

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from ...plan.types import Plan
+from ...plan.deployment import Plan
 from ...records import record
 from ..answers import below, text_below
 from ..reader import Reader

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ... import catalog
-from ...plan.types import Plan
+from ...plan.deployment import Plan
 from ..answers import below, text_below
 from ..reader import Reader
 from ..refusals import Refused

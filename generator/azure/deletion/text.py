@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from shlex import quote
 
 from ... import catalog
-from ...plan.types import Plan
+from ...plan.deployment import Plan
 from ...words.counts import counted
 from ..reader import Reader
 from . import cluster, ids

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ...errors import CannotRead
 from ...plan.job_steps import installed
-from ...plan.types.jobs import JobPlan
+from ...plan.jobs import JobPlan
 from ...records import record
 from ...words.suggestions import suggestion
 from . import own_options

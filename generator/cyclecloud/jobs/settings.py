@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from ...errors import CannotRead
 from ...plan.job_settings import known_settings
-from ...plan.types.jobs import JobPlan
+from ...plan.jobs import JobPlan
 from ...recipes import recipe
 from ...words.suggestions import suggestion
 

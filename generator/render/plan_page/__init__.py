@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ...pages.blocks import Block, Cell, Drawing, Drawings, Facts, Heading, Part, Table, Text, columns, figure
 from ...pages.shell import page
-from ...plan.types import Plan
+from ...plan.deployment import Plan
 from ...version import __version__
 from ..plan_sections import Section, sections
 from . import checks, gates, jobs, sizes

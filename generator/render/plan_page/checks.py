@@ -5,7 +5,8 @@ from __future__ import annotations
 from ...pages.blocks import Block, Cell, Heading, Part, Table, Text, columns
 from ...plan import health_checks
 from ...plan.assignment import HEALTH
-from ...plan.types import NodeArrayPlan, Plan
+from ...plan.deployment import Plan
+from ...plan.nodes import NodeArrayPlan
 
 _KINDS = {"quick": health_checks.quick, "deep": health_checks.deep}
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...pages.blocks import Block, Cell, Heading, Part, Table, columns, figure
+from ...plan.deployment import Plan
 from ...plan.gates import GatePlan, gate_plans
-from ...plan.types import Plan
 
 
 def part(plan: Plan) -> Part | None:

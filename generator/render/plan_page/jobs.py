@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ...pages.blocks import Block, Cell, Facts, Heading, Part, Table, Text, columns, figure, two_lines
-from ...plan.step_hours import StepHours, hours_of
-from ...plan.types import BaselinePlan, JobPlan, Plan
+from ...plan.deployment import Plan
+from ...plan.jobs import JobPlan
+from ...plan.nccl_baselines import BaselinePlan
+from ...plan.published_hours import StepHours, hours_of
 
 
 def part(plan: Plan) -> Part | None:

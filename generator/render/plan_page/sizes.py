@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...pages.blocks import Cell, Part, Table, columns, figure
-from ...plan.types import Plan
+from ...plan.deployment import Plan
 
 
 def part(plan: Plan) -> Part | None:

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from markupsafe import Markup, escape
 
 from ...pages.charts.scale import place
+from ...plan.deployment import Plan
 from ...plan.flow import ENDPOINTS, JUMPBOX, NODES, SERVER, USERS
-from ...plan.types import Plan, SubnetPlan
+from ...plan.network import SubnetPlan
 from ...records import record
 
 _WIDTH, _TOP, _GAP = 980.0, 84.0, 18.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from generator.plan.cluster import SlurmPlan
 from generator.plan.slurm_conf import newer_keys
-from generator.plan.types import SlurmPlan
 from tests.bed.slurm.template import slurm_conf
 
 CLUSTER, CONTROLLER = "emu", "scheduler"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from generator.plan.types import SlurmPlan
+from generator.plan.cluster import SlurmPlan
 from generator.projects.content import shipped_project
 from tests.bed.cloud.cluster import Cloud
 from tests.bed.cloud.files import CLUSTER

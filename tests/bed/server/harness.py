@@ -35,7 +35,7 @@ from tests.bed.server.interpreter import warm
 
 if TYPE_CHECKING:
     from generator.files.file import Files
-    from generator.plan.types import Plan
+    from generator.plan.deployment import Plan
 
 FAKES = Path(__file__).parent / "fakes"
 PYTHON = os.environ.get("CYCLEFORGE_TEST_PYTHON", sys.executable)

@@ -24,8 +24,8 @@ import yaml
 
 from generator.cyclecloud.host_keys import fingerprint
 from generator.files import assets
+from generator.plan.deployment import Plan
 from generator.plan.parameters import SECRETS
-from generator.plan.types import Plan
 from generator.render.ssh_config import render
 from tests.bed.arm import Arm
 from tests.bed.arm.state import READER

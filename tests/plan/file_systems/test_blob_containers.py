@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from generator.plan.deployment import Plan
 from generator.plan.file_systems.blob_container import BlobContainer
 from generator.plan.ledger import ledgers
-from generator.plan.types import Plan
 from tests.bed.plans import plan_from
 from tests.bicep.variants import (
     CONTAINERS,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from generator.plan.bicep_modules import BicepModule
+from generator.plan.deployment import Plan
 from generator.plan.file_systems.netapp import NetAppVolume
-from generator.plan.types import Plan
 from tests.bed.bicep.deployment import resources_of
 from tests.bed.plans import plan_from, slurm_of
 from tests.bicep.test_modules import module_text

@@ -1,9 +1,57 @@
-"""The CycleCloud server, its administrator, the jumpbox and the locker."""
+"""The CycleCloud server, its administrator and the jumpbox."""
 
 from __future__ import annotations
 
-from ...records import record
-from .parameters import Asked
+from .. import catalog
+from ..definition.model.definition import Definition
+from ..records import record
+from . import names
+from .asked import SSH_KEY, Asked, asked_or
+from .cluster import server_release
+
+
+def admin_plan(definition: Definition) -> AdminPlan:
+    key = None if definition.server.existing else asked_or(definition.admin.ssh_public_key, SSH_KEY)
+    return AdminPlan(definition.admin.username, key)
+
+
+def existing_server_plan(definition: Definition) -> ExistingServerPlan | None:
+    existing = definition.server.existing
+    if existing is None:
+        return None
+    name = existing.vm_id.rstrip("/").rsplit("/", 1)[-1]
+    return ExistingServerPlan(existing.vm_id, name, existing.release, existing.principal_id)
+
+
+def server_plan(definition: Definition) -> ServerPlan | None:
+    server = definition.server
+    if server.existing is not None:
+        return None
+    release = server_release(definition)
+    row, server_image = catalog.release(release), catalog.server_image()
+    image = None
+    build = server.image_version or (row.image_version if row is not None else None)
+    if server.image_id is None and build:
+        image = MarketplaceImage(server_image.publisher, server_image.offer, server_image.sku, build)
+    jumpbox = None
+    if server.jumpbox is not None:
+        jumpbox = JumpboxPlan(
+            vm_name=f"{names.prefix(definition)}-jumpbox",
+            computer_name=names.computer_name(names.prefix(definition)),
+            vm_size=server.jumpbox.vm_size,
+            image=MarketplaceImage("MicrosoftWindowsDesktop", "windows-11", server.jumpbox.sku, "latest"),
+        )
+    return ServerPlan(
+        vm_name=f"{names.prefix(definition)}-server",
+        vm_size=server.vm_size,
+        release=release,
+        image=image,
+        image_id=server.image_id,
+        os_disk_gb=server.os_disk_gb,
+        data_disk_gb=server.data_disk_gb,
+        java_heap_mb=server.java_heap_mb,
+        jumpbox=jumpbox,
+    )
 
 
 @record
@@ -28,30 +76,6 @@ class MarketplaceImage:
     def urn(self) -> str:
         """`publisher:offer:sku:version`, as the Azure CLI names an image."""
         return f"{self.publisher}:{self.offer}:{self.sku}:{self.version}"
-
-
-@record
-class ImageTerms:
-    """The plan of a marketplace image whose terms must be accepted once per subscription."""
-
-    publisher: str
-    product: str
-    name: str
-    used_by: tuple[str, ...]
-    """In words, for example `the scheduler`."""
-
-
-@record
-class UnknownImage:
-    """An image of which it is not known whether it has terms: a name, a URN or a resource id."""
-
-    image: str
-    used_by: tuple[str, ...]
-
-    @property
-    def is_urn(self) -> bool:
-        """Whether the Azure CLI can be asked for its plan."""
-        return self.image.count(":") == 3
 
 
 @record
@@ -108,28 +132,3 @@ class ExistingServerPlan:
     https_port: int = 443
     cluster_port: int = 9443
     """Where nodes reach CycleCloud."""
-
-
-@record
-class LockerPlan:
-    """Storage that nodes and server share; CycleCloud calls it `<account>-storage`, here `azure-storage`."""
-
-    account_name: str | None
-    """None: the deployment derives a unique name from subscription and resource group."""
-    account_id: str | None
-    """Resource id of the account of an existing server's locker; None: the deployment creates the locker."""
-    assigns_role: bool
-    """Whether the deployment lets the nodes read the locker; False: someone does it by hand."""
-    container: str
-    redundancy: str | None
-    """Storage SKU of a new account, for example `Standard_LRS`."""
-    locker_name: str
-    cyclecloud_account: str
-    """Name of the account record in CycleCloud, from which the locker has its name."""
-    blob_suffix: str | None
-    """End of blob endpoints outside the public cloud."""
-
-    @property
-    def is_new(self) -> bool:
-        """Whether the deployment creates it."""
-        return self.account_id is None

@@ -5,25 +5,28 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Literal
 
-from ...problems.problem import KeyPath
-from ...records import record
-from ..access_kinds.base import Access
-from ..bicep_modules import BicepModule
-from ..file_systems.base import FileSystem, Grant, NodeSettings
-from ..fleet import Machines
+from ..problems.problem import KeyPath
+from ..records import record
+from .access_kinds.base import Access
+from .asked import Asked
+from .bicep_modules import BicepModule
 from .cleanup import CleanupPlan
-from .created import Created
+from .cluster import SlurmPlan
+from .created_types import Created
 from .egress import EgressPlan
+from .file_systems.base import FileSystem, Grant, NodeSettings
+from .fleet import Machines
+from .image_terms import ImageTerms, UnknownImage
 from .jobs import JobPlan
 from .ledger import LedgerPlan
 from .names import ResourceNames
 from .network import NetworkPlan
-from .parameters import Asked, SecretPlan, Variable
+from .parameters import SecretPlan, Variable
 from .projects import BlobPlan, ProjectPlan
 from .quota import QuotaPlan
-from .security import SecurityPlan
-from .server import AdminPlan, ExistingServerPlan, ImageTerms, LockerPlan, ServerPlan, UnknownImage
-from .slurm import MonitoringPlan, SlurmPlan
+from .resources import MonitoringPlan
+from .server import AdminPlan, ExistingServerPlan, ServerPlan
+from .storage import LockerPlan
 
 
 @record
@@ -156,3 +159,26 @@ class Plan:
             for blob in project.blobs
             if blob.is_needed and blob.state != "present"
         )
+
+
+@record
+class SecurityPlan:
+    """What server, jumpbox, nodes and locker get on request."""
+
+    encryption_at_host: bool
+    disk_encryption_set_id: str | None
+    """Set whose key encrypts all disks; None: keys of the platform."""
+    infrastructure_encryption: bool
+    """Of the locker's account."""
+    trusted_launch: bool
+    """Of the nodes. The jumpbox always has it, the server's marketplace image does not say that it supports it."""
+    secure_boot: bool
+    """Of the nodes; only with Trusted Launch."""
+    diagnostics_workspace_id: str | None
+    """Log Analytics workspace of the diagnostic settings; None: the deployment makes none."""
+    diagnostics_name: str = "cycleforge"
+    """Name of the diagnostic settings in the modules. Policies name theirs otherwise, and a second setting of one name
+    would replace the first.
+
+    Source: https://learn.microsoft.com/azure/azure-monitor/platform/diagnostic-settings
+    """
