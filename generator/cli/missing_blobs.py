@@ -24,7 +24,7 @@ def message(definitions: Sequence[Checked]) -> str | None:
 
     A definition that silences the rule does not count.
     """
-    from ..rules.blobs import consequences
+    from ..rules.projects import consequences
 
     lacking = [each.plan for each in definitions if each.plan and any(found.rule_id == ID for found in each.problems)]
     if not lacking:

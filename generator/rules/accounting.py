@@ -9,11 +9,9 @@ from .. import catalog
 from ..definition.model.slurm import ExistingDatabase, NewDatabase, Slurm
 from ..plan.accounting import mysql_sizes, mysql_sku, mysql_tier
 from ..problems.problem import Problem
-from .base import ClusterRule, Path, Site
-from .figures import figures
+from .base import ClusterRule, Path, Site, meant, quoted
 from .network import host_fault
 from .releases import project_row
-from .wording import meant, quoted
 
 _MYSQL = "https://learn.microsoft.com/azure/mysql/flexible-server/quickstart-create-portal"
 _TIERS = "https://learn.microsoft.com/azure/mysql/flexible-server/concepts-service-tiers-storage"
@@ -29,7 +27,7 @@ class DatabaseUser(ClusterRule):
     source = _MYSQL
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        accounting, rule = slurm.accounting, figures().mysql
+        accounting, rule = slurm.accounting, catalog.rule_figures().mysql
         if accounting is None:
             return
         user, path = accounting.user, (*_ACCOUNTING, "user")
@@ -88,7 +86,7 @@ class DatabaseName(ClusterRule):
     source = "https://dev.mysql.com/doc/refman/8.0/en/identifiers.html"
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        accounting, longest = slurm.accounting, figures().mysql.database_max
+        accounting, longest = slurm.accounting, catalog.rule_figures().mysql.database_max
         name = accounting.database if accounting is not None else None
         if name is None:
             return

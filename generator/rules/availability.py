@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from ..definition.model.slurm import Slurm
 from ..plan.file_systems.registry import wanted_by
 from ..problems.problem import Problem
-from .base import ClusterRule, Path, Site
-from .wording import given
+from .base import ClusterRule, Path, Site, given
 
 _SLURM4 = "https://learn.microsoft.com/azure/cyclecloud/slurm-4"
 _SCHEDULER: Path = ("slurm", "scheduler")

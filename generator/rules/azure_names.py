@@ -13,10 +13,7 @@ from ..plan import names
 from ..plan.file_systems.registry import wanted_by
 from ..plan.resources import resource_names
 from ..problems.problem import Problem
-from .base import ClusterRule, DefinitionRule, Path, Site
-from .figures import figures
-from .resource_ids import GUID, resource_id_fault
-from .wording import choose_from, meant, quoted
+from .base import ClusterRule, DefinitionRule, Path, Site, choose_from, meant, quoted
 
 _NAMES_URL = "https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules"
 ID_FORM = "copy the id from the portal (JSON view) or from `az … show --query id`"
@@ -84,7 +81,7 @@ class AdminName(DefinitionRule):
     source = "https://github.com/Azure/cyclecloud-slurm-workspace/blob/2026.07.02/uidefinitions/createUiDefinition.json"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        name, rule = site.definition.admin.username, figures().admin_user_name
+        name, rule = site.definition.admin.username, catalog.rule_figures().admin_user_name
         if _is_reserved(name) or site.definition.server.existing is not None:
             return
         if not (rule.min <= len(name) <= rule.max and re.fullmatch(rule.pattern, name)):
@@ -96,7 +93,7 @@ class AdminName(DefinitionRule):
 
 
 def _is_reserved(name: str) -> bool:
-    all_figures = figures()
+    all_figures = catalog.rule_figures()
     return name.lower() in (
         *all_figures.admin_user_names_refused_by_azure.values,
         *all_figures.admin_user_names_of_services.values,
@@ -113,7 +110,7 @@ class AdminNameReserved(DefinitionRule):
     def check(self, site: Site) -> Iterator[Problem]:
         name = site.definition.admin.username
         if _is_reserved(name) and site.definition.server.existing is None:
-            by_azure = name.lower() in figures().admin_user_names_refused_by_azure.values
+            by_azure = name.lower() in catalog.rule_figures().admin_user_names_refused_by_azure.values
             owner = "Azure refuses it" if by_azure else "a service of the server or the nodes has it"
             yield self.problem(
                 ("admin", "username"),
@@ -289,7 +286,7 @@ _MAKE_KEY = "ssh-keygen -t ed25519"
 
 def ssh_key_fault(key: str) -> tuple[str | None, str | None]:
     """What is wrong with a public key line, and what to do; (None, None) when it is well-formed."""
-    rule = figures().ssh_keys
+    rule = catalog.rule_figures().ssh_keys
     if "\n" in key.strip() or "\r" in key.strip():
         return "has more than one line", "paste the line of one .pub file"
     parts = key.split(maxsplit=2)
@@ -369,7 +366,28 @@ class ReservedName(DefinitionRule):
 
 def _reserved_word(name: str) -> str | None:
     """The reserved word that makes Azure refuse a name; None where there is none."""
-    words, lower = figures().reserved_resource_names, name.lower()
+    words, lower = catalog.rule_figures().reserved_resource_names, name.lower()
     inside = next((word for word in words.anywhere if word in lower), None)
     at_start = next((word for word in words.at_the_start if lower.startswith(word)), None)
     return inside or at_start or (lower if lower in words.as_a_whole else None)
+
+
+GUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+
+
+def resource_id_fault(text: str, provider: str, kind: str) -> str | None:
+    """What is wrong with a resource id that should name a `provider/kind`; None when it is well-formed."""
+    parts = text.split("/")
+    if len(parts) != 9 or parts[0] or parts[1].lower() != "subscriptions" or parts[3].lower() != "resourcegroups":
+        return "is not of the form /subscriptions/…/resourceGroups/…/providers/…/…/…"
+    if not re.fullmatch(GUID, parts[2]):
+        return (
+            f"names the subscription {quoted(parts[2])}, which is not an id like 00000000-0000-0000-0000-000000000000"
+        )
+    if not re.fullmatch(r"[\w.()-]{1,90}", parts[4]):
+        return f"names the resource group {quoted(parts[4])}, which cannot exist"
+    if parts[5].lower() != "providers" or (parts[6].lower(), parts[7].lower()) != (provider.lower(), kind.lower()):
+        return f"names a {quoted(parts[6] + '/' + parts[7])}, not a {provider}/{kind}"
+    if not re.fullmatch(r"[\w.-]{1,260}", parts[8], re.ASCII):
+        return "ends without a valid name"
+    return None

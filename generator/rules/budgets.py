@@ -17,8 +17,7 @@ from .. import catalog
 from ..files.file import Files
 from ..problems.problem import Problem
 from ..words.counts import size_in_kb, size_in_kib
-from .base import DefinitionRule, FilesRule, Path, Rendered, Site
-from .wording import quoted
+from .base import DefinitionRule, FilesRule, Path, Rendered, Site, quoted
 
 _LIMITS = "https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-job-size-exceeded"
 MAIN = PurePosixPath("main.bicep")

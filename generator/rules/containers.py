@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .. import catalog
 from ..definition.model.definition import Job
 from ..plan.deployment import Plan
 from ..plan.job_settings import known_settings
@@ -13,13 +14,11 @@ from ..plan.nodes import NodeArrayPlan
 from ..problems.problem import Problem
 from ..recipes import recipe
 from ..recipes.versions import Compatibility, compatibility
-from .base import DefinitionRule, Path, PlanRule, Site
-from .figures import figures
+from .base import DefinitionRule, Path, PlanRule, Site, listed_jobs, quoted
 from .releases import os_row
 from .roles import RoleNode, roles
 from .training import setting_path, training_jobs
 from .vm_images import image_facts
-from .wording import listed_jobs, quoted
 
 CONTAINER_PROJECT = "pyxis_enroot"
 _SLURM = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
@@ -31,7 +30,7 @@ def has_containers(site: Site, node: RoleNode) -> bool | None:
     row = os_row(site, facts.os) if facts else None
     if facts is None or row is None:
         return None
-    ours = facts.os in figures().containers.installed_by_project
+    ours = facts.os in catalog.rule_figures().containers.installed_by_project
     return row.enroot_pyxis or (ours and _is_attached(node))
 
 

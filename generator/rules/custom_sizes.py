@@ -11,9 +11,8 @@ from ..catalog.sizes import VmSize
 from ..definition.model.sizes import CustomVmSize
 from ..plan.custom_sizes import described
 from ..problems.problem import Problem, Related
-from .base import DefinitionRule, Path, Site
+from .base import DefinitionRule, Path, Site, given, quoted
 from .roles import machines
-from .wording import given, quoted
 
 _SKUS = "https://learn.microsoft.com/rest/api/compute/resource-skus/list"
 _NAMES = "https://learn.microsoft.com/azure/virtual-machines/vm-naming-conventions"

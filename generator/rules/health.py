@@ -1,21 +1,23 @@
-"""Health checks of nodes: which tool makes them, what the tools of an image can measure, and settings of slurm_nhc."""
+"""Health checks of nodes, their settings, and the nodes that they have drained."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from .. import catalog
 from ..catalog.rule_facts import HealthValue
 from ..definition.model.slurm import Partition, Slurm, Value
-from ..plan.assignment import HEALTH, chosen_projects
+from ..plan.assignment import HEALTH, chosen_projects, is_checked, specs_of
 from ..plan.image_tools import MissingTool, missing_tools, tool_titles
+from ..plan.nodes import deciding_size
+from ..plan.slurm_conf import KEPT_STATES, newer_keys
 from ..problems.problem import Problem
+from ..records import computed_once
 from ..words.counts import listed
-from .base import ClusterRule, DefinitionRule, Path, Site
-from .drained_nodes import attached, health_roles
-from .figures import figures
-from .roles import RoleNode, role_sizes
-from .wording import first_given, given, quoted
+from .base import LOGIN, SCHEDULER, ClusterRule, DefinitionRule, Path, Site, first_given, given, quoted
+from .releases import slurm_version
+from .roles import RoleNode, role_sizes, roles
 
 _PREFIX = "cycleforge.health."
 _GUARD, _RESULTS, _ENABLED = (f"{_PREFIX}{name}" for name in ("guard", "results", "enabled"))
@@ -69,7 +71,7 @@ class BadHealthSetting(ClusterRule):
     source = "https://learn.microsoft.com/azure/cyclecloud/cluster-references/configuration-reference"
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        accepted = figures().health_values.keys
+        accepted = catalog.rule_figures().health_values.keys
         for _, node in health_roles(site):
             for key, value in node.settings.configuration.items():
                 row = accepted.get(key)
@@ -219,3 +221,85 @@ class NobodyChecks(ClusterRule):
         if nodes and not slurm.slurm_nhc and not slurm.runs_healthagent:
             text = f"nobody checks the nodes of {listed(nodes)}: healthagent and slurm_nhc are both off"
             yield self.problem(first_given(site, ("slurm", "slurm_nhc"), ("slurm",)), text, "slurm_nhc: true")
+
+
+_POWER = "https://slurm.schedmd.com/power_save.html"
+_HAND_BACK: Path = ("slurm", "hand_back_after_h")
+
+
+def checked(site: Site, slurm: Slurm) -> tuple[list[str], bool]:
+    """The partitions whose nodes run slurm_nhc, in words, and whether the scheduler does."""
+    return attached(site, slurm) if slurm.slurm_nhc else ([], False)
+
+
+def attached(site: Site, slurm: Slurm) -> tuple[list[str], bool]:
+    """The partitions whose nodes have the project slurm_nhc, in words, and whether the scheduler does."""
+    found = health_roles(site)
+    return [node.label for role, node in found if role == "execute"], any(role == "scheduler" for role, _ in found)
+
+
+@computed_once
+def health_roles(site: Site) -> tuple[tuple[str, RoleNode], ...]:
+    """The roles that have the project slurm_nhc, each with what it is to the project: scheduler, login or execute."""
+    slurm = site.definition.slurm
+    return () if slurm is None else tuple(_health_roles(site, slurm))
+
+
+def _health_roles(site: Site, slurm: Slurm) -> Iterator[tuple[str, RoleNode]]:
+    sizes = [site.vm_size(size) for partition in slurm.partitions for size in partition.sizes]
+    are_checked = any(is_checked(size) for size in sizes)
+    for node in roles(site):
+        role = {SCHEDULER: "scheduler", LOGIN: "login"}.get(node.path, "execute")
+        own = node.partition.sizes if node.partition else (node.vm_size,)
+        hardware = deciding_size(tuple(site.vm_size(size) for size in own))
+        specs = specs_of(role, node.settings, hardware, {}, nodes_are_checked=are_checked)
+        if any(spec.project == HEALTH for spec in specs):
+            yield role, node
+
+
+class DrainsAreForgotten(ClusterRule):
+    id = "W3201"
+    summary = "This Slurm forgets the drain of a sick node."
+    why = (
+        "Power saving deletes the VM of an idle node and takes its drain away, whatever it was drained for. Without "
+        "SuspendExcStates, which came with Slurm 23.02, nobody sees the fault, and the next job may get the same VM."
+    )
+    fix = "Choose a cyclecloud-slurm that installs Slurm 23.02 or newer; every one in the catalogue does."
+    source = _POWER
+
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        nodes, _ = checked(site, slurm)
+        version = slurm_version(site, slurm)
+        bound = newer_keys(version).get(KEPT_STATES.lower())
+        if nodes and bound:
+            text = (
+                f"Slurm {version} does not know {KEPT_STATES}, which came with {bound}: power saving deletes the "
+                f"drained VMs of {listed(nodes)} and forgets why they were drained"
+            )
+            yield self.problem(("slurm", "version"), text)
+
+
+class NobodyHandsBack(ClusterRule):
+    id = "W3202"
+    summary = "Drained nodes wait for a person although a limit is given or expected."
+    why = (
+        "A node that slurm_nhc has drained keeps its VM, which costs as much as one that works. Only slurm_nhc on the "
+        "scheduler hands it back after the limit; in a static pool it does not, where only people stop nodes."
+    )
+    fix = (
+        "Attach slurm_nhc to the scheduler too, or write hand_back_after_h: 0 and look at `sinfo -R` every day; in a "
+        "static pool remove the limit."
+    )
+    source = _POWER
+
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        nodes, on_scheduler = checked(site, slurm)
+        hours = slurm.hand_back_after_h
+        if nodes and not on_scheduler and hours:
+            text = (
+                f"slurm_nhc drains nodes of {listed(nodes)}, but it is not on the scheduler, where it hands them back"
+            )
+            yield self.problem(first_given(site, _HAND_BACK, (*SCHEDULER, "projects")), text)
+        elif not slurm.autoscale and hours and given(site, _HAND_BACK):
+            text = f"hand_back_after_h is {hours} h, but autoscale is off: a drained node waits for a person"
+            yield self.problem(_HAND_BACK, text, on_key=True)

@@ -13,10 +13,9 @@ from ..plan.job_settings import known_settings, spare_nodes
 from ..problems.problem import Problem, Related
 from ..recipes import Recipe, recipe, recipe_names
 from ..words.counts import counted, listed
-from .base import DefinitionRule, Path, PlanRule, Site
+from .base import DefinitionRule, Path, PlanRule, Site, choose_from, listed_jobs, partitions, quoted
 from .containers import has_containers
 from .roles import roles
-from .wording import choose_from, listed_jobs, partitions, quoted
 
 _SBATCH = "https://slurm.schedmd.com/sbatch.html"
 _CYCLECLOUD = "https://learn.microsoft.com/azure/cyclecloud/slurm-4"
@@ -31,7 +30,7 @@ def _partition(site: Site, name: str | None) -> Partition | None:
 
 def _key(site: Site, path: Path, key: str) -> Path:
     """The path of a job's key; of the whole entry when the job is written as a recipe's name alone."""
-    from .wording import given
+    from .base import given
 
     return (*path, key) if given(site, (*path, key)) else path
 
@@ -217,7 +216,7 @@ class UnknownSetting(DefinitionRule):
     source = "https://pubs.opengroup.org/onlinepubs/9699919799/basedefs/V1_chap08.html"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        from .wording import meant
+        from .base import meant
 
         for path, job in listed_jobs(site):
             needs = recipe(job.recipe)

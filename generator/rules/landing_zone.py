@@ -17,11 +17,10 @@ from ..plan.network import route_plan
 from ..plan.tags import tags_of
 from ..plan.vm_attributes import own_key
 from ..problems.problem import Problem
-from .base import DefinitionRule, Path, Site
-from .redundancy import accounts
-from .resource_ids import GUID
+from .azure_names import GUID
+from .base import DefinitionRule, Path, Site, first_given, quoted
 from .roles import machines, roles
-from .wording import first_given, quoted
+from .storage import accounts
 
 _ZONE = "landing_zone"
 _LIBRARY = "https://github.com/Azure/Azure-Landing-Zones-Library/tree/main/platform/alz"

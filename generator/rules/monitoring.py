@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .. import catalog
 from ..problems.problem import Problem
-from .azure_names import ID_FORM
-from .base import DefinitionRule, Site
-from .figures import figures
+from .azure_names import ID_FORM, resource_id_fault
+from .base import DefinitionRule, Site, quoted
 from .releases import os_row
-from .resource_ids import resource_id_fault
 from .roles import image_users
 from .vm_images import image_facts
-from .wording import quoted
 
 _REMOTE_WRITE = "https://learn.microsoft.com/azure/azure-monitor/metrics/prometheus-remote-write"
 
@@ -62,7 +60,7 @@ class IngestionEndpoint(DefinitionRule):
         hint = "copy `Metrics ingestion endpoint` from the workspace's overview in the portal"
         if not value.startswith("https://"):
             yield self.problem(path, f"the ingestion endpoint {quoted(value)} does not begin with https://", hint)
-        elif not any(host.endswith(f".{end}") for end in figures().monitoring_hosts.values.values()):
+        elif not any(host.endswith(f".{end}") for end in catalog.rule_figures().monitoring_hosts.values.values()):
             yield self.problem(
                 path, f"the host {quoted(host)} of the ingestion endpoint is not one of Azure Monitor", hint
             )
@@ -81,7 +79,7 @@ class MonitoringOfOtherCloud(DefinitionRule):
         if site.definition.monitoring is None:
             return
         host = site.definition.monitoring.ingestion_endpoint.removeprefix("https://").partition("/")[0]
-        ends, cloud = figures().monitoring_hosts.values, site.definition.azure.cloud
+        ends, cloud = catalog.rule_figures().monitoring_hosts.values, site.definition.azure.cloud
         other = next((name for name, end in ends.items() if host.endswith(f".{end}") and name != cloud), None)
         if other:
             text = f"the ingestion endpoint belongs to the cloud '{other}', azure.cloud is '{cloud}'"

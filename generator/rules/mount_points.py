@@ -11,9 +11,7 @@ from .. import catalog
 from ..plan.file_systems.registry import Wanted, wanted_by
 from ..plan.names import mount_name
 from ..problems.problem import Problem, Related
-from .base import DefinitionRule, Path, Site
-from .figures import figures
-from .wording import quoted
+from .base import DefinitionRule, Path, Site, quoted
 
 _POINT = re.compile(r"(?:/[A-Za-z0-9_][\w.-]*)+", re.ASCII)
 _LONGEST = 255
@@ -75,7 +73,7 @@ class ReservedMountPoint(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         reserved: dict[str, str] = catalog.limits().reserved_mount_points.paths
-        below = figures().mount_points_below.paths
+        below = catalog.rule_figures().mount_points_below.paths
         for path, point in _points(site):
             normal = _normal(point)
             if normal is None:

@@ -10,8 +10,7 @@ from ..plan.file_systems.base import GIB_PER_TIB
 from ..plan.file_systems.netapp import NetAppVolume
 from ..plan.file_systems.registry import of_kind
 from ..problems.problem import Problem
-from .base import DefinitionRule, Site
-from .wording import quoted
+from .base import DefinitionRule, Site, quoted
 
 _LEVELS = "https://learn.microsoft.com/azure/azure-netapp-files/azure-netapp-files-service-levels"
 

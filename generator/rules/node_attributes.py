@@ -11,11 +11,10 @@ from ..definition.model.slurm import Value
 from ..plan.tags import tags_of
 from ..plan.vm_attributes import Named, effective, known_attributes, named, set_by_template, vm_attributes
 from ..problems.problem import Problem
-from .base import DefinitionRule, Path, Site
-from .resource_ids import resource_id_fault
-from .roles import RoleNode, roles
-from .tags import tag_fault
-from .wording import choose_from, meant, quoted
+from .azure_names import resource_id_fault
+from .base import DefinitionRule, Path, Site, choose_from, meant, partitions, quoted
+from .names import tag_fault
+from .roles import RoleNode, partition_label, roles
 
 _NODE = "https://learn.microsoft.com/azure/cyclecloud/cluster-references/node-nodearray-reference"
 _KEY = "node_attributes"
@@ -224,3 +223,39 @@ class NeedsAnother(DefinitionRule):
 
     def _is_ephemeral(self, site: Site, node: RoleNode) -> bool:
         return effective(site.definition.security, node.settings, "EphemeralOSDisk") is True
+
+
+_HOOK = "https://github.com/Azure/cyclecloud-slurm/blob/4.0.9/azure-slurm-install/imex_prolog.sh"
+_IMEX_KEY = "slurm.imex.enabled"
+
+
+class ImexIsNoSwitch(DefinitionRule):
+    id = "E3301"
+    summary = "slurm.imex.enabled is neither true nor false."
+    why = "cyclecloud-slurm's job hooks compare the value with True and False, and take anything else for not set."
+    fix = "Write true or false, without quotes."
+    source = _HOOK
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for path, partition in partitions(site):
+            value = partition.configuration.get(_IMEX_KEY)
+            if value is not None and not isinstance(value, bool) and value not in ("True", "False"):
+                text = f"{partition_label(partition)}: the job hooks take {_IMEX_KEY} {quoted(str(value))} for not set"
+                yield self.problem((*path, "configuration", _IMEX_KEY), text, "true or false")
+
+
+class ImexIsOff(DefinitionRule):
+    id = "W3302"
+    summary = "IMEX is off on nodes that share NVLink across a rack."
+    why = (
+        "Without it the GPUs of one node cannot reach the memory of another's over NVLink; jobs use InfiniBand instead."
+    )
+    fix = "Remove slurm.imex.enabled, or silence this rule if something else starts IMEX."
+    source = _HOOK
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for path, partition in partitions(site):
+            is_off = partition.configuration.get(_IMEX_KEY) in (False, "False")
+            if is_off and any(name in (partition.vm_size or "") for name in ("GB200", "GB300")):
+                text = f"{partition_label(partition)} has no IMEX, so its jobs do not use NVLink between nodes"
+                yield self.problem((*path, "configuration", _IMEX_KEY), text)

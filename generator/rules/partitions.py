@@ -1,4 +1,4 @@
-"""The partitions together, login nodes, and attributes of nodes."""
+"""The partitions together, login nodes, attributes of nodes, MIG slices of GPUs, and the memory that Slurm is told."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from .. import catalog
-from ..definition.model.slurm import Slurm
+from ..catalog.sizes import VmSize
+from ..definition.model.slurm import Partition, Slurm
+from ..plan.assignment import GPU_NODE
+from ..plan.mig import profiles_of
+from ..plan.real_memory import real_memory_mib, withheld_percent
 from ..problems.problem import Problem, Related
 from ..words.counts import listed
-from .base import ClusterRule, DefinitionRule, Site
-from .figures import figures
-from .roles import gpus, partition_label, roles
-from .wording import PARTITIONS, meant, partitions, quoted
+from ..words.suggestions import suggestion
+from .base import PARTITIONS, ClusterRule, DefinitionRule, Path, Site, first_given, meant, partitions, quoted
+from .roles import RoleNode, gpus, partition_label, role_sizes, roles
 
 
 class DefaultPartition(DefinitionRule):
@@ -134,7 +137,7 @@ class OwnedAttribute(DefinitionRule):
     source = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        owned = figures().owned_attributes.keys
+        owned = catalog.rule_figures().owned_attributes.keys
         for node in roles(site):
             for key in node.settings.configuration:
                 if prefix := _owner(key, owned):
@@ -183,7 +186,7 @@ class MisspeltAttribute(DefinitionRule):
     source = "https://learn.microsoft.com/azure/cyclecloud/cluster-references/configuration-reference"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        known, owned = figures().project_attributes.keys, figures().owned_attributes.keys
+        known, owned = catalog.rule_figures().project_attributes.keys, catalog.rule_figures().owned_attributes.keys
         patterns = [re.escape(key).replace("<name>", "[a-z0-9-]+").replace("<n>", "[0-9]+") for key in known]
         for node in roles(site):
             for key in node.settings.configuration:
@@ -193,3 +196,179 @@ class MisspeltAttribute(DefinitionRule):
                     text = f"{node.label}: no shipped project reads the attribute {quoted(key)}"
                     path = (*node.path, "configuration", key)
                     yield self.problem(path, text, meant(key, known), on_key=True)
+
+
+_MIG = "https://docs.nvidia.com/datacenter/tesla/mig-user-guide/supported-mig-profiles.html"
+
+
+def _divided(site: Site) -> Iterator[tuple[Path, Partition, str]]:
+    for path, partition in partitions(site):
+        if partition.mig_profile is not None:
+            yield path, partition, partition.mig_profile
+
+
+class UnknownProfile(ClusterRule):
+    id = "E0451"
+    summary = "The GPUs of a partition do not have its MIG profile."
+    why = "Its nodes would get no slices, slurmd would not start on them, and no job would ever run there."
+    fix = "Choose a profile of the GPU model, or remove mig_profile."
+    source = _MIG
+
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        for path, partition, profile in _divided(site):
+            if partition.vm_size is None:
+                continue
+            size, place, label = site.vm_size(partition.vm_size), (*path, "mig_profile"), partition_label(partition)
+            profiles = profiles_of(size)
+            if not size.known or profile in profiles:
+                continue
+            if profiles:
+                offered = ", ".join(profiles)
+                text = f"{label}: {size.gpu_model} GPUs have no MIG profile {quoted(profile)}, they have {offered}"
+                yield self.problem(
+                    place, text, suggestion(profile, profiles) or f"for example '{next(iter(profiles))}'"
+                )
+            else:
+                has = f"{size.gpu_model} GPUs, whose MIG profiles are not known" if size.gpu_count else "no GPUs"
+                yield self.problem(place, f"{label} has a mig_profile, and {partition.vm_size} has {has}")
+
+
+class HealthagentOnSlices(ClusterRule):
+    id = "E0461"
+    summary = "healthagent runs in a cluster with MIG slices."
+    why = (
+        "Its prolog and epilog take the numbers of a job's slices for numbers of GPUs. What they find wrong with GPU 9 "
+        "of 8 drains the node, and then the next one."
+    )
+    fix = "Set slurm.healthagent: false; the checks of slurm_nhc know slices and stay."
+    source = "https://github.com/Azure/cyclecloud-healthagent"
+
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        for path, partition, _ in _divided(site):
+            if slurm.runs_healthagent:
+                text = f"{partition_label(partition)} has MIG slices, which healthagent takes for GPUs"
+                yield self.problem((*path, "mig_profile"), text, "healthagent: false, below slurm")
+
+
+class NobodyDivides(ClusterRule):
+    id = "E0471"
+    summary = "A partition with a MIG profile does not have the project that divides its GPUs."
+    why = "Slurm would be told of slices that nobody makes, so slurmd would not start on its nodes."
+    fix = "Add misc_ndv4 to the projects of the partition, or remove `projects`."
+    source = _MIG
+
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        for path, partition, _ in _divided(site):
+            named = (*(partition.projects or ()), *partition.extra_projects)
+            if partition.projects is not None and GPU_NODE not in {text.partition(":")[0] for text in named}:
+                text = f"{partition_label(partition)} has a mig_profile, but not the project {quoted(GPU_NODE)}"
+                yield self.problem((*path, "projects"), text, f"add {GPU_NODE}")
+
+
+class SlicesOfSeveralSizes(ClusterRule):
+    id = "E0481"
+    summary = "A partition with a MIG profile has several VM sizes."
+    why = "azslurm takes one number of slices for all nodes of a node array, and nodes of other sizes have other GPUs."
+    fix = "Make a partition with vm_size for the slices."
+    source = "https://github.com/Azure/cyclecloud-slurm/blob/4.0.9/azure-slurm/slurmcc/partition.py"
+
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        for path, partition, _ in _divided(site):
+            if partition.vm_sizes is not None:
+                text = f"{partition_label(partition)} has a mig_profile and vm_sizes, and slices need one size"
+                yield self.problem((*path, "mig_profile"), text, "vm_size instead of vm_sizes")
+
+
+_MEMORY = "https://slurm.schedmd.com/slurm.conf.html#OPT_node_reg_mem_percent=#"
+_MIB_PER_GIB = 1024
+
+
+class LessThanConfigured(ClusterRule):
+    id = "W0431"
+    summary = "A node has less memory than Slurm is told."
+    why = (
+        "Slurm refuses a node that registers with less than 90 % of RealMemory. A node that it takes nevertheless runs "
+        "out of memory when jobs use what they were given."
+    )
+    fix = "Remove dampen_memory_percent, or set the percentage of the message."
+    source = _MEMORY
+
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        for node, partition in _of_partitions(site):
+            size = site.vm_size(node.vm_size)
+            told, guest = _told_mib(partition, size), _most_mib(size)
+            if told is None or guest is None or told <= guest:
+                continue
+            then = "refuses them" if _refused(told, guest) else "gives jobs more than there is"
+            has = f"{guest:,}" if size.lowest_guest_memory_mib is not None else f"less than {guest + 1:,}"
+            yield self.problem(
+                first_given(site, (*node.path, "dampen_memory_percent"), node.size_path),
+                f"{partition_label(partition)}: Slurm is told that a node has {told:,} MiB, but guests of "
+                f"{node.vm_size} have {has} MiB, and Slurm {then}",
+                _hint(size),
+            )
+
+
+class UnknownGuestMemory(ClusterRule):
+    id = "W0441"
+    summary = "Nobody has published how much memory a node of a static pool has."
+    why = (
+        "azslurm takes RealMemory from the nominal memory of the VM size. Most guests have 98 % of it, some 93 %; the "
+        "default withholds 5 %. Slurm takes a node that lacks up to a tenth, and gives its jobs memory that is not "
+        "there; a node of a static pool runs on like that for weeks."
+    )
+    fix = (
+        "Start one node, read RealMemory from `slurmd -C` on it, and set dampen_memory_percent so that at least as "
+        "much is withheld as the guest lacks; for a custom VM size name guest_memory_mib. Silence this rule if the "
+        "nodes are known to have as much."
+    )
+    source = _MEMORY
+
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        if slurm.autoscale:
+            return
+        for node, partition in _of_partitions(site):
+            size = site.vm_size(node.vm_size)
+            told = _told_mib(partition, size)
+            if told is None or partition.dampen_memory_percent is not None or _most_mib(size) is not None:
+                continue
+            yield self.problem(
+                node.size_path,
+                f"{partition_label(partition)} is a static pool, and no memory of a guest of {node.vm_size} is "
+                f"published: Slurm gives jobs {told:,} MiB, also of nodes that have less",
+                "dampen_memory_percent, as `slurmd -C` on a node shows",
+            )
+
+
+def _of_partitions(site: Site) -> Iterator[tuple[RoleNode, Partition]]:
+    """The partitions, each as often as it has VM sizes."""
+    for node in role_sizes(site):
+        if node.partition is not None:
+            yield node, node.partition
+
+
+def _told_mib(partition: Partition, size: VmSize) -> int | None:
+    """RealMemory of the partition's nodes; None where the nominal memory is not known."""
+    own = partition.dampen_memory_percent
+    return real_memory_mib(size.memory_gib, withheld_percent(size) if own is None else own) if size.memory_gib else None
+
+
+def _most_mib(size: VmSize) -> int | None:
+    """The published memory of a guest; where there is none, the nominal memory if even that is too little."""
+    if size.lowest_guest_memory_mib is not None or size.memory_gib is None:
+        return size.lowest_guest_memory_mib
+    nominal = int(size.memory_gib * _MIB_PER_GIB)
+    return nominal - 1 if real_memory_mib(size.memory_gib, None) >= nominal else None
+
+
+def _refused(told: int, guest: int) -> bool:
+    """Whether Slurm refuses a node with that much memory; those of a static pool are State=CLOUD too."""
+    return guest < told * catalog.limits().cloud_node_memory_percent.value / 100
+
+
+def _hint(size: VmSize) -> str | None:
+    needed = withheld_percent(size) or catalog.limits().memory_withheld_percent.value
+    fits = size.lowest_guest_memory_mib is not None and size.memory_gib is not None
+    if not fits or real_memory_mib(size.memory_gib or 0, needed) > (size.lowest_guest_memory_mib or 0):
+        return "choose a VM size with more memory"
+    return f"dampen_memory_percent: {needed}"

@@ -12,8 +12,7 @@ from ..definition.model.slurm import Slurm
 from ..plan.policy import MAX_ROW, conf_lines, enforces, policy_rows
 from ..problems.problem import Problem
 from ..words.slurm_time import minutes
-from .base import ClusterRule, Path, Site
-from .wording import PARTITIONS, choose_from, given, quoted
+from .base import PARTITIONS, ClusterRule, Path, Site, choose_from, given, quoted
 
 POLICY: Path = ("slurm", "policy")
 _CONF = "https://slurm.schedmd.com/slurm.conf.html"

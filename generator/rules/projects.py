@@ -1,24 +1,24 @@
-"""Cluster-init projects: shipped, local and from the locker."""
+"""Cluster-init projects: shipped, local and from the locker; and the third-party files that they need."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
+from .. import catalog
 from ..definition.model.slurm import Slurm
 from ..files import assets
 from ..plan.assignment import BASE, POLICY
 from ..plan.deployment import Plan
 from ..plan.file_systems.registry import wanted_by
+from ..plan.projects import BlobPlan
 from ..problems.problem import Problem, Related
 from ..projects.local import SHIPPED
 from ..words.counts import listed
-from .base import ClusterRule, DefinitionRule, Path, PlanRule, Site
-from .figures import figures
+from .base import ClusterRule, DefinitionRule, Path, PlanRule, Site, choose_from, quoted
 from .roles import roles
-from .wording import choose_from, quoted
 
 _PROJECTS = "https://learn.microsoft.com/azure/cyclecloud/how-to/projects"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -140,7 +140,7 @@ class ProjectNameTaken(DefinitionRule):
     source = _PROJECTS
 
     def check(self, site: Site) -> Iterator[Problem]:
-        built_in = figures().built_in_projects.values
+        built_in = catalog.rule_figures().built_in_projects.values
         seen: dict[str, int] = {}
         for index, project in enumerate(site.definition.projects):
             path: Path = ("projects", index, "name")
@@ -262,3 +262,63 @@ class ChangedWithoutVersion(PlanRule):
         names = [project.name for project in plan.projects if not project.is_local]
         for found in shipped_problems(names):
             yield self.problem(("slurm",), found.message, found.fix, on_key=True)
+
+
+_SOURCE = "https://learn.microsoft.com/azure/cyclecloud/how-to/storage-blobs"
+
+
+def consequences(plans: Iterable[Plan]) -> list[str]:
+    """What nodes do without the files that this machine lacks: a line per project and consequence, with its files."""
+    from ..blobs import pinned
+
+    pins = pinned()
+    files: dict[tuple[str, str], list[str]] = {}
+    for plan in plans:
+        for project in plan.projects:
+            for blob in project.blobs:
+                if blob.is_needed and blob.state == "missing":
+                    found = files.setdefault((project.name, pins[blob.file].without), [])
+                    if blob.file not in found:
+                        found.append(blob.file)
+    return [f"{', '.join(names)} ({project}): {without}" for (project, without), names in files.items()]
+
+
+def _in_state(plan: Plan, state: str) -> list[BlobPlan]:
+    return [blob for project in plan.projects for blob in project.blobs if blob.is_needed and blob.state == state]
+
+
+class BlobMissing(PlanRule):
+    id = "I1591"
+    summary = "A third-party file that the nodes use is missing on this machine, so the deployment does not include it."
+    why = (
+        "Builds download nothing. The nodes do without the file, unless someone puts it into the locker below "
+        "blobs/<project>/; projects/README.md says what that means."
+    )
+    fix = "cycleforge blobs fetch, then build again; without internet access: cycleforge blobs fetch --from PATH"
+    source = _SOURCE
+
+    def check(self, plan: Plan) -> Iterator[Problem]:
+        """One problem for all of them: one command fetches all."""
+        missing = consequences((plan,))
+        if missing:
+            text = f"not on this machine, so the nodes do without: {'; '.join(missing)}"
+            yield self.problem(("slurm",), text, "`cycleforge blobs fetch`, then build again", on_key=True)
+
+
+class BlobDamaged(PlanRule):
+    id = "W1592"
+    summary = "A fetched third-party file does not have its pinned content, so the deployment does not include it."
+    why = "Nodes run it as root; content other than the reviewed one is never used."
+    fix = "cycleforge blobs fetch, then build again; `cycleforge blobs status` says what is wrong with it."
+    source = _SOURCE
+
+    def check(self, plan: Plan) -> Iterator[Problem]:
+        """One problem for all of them."""
+        damaged = _in_state(plan, "damaged")
+        if damaged:
+            text = f"damaged on this machine, so the nodes do without: {listed(blob.file for blob in damaged)}"
+            yield self.problem(("slurm",), text, "`cycleforge blobs fetch`, then build again", on_key=True)
+
+
+OF_THE_MACHINE = frozenset({BlobMissing.id, BlobDamaged.id})
+"""They find something on one machine and nothing on the next, so silencing them is never out of date."""

@@ -11,10 +11,8 @@ from ..plan.cluster import server_release
 from ..plan.network import route_plan
 from ..plan.nodes import is_hpc, sizes_of
 from ..problems.problem import Problem
-from .base import ClusterRule, Path, Site
-from .figures import figures
+from .base import ClusterRule, Path, Site, partitions
 from .roles import partition_label
-from .wording import partitions
 
 _KEY: Path = ("slurm", "public_addresses")
 
@@ -56,7 +54,7 @@ class PublicAddressesOfRelease(ClusterRule):
     source = "https://learn.microsoft.com/azure/cyclecloud/release-notes/8-9-2"
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        release, first = server_release(site.definition), figures().standard_public_addresses.release
+        release, first = server_release(site.definition), catalog.rule_figures().standard_public_addresses.release
         if slurm.public_addresses != "none" and catalog.is_newer(first, release):
             text = f"CycleCloud {release} cannot create public addresses of nodes, {first} is the first that can"
             yield self.problem(_KEY, text, f"public_addresses: none, or a server of release {first} or newer")

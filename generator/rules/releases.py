@@ -11,12 +11,10 @@ from ..definition.model.slurm import Slurm
 from ..plan.cluster import server_release
 from ..problems.problem import Problem
 from ..words.counts import listed
-from .azure_names import is_gallery_image
-from .base import ClusterRule, DefinitionRule, Path, Site
-from .resource_ids import GUID
+from .azure_names import GUID, is_gallery_image
+from .base import ClusterRule, DefinitionRule, Path, Site, choose_from, first_given, meant, quoted
 from .roles import image_users, roles
 from .vm_images import image_facts, is_urn
-from .wording import choose_from, first_given, meant, quoted
 
 _NOTES = "https://learn.microsoft.com/azure/cyclecloud/release-notes"
 _SLURM = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9"

@@ -11,8 +11,7 @@ from ..plan import nodes
 from ..plan.fleet import Machines, fleet
 from ..plan.nodes import deciding_size, image_of
 from ..records import computed_once, record
-from .base import Path, Site
-from .wording import first_given, quoted
+from .base import Path, Site, first_given, quoted
 
 VM_SIZE: Path = ("vm_size",)
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .. import catalog
 from ..definition.model.slurm import NodeProjects
 from ..plan.file_systems.registry import wanted_by
 from ..plan.vm_attributes import effective, own_key
 from ..problems.problem import Problem
-from .azure_names import ID_FORM
+from .azure_names import GUID, ID_FORM
 from .base import DefinitionRule, Path, Site
-from .figures import figures
-from .resource_ids import GUID
 from .roles import RoleNode, known_sizes, machines, role_sizes, roles
 
 _HOST_ENCRYPTION = "https://learn.microsoft.com/azure/virtual-machines/disk-encryption"
@@ -27,7 +26,7 @@ class NoTrustedLaunch(DefinitionRule):
     source = "https://learn.microsoft.com/azure/virtual-machines/trusted-launch#virtual-machines-sizes"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        without = re.compile("|".join(figures().trusted_launch.sizes_without), re.IGNORECASE)
+        without = re.compile("|".join(catalog.rule_figures().trusted_launch.sizes_without), re.IGNORECASE)
         for node in role_sizes(site):
             asked = effective(site.definition.security, node.settings, "SecurityType") == "TrustedLaunch"
             if asked and without.fullmatch(node.vm_size):

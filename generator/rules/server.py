@@ -11,9 +11,8 @@ from ..plan import names
 from ..plan.access_kinds.registry import kind_of
 from ..plan.file_systems.registry import is_created
 from ..problems.problem import Problem
-from .base import DefinitionRule, Path, Site
-from .resource_ids import GUID
-from .wording import given, quoted
+from .azure_names import GUID
+from .base import DefinitionRule, Path, Site, given, quoted
 
 _EXISTING: Path = ("server", "existing")
 _OF_A_NEW_SERVER: tuple[Path, ...] = (

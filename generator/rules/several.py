@@ -7,8 +7,7 @@ from ipaddress import ip_network
 
 from ..plan.deployment import Plan
 from ..problems.problem import Problem
-from .base import Path, RunRule, Together
-from .wording import quoted
+from .base import Path, RunRule, Together, quoted
 
 _MANAGE = "https://learn.microsoft.com/azure/azure-resource-manager/management/manage-resource-groups-portal"
 

@@ -10,9 +10,8 @@ from ..definition.model.slurm import Partition, Slurm
 from ..plan.names import size_part
 from ..problems.problem import Problem, Related
 from ..words.counts import listed
-from .base import ClusterRule, DefinitionRule, Path, Site
+from .base import ClusterRule, DefinitionRule, Path, Site, choose_from, listed_jobs, partitions, quoted
 from .roles import partition_label
-from .wording import choose_from, listed_jobs, partitions, quoted
 
 _PARTITIONS = "https://github.com/Azure/cyclecloud-slurm/blob/4.0.9/azure-slurm/slurmcc/partition.py"
 _DYNAMIC = "https://github.com/Azure/cyclecloud-slurm/tree/4.0.9#dynamic-partitions"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..problems.problem import UNKNOWN_SIZE, Problem, can_be_silenced
-from .base import DefinitionRule, Findings, FindingsRule, Path, RunRule, Site
-from .wording import quoted
+from .base import DefinitionRule, Findings, FindingsRule, Path, RunRule, Site, quoted
 
 _CUSTOM_SIZES = "custom_vm_sizes, as `cycleforge explain E0401` says, and remove the entry"
 _SOURCE = "https://github.com/Azure/cyclecloud-slurm-workspace"
@@ -68,7 +67,7 @@ class StaleSilence(FindingsRule):
     def check(self, found: Findings) -> Iterator[Problem]:
         """The entries that match none of the problems."""
         from . import rule_ids, rules
-        from .blobs import OF_THE_MACHINE
+        from .projects import OF_THE_MACHINE
 
         of_the_run = {rule.id for rule in rules(RunRule)}
         seen = {problem.rule_id for problem in found.problems} | OF_THE_MACHINE | of_the_run

@@ -13,11 +13,9 @@ from ..plan.policy import partition_setting
 from ..plan.slurm_conf import list_key, parameters, slurm_release, slurm_value
 from ..problems.problem import Problem
 from ..words.counts import listed
-from .base import ClusterRule, Path, Site
-from .figures import figures
+from .base import LOGIN, SCHEDULER, ClusterRule, Path, Site, given, meant, near, quoted
 from .releases import slurm_version
 from .roles import RoleNode, roles
-from .wording import LOGIN, SCHEDULER, given, meant, near, quoted
 
 _CONF = "https://slurm.schedmd.com/slurm.conf.html"
 _SETTINGS: Path = ("slurm", "settings")
@@ -47,7 +45,10 @@ class KeyWithSetting(ClusterRule):
     source = _CONF
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        own = {name.lower(): (name, setting) for name, setting in figures().slurm_keys_with_own_setting.keys.items()}
+        own = {
+            name.lower(): (name, setting)
+            for name, setting in catalog.rule_figures().slurm_keys_with_own_setting.keys.items()
+        }
         for key in slurm.settings:
             if key.lower() in own:
                 name, setting = own[key.lower()]
@@ -100,7 +101,7 @@ def _near(key: str, release: tuple[int, ...]) -> tuple[str, str | None]:
         _, places = _elsewhere(name)
         own = partition_setting(name) if "a partition" in places else None
         return f"; {name} is one of {listed(places)}", f"partitions: [{{{own}: …}}]" if own else None
-    if (setting := figures().slurm_keys_with_own_setting.keys.get(name)) is not None:
+    if (setting := catalog.rule_figures().slurm_keys_with_own_setting.keys.get(name)) is not None:
         return "", f"{setting} sets {name}"
     return "", f"did you mean '{name}'?" if _takes(name, release) else None
 

@@ -9,9 +9,8 @@ from .. import catalog
 from ..catalog.node_images import image_plan, image_row
 from ..problems.problem import Problem
 from ..records import record
-from .base import DefinitionRule, Path, Site
+from .base import DefinitionRule, Path, Site, quoted
 from .roles import roles
-from .wording import quoted
 
 
 class OsDiskTooSmall(DefinitionRule):

@@ -1,4 +1,4 @@
-"""Whether the VM sizes exist and fit their roles."""
+"""Whether the VM sizes exist and fit their roles, how many VMs a scale set holds, and spot VMs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from ..plan.file_systems.registry import wanted_by
 from ..plan.fleet import fleet
 from ..problems.problem import Problem
 from ..words.counts import counted
-from .base import ClusterRule, DefinitionRule, Path, Site
-from .figures import figures
-from .roles import RoleNode, machines, partition_label, role_sizes
+from .base import ClusterRule, DefinitionRule, Path, Site, partitions, quoted, size_meant
+from .roles import RoleNode, is_hpc, machines, partition_label, role_sizes
 from .vm_images import image_facts, image_variant
-from .wording import partitions, quoted, size_meant
 
 _SIZES = "https://learn.microsoft.com/azure/virtual-machines/sizes/overview"
 
@@ -168,7 +166,7 @@ class ServerTooSmall(DefinitionRule):
     source = "https://learn.microsoft.com/azure/cyclecloud/how-to/install-manual"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        size, need = site.vm_size(site.definition.server.vm_size), figures().server
+        size, need = site.vm_size(site.definition.server.vm_size), catalog.rule_figures().server
         if size.vcpus is None or size.memory_gib is None:
             return
         if size.vcpus < need.vcpus or size.memory_gib < need.memory_gib:
@@ -254,3 +252,144 @@ class NoPremiumDisk(ClusterRule):
         if site.vm_size(size).premium_storage is False and builtin:
             text = f"the scheduler's {size} has no premium storage, which the built-in {' and '.join(builtin)} needs"
             yield self.problem(("slurm", "scheduler", "vm_size"), text)
+
+
+_NODES = "https://learn.microsoft.com/azure/cyclecloud/concepts/node-cluster"
+
+
+def _approved_limit() -> int:
+    value: int = catalog.limits().scale_set_with_infiniband.with_approval
+    return value
+
+
+class NeedsApproval(DefinitionRule):
+    id = "E0411"
+    summary = "An hpc partition has more nodes than a scale set with one placement group holds."
+    why = "Its nodes share one placement group; Azure holds 100 VMs in it, up to 300 after a support request."
+    fix = "Lower max_nodes, split the partition, or set large_scale_set_approved: true once Azure has raised the limit."
+    source = _NODES
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        normal, most = catalog.limits().scale_set_with_infiniband.value, _approved_limit()
+        for path, partition in partitions(site):
+            if (
+                is_hpc(site, partition)
+                and normal < partition.max_nodes <= most
+                and not partition.large_scale_set_approved
+            ):
+                text = (
+                    f"{partition_label(partition)} may have {partition.max_nodes} nodes, a placement group holds "
+                    f"{normal} without approval"
+                )
+                yield self.problem(
+                    (*path, "max_nodes"), text, f"max_nodes: {normal}, or large_scale_set_approved: true"
+                )
+
+
+class AboveApproval(DefinitionRule):
+    id = "E0412"
+    summary = "An hpc partition has more nodes than Azure ever puts into one placement group."
+    why = "300 VMs are the most that a support request can reach."
+    fix = "Split the partition, or set hpc: false if its jobs do not need InfiniBand across all nodes."
+    source = _NODES
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        most = _approved_limit()
+        for path, partition in partitions(site):
+            if is_hpc(site, partition) and partition.max_nodes > most:
+                text = (
+                    f"{partition_label(partition)} may have {partition.max_nodes} nodes, a placement group holds at "
+                    f"most {most}"
+                )
+                yield self.problem((*path, "max_nodes"), text, f"max_nodes: {most}, or several partitions")
+
+
+class ScaleSetTooSmall(DefinitionRule):
+    id = "E0413"
+    summary = "The scale set of an hpc partition is smaller than its max_nodes."
+    why = "azslurm takes the smaller of both without a word: the partition has fewer nodes than asked for."
+    fix = "Remove max_scale_set_size, or raise it to max_nodes."
+    source = "https://github.com/Azure/cyclecloud-slurm/issues/328"
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for path, partition in partitions(site):
+            size = partition.max_scale_set_size
+            if is_hpc(site, partition) and size is not None and size < partition.max_nodes:
+                text = (
+                    f"{partition_label(partition)} may have {partition.max_nodes} nodes, but its scale set holds {size}"
+                )
+                yield self.problem((*path, "max_scale_set_size"), text, f"max_scale_set_size: {partition.max_nodes}")
+
+
+class ScaleSetTooLarge(DefinitionRule):
+    id = "E0414"
+    summary = "The scale set of an hpc partition is larger than Azure allows."
+    why = "Azure refuses the scale set, and no node starts."
+    fix = "Lower max_scale_set_size, or set large_scale_set_approved: true once Azure has raised the limit."
+    source = _NODES
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for path, partition in partitions(site):
+            most = (
+                _approved_limit()
+                if partition.large_scale_set_approved
+                else catalog.limits().scale_set_with_infiniband.value
+            )
+            size = partition.max_scale_set_size
+            if is_hpc(site, partition) and size is not None and size > most:
+                text = (
+                    f"{partition_label(partition)}: a scale set with one placement group holds {most} VMs, not {size}"
+                )
+                yield self.problem((*path, "max_scale_set_size"), text)
+
+
+class ApprovalWithoutEffect(DefinitionRule):
+    id = "W0415"
+    summary = "The raised scale-set limit is declared for a partition that does not need it."
+    why = "The limit concerns placement groups; other partitions have scale sets of up to 1000 VMs anyway."
+    fix = "Remove large_scale_set_approved."
+    source = _NODES
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for path, partition in partitions(site):
+            if partition.large_scale_set_approved and not is_hpc(site, partition):
+                text = f"{partition_label(partition)} has large_scale_set_approved, which concerns hpc partitions only"
+                yield self.problem((*path, "large_scale_set_approved"), text, on_key=True)
+
+
+_SPOT = "https://learn.microsoft.com/azure/virtual-machines/spot-vms"
+
+
+class PriceWithoutSpot(DefinitionRule):
+    id = "E1201"
+    summary = "A spot price is given for a partition that does not use spot VMs."
+    why = "It would be ignored, and the nodes would cost the on-demand price."
+    fix = "Set spot: true, or remove the price."
+    source = _SPOT
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for path, partition in partitions(site):
+            price = partition.spot_max_price_usd_per_hour
+            if price is not None and not partition.spot:
+                text = f"{partition_label(partition)} has a spot price of {price:g} USD/h, but does not use spot VMs"
+                yield self.problem((*path, "spot_max_price_usd_per_hour"), text, "spot: true", on_key=True)
+
+
+class SpotForTightJobs(DefinitionRule):
+    id = "W1202"
+    summary = "A partition for tightly coupled jobs uses spot VMs."
+    why = (
+        "One evicted node ends the job on all of its nodes; without checkpoints and requeueing the work since its "
+        "start is lost."
+    )
+    fix = "Use on-demand VMs, or checkpoint often, submit with --requeue, and silence this rule."
+    source = _SPOT
+
+    def check(self, site: Site) -> Iterator[Problem]:
+        for path, partition in partitions(site):
+            if partition.spot and is_hpc(site, partition):
+                text = (
+                    f"{partition_label(partition)} runs tightly coupled jobs on spot VMs; one eviction ends the job "
+                    "on all nodes"
+                )
+                yield self.problem((*path, "spot"), text)

@@ -16,7 +16,7 @@ from generator.azure.checks.networks import (
     TooFewAddresses,
 )
 from generator.plan.deployment import Plan
-from generator.rules.wording import quoted
+from generator.rules.base import quoted
 from tests.azure_checks.answers import Answer, usage
 from tests.bed.plans import plan_from
 

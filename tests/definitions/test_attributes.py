@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from generator import pipeline
+from generator import catalog, pipeline
 from generator.files import assets
 from generator.plan.deployment import Plan
-from generator.rules.figures import figures
 from tests.cluster_template.rendered import read
 from tests.definitions.build import NAMES, checked
 
@@ -47,7 +46,7 @@ def test_what_is_documented_is_read_and_what_is_read_is_documented() -> None:
 
 
 def test_the_rule_against_misspelt_attributes_knows_them_all() -> None:
-    assert figures().project_attributes.keys == tuple(sorted(keys_read()))
+    assert catalog.rule_figures().project_attributes.keys == tuple(sorted(keys_read()))
 
 
 @pytest.mark.parametrize("name", NAMES)

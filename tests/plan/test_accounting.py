@@ -12,7 +12,6 @@ from generator import catalog
 from generator.definition.model.slurm import NewDatabase
 from generator.plan.accounting import AccountingPlan, mysql_sizes
 from generator.plan.parameters import RANDOM_TEXT, secret_plans
-from generator.rules.figures import figures
 from tests.bed.parts import GPU
 from tests.bed.plans import plan_from, slurm_of
 from tests.bicep.variants import main_bicep
@@ -107,4 +106,4 @@ def test_the_rules_of_the_passwords_are_said_where_they_are_asked_for() -> None:
     assert "at least three of lower case, upper case, digits and symbols" in text
     assert text.count("no three characters in a row that the user's name has too") == 2
     assert "at least three of lower case" in main_bicep(plan_from(NEW))
-    assert figures().mysql.user_max == 32
+    assert catalog.rule_figures().mysql.user_max == 32

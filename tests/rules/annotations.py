@@ -29,7 +29,7 @@ from generator.problems.sorting import sort_problems
 from generator.projects.local import LocalProject
 from generator.rules import check_definition, check_findings, check_plan
 from generator.rules.base import Site
-from generator.rules.blobs import OF_THE_MACHINE
+from generator.rules.projects import OF_THE_MACHINE
 from tests.bed.yaml_data import yaml_data
 
 CASES = Path(__file__).parent / "cases"

@@ -6,9 +6,9 @@ import re
 
 from msgspec import convert
 
+from generator import catalog
 from generator.catalog.rule_facts import HealthValue
 from generator.files import assets
-from generator.rules.figures import figures
 
 SCRIPTS = sorted((assets.folder("projects") / "slurm_nhc/specs/default/cluster-init/scripts").glob("*.sh"))
 BY_GENERATOR = "cycleforge.health.hand_back_h"
@@ -30,4 +30,4 @@ def test_the_table_is_what_the_scripts_read() -> None:
             found.setdefault(key, {"kind": "path"})
     found["cycleforge.health.results"] |= {"values": ["off"]}
     del found[BY_GENERATOR]
-    assert figures().health_values.keys == {key: convert(row, HealthValue) for key, row in found.items()}
+    assert catalog.rule_figures().health_values.keys == {key: convert(row, HealthValue) for key, row in found.items()}

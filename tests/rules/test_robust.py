@@ -17,9 +17,8 @@ from generator.definition.read import read_model
 from generator.plan.network import layout_of
 from generator.projects.local import LocalProject
 from generator.rules import check_definition, check_findings
-from generator.rules.base import Site
+from generator.rules.base import Site, quoted
 from generator.rules.secrets import secret_kind
-from generator.rules.wording import quoted
 from tests.bed.yaml_data import yaml_data
 from tests.rules.test_good import EVERYTHING, EXISTING, PUBLIC
 

@@ -13,7 +13,7 @@ from shlex import quote
 from ...plan.asked import Asked
 from ...plan.deployment import Plan
 from ...plan.subnets import parse_network
-from ...rules.wording import quoted
+from ...rules.base import quoted
 from ..answers import Item, below, folded, listed_below, said, same, texts_below
 from ..check import Check, Finding
 from ..reader import Reader

@@ -20,7 +20,7 @@ from ...catalog.node_images import ImagePlan, image_plan
 from ...plan.deployment import Plan
 from ...problems.problem import KeyPath
 from ...records import record
-from ...rules.wording import quoted
+from ...rules.base import quoted
 from ..answers import Item, OddAnswer, below, described, listed_below, said, same
 from ..check import Check, Finding, Remedy
 from ..reader import Reader

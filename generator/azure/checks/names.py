@@ -15,7 +15,7 @@ from ...plan.deployment import Plan
 from ...plan.names import OWNER_TAG
 from ...problems.problem import KeyPath
 from ...records import record
-from ...rules.wording import quoted
+from ...rules.base import quoted
 from ..answers import OddAnswer, below, folded, said, same
 from ..check import Check, Finding
 from ..reader import Reader

@@ -15,7 +15,7 @@ from ...plan.deployment import Plan
 from ...plan.network import SubnetPlan
 from ...plan.resources import resource_id
 from ...problems.problem import KeyPath
-from ...rules.wording import quoted
+from ...rules.base import quoted
 from ..answers import Item, below, folded, listed_below, number, said, same
 from ..check import Check, Finding
 from ..reader import Reader

@@ -9,7 +9,7 @@ from ...plan.deployment import Plan
 from ...plan.resources import resource_id
 from ...problems.problem import KeyPath
 from ...records import record
-from ...rules.wording import quoted
+from ...rules.base import quoted
 from ..answers import Item, said, same
 from ..check import Check, Finding
 from ..reader import Reader
