@@ -18,6 +18,7 @@ ROOMS = ("rules", "azure/checks")
 HOMES = (
     "plan/file_systems/*.py",
     "definition/model/storage.py",
+    "rules/storage.py",  # the rules of all kinds
     *(f"{room}/{module}.py" for room in ROOMS for module in MODULES),
 )
 TYPES = {kind.kind for kind in KINDS}
