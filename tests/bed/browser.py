@@ -47,7 +47,6 @@ class Page:
         self._loaded = False
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """One command of the protocol."""
         return self._browser.call(method, parameters, self)
 
     def open(self, path: Path) -> None:
@@ -109,11 +108,9 @@ class Page:
         file.write_bytes(b64decode(answer["data"]))
 
     def pdf(self) -> bytes:
-        """The page on paper."""
         return b64decode(self.call("Page.printToPDF", printBackground=True)["data"])
 
     def heard(self, method: str, about: dict[str, Any]) -> None:
-        """An event of the protocol."""
         if method == "Page.loadEventFired":
             self._loaded = True
         elif method == "Network.requestWillBeSent":
@@ -147,7 +144,6 @@ class Browser:
         self._pages: dict[str, Page] = {}
 
     def page(self) -> Page:
-        """A new tab."""
         target = self.call("Target.createTarget", {"url": "about:blank"})["targetId"]
         session = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
         page = self._pages[session] = Page(self, session)
@@ -156,7 +152,6 @@ class Browser:
         return page
 
     def call(self, method: str, parameters: dict[str, Any], page: Page | None = None) -> dict[str, Any]:
-        """Send a command and wait for its answer."""
         self._number += 1
         number = self._number
         message: dict[str, Any] = {"id": number, "method": method, "params": parameters}

@@ -32,7 +32,6 @@ class Hung(BaseException):
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker."""
     config.addinivalue_line("markers", "guard(seconds): another limit for hanging than the usual one")
 
 
@@ -101,7 +100,6 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """The test itself."""
     return (yield from _phase(item))
 
 

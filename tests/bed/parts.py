@@ -89,7 +89,6 @@ def container(name: str, path: str, storage_account: str, container: str) -> Blo
 
 
 def lustre(path: str = "/data", size_gib: int = 128 * 1024, tier: int = 250) -> ManagedLustre:
-    """A new Managed Lustre file system."""
     (found,) = (each for each in plan_from(STORAGE).mounts if isinstance(each, ManagedLustre))
     return replace(found, path=path, size_gib=size_gib, tier_mb_per_s_per_tib=tier)
 
@@ -102,14 +101,12 @@ def netapp_home() -> NetAppVolume:
 
 
 def new_accounting() -> AccountingPlan:
-    """A MySQL flexible server of this deployment."""
     found = slurm_of(plan_from("network: {address_space: 10.50.0.0/20}\nslurm: {accounting: {type: new}}")).accounting
     assert found is not None
     return found
 
 
 def _host_list(slurm: SlurmPlan, array: NodeArrayPlan) -> str:
-    """The names of an array's nodes."""
     return names.host_list(names.node_stem(slurm.cluster_name, slurm.node_prefix, array.name), array.max_nodes)
 
 
@@ -226,7 +223,6 @@ def _links_zones(plan: Plan) -> bool:
 
 
 def with_jobs(plan: Plan, *jobs: Job) -> Plan:
-    """The plan with these jobs in place of its own."""
     slurm = slurm_of(plan)
     file_systems = FileSystems(slurm.sched, slurm.home, plan.mounts)
     found = [job_plan(Listed(job, ("jobs",)), slurm, file_systems) for job in jobs]

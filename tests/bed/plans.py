@@ -52,13 +52,11 @@ def plan_from(*changes: str, base: str = SMALL) -> Plan:
 
 
 def slurm_of(plan: Plan) -> SlurmPlan:
-    """The cluster of a plan that has one."""
     assert plan.slurm is not None
     return plan.slurm
 
 
 def server_of(plan: Plan) -> ServerPlan:
-    """The new server of a plan that has one."""
     assert plan.server is not None
     return plan.server
 

@@ -101,7 +101,6 @@ class SecurityGroups:
         return [*groups, *([host.card] if host.card else [])]
 
     def _between(self, group: str, direction: str, source: Host, destination: Host) -> list[_Rule]:
-        """The rules of a group that are about these two addresses."""
         key = (group, direction, source.address, destination.address)
         if key not in self._found:
             self._found[key] = [

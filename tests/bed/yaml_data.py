@@ -10,5 +10,4 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def yaml_data(text: str | bytes) -> Any:
-    """The data of one document."""
     return yaml.load(text, _LOADER)

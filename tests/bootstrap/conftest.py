@@ -29,5 +29,4 @@ def make_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
 
 @pytest.fixture
 def server(make_server: Callable[..., Server]) -> Server:
-    """A server on which nothing has happened yet."""
     return make_server()

@@ -28,7 +28,6 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BootedServer]:
 
 
 def ended(server: BootedServer) -> bool:
-    """Whether no process of our unit is left."""
     return server.machine.run(f"systemctl is-active {OURS}").output.strip() in ("inactive", "failed")
 
 

@@ -28,7 +28,6 @@ def installed(server: Server) -> list[str]:
 
 
 def place_cli(server: Server, folder: str) -> None:
-    """As an image brings it."""
     shutil.copytree(server.fake / "cli", server.root / folder)
 
 

@@ -34,7 +34,6 @@ def log_in(server: Server, release: Release, scale: float = TIME_SCALE, password
 
 
 def calls(server: Server, word: str) -> list[dict[str, Any]]:
-    """Calls of the CLI that begin with this word."""
     return [call for call in server.site.calls if call["name"] == "cyclecloud" and call["argv"][0] == word]
 
 

@@ -28,12 +28,10 @@ CHANGING = (
 
 
 def changes(server: Server) -> list[list[str]]:
-    """Calls that change something on the server."""
     return [call for prefix in CHANGING for call in server.called(prefix)]
 
 
 def state_of(server: Server) -> dict[str, Any]:
-    """What the site holds, for comparison."""
     site = server.site
     return copy.deepcopy({"users": site.accounts.passwords, "keys": site.keys, "account": site.account,
                           "blobs": site.blobs, "templates": site.templates, "clusters": site.clusters,

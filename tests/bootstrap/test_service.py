@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 def asked(server: Server) -> list[str]:
-    """What was asked of systemd."""
     log = server.fake / "systemctl.log"
     return log.read_text().splitlines() if log.exists() else []
 

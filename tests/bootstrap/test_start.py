@@ -19,7 +19,6 @@ ALWAYS = 10**6
 
 
 def is_unpacked_as_it_was_rendered(server: Server) -> None:
-    """Every file, with its bytes and mode, and no other."""
     target = (server.root / "opt/cycleforge/current").resolve()
     files = {PurePosixPath(p.relative_to(target).as_posix()): p for p in target.rglob("*") if p.is_file()}
     wanted = {path: file for path, file in server.packed.items() if path.parent != bootstrap.PAYLOAD}

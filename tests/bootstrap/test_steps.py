@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 def run(server: Server, code: int = 0, **limits: Any) -> dict[str, Any]:
-    """Unpack, run, and return the status document."""
     server.unpack(**limits)
     result = server.run()
     assert result.returncode == code, result.stdout + result.stderr

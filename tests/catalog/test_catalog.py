@@ -34,7 +34,6 @@ def entries() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def named_sources(value: object) -> Iterator[str]:
-    """Every key below `source` or `sources` in any depth."""
     if isinstance(value, dict):
         for key, item in value.items():
             if key == "source" and isinstance(item, list):

@@ -35,7 +35,6 @@ _RESOURCES = "Microsoft.Resources/resourceGroups"
 
 @cache
 def definitions() -> Mapping[str, Definition]:
-    """By their text."""
     # It makes plans when it is imported, which must not hide from which row something is missing.
     from tests.plan.test_created_types import TEXTS, definition_of
 
@@ -90,7 +89,6 @@ def order_of_deletion(kind: str) -> object:
 
 
 def registered(kind: str) -> object:
-    """Of the deployments that create one, the resource providers."""
     mine = [plan.created_types for plan in plans() if any(each.type == kind for each in plan.created_types)]
     return [providers(each, None, ()) for each in mine]
 

@@ -10,7 +10,6 @@ from generator.render import readme
 
 
 def readme_text(plan: Plan) -> str:
-    """README.md of a deployment."""
     return readme.render(plan)[PurePosixPath("README.md")].content.decode()
 
 

@@ -51,7 +51,6 @@ def sick(cluster: Cloud, *nodes: str) -> None:
 
 
 def prologs(cluster: Cloud) -> list[str]:
-    """Nodes whose prolog has begun, in order."""
     return (cluster.shared / "prologs").read_text().split()
 
 

@@ -134,7 +134,6 @@ def test_a_run_that_fails_in_the_middle_goes_on_there(policy: Policy) -> None:
 
 
 def held(policy: Policy, *options: str) -> str:
-    """A job that never starts."""
     return policy.cloud.submit("true", "--hold", *options)
 
 

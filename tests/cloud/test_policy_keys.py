@@ -121,7 +121,6 @@ CASES: Mapping[str, Mapping[str, Case]] = {
 
 
 def sections(section: type[Section]) -> Iterator[type[Section]]:
-    """The section with those below it."""
     yield section
     for declared in keys_of(section).values():
         for kind in (declared.annotation, *get_args(declared.annotation)):
@@ -141,7 +140,6 @@ def test_every_key_of_the_model_has_a_case() -> None:
 
 
 def written(section: str) -> dict[str, Any]:
-    """Every key of a section with its value."""
     return {key: case.value for key, case in CASES[section].items()}
 
 
@@ -207,7 +205,6 @@ def differing(section: str, name: str, shown: Mapping[str, str]) -> list[str]:
 
 
 def rows(policy: Scheduler, section: str, *query: str) -> dict[str, str]:
-    """What slurmdbd shows of every word of a section."""
     names = [case.word for case in CASES[section].values() if case.word]
     line = policy.of(*query, f"format={','.join(names)}").splitlines()[0]
     return dict(zip(names, line.split("|"), strict=True))

@@ -63,7 +63,6 @@ def cloud(running: Cloud) -> Cloud:
 
 
 def prove(cloud: Cloud, words: str, *, user: int = 0) -> Result:
-    """One start to its end."""
     done = cloud.run(f"{PROVE} ./prove.sh {words}", timeout_s=300, user=user)
     print(done.output)
     return done

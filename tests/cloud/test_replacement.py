@@ -61,7 +61,6 @@ def gets(cloud: Cloud, generation: str, *names: str) -> None:
 
 
 def boot(cloud: Cloud, *names: str) -> None:
-    """Start nodes and wait until they are up."""
     cloud.slurm("scontrol", "update", f"NodeName={','.join(names)}", "State=POWER_UP")
 
     def are_up() -> bool:
@@ -95,7 +94,6 @@ def record(cloud: Cloud, name: str) -> Path:
 
 
 def settled(cloud: Cloud) -> None:
-    """No node is on its way down."""
     cloud.wait("no node is on its way down", lambda: not set().union(*cloud.all_flags().values()) & LEAVING)
 
 

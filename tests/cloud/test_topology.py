@@ -74,7 +74,6 @@ def answers(cloud: Cloud, text: str | None, *, code: int = 0, empties: bool = Fa
 
 
 def files(cloud: Cloud) -> tuple[str, str]:
-    """The files in use."""
     etc = cloud.folder / "etc"
     return (etc / "topology.conf").read_text(), (etc / "site_specific.conf").read_text()
 

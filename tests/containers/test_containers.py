@@ -63,7 +63,6 @@ echo "# Avg bus bandwidth    : 231"
 
 @pytest.fixture(scope="module")
 def both() -> Iterator[Path]:
-    """A layer with pyxis and enroot, from our own install script."""
     with overlay_machine(node_root(), toolchain()) as machine:
         machine.write(
             "/opt/cycle/jetpack/bin/jetpack", '#!/bin/bash\n[[ "$1" != download ]] || cp "/locker/$4" "$5"\n', 0o755

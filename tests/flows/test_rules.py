@@ -126,7 +126,6 @@ SOURCE = st.builds(
 
 @cache
 def public_files() -> Files:
-    """A deployment with public access."""
     return rendered_files(plan_from(BASE, PUBLIC))
 
 

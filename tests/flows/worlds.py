@@ -105,13 +105,10 @@ CONNECTED = {"bastion": (), "hub": ("10.0.0.0/8", "192.168.4.0/24"), "public": (
 
 @dataclass(frozen=True)
 class World:
-    """One deployment with its hosts."""
-
     plan: Plan
 
     @cached_property
     def resources(self) -> list[Resource]:
-        """What Azure receives."""
         return resources_of(rendered_files(self.plan))
 
     def groups(self, *connected: str) -> SecurityGroups:
@@ -120,7 +117,6 @@ class World:
 
     @cached_property
     def page(self) -> str:
-        """Its README."""
         pages = readme.render(parts.settled(self.plan))
         return next(file.content.decode() for path, file in pages.items() if path.name == "README.md")
 

@@ -83,7 +83,6 @@ class Redactor:
         return self.places.setdefault(value, f"00000000-0000-0000-0000-{number:012d}")
 
     def text(self, text: str) -> str:
-        """The text as it may be published."""
         text = UUID.sub(self._uuid, text)
         text = _TAG.sub(lambda match: match.group(1) + self._serial(match.group(3)) + match.group(4), text)
         for form in (_LABEL, _KEY):

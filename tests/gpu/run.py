@@ -87,7 +87,6 @@ def slug(text: str) -> str:
 
 
 def capture(folder: Path, clean: redact.Redactor, deadline: float) -> list[dict[str, object]]:
-    """Run each command once; the index of what was kept."""
     index: list[dict[str, object]] = []
     wanted = [(list(words), places) for words, places in commands.all_commands().items()]
     wanted.insert(0, ([*WHO], ("tests/gpu/run.py:1",)))
@@ -216,7 +215,6 @@ def check(model: str, gpus: int, machine: Callable[[Path], dict[str, str]] = thi
 
 
 def versions() -> dict[str, str]:
-    """Of what has a say in the answers."""
     found = {"kernel": platform.release(), "machine": platform.machine(), "python": platform.python_version()}
     try:
         release = Path("/etc/os-release").read_text(encoding="utf-8")
@@ -315,7 +313,6 @@ def not_done(index: list[dict[str, object]], records: list[dict[str, str]]) -> l
 
 
 def report(place: Path, index: list[dict[str, object]], records: list[dict[str, str]], missing: list[str]) -> int:
-    """Print what was asked and found, and return the exit code."""
     for entry in index:
         end = entry.get("not_run") or f"exit {entry['exit']}, {entry['ms']} ms"
         print(f"{end:>40}  {' '.join(map(str, entry['command']))[:150]}")  # type: ignore[call-overload]

@@ -165,7 +165,6 @@ class _Reader:
         self.heredocs = []
 
     def word(self) -> str:
-        """One word without its quotes."""
         out: list[str] = []
         while self.at < len(self.text):
             char = self.peek()

@@ -33,7 +33,6 @@ def footer(average: str = "189.6", bounds: str = "0 OK") -> str:
 
 
 def output(bus: str = "189.6", *, ranks: int = 16, nodes: int = 2, size: int = 8 * GIB, wrong: str = "0") -> str:
-    """What a whole run prints."""
     return header(ranks, nodes) + HEADER + row(bus, wrong, size) + footer(bus)
 
 
@@ -67,7 +66,6 @@ class Runs:
     count: int = 4711
 
     def variables(self, printed: str, log: str | None, given: dict[str, str]) -> dict[str, str]:
-        """The environment of the next job."""
         self.count += 1
         (self.temporary / "output").write_text(printed, encoding="utf-8")
         (self.temporary / "nccl").write_text(log or "", encoding="utf-8")
@@ -104,13 +102,11 @@ class Runs:
 
     @property
     def record(self) -> dict[str, Any]:
-        """The record of the last run."""
         found: dict[str, Any] = json.loads((self.results / "run.json").read_text(encoding="utf-8"))
         return found
 
     @property
     def rows(self) -> dict[str, dict[str, Any]]:
-        """The recorded checks by name."""
         return {each["check"]: each for each in self.record["checks"]}
 
     @property

@@ -79,7 +79,6 @@ def committed(name: str) -> frozenset[str]:
 
 
 def names_of(program: Program, read: Read) -> frozenset[str]:
-    """The names in the source."""
     trees = [ast.parse(read(path)) for path in program.files]
     if program.config:
         return frozenset(name for name, _ in _fields(_classes(trees)[program.config], _classes(trees)))
@@ -182,7 +181,6 @@ def _reader(git: Path, version: str) -> Read:
 
 
 def main() -> int:
-    """Write what can be read, and say what could not."""
     for program in PROGRAMS:
         git = source(program.repository)
         try:

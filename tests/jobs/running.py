@@ -73,7 +73,6 @@ def job(recipe: str, nodes: int = 2, /, **settings: str | int | bool) -> Job:
 
 
 def settings_of(plan: Plan) -> dict[str, str]:
-    """The settings of the plan's only job."""
     return dict(plan.jobs[0].settings)
 
 
@@ -102,7 +101,6 @@ class JobFolder:
 
     @property
     def log(self) -> str:
-        """The srun command lines."""
         path = Path(self.environment["FAKE_LOG"])
         return path.read_text(encoding="utf-8") if path.exists() else ""
 

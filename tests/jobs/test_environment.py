@@ -151,7 +151,6 @@ def test_a_hostile_shell_changes_no_verdict(recipe: str, tmp_path: Path, monkeyp
 
 
 def left_of(names: set[str], **environment: str) -> set[str]:
-    """Those that a job still has."""
     given = dict.fromkeys(names, "1") | {"PATH": "/usr/bin:/bin", "SLURM_JOB_ID": "7"} | environment
     script = f". '{ENVIRONMENT}'; compgen -e"
     done = subprocess.run(["bash", "-c", script], env=given, capture_output=True, text=True, check=True)

@@ -134,7 +134,6 @@ READ = [
 
 
 def bash(script: str, folder: Path) -> str:
-    """One Bash that has read the libraries, in a folder."""
     with_library(folder)
     sources = ". ./library.sh\n" + "".join(f". {LIBRARY}/{name}\n" for name in ("gpu-tools.sh", "fio.sh", "fleet.sh"))
     done = subprocess.run(["bash", "-c", sources + script], cwd=folder, capture_output=True, text=True, check=False)

@@ -101,7 +101,6 @@ def home(tmp_path: Path) -> Path:
 
 
 def asked(home: Path, expression: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A function of images.sh, in the environment of a job."""
     kept = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     given = {
         "PATH": f"{home}:{os.environ['PATH']}", "HOME": str(home), "XDG_RUNTIME_DIR": str(home / "run"),

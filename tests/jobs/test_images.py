@@ -36,7 +36,6 @@ def images(folder: JobFolder) -> list[str]:
 
 
 def asked(folder: JobFolder) -> list[str]:
-    """The command lines of enroot."""
     path = Path(folder.environment["FAKE_LOG"] + ".enroot")
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 

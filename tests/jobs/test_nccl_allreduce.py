@@ -43,7 +43,6 @@ SIZES = {
 
 @pytest.fixture(scope="module")
 def templates(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], Path]:
-    """Rendered job folders, each made once."""
     made: dict[tuple[str, int], Path] = {}
 
     def template(size: str, nodes: int) -> Path:

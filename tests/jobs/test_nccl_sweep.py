@@ -39,8 +39,6 @@ done
 
 @dataclass
 class Case:
-    """One run: what it printed, and what it comes to."""
-
     collective: str
     status: int
     bus: float | str = 400
@@ -129,7 +127,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> JobFolder:
 
 @pytest.fixture(scope="module")
 def records(folder: JobFolder, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """What each case came to."""
     root = tmp_path_factory.mktemp("cases")
     places = []
     for number, case in enumerate(CASES):

@@ -52,23 +52,19 @@ class Nodes:
             (self.states / node / name.replace("__", ".")).write_text(text)
 
     def gpu(self, node: str, field: str, value: str) -> None:
-        """One field that one GPU of a node shows."""
         (self.states / node / "gpu" / field).write_text(value)
 
     def run(self, **environment: str) -> tuple[int, dict[str, Any]]:
-        """Exit status and record of a run."""
         done = self.folder.run(**environment)
         self.said = done.stdout + done.stderr
         return done.returncode, json.loads(self.folder.results("run.json"))
 
 
 def verdicts(record: Mapping[str, Any], node: str) -> dict[str, str]:
-    """What a node's checks say, by name."""
     return {check["check"]: check["verdict"] for check in record["checks"] if check["nodes"] == [node]}
 
 
 def detail(record: Mapping[str, Any], node: str, name: str) -> str:
-    """The words of one check of a node."""
     (found,) = (check for check in record["checks"] if check["nodes"] == [node] and check["check"] == name)
     return f"{found['detail']} [{found['source']}]"
 

@@ -52,7 +52,6 @@ class AmdNodes:
             (self.states / node / name.replace("__", ".")).write_text(text)
 
     def run(self, number: int = 4711, /, **environment: str) -> tuple[int, dict[str, Any]]:
-        """Exit status and record of a run."""
         done = self.folder.run(SLURM_JOB_ID=str(number), **environment)
         self.said = done.stdout + done.stderr
         path = self.folder.path / "results" / str(number) / "run.json"

@@ -34,7 +34,6 @@ def smoke(tmp_path: Path) -> JobFolder:
 
 
 def started(folder: JobFolder, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A job of these lines."""
     return subprocess.run(
         ["bash", "-c", BEGIN + script],
         cwd=folder.path,

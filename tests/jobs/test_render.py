@@ -101,7 +101,6 @@ def test_scripts_are_copied_as_they_stand() -> None:
 
 
 def library_of(files: Files) -> dict[str, bytes]:
-    """The shared files, each by its path."""
     return {str(path): file.content for path, file in files.items() if path.is_relative_to("jobs/lib")}
 
 

@@ -29,7 +29,6 @@ def corpus(place: Path) -> int:
 
 
 def sizes(folder: Path) -> dict[str, int]:
-    """Bytes below each folder of the data."""
     if not folder.exists():
         return {}
     return {

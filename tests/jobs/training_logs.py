@@ -37,7 +37,6 @@ def megatron_line(
 
 
 def straggler_line(slow: float, rank: int, fast: float = 402.11, fastest: int = 5) -> str:
-    """What rank 0 reports of all."""
     return (
         "[2026-11-22 03:00:00] | MnRtt/Rnk: 801.22ms/5 | MxRtt/Rnk: 871.22ms/9 | MnPwr/Rnk: 500.00W/1 |"
         f" MxDRtt/Rnk: 1.20ms/3 | MnEtpt/Rnk: {slow:.2f}TF/{rank} | MxEtpt/Rnk: {fast:.2f}TF/{fastest}\n"

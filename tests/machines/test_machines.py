@@ -29,7 +29,6 @@ def leftovers(folder: str) -> list[str]:
 
 
 def folder_of(machine: Machine) -> str:
-    """The machine's folder as the host names it."""
     return f"/tmp/{machine.upper.parent.name}"
 
 

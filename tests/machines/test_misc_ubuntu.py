@@ -57,7 +57,6 @@ def hold_lock(machine: Machine, seconds: float) -> None:
 
 @pytest.fixture(scope="module")
 def booted() -> Iterator[tuple[Machine, Agent]]:
-    """The machine."""
     with booted_node(LOGIN, {"/etc/systemd/system/apt-daily.service.d/slow.conf": UPDATE}) as node:
         yield node
 
@@ -75,7 +74,6 @@ def node(booted: tuple[Machine, Agent]) -> Iterator[tuple[Machine, Agent]]:
 
 
 def run(agent: Agent, name: str) -> str:
-    """What one script of the project said, which must succeed."""
     (script,) = [script for script in agent.scripts if (script.project, script.name) == (PROJECT, name)]
     ran = agent.run(script, **QUICK)
     assert ran.code == 0, ran.output

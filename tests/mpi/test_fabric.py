@@ -27,7 +27,6 @@ SETTINGS: dict[str, str | int | bool] = {
 
 
 def finished(cluster: Cloud, recipe: str, model: str, **settings: str) -> tuple[str, dict[str, Any]]:
-    """Exit code and record of a job on all four nodes."""
     plan = plan_with(Job(recipe=recipe, partition="hpc", nodes=4, settings={**SETTINGS, **settings}))
     folder = cluster.shared / f"fabric{len(list(cluster.shared.glob('fabric*')))}"
     for path, file in jobs.render(plan).items():

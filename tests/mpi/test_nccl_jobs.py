@@ -27,8 +27,6 @@ ENVIRONMENT = {
 
 
 class Jobs:
-    """Job folders on the cluster's shared file system."""
-
     def __init__(self, cloud: Cloud) -> None:
         self.cloud = cloud
 

@@ -16,7 +16,6 @@ def lose(cloud: Cloud, node: str) -> None:
 
 
 def bring_back(cloud: Cloud, *nodes: str) -> None:
-    """As a person does."""
     for node in nodes:
         cloud.slurm("scontrol", "update", f"NodeName={node}", "State=POWER_DOWN_FORCE")
     off = {"IDLE", "CLOUD", "POWERED_DOWN"}

@@ -37,7 +37,6 @@ SMALL: dict[str, str | int | bool] = {
 
 
 def judged(cluster: Cloud, nodes: int) -> dict[str, Any]:
-    """The record of the job on so many nodes."""
     array = parts.node_array("hpc", vm_size(SIZE), max_nodes=4)
     plan = plan_with(Job(recipe="osu", partition="hpc", nodes=nodes, settings=SMALL), array)
     folder = cluster.shared / f"osu{len(list(cluster.shared.glob('osu*')))}"

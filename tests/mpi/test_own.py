@@ -104,7 +104,6 @@ class Runs:
         (self.folder / "trainer.sh").chmod(0o755)
 
     def submit(self, name: str, *options: str, **settings: str) -> str:
-        """The number of a new job that trains the run `name`."""
         values = {"RUN_NAME": name, **SETTINGS, **settings}
         words = [f"SET_{key}={value}" for key, value in values.items()]
         return self.cloud.ok(
@@ -117,7 +116,6 @@ class Runs:
         return self.submit(name, *options, **plain | settings)
 
     def record(self, number: str) -> dict[str, Any]:
-        """The record of a job that has ended."""
         self.cloud.finish(number)
 
         def newest() -> dict[str, Any]:

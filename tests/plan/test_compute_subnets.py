@@ -19,7 +19,6 @@ slurm:
 
 
 def subnets(plan: Plan) -> dict[str, object]:
-    """The subnet of each role as CycleCloud gets it."""
     rendered = read(plan, SubnetId="of/the/cluster")
     assert rendered.findings == ()
     return {node: rendered.attribute(node, "SubnetId") for node in ("scheduler", "login", *arrays(plan))}

@@ -20,7 +20,6 @@ GPU = "slurm: {partitions: [{name: gpu, vm_size: Standard_ND96amsr_A100_v4, max_
 
 
 def rules(*changes: str) -> dict[str, EgressRule]:
-    """Name → rule."""
     return {rule.name: rule for rule in plan_from(*changes).egress.rules}
 
 

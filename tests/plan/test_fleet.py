@@ -69,7 +69,6 @@ def rows_of_readme(plan: Plan) -> list[list[str]]:
 
 
 def of_readme(plan: Plan) -> Counts:
-    """Of its table of quota."""
     rows = rows_of_readme(plan)
     start = next((place for place, row in enumerate(rows) if row[0] == "used by"), len(rows))
     table = takewhile(lambda row: len(row) == 4, rows[start + 2 :])

@@ -13,13 +13,11 @@ ADMIN = "{name: ccadmin, accounts: [root]}"
 
 
 def rows(*changes: str) -> list[str]:
-    """The rows of a definition."""
     policy = slurm_of(plan_from(*changes)).policy
     return [row.text for row in policy.rows] if policy else []
 
 
 def conf(*changes: str) -> dict[str, str]:
-    """What the definition adds to slurm.conf."""
     lines = slurm_of(plan_from(*changes)).additional_config
     return dict(line.split("=", 1) for line in lines)
 

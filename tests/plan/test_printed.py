@@ -40,7 +40,6 @@ def table(text: str, header: str) -> list[list[str]]:
 
 
 def section(text: str, title: str) -> list[str]:
-    """Lines of a section of `cycleforge plan`."""
     found = re.search(rf"^{title}.*\n((?: .*\n)+)", text, re.MULTILINE)
     assert found, title
     return [line.strip() for line in found[1].splitlines()]

@@ -18,7 +18,6 @@ URL = "http://10.0.1.5:3128"
 
 
 def cloud_init() -> str:
-    """What the nodes get."""
     rendered = read(behind_a_firewall())
     assert rendered.findings == ()
     text = rendered.attribute("scheduler", "CloudInit")

@@ -103,7 +103,6 @@ def rendered(plan: Plan, name: str = "README.md") -> str:
 
 
 def both(plan: Plan) -> str:
-    """README.md and operations.md as one text."""
     return rendered(plan) + rendered(plan, "operations.md")
 
 

@@ -21,6 +21,5 @@ def whole_sick() -> Iterator[SickCluster]:
 
 @pytest.fixture
 def sick(whole_sick: SickCluster) -> SickCluster:
-    """A cluster in order, whatever the test before did."""
     whole_sick.restore()
     return whole_sick

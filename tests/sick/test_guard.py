@@ -33,7 +33,6 @@ class Guarded:
         self.roots = [self.root, *(node.root for node in cluster.nodes.values())]
 
     def mount(self) -> None:
-        """The share with the folder of results is there."""
         (self.share.parent / "health.guard/claims").mkdir(parents=True, exist_ok=True)
         self.share.mkdir(exist_ok=True)
         for root in self.roots:
@@ -41,7 +40,6 @@ class Guarded:
             (root / "results").symlink_to("/mnt/shared")
 
     def unmount(self) -> None:
-        """It is gone everywhere."""
         for root in self.roots:
             (root / "results").unlink()
 
@@ -60,14 +58,12 @@ class Guarded:
         assert {name: result["verdict"] for name, result in results.items()} == dict.fromkeys(names, "fail")
 
     def claim(self, *names: str) -> None:
-        """These nodes fail a check, without a run of their own."""
         folder = self.share.parent / "health.guard/claims/ib_rate@hpc"
         folder.mkdir(exist_ok=True)
         for name in names:
             (folder / name).touch()
 
     def passes(self, *names: str) -> None:
-        """They do not fail it any more."""
         for name in names:
             (self.share.parent / "health.guard/claims/ib_rate@hpc" / name).unlink()
 

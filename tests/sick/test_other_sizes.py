@@ -208,8 +208,6 @@ def test_a_node_below_a_floor_takes_no_job_until_it_passes(sick: SickCluster, am
 
 
 class CpuNode:
-    """A node of the cluster that has InfiniBand and no GPUs."""
-
     def __init__(self, node: SickNode) -> None:
         self.node, self.size = node, catalog.vm_size(node.vm_size)
 

@@ -95,7 +95,6 @@ CASES: list[tuple[str | bytes, str, tuple[int, int, int], str]] = [
 
 
 def only(source: Source) -> Problem:
-    """The first problem."""
     assert source.problems
     return source.problems[0]
 

@@ -13,7 +13,6 @@ ENV = {"N": "4", "NAME": "lab", "EMPTY": "", "FLAG": "true", "KEY": "ssh-ed25519
 
 
 def value(text: str) -> Any:
-    """The value of a scalar in a file without problems."""
     source = load(f"a: {text}\n", "c.yaml", ENV)
     assert source.problems == ()
     assert source.data is not None

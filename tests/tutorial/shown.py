@@ -25,7 +25,6 @@ ALIKE = (
 
 
 def shown(text: str) -> str:
-    """The text for the page."""
     for pattern, alike in ALIKE:
         text = re.sub(pattern, alike, text, flags=re.MULTILINE)
     return text

@@ -25,7 +25,6 @@ sync
 
 
 def seconds(shown: dict[str, str]) -> float:
-    """How long the unit took at this boot."""
     return (int(shown["ActiveEnterTimestampMonotonic"]) - int(shown["InactiveExitTimestampMonotonic"])) / 1e6
 
 

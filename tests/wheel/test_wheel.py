@@ -20,7 +20,6 @@ STRAY = ("projects/stray.txt", "generator/__pycache__/stray.pyc", "cluster_defs/
 
 
 def git(folder: Path, *words: str) -> str:
-    """What git answers."""
     return subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True, text=True).stdout
 
 
@@ -59,7 +58,6 @@ def packages(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(packages: Path) -> Path:
-    """The wheel."""
     (found,) = packages.glob("*.whl")
     return found
 
@@ -108,7 +106,6 @@ def test_the_package_is_called_cycleforge(python: Path, tmp_path: Path) -> None:
 
 
 def files(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Relative path → mode and content."""
     found = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): (path.stat().st_mode, path.read_bytes()) for path in found}
 

@@ -37,7 +37,6 @@ _LOADED = (
 
 
 def main(address: str, program: str) -> None:
-    """Serve."""
     core = importlib.import_module("azure.cli.core")
     pause = time.sleep
     # It waits up to half a minute between two looks at what the stand-in has done meanwhile.

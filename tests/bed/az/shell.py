@@ -28,15 +28,11 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Az:
-    """The program that is served."""
-
     program: Path
 
 
 @dataclass(frozen=True)
 class Typed:
-    """What became of a line."""
-
     line: str
     code: int
     out: str

@@ -126,7 +126,6 @@ class Cloud(Client):
     # Azure
 
     def vms(self) -> set[str]:
-        """Nodes whose VM exists."""
         return set(self.ok(AZURE + "vm_list").split())
 
     def calls(self) -> list[str]:

@@ -123,7 +123,6 @@ def autoscales(text: str) -> bool:
 
 
 def config_files(pools: Sequence[Pool], lines: Sequence[str], release: tuple[int, ...]) -> dict[str, str]:
-    """Texts by their path below /etc/slurm."""
     settings: dict[str, str | None] = {
         "ClusterName": CLUSTER,
         "StateSaveLocation": "/var/spool/slurmctld",

@@ -34,7 +34,6 @@ class Policy:
         (cloud.folder / "root/etc/slurm/azure.conf").symlink_to(f"/mnt/sched/{CLUSTER}/azure.conf")
 
     def rows(self, slurm: SlurmPlan) -> list[str]:
-        """The rows of a plan, as its folder has them."""
         return [row.text for row in slurm.policy.rows] if slurm.policy else []
 
     def give(self, rows: Sequence[str]) -> None:
@@ -49,7 +48,6 @@ class Policy:
         return [line.split(" slurm_policy: ", 1)[-1] for line in done.output.splitlines()]
 
     def load(self, rows: Sequence[str], *words: str, code: int = 0) -> list[str]:
-        """Give the rows and load them."""
         self.give(rows)
         return self.run("load", *words, code=code)
 
@@ -70,5 +68,4 @@ class Policy:
         self.starts()
 
     def of(self, *query: str) -> str:
-        """What slurmdbd has."""
         return self.cloud.slurm("sacctmgr", "-nP", "show", *query).strip()

@@ -154,7 +154,6 @@ class Mpi:
         return ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(self.library, name)))
 
     def all_texts(self, text: str, width: int = 4096) -> list[str]:
-        """The text of every rank, on every rank."""
         if self.size == 1:
             return [text]
         mine = ctypes.create_string_buffer(text.encode(), width)
@@ -430,7 +429,6 @@ class Job:
         return f"  {short(taken, 7)}  {short(bandwidth, 6)}  {short(bandwidth * factor, 6)}  {shown:>{wide}}"
 
     def run(self, log: "Log | None") -> None:
-        """A row for each size."""
         for size in self.options.sizes():
             elements, moved = self.counted(size)
             if log:

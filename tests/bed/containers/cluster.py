@@ -135,8 +135,6 @@ class Part:
 
 
 class Member:
-    """A machine of the cluster."""
-
     machine: Machine
 
     def __init__(self, name: str, part: Part, files: Path, binds: Sequence[Bind]) -> None:
@@ -145,7 +143,6 @@ class Member:
         self._kept, self._running = ExitStack(), ExitStack()
 
     def start(self, network: Network) -> None:
-        """Boot."""
         self._network = network
         self.machine = self._running.enter_context(
             booted_machine(node_root(), *self._layers, name=self.name, binds=self._binds, network=network, masked=QUIET)
@@ -158,16 +155,13 @@ class Member:
         self.start(self._network)
 
     def end(self) -> None:
-        """Power off for good."""
         self._running.close()
         self._kept.close()
 
     def attribute(self, key: str, value: str) -> None:
-        """Set a node attribute, as the cluster template would."""
         (self.files / "attributes" / key).write_text(value + "\n")
 
     def ok(self, script: str, *arguments: str) -> str:
-        """Run Bash text as root; it must succeed."""
         return self.machine.ok(script, *arguments)
 
     def user(self, name: str, script: str) -> Result:
@@ -181,7 +175,6 @@ class Member:
         return self.machine.ok(AGENT, PROJECT, SPEC)
 
     def journal(self, unit: str) -> str:
-        """What a unit said since this boot."""
         return self.machine.run('journalctl --sync; journalctl --no-pager --output cat --boot --unit "$1"', unit).output
 
 
@@ -194,8 +187,6 @@ def place(machine: Machine) -> None:
 
 
 class Cluster:
-    """All machines by name."""
-
     def __init__(self, folder: Path, members: Mapping[str, Member]) -> None:
         self.folder, self.members = folder, dict(members)
         self.nodes = [name for name, member in members.items() if member.part.role == "execute"]
@@ -214,7 +205,6 @@ class Cluster:
         self.wait_idle()
 
     def wait_idle(self, limit_s: float = 600) -> None:
-        """Wait until every node can take a job."""
         deadline = time.monotonic() + limit_s
         states = ""
         while time.monotonic() < deadline:

@@ -35,8 +35,6 @@ EMBEDDED_PYTHON = '#!/bin/sh\necho "this is the node agent\'s own Python" >&2\ne
 
 @dataclass(frozen=True)
 class Script:
-    """One cluster-init script of one spec."""
-
     project: str
     spec: str
     name: str
@@ -48,7 +46,6 @@ class Script:
 
     @property
     def log(self) -> str:
-        """What the script wrote."""
         return f"{HOME}/logs/cluster-init/{self.project}/{self.spec}/scripts/{self.name}.out"
 
     def __str__(self) -> str:
@@ -57,8 +54,6 @@ class Script:
 
 @dataclass(frozen=True)
 class Ran:
-    """One run of a script."""
-
     script: Script
     code: int
     output: str
@@ -93,11 +88,9 @@ class Agent:
             self.attribute(key, value)
 
     def attribute(self, key: str, value: str | bool | int) -> None:
-        """Set a node attribute."""
         self.machine.write(f"{HOME}/config/attributes/{key}", f"{value}\n")
 
     def blob(self, project: str, name: str, content: bytes) -> None:
-        """Put a blob of a project into the locker."""
         self.machine.write(f"{HOME}/system/locker/{project}/{name}", content)
 
     def assign(self, *projects: str, downloaded: bool = False) -> None:
@@ -121,7 +114,6 @@ class Agent:
         self.scripts += [Script(project, "default", path.name) for path in sorted(folder.glob("*.sh"))]
 
     def environment(self, script: Script) -> dict[str, str]:
-        """What a script finds in its environment."""
         return {
             "PATH": f"{HOME}/bin:{HOME}/system/embedded/bin:{PATH}",
             "CYCLECLOUD_HOME": HOME,
@@ -149,7 +141,6 @@ class Agent:
         return Ran(script, result.code, output, seconds)
 
     def is_done(self, script: Script) -> bool:
-        """Whether the script has its marker."""
         return self.machine.path(script.marker).exists()
 
     def converge(self, scripts: Sequence[Script] | None = None) -> list[Ran]:
@@ -163,7 +154,6 @@ class Agent:
         return done
 
     def converges(self) -> list[Ran]:
-        """A converge that succeeds."""
         done = self.converge()
         for ran in done:
             assert ran.code == 0, f"{ran.script} ended with {ran.code}:\n{ran.output}"
@@ -175,7 +165,6 @@ class Agent:
         self.machine.ok(f"rm -rf {SPECS}/.run")
 
     def warnings(self) -> Iterator[str]:
-        """Lines of all logs that warn or fail."""
         for script in filter(self.is_done, self.scripts):
             for line in self.machine.read(script.log).splitlines():
                 if "WARNING:" in line or "ERROR:" in line:

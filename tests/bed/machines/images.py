@@ -61,8 +61,6 @@ HOOKS = ("50-slurm-pmi.sh", "50-slurm-pytorch.sh")
 
 @dataclass(frozen=True)
 class System:
-    """An operating system as our scripts tell them apart."""
-
     name: str
     version: str
     like: str
@@ -91,7 +89,6 @@ class NodeKind:
     gpus: bool = False
 
     def attributes(self) -> dict[str, str | bool | int]:
-        """Node attributes as the agent gives them."""
         # The machines have no local disks: nobody need wait for them.
         return {
             "slurm.role": self.role, "azure.metadata.compute.vmSize": self.vm_size,
@@ -140,7 +137,6 @@ def power_on(machine: Machine, kind: NodeKind) -> None:
 
 
 def calls(machine: Machine, start: str = "") -> list[str]:
-    """Calls of imitated programs that begin with these words."""
     return [line for line in machine.read("/var/lib/faked/calls").splitlines() if line.startswith(start)]
 
 

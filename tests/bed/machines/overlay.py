@@ -93,7 +93,6 @@ class Machine:
         return Result(process.returncode, output.decode(errors="replace"))
 
     def ok(self, script: str, *arguments: str, **options: float) -> str:
-        """Run Bash text that must succeed; its output."""
         result = self.run(script, *arguments, timeout_s=options.get("timeout_s", 600))
         assert result.code == 0, f"{script}\nexit code {result.code}\n{result.output}"
         return result.output
@@ -119,11 +118,9 @@ class Machine:
         return self.root / found.relative_to("/")
 
     def read(self, inside: str) -> str:
-        """Text of a file."""
         return self.path(inside).read_text()
 
     def write(self, inside: str, text: str | bytes, mode: int = 0o644) -> None:
-        """Write a file whole, with its folders."""
         target = self.path(inside)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(text.encode() if isinstance(text, str) else text)

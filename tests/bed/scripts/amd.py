@@ -69,11 +69,9 @@ class AmdGpus:
 
     @staticmethod
     def pci(place: int) -> str:
-        """The folder of a GPU on the PCI bus."""
         return f"sys/bus/pci/devices/{place + 2:04x}:00:00.0"
 
     def lose(self, place: int) -> None:
-        """A GPU is gone from the bus."""
         shutil.rmtree(self._files.root / self.pci(place))
 
     def load_driver(self) -> None:

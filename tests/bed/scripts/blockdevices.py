@@ -61,7 +61,6 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def append(name: str, line: str) -> None:
-    """Add a line to a file of the state."""
     with open(f"{STATE}/{name}", "a") as stream:
         stream.write(f"{line}\n")
 

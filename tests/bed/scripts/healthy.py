@@ -95,11 +95,9 @@ esac""",
         )
 
     def unit(self, name: str, state: str = "active") -> None:
-        """Let systemd show this service in this state."""
         (self.state / "active" / f"{name}.service").write_text(f"{state}\n")
 
     def booted(self, seconds_ago: float) -> None:
-        """The boot was so long ago."""
         self.write("proc/uptime", f"{seconds_ago:.2f} 1.00\n")
 
     def port(self, name: str, state: str = "4: ACTIVE", phys: str = "5: LinkUp", rate: str = "200 Gb/sec (4X HDR)",

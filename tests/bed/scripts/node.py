@@ -206,16 +206,13 @@ class Node:
         return [float(row[0]) for row in rows if tool in row[1:]]
 
     def remove(self, tool: str) -> None:
-        """The tool is not installed."""
         (self.bin / tool).unlink()
         (self.state / f"{tool}.sh").unlink(missing_ok=True)
 
     def os(self, name: str, version: str, like: str = "") -> None:
-        """Write /etc/os-release."""
         self.write("etc/os-release", f'NAME="x"\nID={name}\nVERSION_ID="{version}"\nID_LIKE="{like}"\n')
 
     def attribute(self, key: str, value: str) -> None:
-        """Set a node attribute."""
         (self.state / "attributes" / key).write_text(value + "\n")
 
     def vm_size(self, name: str, described: str | None = None) -> None:
@@ -227,7 +224,6 @@ class Node:
             self.attribute(key, value)
 
     def write(self, path: str, text: str, mode: int = 0o644) -> Path:
-        """A file below the root."""
         target = self.root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
@@ -235,11 +231,9 @@ class Node:
         return target
 
     def read(self, path: str) -> str:
-        """Text of a file below the root."""
         return (self.root / path).read_text()
 
     def mount(self, path: str) -> None:
-        """Let a path be a mount point."""
         with (self.state / "mounts").open("a") as stream:
             stream.write(path + "\n")
 
@@ -249,7 +243,6 @@ class Node:
         return file.read_text().split() if file.exists() else []
 
     def calls(self, start: str = "") -> list[str]:
-        """Calls of fakes that begin with the words, in order."""
         file = self.state / "calls"
         lines = file.read_text().splitlines() if file.exists() else []
         return [line for line in lines if line.startswith(start)]
@@ -273,7 +266,6 @@ class Node:
         }  # fmt: skip
 
     def command(self, *words: str, **extra: str) -> subprocess.CompletedProcess[str]:
-        """Run a program as root would on the node."""
         bash = str(self.bin / "bash")
         return subprocess.run([bash, *words], env=self.environment() | extra, capture_output=True, text=True,
                               check=False)  # fmt: skip
@@ -284,13 +276,11 @@ class Node:
         return self.command(str(self.spec / "scripts" / script), **(quick | extra))
 
     def ok(self, script: str, **extra: str) -> str:
-        """Run a script that must succeed; its whole output."""
         result = self.run(script, **extra)
         assert result.returncode == 0, result.stdout + result.stderr
         return result.stdout + result.stderr
 
     def fails(self, script: str, **extra: str) -> str:
-        """Run a script that must fail; its whole output."""
         result = self.run(script, **extra)
         assert result.returncode != 0, result.stdout + result.stderr
         return result.stdout + result.stderr

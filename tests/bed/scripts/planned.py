@@ -51,7 +51,6 @@ class Planned:
         self.runs("quick", code=code)
 
     def configure(self, old: str, new: str) -> None:
-        """Change a line of the settings that a converge has written."""
         path = "etc/cycleforge/health.conf"
         text = self.node.read(path)
         assert f"{old}\n" in text, text
@@ -75,7 +74,6 @@ class Planned:
         self.runs("deep", "boot")
 
     def runs(self, *words: str, code: int = 0) -> str:
-        """Run health.sh, which must end so; its output."""
         found, output = self.node.health(*words)
         assert found == code, output
         return output
@@ -111,11 +109,9 @@ class Planned:
 
     @property
     def state(self) -> str:
-        """What Slurm shows."""
         file = self.node.state / "slurm_state"
         return file.read_text().strip() if file.exists() else "IDLE"
 
     @property
     def reason(self) -> str:
-        """Why, as Slurm shows it."""
         return self.node.reason()

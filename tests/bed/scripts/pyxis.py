@@ -145,7 +145,6 @@ def locker(node: Node, *names: str) -> None:
 
 
 def archive(files: dict[str, str], top: str = "") -> bytes:
-    """A tar of text files."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz" if top else "w") as tar:
         for name, text in files.items():

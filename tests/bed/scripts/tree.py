@@ -24,7 +24,6 @@ class Tree:
 
     @classmethod
     def of(cls, folder: Path) -> Tree:
-        """What is in the folder now."""
         return cls([_entry(path, folder) for path in sorted(folder.rglob("*"))])
 
     def without(self, other: Tree) -> Tree:

@@ -49,7 +49,6 @@ class BootedServer:
         self._server = server
 
     def control(self, **wanted: Any) -> dict[str, Any]:
-        """Set the stand-in, and read what it knows."""
         known: dict[str, Any] = json.loads(self.machine.ok('control "$1"', json.dumps(wanted)))
         return known
 
@@ -73,13 +72,11 @@ class BootedServer:
         self.control(release=release.build)
 
     def deploy(self, **environment: str) -> Result:
-        """Run the extension to its end."""
         script = "/var/lib/waagent/custom-script/download/0/script.sh"
         self.machine.write(script, self._server.script().read_bytes(), 0o500)
         return self.machine.run(f"sh {script}", environment=ENVIRONMENT | environment)
 
     def status(self) -> dict[str, Any]:
-        """`status.json`."""
         document: dict[str, Any] = json.loads(self.machine.read("/var/lib/cycleforge/status.json"))
         return document
 
@@ -89,7 +86,6 @@ class BootedServer:
         return self.machine.ok(f"cat /proc/{shown}/cgroup") if shown else ""
 
     def answers(self) -> bool:
-        """Whether the site returns a page."""
         return self.machine.run("curl -skf --max-time 20 -o /dev/null https://localhost:443/ui/metadata").code == 0
 
 

@@ -247,7 +247,6 @@ class Server:
         return path
 
     def deploy(self, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run the extension to its end."""
         return subprocess.run(["/bin/sh", str(self.script())], env=self.environment | environment, cwd=self.fake,
                               capture_output=True, text=True, check=False)  # fmt: skip
 
@@ -298,7 +297,6 @@ class Server:
     def launch(
         self, command: str = "run", give: str | None = None, **environment: str
     ) -> subprocess.CompletedProcess[str]:
-        """The program, as the unit starts it."""
         program = self.root / "opt/cycleforge" / self.facts["payloadSha256"] / "bootstrap/cycleforge-bootstrap"
         if "FAKE_KILL" in environment:
             python = self.fake / "killed"
@@ -316,12 +314,10 @@ class Server:
     # ------------------------------------------------------------ looking
 
     def status(self) -> dict[str, Any]:
-        """`status.json`."""
         document: dict[str, Any] = json.loads((self.root / "var/lib/cycleforge/status.json").read_text())
         return document
 
     def step(self, name: str) -> dict[str, Any]:
-        """One step of the status file."""
         return next(step for step in self.status()["steps"] if step["name"] == name)
 
     def called(self, prefix: str) -> list[list[str]]:

@@ -32,7 +32,6 @@ class Interpreter:
         atexit.register(self.end)
 
     def end(self) -> None:
-        """Let it go."""
         self._ours.close()
         self._process.wait()
 

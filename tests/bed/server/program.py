@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def module(name: str) -> Any:
-    """A module of the program."""
     folder = str(assets.folder("bootstrap"))
     if folder not in sys.path:
         sys.path.insert(0, folder)

@@ -52,7 +52,6 @@ class SickNode(hardware.Hardware):
         return Result(done.returncode, done.stdout + done.stderr)
 
     def ok(self, script: str, *arguments: str, timeout_s: float = COMMAND_S) -> str:
-        """Run Bash text that must succeed; its output."""
         done = self.run(script, *arguments, timeout_s=timeout_s)
         assert done.code == 0, f"{self.name}: {script} ended with {done.code}\n{done.output}\n{self.cluster.report()}"
         return done.output
@@ -95,12 +94,10 @@ class SickNode(hardware.Hardware):
         self.ok(f"SLURMD_NODENAME={self.name} healthagent.sh")
 
     def result(self, kind: str) -> dict[str, Any]:
-        """The last result file, `quick` or `deep`."""
         content: dict[str, Any] = json.loads(self.read(f"{RESULTS}/{kind}.json".lstrip("/")))
         return content
 
     def verdict(self, check: str, kind: str = "quick") -> str:
-        """The verdict of one check in the last result."""
         (found,) = [row["verdict"] for row in self.result(kind)["checks"] if row["check"] == check]
         return str(found)
 
@@ -111,7 +108,6 @@ class SickNode(hardware.Hardware):
         return self.ok(f'cat "${{CYCLEFORGE_ROOT}}/{path}"')
 
     def write(self, path: str, text: str) -> None:
-        """A file below the root."""
         target = self.root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
@@ -126,7 +122,6 @@ class SickNode(hardware.Hardware):
     # Settings
 
     def attribute(self, key: str, value: str) -> None:
-        """Another node attribute; `converge` reads it."""
         (self.disk / "state/attributes" / key).write_text(f"{value}\n")
 
     def converge(self, **attributes: str) -> None:
@@ -142,7 +137,6 @@ class SickNode(hardware.Hardware):
     # More faults than `Hardware` has
 
     def lose_mount(self, name: str = "shared") -> None:
-        """One of the shared file systems is gone."""
         self._mounts({other: "rw,hard" for other in image.MOUNTS if other != name})
 
     def read_only(self, name: str = "shared") -> None:

@@ -68,8 +68,6 @@ FAULTS = (
 
 @dataclass
 class Book:
-    """What the storm knows of a node."""
-
     faults: list[Fault] = field(default_factory=list)
     seen: dict[str, int] = field(default_factory=dict)
     """Faults that the checks have seen, with the place in Slurm's log from which on no job may begin."""
@@ -82,8 +80,6 @@ class Book:
 
 
 class Storm:
-    """One storm over one cluster."""
-
     def __init__(self, cluster: SickCluster, seed: int) -> None:
         self.cluster, self.seed = cluster, seed
         self.books = {name: Book() for name in cluster.nodes}

@@ -14,8 +14,6 @@ NO_REASON = "—"
 
 @dataclass(frozen=True)
 class Row:
-    """One fault, in the words of the page."""
-
     fault: str
     fault_text: str
     detected_by: str

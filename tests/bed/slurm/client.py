@@ -39,11 +39,9 @@ class Client(ABC):
         """What a failed test shows: Slurm's view and the ends of logs."""
 
     def slurm(self, *command: str) -> str:
-        """Output of a Slurm command that must succeed."""
         return self.ok('"$@"', *command)
 
     def states(self) -> dict[str, NodeState]:
-        """State and reason of every node."""
         rows = (line.split("|", 2) for line in self.slurm("sinfo", "-h", "-N", "-o", "%N|%T|%E").splitlines())
         return {name: NodeState(state, "" if reason == "none" else reason) for name, state, reason in rows}
 
@@ -73,7 +71,6 @@ class Client(ABC):
         return time.monotonic() - start
 
     def wait_state(self, node: str, *wanted: str, limit_s: float = LIMIT_S) -> NodeState:
-        """Wait until Slurm shows one of the states for a node."""
         self.wait(f"{node} is {' or '.join(wanted)}", lambda: self.states()[node].state in wanted, limit_s)
         return self.states()[node]
 
@@ -99,7 +96,6 @@ class Client(ABC):
         return path.read_text() if path.exists() else ""
 
     def job(self, number: str) -> dict[str, str]:
-        """Fields of `scontrol show job`."""
         return fields(self.slurm("scontrol", "--oneliner", "show", "job", number))
 
     def wait_job(self, number: str, *wanted: str, limit_s: float = LIMIT_S) -> dict[str, str]:

@@ -38,8 +38,6 @@ STRICT_NODE = "node3"
 
 
 class Cluster(Client):
-    """Scheduler and nodes, with Slurm's client commands."""
-
     def __init__(self, folder: Path, scheduler: Member, nodes: Mapping[str, GpuNode]) -> None:
         self.folder, self.scheduler, self.nodes = folder, scheduler, dict(nodes)
         self.shared = folder / "shared"
@@ -48,11 +46,9 @@ class Cluster(Client):
         return self.nodes[name]
 
     def ok(self, script: str, *arguments: str, timeout_s: float = COMMAND_S) -> str:
-        """Run Bash text on the scheduler that must succeed; its output."""
         return self.scheduler.ok(script, *arguments, timeout_s=timeout_s)
 
     def all_idle(self, limit_s: float = 600) -> None:
-        """Wait until every node can take a job."""
         self.wait("all nodes idle", lambda: {row.state for row in self.states().values()} == {"idle"}, limit_s)
 
     def converge(self) -> None:

@@ -127,7 +127,6 @@ def heal(folder: Path) -> None:
 
 
 def memory(folder: Path, total_kib: int) -> None:
-    """Let the kernel show this much memory."""
     _write(folder / "proc/meminfo", f"MemTotal:       {total_kib} kB\nMemFree:        1900000000 kB\n"
                                     "MemAvailable:   1900000000 kB\nBuffers: 0 kB\nCached: 0 kB\nSwapTotal: 0 kB\n"
                                     "SwapFree: 0 kB\n")  # fmt: skip
@@ -162,15 +161,12 @@ class Hardware:
     """What `heal` leaves in the folder of the fake tools."""
 
     def state(self, name: str, text: str | int | float = "") -> None:
-        """Write a file that the fake tools read."""
         _write(self.files / "state" / name, f"{text}\n")
 
     def forget(self, name: str) -> None:
-        """Take a file of the fake tools away again."""
         (self.files / "state" / name).unlink(missing_ok=True)
 
     def calls(self, start: str = "") -> list[str]:
-        """Calls of the fake tools that begin with the words, in order."""
         path = self.files / "state/calls"
         lines = path.read_text().splitlines() if path.exists() else []
         return [line for line in lines if line.startswith(start)]
@@ -189,11 +185,9 @@ class Hardware:
             stream.writelines("@{} {}\n".format(int(time.time()), line.replace("\n", r"\x0a")) for line in lines)
 
     def xid(self, code: int, rest: str = "pid=0, GPU has fallen off the bus.", gpu: int = 2) -> None:
-        """The driver reports this XID of one GPU."""
         self.kernel(f"NVRM: Xid (PCI:{gpu + 1:04x}:00:00): {code}, {rest}")
 
     def port_down(self, number: int) -> None:
-        """An InfiniBand port without a link."""
         self.port_shows(number, state="1: DOWN", phys_state="3: Disabled")
 
     def port_shows(self, number: int, **texts: str) -> None:
@@ -210,11 +204,9 @@ class Hardware:
         memory(self.files, total)
 
     def disk_gone(self, number: int) -> None:
-        """A local NVMe disk has left the bus."""
         shutil.rmtree(self.files / f"sys/block/nvme{number}n1")
 
     def heal(self) -> None:
-        """End every fault."""
         for path in (self.files / "state").iterdir():
             if path.name in self.kept:
                 continue

@@ -45,11 +45,9 @@ class Member:
         self._kept.close()
 
     def run(self, script: str, *arguments: str, timeout_s: float = COMMAND_S) -> Result:
-        """Run Bash text as root."""
         return self.machine.run(script, *arguments, timeout_s=timeout_s)
 
     def ok(self, script: str, *arguments: str, timeout_s: float = COMMAND_S) -> str:
-        """Run Bash text that must succeed; its output."""
         return self.machine.ok(script, *arguments, timeout_s=timeout_s)
 
     def assign(self, attributes: Mapping[str, str], blobs: Mapping[str, bytes]) -> None:
@@ -60,7 +58,6 @@ class Member:
         self._agent.assign(PROJECT)
 
     def attribute(self, key: str, value: str) -> None:
-        """Change a node attribute; the next converge reads it."""
         self._agent.attribute(key, value)
 
     def converge(self) -> None:
@@ -100,10 +97,8 @@ class GpuNode(Member, hardware.Hardware):
         self.ok('while [[ $(systemctl is-active "$1") == activating ]]; do sleep 0.3; done', name, timeout_s=600)
 
     def result(self, kind: str) -> dict[str, Any]:
-        """The last result, `quick` or `deep`."""
         content: dict[str, Any] = json.loads(self.machine.read(f"{RESULTS}/{kind}.json"))
         return content
 
     def processes(self, pattern: str) -> list[str]:
-        """Command lines in the machine that match."""
         return self.run('pgrep -a -f -- "$1" | grep -v -F pgrep', pattern).output.splitlines()

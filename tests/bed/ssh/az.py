@@ -24,7 +24,6 @@ PROGRAM = '#!/bin/sh\n"{python}" -m tests.bed.ssh.az "$@"\n'
 
 
 def placed(folder: Path, python: str) -> Path:
-    """The program, in a folder for PATH."""
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / "az"
     program.write_text(PROGRAM.format(python=python))
@@ -43,7 +42,6 @@ def still_runs(pid: int, state: Path) -> bool:
 
 
 def fail(text: str) -> NoReturn:
-    """As `az` does."""
     print(f"ERROR: {text}", file=sys.stderr)
     sys.exit(1)
 
@@ -116,7 +114,6 @@ def relay(source: socket.socket, target: socket.socket) -> None:
 
 
 def main(words: list[str]) -> None:
-    """One command."""
     state = json.loads(Path(os.environ["AZ_STAND_IN"]).read_text())
     with Path(state["log"]).open("a") as log:
         log.write(json.dumps([os.getpid(), *words]) + "\n")

@@ -41,7 +41,6 @@ SSH_HOME = Path(pwd.getpwuid(os.getuid()).pw_dir) / ".ssh"
 
 
 def skipped() -> str | None:
-    """The reason why there are no such deployments on this machine."""
     if os.geteuid() != 0:
         return "port 22 and mount namespaces need root"
     if subprocess.run(["unshare", "--mount", "true"], check=False, capture_output=True).returncode:
@@ -51,8 +50,6 @@ def skipped() -> str | None:
 
 @dataclass
 class Deployed:
-    """One deployment as the user and Azure see it."""
-
     plan: Plan
     server: Host
     scheduler: Host
@@ -98,7 +95,6 @@ class User:
 
     @property
     def programs(self) -> Path:
-        """First in PATH."""
         return self.folder / "programs"
 
     @property
@@ -132,7 +128,6 @@ class User:
         )  # fmt: skip
 
     def started(self, *command: str, environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
-        """The same while it runs."""
         pipe = subprocess.PIPE
         return subprocess.Popen(
             self.words(command), cwd=self.here, env=self.environment | dict(environment or {}), stdin=pipe, stdout=pipe,

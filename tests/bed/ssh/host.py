@@ -26,7 +26,6 @@ _PRIVILEGED = Path("/run/sshd")
 
 
 def why_not() -> str | None:
-    """The reason why there is no host on this machine."""
     missing = [name for name in ("ssh", "sshd", "ssh-keygen") if shutil.which(name) is None]
     return f"{', '.join(missing)} not installed" if missing else None
 

@@ -130,7 +130,6 @@ class Machine:
         self.end()
 
     def reboot(self) -> str:
-        """An orderly reboot."""
         self.off("systemctl reboot")
         return self.boot()
 
@@ -164,7 +163,6 @@ class Machine:
         return "\n".join(file.read_text(errors="replace").splitlines()[-25:]) if file.exists() else ""
 
     def close(self) -> None:
-        """The machine is not needed any more."""
         self.end()
         self._server.close()
 

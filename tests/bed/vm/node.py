@@ -89,7 +89,6 @@ def facts(vm: Machine) -> dict[str, str]:
 
 
 def journal(vm: Machine, unit: str) -> str:
-    """What a unit said since this boot."""
     return vm.ok(f"journalctl --boot --unit {unit} --output cat --no-pager")
 
 

@@ -37,7 +37,6 @@ class Accounts:
     _locked_until: float = float("-inf")
 
     def accept(self, user: str, password: str) -> bool:
-        """One authentication."""
         now = time.monotonic() / self.scale
         if now < self._locked_until:
             self.failures += 1

@@ -15,8 +15,6 @@ TOKEN = "fake-token-of-the-servers-identity"
 
 
 class Azure:
-    """Answers of Azure about a server's state."""
-
     def __init__(self, site: State) -> None:
         self._site = site
         self._expired = False
@@ -78,7 +76,6 @@ class Azure:
         return 200, json.dumps({"properties": {"provisioningState": state, "outputs": outputs}}).encode()
 
     def list_blobs(self, asked: dict[str, str], headers: dict[str, str]) -> tuple[int, bytes]:
-        """A page of the locker."""
         if headers.get("Authorization") != f"Bearer {TOKEN}" or self._site.faults.strikes("list_refused"):
             return 403, b"<Error><Code>AuthorizationPermissionMismatch</Code></Error>"
         names = sorted(name for name in self._site.blobs if name.startswith(asked["prefix"]))

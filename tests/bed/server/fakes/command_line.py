@@ -15,14 +15,11 @@ if TYPE_CHECKING:
 
 
 class CommandLine:
-    """`cyclecloud`."""
-
     def __init__(self, site: State) -> None:
         self._site = site
         self.clusters = Clusters(site)
 
     def run(self, argv: list[str], request: dict[str, Any]) -> dict[str, Any]:
-        """`cyclecloud ARGUMENT…`"""
         environment = dict(line.split("=", 1) for line in request["environment"].split("\0") if "=" in line)
         # Azure/azurehpc scripts/cyclecli_install.sh removes it: the CLI fails with another program's packages.
         if "PYTHONPATH" in environment:
@@ -86,7 +83,6 @@ class CommandLine:
         return self._site.accounts.accept(section["username"], password)
 
     def account(self, words: list[str], argv: list[str], request: dict[str, Any]) -> dict[str, Any]:
-        """`cyclecloud account show|create`"""
         if words[1] == "show":
             # Exit status 0 also when there is no such account: log of CLI 8.2.2, and cyclecloud_install.py of CCWS.
             if self._site.account:

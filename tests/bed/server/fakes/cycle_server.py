@@ -15,15 +15,12 @@ if TYPE_CHECKING:
 
 
 class CycleServer:
-    """The program of the server."""
-
     def __init__(self, site: State) -> None:
         self._site = site
         self._ignored: set[tuple[int, int]] = set()
         self._records = f"{site.root}/opt/cycle_server/config/data"
 
     def run(self, argv: list[str], request: dict[str, Any]) -> dict[str, Any]:
-        """`cycle_server ARGUMENT…`"""
         if argv[0] in ("start", "stop"):
             self._site.running = argv[0] == "start"
             return {}

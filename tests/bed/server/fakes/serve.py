@@ -41,7 +41,6 @@ class Served(Site):
 
 
 def main(folder: Path) -> None:
-    """Serve until the machine ends."""
     facts = json.loads((folder / "facts.json").read_text())
     chunks = {path.name: path.read_bytes() for path in sorted((folder / "chunks").iterdir())}
     site = Served(Path("/"), facts, chunks, folder / "site.pem", facts["scale"])

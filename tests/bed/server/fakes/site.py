@@ -99,7 +99,6 @@ class Site(State):
         self.portal = f"https://127.0.0.1:{secure.server_address[1]}"
 
     def stop(self) -> None:
-        """Close all ports."""
         self._stop.set()
         self._wake.close()
         for thread in self._threads:
@@ -160,7 +159,6 @@ class Site(State):
         return status, answer.get("output", ""), answer.get("errors", "")
 
     def call(self, request: dict[str, Any]) -> dict[str, Any]:
-        """What a faked program prints and how it ends."""
         with self.lock:
             self.calls.append(request)
         argv = request["argv"]
@@ -183,7 +181,6 @@ class Site(State):
         return True
 
     def _import_records(self) -> None:
-        """The server's own thread."""
         while not self._stop.is_set():
             self._cycle_server.import_records()
             time.sleep(0.01)  # takes less than to wait for the event

@@ -41,5 +41,4 @@ class State:
 
     @property
     def is_up(self) -> bool:
-        """Whether the server answers."""
         return self.running and self.faults.slow_start == 0

@@ -22,13 +22,10 @@ PROPERTIES = Path("/opt/cycle_server/config/cycle_server.properties")
 
 
 class Page(BaseHTTPRequestHandler):
-    """One request."""
-
     def log_message(self, *_: object) -> None:
         """Quiet."""
 
     def do_GET(self) -> None:  # http.server's name
-        """Ask the stand-in."""
         headers = {"Authorization": self.headers["Authorization"]} if "Authorization" in self.headers else {}
         try:
             with urllib.request.urlopen(urllib.request.Request(BEHIND + self.path, headers=headers)) as answer:
@@ -55,7 +52,6 @@ def detach(pid_file: Path) -> None:
 
 
 def main(folder: Path) -> None:
-    """Serve until someone ends it."""
     detach(folder / "webserver.pid")
     slow = folder / "slow"
     time.sleep(float(slow.read_text()) if slow.exists() else 0)
