@@ -11,7 +11,7 @@ from .answers import Item, below, listed_below
 from .reader import Reader
 from .requests import compute, network
 from .requests.resource_manager import by_id
-from .run_command import server_id
+from .resource_ids import network_id, server_id
 
 
 def of_server(plan: Plan, reader: Reader) -> str | None:
@@ -49,10 +49,8 @@ def of_login_node(plan: Plan, cluster: str, reader: Reader) -> str | None:
     its own name: https://learn.microsoft.com/azure/cyclecloud/how-to/tag-nodes. Machines of a flexible scale set have
     network interfaces like others, those of a uniform one only below it: https://learn.microsoft.com/cli/azure/vmss/nic
     """
-    own = plan.network
-    group = f"/subscriptions/{reader.subscription}/resourceGroups/{own.vnet_resource_group}"
     # A cluster of the same name may be of another server, in another network.
-    vnet_id = own.vnet_id or f"{group}/providers/Microsoft.Network/virtualNetworks/{own.vnet_name}"
+    vnet_id = network_id(plan, reader.subscription)
     found = _private(_of_login(reader.pages(network.INTERFACES()), cluster), vnet_id)
     for scale_set in _of_login(reader.pages(compute.ALL_SCALE_SETS()), cluster) if not found else ():
         at = resource_id(str(scale_set["id"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from ..plan.deployment import Plan
-from .requests import deployments, resource_manager
+from .requests import compute, resource_manager, services
 
 
 def beginning(plan: Plan) -> list[str]:
@@ -55,7 +55,7 @@ def bastion_of(vnet_id: str, subscription: str) -> str:
 def _server(plan: Plan) -> list[str]:
     if plan.server is None:
         return []
-    show = deployments.SERVER(group=plan.resource_group, name=plan.server.vm_name).az
+    show = compute.SERVER(group=plan.resource_group, name=plan.server.vm_name).az
     queries = {"CYCLEFORGE_SERVER_KEY": "'osProfile.linuxConfiguration.ssh.publicKeys[0].keyData'"}
     if plan.server.image is not None:
         queries["CYCLEFORGE_SERVER_IMAGE"] = "storageProfile.imageReference.version"
@@ -67,7 +67,7 @@ def _database(plan: Plan) -> list[str]:
     if not plan.creates_database:
         return []
     name = "CYCLEFORGE_DATABASE_STORAGE"
-    show = deployments.DATABASES(group=plan.resource_group).az
+    show = services.DATABASES(group=plan.resource_group).az
     own = f"[?tags.{plan.cleanup.tag}=='{plan.name}'].storage.storageSizeGb | [0]"
     return [
         f'{name}=$({show} --query "{own}" --output tsv 2>/dev/null || true)',

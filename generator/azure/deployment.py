@@ -15,12 +15,12 @@ from ..files.file import MANIFEST
 from ..plan.deployment import Plan
 from ..records import record
 from . import az_lines
-from .boot_watch import BootWatch
+from .first_boot import BootWatch
 from .operation_tree import Part, State, Tree, failed, state_of
 from .reader import Reader
 from .refusals import Cause, NotAsked, Refused, causes
 from .requests import resource_manager
-from .what_if_request import body_of
+from .what_if import body_of
 from .writer import Writer
 
 CONTENT_TAG = "cycleforge-content"

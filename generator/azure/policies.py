@@ -16,9 +16,8 @@ from azure.core.pipeline import PipelineRequest, PipelineResponse
 from azure.core.pipeline.policies import HTTPPolicy, RetryPolicy, SansIOHTTPPolicy
 from azure.core.rest import HttpRequest, HttpResponse
 
-from .challenge import claims_of
 from .refusals import NotAsked, Refused
-from .session import Session
+from .session import Session, claims_of
 
 LONGEST_PAUSE_S = 60
 """A `Retry-After` above it is not obeyed but reported."""

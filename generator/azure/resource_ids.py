@@ -1,7 +1,8 @@
-"""Ids of Azure's resources: type, name, and where a resource is."""
+"""Ids of Azure's resources: their parts, and how two of them compare."""
 
 from __future__ import annotations
 
+from ..plan.deployment import Plan
 from ..records import record
 
 
@@ -34,3 +35,33 @@ def resource(text: str) -> Resource:
     rest = parts[start + 1 :]
     kinds, names = rest[1::2], rest[2::2]
     return Resource(text, "/".join((*rest[:1], *kinds)), "/".join(names), group)
+
+
+def same_id(one: str, other: str) -> bool:
+    """Return True when two ids name the same resource; Azure writes them in any case."""
+    return one.casefold().rstrip("/") == other.casefold().rstrip("/")
+
+
+def within(scope: str, other: str) -> bool:
+    """Return True when an id is the scope or below it."""
+    return same_id(scope, other) or other.casefold().startswith(f"{scope.casefold().rstrip('/')}/")
+
+
+def name_of(resource_id: str) -> str:
+    """Return the last part of an id, without the names of what it is in."""
+    return resource_id.rstrip("/").rpartition("/")[2]
+
+
+def server_id(plan: Plan, subscription: str) -> str:
+    """Return the id of the server's VM, of this deployment or of another one; empty without a server."""
+    if plan.server is None:
+        return plan.existing_server.vm_id if plan.existing_server else ""
+    group = f"/subscriptions/{subscription}/resourceGroups/{plan.resource_group}"
+    return f"{group}/providers/Microsoft.Compute/virtualMachines/{plan.server.vm_name}"
+
+
+def network_id(plan: Plan, subscription: str) -> str:
+    """Return the id of the network, also of one that is yet to be created."""
+    own = plan.network
+    group = f"/subscriptions/{subscription}/resourceGroups/{own.vnet_resource_group}"
+    return own.vnet_id or f"{group}/providers/Microsoft.Network/virtualNetworks/{own.vnet_name}"

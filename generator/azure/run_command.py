@@ -15,9 +15,8 @@ from collections.abc import Mapping
 from io import BytesIO
 from typing import Any
 
-from ..plan.deployment import Plan
 from .refusals import NotAsked
-from .requests.deployments import RUN_COMMAND
+from .requests.compute import RUN_COMMAND
 from .writer import Writer
 
 _ANSWER = re.compile(r"cycleforge-out=(\S*)\ncycleforge-err=(\S*)\ncycleforge-status=(\d+)\s*\Z")
@@ -26,15 +25,6 @@ _ERRORS = 1000
 """Bytes of the standard error that are passed on: the reason is at its end."""
 _MOST = 1 << 24
 """Bytes that an answer may unpack to."""
-
-
-def server_id(plan: Plan, subscription: str) -> str:
-    """The server's VM, of this deployment or of another one."""
-    if plan.server is None:
-        assert plan.existing_server is not None
-        return plan.existing_server.vm_id
-    group = f"/subscriptions/{subscription}/resourceGroups/{plan.resource_group}"
-    return f"{group}/providers/Microsoft.Compute/virtualMachines/{plan.server.vm_name}"
 
 
 def run(writer: Writer, machine: str, command: str, given: bytes, limit_s: float) -> tuple[int, str, str]:

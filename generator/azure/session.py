@@ -1,11 +1,18 @@
-"""Who asks, in which cloud, about which subscription.
+"""Signs in: who asks, in which cloud, about which subscription, and what Azure wants of a login.
 
 The credential is DefaultAzureCredential, so `az login`, a managed identity and the variables of a pipeline all serve.
-Source: https://learn.microsoft.com/azure/developer/python/sdk/authentication/credential-chains
+Azure answers 401 with a challenge where it wants more of a login, such as multi-factor authentication (MFA); a service
+principal and a managed identity never get one. Since October 2025 every user needs MFA to create, change or delete.
+Sources: https://learn.microsoft.com/azure/developer/python/sdk/authentication/credential-chains,
+https://learn.microsoft.com/entra/identity/authentication/concept-mandatory-multifactor-authentication,
+https://learn.microsoft.com/entra/identity-platform/claims-challenge, and https://github.com/Azure/azure-cli/pull/31699
+for the line of `az`.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 import os
 import re
@@ -15,18 +22,19 @@ from collections.abc import Mapping
 from configparser import ConfigParser
 from configparser import Error as ConfigError
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CannotRead
 from ..login import INSTALL, SILENCE_S, has_az, name_in, quiet, why_not
 from ..login import claims as claims_in
 from ..records import record
-from .challenge import unmet
 from .clouds import Cloud
 from .refusals import NotAsked
 
 if TYPE_CHECKING:
     from azure.core.credentials import AccessToken, TokenCredential
+
 
 PROGRAM_S = 30
 """`az account get-access-token` takes seconds, and much longer when it waits for somebody."""
@@ -168,3 +176,40 @@ def _lacks_mfa(found: Mapping[str, Any]) -> bool:
     is_user = found["idtyp"] != "app" if "idtyp" in found else "scp" in found
     methods = found.get("amr")
     return is_user and not (isinstance(methods, list) and "mfa" in methods)
+
+
+_MARK = "insufficient_claims"
+_CLAIMS = re.compile(r'\bclaims="([A-Za-z0-9+/_=-]{1,4000})"')
+
+
+def claims_of(header: str) -> str | None:
+    """Return the claims that a `WWW-Authenticate` asks for, as JSON; None where it is no such challenge."""
+    found = _CLAIMS.search(header) if _MARK in header else None
+    if found is None:
+        return None
+    text = found[1].replace("-", "+").replace("_", "/").rstrip("=")
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4)).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+
+
+def unmet(claims: str, tenant: str | None) -> NotAsked:
+    """Return what to say of a login that does not have them; `tenant` is that of the login."""
+    asked = base64.b64encode(claims.encode()).decode()
+    line = f"az login {f'--tenant {quote(tenant)} ' if tenant else ''}--claims-challenge {quote(asked)}"
+    hint = f"{line} (Azure CLI 2.76 or later), then run the command again"
+    if not _wants_context(claims):
+        return NotAsked("Azure does not take this login any more", hint)
+    return NotAsked(
+        "Azure wants a login with multi-factor authentication (MFA) for this, and this login has none",
+        f"{hint}; a service principal or a managed identity needs no MFA",
+    )
+
+
+def _wants_context(claims: str) -> bool:
+    """`acrs` asks for an authentication context, which is how Azure asks for MFA; `nbf` for a newer token."""
+    try:
+        return "acrs" in json.loads(claims)["access_token"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return False

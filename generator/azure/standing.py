@@ -14,7 +14,7 @@ from . import deployment
 from .deployment import Seen
 from .reader import Reader
 from .refusals import NotAsked, Refused
-from .requests import deployments
+from .requests import compute
 
 _Answer = TypeVar("_Answer")
 _POWER = "powerstate/"
@@ -60,8 +60,8 @@ def standing(plan: Plan, reader: Reader) -> Standing:
     reader.forget()
     questions: list[Callable[[], Any]] = [
         lambda: known(lambda: deployment.last(plan, reader)),
-        lambda: known(lambda: _power(reader.find(deployments.SERVER_VIEW(**at)))),
-        lambda: known(lambda: _boot(reader.find(deployments.FIRST_BOOT(**at)))),
+        lambda: known(lambda: _power(reader.find(compute.SERVER_VIEW(**at)))),
+        lambda: known(lambda: _boot(reader.find(compute.FIRST_BOOT(**at)))),
     ]
     seen, power, boot = reader.together(questions)
     return Standing(seen, power, boot)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..azure.progress_text import news, tree_lines
+from ..azure.operation_tree import news, tree_lines
 from ..words.terminal import printable
 from . import common
 

@@ -27,6 +27,7 @@ from typing import Any
 from ..azure import refusals as azure
 from ..azure import run_command
 from ..azure.deployment import last
+from ..azure.resource_ids import server_id
 from ..azure.standing import Unknown
 from ..azure.writer import Writer
 from ..cyclecloud import nodes, slurm
@@ -63,7 +64,7 @@ class _ByAzure:
     """The server where no network path leads to it."""
 
     def __init__(self, plan: Plan, writer: Writer) -> None:
-        self._writer, self._machine = writer, run_command.server_id(plan, writer.subscription)
+        self._writer, self._machine = writer, server_id(plan, writer.subscription)
 
     def run(self, command: str, *, input: bytes = b"", limit_s: float) -> Ran:  # noqa: A002 - as Shell
         """Run it to its end, as root."""

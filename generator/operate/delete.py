@@ -7,9 +7,8 @@ from contextlib import closing, contextmanager
 
 from ..azure.deletion import text
 from ..azure.deletion.carry_out import Deleting
-from ..azure.deletion.cluster import NotDone
-from ..azure.deletion.decide import decide
-from ..azure.deletion.decision import Decision, Stopped
+from ..azure.deletion.decide import Decision, Stopped, decide
+from ..azure.deletion.nodes import NotDone
 from ..azure.deletion.seen import Seen
 from ..azure.deletion.survey import survey
 from ..azure.reader import Reader

@@ -10,13 +10,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
-from ..azure import bicep, deployment, failures, unchangeable, what_if_request
+from ..azure import bicep, deployment, failures, what_if
 from ..azure.bicep import Compiled
-from ..azure.boot_watch import BootWatch
 from ..azure.check import Local
 from ..azure.checks import checks
 from ..azure.deployment import PAUSE_S, Seen, Show
 from ..azure.failures import Failure
+from ..azure.first_boot import BootWatch
 from ..azure.operation_tree import Part
 from ..azure.preflight import Report, preflight
 from ..azure.refusals import NotAsked, Refused
@@ -156,13 +156,13 @@ def _begin(found: Built, writer: Writer, decisions: Decisions, *, looks_first: b
 
     plan = found.plan
     _must_be_ours(found, writer)
-    made = bicep.compiled(found.folder, plan, dict(os.environ) | unchangeable.variables(plan, writer))
+    made = bicep.compiled(found.folder, plan, dict(os.environ) | bicep.unchangeable(plan, writer))
     wanted = [each for each in plan.secrets if "reference" not in made.parameters.get(each.parameter, {})]
     decisions.secrets.must_be_there(wanted)
     if looks_first and not decisions.goes_on(_preflight(found, writer, made)):
         return False
     stand_ins = bicep.with_secrets(made, plan, bicep.stand_ins(plan))
-    if not decisions.agrees(what_if_request.asked(plan, writer, made.template, stand_ins), writer.subscription):
+    if not decisions.agrees(what_if.asked(plan, writer, made.template, stand_ins), writer.subscription):
         return False
     parameters = bicep.with_secrets(made, plan, decisions.secrets.values(wanted))
     if reruns_first_boot and plan.server is not None:

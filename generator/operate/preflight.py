@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 
-from ..azure import fix as fixing
+from ..azure import preflight as fixing
 from ..azure.check import Local, Remedy
-from ..azure.fix import Fixed
-from ..azure.preflight import Report
+from ..azure.preflight import Fixed, Report
 from ..azure.preflight import preflight as ask
 from ..azure.reader import Reader
 from ..azure.session import Session

@@ -14,11 +14,11 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ..azure import drift as drifts
-from ..azure import failures, what_if_request
+from ..azure import failures, what_if
 from ..azure.deployment import Seen, content_of
 from ..azure.drift import Drift
 from ..azure.reader import Reader
-from ..azure.requests import deployments
+from ..azure.requests import compute
 from ..azure.standing import Boot, Standing, Unknown, standing
 from ..cyclecloud import nodes
 from ..cyclecloud.cluster import Array, Cluster, Node
@@ -222,7 +222,7 @@ def _drift_of(found: Built, reader: Reader, last: Seen | Unknown | None) -> Drif
     if isinstance(last, Unknown):
         return last
     try:
-        answer = way.known(lambda: what_if_request.what_if(found.plan, reader, found.folder, os.environ))
+        answer = way.known(lambda: what_if.predicted(found.plan, reader, found.folder, os.environ))
         return (
             answer if isinstance(answer, Unknown) else drifts.drift(found.plan, answer, last, content_of(found.folder))
         )
@@ -313,7 +313,7 @@ def lines(found: Built, *, usage: bool) -> list[str]:
     asked = [f"az deployment sub show --name {plan.deployment_name}"]
     if plan.server is not None:
         at = {"group": plan.resource_group, "name": plan.server.vm_name}
-        asked += [deployments.SERVER_VIEW(**at).az, deployments.FIRST_BOOT(**at).az]
+        asked += [compute.SERVER_VIEW(**at).az, compute.FIRST_BOOT(**at).az]
     if plan.slurm is not None:
         call = documented.STATUS({"nodes": "true"}, cluster=plan.slurm.cluster_name)
         server = ["ssh", "-F", str(way.config_of(found)), "server"]

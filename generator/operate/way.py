@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from ..azure import addresses, az_lines
 from ..azure.deployment import look
-from ..azure.run_command import server_id
+from ..azure.resource_ids import server_id
 from ..azure.standing import Unknown
 from ..azure.standing import known as azure_known
 from ..cyclecloud import child, host_keys

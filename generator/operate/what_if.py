@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from ..azure import deployment, what_if_request
+from ..azure import deployment
 from ..azure.drift import Drift
 from ..azure.drift import drift as compared
-from ..azure.what_if import WhatIf
+from ..azure.what_if import WhatIf, predicted
 from . import asking
 from .built import Built
 
@@ -15,7 +15,7 @@ from .built import Built
 def what_if(found: Built, subscription: str | None = None) -> WhatIf:
     """Ask Azure what deploying the built folder would do. Raises AzureRefused."""
     with asking.reader(found.plan, asking.session_of(found.plan, subscription)) as reader:
-        return what_if_request.what_if(found.plan, reader, found.folder, os.environ)
+        return predicted(found.plan, reader, found.folder, os.environ)
 
 
 def drift(found: Built, subscription: str | None = None) -> Drift:
@@ -23,5 +23,5 @@ def drift(found: Built, subscription: str | None = None) -> Drift:
     plan = found.plan
     with asking.reader(plan, asking.session_of(plan, subscription)) as reader:
         last = deployment.last(plan, reader)
-        answer = what_if_request.what_if(plan, reader, found.folder, os.environ)
+        answer = predicted(plan, reader, found.folder, os.environ)
     return compared(plan, answer, last, deployment.content_of(found.folder))

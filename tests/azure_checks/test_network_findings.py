@@ -15,6 +15,7 @@ from generator.azure.checks.networks import (
     SubnetMissing,
     TooFewAddresses,
 )
+from generator.azure.resource_ids import network_id
 from generator.plan.deployment import Plan
 from generator.rules.base import quoted
 from tests.azure_checks.answers import Answer, usage
@@ -203,7 +204,7 @@ def test_a_new_zone_beside_another_one_that_the_network_is_linked_to() -> None:
     assert (wanted.name, wanted.zone_id) == ("privatelink.blob.core.windows.net", None)
     own = zone(ZONE.replace("/dns/", "/minimal-rg/"))
     assert dns.rivals(plan, wanted, [zone(), own, zone(ZONE.replace("blob", "file"))]) == [zone()]
-    network = dns.network_id(plan, ME)
+    network = network_id(plan, ME)
     assert list(dns.LinkedElsewhere().judged(wanted, network, zone(), [link(HUB)])) == []
     (one,) = dns.LinkedElsewhere().judged(wanted, network, zone(), [link(VNET.upper())])
     assert one.path == ("network", "blob_dns_zone")
@@ -224,7 +225,7 @@ def test_an_existing_zone() -> None:
     new = plan_from(f"network: {{blob_dns_zone: {ZONE}}}")
     (wanted,) = dns.zones(new)
     assert wanted.links
-    assert dns.network_id(new, ME) == OURS
+    assert network_id(new, ME) == OURS
     assert list(dns.ZoneNotLinked().judged(new, wanted, OURS, [])) == []
     assert list(dns.ZoneUnusable().judged(new, wanted, OURS, [link(OURS, "minimal-abc"), link(VNET)])) == []
     assert len(list(dns.ZoneUnusable().judged(new, wanted, OURS, [link(OURS)]))) == 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from generator.azure.boot_steps import of_console
+from generator.azure.first_boot import of_console
 from generator.plan.asked import Asked
 from tests.bed.plans import plan_from, server_of
 from tests.bed.server.harness import ADMIN_PASSWORD, DATABASE_PASSWORD, TIME_SCALE, plan

@@ -12,9 +12,9 @@ import pytest
 from generator import catalog
 from generator.azure.actions import needs
 from generator.azure.checks import node_policies
-from generator.azure.deletion import decide, ids, text
+from generator.azure.deletion import decide, text
 from generator.azure.deletion.seen import Seen, Thing
-from generator.azure.progress_text import usual
+from generator.azure.operation_tree import usual
 from generator.azure.requests import resource_manager
 from generator.catalog import azure_types
 from generator.definition.model.definition import Definition
@@ -88,6 +88,15 @@ def order_of_deletion(kind: str) -> object:
     return kind in found.types, kind in found.types_without_data
 
 
+def removal(kind: str) -> object:
+    """Whether there is a request that deletes one."""
+    try:
+        decide.removal_of(thing(kind).id)
+    except ValueError:
+        return False
+    return True
+
+
 def registered(kind: str) -> object:
     mine = [plan.created_types for plan in plans() if any(each.type == kind for each in plan.created_types)]
     return [providers(each, None, ()) for each in mine]
@@ -115,7 +124,7 @@ CONSUMERS: Mapping[str, Callable[[str], object]] = {
     "providers": registered,
     "rights": rights,
     "order of deletion": order_of_deletion,
-    "requests that delete": lambda kind: ids.removal_of(thing(kind).id) is not None,
+    "requests that delete": removal,
     "requests by id": has_request,
     "nodes": lambda kind: thing(kind).is_machine,
     "policies on nodes": policies,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.azure.deletion.cluster import script
+from generator.azure.deletion.nodes import script
 
 SUDO = '#!/bin/sh\nshift 2; echo "as $1"; shift; exec "$@"\n'
 """`sudo -H -u USER PROGRAM …`: https://www.sudo.ws/docs/man/sudo.man/"""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from generator.azure.clients import Clients
-from generator.azure.deletion.decision import Stopped
+from generator.azure.deletion.decide import Stopped
 from generator.azure.refusals import NotAsked
 from tests.bed.arm import failures
 from tests.bed.arm.exchange import RefusedError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from generator.azure.deletion.cluster import NotDone
+from generator.azure.deletion.nodes import NotDone
 from tests.bed.arm.exchange import RefusedError
 from tests.bed.arm.resources import remove
 from tests.bed.arm.state import OWNER

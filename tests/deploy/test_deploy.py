@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from generator.azure import bicep, deployment, progress_text
+from generator.azure import bicep, deployment, operation_tree
 from generator.azure.deployment import CONTENT_TAG
 from generator.azure.first_boot import SHOW
 from generator.pipeline import check
@@ -123,7 +123,7 @@ def test_a_secret_of_a_vault_stays_there(deployable: Place) -> None:
 
 
 def test_ctrl_c_leaves_azure_working_and_the_same_command_attaches(deployable: Place) -> None:
-    really, looks = progress_text.news, iter(range(3))
+    really, looks = operation_tree.news, iter(range(3))
 
     def interrupted(*given: Any) -> list[str]:
         if next(looks, None) is None:

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from generator.azure import boot_steps, boot_watch
-from generator.azure.boot_watch import BootWatch
-from generator.azure.first_boot import SHOW
-from generator.azure.operation_tree import Part
-from generator.azure.progress_text import news, tree_lines
+from generator.azure import first_boot
+from generator.azure.first_boot import SHOW, BootWatch
+from generator.azure.operation_tree import Part, news, tree_lines
 from generator.azure.resource_ids import resource
 from tests.bed.arm.exchange import RefusedError
 from tests.bed.arm.machines import SIGNATURE
@@ -32,7 +30,7 @@ CycleForge bootstrap of minimal: running
 @pytest.fixture
 def booting(deployable: Place) -> Place:
     """A first boot of seven looks, each asked in the look itself; an older run is on the console."""
-    deployable.patch.setattr(boot_watch, "in_thread", inline)
+    deployable.patch.setattr(first_boot, "in_thread", inline)
     state = deployable.arm.state
     state.ticks["*/extensions/cycleforge-bootstrap"] = 35
     state.shell = lambda machine, script: (BOOT if script.endswith(SHOW) else "?", "")
@@ -154,7 +152,7 @@ def test_the_tree_does_not_wait_for_the_console(deployable: Place) -> None:
         return really(self, pause)
 
     really = BootWatch.end
-    deployable.patch.setattr("generator.azure.serial_log.text", slow)
+    deployable.patch.setattr("generator.azure.first_boot.console_log", slow)
     deployable.patch.setattr(BootWatch, "end", end)
     deployable.arm.state.pace = 1
     code, _, err = deployable(*DEPLOY)
@@ -164,8 +162,8 @@ def test_the_tree_does_not_wait_for_the_console(deployable: Place) -> None:
 def test_the_steps_stand_below_the_extension() -> None:
     extension = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/v/extensions/e"
     parts = (Part(resource(extension), "running", 60.0, (), (), 1.0),)
-    steps = boot_steps.of_status(GOING_ON)
-    placed = boot_steps.with_steps(parts, extension.upper(), steps)
+    steps = first_boot.of_status(GOING_ON)
+    placed = first_boot.with_steps(parts, extension.upper(), steps)
     assert [row.split()[0] for row in tree_lines(placed)] == ["…", "✓", "…"]
     assert tree_lines(placed)[2].startswith("    … Start CycleCloud")
     said: dict[str, str] = {}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from generator.azure.grants import EVERYONE, concerns, denied, excludes_services, missing, unsure_roles
+from generator.azure.checks.rights import EVERYONE, concerns, denied, excludes_services, missing, unsure_roles
 from tests.bed.arm.state import CONTRIBUTOR, OWNER, READER
 from tests.bed.plans import SMALL
 from tests.preflight.command import Run

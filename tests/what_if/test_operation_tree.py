@@ -13,8 +13,7 @@ import pytest
 
 from generator import catalog
 from generator.azure import failures
-from generator.azure.operation_tree import Part, State, Tree, failed, seconds_of
-from generator.azure.progress_text import duration, news, tree_lines
+from generator.azure.operation_tree import Part, State, Tree, duration, failed, news, seconds_of, tree_lines
 from generator.azure.refusals import Cause, causes
 from generator.azure.resource_ids import resource
 

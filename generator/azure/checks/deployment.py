@@ -11,13 +11,13 @@ from ... import catalog
 from ...errors import CannotRead, CycleForgeError, ProgramMissing
 from ...plan.deployment import Plan
 from ...problems.problem import KeyPath
-from .. import az_lines, bicep, failures, unchangeable
+from .. import az_lines, bicep, failures
 from ..check import Finding, Local, LocalCheck
 from ..reader import Reader
 from ..refusals import Cause, NotAsked, Refused
 from ..requests import resource_manager
 from ..resource_ids import resource
-from ..what_if_request import body_of
+from ..what_if import body_of
 
 _VERSION = re.compile(r"version (\d+)\.(\d+)\.(\d+)")
 _VERSION_S = 60
@@ -49,7 +49,7 @@ def _validated(plan: Plan, reader: Reader, local: Local) -> Mapping[str, Any]:
 
 def _compiled(plan: Plan, reader: Reader, local: Local) -> bicep.Compiled:
     try:
-        return bicep.compiled(local.folder, plan, dict(local.environment) | unchangeable.variables(plan, reader))
+        return bicep.compiled(local.folder, plan, dict(local.environment) | bicep.unchangeable(plan, reader))
     except (CannotRead, ProgramMissing) as error:
         raise NotAsked(error.message, error.hint) from None
 

@@ -21,6 +21,7 @@ from ..check import Check, Finding
 from ..reader import Reader
 from ..refusals import Refused
 from ..requests.network import VNET, ZONE_LINKS, ZONES
+from ..resource_ids import network_id
 from .networks import vnet_call
 
 _LINKS = "https://learn.microsoft.com/azure/dns/private-dns-virtual-network-links"
@@ -60,14 +61,6 @@ def zones(plan: Plan) -> tuple[Zone, ...]:
 
 def _name(zone_id: str | None) -> str | None:
     return zone_id.rstrip("/").rsplit("/", 1)[-1] if zone_id else None
-
-
-def network_id(plan: Plan, subscription: str) -> str:
-    """Id of the network, also of one that is yet to be created."""
-    if plan.network.vnet_id:
-        return plan.network.vnet_id
-    group = f"/subscriptions/{subscription}/resourceGroups/{plan.resource_group}"
-    return f"{group}/providers/Microsoft.Network/virtualNetworks/{plan.network.vnet_name}"
 
 
 def rivals(plan: Plan, zone: Zone, listed: Iterable[Item]) -> list[Item]:

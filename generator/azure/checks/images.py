@@ -32,9 +32,9 @@ from ..requests.compute import (
     IMAGE,
     IMAGE_VERSIONS,
     MANAGED_IMAGE,
+    SERVER,
     TERMS,
 )
-from ..requests.deployments import SERVER
 from ..writer import Writer
 
 _ID = re.compile(

@@ -21,7 +21,7 @@ from ..check import Check, Finding
 from ..reader import Reader
 from ..refusals import NotAsked, Refused
 from ..requests import resource_manager
-from ..requests.policies import RESTRICTIONS
+from ..requests.rights import RESTRICTIONS
 
 MACHINE, SCALE_SET = "Microsoft.Compute/virtualMachines", "Microsoft.Compute/virtualMachineScaleSets"
 _REGISTER = "az provider register --namespace Microsoft.PolicyInsights"

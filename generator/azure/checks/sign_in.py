@@ -10,7 +10,7 @@ from ..check import Check, Finding
 from ..reader import Reader
 from ..refusals import Refused
 from ..requests import resource_manager
-from ..requests.policies import ASSIGNMENTS
+from ..requests.rights import ASSIGNMENTS
 
 _STATES = "https://learn.microsoft.com/azure/cost-management-billing/manage/subscription-states"
 _AT: tuple[str, ...] = ("azure", "subscription_id")

@@ -11,10 +11,9 @@ from ...plan.deployment import Plan
 from ..answers import below
 from ..refusals import Refused
 from ..requests import resource_manager
+from ..resource_ids import resource
 from ..writer import Writer
-from . import ids
-from .decide import decide
-from .decision import TURNS, Decision, Going, Stopped
+from .decide import TURNS, Decision, Going, Stopped, decide
 from .nodes import Ending
 from .seen import NotSeen, Seen
 from .survey import survey
@@ -53,7 +52,7 @@ class Deleting:
                 for each in items:  # the deployment's own is the last: it leads to the others
                     self._delete(each)
             else:
-                for _, same in groupby(items, lambda each: ids.type_of(each.id)):
+                for _, same in groupby(items, lambda each: resource(each.id).type):
                     self.writer.together([partial(self._delete, each) for each in same])
         return self._proof()
 

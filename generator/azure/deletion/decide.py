@@ -1,17 +1,67 @@
-"""What goes, in which order, and what stays: a pure function of the plan and of what Azure says is there."""
+"""Decides what goes, in which order, what stays and what is in the way, from the plan and what Azure has."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from ... import catalog
 from ...plan.deployment import Plan
+from ...records import record
 from ..request import Call
 from ..requests import resource_manager
-from . import ids
-from .decision import Decision, Going, Obstacle
-from .obstacles import obstacles
-from .seen import Seen, Thing
+from ..resource_ids import name_of, resource, same_id, within
+from .seen import Lock, NotSeen, Seen, Thing
+
+TURNS = ("stack", "role", "connection", "diagnostics", "mark", "resource", "group", "record")
+"""The order; whatever is in one turn goes at the same time, resources type by type."""
+
+
+@record
+class Going:
+    """One thing that is deleted, or what is done before it: the tag that a disk gets, the server that is stopped."""
+
+    turn: str
+    id: str
+    text: str
+    call: Call
+
+
+@record
+class Obstacle:
+    """What must be mended before anything is deleted."""
+
+    text: str
+    hint: str
+
+
+class Stopped(Exception):  # noqa: N818 - named by what happened
+    """It does not go on; what was done stays done, and the same command goes on from there."""
+
+    def __init__(self, text: str, hint: str | None = None) -> None:
+        super().__init__(text)
+        self.text, self.hint = text, hint
+
+
+@record
+class Decision:
+    """What deleting means now."""
+
+    nodes: tuple[Thing, ...]
+    """Machines that CycleCloud made: the cluster is terminated, and they are waited for."""
+    going: tuple[Going, ...]
+    """In the order in which it goes."""
+    gone: tuple[Thing, ...]
+    """The resources among it, those that go with their group included."""
+    others: tuple[Thing, ...]
+    """Those of them that the deployment did not make."""
+    staying: tuple[str, ...]
+    obstacles: tuple[Obstacle, ...]
+    not_seen: tuple[NotSeen, ...]
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether there is nothing left to delete."""
+        return not self.going and not self.nodes
 
 
 def decide(plan: Plan, seen: Seen, *, keeps_data: bool = False) -> Decision:
@@ -23,11 +73,11 @@ def decide(plan: Plan, seen: Seen, *, keeps_data: bool = False) -> Decision:
     others = tuple(_of_others(plan, seen)) if takes_group else ()
     going = (
         *(_stack(seen) if seen.stack_denies else ()),
-        *(_going("role", role.id, f"role of an identity at {role.scope}") for role in seen.roles),
+        *(removal("role", role.id, f"role of an identity at {role.scope}") for role in seen.roles),
         *(() if keeps_data else _connections(seen)),
         *_diagnostics(seen, gone),
         *(() if takes_group else _marks(plan, seen)),
-        *(_going("resource", each, f"{ids.type_of(each)} {ids.name_of(each)}") for each in single),
+        *map(removal_of, single),
         *(_group(plan, seen) if takes_group else ()),
         *(() if keeps_data or seen.stack_denies else _stack(seen)),
         *(() if keeps_data else _records(seen, takes_group=takes_group)),
@@ -103,14 +153,14 @@ def _one_by_one(plan: Plan, seen: Seen, *, keeps_data: bool) -> Iterator[str]:
 
 
 def _is_data_disk(each: Thing, seen: Seen) -> bool:
-    return any(ids.same(each.id, disk) for disk in seen.data_disks)
+    return any(same_id(each.id, disk) for disk in seen.data_disks)
 
 
 def _goes_with_its_machine(each: Thing, gone: Iterable[Thing], seen: Seen) -> bool:
     """Whether it is the system disk of a machine that goes; disks that outlive theirs are known."""
     return (
         each.type.casefold() == "microsoft.compute/disks"
-        and any(ids.same(each.managed_by, one.id) for one in gone)
+        and any(same_id(each.managed_by, one.id) for one in gone)
         and not _is_data_disk(each, seen)
     )
 
@@ -133,7 +183,7 @@ def _of_others(plan: Plan, seen: Seen) -> Iterator[Thing]:
     has_nodes = any(is_node(plan, each) for each in mine)
     parts = {name for name, row in catalog.resource_types().items() if row.node == "part"}
     for each in seen.resources:
-        held = any(ids.same(each.managed_by, one.id) for one in mine)
+        held = any(same_id(each.managed_by, one.id) for one in mine)
         part = has_nodes and each.type.casefold() in parts
         is_part = _is_below(each, mine) or _is_data_disk(each, seen) or _is_of_endpoint(each, plan, seen)
         if not (each in mine or is_part or held or part):
@@ -142,13 +192,18 @@ def _of_others(plan: Plan, seen: Seen) -> Iterator[Thing]:
 
 def _is_below(each: Thing, above: Iterable[Thing]) -> bool:
     """Whether something is part of one of these."""
-    return any(ids.within(one.id, each.id) for one in above)
+    return any(within(one.id, each.id) for one in above)
+
+
+def removal_of(resource_id: str) -> Going:
+    """Return the deletion of a resource among others, by its type and name."""
+    return removal("resource", resource_id, f"{resource(resource_id).type} {name_of(resource_id)}")
 
 
 def _connections(seen: Seen) -> Iterator[Going]:
     for each in (*seen.peerings, *seen.links):
         kind = "link" if each in seen.links else "peering"
-        yield _going("connection", each, f"{kind} {ids.name_of(each)} in {_parent(each)}")
+        yield removal("connection", each, f"{kind} {name_of(each)} in {_parent(each)}")
 
 
 def _parent(resource_id: str) -> str:
@@ -157,8 +212,8 @@ def _parent(resource_id: str) -> str:
 
 def _diagnostics(seen: Seen, gone: Iterable[Thing]) -> Iterator[Going]:
     for each in seen.diagnostics:
-        if any(ids.within(one.id, each) for one in gone):
-            yield _going("diagnostics", each, f"diagnostic setting {each}")
+        if any(within(one.id, each) for one in gone):
+            yield removal("diagnostics", each, f"diagnostic setting {each}")
 
 
 def _marks(plan: Plan, seen: Seen) -> Iterator[Going]:
@@ -169,8 +224,8 @@ def _marks(plan: Plan, seen: Seen) -> Iterator[Going]:
 
 def mark_of(plan: Plan, resource_id: str) -> Going:
     """The deployment's tag for a part of a machine, which outlives it."""
-    kind = ids.type_of(resource_id).rpartition("/")[2]
-    text = f"tag {plan.cleanup.tag}={plan.name} for {kind} {ids.name_of(resource_id)}"
+    kind = resource(resource_id).type.rpartition("/")[2]
+    text = f"tag {plan.cleanup.tag}={plan.name} for {kind} {name_of(resource_id)}"
     return Going("mark", resource_id, text, resource_manager.tag(resource_id, {plan.cleanup.tag: plan.name}))
 
 
@@ -185,21 +240,23 @@ def _stack(seen: Seen) -> Iterator[Going]:
     if seen.stack:
         turn, more = ("stack", ", whose deny settings are in the way") if seen.stack_denies else ("record", "")
         call = resource_manager.delete_stack(seen.stack)
-        yield Going(turn, seen.stack, f"deployment stack {ids.name_of(seen.stack)}{more}", call)
+        yield Going(turn, seen.stack, f"deployment stack {name_of(seen.stack)}{more}", call)
 
 
 def _records(seen: Seen, *, takes_group: bool) -> Iterator[Going]:
     """Those of parts in the group go with it. The deployment's own is the last, for it leads to the others."""
     for each in seen.records:
-        if not (takes_group and seen.group and ids.within(seen.group.id, each.id)):
-            yield _going("record", each.id, f"record of the deployment {ids.name_of(each.id)}")
+        if not (takes_group and seen.group and within(seen.group.id, each.id)):
+            yield removal("record", each.id, f"record of the deployment {name_of(each.id)}")
 
 
-def _going(turn: str, resource_id: str, text: str) -> Going:
-    call: Call | None = ids.removal_of(resource_id)
-    if call is None:
+def removal(turn: str, resource_id: str, text: str) -> Going:
+    """Return the deletion of a resource; raises ValueError for a type that no deployment creates."""
+    kind = resource(resource_id).type.casefold()
+    row = catalog.resource_types().get(kind)
+    if kind != "microsoft.resources/deployments" and (row is None or row.removal is None):
         raise ValueError(f"nothing deletes {resource_id}")
-    return Going(turn, resource_id, text, call)
+    return Going(turn, resource_id, text, resource_manager.delete_by_id(resource_id))
 
 
 def _staying(plan: Plan, seen: Seen, left: Iterable[Thing], *, keeps_data: bool) -> Iterator[str]:
@@ -221,3 +278,31 @@ def _staying(plan: Plan, seen: Seen, left: Iterable[Thing], *, keeps_data: bool)
         yield from (f"connection {each}" for each in (*seen.peerings, *seen.links))
     for each in seen.elsewhere:
         yield f"{each.id}, which carries the tag but is in another resource group"
+
+
+_ENDED = ("succeeded", "failed", "canceled", "")
+
+
+def obstacles(seen: Seen, going: Sequence[Going], gone: Sequence[Thing]) -> Iterator[Obstacle]:
+    """Each with what to type."""
+    touched = [each.id for each in going] + [each.id for each in gone]
+    for lock in seen.locks:
+        if any(_holds(lock, each) for each in touched):
+            yield Obstacle(
+                f"a lock ({lock.level}) at {lock.scope}: {name_of(lock.id)}",
+                f"ask who set it; an owner removes it with: az lock delete --ids {lock.id}",
+            )
+    for each in seen.records:
+        if each.state.casefold() not in _ENDED:
+            yield Obstacle(
+                f"the deployment {name_of(each.id)} is not finished ({each.state})",
+                "wait for it, or: az deployment sub cancel --name " + name_of(seen.records[-1].id),
+            )
+
+
+def _holds(lock: Lock, resource_id: str) -> bool:
+    """A lock protects what is below it, and what is above it from being deleted with it.
+
+    Source: https://learn.microsoft.com/azure/azure-resource-manager/management/lock-resources
+    """
+    return within(lock.scope, resource_id) or within(resource_id, lock.scope)

@@ -7,6 +7,8 @@ whatever carries the deployment's tag is deleted by documented requests. The ser
 
 from __future__ import annotations
 
+import re
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -14,11 +16,11 @@ from functools import partial
 from ...plan.deployment import Plan
 from ..answers import below, listed_below
 from ..refusals import Refused
-from ..requests import resource_manager
+from ..request import Call
+from ..requests import compute, resource_manager
+from ..resource_ids import name_of
 from ..writer import Writer
-from . import cluster, ids
-from .decide import is_node, mark_of
-from .decision import Going, Stopped
+from .decide import Going, Stopped, is_node, mark_of, removal_of
 from .seen import Thing
 from .survey import Place
 
@@ -62,7 +64,7 @@ class Ending:
         self._say(f"terminating the cluster: {len(self._machines())} machines")
         try:
             self._on_server("terminate_cluster")
-        except (cluster.NotDone, Refused) as reason:
+        except (NotDone, Refused) as reason:
             if self.plan.server is None:
                 raise
             return str(reason)
@@ -83,7 +85,7 @@ class Ending:
         """A command on the server, which takes one at a time: that of somebody else, or of an earlier run, first."""
         for left in reversed(range(_TRIES)):
             try:
-                cluster.run(self.plan, self.writer, self._server, verb)
+                run(self.plan, self.writer, self._server, verb)
             except Refused as refused:
                 if not left or refused.code.casefold() != "conflict":
                     raise
@@ -97,9 +99,9 @@ class Ending:
     def _through_azure(self) -> None:
         """A request that CycleCloud sent just before may still bring a machine; it carries the tag as well."""
         if self._server:
-            name = ids.name_of(self._server)
+            name = name_of(self._server)
             said = f"stopped the CycleCloud server {name}, which `az vm start --ids {self._server}` starts again"
-            self._delete(Going("mark", self._server, said, cluster.stop(self._server)))
+            self._delete(Going("mark", self._server, said, stop(self._server)))
         for _ in range(_TRIES):
             if not (machines := self._machines()):
                 return
@@ -113,10 +115,7 @@ class Ending:
             self.marked.add(part.casefold())
             self._delete(mark_of(self.plan, part))
         for each in (machine.id, *(part for part, is_data in parts if not (is_data and self._keeps))):
-            call = ids.removal_of(each)
-            if call is None:
-                raise ValueError(f"nothing deletes {each}")
-            self._delete(Going("resource", each, f"{ids.type_of(each)} {ids.name_of(each)}", call))
+            self._delete(removal_of(each))
 
     def _parts(self, machine: Thing) -> Iterator[tuple[str, bool]]:
         """Interfaces, their public addresses and disks of a machine, and whether it is a data disk.
@@ -151,3 +150,71 @@ class Ending:
     def _machines(self) -> list[Thing]:
         self.writer.forget()
         return [each for each in Place(self.plan, self.writer).resources() if is_node(self.plan, each)]
+
+
+_EXIT = re.compile(r"^cycleforge-exit=(\w+)$", re.MULTILINE)
+_LIMIT_S = 30 * 60
+_SHOWN = 600
+
+
+class NotDone(Exception):  # noqa: N818 - named by what happened
+    """The server did not do it; the text says why, the hint what to type instead."""
+
+    def __init__(self, text: str, hint: str) -> None:
+        super().__init__(text)
+        self.text, self.hint = text, hint
+
+
+def command(plan: Plan, server: str, verb: str) -> Call:
+    """`cyclecloud terminate_cluster` or `delete_cluster` on the server, as a user whose CLI is logged in.
+
+    The answer names no exit status, so the script prints it.
+    Source: https://learn.microsoft.com/azure/virtual-machines/linux/run-command
+    """
+    assert plan.slurm is not None
+    body = {"commandId": "RunShellScript", "script": script(plan.admin.username, verb, plan.slurm.cluster_name)}
+    return compute.RUN_COMMAND(id=server, body=body)
+
+
+def stop(server: str) -> Call:
+    """Stop the server and give its machine back; nothing is said to a machine that is stopped already."""
+    return compute.STOP(id=server)
+
+
+def script(user: str, verb: str, cluster: str) -> list[str]:
+    """Lines for a POSIX shell, run by root. The CLI keeps its login in the home of whoever logged in."""
+    return [
+        'PATH="$PATH:/usr/local/bin:/usr/local/cyclecloud-cli/bin:/root/bin"',
+        "program=$(command -v cyclecloud)",
+        f"for user in {shlex.quote(user)} root; do",
+        '  home=$(getent passwd "$user" | cut -d: -f6)',
+        '  if [ -n "$program" ] && [ -n "$home" ] && [ -f "$home/.cycle/config.ini" ]; then',
+        f'    sudo -H -u "$user" "$program" {verb} {shlex.quote(cluster)} 2>&1',
+        '    echo "cycleforge-exit=$?"',
+        "    exit 0",
+        "  fi",
+        "done",
+        'echo "cycleforge-exit=nobody"',
+    ]
+
+
+def run(plan: Plan, writer: Writer, server: str, verb: str) -> None:
+    """Do it; raises NotDone, Refused and NotAsked."""
+    assert plan.slurm is not None
+    words = f"cyclecloud {verb} {plan.slurm.cluster_name}"
+    by_hand = f"ssh {plan.access.ssh} {words}"
+    rows = below(writer.do(command(plan, server, verb), _LIMIT_S), "value")
+    said = "\n".join(str(below(each, "message")) for each in rows) if isinstance(rows, list) else ""
+    found = _EXIT.search(said)
+    if found is None:
+        raise NotDone("the server's answer does not say whether the command succeeded", by_hand)
+    if found[1] == "nobody":
+        login = "cyclecloud initialize --force --url=https://localhost"
+        raise NotDone(
+            "nobody is logged in to CycleCloud on the server",
+            f"ssh -t {plan.access.ssh} {login} --username={plan.admin.username} --verify-ssl=false, or terminate the "
+            "cluster in the portal; then type the same command again",
+        )
+    if found[1] != "0":
+        text = " ".join(said.partition("[stdout]")[2].partition("cycleforge-exit=")[0].split())
+        raise NotDone(f"`{words}` failed on the server with {found[1]}: {text[:_SHOWN]}", by_hand)

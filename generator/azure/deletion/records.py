@@ -8,28 +8,21 @@ from functools import partial
 from typing import Any
 
 from ...plan.deployment import Plan
-from ...records import record
 from ..answers import below, text_below
 from ..reader import Reader
 from ..refusals import Refused
 from ..requests import resource_manager
-from . import ids
+from ..resource_ids import name_of
 from .seen import NotSeen, Record
 
 _TYPE = "microsoft.resources/deployments"
 
 
-@record
-class Records:
-    """What the history has; the deployment's own record is the last, because it leads to the others."""
+def records_of(plan: Plan, reader: Reader) -> tuple[tuple[Record, ...], tuple[str, ...], tuple[NotSeen, ...]]:
+    """Return the records of the deployment's parts and its own, the identities in them, and what is out of sight.
 
-    records: tuple[Record, ...]
-    principals: tuple[str, ...]
-    not_seen: tuple[NotSeen, ...]
-
-
-def records_of(plan: Plan, reader: Reader) -> Records:
-    """The record of the deployment, and those of its parts."""
+    The deployment's own record is the last, because it leads to the others.
+    """
     names = (*_names_in_stack(plan, reader), plan.deployment_name)
     asked = (reader.find(resource_manager.deployment(name)) for name in names)
     own = [found for found in asked if found is not None]
@@ -38,10 +31,10 @@ def records_of(plan: Plan, reader: Reader) -> Records:
     parts = sorted({part for operations in listed for part in _parts(operations)})
     answers = reader.together([partial(_part, reader, each) for each in parts])
     found = [each for each in answers if isinstance(each, dict)]
-    return Records(
-        records=(*fingerprints, *map(_record, found), *map(_record, own)),
-        principals=tuple(principal for each in found for principal in _principals(plan, each)),
-        not_seen=tuple(each for each in answers if isinstance(each, NotSeen)),
+    return (
+        (*fingerprints, *map(_record, found), *map(_record, own)),
+        tuple(principal for each in found for principal in _principals(plan, each)),
+        tuple(each for each in answers if isinstance(each, NotSeen)),
     )
 
 
@@ -53,7 +46,7 @@ def _names_in_stack(plan: Plan, reader: Reader) -> list[str]:
     stack = reader.find(resource_manager.stack(reader.subscription, plan.deployment_name))
     if stack is None:
         return []
-    last = ids.name_of(str(below(stack, "properties", "deploymentId") or ""))
+    last = name_of(str(below(stack, "properties", "deploymentId") or ""))
     form = re.compile(rf"{re.escape(plan.deployment_name)}-\d{{8}}-[0-9a-z]+")
     every = (text_below(each, "name") for each in reader.pages(resource_manager.deployments()))
     return sorted({*filter(form.fullmatch, every), *filter(None, [last])})

@@ -1,7 +1,11 @@
-"""Asks Azure what there is of a deployment, and what would stop its deletion. Changes nothing."""
+"""Asks Azure what a deployment has, and what would stop its deletion; changes nothing.
+
+In the groups of others it has peerings of the hub and links of existing DNS zones.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -11,10 +15,11 @@ from ...plan.deployment import Plan
 from ..answers import below, text_below
 from ..reader import Reader
 from ..refusals import Refused
+from ..request import Call
 from ..requests import resource_manager
+from ..requests.network import PEERINGS, ZONE_LINKS
 from ..requests.rights import ROLES_OF_PRINCIPAL
-from . import ids
-from .foreign import foreign_things
+from ..resource_ids import name_of, network_id, same_id, server_id, within
 from .records import records_of
 from .seen import Lock, NotSeen, Role, Seen, Thing
 
@@ -36,16 +41,18 @@ def survey(plan: Plan, reader: Reader, principals: Iterable[str] = ()) -> Seen:
             place.node_principals,
             partial(records_of, plan, reader),
             place.stack,
-            partial(foreign_things, plan, reader),
+            partial(_foreign, plan, reader),
             place.locks,
         ]
     )
-    group, resources, elsewhere, machine, nodes, records, stack, foreign, locks = first
-    owners = (*principals, *(_principal(machine) if plan.server else ()), *nodes, *records.principals)
+    group, resources, elsewhere, machine, nodes, (records, owning, lost), stack, (peerings, links, hidden), locks = (
+        first
+    )
+    owners = (*principals, *(_principal(machine) if plan.server else ()), *nodes, *owning)
     who = tuple(sorted({each.casefold() for each in owners}))
     roles, blind = place.roles(who)
-    foreign_locks, unlocked = place.locks_at(foreign.scopes)
-    known = {each.casefold() for each in (stack[0], *foreign.links, *(each.id for each in resources))}
+    foreign_locks, unlocked = place.locks_at((*peerings, *links))
+    known = {each.casefold() for each in (stack[0], *links, *(each.id for each in resources))}
     return Seen(
         subscription=reader.subscription,
         group=_thing(group) if group is not None else None,
@@ -56,14 +63,14 @@ def survey(plan: Plan, reader: Reader, principals: Iterable[str] = ()) -> Seen:
         data_disks=tuple(_data_disks(machine or {})) if plan.server else (),
         principals=who,
         roles=roles,
-        peerings=foreign.peerings,
-        links=foreign.links,
+        peerings=peerings,
+        links=links,
         diagnostics=place.diagnostics(resources),
-        records=records.records,
+        records=records,
         stack=stack[0],
         stack_denies=stack[1],
         locks=(*locks, *foreign_locks),
-        not_seen=(*foreign.not_seen, *records.not_seen, *blind, *unlocked),
+        not_seen=(*hidden, *lost, *blind, *unlocked),
     )
 
 
@@ -74,13 +81,7 @@ class Place:
         self.plan, self.reader = plan, reader
         self.subscription = f"/subscriptions/{reader.subscription}"
         self.scope = f"{self.subscription}/resourceGroups/{plan.resource_group}"
-
-    @property
-    def server_id(self) -> str:
-        """Where the CycleCloud server is, whosever it is."""
-        if self.plan.server is None:
-            return self.plan.existing_server.vm_id if self.plan.existing_server else ""
-        return f"{self.scope}/providers/Microsoft.Compute/virtualMachines/{self.plan.server.vm_name}"
+        self.server_id = server_id(plan, reader.subscription)
 
     def group(self) -> Mapping[str, Any] | None:
         """The resource group."""
@@ -93,7 +94,7 @@ class Place:
     def elsewhere(self) -> tuple[Thing, ...]:
         """What carries the tag in other groups."""
         call = resource_manager.tagged(self.plan.cleanup.tag, self.plan.name)
-        return tuple(each for each in map(_thing, self.reader.pages(call)) if not ids.within(self.scope, each.id))
+        return tuple(each for each in map(_thing, self.reader.pages(call)) if not within(self.scope, each.id))
 
     def server(self) -> Mapping[str, Any] | None:
         """The machine of the CycleCloud server."""
@@ -125,7 +126,7 @@ class Place:
         others = sorted({"/".join(each.split("/")[:3]).casefold() for each in scopes} - {self.subscription.casefold()})
         return _each_seen(
             others,
-            lambda at: _locks(self.reader.pages(resource_manager.locks(ids.name_of(at)))),
+            lambda at: _locks(self.reader.pages(resource_manager.locks(name_of(at)))),
             "whether something is locked in",
             is_leftover=False,
         )
@@ -136,7 +137,7 @@ class Place:
         others = [
             (scope, each)
             for scope in self._role_scopes()
-            if not ids.same(scope, self.subscription)
+            if not same_id(scope, self.subscription)
             for each in principals
         ]
         found, blind = _each_seen(
@@ -152,7 +153,7 @@ class Place:
         call = ROLES_OF_PRINCIPAL(scope=scope, principal=principal)
         for row in self.reader.pages(call):
             role = Role(text_below(row, "id"), text_below(row, "properties", "scope"), principal)
-            if ids.within(scope, role.scope):  # a role that holds further up is not this deployment's
+            if within(scope, role.scope):  # a role that holds further up is not this deployment's
                 yield role
 
     def _of_existing_server(self) -> Iterator[Role]:
@@ -163,8 +164,8 @@ class Place:
         call = ROLES_OF_PRINCIPAL(scope=self.subscription, principal=server.principal_id)
         for row in self.reader.pages(call):
             role = Role(text_below(row, "id"), text_below(row, "properties", "scope"), server.principal_id)
-            definition = ids.name_of(text_below(row, "properties", "roleDefinitionId"))
-            if definition.casefold() == catalog.roles()["Contributor"] and ids.same(role.scope, self.scope):
+            definition = name_of(text_below(row, "properties", "roleDefinitionId"))
+            if definition.casefold() == catalog.roles()["Contributor"] and same_id(role.scope, self.scope):
                 yield role
 
     def diagnostics(self, resources: Iterable[Thing]) -> tuple[str, ...]:
@@ -246,3 +247,48 @@ def _thing(row: Mapping[str, Any]) -> Thing:
         str(row.get("location") or ""),
         str(row.get("managedBy") or ""),
     )
+
+
+def _foreign(plan: Plan, reader: Reader) -> tuple[tuple[str, ...], tuple[str, ...], tuple[NotSeen, ...]]:
+    """Return peerings of the hub and links of existing DNS zones that lead to the network, and what is out of sight."""
+    network = network_id(plan, reader.subscription)
+    blind: list[NotSeen] = []
+    peerings: list[str] = []
+    for hub in _hubs(plan, reader, network, blind):
+        call = PEERINGS(id=hub)
+        peerings += _leading(reader, call, network, "remoteVirtualNetwork", f"peerings of {hub}", blind)
+    links: list[str] = []
+    for zone in plan.cleanup.linked_zones:
+        call = ZONE_LINKS(owner=zone.subscription, group=zone.resource_group, zone=zone.name)
+        links += _leading(reader, call, network, "virtualNetwork", f"links of the DNS zone {zone.name}", blind)
+    return tuple(peerings), tuple(links), tuple(blind)
+
+
+def _hubs(plan: Plan, reader: Reader, network: str, blind: list[NotSeen]) -> Iterable[str]:
+    """The hub of the definition; one that was asked for at deployment is in the environment, or in our peering."""
+    if plan.network.hub is None:
+        return ()
+    named = plan.network.hub.vnet_id
+    if isinstance(named, str):
+        return (named,)
+    if os.environ.get(named.variable):
+        return (os.environ[named.variable],)
+    call = PEERINGS(id=network)
+    found = {text_below(each, "properties", "remoteVirtualNetwork", "id") for each in reader.find_pages(call)}
+    if not found:
+        hint = f"export {named.variable}=ID of the hub network"
+        blind.append(NotSeen("which network is the hub, and whether it keeps a peering", "nothing says it", hint))
+    return sorted(found)
+
+
+def _leading(reader: Reader, call: Call, network: str, key: str, what: str, blind: list[NotSeen]) -> Iterable[str]:
+    """Return the ids of those of a list that lead to the network."""
+    try:
+        return [
+            text_below(each, "id")
+            for each in reader.find_pages(call)
+            if same_id(str(below(each, "properties", key, "id") or ""), network)
+        ]
+    except Refused as reason:
+        blind.append(NotSeen(f"whether there are {what} to this network", str(reason)))
+        return []

@@ -10,8 +10,9 @@ from ... import catalog
 from ...plan.deployment import Plan
 from ...words.counts import counted
 from ..reader import Reader
-from . import cluster, ids
-from .decision import Decision
+from ..resource_ids import within
+from . import nodes
+from .decide import Decision, removal_of
 from .seen import Seen, Thing
 
 
@@ -65,7 +66,7 @@ def _with_data(gone: Iterable[Thing]) -> Iterator[str]:
     """Those that hold data; of what is part of one another, the innermost."""
     holding = [each for each in gone if catalog.holds_data(each.type)]
     for each in holding:
-        if not any(ids.within(each.id, other.id) for other in holding if other is not each):
+        if not any(within(each.id, other.id) for other in holding if other is not each):
             yield f"  with its data: {each.type} {each.name}"
 
 
@@ -86,14 +87,14 @@ def lines(plan: Plan, seen: Seen, decision: Decision, reader: Reader) -> list[st
     tag, name = plan.cleanup.tag, plan.name
     found = []
     if decision.nodes and seen.server and plan.slurm:
-        call = cluster.command(plan, seen.server, "terminate_cluster")
+        call = nodes.command(plan, seen.server, "terminate_cluster")
         kinds = (row.name for row in catalog.resource_types().values() if row.node == "machine")
         machines = " || ".join(f"type=='{kind}'" for kind in sorted(kinds, key=str.casefold))
         found.append(reader.line(call))
         if plan.server:
             found.append("# instead, where this fails, as nobody is logged in with `cyclecloud` there:")
-            instead = [cluster.stop(seen.server), *(ids.removal_of(each.id) for each in decision.nodes)]
-            found += [f"# {reader.line(each)}" for each in instead if each]
+            instead = [nodes.stop(seen.server), *(removal_of(each.id).call for each in decision.nodes)]
+            found += [f"# {reader.line(each)}" for each in instead]
         found.append("# until this names no node:")
         found.append(f'az resource list --tag {tag}={name} --query "[?{machines}].name" --output tsv')
     for each in decision.going:

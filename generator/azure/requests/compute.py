@@ -1,4 +1,4 @@
-"""VM sizes, quota, what runs, images and their terms.
+"""VM sizes, quota, machines and their images, the CycleCloud server.
 
 Each source is a file of https://github.com/Azure/azure-rest-api-specs.
 """
@@ -83,4 +83,53 @@ ACCEPT_TERMS = Request(
     "2021-01-01",
     _AGREEMENTS,
     az="az vm image terms accept --publisher {publisher} --offer {offer} --plan {plan}",
+)
+
+
+_VIRTUAL_MACHINE = f"{_COMPUTE}/ComputeRP/stable/2025-04-01/virtualMachine.json"
+_SERVER = f"{_GROUP}/virtualMachines/{{name}}"
+
+SERVER = Request(
+    "GET",
+    _SERVER,
+    "2025-04-01",
+    _VIRTUAL_MACHINE,
+    az="az vm show --resource-group {group} --name {name}",
+)
+SERVER_VIEW = Request(
+    "GET",
+    f"{_SERVER}/instanceView",
+    "2025-04-01",
+    _VIRTUAL_MACHINE,
+    az="az vm get-instance-view --resource-group {group} --name {name}",
+)
+FIRST_BOOT = Request(
+    "GET",
+    f"{_SERVER}/extensions/cycleforge-bootstrap",
+    "2025-04-01",
+    _VIRTUAL_MACHINE,
+    query=(("$expand", "instanceView"),),
+    az="az vm extension show --resource-group {group} --vm-name {name} --name cycleforge-bootstrap --instance-view",
+)
+SERIAL_LOG = Request(
+    "POST",
+    f"{_SERVER}/retrieveBootDiagnosticsData",
+    "2025-04-01",
+    _VIRTUAL_MACHINE,
+    query=(("sasUriExpirationTimeInMinutes", "5"),),
+    az="az vm boot-diagnostics get-boot-log --resource-group {group} --name {name}",
+    changes_nothing=True,
+)
+RUN_COMMAND = Request(
+    "POST",
+    "/{id}/runCommand",
+    "2025-04-01",
+    "https://learn.microsoft.com/rest/api/compute/virtual-machines/run-command",
+)
+STOP = Request(
+    "POST",
+    "/{id}/deallocate",
+    "2025-04-01",
+    "https://learn.microsoft.com/rest/api/compute/virtual-machines/deallocate",
+    az="az vm deallocate --ids {id}",
 )

@@ -1,4 +1,4 @@
-"""Rights.
+"""Permissions, deny assignments, roles and policies.
 
 Each source is a file of https://github.com/Azure/azure-rest-api-specs.
 """
@@ -29,4 +29,17 @@ ROLES_OF_PRINCIPAL = Request(
     "2022-04-01",
     f"{_AUTHORIZATION}/stable/2022-04-01/authorization-RoleAssignmentsCalls.json",
     query=(("$filter", "principalId eq '{principal}'"),),
+)
+ASSIGNMENTS = Request(
+    "GET",
+    "/{scope}/providers/Microsoft.Authorization/policyAssignments",
+    "2023-04-01",
+    f"{_AUTHORIZATION}/stable/2023-04-01/policyAssignments.json",
+)
+RESTRICTIONS = Request(
+    "POST",
+    "/{scope}/providers/Microsoft.PolicyInsights/checkPolicyRestrictions",
+    "2022-03-01",
+    f"{_SPEC}/policyinsights/resource-manager/Microsoft.PolicyInsights/stable/2022-03-01/checkPolicyRestrictions.json",
+    changes_nothing=True,
 )

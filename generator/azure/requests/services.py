@@ -1,4 +1,4 @@
-"""What a group holds, storage accounts, Managed Lustre, NetApp Files, MySQL flexible servers.
+"""Storage accounts, Managed Lustre, NetApp Files, MySQL flexible servers.
 
 Each source is a file of https://github.com/Azure/azure-rest-api-specs.
 """
@@ -80,4 +80,11 @@ MYSQL_NAME = Request(
     "2023-12-30",
     _MYSQL,
     changes_nothing=True,
+)
+DATABASES = Request(
+    "GET",
+    "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.DBforMySQL/flexibleServers",
+    "2024-12-30",
+    f"{_SPEC}/mysql/resource-manager/Microsoft.DBforMySQL/FlexibleServers/stable/2024-12-30/FlexibleServers.json",
+    az="az mysql flexible-server list --resource-group {group}",
 )
