@@ -14,127 +14,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .azure_facts import (
-    Cloud,
-    azure_failures,
-    clouds,
-    egress,
-    file_systems,
-    limits,
-    meters,
-    mount_options,
-    mysql,
-    regions,
-    resource_names,
-    support,
-    what_if,
-)
-from .azure_types import (
-    ResourceType,
-    holds_data,
-    providers_always_needed,
-    providers_of_azure,
-    resource_type,
-    resource_types,
-    roles,
-)
-from .files import Fact, Row, table
-from .health_facts import amd_messages, gpu_generation, health, health_tests, node_benchmarks, streams, xids
-from .nccl_facts import mpi, nccl
-from .node_images import NodeImage, images
-from .pinned_files import blobs
-from .releases import (
-    DefaultVersions,
-    OperatingSystem,
-    Release,
-    ServerImage,
-    SlurmProject,
-    default_slurm_project,
-    default_versions,
-    is_newer,
-    is_newer_than_table,
-    release,
-    release_of_build,
-    releases,
-    server_image,
-    slurm_project,
-    slurm_projects,
-)
-from .rule_facts import rule_figures
-from .size_files import canonical_vm_size, vm_size, vm_size_names
-from .sizes import NcclFigure, NcclTypical, VmSize
-from .slurm_facts import cyclecloud_failures, node_attributes, slurm_conf, slurm_keys, template_parameters
-from .source_facts import sources
-from .training_facts import models, throughput, training, training_versions
-
-__all__ = [
-    "DefaultVersions",
-    "NcclFigure",
-    "NcclTypical",
-    "OperatingSystem",
-    "Release",
-    "ResourceType",
-    "ServerImage",
-    "SlurmProject",
-    "VmSize",
-    "amd_messages",
-    "azure_failures",
-    "blobs",
-    "canonical_vm_size",
-    "cloud",
-    "clouds",
-    "cyclecloud_failures",
-    "default_slurm_project",
-    "default_versions",
-    "egress",
-    "file_systems",
-    "gpu_generation",
-    "health",
-    "health_tests",
-    "holds_data",
-    "image",
-    "images",
-    "is_newer",
-    "is_newer_than_table",
-    "limits",
-    "meters",
-    "mig_profiles",
-    "models",
-    "mount_options",
-    "mpi",
-    "mysql",
-    "nccl",
-    "node_attributes",
-    "node_benchmarks",
-    "out_of_support",
-    "providers_always_needed",
-    "providers_of_azure",
-    "regions",
-    "release",
-    "release_of_build",
-    "releases",
-    "resource_names",
-    "resource_type",
-    "resource_types",
-    "roles",
-    "rule_figures",
-    "server_image",
-    "slurm_conf",
-    "slurm_keys",
-    "slurm_project",
-    "slurm_projects",
-    "sources",
-    "streams",
-    "support",
-    "template_parameters",
-    "throughput",
-    "training",
-    "training_versions",
-    "vm_size",
-    "vm_size_names",
-    "what_if",
-    "xids",
-]
+from . import azure_facts, health_facts, nccl_facts, pinned_files, rule_facts, slurm_facts, training_facts
+from .azure_types import holds_data as holds_data
+from .azure_types import providers_always_needed as providers_always_needed
+from .azure_types import providers_of_azure as providers_of_azure
+from .azure_types import resource_type as resource_type
+from .azure_types import resource_types as resource_types
+from .azure_types import roles as roles
+from .files import Fact, Row, Value, table
+from .health_facts import gpu_generation as gpu_generation
+from .health_facts import xids as xids
+from .nccl_facts import nccl as nccl
+from .node_images import images as images
+from .releases import Release as Release
+from .releases import default_slurm_project as default_slurm_project
+from .releases import default_versions as default_versions
+from .releases import is_newer as is_newer
+from .releases import is_newer_than_table as is_newer_than_table
+from .releases import release as release
+from .releases import release_of_build as release_of_build
+from .releases import releases as releases
+from .releases import server_image as server_image
+from .releases import slurm_project as slurm_project
+from .releases import slurm_projects as slurm_projects
+from .size_files import canonical_vm_size as canonical_vm_size
+from .size_files import vm_size as vm_size
+from .size_files import vm_size_names as vm_size_names
+from .sizes import VmSize as VmSize
 
 
 class MigProfiles(Row, frozen=True, kw_only=True):
@@ -145,15 +51,47 @@ class Mig(Fact, frozen=True, kw_only=True):
     gpus: dict[str, MigProfiles]
 
 
+class Source(Fact, frozen=True, kw_only=True):
+    title: str
+    url: str | None
+    commit: str | None
+    date: str | None
+
+
 _mig = table("mig", Mig)
+amd_messages = table("amd_messages", health_facts.AmdMessages)
+azure_failures = table("azure_failures", azure_facts.AzureFailures)
+blobs = table("blobs", pinned_files.Blobs)
+clouds = table("clouds", azure_facts.Clouds)
+cyclecloud_failures = table("cyclecloud_failures", slurm_facts.CycleCloudFailures)
+egress = table("egress", azure_facts.Egress)
+file_systems = table("file_systems", azure_facts.FileSystems)
+health = table("health", health_facts.Health)
+health_tests = table("health_tests", health_facts.HealthTests)
+limits = table("limits", azure_facts.Limits)
+meters = table("meters", azure_facts.Meters)
+models = table("models", training_facts.Models)
+mount_options = table("mount_options", dict[str, Value[str]])
+mpi = table("mpi", nccl_facts.Mpi)
+mysql = table("mysql", azure_facts.MySql)
+node_attributes = table("node_attributes", slurm_facts.NodeAttributes)
+node_benchmarks = table("node_benchmarks", health_facts.NodeBenchmarks)
+regions = table("regions", azure_facts.Regions)
+resource_names = table("resource_names", azure_facts.ResourceNames)
+rule_figures = table("rule_figures", rule_facts.RuleFigures)
+slurm_conf = table("slurm_conf", slurm_facts.SlurmConf)
+slurm_keys = table("slurm_keys", slurm_facts.SlurmKeys)
+sources = table("sources", dict[str, Source])
+streams = table("streams", dict[str, health_facts.Stream])
+support = table("support", azure_facts.Support)
+template_parameters = table("template_parameters", slurm_facts.TemplateParameters)
+throughput = table("throughput", training_facts.Throughput)
+training = table("training", training_facts.Training)
+training_versions = table("training_versions", training_facts.TrainingVersions)
+what_if = table("what_if", azure_facts.WhatIf)
 
 
-def image(name: str) -> NodeImage | None:
-    """One node image by the name that the cluster template uses, for example `cycle.image.ubuntu24`."""
-    return images().node_images.get(name)
-
-
-def cloud(name: str) -> Cloud:
+def cloud(name: str) -> azure_facts.Cloud:
     """One of Azure's clouds."""
     return clouds().clouds[name]
 

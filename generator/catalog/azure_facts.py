@@ -6,35 +6,17 @@ from typing import Literal
 
 import msgspec
 
-from .files import Cited, Fact, Figure, Row, table
+from .files import Cited, Fact, Figure, Keys, Row, Rows, Value
 
 # ---------------------------------------------------------------- limits and names
 
 
-class Limit(Row, frozen=True, kw_only=True):
-    """A number of Azure, CycleCloud or Slurm, in its `unit`."""
-
-    value: int
-
-
-class ScaleSetLimit(Limit, frozen=True, kw_only=True):
+class ScaleSetLimit(Value[int], frozen=True, kw_only=True):
     with_approval: int
     """Once Azure support has raised it."""
 
 
-class Share(Row, frozen=True, kw_only=True):
-    value: Figure
-
-
-class Version(Row, frozen=True, kw_only=True):
-    value: str
-
-
-class Ranges(Row, frozen=True, kw_only=True):
-    value: tuple[str, ...]
-
-
-class Length(Limit, frozen=True, kw_only=True):
+class Length(Value[int], frozen=True, kw_only=True):
     min: int
 
 
@@ -46,23 +28,18 @@ class Names(Fact, frozen=True, kw_only=True):
     """How long names may be, and how many there may be."""
 
     container: Length
-    host_name_label: Limit
+    host_name_label: Value[int]
     mysql_server: Length
-    private_dns_zone: Limit
-    resource_group: Limit
+    private_dns_zone: Value[int]
+    resource_group: Value[int]
     storage_account: Pattern
-    subnet: Limit
-    tag_name: Limit
-    tag_name_in_bicep: Limit
-    tag_name_of_storage_account: Limit
-    tag_value: Limit
-    tags_per_dns_zone: Limit
-    tags_per_resource: Limit
-
-
-class OwnedKeys(Row, frozen=True, kw_only=True):
-    keys: dict[str, str]
-    """Key of slurm.conf → why the definition cannot set it."""
+    subnet: Value[int]
+    tag_name: Value[int]
+    tag_name_in_bicep: Value[int]
+    tag_name_of_storage_account: Value[int]
+    tag_value: Value[int]
+    tags_per_dns_zone: Value[int]
+    tags_per_resource: Value[int]
 
 
 class ReservedPaths(Row, frozen=True, kw_only=True):
@@ -73,29 +50,29 @@ class ReservedPaths(Row, frozen=True, kw_only=True):
 class Limits(Fact, frozen=True, kw_only=True):
     """Limits of Azure, CycleCloud and Slurm."""
 
-    bastion_subnet_prefix: Limit
-    bicep: Version
-    cloud_node_memory_percent: Limit
-    custom_data: Limit
-    database_subnet_prefix: Limit
-    deployment_job: Limit
-    deployment_job_reserve: Limit
-    extension_script: Limit
-    guest_memory_spare_percent: Share
-    loaded_file: Limit
-    loaded_text: Limit
-    lustre_subnet_prefix: Limit
-    memory_withheld_mib: Limit
-    memory_withheld_percent: Limit
+    bastion_subnet_prefix: Value[int]
+    bicep: Value[str]
+    cloud_node_memory_percent: Value[int]
+    custom_data: Value[int]
+    database_subnet_prefix: Value[int]
+    deployment_job: Value[int]
+    deployment_job_reserve: Value[int]
+    extension_script: Value[int]
+    guest_memory_spare_percent: Value[Figure]
+    loaded_file: Value[int]
+    loaded_text: Value[int]
+    lustre_subnet_prefix: Value[int]
+    memory_withheld_mib: Value[int]
+    memory_withheld_percent: Value[int]
     names: Names
-    netapp_subnet_prefix: Limit
-    owned_slurm_keys: OwnedKeys
-    private_ranges: Ranges
-    reserved_addresses_per_subnet: Limit
+    netapp_subnet_prefix: Value[int]
+    owned_slurm_keys: Keys[dict[str, str]]
+    private_ranges: Value[tuple[str, ...]]
+    reserved_addresses_per_subnet: Value[int]
     reserved_mount_points: ReservedPaths
     scale_set_with_infiniband: ScaleSetLimit
-    slurm_max_node_count: Limit
-    smallest_subnet_prefix: Limit
+    slurm_max_node_count: Value[int]
+    smallest_subnet_prefix: Value[int]
 
 
 class ResourceName(Cited, frozen=True, kw_only=True):
@@ -112,9 +89,6 @@ class ResourceNames(Cited, frozen=True, kw_only=True):
     names: dict[str, ResourceName]
     """By type of resource; of a list in another's properties as well."""
 
-
-limits = table("limits", Limits)
-resource_names = table("resource_names", ResourceNames)
 
 # ---------------------------------------------------------------- places
 
@@ -150,10 +124,6 @@ class Direct(Row, frozen=True, kw_only=True):
     addresses: tuple[str, ...]
 
 
-class RecipeHosts(Row, frozen=True, kw_only=True):
-    rows: dict[str, tuple[str, ...]]
-
-
 class Destination(Row, frozen=True, kw_only=True):
     """Where something connects to on the internet: names, addresses, Azure's service tags, or words."""
 
@@ -175,13 +145,9 @@ class Egress(Fact, frozen=True, kw_only=True):
     """Destinations on the internet by name, what a recipe adds, and what is never filtered."""
 
     direct: Direct
-    recipe_hosts: RecipeHosts
+    recipe_hosts: Rows[dict[str, tuple[str, ...]]]
     rules: dict[str, Destination]
 
-
-regions = table("regions", Regions)
-clouds = table("clouds", Clouds)
-egress = table("egress", Egress)
 
 # ---------------------------------------------------------------- file systems and databases
 
@@ -199,10 +165,6 @@ class LustreTiers(Row, frozen=True, kw_only=True):
 class SubnetOfSize(Fact, frozen=True, kw_only=True):
     max_tib: int
     prefix: int
-
-
-class SubnetsOfSizes(Row, frozen=True, kw_only=True):
-    rows: tuple[SubnetOfSize, ...]
 
 
 class LargeVolume(Row, frozen=True, kw_only=True):
@@ -239,17 +201,13 @@ class DiskRate(Fact, frozen=True, kw_only=True):
     mb_per_s: int
 
 
-class DiskRates(Row, frozen=True, kw_only=True):
-    rows: tuple[DiskRate, ...]
-
-
 class NfsTemplate(Row, frozen=True, kw_only=True):
     min_gb: int
     max_gb: int
 
 
 class Nfs(Fact, frozen=True, kw_only=True):
-    disk: DiskRates
+    disk: Rows[tuple[DiskRate, ...]]
     template: NfsTemplate
 
 
@@ -257,7 +215,7 @@ class FileSystems(Fact, frozen=True, kw_only=True):
     """Tiers, service levels, sizes and steps of Managed Lustre, NetApp Files and the built-in NFS disks."""
 
     amlfs: LustreTiers
-    amlfs_subnet_prefix: SubnetsOfSizes
+    amlfs_subnet_prefix: Rows[tuple[SubnetOfSize, ...]]
     netapp: NetApp
     nfs: Nfs
 
@@ -293,20 +251,12 @@ class MySql(Fact, frozen=True, kw_only=True):
     storage: MySqlStorage
 
 
-file_systems = table("file_systems", FileSystems)
-mount_options = table("mount_options", dict[str, Version])
-mysql = table("mysql", MySql)
-
 # ---------------------------------------------------------------- prices and support
 
 
 class DiskTier(Fact, frozen=True, kw_only=True):
     max_gib: int
     number: int
-
-
-class DiskTiers(Row, frozen=True, kw_only=True):
-    rows: tuple[DiskTier, ...]
 
 
 class Condition(Fact, frozen=True, kw_only=True):
@@ -341,7 +291,7 @@ class PriceList(Row, frozen=True, kw_only=True):
 class Meters(Fact, frozen=True, kw_only=True):
     """Azure's public price list, and the sizes that disks are billed as."""
 
-    disk_tiers: DiskTiers
+    disk_tiers: Rows[tuple[DiskTier, ...]]
     meters: dict[str, Meter]
     month: Month
     price_list: PriceList
@@ -365,9 +315,6 @@ class Support(Fact, frozen=True, kw_only=True):
     windows_11: WindowsSupport
 
 
-meters = table("meters", Meters)
-support = table("support", Support)
-
 # ---------------------------------------------------------------- answers
 
 
@@ -380,12 +327,8 @@ class Noise(Row, frozen=True, kw_only=True):
     why: str
 
 
-class AllNoise(Row, frozen=True, kw_only=True):
-    rows: tuple[Noise, ...]
-
-
 class WhatIf(Fact, frozen=True, kw_only=True):
-    noise: AllNoise
+    noise: Rows[tuple[Noise, ...]]
 
 
 class Failure(Row, frozen=True, kw_only=True):
@@ -396,13 +339,5 @@ class Failure(Row, frozen=True, kw_only=True):
     fix: str
 
 
-class Failures(Row, frozen=True, kw_only=True):
-    rows: tuple[Failure, ...]
-
-
 class AzureFailures(Fact, frozen=True, kw_only=True):
-    failures: Failures
-
-
-what_if = table("what_if", WhatIf)
-azure_failures = table("azure_failures", AzureFailures)
+    failures: Rows[tuple[Failure, ...]]

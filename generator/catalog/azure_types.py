@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import field
 
-from .files import Fact, Row, table
+from .files import Fact, Row, Rows, table
 
 
 class ResourceType(Fact, frozen=True, kw_only=True):
@@ -40,17 +40,9 @@ class ResourceType(Fact, frozen=True, kw_only=True):
         return self.name.partition("/")[0]
 
 
-class ResourceTypes(Row, frozen=True, kw_only=True):
-    rows: tuple[ResourceType, ...]
-
-
 class Role(Fact, frozen=True, kw_only=True):
     name: str
     id: str
-
-
-class Roles(Row, frozen=True, kw_only=True):
-    rows: tuple[Role, ...]
 
 
 class Providers(Row, frozen=True, kw_only=True):
@@ -59,8 +51,8 @@ class Providers(Row, frozen=True, kw_only=True):
 
 
 class Types(Fact, frozen=True, kw_only=True):
-    types: ResourceTypes
-    roles: Roles
+    types: Rows[tuple[ResourceType, ...]]
+    roles: Rows[tuple[Role, ...]]
     providers: Providers
 
 

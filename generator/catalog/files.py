@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -33,6 +33,28 @@ class Cited(Fact, frozen=True, kw_only=True):
     """Figures whose source is said in words or by an address."""
 
     source: str = ""
+
+
+class Single(Fact, frozen=True, kw_only=True):
+    """Base of groups that hold one thing; their sources are in either form."""
+
+    source: tuple[str, ...] | str = ()
+
+
+class Value(Single, Generic[Content], frozen=True, kw_only=True):
+    value: Content
+
+
+class Values(Single, Generic[Content], frozen=True, kw_only=True):
+    values: Content
+
+
+class Rows(Single, Generic[Content], frozen=True, kw_only=True):
+    rows: Content
+
+
+class Keys(Single, Generic[Content], frozen=True, kw_only=True):
+    keys: Content
 
 
 def read(name: str, kind: type[Content]) -> Content:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import field
 
-from .files import Cited, Fact, Figure, Row, table
+from .files import Cited, Fact, Figure, Row, Values, table
 
 
 class Ready(Cited, frozen=True, kw_only=True):
@@ -145,10 +145,6 @@ class TestEnvironment(Cited, frozen=True, kw_only=True):
     variables: dict[str, str]
 
 
-class Publishers(Row, frozen=True, kw_only=True):
-    values: tuple[str, ...]
-
-
 class RelativeTests(Cited, frozen=True, kw_only=True):
     """What is run where no floor is published."""
 
@@ -170,7 +166,7 @@ class HealthTests(Fact, frozen=True, kw_only=True):
     checks: dict[str, tuple[str, ...]]
     """Check → the tools of which it needs one."""
     environments: dict[str, TestEnvironment]
-    plain_publishers: Publishers
+    plain_publishers: Values[tuple[str, ...]]
     relative: RelativeTests
     tools: dict[str, Tool]
     """That images bring."""
@@ -309,11 +305,6 @@ class Xids(Fact, frozen=True, kw_only=True):
     xids_source: str
 
 
-health = table("health", Health)
-health_tests = table("health_tests", HealthTests)
-streams = table("streams", dict[str, Stream])
-amd_messages = table("amd_messages", AmdMessages)
-node_benchmarks = table("node_benchmarks", NodeBenchmarks)
 xids = table("xids", Xids)
 
 

@@ -95,4 +95,3 @@ class Mpi(Fact, frozen=True, kw_only=True):
 
 
 nccl = table("nccl", Nccl)
-mpi = table("mpi", Mpi)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .files import Fact, table
+from .files import Fact
 
 
 class Blob(Fact, frozen=True, kw_only=True):
@@ -32,6 +32,3 @@ class Blob(Fact, frozen=True, kw_only=True):
 
 class Blobs(Fact, frozen=True, kw_only=True):
     blobs: tuple[Blob, ...]
-
-
-blobs = table("blobs", Blobs)

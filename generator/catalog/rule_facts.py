@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .files import Cited, Fact, table
+from .files import Cited, Fact, Keys, Value, Values
 
 
 class Length(Cited, frozen=True, kw_only=True):
@@ -12,14 +12,6 @@ class Length(Cited, frozen=True, kw_only=True):
 
 class UserName(Length, frozen=True, kw_only=True):
     pattern: str
-
-
-class Words(Cited, frozen=True, kw_only=True):
-    values: tuple[str, ...]
-
-
-class Reasons(Cited, frozen=True, kw_only=True):
-    values: dict[str, str]
 
 
 class Containers(Cited, frozen=True, kw_only=True):
@@ -68,18 +60,10 @@ class Lustre(Cited, frozen=True, kw_only=True):
     large_note: str
 
 
-class Count(Cited, frozen=True, kw_only=True):
-    value: int
-
-
 class MySqlNames(Cited, frozen=True, kw_only=True):
     database_max: int
     user_max: int
     users_refused: tuple[str, ...]
-
-
-class Keys(Cited, frozen=True, kw_only=True):
-    keys: dict[str, str]
 
 
 class HealthValue(Fact, frozen=True, kw_only=True):
@@ -89,44 +73,33 @@ class HealthValue(Fact, frozen=True, kw_only=True):
     values: tuple[str, ...] = ()
 
 
-class HealthValues(Cited, frozen=True, kw_only=True):
-    keys: dict[str, HealthValue]
-
-
-class Names(Cited, frozen=True, kw_only=True):
-    keys: tuple[str, ...]
-
-
 class TrustedLaunch(Cited, frozen=True, kw_only=True):
     sizes_without: tuple[str, ...]
 
 
 class RuleFigures(Fact, frozen=True, kw_only=True):
     admin_user_name: UserName
-    admin_user_names_refused_by_azure: Words
-    admin_user_names_of_services: Words
+    admin_user_names_refused_by_azure: Values[tuple[str, ...]]
+    admin_user_names_of_services: Values[tuple[str, ...]]
     cluster_name: Length
     containers: Containers
     deployment_name: Length
-    reserved_partition_names: Reasons
+    reserved_partition_names: Values[dict[str, str]]
     standard_public_addresses: SinceRelease
     tag_names: TagNames
     reserved_resource_names: ReservedNames
     ssh_keys: SshKeys
     address_ranges: AddressRanges
-    blob_dns_suffix: Reasons
+    blob_dns_suffix: Values[dict[str, str]]
     server: Server
     mount_points_below: Paths
     lustre: Lustre
-    builtin_nfs_nodes: Count
+    builtin_nfs_nodes: Value[int]
     mysql: MySqlNames
-    monitoring_hosts: Reasons
-    built_in_projects: Reasons
-    owned_attributes: Keys
-    slurm_keys_with_own_setting: Keys
-    health_values: HealthValues
-    project_attributes: Names
+    monitoring_hosts: Values[dict[str, str]]
+    built_in_projects: Values[dict[str, str]]
+    owned_attributes: Keys[dict[str, str]]
+    slurm_keys_with_own_setting: Keys[dict[str, str]]
+    health_values: Keys[dict[str, HealthValue]]
+    project_attributes: Keys[tuple[str, ...]]
     trusted_launch: TrustedLaunch
-
-
-rule_figures = table("rule_figures", RuleFigures)

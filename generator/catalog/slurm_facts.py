@@ -4,23 +4,11 @@ from __future__ import annotations
 
 from msgspec import field
 
-from .files import Cited, Fact, Row, table
+from .files import Cited, Fact, Keys, Row, Rows, Value
 
 
 class DefunctKeys(Cited, frozen=True, kw_only=True):
     since: dict[str, str]
-
-
-class Count(Cited, frozen=True, kw_only=True):
-    value: int
-
-
-class FatalTogether(Cited, frozen=True, kw_only=True):
-    keys: dict[str, dict[str, tuple[str, ...]]]
-
-
-class FatalWhenUnknown(Cited, frozen=True, kw_only=True):
-    keys: tuple[str, ...]
 
 
 class KeysByVersion(Row, frozen=True, kw_only=True):
@@ -32,10 +20,6 @@ class ListKey(Fact, frozen=True, kw_only=True):
     known: tuple[str, ...]
     stay: tuple[str, ...]
     """What others need of the list."""
-
-
-class ListKeys(Row, frozen=True, kw_only=True):
-    keys: dict[str, ListKey]
 
 
 class Expected(Fact, frozen=True, kw_only=True):
@@ -52,12 +36,12 @@ class SlurmConf(Fact, frozen=True, kw_only=True):
     """Keys of slurm.conf: which are lists that others add to, which values break something, which Slurm knows a key."""
 
     defunct_keys: DefunctKeys
-    failed_prologs_before_hold: Count
-    fatal_together: FatalTogether
-    fatal_when_unknown: FatalWhenUnknown
+    failed_prologs_before_hold: Value[int]
+    fatal_together: Keys[dict[str, dict[str, tuple[str, ...]]]]
+    fatal_when_unknown: Keys[tuple[str, ...]]
     keys_by_version: KeysByVersion
-    lists: ListKeys
-    static_suspend_time_s: Count
+    lists: Keys[dict[str, ListKey]]
+    static_suspend_time_s: Value[int]
     values: Values
 
 
@@ -65,16 +49,12 @@ class Elsewhere(Row, frozen=True, kw_only=True):
     places: dict[str, tuple[str, ...]]
 
 
-class ConfKeys(Row, frozen=True, kw_only=True):
-    keys: tuple[str, ...]
-
-
 class SlurmKeys(Fact, frozen=True, kw_only=True):
     """Names of Slurm's keys."""
 
     elsewhere: Elsewhere
     """Those that belong elsewhere."""
-    slurm_conf: ConfKeys = field(name="slurm.conf")
+    slurm_conf: Keys[tuple[str, ...]] = field(name="slurm.conf")
 
 
 class TemplateParameter(Fact, frozen=True, kw_only=True):
@@ -101,14 +81,10 @@ class CycleCloudFailure(Row, frozen=True, kw_only=True):
     fix: str
 
 
-class Failures(Row, frozen=True, kw_only=True):
-    rows: tuple[CycleCloudFailure, ...]
-
-
 class CycleCloudFailures(Fact, frozen=True, kw_only=True):
     """What CycleCloud's messages about failed nodes mean, and what to do."""
 
-    failures: Failures
+    failures: Rows[tuple[CycleCloudFailure, ...]]
 
 
 class NodeAttribute(Cited, frozen=True, kw_only=True):
@@ -127,10 +103,6 @@ class NodeAttribute(Cited, frozen=True, kw_only=True):
     needs: str | None = None
 
 
-class OwnedAttributes(Cited, frozen=True, kw_only=True):
-    keys: dict[str, str]
-
-
 class VolumesOfRoles(Cited, frozen=True, kw_only=True):
     login: tuple[str, ...]
     partition: tuple[str, ...]
@@ -141,14 +113,7 @@ class NodeAttributes(Fact, frozen=True, kw_only=True):
     """What CycleCloud takes of a node and of its volumes, and those that the cluster template sets, with their keys."""
 
     attributes: dict[str, NodeAttribute]
-    set_by_template: OwnedAttributes
+    set_by_template: Keys[dict[str, str]]
     volume_attributes: dict[str, NodeAttribute]
-    volume_set_by_template: OwnedAttributes
+    volume_set_by_template: Keys[dict[str, str]]
     volumes: VolumesOfRoles
-
-
-slurm_conf = table("slurm_conf", SlurmConf)
-slurm_keys = table("slurm_keys", SlurmKeys)
-template_parameters = table("template_parameters", TemplateParameters)
-cyclecloud_failures = table("cyclecloud_failures", CycleCloudFailures)
-node_attributes = table("node_attributes", NodeAttributes)

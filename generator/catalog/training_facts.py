@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from .files import Fact, Figure, Row, table
+from .files import Fact, Figure, Row, Rows, Value
 
 
-class Number(Row, frozen=True, kw_only=True):
-    value: int
-
-
-class Share(Row, frozen=True, kw_only=True):
-    value: Figure
-
-
-class LayerBytes(Number, frozen=True, kw_only=True):
+class LayerBytes(Value[int], frozen=True, kw_only=True):
     mlp: int
 
 
 class Activations(Fact, frozen=True, kw_only=True):
-    full_recompute: Number
+    full_recompute: Value[int]
     layer: LayerBytes
-    scores: Number
-    usable_share: Share
+    scores: Value[int]
+    usable_share: Value[Figure]
 
 
 class StateBytes(Row, frozen=True, kw_only=True):
@@ -33,10 +25,10 @@ class StateBytes(Row, frozen=True, kw_only=True):
 class Family(Fact, frozen=True, kw_only=True):
     """Of the models that one framework trains: bytes per parameter, and rules of thumb."""
 
-    checkpoint_bytes_per_parameter: Number
+    checkpoint_bytes_per_parameter: Value[int]
     training_bytes_per_parameter: StateBytes
-    min_learning_rate_share: Share = Share(value=0)
-    samples_per_gpu: Number = Number(value=0)
+    min_learning_rate_share: Value[Figure] = Value(value=0)
+    samples_per_gpu: Value[int] = Value(value=0)
 
 
 class Microbatch(Fact, frozen=True, kw_only=True):
@@ -46,10 +38,6 @@ class Microbatch(Fact, frozen=True, kw_only=True):
     gpus: int
     memory_gb: int
     microbatch: int
-
-
-class Microbatches(Row, frozen=True, kw_only=True):
-    rows: tuple[Microbatch, ...]
 
 
 class Preset(Row, frozen=True, kw_only=True):
@@ -75,7 +63,7 @@ class Models(Fact, frozen=True, kw_only=True):
 
     activations: Activations
     families: dict[str, Family]
-    microbatches: Microbatches
+    microbatches: Rows[tuple[Microbatch, ...]]
     models: dict[str, Preset]
     without_bf16: WithoutBf16
 
@@ -116,7 +104,7 @@ class StorageRates(Row, frozen=True, kw_only=True):
 class Training(Fact, frozen=True, kw_only=True):
     """What training needs of file systems, and from which shares and seconds on a plan warns."""
 
-    checkpoint_seconds: Number
+    checkpoint_seconds: Value[int]
     data_sets: dict[str, DataSet]
     downloads: Downloads
     images: dict[str, Image]
@@ -142,11 +130,6 @@ class CudaDriver(Row, frozen=True, kw_only=True):
     """Older branches on which it runs as well, with the compatibility package of the images."""
 
 
-class CudaDrivers(Row, frozen=True, kw_only=True):
-    rows: dict[str, CudaDriver]
-    """By the major version of CUDA."""
-
-
 class Framework(Row, frozen=True, kw_only=True):
     version: str | None
     commit: str
@@ -159,17 +142,13 @@ class ImageDriver(Fact, frozen=True, kw_only=True):
     driver: str
 
 
-class ImageDrivers(Row, frozen=True, kw_only=True):
-    rows: dict[str, tuple[ImageDriver, ...]]
-
-
 class TrainingVersions(Fact, frozen=True, kw_only=True):
     """What training runs, the driver that a CUDA needs, and the one that an image of nodes has."""
 
     containers: dict[str, Container]
-    cuda_drivers: CudaDrivers
+    cuda_drivers: Rows[dict[str, CudaDriver]]
     frameworks: dict[str, Framework]
-    image_drivers: ImageDrivers
+    image_drivers: Rows[dict[str, tuple[ImageDriver, ...]]]
 
 
 class PeakTflops(Row, frozen=True, kw_only=True):
@@ -202,11 +181,5 @@ class Throughput(Fact, frozen=True, kw_only=True):
 
     peak_tflops: PeakTflops
     published: tuple[Published, ...]
-    sequence: Number
+    sequence: Value[int]
     shares: Shares
-
-
-models = table("models", Models)
-training = table("training", Training)
-training_versions = table("training_versions", TrainingVersions)
-throughput = table("throughput", Throughput)

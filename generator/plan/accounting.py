@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .. import catalog
-from ..catalog import SlurmProject
 from ..catalog.azure_facts import MySqlSize
+from ..catalog.releases import SlurmProject
 from ..definition.model.slurm import ExistingDatabase, NewDatabase, Slurm
 from ..records import record
 from . import names

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from .. import catalog
-from ..catalog import Release
+from ..catalog.releases import Release
 from ..definition.model.definition import Definition
 from ..definition.model.slurm import Slurm
 from ..records import record

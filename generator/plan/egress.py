@@ -158,7 +158,7 @@ def _uses(
 
 def _image(name: str) -> NodeImage | None:
     """The catalogue's row of a node image or of a marketplace image for HPC; None for one's own."""
-    return catalog.image(name) or catalog.images().hpc_marketplace.get(name)
+    return catalog.images().node_images.get(name) or catalog.images().hpc_marketplace.get(name)
 
 
 def _hosts(jobs: Iterable[JobPlan]) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from .. import catalog
-from ..catalog import OperatingSystem, Release, SlurmProject
+from ..catalog.releases import OperatingSystem, Release, SlurmProject
 from ..definition.model.slurm import Slurm
 from ..plan.cluster import server_release
 from ..problems.problem import Problem
@@ -386,7 +386,7 @@ def _is_image(text: str) -> bool:
     )
     community = r"/(?:CommunityGalleries|SharedGalleries)/[\w.-]{1,120}/images/[\w.-]{1,80}(?:/versions/[\w.]{1,40})?"
     return (
-        catalog.image(text) is not None
+        text in catalog.images().node_images
         or is_urn(text)
         or is_gallery_image(text)
         or re.fullmatch(f"(?:{managed}|{community})", text, re.IGNORECASE) is not None

@@ -187,7 +187,7 @@ def test_the_default_release_is_complete() -> None:
     assert row.slurm_projects[0] == project.version
     assert project.slurm in project.slurm_versions
     assert project.carries_containers
-    image = catalog.image(catalog.images().default)
+    image = catalog.images().node_images.get(catalog.images().default)
     assert image is not None
     assert image.os in {system.os for system in row.os}
 
