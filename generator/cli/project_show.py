@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from ..blobs import Blob
     from ..projects.local import Located
     from ..projects.lock import Release
-    from ..projects.package import Package, Payload
+    from ..projects.package import Package
+    from ..projects.payload import Payload
 
 _SHOWN = 5
 """Names that a line shows before it only counts."""

@@ -1,4 +1,8 @@
-"""Programs that hold a way open, such as a tunnel: they end when we do, however that happens."""
+"""Programs that we start: those that hold a way open, such as a tunnel, end when we do, however that happens.
+
+What one says is read while it runs, and no more of it is kept than is wanted: a host decides how much it sends, and a
+pipe that is read to its end and kept would fill the memory or the disk.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,9 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO
 
@@ -19,6 +24,9 @@ _GUARDED = 'exec 3<&0; "$@" 3<&- </dev/null & child=$!; { cat <&3 >/dev/null; ki
 `az` is a script that starts Python, so that it is not enough to end the one process that was started."""
 _PAUSE_S = 0.05
 _PATIENCE_S = 5.0
+MOST_ERRORS = 64 * 1024
+"""Bytes of a standard error; its end says why something failed."""
+_PIECE = 64 * 1024
 
 
 class Ended(Exception):  # noqa: N818 - named by what happened
@@ -44,7 +52,6 @@ class Holder:
             time.sleep(_PAUSE_S)
 
     def said(self) -> str:
-        """What it wrote so far."""
         self._said.seek(0)
         return self._said.read().decode(errors="replace")
 
@@ -113,3 +120,38 @@ def end(process: subprocess.Popen[bytes], *, signal_first: bool = True) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+class Drain:
+    """Reads a pipe to its end in a thread of its own."""
+
+    def __init__(self, pipe: IO[bytes], most: int, too_much: Callable[[], None] | None = None) -> None:
+        """Keep `most` bytes: the last ones, or with `too_much` the first, and it is called at the first byte more."""
+        self._pipe, self._most, self._too_much = pipe, most, too_much
+        self._kept = bytearray()
+        self.is_cut = False
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def content(self) -> bytes:
+        """What is kept, once the program has ended: what it started may hold the pipe open for longer."""
+        self._thread.join(_PATIENCE_S)
+        return bytes(self._kept)
+
+    def _read(self) -> None:
+        # A pipe that is closed here by the one who has given up is no error.
+        with suppress(OSError, ValueError):
+            while piece := self._pipe.read1(_PIECE):  # type: ignore[attr-defined]
+                self._keep(piece)
+
+    def _keep(self, piece: bytes) -> None:
+        self._kept += piece
+        if len(self._kept) <= self._most:
+            return
+        if self._too_much is None:
+            del self._kept[: -self._most]
+            return
+        del self._kept[self._most :]
+        if not self.is_cut:
+            self.is_cut = True
+            self._too_much()

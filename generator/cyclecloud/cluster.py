@@ -3,25 +3,34 @@
 Names of attributes are compared without their case: the documentation writes `state`, programs that run against real
 servers read `State`. What a server does not say stays None and is never taken for good or bad.
 Sources: https://learn.microsoft.com/azure/cyclecloud/api (ClusterStatus) and
-https://github.com/Azure/cyclecloud-scalelib/blob/master/src/hpc/autoscale/node/nodemanager.py
+https://github.com/Azure/cyclecloud-scalelib/blob/master/src/hpc/autoscale/node/nodemanager.py;
+https://learn.microsoft.com/azure/cyclecloud/cli (show_cluster, show_nodes) and
+https://learn.microsoft.com/azure/cyclecloud/how-to/start-cluster (states)
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from ..records import record
+from ..results.hostlist import natural_key
 from ..words.terminal import printable
-from .refusals import NotAsked
-from .requests import documented
+from . import requests
+from .command_line import CommandLine, NotDone
 from .site import Site
+from .wire import NotAsked
 
 _FAILED = frozenset({"failed", "unavailable", "error"})
 """As Microsoft's own clients read it: Azure/cyclecloud-slurm allocation.py, and
 https://github.com/Azure/cyclecloud-symphony/blob/master/hostProviders/cyclecloud/src/cyclecloud_provider.py"""
 _GONE = frozenset({"", "off", "terminated", "deallocated"})
 _MAX_TEXT = 2000
+ATTRIBUTES = "Name,Template,State,TargetState,Status,StatusMessage,MachineType,InstanceId,Instance"
+"""None that holds configuration: there are passwords in it."""
+_HEAD = re.compile(r"^\s*(?P<name>\S+) : (?P<state>\w+)(?: -> (?P<target>\w+))?\s*$", re.MULTILINE)
 
 
 @record
@@ -90,12 +99,10 @@ class Cluster:
 
     @property
     def listed(self) -> tuple[Node, ...]:
-        """The nodes that the server lists."""
         return self.nodes or ()
 
     @property
     def failed(self) -> tuple[Node, ...]:
-        """Nodes that have failed."""
         return tuple(node for node in self.listed if node.has_failed)
 
     @property
@@ -117,11 +124,11 @@ class Cluster:
 
 def cluster(site: Site, name: str) -> Cluster:
     """Ask for it, nodes included. Raises Refused and NotAsked."""
-    return read(name, site.get(documented.STATUS({"nodes": "true"}, cluster=name)))
+    return read(name, site.get(requests.STATUS({"nodes": "true"}, cluster=name)))
 
 
 def read(name: str, body: object) -> Cluster:
-    """ClusterStatus."""
+    """Read ClusterStatus."""
     found = _lower(body)
     arrays = next((value for key, value in found.items() if key.startswith("nodearray")), None)
     if not isinstance(arrays, list):
@@ -188,3 +195,46 @@ def _text(found: Mapping[str, Any], *names: str) -> str:
 
 def _whole(value: object) -> int | None:
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def listing(name: str) -> list[str]:
+    return ["show_nodes", "-c", name, "-a", ATTRIBUTES, "--format=json"]
+
+
+def look(cyclecloud: CommandLine, name: str) -> Cluster:
+    """Ask; raises NotDone where there is no such cluster."""
+    shown, listed = cyclecloud.read(["show_cluster", name], listing(name))
+    if shown.status != 0 or not re.search(rf"\b{re.escape(name)}\b", shown.out):
+        text = " ".join(shown.out.split())[:300]
+        raise NotDone(
+            f"the server shows no cluster '{name}': {text}", "`cycleforge status NAME` shows how far the first boot is"
+        )
+    if listed.status != 0:
+        raise NotDone(f"the server does not list the nodes of '{name}': {' '.join(listed.out.split())[:300]}")
+    nodes = read_nodes(listed.out)
+    state, target = _state(shown.out, name, nodes)
+    return Cluster(name, state, target, (), nodes)
+
+
+def read_nodes(text: str) -> tuple[Node, ...]:
+    """The JSON list of `show_nodes`, which may stand behind warnings; nothing at all is no node."""
+    at = re.search(r"^\s*[\[{]", text, re.MULTILINE)
+    if at is None:
+        if text.strip():
+            raise NotDone(f"the server lists nodes in a way that is not JSON: {' '.join(text.split())[:200]}")
+        return ()
+    try:
+        rows, _ = json.JSONDecoder().raw_decode(text[at.start() :].lstrip())
+    except ValueError:
+        raise NotDone("the server lists nodes in a way that is not JSON") from None
+    nodes = nodes_of(rows if isinstance(rows, list) else [rows])
+    return tuple(sorted(nodes, key=lambda node: natural_key(node.name)))
+
+
+def _state(text: str, name: str, nodes: tuple[Node, ...]) -> tuple[str, str]:
+    """From the heading; a release that prints none has said it of the nodes."""
+    for found in _HEAD.finditer(text):
+        if found["name"] == name:
+            return found["state"].capitalize(), (found["target"] or found["state"]).capitalize()
+    state = "Started" if any(node.target.casefold() == "started" for node in nodes) else "Off"
+    return state, state

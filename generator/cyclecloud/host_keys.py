@@ -16,7 +16,7 @@ from ..disk import file as whole
 from ..disk.reasons import refusing
 from ..errors import ProgramMissing
 from ..words.terminal import printable
-from .ssh_words import Unreachable, last_line
+from .shell import Unreachable, last_line
 
 _KINDS = (("ssh-ed25519", "ed25519"), ("ecdsa-sha2-", "ecdsa"), ("ssh-rsa", "rsa"))
 """What a type of key begins with, and what ssh-keyscan calls it: https://man.openbsd.org/ssh-keyscan"""

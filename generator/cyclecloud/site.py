@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from ..disk import file
-from .refusals import LoginRefused, NotAsked, Refused
-from .request import Call
-from .wire import Answer, Login, Wire
+from .requests import Call
+from .wire import Answer, Login, LoginRefused, NotAsked, Refused, Wire
 
 TRIES = 3
 PAUSE_S = 1.0

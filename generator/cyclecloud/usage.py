@@ -10,10 +10,10 @@ from typing import Any
 
 from ..records import record
 from ..words.terminal import printable
-from .refusals import NotAsked
-from .request import Call
-from .requests import documented
+from . import requests
+from .requests import Call
 from .site import Site
+from .wire import NotAsked
 
 TIMEFRAME = "monthToDate"
 
@@ -39,7 +39,7 @@ class Usage:
 
 def of_this_month(cluster: str) -> Call:
     """The request."""
-    return documented.USAGE({"timeframe": TIMEFRAME, "granularity": "total"}, cluster=cluster)
+    return requests.USAGE({"timeframe": TIMEFRAME, "granularity": "total"}, cluster=cluster)
 
 
 def usage(site: Site, cluster: str) -> Usage:

@@ -1,6 +1,9 @@
 """One exchange with the site over TLS: a connection of its own, and a certificate that is the pinned one or trusted.
 
 Nothing is sent before the certificate is known to be right, and no redirect is followed: the header has the password.
+
+Microsoft documents no body of an error. Those of a running server are JSON with `Exception`, `Message` and `Detail`:
+https://github.com/Azure/az-hop/issues/221. A proxy's or the web server's own errors are pages.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import socket
 import ssl
 from collections.abc import Mapping
 from http.client import HTTPException
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 from urllib3 import BaseHTTPResponse
 from urllib3.connection import HTTPSConnection
@@ -21,13 +24,50 @@ from urllib3.exceptions import SSLError as NotPinned
 
 from ..records import record
 from ..version import __version__
-from .refusals import Lost, NotAsked
-from .request import Call
+from ..words.terminal import printable
+from .requests import Call
 
 CONNECT_S = 10.0
 ANSWER_S = 60.0
 MOST_BYTES = 64 * 1024 * 1024
 """1,000 nodes with all their attributes are a few MiB."""
+_LONGEST = 2000
+"""Characters of a text of an error."""
+
+
+class NotAsked(Exception):  # noqa: N818 - named by what happened
+    """No answer as CycleCloud gives it: no connection, a different certificate, a page. The reason holds no secret."""
+
+    def __init__(
+        self, reason: str, hint: str | None = None, *, lost: Literal["connecting", "sent"] | None = None
+    ) -> None:
+        """`lost`: when the connection was lost; None where something else was wrong."""
+        super().__init__(reason)
+        self.reason, self.hint, self.lost = reason, hint, lost
+
+
+class LoginRefused(NotAsked):
+    """The name or the password is wrong, or the account is locked. It is not tried again."""
+
+
+class Lost(NotAsked):
+    """A change was sent, and its answer was lost: it may have happened or not. It is read back, never sent again."""
+
+
+class Refused(Exception):  # noqa: N818 - named by what happened
+    """CycleCloud answered with an error. Its words are made printable here."""
+
+    def __init__(self, status: int, body: object) -> None:
+        found = {str(name).casefold(): value for name, value in body.items()} if isinstance(body, Mapping) else {}
+        self.status = status
+        self.code = printable(str(found.get("exception") or f"HTTP {status}").rpartition(".")[2])[:_LONGEST]
+        said = found.get("message") or (body if isinstance(body, str) else "")
+        self.message = printable(" ".join(str(said).split()))[:_LONGEST] or "the answer names no reason"
+        super().__init__(f"{self.code}: {self.message}")
+
+    @property
+    def is_missing(self) -> bool:
+        return self.status == 404
 
 
 class Login:
@@ -47,11 +87,9 @@ class Login:
 
 @record
 class Answer:
-    """What came back."""
-
     status: int
     body: object
-    """What JSON said; text where it is none; None where it is empty."""
+    """Decoded JSON; the text where it is not JSON; None where it is empty."""
     is_json: bool
     headers: Mapping[str, str]
     """Names in lower case."""

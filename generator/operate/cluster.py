@@ -30,17 +30,16 @@ from ..azure.deployment import last
 from ..azure.resource_ids import server_id
 from ..azure.standing import Unknown
 from ..azure.writer import Writer
-from ..cyclecloud import nodes, slurm
+from ..cyclecloud import cluster, slurm
 from ..cyclecloud.cluster import Cluster
 from ..cyclecloud.command_line import CommandLine, NotDone, line
-from ..cyclecloud.conditions import Condition, conditions
 from ..cyclecloud.hide import Hide
-from ..cyclecloud.refusals import Lost, NotAsked, Refused
-from ..cyclecloud.request import Call
-from ..cyclecloud.shell import Ran, Runs, Shell, Unreachable
+from ..cyclecloud.reasons import Condition, conditions
+from ..cyclecloud.requests import Call
+from ..cyclecloud.shell import NotSignedIn, Ran, Runs, Shell, Unreachable
 from ..cyclecloud.site import Site
 from ..cyclecloud.slurm import Queue
-from ..cyclecloud.ssh_words import NotSignedIn
+from ..cyclecloud.wire import Lost, NotAsked, Refused
 from ..errors import AzureRefused, CannotRead
 from ..plan.cluster import SlurmPlan
 from ..plan.deployment import Plan
@@ -198,7 +197,7 @@ class Place:
 
     def look(self) -> Cluster:
         """The cluster and its nodes. Raises NotDone and Unreachable where the last way does not lead there either."""
-        found, why = site.seen(self._site(), self.name, lambda: nodes.look(self.cyclecloud, self.name))
+        found, why = site.seen(self._site(), self.name, lambda: cluster.look(self.cyclecloud, self.name))
         if isinstance(found, Unknown):
             raise NotDone(found.reason, found.hint)
         if why is not None and self._portal.can_ask and self._silent is None:

@@ -12,13 +12,11 @@ from contextlib import contextmanager
 from ..azure import addresses
 from ..azure.reader import Reader
 from ..cyclecloud import child
+from ..cyclecloud.cluster import read_nodes
 from ..cyclecloud.command_line import NotDone
-from ..cyclecloud.nodes import read_nodes
-from ..cyclecloud.refusals import NotAsked
-from ..cyclecloud.shell import Shell, no_ssh
-from ..cyclecloud.ssh_words import explained
+from ..cyclecloud.shell import Shell, explained, no_ssh
 from ..cyclecloud.stdio import carry
-from ..cyclecloud.wire import Wire
+from ..cyclecloud.wire import NotAsked, Wire
 from ..errors import AzureRefused, CannotRead
 from ..plan.deployment import Plan
 from ..plan.ssh_config import ROLES, SERVER, host_of, node_stems

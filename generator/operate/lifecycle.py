@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ..cyclecloud import slurm
+from ..cyclecloud import requests, slurm
 from ..cyclecloud.cluster import Cluster, Node
-from ..cyclecloud.requests import undocumented
 from ..cyclecloud.scaling import Scaling, are_in_place, decide
 from ..cyclecloud.shell import Unreachable
 from ..cyclecloud.slurm import Job, Queue
@@ -36,7 +35,7 @@ def start(place: Place, seen: Cluster | None = None) -> Outcome:
     seen = seen or startable(place)
     if seen.is_started:
         return Outcome(seen, is_done=False)
-    call = undocumented.start(place.name)
+    call = requests.start(place.name)
     return Outcome(place.changed_once(["start_cluster", place.name], call, lambda now: now.is_started), is_done=True)
 
 
@@ -70,7 +69,7 @@ def stop(place: Place, shown: Ending, *, is_old: bool) -> Outcome:
     if begun:
         text = f"nothing was stopped: {', '.join(sorted(begun))} began while it was asked"
         raise ProblemsFound(text, "type the same command again")
-    call = undocumented.terminate(place.name)
+    call = requests.terminate(place.name)
     seen = place.changed_once(["terminate_cluster", place.name], call, lambda now: not now.is_started)
     return Outcome(seen, is_done=True)
 
@@ -88,7 +87,7 @@ def retry(place: Place, failed: tuple[Node, ...] = ()) -> list[Node] | None:
     def is_begun(now: Cluster) -> bool:
         return any(node.name in names and not node.has_failed for node in now.listed)
 
-    call = undocumented.RETRY(cluster=place.name)
+    call = requests.RETRY(cluster=place.name)
     again = place.changed_once(["retry", place.name], call, is_begun, may_stay=True)
     return [node for node in again.listed if node.name in names]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..cyclecloud import slurm
-from ..cyclecloud.cluster import Cluster, Node
+from ..cyclecloud.cluster import Cluster, Node, listing
 from ..cyclecloud.logs import MOST_BYTES, PATHS, follow_command, line, read, role_of
-from ..cyclecloud.nodes import listing
 from ..cyclecloud.slurm import Queue, SlurmNode
 from ..errors import AzureRefused
 from ..plan.ssh_config import host_of

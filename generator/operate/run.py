@@ -12,8 +12,7 @@ from pathlib import Path
 from ..cyclecloud.jobs import prepared as preparing
 from ..cyclecloud.jobs.connection import HOST, Connection, Line
 from ..cyclecloud.jobs.prepared import Prepared
-from ..cyclecloud.jobs.scheduler import Scheduler
-from ..cyclecloud.jobs.seen import Seen
+from ..cyclecloud.jobs.scheduler import Scheduler, Seen
 from ..cyclecloud.jobs.settings import given
 from ..errors import AzureRefused, CannotRead, CannotWrite
 from ..records import record

@@ -9,7 +9,7 @@ from ..words.counts import first
 
 if TYPE_CHECKING:
     from ..cyclecloud.jobs.prepared import Prepared
-    from ..cyclecloud.jobs.seen import Seen, Step
+    from ..cyclecloud.jobs.scheduler import Seen, Step
 
 STATUS = {"pass": 0, "fail": 1, "error": 2, "warn": 3, "no_baseline": 4}
 """As recipes/lib/verdicts.sh ends a job."""

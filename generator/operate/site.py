@@ -17,11 +17,10 @@ from urllib.parse import urlsplit
 
 from ..azure.standing import Unknown
 from ..cyclecloud import cluster as clusters
+from ..cyclecloud import requests
 from ..cyclecloud.cluster import Cluster
-from ..cyclecloud.refusals import NotAsked, Refused
-from ..cyclecloud.requests import undocumented
 from ..cyclecloud.site import Site
-from ..cyclecloud.wire import Login, Wire
+from ..cyclecloud.wire import Login, NotAsked, Refused, Wire
 from ..disk.user_cache import user_cache
 from ..errors import CannotRead
 from ..plan.deployment import Plan
@@ -164,7 +163,7 @@ def _with_messages(found: Cluster, site: Site) -> Cluster:
     if all(node.message for node in found.failed):
         return found
     try:
-        rows = site.get(undocumented.nodes(found.name))
+        rows = site.get(requests.nodes(found.name))
     except (Refused, NotAsked):
         return found
     said = {node.name: node.message for node in clusters.nodes_of(rows)}

@@ -20,12 +20,10 @@ from ..azure.drift import Drift
 from ..azure.reader import Reader
 from ..azure.requests import compute
 from ..azure.standing import Boot, Standing, Unknown, standing
-from ..cyclecloud import nodes
+from ..cyclecloud import cluster, requests
 from ..cyclecloud.cluster import Array, Cluster, Node
 from ..cyclecloud.command_line import CommandLine
-from ..cyclecloud.conditions import Condition, conditions
-from ..cyclecloud.reasons import SILENT, Reason, reasons, shortages
-from ..cyclecloud.requests import documented
+from ..cyclecloud.reasons import SILENT, Condition, Reason, conditions, reasons, shortages
 from ..cyclecloud.shell import Shell
 from ..cyclecloud.site import Site
 from ..cyclecloud.usage import TIMEFRAME, Usage, of_this_month, usage
@@ -205,7 +203,7 @@ class Looker:
         whereabouts.path_with_us()
         server = Shell(config, "server", options=site.QUIET, told=self._told)
         name = plan.slurm.cluster_name
-        seen = way.known(lambda: nodes.look(CommandLine(server, plan.admin.username, ""), name))
+        seen = way.known(lambda: cluster.look(CommandLine(server, plan.admin.username, ""), name))
         if isinstance(seen, Unknown):
             return seen
         # The most nodes are the definition's: the command line does not say what the server allows.
@@ -315,7 +313,7 @@ def lines(found: Built, *, usage: bool) -> list[str]:
         at = {"group": plan.resource_group, "name": plan.server.vm_name}
         asked += [compute.SERVER_VIEW(**at).az, compute.FIRST_BOOT(**at).az]
     if plan.slurm is not None:
-        call = documented.STATUS({"nodes": "true"}, cluster=plan.slurm.cluster_name)
+        call = requests.STATUS({"nodes": "true"}, cluster=plan.slurm.cluster_name)
         server = ["ssh", "-F", str(way.config_of(found)), "server"]
         asked.append(shlex.join([*server, call.cli]))
         if usage:

@@ -13,11 +13,11 @@ from typing import Any
 from ..azure import az_lines, deployment
 from ..azure import refusals as azure
 from ..azure.requests import resource_manager
-from ..cyclecloud import refusals as site
+from ..cyclecloud import wire as site
 from ..cyclecloud.bundle import Bundle
+from ..cyclecloud.cluster import listing
 from ..cyclecloud.command_line import NotDone
 from ..cyclecloud.logs import HEALTH, MOST_BYTES, PATHS, Role, line, read, role_of
-from ..cyclecloud.nodes import listing
 from ..cyclecloud.shell import Runs, Unreachable
 from ..errors import CycleForgeError
 from ..version import __version__

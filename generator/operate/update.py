@@ -9,7 +9,7 @@ from typing import Any
 
 from ..azure import az_lines, deployment
 from ..azure.deployment import Seen
-from ..cyclecloud import nodes, slurm, updating
+from ..cyclecloud import cluster, slurm, updating
 from ..cyclecloud.command_line import NotDone
 from ..cyclecloud.shell import Unreachable
 from ..cyclecloud.slurm import Queue
@@ -85,7 +85,7 @@ def _import_lines(place: Place) -> list[str]:
 
 def _imported(place: Place, decisions: Decisions) -> bool:
     """Upload and import, unless the deployment has done it; whether that was wanted."""
-    nodes.look(place.cyclecloud, place.name)
+    cluster.look(place.cyclecloud, place.name)
     seen = deployment.last(place.plan, place.writer)
     if seen is None or seen.state != "done":
         state = "does not exist" if seen is None else f"is {seen.state}"
@@ -107,7 +107,7 @@ def _imported(place: Place, decisions: Decisions) -> bool:
     _upload(place, decisions, seen)
     template = (place.found.folder / "cluster" / f"{place.name}.txt").read_bytes()
     place.cyclecloud.import_cluster(place.name, template, json.dumps(values, sort_keys=True).encode())
-    nodes.look(place.cyclecloud, place.name)
+    cluster.look(place.cyclecloud, place.name)
     kept = "scheduler and login nodes keep what they started with until the cluster is stopped"
     decisions.done(f"{place.name}: template and parameters imported; {kept}")
     return True

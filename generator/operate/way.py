@@ -23,9 +23,8 @@ from ..azure.standing import Unknown
 from ..azure.standing import known as azure_known
 from ..cyclecloud import child, host_keys
 from ..cyclecloud.command_line import NotDone
-from ..cyclecloud.refusals import NotAsked as NotAnswered
-from ..cyclecloud.shell import Shell, Unreachable, no_ssh
-from ..cyclecloud.ssh_words import explained, last_line
+from ..cyclecloud.shell import Shell, Unreachable, explained, last_line, no_ssh
+from ..cyclecloud.wire import NotAsked as NotAnswered
 from ..errors import AzureRefused, CannotRead, CycleForgeError, ProgramMissing
 from ..plan.deployment import Plan
 from ..plan.ssh_config import SERVER, ssh_plan

@@ -1,7 +1,8 @@
 """One self-contained page: every value is escaped, style and script are in it, and nothing else may be loaded.
 
-The page's policy allows only its own style and script, by their digests, so that no text of a record could run or load
-anything even if it were not escaped. It is written as a whole or not at all, and never over a file of someone else.
+A page consists of parts of blocks; the template escapes every text that is not Markup. Its policy allows only its own
+style and script, by their digests, so that no text of a record could run or load anything even if it were not escaped.
+It is written as a whole or not at all, and never over a file of someone else.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from .blocks import Banner, Part
+from markupsafe import Markup
+
+from ..disk import own_file
+from ..records import record
 
 if TYPE_CHECKING:
     from jinja2 import Template
-
-
-from ..disk import own_file
 
 _HERE = Path(__file__).parent
 MARK = '<meta name="generator" content="CycleForge">'
@@ -36,8 +37,6 @@ def page(
     footer: Sequence[str] = (),
 ) -> str:
     """The whole page. `tiles` are figures with what they count."""
-    from markupsafe import Markup
-
     style, script = (_file(name) for name in ("page.css", "page.js"))
     return _template().render(
         title=title,
@@ -87,3 +86,124 @@ def write(path: Path, text: str, option: str) -> None:
         foreign="is not a page of CycleForge",
         hint=f"name another file with {option}",
     )
+
+
+class Cell:
+    """One cell of a table. `sort` is what it sorts by; None: its text."""
+
+    __slots__ = ("content", "kind", "sort")
+
+    def __init__(self, content: str, kind: str = "", sort: str | None = None) -> None:
+        self.content = content
+        self.kind = kind
+        self.sort = sort
+
+
+@record
+class Column:
+    title: str
+    kind: str = ""
+
+
+@record
+class Table:
+    """Rows that a reader may sort."""
+
+    kind: ClassVar[str] = "table"
+    columns: tuple[Column, ...]
+    rows: Sequence[Sequence[Cell]]
+
+
+@record
+class Drawing:
+    """A chart with its legend: (label, class of colour)."""
+
+    title: str
+    svg: Markup
+    legend: tuple[tuple[str, str], ...] = ()
+    caption: str = ""
+
+
+@record
+class Drawings:
+    """Charts, beside each other where there is room; or one over the whole width."""
+
+    kind: ClassVar[str] = "drawings"
+    drawings: tuple[Drawing, ...]
+
+
+@record
+class Heading:
+    kind: ClassVar[str] = "heading"
+    text: str
+
+
+@record
+class Text:
+    kind: ClassVar[str] = "text"
+    text: str
+
+
+@record
+class Command:
+    kind: ClassVar[str] = "command"
+    what: str
+    command: str
+
+
+@record
+class Facts:
+    kind: ClassVar[str] = "facts"
+    rows: tuple[tuple[str, str], ...]
+
+
+Block: TypeAlias = Table | Drawings | Heading | Text | Command | Facts
+
+
+@record
+class Part:
+    """One part of the page, with an entry in its navigation."""
+
+    id: str
+    title: str
+    blocks: tuple[Block, ...]
+    intro: str = ""
+
+
+@record
+class Banner:
+    verdict: str
+    word: str
+    why: str
+
+
+def columns(*titles: str) -> tuple[Column, ...]:
+    """Heads; one that ends in `#` is above numbers."""
+    return tuple(Column(title.removesuffix("#"), "number" if title.endswith("#") else "") for title in titles)
+
+
+def figure(text: str, value: float | None) -> Cell:
+    """A number, sorted by its value."""
+    return Cell(text, "number", "" if value is None else f"{value:.10g}")
+
+
+def two_lines(first: str, second: str) -> str:
+    """A text with a less important one below it."""
+    if not first or not second:
+        return first or second
+    return Markup('%s<br><span class="muted small">%s</span>') % (first, second)
+
+
+def bullets(items: Sequence[str]) -> str:
+    if len(items) < 2:
+        return items[0] if items else ""
+    return Markup("<ul>%s</ul>") % Markup("").join(Markup("<li>%s</li>") % each for each in items)
+
+
+def verdict(word: str, words: str) -> Markup:
+    return Markup('<span class="verdict tone-%s">%s</span>') % (word, words)
+
+
+def chips(items: Sequence[str]) -> Markup:
+    """Short texts side by side."""
+    return Markup("").join(Markup('<span class="chip">%s</span>') % each for each in items)

@@ -14,7 +14,7 @@ from .. import catalog
 from ..catalog.sizes import VmSize
 from ..definition.model.definition import Job
 from ..recipes import Recipe, models
-from ..recipes.memory import MemoryPlan
+from ..recipes.models import MemoryPlan
 from ..records import record
 from .job_figures import figure_settings
 from .nccl_baselines import message_size

@@ -8,10 +8,8 @@ from typing import Literal
 
 from ..definition.model.definition import Definition, Job, Jobs
 from ..recipes import Kind, Recipe, recipe, recipe_names
-from ..recipes.checkpoints import CheckpointPlan, checkpoint
-from ..recipes.intervals import seconds_between_failures
-from ..recipes.memory import MemoryPlan
-from ..recipes.models import Model
+from ..recipes.checkpoints import CheckpointPlan, checkpoint, seconds_between_failures
+from ..recipes.models import MemoryPlan, Model
 from ..records import record
 from . import names, nccl_variables
 from .cluster import SlurmPlan

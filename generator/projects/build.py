@@ -15,10 +15,8 @@ from ..disk import swap as folder_swap
 from ..disk.file import created
 from ..disk.reasons import refusing
 from ..errors import CannotRead, CannotWrite
-from .package import MANIFEST, Package, Payload
-from .payload import made, measured
-
-_PIECE_BYTES = 1 << 18
+from .package import MANIFEST, Package
+from .payload import Payload, made, measured
 
 
 def build(package: Package, out: Path) -> bool:
@@ -60,7 +58,6 @@ def _demand_ours(folder: Path, name: str) -> None:
 
 
 def _built_name(folder: Path) -> object:
-    """The project's name in the manifest of a build."""
     file = folder / MANIFEST
     try:
         content = None if file.is_symlink() else json.loads(file.read_bytes())
@@ -104,8 +101,8 @@ def _fill(new: Path, files: dict[PurePosixPath, Payload]) -> None:
 def _write(path: Path, payload: Payload) -> None:
     """Copy in pieces; what changed since it was measured would not agree with the manifest any more."""
     md5, size_bytes = hashlib.md5(usedforsecurity=False), 0
-    with created(path, _mode(payload)) as target, payload.open() as source:
-        while piece := source.read(_PIECE_BYTES):
+    with created(path, _mode(payload)) as target:
+        for piece in payload.pieces():
             target.write(piece)
             md5.update(piece)
             size_bytes += len(piece)

@@ -49,12 +49,17 @@ def contents(project: Project, *, shipped: bool) -> Files:
         pins = pinned_of(project.name)
         files |= {BLOBS / name: _pin(pins[name]) for name in project.blobs if name in pins}
     for blob in project.blobs:
-        if not any(character in blob for character in "*?[") and BLOBS / blob not in files:
+        if not is_pattern(blob) and BLOBS / blob not in files:
             raise Missing(project.folder / "project.ini", None, f"[blobs] lists '{blob}', which is not in blobs/")
     if shipped:
         for spec in project.specs:
             files |= _library(PurePosixPath("specs") / spec / "cluster-init", files)
     return dict(sorted(files.items(), key=lambda item: item[0].as_posix()))
+
+
+def is_pattern(entry: str) -> bool:
+    """Whether an entry of `[blobs]` is a pattern rather than a name."""
+    return any(character in entry for character in "*?[")
 
 
 def _pin(blob: Blob) -> File:

@@ -23,7 +23,7 @@ from ..records import record
 from .content import BUILT, contents, digest, shipped_project
 from .ini import VERSION, Project, ProjectUnreadable, read_project
 from .local import Located
-from .payload import Payload, measured
+from .payload import measured
 from .tree import Tree
 
 Part = Literal["major", "minor", "patch"]
@@ -182,9 +182,6 @@ def _write(path: Path, content: bytes) -> None:
         disk_file.write(path, content)
 
 
-_PIECE_BYTES = 1 << 18
-
-
 @record
 class Release:
     """What the lock says. `versions`: the released ones with their digests."""
@@ -211,9 +208,8 @@ def folder_digest(project: Project) -> str:
     for path, file in sorted(
         (path.as_posix().encode("utf-8", "surrogateescape"), file) for path, file in files.items()
     ):
-        payload: Payload = measured(file)
+        payload = measured(file)
         total.update(b"%d:%s\n%d:" % (len(path), path, payload.size_bytes))
-        with payload.open() as stream:
-            while piece := stream.read(_PIECE_BYTES):
-                total.update(piece)
+        for piece in payload.pieces():
+            total.update(piece)
     return total.hexdigest()

@@ -6,6 +6,7 @@ import hashlib
 import io
 import os
 import stat
+from collections.abc import Iterator
 from dataclasses import field
 from pathlib import Path
 from typing import BinaryIO
@@ -41,6 +42,12 @@ class Payload:
             raise ValueError("a payload needs content or a path")
         return _opened(self.path)
 
+    def pieces(self) -> Iterator[bytes]:
+        """The content, a quarter of a MiB at a time; raises ProjectUnreadable."""
+        with self.open() as stream:
+            while piece := stream.read(1 << 18):
+                yield piece
+
     @property
     def is_unchanged(self) -> bool:
         """Whether the file on disk is still the one that was measured."""
@@ -51,7 +58,6 @@ class Payload:
 
 
 def made(content: bytes, *, executable: bool = False) -> Payload:
-    """The payload of bytes in memory."""
     return Payload(len(content), _md5(content).digest(), content=content, executable=executable)
 
 

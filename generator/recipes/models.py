@@ -1,32 +1,255 @@
-"""Arithmetic of the training recipes: which model fits which GPUs, how it is divided over them, batches."""
+"""Arithmetic of the training recipes: which model fits which GPUs, its memory, how it is divided over them, batches."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 
 from .. import catalog
+from ..catalog.training_facts import Family
+from ..records import record
 from . import Recipe
-from .memory import RECOMPUTE, MemoryPlan, llm_foundry_memory, megatron_memory
-from .shapes import Choices, Gpus, Model, Parallelism, family, family_of, model, names_of_family
-
-__all__ = ["Choices", "Gpus", "Model", "Parallelism", "family", "family_of", "model", "names_of_family"]
 
 NEEDED = {
     "llm-foundry": ("GLOBAL_BATCH", "MICRO_BATCH", "SEQUENCE"),
     "megatron": ("HIDDEN_SIZE", "NUM_ATTENTION_HEADS", "NUM_LAYERS", "SEQUENCE", "VOCABULARY"),
 }
 """Settings without which a job cannot train a model that the catalogue does not know, by family."""
-_FREE = Choices()
 _PUBLISHED_SEQUENCE = 2048
 """That of the published micro-batches."""
+RECOMPUTE = ("none", "selective", "full")
+"""What Megatron calculates again in the backward pass: nothing, the attention scores, everything but a layer's input.
+Fused attention never stores the scores, so that `selective` is also what it needs."""
+_LOGIT_BYTES = {"llm-foundry": 6, "megatron": 4}
+"""Of each token and word of the vocabulary: Megatron's fp32 logits; LLM Foundry has them in bf16 as well."""
+_ACTIVE_EXPERTS = 2
+"""Experts that each token passes through, the default of Megatron's router."""
+
+
+# ---------------------------------------------------------------- shapes
+
+
+@record
+class Model:
+    """Shape of a decoder-only transformer, and how its authors trained it."""
+
+    name: str
+    family: str
+    layers: int
+    hidden: int
+    heads: int
+    sequence: int
+    vocabulary: int
+    global_batch: int | None = None
+    """Samples per step that the preset of the family uses; None = the recipe derives it from the GPUs."""
+    microbatch: int | None = None
+    batch_tokens: int | None = None
+    """Tokens per step that its authors published; None = not published."""
+    learning_rate: str | None = None
+    """Peak learning rate that its authors published, as they wrote it."""
+    checkpointing: bool = False
+    """Whether the preset keeps only the input of each layer and calculates the rest again (LLM Foundry)."""
+    experts: int = 0
+    """Experts of each layer's MLP; 0 = an ordinary one."""
+
+    @property
+    def parameters(self) -> int:
+        """Weights and embeddings: 12·L·h²·(1 + 13/(12h)) + V·h + S·h; more for experts."""
+        dense = 12 * self.layers * self.hidden**2 + 13 * self.layers * self.hidden - self.mlp_parameters
+        blocks = dense + self.mlp_parameters * max(self.experts, 1) + self.experts * self.hidden * self.layers
+        return blocks + self.embedding_parameters
+
+    @property
+    def mlp_parameters(self) -> int:
+        """Weights and biases of one MLP of every layer, four times as wide as the hidden size."""
+        return self.layers * (8 * self.hidden**2 + 5 * self.hidden)
+
+    @property
+    def embedding_parameters(self) -> int:
+        """Of words and positions; the output layer shares the former."""
+        return (self.vocabulary + self.sequence) * self.hidden
+
+
+@record
+class Gpus:
+    """The GPUs of a job: so many nodes of one kind."""
+
+    nodes: int
+    per_node: int
+    memory_gb: int | None
+    """Of one GPU; None if it is not published."""
+
+    @property
+    def count(self) -> int:
+        return self.nodes * self.per_node
+
+
+@record
+class Parallelism:
+    """How a model is spread: tensor × pipeline × context × data = number of GPUs; experts divide the data ranks."""
+
+    tensor: int
+    pipeline: int
+    data: int
+    context: int = 1
+    expert: int = 1
+
+    @property
+    def gpus(self) -> int:
+        return self.tensor * self.pipeline * self.context * self.data
+
+
+@record
+class Choices:
+    """What the settings of a job fix of its division; None: CycleForge chooses."""
+
+    tensor: int | None = None
+    pipeline: int | None = None
+    context: int = 1
+    expert: int = 1
+    microbatch: int | None = None
+    batch: int | None = None
+    recompute: str = "selective"
+
+
+_FREE = Choices()
+
+
+@cache
+def model(name: str) -> Model | None:
+    """One preset of the model catalogue, for example `opt-175b`."""
+    row = catalog.models().models.get(name)
+    if row is None:
+        return None
+    return Model(
+        name=name,
+        family=row.family,
+        layers=row.layers,
+        hidden=row.hidden,
+        heads=row.heads,
+        sequence=row.sequence,
+        vocabulary=row.vocabulary,
+        global_batch=row.global_batch,
+        microbatch=row.microbatch,
+        batch_tokens=row.batch_tokens,
+        learning_rate=row.learning_rate,
+        checkpointing=row.checkpointing,
+    )
+
+
+def family(shape: Model) -> Family:
+    return catalog.models().families[shape.family]
+
+
+def family_of(recipe: Recipe) -> str | None:
+    """Return None for a recipe that trains no model."""
+    shapes = (model(name) for name in recipe.models)
+    return next((shape.family for shape in shapes if shape is not None), None)
+
+
+def names_of_family(family_name: str) -> tuple[str, ...]:
+    """Models of the catalogue that a recipe of the family can train, sorted."""
+    rows = catalog.models().models
+    return tuple(sorted(name for name, row in rows.items() if row.family == family_name))
+
+
+# ---------------------------------------------------------------- memory of one GPU
+
+
+@record
+class MemoryPlan:
+    """What one GPU of a training job must hold at its fullest, in bytes; an estimate."""
+
+    weights_bytes: int
+    gradients_bytes: int
+    optimizer_bytes: int
+    activations_bytes: int
+    usable_bytes: int
+    """What is counted on of the GPU's memory; the rest is for NCCL, the CUDA context and fragmentation."""
+
+    @property
+    def needed_bytes(self) -> int:
+        return self.weights_bytes + self.gradients_bytes + self.optimizer_bytes + self.activations_bytes
+
+    @property
+    def fits(self) -> bool:
+        return self.needed_bytes <= self.usable_bytes
+
+
+def megatron_memory(shape: Model, layout: Parallelism, memory_gb: int, choices: Choices) -> MemoryPlan:
+    """The first stage of the pipeline, which holds the embeddings and the activations of most micro-batches.
+
+    16-bit weights and fp32 gradients are on every rank; the distributed optimizer divides its state over the data
+    ranks. Source: `theoretical_memory_usage.py` of Megatron-LM, which counts the same.
+    """
+    per = family(shape).training_bytes_per_parameter
+    experts = shape.mlp_parameters * shape.experts
+    stage = layout.tensor * layout.pipeline
+    shared = (shape.parameters - shape.embedding_parameters - experts) / stage
+    shared += shape.embedding_parameters / layout.tensor
+    own = experts / stage / layout.expert
+    replicas = layout.data * layout.context
+    optimizer = shared / replicas + own / max(replicas / layout.expert, 1)
+    return MemoryPlan(
+        weights_bytes=round((shared + own) * per.weights),
+        gradients_bytes=round((shared + own) * per.gradients),
+        optimizer_bytes=round(optimizer * per.optimizer),
+        activations_bytes=round(_megatron_activations(shape, layout, choices)),
+        usable_bytes=_usable(memory_gb),
+    )
+
+
+def llm_foundry_memory(shape: Model, gpus: Gpus, microbatch: int) -> MemoryPlan:
+    """FSDP with FULL_SHARD: all state is divided over all GPUs; two layers at a time are gathered in 16 bit."""
+    per = family(shape).training_bytes_per_parameter
+    figures = catalog.models().activations
+    tokens = shape.sequence * microbatch
+    layer = tokens * shape.hidden * figures.layer.value
+    held = tokens * shape.hidden * figures.full_recompute.value
+    kept = shape.layers * held + layer if shape.checkpointing else shape.layers * layer
+    logits = tokens * shape.vocabulary * _LOGIT_BYTES[shape.family]
+    gathered = 2 * 2 * (12 * shape.hidden**2 + 13 * shape.hidden)
+    return MemoryPlan(
+        weights_bytes=round(shape.parameters * per.weights / gpus.count) + gathered,
+        gradients_bytes=round(shape.parameters * per.gradients / gpus.count),
+        optimizer_bytes=round(shape.parameters * per.optimizer / gpus.count),
+        activations_bytes=kept + logits,
+        usable_bytes=_usable(gpus.memory_gb or 0),
+    )
+
+
+def _megatron_activations(shape: Model, layout: Parallelism, choices: Choices) -> float:
+    """Of all micro-batches that the first stage has under way: as many as there are stages, if there are so many."""
+    figures = catalog.models().activations
+    microbatch = choices.microbatch or 1
+    tokens = shape.sequence * microbatch / layout.context
+    total: float
+    layer = tokens * shape.hidden * figures.layer.value
+    if shape.experts:
+        layer += tokens * shape.hidden * figures.layer.mlp * (_ACTIVE_EXPERTS - 1)
+    scores = figures.scores.value * shape.heads * shape.sequence * tokens
+    # Layers of a stage × micro-batches under way: the number of stages cancels out.
+    if choices.recompute == "full":
+        total = tokens * shape.hidden * figures.full_recompute.value * shape.layers + layer + scores
+    else:
+        total = (layer + (scores if choices.recompute == "none" else 0)) * shape.layers
+    if choices.batch and layout.pipeline > 1:
+        total *= min(1.0, choices.batch / (microbatch * layout.data) / layout.pipeline)
+    if layout.pipeline == 1:
+        total += tokens * shape.vocabulary * _LOGIT_BYTES[shape.family]
+    return float(total / layout.tensor)
+
+
+def _usable(memory_gb: int) -> int:
+    return round(memory_gb * 1e9 * float(catalog.models().activations.usable_share.value))
 
 
 # ---------------------------------------------------------------- fit
 
 
 def parallelism(shape: Model, gpus: Gpus, choices: Choices = _FREE) -> Parallelism | None:
-    """The layout with the fewest pipeline stages that fits the GPU memory; None when none does or nobody knows it.
+    """The layout with the fewest pipeline stages that fits the GPU memory; None when none does or that is unknown.
 
     Tensor parallelism stays inside a node. Every divisor rule of `layout_problems` holds for the result.
     """
@@ -81,13 +304,13 @@ def largest_fitting_model(recipe: Recipe, gpus: Gpus) -> Model | None:
     return None
 
 
-def nodes_needed(shape: Model, gpus: Gpus, at_most: int = 1000) -> int | None:
-    """The smallest number of such nodes on which the model fits, up to `at_most`."""
-    return next((nodes for nodes in range(1, at_most + 1) if fits(shape, replace(gpus, nodes=nodes))), None)
+def nodes_needed(shape: Model, gpus: Gpus) -> int | None:
+    """The smallest number of such nodes on which the model fits, up to 1,000."""
+    return next((nodes for nodes in range(1, 1001) if fits(shape, replace(gpus, nodes=nodes))), None)
 
 
 def has_bf16(gpu_model: str | None) -> bool:
-    """Whether GPUs of the model calculate in bf16; a model that nobody described is taken to be a new one."""
+    """Whether GPUs of the model calculate in bf16; an unknown model is taken to be a new one."""
     return not set((gpu_model or "").upper().split()) & set(catalog.models().without_bf16.gpus)
 
 

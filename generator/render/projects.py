@@ -14,9 +14,8 @@ from ..errors import CannotRead
 from ..files.file import File, Files
 from ..plan.deployment import Plan
 from ..plan.projects import ProjectPlan
-from ..projects import contents, read_project
-from ..projects.content import BLOBS, shipped_project
-from ..projects.ini import keep_blobs
+from ..projects.content import BLOBS, contents, shipped_project
+from ..projects.ini import keep_blobs, read_project
 
 INI = PurePosixPath("project.ini")
 

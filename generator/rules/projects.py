@@ -257,7 +257,7 @@ class ChangedWithoutVersion(PlanRule):
 
     def check(self, plan: Plan) -> Iterator[Problem]:
         """Compares the digests of the plan with the lock beside the projects."""
-        from ..projects import shipped_problems
+        from ..projects.lock import shipped_problems
 
         names = [project.name for project in plan.projects if not project.is_local]
         for found in shipped_problems(names):

@@ -14,7 +14,7 @@ from ..plan.ledger import LedgerPlan
 from ..plan.preparation import preparation
 from ..problems.problem import Problem
 from ..recipes import models, recipe
-from ..recipes.memory import MemoryPlan
+from ..recipes.models import MemoryPlan
 from ..words.counts import listed
 from .base import Path, PlanRule, choose_from, quoted
 

@@ -23,9 +23,8 @@ from generator.files.file import Files
 from generator.output import diff
 from generator.pipeline import Checked
 from generator.plan.projects import with_need
-from generator.projects import contents, digest, read_project
-from generator.projects.content import shipped_project
-from generator.projects.ini import keep_blobs
+from generator.projects.content import contents, digest, shipped_project
+from generator.projects.ini import keep_blobs, read_project
 from generator.projects.local import CarriedBlob
 from tests.bed.sources import origin_or_skip
 from tests.blobs.catalogue import BINARY, SOURCE, TAR, blob, catalogue_of, entry

@@ -10,7 +10,7 @@ from generator import catalog
 from generator.blobs import Blob, pinned
 from generator.blobs.pins import table
 from generator.files import assets
-from generator.projects import read_project
+from generator.projects.ini import read_project
 from generator.references import documents
 from generator.rules.budgets import job_budget_bytes
 

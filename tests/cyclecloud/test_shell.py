@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.cyclecloud import ssh_words
+from generator.cyclecloud import shell
 from generator.cyclecloud.shell import Shell, Unreachable
 from generator.errors import CannotRead
 from tests.bed.ssh.host import Host, new_key
@@ -187,7 +187,7 @@ def test_a_command_that_does_not_end(server: Shell) -> None:
 
 
 def test_what_ssh_says_cannot_steer_the_terminal() -> None:
-    assert "\x1b" not in ssh_words.explained("server", "bad \x1b[2J banner\n").reason
+    assert "\x1b" not in shell.explained("server", "bad \x1b[2J banner\n").reason
 
 
 # ------------------------------------------------------------ copies

@@ -11,18 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from generator.cyclecloud import cluster
-from generator.cyclecloud.refusals import LoginRefused, Lost, NotAsked, Refused
-from generator.cyclecloud.request import Request
-from generator.cyclecloud.requests import declared, documented, undocumented
+from generator.cyclecloud import cluster, requests
+from generator.cyclecloud.requests import Request
 from generator.cyclecloud.site import Site
-from generator.cyclecloud.wire import Login
+from generator.cyclecloud.wire import Login, LoginRefused, Lost, NotAsked, Refused
 from tests.bed.cyclecloud import PASSWORD, USER, Failing, SiteStandIn
 from tests.bed.cyclecloud.exchange import FailureError, Form
 from tests.bed.cyclecloud.table import rows
 from tests.cyclecloud.conftest import site_of
 
-STATUS = documented.STATUS({"nodes": "true"}, cluster="demo")
+STATUS = requests.STATUS({"nodes": "true"}, cluster="demo")
 WRONG = "wr0ng-of-the-test"
 
 
@@ -31,20 +29,23 @@ WRONG = "wr0ng-of-the-test"
 
 def test_each_request_is_a_row_of_its_own_table() -> None:
     known = {(row.method, row.path, row.is_documented): row for row in rows()}
-    for name, request in declared():
-        row = known[request.method, request.path, name.startswith("documented")]
+    declared = {name: value for name, value in vars(requests).items() if isinstance(value, Request)}
+    assert len(declared) == 6
+    for name, request in declared.items():
+        is_documented = request.source.startswith("https://learn.microsoft.com/")
+        row = known[request.method, request.path, is_documented]
         assert {*request.query} <= {*row.query}, name
         assert request.source.startswith("https://"), name
 
 
 def test_a_name_stays_one_part_of_the_path() -> None:
-    assert documented.STATUS(cluster="a/../b?c").path == "/clusters/a%2F..%2Fb%3Fc/status"
+    assert requests.STATUS(cluster="a/../b?c").path == "/clusters/a%2F..%2Fb%3Fc/status"
     for bad in ("", ".", ".."):
         with pytest.raises(ValueError, match="not a part of a path"):
-            documented.STATUS(cluster=bad)
+            requests.STATUS(cluster=bad)
     with pytest.raises(TypeError, match="has no what"):
-        documented.STATUS({"what": "1"}, cluster="a")
-    assert undocumented.conditions('a"b').query[0][1].endswith(r'where ClusterName == "a\"b"')
+        requests.STATUS({"what": "1"}, cluster="a")
+    assert requests.conditions('a"b').query[0][1].endswith(r'where ClusterName == "a\"b"')
 
 
 # ---------------------------------------------------------------- the certificate
@@ -238,8 +239,8 @@ def test_an_unknown_machine_type_fails_the_whole_status(portal: SiteStandIn, sit
 
 def test_a_query_is_not_sent_as_json(portal: SiteStandIn, site: Site) -> None:
     portal.state.cluster("demo", hpc=1).starts()
-    assert [row["Name"] for row in site.get(undocumented.nodes("demo"))] == ["scheduler"]
-    call = undocumented.nodes("demo")
+    assert [row["Name"] for row in site.get(requests.nodes("demo"))] == ["scheduler"]
+    call = requests.nodes("demo")
     with pytest.raises(Refused) as raised:
         site.get(replace(call, request=replace(call.request, accept="application/json")))
     assert raised.value.status == 406
@@ -265,7 +266,7 @@ def test_a_change_whose_answer_is_lost_is_not_sent_again(portal: SiteStandIn, si
     portal.state.cluster("demo", hpc=4)
     portal.lose("POST", "*", after_effect=after_effect)
     with pytest.raises(Lost, match="it may have had its effect"):
-        site.change(undocumented.start("demo"))
+        site.change(requests.start("demo"))
     assert len(portal.changes) == 1
     assert portal.state.clusters["demo"].target == ("Started" if after_effect else "")
 
@@ -274,7 +275,7 @@ def test_a_busy_server_is_not_asked_to_change_again(portal: SiteStandIn, site: S
     portal.state.cluster("demo", hpc=4)
     portal.fail("POST", "*", FailureError(503, "Busy", "not now"))
     with pytest.raises(Refused, match="not now"):
-        site.change(undocumented.terminate("demo"))
+        site.change(requests.terminate("demo"))
     assert len(portal.changes) == 1
 
 
@@ -282,5 +283,5 @@ def test_a_question_is_no_change(portal: SiteStandIn, site: Site) -> None:
     with pytest.raises(TypeError, match="only asks"):
         site.change(STATUS)
     with pytest.raises(TypeError, match="changes something"):
-        site.get(undocumented.RETRY(cluster="demo"))
+        site.get(requests.RETRY(cluster="demo"))
     assert portal.requests == []

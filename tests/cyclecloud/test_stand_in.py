@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from generator.cyclecloud.requests import undocumented
+from generator.cyclecloud import requests
 from tests.bed.arm.exchange import Asked
 from tests.bed.cyclecloud import PASSWORD, USER, Failing, SiteStandIn
 from tests.bed.cyclecloud.table import Row, rows
@@ -18,7 +18,7 @@ BODIES = {
     "/cloud/api/import_cluster/{cluster}": b"source=standard&cluster=x&template=y&parameters=1&parameters_format=json",
 }
 QUERIES = {
-    "/exec/query/": dict(undocumented.nodes("demo").query),
+    "/exec/query/": dict(requests.nodes("demo").query),
     "/clusters/{cluster}/scale/{array}": {"totalNodeCount": "3"},
     "/operations/": {"request_id": "first"},
 }

@@ -16,7 +16,7 @@ import pytest
 
 from generator.cli import main
 from generator.projects.content import shipped_project
-from generator.projects.package import SHIPPED
+from generator.projects.local import SHIPPED
 from tests.answers import data_of
 from tests.command import COMMAND
 from tests.locker import azurite

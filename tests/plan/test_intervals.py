@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from generator.recipes.intervals import checkpoint_interval, seconds_between_failures
+from generator.recipes.checkpoints import checkpoint_interval, seconds_between_failures
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from dataclasses import replace
 import pytest
 
 from generator.recipes import models, recipe
-from generator.recipes.memory import llm_foundry_memory, megatron_memory
-from generator.recipes.models import Choices, Gpus, Parallelism
+from generator.recipes.models import Choices, Gpus, Parallelism, llm_foundry_memory, megatron_memory
 
 H100, A100, A100_40 = 80, 80, 40
 

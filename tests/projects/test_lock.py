@@ -12,18 +12,10 @@ import pytest
 from generator.errors import CannotRead, CannotWrite
 from generator.files import assets
 from generator.plan.common_checks import common_table
-from generator.projects import (
-    ProjectUnreadable,
-    bump,
-    check,
-    contents,
-    digest,
-    next_version,
-    read_lock,
-    read_project,
-    shipped_problems,
-)
 from generator.projects import lock as lock_module
+from generator.projects.content import contents, digest
+from generator.projects.ini import ProjectUnreadable, read_project
+from generator.projects.lock import bump, check, next_version, read_lock, shipped_problems
 
 NAMES = ("misc_ndv4", "misc_ubuntu", "pyxis_enroot", "slurm_nhc", "slurm_policy")
 

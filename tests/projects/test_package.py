@@ -22,10 +22,12 @@ from generator.output import folder as output
 from generator.plan import assignment
 from generator.plan.deployment import Plan
 from generator.plan.projects import BlobPlan, ProjectPlan
-from generator.projects import ProjectUnreadable, chef, contents, digest, lock, read_project
+from generator.projects import lock, package
+from generator.projects.content import contents, digest
+from generator.projects.ini import ProjectUnreadable, read_project
 from generator.projects.local import SHIPPED
-from generator.projects.package import Package, Payload, manifest_bytes, package_folder, package_shipped
-from generator.projects.payload import made
+from generator.projects.package import Package, manifest_bytes, package_folder, package_shipped
+from generator.projects.payload import Payload, made
 from generator.render import projects as rendering
 from tests.bed import parts
 from tests.blobs.catalogue import SOURCE, TAR, blob, catalogue_of
@@ -249,21 +251,21 @@ def test_chef_folders_become_archives(tmp_path: Path) -> None:
 def test_the_archive_is_the_same_on_every_machine() -> None:
     """The bytes themselves: a change of them would be another content under a released version."""
     files = {PurePosixPath("a/b.rb"): made(b"x\n" * 40_000), PurePosixPath("c"): made(b"")}
-    packed = chef.archive("roles", files)
+    packed = package.chef_archive("roles", files)
     assert hashlib.sha256(packed).hexdigest() == "c6a2379e03af4a75869d0a6c9a6a743736f59f4102a7953be3735c0c4d2a11eb"
-    assert chef.archive("roles", dict(reversed(files.items()))) == packed
+    assert package.chef_archive("roles", dict(reversed(files.items()))) == packed
 
 
 @given(st.dictionaries(st.from_regex(r"[a-z]{1,3}(/[a-z]{1,3}){0,2}\.rb", fullmatch=True), st.binary(max_size=70_000)))
 def test_archives_unpack_to_what_went_in(files: dict[str, bytes]) -> None:
-    packed = chef.archive("roles", {PurePosixPath(name): made(text) for name, text in files.items()})
+    packed = package.chef_archive("roles", {PurePosixPath(name): made(text) for name, text in files.items()})
     with tarfile.open(fileobj=io.BytesIO(packed), mode="r:gz") as archive:
         found = {each.name: archive.extractfile(each).read() for each in archive if each.isfile()}  # type: ignore[union-attr]
     assert found == {f"roles/{name}": text for name, text in files.items()}
 
 
 def test_what_is_too_large_for_a_cookbook_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chef, "MAX_BYTES", 3)
+    monkeypatch.setattr(package, "CHEF_BYTES", 3)
     folder = project(tmp_path, specs={"default/chef/roles/r.rb": b"1234"})
     with pytest.raises(ProjectUnreadable, match="specs/default/chef/roles: has 4 bytes") as caught:
         package_folder(folder)
@@ -302,7 +304,7 @@ _MEASURE = """
 import resource, sys
 from pathlib import Path
 from generator.projects.package import package_folder
-from generator.projects.state import folder_digest
+from generator.projects.lock import folder_digest
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 package = package_folder(Path(sys.argv[1]))
 folder_digest(package.project)

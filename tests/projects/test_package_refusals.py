@@ -10,7 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from generator.projects import ProjectUnreadable, contents, read_project, tree
+from generator.projects import tree
+from generator.projects.content import contents
+from generator.projects.ini import ProjectUnreadable, read_project
 from generator.projects.package import package_folder
 from tests.projects.folders import INI, SCRIPT, content, paths, project
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from generator.errors import CannotRead, CannotWrite
-from generator.projects import ProjectUnreadable
 from generator.projects.build import build
+from generator.projects.ini import ProjectUnreadable
 from generator.projects.package import package_folder
 from tests.projects.folders import INI, SCRIPT, project
 

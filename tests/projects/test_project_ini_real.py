@@ -11,7 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from generator.projects import Missing, ProjectUnreadable, read_project
+from generator.projects.content import Missing
+from generator.projects.ini import ProjectUnreadable, read_project
 from generator.projects.package import Package, package_folder
 from tests.projects.folders import INI, project
 

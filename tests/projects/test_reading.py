@@ -9,7 +9,8 @@ import pytest
 
 from generator.files import assets
 from generator.files.file import File
-from generator.projects import Missing, ProjectUnreadable, contents, digest, read_project
+from generator.projects.content import Missing, contents, digest
+from generator.projects.ini import ProjectUnreadable, read_project
 
 GOOD = "[project]\nname = demo\ntype = application\nversion = 1.2.3\n"
 

@@ -13,7 +13,8 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from generator.files import assets
-from generator.projects import contents, read_project
+from generator.projects.content import contents
+from generator.projects.ini import read_project
 from tests.bed.scripts.node import TIMEOUT_FUNCTION, Node
 from tests.bed.scripts.reachable import reachable, sourced
 from tests.bed.scripts.shellchecked import Script, findings, shellcheck

@@ -14,7 +14,7 @@ import pytest
 from generator import catalog, pipeline
 from generator.files import assets
 from generator.plan.common_checks import common_table
-from generator.projects import shipped_problems
+from generator.projects.lock import shipped_problems
 from tests.bed.scripts.healthy import healthy
 from tests.bed.scripts.node import A100, H100, Node
 from tests.cluster_template.rendered import read

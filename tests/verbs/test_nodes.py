@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from generator.cyclecloud.cluster import nodes_of
+from generator.cyclecloud.cluster import nodes_of, read_nodes
 from generator.cyclecloud.command_line import NotDone
-from generator.cyclecloud.nodes import read_nodes
 from tests.answers import data_of
 from tests.bed.server.fakes.clusters import READY
 from tests.verbs.place import Living

@@ -15,7 +15,6 @@ from ...plan.job_steps import installed
 from ...plan.jobs import JobPlan
 from ...records import record
 from ...words.suggestions import suggestion
-from . import own_options
 from . import settings as job_settings
 
 JOB = "job.sbatch"
@@ -38,6 +37,9 @@ _KEY_DIGITS = 10
 _NAME_SIGNS = 64
 """Of a folder's name; a file system takes 255 for all of the run's."""
 _BLOCK = 2**20
+_DIRECTIVE = re.compile(rb"#SBATCH[ \t]+(.*)")
+_DEPENDENCY = re.compile(rb"(?:^|\s)(?:--dependency(?:[=\s]|$)|-d)")
+_WAIT = re.compile(rb"(?:^|\s)(?:--wait|-W)(?:\s|$)")
 
 
 @record
@@ -79,7 +81,7 @@ def of_folder(folder: Path, given: Mapping[str, str]) -> Prepared:
         raise CannotRead(f"there is no {JOB} in {folder}", hint)
     files = (*sorted(path.name for path in folder.iterdir() if _STEP.fullmatch(path.name)), JOB)
     for number, file in enumerate(files):
-        own_options.check(folder / file, is_first=number == 0)
+        _check_options(folder / file, is_first=number == 0)
     name = _UNNAMED.sub("-", folder.resolve().name).strip("-.")[:_NAME_SIGNS] or "job"
     return _keyed(name, folder, tuple((file,) for file in files), {}, given, None)
 
@@ -226,3 +228,26 @@ def _digest(path: Path) -> str:
         while block := file.read(_BLOCK):
             digest.update(block)
     return digest.hexdigest()
+
+
+def _check_options(file: Path, *, is_first: bool) -> None:
+    """Raises CannotRead for an option that the order of the steps replaces, and for one that would hold sbatch."""
+    try:
+        lines = file.read_bytes().splitlines()
+    except OSError as error:
+        raise CannotRead(f"cannot read {file}: {(error.strerror or 'error').lower()}") from error
+    for number, line in enumerate(lines, 1):
+        # sbatch reads no further: source of sbatch, src/sbatch/opt.c, next_line and get_argument.
+        if line.strip() and not line.startswith(b"#"):
+            return
+        found = _DIRECTIVE.match(line)
+        options = found[1].partition(b" #")[0] if found else b""
+        if _WAIT.search(options):
+            raise CannotRead(
+                f"{file}:{number}: sbatch would wait (--wait)", "leave it out; `cycleforge run --wait` waits"
+            )
+        if _DEPENDENCY.search(options) and not is_first:
+            text = (
+                f"{file}:{number}: a dependency of its own (--dependency) would be replaced by that on the step before"
+            )
+            raise CannotRead(text, "put it into the first step, for which all others wait")

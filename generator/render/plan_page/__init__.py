@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...pages.blocks import Block, Cell, Drawing, Drawings, Facts, Heading, Part, Table, Text, columns, figure
-from ...pages.shell import page
+from ...pages.shell import Block, Cell, Drawing, Drawings, Facts, Heading, Part, Table, Text, columns, figure, page
 from ...plan.deployment import Plan
 from ...version import __version__
 from ..plan_sections import Section, sections

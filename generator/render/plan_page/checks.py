@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...pages.blocks import Block, Cell, Heading, Part, Table, Text, columns
+from ...pages.shell import Block, Cell, Heading, Part, Table, Text, columns
 from ...plan import health_checks
 from ...plan.assignment import HEALTH
 from ...plan.deployment import Plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...pages.blocks import Block, Cell, Heading, Part, Table, columns, figure
+from ...pages.shell import Block, Cell, Heading, Part, Table, columns, figure
 from ...plan.deployment import Plan
 from ...plan.gates import GatePlan, gate_plans
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...pages.blocks import Block, Cell, Facts, Heading, Part, Table, Text, columns, figure, two_lines
+from ...pages.shell import Block, Cell, Facts, Heading, Part, Table, Text, columns, figure, two_lines
 from ...plan.deployment import Plan
 from ...plan.jobs import JobPlan
 from ...plan.nccl_baselines import BaselinePlan

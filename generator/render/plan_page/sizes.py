@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...pages.blocks import Cell, Part, Table, columns, figure
+from ...pages.shell import Cell, Part, Table, columns, figure
 from ...plan.deployment import Plan
 
 

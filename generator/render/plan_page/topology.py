@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup, escape
 
-from ...pages.charts.scale import place
+from ...pages.charts import place
 from ...plan.deployment import Plan
 from ...plan.flow import ENDPOINTS, JUMPBOX, NODES, SERVER, USERS
 from ...plan.network import SubnetPlan

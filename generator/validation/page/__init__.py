@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ...pages.blocks import Part
-from ...pages.shell import page
+from ...pages.shell import Part, page
 from ...version import __version__
 from ..assess import Assessment
 from ..compare import Comparison

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...pages.blocks import Drawing, Drawings, Part
-from ...pages.charts.lines import Axis, Curve, Level, chart
+from ...pages.charts import Axis, Curve, Level, chart
+from ...pages.shell import Drawing, Drawings, Part
 from ..assess import Assessment
 from ..figures import Measured
 from ..record import Run, Series

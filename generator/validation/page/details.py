@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...pages.blocks import Block, Cell, Facts, Heading, Part, Table, Text, chips, columns, two_lines, verdict
+from ...pages.shell import Block, Cell, Facts, Heading, Part, Table, Text, chips, columns, two_lines, verdict
 from ...results.hostlist import compress
 from ...words.counts import counted
 from ..assess import Assessment

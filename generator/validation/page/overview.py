@@ -4,20 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...pages.blocks import (
-    Banner,
-    Block,
-    Cell,
-    Command,
-    Part,
-    Table,
-    Text,
-    bullets,
-    columns,
-    figure,
-    two_lines,
-    verdict,
-)
+from ...pages.shell import Banner, Block, Cell, Command, Part, Table, Text, bullets, columns, figure, two_lines, verdict
 from ...results.hostlist import compress, natural_key
 from ...words.counts import counted
 from ..assess import Assessment

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...pages.blocks import Block, Cell, Drawing, Drawings, Part, Table, Text, columns, figure
-from ...pages.charts.heat import LEGEND, heat
+from ...pages.charts import LEGEND, heat
+from ...pages.shell import Block, Cell, Drawing, Drawings, Part, Table, Text, columns, figure
 from ...results.hostlist import natural_key
 from ...words.counts import counted
 from ..assess import Assessment

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...pages.blocks import Cell, Part, Table, columns, figure, verdict
-from ...pages.charts.small import spark
+from ...pages.charts import spark
+from ...pages.shell import Cell, Part, Table, columns, figure, verdict
 from ..assess import Assessment
 from ..history import Line
 from ..shown import moment, percent, with_unit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...pages.blocks import Block, Cell, Facts, Heading, Part, Table, chips, columns, verdict
+from ...pages.shell import Block, Cell, Facts, Heading, Part, Table, chips, columns, verdict
 from ...results.hostlist import compress
 from ...words.counts import counted
 from ..assess import Assessment

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...pages.blocks import Block, Cell, Facts, Part, Table, Text, columns, figure, verdict
+from ...pages.shell import Block, Cell, Facts, Part, Table, Text, columns, figure, verdict
 from ...results.hostlist import compress
 from ...words.counts import counted
 from ..compare import Change, Comparison, Side

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...pages.blocks import Block, Cell, Heading, Part, Table, bullets, columns, figure, verdict
-from ...pages.charts.strip import Marked, strip
+from ...pages.charts import Marked, strip
+from ...pages.shell import Block, Cell, Heading, Part, Table, bullets, columns, figure, verdict
 from ..assess import Assessment
 from ..figures import Measured
 from ..peers import far_out, median, outliers

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...pages.blocks import Block, Cell, Heading, Part, Table, columns, figure, two_lines, verdict
-from ...pages.charts.small import bar
+from ...pages.charts import bar
+from ...pages.shell import Block, Cell, Heading, Part, Table, columns, figure, two_lines, verdict
 from ..assess import Assessment
 from ..figures import Measured
 from ..record import Check, Run

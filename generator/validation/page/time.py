@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...pages.blocks import Drawing, Drawings, Part
-from ...pages.charts.lines import Axis, Band, Curve, chart
+from ...pages.charts import Axis, Band, Curve, chart
+from ...pages.shell import Drawing, Drawings, Part
 from ...results.hostlist import natural_key
 from ..assess import Assessment
 from ..peers import median

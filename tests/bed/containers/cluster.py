@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from generator.files import assets
-from generator.projects import contents, read_project
+from generator.projects.content import contents
+from generator.projects.ini import read_project
 from tests.bed.machines.booted import QUIET, booted_machine
 from tests.bed.machines.overlay import Bind, Machine, Network, Result, saved
 from tests.bed.machines.roots import node_root

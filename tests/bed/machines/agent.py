@@ -19,7 +19,8 @@ from pathlib import Path, PurePosixPath
 
 from generator.files import assets
 from generator.files.file import File, Files
-from generator.projects import contents, read_project
+from generator.projects.content import contents
+from generator.projects.ini import read_project
 from tests.bed.machines.overlay import PATH, Machine
 
 HOME = "/opt/cycle/jetpack"

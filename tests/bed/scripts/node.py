@@ -12,7 +12,8 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from generator.files import assets
-from generator.projects import contents, read_project
+from generator.projects.content import contents
+from generator.projects.ini import read_project
 from tests.bed.scripts.tree import Tree
 from tests.size_attributes import KEYS, size_attributes
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from generator.files import assets
-from generator.projects import contents, read_project
+from generator.projects.content import contents
+from generator.projects.ini import read_project
 from tests.bed.vm.machine import Machine
 
 MIB = 2**20
