@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator import pipeline, projects
+from generator import pipeline
 from generator.blobs import Store, Unusable, pinned
 from generator.blobs.fetch import fetch
 from generator.blobs.sources import LocalPath
@@ -23,6 +23,7 @@ from generator.files.file import Files
 from generator.output import diff
 from generator.pipeline import Checked
 from generator.plan.projects import with_need
+from generator.projects import lock
 from generator.projects.content import contents, digest, shipped_project
 from generator.projects.ini import keep_blobs, read_project
 from generator.projects.local import CarriedBlob
@@ -64,7 +65,7 @@ OTHERS = [
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     """A store that lacks one blob of slurm_nhc. The lock knows the real pins, so it is off here."""
     monkeypatch.setenv("CYCLEFORGE_BLOBS", str(tmp_path / "store"))
-    monkeypatch.setattr(projects, "shipped_problems", lambda _: ())
+    monkeypatch.setattr(lock, "shipped_problems", lambda _: ())
     with catalogue_of(monkeypatch, SOURCE, *OTHERS):
         made = Store(tmp_path / "store")
         for row in OTHERS:
@@ -308,7 +309,7 @@ def test_a_real_blob_reaches_the_folder(tmp_path: Path, monkeypatch: pytest.Monk
     real = pinned()[file]
     origin = origin_or_skip(file)
     monkeypatch.setenv("CYCLEFORGE_BLOBS", str(tmp_path))
-    monkeypatch.setattr(projects, "shipped_problems", lambda _: ())  # tests/projects/test_lock.py looks at the lock
+    monkeypatch.setattr(lock, "shipped_problems", lambda _: ())  # tests/projects/test_lock.py looks at the lock
     (outcome,) = fetch([real], Store(tmp_path), LocalPath(origin))
     assert outcome.state == "fetched", outcome.reason
     files = built(checked())
