@@ -16,10 +16,9 @@ def documents() -> Mapping[str, Callable[[], str]]:
     """Path in the checkout → the text that belongs there."""
     from .azure.checks import all_checks
     from .blobs.pins import pinned, table
-    from .definition.pages.keys import page
     from .definition.pages.parameters import PAGE
     from .definition.pages.parameters import page as cluster_page
-    from .definition.pages.reference import reference
+    from .definition.pages.reference import page, reference
     from .definition.pages.schema import schema_text
     from .plan.amd_checks import messages_table
     from .plan.common_checks import common_table, guard_table

@@ -1,4 +1,4 @@
-"""Nodes and node arrays: what each needs to start, what only single nodes may have, and references to projects."""
+"""Nodes and node arrays: what each needs to start, what only single nodes may have, projects, and Slurm's roles."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from ..problems.problem import Place, Problem
 from ..words.counts import listed
 from ..words.suggestions import did_you_mean
-from .errors import EvaluationError
-from .evaluate import Value
 from .expressions import Constant, Scalar
 from .resolve import (
     LONGEST_INHERITANCE,
@@ -24,17 +22,25 @@ from .rules import (
     BadMount,
     BadValue,
     CircularBase,
+    ContradictingHpc,
+    DefaultPartition,
+    HiddenPartition,
     MissingAttribute,
+    MissingHpc,
+    MissingRole,
+    MissingSpec,
     MissingVersion,
     MixedVersions,
     NodeName,
     NodeOnly,
+    ScaleSetSize,
+    SharedPartition,
     UnknownBase,
     UnknownBuiltIn,
     UnknownSpec,
 )
 from .syntax import Attribute, Section
-from .values import value_of
+from .values import Value, known_value
 from .vocabulary import (
     BUILTIN_LOCKER,
     BUILTIN_PROJECTS,
@@ -250,19 +256,17 @@ def check_arrays(nodes: Iterable[ResolvedNode], known: Mapping[str, Value]) -> I
 
 def _stays_empty(node: ResolvedNode, known: Mapping[str, Value]) -> bool:
     """Whether the array begins without nodes and nothing adds one, as that of a second scheduler that is not wanted."""
-    first, autoscale = node.attributes.get("initialcount"), node.configuration.get("autoscale.enabled")
-    begins_empty = first is not None and _value(first, known) == 0
-    grows = autoscale is None or _value(autoscale, known) is not False or "maxcount" in node.attributes
+    begins_empty = _of(node.attributes, "initialcount", known) == 0
+    grows = _of(node.configuration, "autoscale.enabled", known) is not False or "maxcount" in node.attributes
     return begins_empty and not grows
 
 
 def _refused(node: ResolvedNode, known: Mapping[str, Value]) -> Iterator[Attribute]:
-    method = node.attributes.get(_METHOD)
-    is_standalone = method is not None and str(_value(method, known)).lower() == _STANDALONE
+    is_standalone = str(_of(node.attributes, _METHOD, known)).lower() == _STANDALONE
     for attributes in node.interfaces.values():
         for attribute in attributes.values():
             may_be_refused = _is_in(attribute, NODE_ONLY) or (_is_in(attribute, STANDALONE_ONLY) and not is_standalone)
-            if may_be_refused and _value(attribute, known) not in (None, False, ""):
+            if may_be_refused and known_value(attribute.value, known) not in (None, False, ""):
                 yield attribute
 
 
@@ -270,9 +274,73 @@ def _is_in(attribute: Attribute, names: frozenset[str]) -> bool:
     return attribute.name.lower() in {name.lower() for name in names}
 
 
-def _value(attribute: Attribute, known: Mapping[str, Value]) -> Value:
-    """The value; undefined where something is not known, which other checks report."""
-    try:
-        return value_of(attribute.value, known)
-    except EvaluationError:
-        return None
+_DEFAULT_SCALE_SET_SIZE = 40  # node-nodearray-reference, Azure.MaxScaleSetSize
+
+
+def check_slurm(nodes: Iterable[ResolvedNode], variables: Mapping[str, Value]) -> Iterator[Problem]:
+    """Problems of a cluster whose nodes have Slurm roles; nothing for others. `variables` are parameter values."""
+    concrete = [node for node in nodes if not node.is_abstract]
+    if not any("slurm.role" in node.configuration for node in concrete):
+        return
+    execute: list[ResolvedNode] = []
+    for node in concrete:
+        role = _of(node.configuration, "slurm.role", variables)
+        if "slurm.role" not in node.configuration:
+            yield MissingRole.problem((), f"node {node.name!r} has no slurm.role", place=node.section.place)
+        elif role is not None:
+            yield from _role_specs(node, str(role))
+        if role == "execute":
+            execute.append(node)
+    for node in execute:
+        yield from _execute(node, variables)
+    yield from _partitions(execute, variables)
+
+
+def _of(attributes: Mapping[str, Attribute], name: str, variables: Mapping[str, Value]) -> Value:
+    attribute = attributes.get(name)
+    return None if attribute is None else known_value(attribute.value, variables)
+
+
+def _role_specs(node: ResolvedNode, role: str) -> Iterator[Problem]:
+    present = {spec.spec for spec in node.specs if spec.project == "slurm"}
+    for spec in ("default", role):
+        if spec not in present:
+            text = f"node {node.name!r} with role {role!r} lacks {BUILTIN_LOCKER}/slurm:{spec}"
+            yield MissingSpec.problem((), text, place=node.section.place)
+
+
+def _execute(node: ResolvedNode, variables: Mapping[str, Value]) -> Iterator[Problem]:
+    place, configuration = node.section.place, node.configuration
+    hpc = _of(configuration, "slurm.hpc", variables)
+    if "slurm.hpc" not in configuration:
+        yield MissingHpc.problem((), f"node array {node.name!r} does not set slurm.hpc", place=place)
+    elif hpc is True and _of(configuration, "autoscale.is_hpc", variables) is False:
+        yield ContradictingHpc.problem(
+            (), f"node array {node.name!r} sets slurm.hpc and unsets autoscale.is_hpc", place=place
+        )
+    for key in ("autoscale.enabled", "slurm.autoscale"):
+        if _of(configuration, key, variables) is False:
+            yield HiddenPartition.problem((), f"node array {node.name!r} sets {key} = false", place=place)
+    limit = _of(node.attributes, "maxcount", variables)
+    size = _of(node.attributes, "azure.maxscalesetsize", variables)
+    size = _DEFAULT_SCALE_SET_SIZE if size is None else size
+    if hpc is True and isinstance(limit, int) and isinstance(size, int) and size < limit:
+        text = f"node array {node.name!r} may have {limit} nodes, but one scale set only {size}"
+        yield ScaleSetSize.problem((), text, f"raise Azure.MaxScalesetSize to {limit}", place=place)
+
+
+def _partitions(execute: list[ResolvedNode], variables: Mapping[str, Value]) -> Iterator[Problem]:
+    owners: dict[str, str] = {}
+    defaults = [node for node in execute if _of(node.configuration, "slurm.default_partition", variables) is True]
+    if execute and len(defaults) != 1:
+        place = (defaults[1] if defaults else execute[0]).section.place
+        names = ", ".join(repr(node.name) for node in defaults) or "no partition"
+        yield DefaultPartition.problem((), f"exactly one partition must be the default; {names} is", place=place)
+    for node in execute:
+        if "slurm.dynamic_feature" in node.configuration:
+            continue
+        partition = str(_of(node.configuration, "slurm.partition", variables) or node.name)
+        if partition in owners:
+            text = f"partition {partition!r} belongs to the node arrays {owners[partition]!r} and {node.name!r}"
+            yield SharedPartition.problem((), text, place=node.section.place)
+        owners.setdefault(partition, node.name)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 
 from ..problems.problem import Place, Problem
-from .errors import EvaluationError
-from .evaluate import Value
 from .expressions import Constant
 from .resolve import text_of
 from .rules import (
@@ -24,7 +22,7 @@ from .rules import (
     ValueType,
 )
 from .syntax import Section, Template
-from .values import constant, references
+from .values import Value, known_value, references
 from .vocabulary import BUILTIN_PARAMETERS, DISPLAY_ONLY_PLUGIN, PARAMETER_TYPES, PLUGINS, knows, meant, misspelt
 
 _LONGEST = 60
@@ -163,10 +161,7 @@ def _declaration(section: Section) -> Iterator[Problem]:
         yield EmptyRange.problem((), text, place=section.place)
     if default is None:
         return
-    try:
-        value = constant(default.value)
-    except EvaluationError:
-        return
+    value = known_value(default.value, {})
     wanted = None if value is None else _expected(section, text_of(section, "ParameterType"), value)
     # What a form shows as text is read as text, too; only numbers and switches are told from it.
     if wanted in (_SWITCH, _NUMBER, _WHOLE_NUMBER):

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator
 
 from ..records import record
-from .errors import ExpressionError
 
 Scalar = None | bool | int | float | str
 
@@ -310,3 +309,11 @@ def walk(tree: Tree) -> Iterator[Tree]:
 def names(tree: Tree) -> tuple[str, ...]:
     """Names that the expression reads, in order, without repetition."""
     return tuple(dict.fromkeys(node.text for node in walk(tree) if isinstance(node, Name)))
+
+
+class ExpressionError(ValueError):
+    """The text is not a ClassAd expression; the reader of the template adds the line."""
+
+
+class EvaluationError(ValueError):
+    """A well-formed expression has no value here: an unknown function or name, or operands that do not fit."""

@@ -14,9 +14,9 @@ from ..problems.problem import KeyPath, Place, Problem
 from ..problems.sorting import sort_problems
 from ..records import record
 from .checks import check
-from .evaluate import Value
 from .rules import BadParameterFile, ControlCharacter, NothingInIt, NotText, TemplateTooLarge
 from .syntax import Template, lines_of, read
+from .values import Value
 
 MAX_BYTES = 4 * 1024 * 1024
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")

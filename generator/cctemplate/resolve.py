@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..records import record
-from .errors import EvaluationError
 from .expressions import Constant
 from .syntax import Attribute, Section
-from .values import constant
+from .values import known_value
 
 DEFAULTS = "defaults"
 LONGEST_INHERITANCE = 64
@@ -33,7 +32,7 @@ class SpecReference:
 
     @property
     def key(self) -> str:
-        """As CycleCloud writes it."""
+        """`locker/project:spec:version`, as a template writes it."""
         parts = [self.project, self.spec, *([self.version] if self.version else [])]
         return (f"{self.source}/" if self.source else "") + ":".join(parts)
 
@@ -51,7 +50,6 @@ class ResolvedNode:
 
     @property
     def name(self) -> str:
-        """Name as written."""
         return self.section.name
 
     @property
@@ -64,26 +62,16 @@ class ResolvedNode:
 def text_of(section: Section, name: str) -> str:
     """An attribute as text; "" if it is absent or depends on a parameter."""
     found = section.attribute(name)
-    if found is None:
-        return ""
-    try:
-        value = constant(found.value)
-    except EvaluationError:
-        return ""
+    value = None if found is None else known_value(found.value, {})
     return "" if value is None else str(value)
 
 
 def extends(section: Section) -> tuple[str, ...]:
     """Names that a node inherits from, without the implicit `defaults`; none where a parameter decides."""
     found = section.attribute("Extends")
-    if found is None:
-        return ()
-    try:
-        value = constant(found.value)
-    except EvaluationError:
-        return ()
+    value = None if found is None else known_value(found.value, {})
     names = value if isinstance(value, list) else [value]
-    return tuple(str(name) for name in names)
+    return tuple(str(name) for name in names if name is not None)
 
 
 def configuration_items(section: Section) -> Iterator[tuple[str, Attribute]]:
@@ -178,7 +166,6 @@ def _merged(section: Section, lineage: Sequence[_Own]) -> ResolvedNode:
 
 
 def _set(target: dict[str, Attribute], name: str, attribute: Attribute) -> None:
-    """The name is in lower case."""
     if attribute.value == _UNDEFINED:
         target.pop(name, None)
     else:

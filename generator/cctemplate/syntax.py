@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 
 from ..problems.problem import Place, Problem
 from ..records import record
-from .errors import ExpressionError, TemplateSyntaxError
-from .expressions import Constant
+from .expressions import Constant, ExpressionError
 from .rules import BadExpression, BracketsDoNotMatch, OpenText, OutsideOfSections, UnreadableLine, WrongRank
 from .values import AttributeValue, read_expression, read_value
 
@@ -117,15 +116,6 @@ class _Open:
     def close(self) -> Section:
         attributes, sections = tuple(self.attributes), tuple(self.sections)
         return Section(self.kind, self.name, self.rank, self.place, attributes, sections)
-
-
-def parse(text: str) -> Template:
-    """Read a template; TemplateSyntaxError names the line of the first thing that cannot be read."""
-    template, problems = read(text)
-    if problems:
-        place = problems[0].place
-        raise TemplateSyntaxError(problems[0].message, place.line if place else 0)
-    return template
 
 
 def read(text: str) -> tuple[Template, tuple[Problem, ...]]:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Sequence
 
 from ..records import record
-from .errors import EvaluationError
 
 _BARE = re.compile(r"[A-Za-z_/~][A-Za-z0-9_./:@~+-]*")
 _TYPED_WORDS = frozenset({"true", "false", "undefined", "error", "nan", "inf", "infinity"})
@@ -69,7 +68,7 @@ def assignment(value: Writable) -> str:
 
 def _number(value: float) -> str:
     if isinstance(value, float) and not math.isfinite(value):
-        raise EvaluationError(f"{value} is not allowed in a template")
+        raise ValueError(f"{value} is not allowed in a template")
     return repr(value)
 
 

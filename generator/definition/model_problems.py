@@ -12,8 +12,7 @@ from .kinds import Kind, ListOf, OneSection, Scalar
 from .model.fields import Section, Setting
 from .text.interpolation import one_variable
 from .text.source import MissingVariable
-from .walk import Path
-from .wording import key_of, subject
+from .walk import Path, key_of, subject
 
 _FEW = 12
 _YES_NO = {"yes": "true", "on": "true", "no": "false", "off": "false"}

@@ -408,7 +408,6 @@ class UnknownComputeSubnet(ClusterRule):
     source = "https://learn.microsoft.com/azure/cyclecloud/cluster-references/node-nodearray-reference"
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        del slurm
         names = [subnet.name for _, subnet in _given(site)]
         for node in roles(site):
             wanted = node.settings.subnet
@@ -453,7 +452,6 @@ class UnusedComputeSubnet(ClusterRule):
     source = _VNET_FAQ
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        del slurm
         used = {node.settings.subnet for node in roles(site)}
         for path, subnet in _given(site):
             if subnet.name not in used:

@@ -11,7 +11,7 @@ from ..definition.model.definition import Definition
 from ..definition.model.slurm import Slurm
 from ..plan.custom_sizes import size_of
 from ..plan.subnets import Layout
-from ..problems.problem import Problem
+from ..problems.problem import Problem, Related
 from ..problems.rule import Rule
 from ..projects.local import LocalProject
 from ..records import record
@@ -83,6 +83,10 @@ class DefinitionRule(Rule):
     def check(self, site: Site) -> Iterator[Problem]:
         """The problems of this site, in the order of the file."""
         raise NotImplementedError
+
+    def second(self, path: Path, message: str, first: Path, hint: str | None = None) -> Problem:
+        """A problem of what is given a second time, with the place of the first."""
+        return self.problem(path, message, hint, related=(Related("the first one", first),))
 
 
 class ClusterRule(DefinitionRule):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from .. import catalog
 from ..catalog.sizes import VmSize
 from ..definition.model.sizes import CustomVmSize
 from ..plan.custom_sizes import described
-from ..problems.problem import Problem, Related
+from ..problems.problem import Problem
 from .base import DefinitionRule, Path, Site, given, quoted
 from .roles import machines
 
@@ -103,8 +102,8 @@ class DescribedTwice(DefinitionRule):
         for path, block in _blocks(site):
             first = seen.setdefault(block.name.casefold(), path)
             if first != path:
-                problem = self.problem((*path, "name"), f"the VM size {quoted(block.name)} is described twice")
-                yield replace(problem, related=(Related("the first block", (*first, "name")),))
+                text = f"the VM size {quoted(block.name)} is described twice"
+                yield self.second((*path, "name"), text, (*first, "name"))
 
 
 class NotUsed(DefinitionRule):

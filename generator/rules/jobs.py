@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ..definition.model.slurm import Partition
 from ..plan.deployment import Plan
 from ..plan.gates import BESIDE_JOBS, GatePlan, gate_plans
 from ..plan.job_settings import known_settings, spare_nodes
-from ..problems.problem import Problem, Related
+from ..problems.problem import Problem
 from ..recipes import Recipe, recipe, recipe_names
 from ..words.counts import counted, listed
 from .base import DefinitionRule, Path, PlanRule, Site, choose_from, listed_jobs, partitions, quoted
@@ -180,11 +179,8 @@ class JobName(DefinitionRule):
                 yield self.problem(_key(site, path, "name"), text, f"for example name: {name.split('.')[0]}-job")
             elif name.lower() in seen:
                 place = _key(site, path, "name")
-                problem = self.problem(
-                    place, f"a second job has the name {quoted(name)}", f"name: {name}-2" if len(name) < 60 else None
-                )
-                first = Related("the first one", seen[name.lower()])
-                yield replace(problem, related=(first,))
+                hint = f"name: {name}-2" if len(name) < 60 else None
+                yield self.second(place, f"a second job has the name {quoted(name)}", seen[name.lower()], hint)
             seen.setdefault(name.lower(), _key(site, path, "name"))
 
 

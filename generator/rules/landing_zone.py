@@ -123,7 +123,6 @@ class PublicAddress(_Demand):
     source = _LIBRARY
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
-        del zone
         for each in created_types(site.definition):
             if each.type == PUBLIC_ADDRESS:
                 yield self.breach(site, each.path, f"{each.title} gets a public address")
@@ -139,7 +138,6 @@ class PublicAddressOnVm(_Demand):
     source = _LIBRARY
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
-        del zone
         for each in created_types(site.definition):
             if each.type == PUBLIC_ADDRESS and each.purpose is Purpose.PUBLIC_SERVER:
                 yield self.breach(site, each.path, "the server gets a public address on its network interface")
@@ -202,7 +200,6 @@ class PeeringAcrossSubscriptions(_Demand):
     source = _LIBRARY
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
-        del zone
         network, own = site.definition.network, site.definition.azure.subscription_id
         if network.existing is not None or network.hub is None or not isinstance(network.hub.vnet_id, str):
             return
@@ -224,7 +221,6 @@ class NewDnsZone(_Demand):
     source = _LIBRARY
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
-        del zone
         definition = site.definition
         if definition.server.existing is None and definition.network.blob_dns_zone == "new":
             yield self.breach(
@@ -244,7 +240,6 @@ class DnsByPolicy(_Demand):
     source = "https://learn.microsoft.com/azure/cloud-adoption-framework/ready/azure-best-practices/private-link-and-dns-integration-at-scale"
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
-        del zone
         definition = site.definition
         if definition.server.existing is None and definition.network.blob_dns_zone != "none":
             path: Path = ("network", "blob_dns_zone")
@@ -262,7 +257,6 @@ class NoRouteTable(_Demand):
     source = _LIBRARY
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
-        del zone
         if site.definition.network.existing is None and route_plan(site.definition) is None:
             yield self.breach(
                 site,
@@ -281,7 +275,6 @@ class HostEncryptionMissing(_Demand):
     source = _LIBRARY
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
-        del zone
         if not site.definition.security.encryption_at_host:
             path: Path = ("security", "encryption_at_host")
             yield self.breach(
@@ -299,7 +292,6 @@ class OwnKeyMissing(_Demand):
     source = _LIBRARY
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
-        del zone
         if site.definition.security.disk_encryption_set_id is None:
             path: Path = ("security", "disk_encryption_set_id")
             yield self.breach(site, path, "disks of server and nodes would have keys of the platform")
@@ -314,7 +306,6 @@ class InfrastructureEncryptionMissing(_Demand):
     source = _LIBRARY
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
-        del zone
         if site.definition.server.existing is None and not site.definition.security.infrastructure_encryption:
             path: Path = ("security", "infrastructure_encryption")
             yield self.breach(
@@ -334,7 +325,6 @@ class TrustedLaunchMissing(_Demand):
     source = "https://learn.microsoft.com/azure/virtual-machines/trusted-launch"
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
-        del zone
         definition = site.definition
         if definition.server.existing is None:
             yield self.breach(site, ("server",), "the server would not have Trusted Launch")
@@ -353,7 +343,6 @@ class DiagnosticsMissing(_Demand):
     source = "https://learn.microsoft.com/azure/azure-monitor/platform/diagnostic-settings"
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
-        del zone
         if site.definition.security.diagnostics_workspace_id is None:
             yield self.breach(site, ("security", "diagnostics_workspace_id"), "no workspace gets the logs")
 
@@ -367,7 +356,6 @@ class MarketplacePlan(_Demand):
     source = "https://learn.microsoft.com/marketplace/create-manage-private-azure-marketplace-new"
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
-        del zone
         server = site.definition.server
         if server.existing is None and server.image_id is None:
             yield self.breach(
@@ -387,7 +375,6 @@ class ForeignImage(_Demand):
     source = _BUILT_IN
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
-        del zone
         server = site.definition.server
         if server.existing is None and server.image_id is None:
             yield self.breach(site, ("server", "image_id"), "the CycleCloud server is made from a marketplace image")
@@ -409,7 +396,6 @@ class NewResourceGroup(_Demand):
     source = "https://learn.microsoft.com/azure/cloud-adoption-framework/ready/landing-zone/"
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
-        del zone
         if creates_resource_group(site.definition):
             path: Path = ("azure", "resource_group")
             yield self.breach(
@@ -429,7 +415,6 @@ class RoleAssignment(_Demand):
     source = "https://learn.microsoft.com/azure/role-based-access-control/delegate-role-assignments-overview"
 
     def check_demand(self, site: Site, zone: LandingZone) -> Iterator[Problem]:
-        del zone
         for each in created_types(site.definition):
             if each.type == ROLE:
                 yield self.breach(site, each.path, f"the deployment assigns {each.title}")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import PurePosixPath
 
 from .. import catalog
 from ..plan.file_systems.registry import Wanted, wanted_by
 from ..plan.names import mount_name
-from ..problems.problem import Problem, Related
+from ..problems.problem import Problem
 from .base import DefinitionRule, Path, Site, quoted
 
 _POINT = re.compile(r"(?:/[A-Za-z0-9_][\w.-]*)+", re.ASCII)
@@ -57,8 +56,7 @@ class MountPointTwice(DefinitionRule):
             if normal is None:
                 continue
             if normal in seen:
-                problem = self.problem(path, f"a second file system is mounted at {quoted(normal)}")
-                yield replace(problem, related=(Related("the first one", seen[normal]),))
+                yield self.second(path, f"a second file system is mounted at {quoted(normal)}", seen[normal])
             seen.setdefault(normal, path)
 
 
@@ -145,10 +143,8 @@ class MountNamesClash(DefinitionRule):
                     break
 
     def _clash(self, point: str, path: Path, other: str, other_path: Path) -> Problem:
-        problem = self.problem(
-            path, f"the mount points {quoted(other)} and {quoted(point)} give the same resource name"
-        )
-        return replace(problem, related=(Related("the first one", other_path),))
+        text = f"the mount points {quoted(other)} and {quoted(point)} give the same resource name"
+        return self.second(path, text, other_path)
 
 
 def _plain(point: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Literal
 
 from .. import catalog
@@ -15,7 +14,7 @@ from ..plan.deployment import Plan
 from ..plan.derived_names import derived_names
 from ..plan.names import OWNER_TAG, node_stem, size_part
 from ..plan.tags import tags_of, writes_dns_zone
-from ..problems.problem import Problem, Related
+from ..problems.problem import Problem
 from ..words.counts import counted
 from .base import ClusterRule, DefinitionRule, Path, PlanRule, Site, partitions, quoted
 
@@ -167,8 +166,8 @@ class PartitionTwice(DefinitionRule):
         for path, partition in partitions(site):
             key = partition.name.lower()
             if key in seen:
-                problem = self.problem((*path, "name"), f"a second partition has the name {quoted(partition.name)}")
-                yield replace(problem, related=(Related("the first one", seen[key]),))
+                text = f"a second partition has the name {quoted(partition.name)}"
+                yield self.second((*path, "name"), text, seen[key])
             else:
                 seen[key] = (*path, "name")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from .. import catalog
 from ..catalog.sizes import VmSize
@@ -12,7 +11,7 @@ from ..definition.model.slurm import Partition, Slurm
 from ..plan.assignment import GPU_NODE
 from ..plan.mig import profiles_of
 from ..plan.real_memory import real_memory_mib, withheld_percent
-from ..problems.problem import Problem, Related
+from ..problems.problem import Problem
 from ..words.counts import listed
 from ..words.suggestions import suggestion
 from .base import PARTITIONS, ClusterRule, DefinitionRule, Path, Site, first_given, meant, partitions, quoted
@@ -42,10 +41,8 @@ class DefaultPartition(DefinitionRule):
             )
         for path, partition in defaults[1:]:
             first_path, first = defaults[0]
-            problem = self.problem(
-                (*path, "default"), f"{partition_label(partition)} is a second default besides {quoted(first.name)}"
-            )
-            yield replace(problem, related=(Related("the first one", (*first_path, "default")),))
+            text = f"{partition_label(partition)} is a second default besides {quoted(first.name)}"
+            yield self.second((*path, "default"), text, (*first_path, "default"))
 
 
 class CostlyDefault(DefinitionRule):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import cache
 
 from .. import catalog
@@ -14,7 +13,7 @@ from ..plan.assignment import BASE, POLICY
 from ..plan.deployment import Plan
 from ..plan.file_systems.registry import wanted_by
 from ..plan.projects import BlobPlan
-from ..problems.problem import Problem, Related
+from ..problems.problem import Problem
 from ..projects.local import SHIPPED
 from ..words.counts import listed
 from .base import ClusterRule, DefinitionRule, Path, PlanRule, Site, choose_from, quoted
@@ -153,9 +152,8 @@ class ProjectNameTaken(DefinitionRule):
                     path, f"the project name {quoted(project.name)} is taken by a project that CycleForge ships"
                 )
             elif project.name in seen:
-                problem = self.problem(path, f"a second project has the name {quoted(project.name)}")
-                first = Related("the first one", ("projects", seen[project.name], "name"))
-                yield replace(problem, related=(first,))
+                first: Path = ("projects", seen[project.name], "name")
+                yield self.second(path, f"a second project has the name {quoted(project.name)}", first)
             seen.setdefault(project.name, index)
 
 
@@ -186,7 +184,6 @@ class UnusedProject(ClusterRule):
     source = _PROJECTS
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        del slurm
         used = {reference.split(":")[0] for _, _, reference in references(site)}
         for index, project in enumerate(site.definition.projects):
             if project.name not in used:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from ..definition.wording import key_of
+from ..definition.walk import key_of
 from ..problems.problem import Problem
 from .base import DefinitionRule, Path, Site
 

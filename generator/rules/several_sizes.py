@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ..catalog.sizes import VmSize
 from ..definition.model.slurm import Partition, Slurm
@@ -62,8 +61,7 @@ class FewSizes(DefinitionRule):
                 first = seen.setdefault(name.casefold(), index)
                 if first != index:
                     text = f"{partition_label(partition)} has the VM size {quoted(name)} twice"
-                    problem = self.problem((*path, "vm_sizes", index), text)
-                    yield replace(problem, related=(Related("the first one", (*path, "vm_sizes", first)),))
+                    yield self.second((*path, "vm_sizes", index), text, (*path, "vm_sizes", first))
 
 
 class PlacementGroupOfSeveral(DefinitionRule):
@@ -176,8 +174,11 @@ class SameNodeNames(DefinitionRule):
                 stem = f"{partition.name}-{size_part(size)}"
                 if stem in usual:
                     text = f"nodes of {partition_label(partition)} with {size} are called as those of {quoted(stem)}"
-                    problem = self.problem((*path, "vm_sizes", index), text)
-                    yield replace(problem, related=(Related("the other partition", (*usual[stem], "name")),))
+                    yield self.problem(
+                        (*path, "vm_sizes", index),
+                        text,
+                        related=(Related("the other partition", (*usual[stem], "name")),),
+                    )
 
 
 class JobOnOtherSize(DefinitionRule):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from .. import catalog
 from ..catalog.azure_facts import SubnetOfSize
@@ -14,7 +13,7 @@ from ..plan.file_systems.builtin_nfs import BuiltinNfs
 from ..plan.file_systems.existing_server import ExistingServer
 from ..plan.file_systems.managed_lustre import ManagedLustre
 from ..plan.file_systems.registry import of_kind, wanted_by
-from ..problems.problem import Problem, Related
+from ..problems.problem import Problem
 from .base import DefinitionRule, Path, Site, given, partitions, quoted
 from .network import host_fault
 from .roles import RoleNode, image_users, partition_label
@@ -263,11 +262,8 @@ class SecondLustre(DefinitionRule):
     def check(self, site: Site) -> Iterator[Problem]:
         found = [(asked.definition_path, lustre.path) for asked, lustre in of_kind(site.definition, ManagedLustre)]
         for path, point in found[1:]:
-            problem = self.problem(
-                (*path, "type"),
-                f"mount {quoted(point)} is a second new Managed Lustre file system; only one is possible",
-            )
-            yield replace(problem, related=(Related("the first one", (*found[0][0], "type")),))
+            text = f"mount {quoted(point)} is a second new Managed Lustre file system; only one is possible"
+            yield self.second((*path, "type"), text, (*found[0][0], "type"))
 
 
 class LargeLustre(DefinitionRule):

@@ -6,11 +6,11 @@ import json
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from generator.cctemplate import syntax
 from generator.cctemplate.checks import check, variables
-from generator.cctemplate.evaluate import Value
 from generator.cctemplate.resolve import ResolvedNode, resolve
-from generator.cctemplate.syntax import Template, parse
-from generator.cctemplate.values import value_of
+from generator.cctemplate.syntax import Template
+from generator.cctemplate.values import Value, value_of
 from generator.plan.deployment import Plan
 from generator.problems.problem import Problem
 from generator.render.cluster_template import late_parameters, render
@@ -55,6 +55,13 @@ class Rendered:
             for section in self.nodes[node].section.of_kind("volume")
         }
         return {name: options for name, options in volumes.items() if options.get("Disabled") is not True}
+
+
+def parse(text: str) -> Template:
+    """A template of which every line can be read."""
+    template, unreadable = syntax.read(text)
+    assert unreadable == ()
+    return template
 
 
 def read(plan: Plan, **late: Value) -> Rendered:

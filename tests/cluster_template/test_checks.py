@@ -8,10 +8,10 @@ import pytest
 
 from generator.cctemplate import rules
 from generator.cctemplate.checks import check
-from generator.cctemplate.evaluate import Value
-from generator.cctemplate.syntax import parse
+from generator.cctemplate.values import Value
 from generator.problems.problem import Problem
 from generator.problems.rule import registered
+from tests.cluster_template.rendered import parse
 
 GOOD = """\
 [cluster Demo]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from generator.cctemplate.errors import EvaluationError
-from generator.cctemplate.evaluate import Value, evaluate
-from generator.cctemplate.expressions import names, parse_expression
+from generator.cctemplate.expressions import EvaluationError, names, parse_expression
+from generator.cctemplate.values import Value, evaluate
 
 VALUES: dict[str, Value] = {
     "ClusterName": "My Lab", "Host": "Cluster Prefix", "Empty": "  ", "Yes": True, "No": False, "Nothing": None,

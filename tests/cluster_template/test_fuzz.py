@@ -7,10 +7,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from generator.cctemplate.checks import check
-from generator.cctemplate.errors import EvaluationError, TemplateSyntaxError
-from generator.cctemplate.evaluate import evaluate
-from generator.cctemplate.expressions import parse_expression
-from generator.cctemplate.syntax import parse
+from generator.cctemplate.expressions import EvaluationError, parse_expression
+from generator.cctemplate.syntax import read
+from generator.cctemplate.values import evaluate
 from tests.cluster_template.test_checks import GOOD, SPECS, VALUES
 
 PIECES = st.sampled_from([
@@ -24,12 +23,10 @@ LINES = GOOD.split("\n")
 
 
 def read_and_check(text: str) -> None:
-    """No exception but the reader's own."""
-    try:
-        template = parse(text)
-    except TemplateSyntaxError as error:
-        assert 1 <= error.line <= text.count("\n") + 1  # noqa: PT017 - both outcomes are fine
-        return
+    template, unreadable = read(text)
+    for problem in unreadable:
+        assert problem.place is not None
+        assert 1 <= problem.place.line <= text.count("\n") + 1
     for finding in check(template, values=VALUES, specs=SPECS):
         assert finding.message
 

@@ -10,11 +10,10 @@ from generator.azure.checks.quota import public_addresses
 from generator.cctemplate.check_nodes import check_arrays
 from generator.cctemplate.checks import check, variables
 from generator.cctemplate.resolve import resolve
-from generator.cctemplate.syntax import parse
 from generator.cctemplate.values import value_of
 from tests.bed.plans import plan_from
 from tests.bicep.variants import VARIANTS
-from tests.cluster_template.rendered import Rendered, read
+from tests.cluster_template.rendered import Rendered, parse, read
 from tests.definitions import build
 
 PUBLIC = """

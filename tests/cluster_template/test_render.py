@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from generator.cctemplate.values import constant
+from generator.cctemplate.values import known_value
 from generator.plan.assignment import SpecRef
 from generator.plan.deployment import Plan
 from generator.plan.file_systems.blob_container import BlobContainer
@@ -389,7 +389,7 @@ def test_node_attributes_arrive_as_they_are(attributes: dict[str, str | bool | i
     rendered = read(with_arrays("htc", attributes=tuple(sorted(named.items()))))
     assert rendered.findings == ()
     configuration = rendered.nodes["htc"].configuration
-    found = {key: constant(item.value) for key, item in configuration.items() if key.startswith("site.")}
+    found = {key: known_value(item.value, {}) for key, item in configuration.items() if key.startswith("site.")}
     assert found == named
 
 

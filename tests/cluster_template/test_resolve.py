@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from generator.cctemplate.resolve import ResolvedNode, resolve
-from generator.cctemplate.syntax import parse
-from generator.cctemplate.values import constant
+from generator.cctemplate.values import known_value
+from tests.cluster_template.rendered import parse
 
 TEMPLATE = """\
 [cluster c]
@@ -43,9 +43,9 @@ def nodes() -> dict[str, ResolvedNode]:
 
 def test_later_bases_win_and_the_node_itself_wins_last() -> None:
     child = nodes()["child"]
-    values = {name: constant(child.attributes[name].value) for name in "abc"}
+    values = {name: known_value(child.attributes[name].value, {}) for name in "abc"}
     assert values == {"a": "defaults", "b": "second", "c": "child"}
-    assert {key: constant(found.value) for key, found in child.configuration.items()} == {
+    assert {key: known_value(found.value, {}) for key, found in child.configuration.items()} == {
         "deep.key.c": "defaults",
         "deep.key.d": "child",
     }

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from generator.cctemplate.errors import TemplateSyntaxError
 from generator.cctemplate.expressions import Constant, Duration, Name
-from generator.cctemplate.syntax import parse
-from generator.cctemplate.values import Expression, Interpolation, Listing, constant, references
+from generator.cctemplate.syntax import read
+from generator.cctemplate.values import Expression, Interpolation, Listing, known_value, references
+from tests.cluster_template.rendered import parse
 
 SAMPLE = """\
 # a comment
@@ -45,7 +45,7 @@ def test_attributes_know_their_lines_and_are_found_without_case() -> None:
     machine = cluster.sections[0].attribute("machinetype")
     assert machine is not None
     assert (machine.name, machine.line) == ("MachineType", 6)
-    assert machine.value == Expression("$Size", Name("Size"), is_reference=True)
+    assert machine.value == Expression("$Size", Name("Size"))
 
 
 def one(text: str) -> object:
@@ -80,15 +80,13 @@ def one(text: str) -> object:
     ],
 )
 def test_values_are_typed_as_cyclecloud_types_them(text: str, value: object) -> None:
-    assert constant(one(text)) == value  # type: ignore[arg-type]
+    assert known_value(one(text), {}) == value  # type: ignore[arg-type]
 
 
 def test_values_with_parameters() -> None:
     assert one("= ${A && !B}") == Expression("${A && !B}", one(":= A && !B").tree)  # type: ignore[attr-defined]
     assert one("= ${ClusterName}-x") == Interpolation((Name("ClusterName"), "-x"))
-    assert one("= $A, $B") == Listing(
-        (Expression("$A", Name("A"), is_reference=True), Expression("$B", Name("B"), is_reference=True))
-    )
+    assert one("= $A, $B") == Listing((Expression("$A", Name("A")), Expression("$B", Name("B"))))
     assert one("= `10m`") == Duration("10m")
     assert references(one("= $A and ${f(B, C)}, $A")) == ("A", "B", "C")  # type: ignore[arg-type]
     assert one('= ${A == "}" ? {1} : B}') != Constant("")
@@ -126,11 +124,10 @@ def test_text_after_a_multiline_value_is_read_with_the_right_line() -> None:
     ],
 )
 def test_errors_name_the_line(text: str, line: int, message: str) -> None:
-    with pytest.raises(TemplateSyntaxError) as caught:
-        parse(text)
-    assert caught.value.line == line
-    assert message in caught.value.message
-    assert str(caught.value).startswith(f"line {line}: ")
+    first, *_ = read(text)[1]
+    assert first.place is not None
+    assert first.place.line == line
+    assert message in first.message
 
 
 def test_windows_line_ends_and_a_byte_order_mark_do_not_matter() -> None:

@@ -9,8 +9,7 @@ import pytest
 
 from generator import catalog
 from generator.catalog.sizes import VmSize
-from generator.cctemplate.syntax import parse
-from generator.cctemplate.values import constant
+from generator.cctemplate.values import known_value
 from generator.cctemplate.writing import assignment
 from generator.files import assets
 from generator.plan import health_checks
@@ -19,6 +18,7 @@ from generator.plan.mig import MigPlan
 from generator.plan.size_facts import MAX_CHARACTERS, written
 from generator.plan.sourced import Sourced
 from tests.bed.scripts.node import A100
+from tests.cluster_template.rendered import parse
 from tests.size_attributes import KEYS, records, size_attributes
 
 NAMES = catalog.vm_size_names()
@@ -79,7 +79,7 @@ def test_each_is_plain_quoted_text_in_a_template_and_is_read_back_as_it_was() ->
             assert shown == f'= "{text}"'
             (cluster,) = parse(f"[cluster c]\n[[node n]]\n[[[configuration]]]\n{key} {shown}\n").clusters
             (attribute,) = cluster.sections[0].sections[0].attributes
-            assert constant(attribute.value) == text
+            assert known_value(attribute.value, {}) == text
 
 
 def test_what_would_be_misread_is_escaped() -> None:

@@ -7,8 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator.problems.concealment import Concealment
 from generator.problems.problem import Problem
+from generator.problems.sorting import Concealment
 
 LETTERS = st.text(alphabet="abAB1_-. $\\+", min_size=0, max_size=9)
 NAMES = st.sampled_from(["ONE", "TWO", "THREE"])

@@ -38,7 +38,7 @@ class Source:
     problems: tuple[Problem, ...]
     variables: tuple[VariableUse, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Values that variables were filled in with, by name; may be secret, for `problems.concealment` only."""
+    """Values that variables were filled in with, by name; may be secret, for `problems.sorting` only."""
     _keys: Mapping[KeyPath, Place] = field(default_factory=dict, repr=False)
     _values: Mapping[KeyPath, Place] = field(default_factory=dict, repr=False)
     _written: Mapping[KeyPath, str] = field(default_factory=dict, repr=False)
