@@ -109,28 +109,38 @@ class DatabaseHost(ClusterRule):
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
         accounting = slurm.accounting
-        fault = host_fault(accounting.host) if isinstance(accounting, ExistingDatabase) else None
-        if fault and isinstance(accounting, ExistingDatabase):
+        if isinstance(accounting, ExistingDatabase) and (fault := host_fault(accounting.host)):
             yield self.problem((*_ACCOUNTING, "host"), f"the database host {quoted(accounting.host)} {fault}")
 
 
-class DatabaseSku(ClusterRule):
+class _NewDatabaseRule(ClusterRule):
+    """A rule about the database that the deployment creates."""
+
+    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
+        if isinstance(slurm.accounting, NewDatabase):
+            has_gpus = any(site.vm_size(size).gpu_count for partition in slurm.partitions for size in partition.sizes)
+            yield from self.check_database(slurm.accounting, has_gpus=has_gpus)
+
+    def check_database(self, database: NewDatabase, *, has_gpus: bool) -> Iterator[Problem]:
+        raise NotImplementedError
+
+
+class DatabaseSku(_NewDatabaseRule):
     id = "E1004"
     summary = "The SKU of the database server is not one of MySQL flexible servers."
     why = "Azure refuses every size that is not in its list, also those of series that other sizes of the list are in."
     fix = "Choose for example Standard_B2ms, Standard_D2ads_v5 or Standard_E2ads_v5; the page has the list."
     source = _TIERS
 
-    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        accounting = slurm.accounting
-        if isinstance(accounting, NewDatabase) and accounting.sku is not None and accounting.sku not in mysql_sizes():
-            text = f"the database SKU {quoted(accounting.sku)} is not one of MySQL flexible servers"
-            near = meant(accounting.sku, tuple(mysql_sizes()))
-            default = mysql_sku(NewDatabase(type="new"), has_gpus=_has_gpus(site, slurm))
-            yield self.problem((*_ACCOUNTING, "sku"), text, near or f"sku: {default}")
+    def check_database(self, database: NewDatabase, *, has_gpus: bool) -> Iterator[Problem]:
+        if database.sku is not None and database.sku not in mysql_sizes():
+            text = f"the database SKU {quoted(database.sku)} is not one of MySQL flexible servers"
+            default = mysql_sku(NewDatabase(type="new"), has_gpus=has_gpus)
+            hint = meant(database.sku, tuple(mysql_sizes())) or f"sku: {default}"
+            yield self.problem((*_ACCOUNTING, "sku"), text, hint)
 
 
-class BurstableDatabase(ClusterRule):
+class BurstableDatabase(_NewDatabaseRule):
     id = "W1017"
     summary = "The accounting database of a cluster with GPUs is of a burstable size."
     why = (
@@ -140,64 +150,51 @@ class BurstableDatabase(ClusterRule):
     fix = "Remove sku, or choose a size of the series D or E, for example Standard_D2ads_v5."
     source = _TIERS
 
-    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        accounting = slurm.accounting
-        if not isinstance(accounting, NewDatabase) or accounting.sku is None:
-            return
-        if mysql_tier(accounting.sku) == "Burstable" and _has_gpus(site, slurm):
-            text = f"the accounting database of a cluster with GPUs has the burstable size {accounting.sku}"
+    def check_database(self, database: NewDatabase, *, has_gpus: bool) -> Iterator[Problem]:
+        if has_gpus and database.sku is not None and mysql_tier(database.sku) == "Burstable":
+            text = f"the accounting database of a cluster with GPUs has the burstable size {database.sku}"
             default = mysql_sku(NewDatabase(type="new"), has_gpus=True)
             yield self.problem((*_ACCOUNTING, "sku"), text, f"sku: {default}")
 
 
-class DatabaseStorage(ClusterRule):
+class DatabaseStorage(_NewDatabaseRule):
     id = "E1016"
     summary = "The database server cannot have as much storage."
     why = "Burstable and general-purpose servers have at most 16 TiB, memory-optimized ones 32 TiB."
     fix = "Choose less storage, or a size of the series E."
     source = _TIERS
 
-    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        accounting = slurm.accounting
-        if not isinstance(accounting, NewDatabase):
-            return
-        sku = mysql_sku(accounting, has_gpus=_has_gpus(site, slurm))
+    def check_database(self, database: NewDatabase, *, has_gpus: bool) -> Iterator[Problem]:
+        sku = mysql_sku(database, has_gpus=has_gpus)
         most = catalog.mysql().storage.max_by_tier[mysql_tier(sku)]
-        if accounting.storage_gib > most:
-            text = f"the database size {sku} has {most} GiB of storage at most, not {accounting.storage_gib} GiB"
+        if database.storage_gib > most:
+            text = f"the database size {sku} has {most} GiB of storage at most, not {database.storage_gib} GiB"
             yield self.problem((*_ACCOUNTING, "storage_gib"), text, f"storage_gib: {most}")
 
 
-class DatabaseVersion(ClusterRule):
+class DatabaseVersion(_NewDatabaseRule):
     id = "E1006"
     summary = "The MySQL version is not one that flexible servers come in."
     why = "Azure takes a few versions by exactly these names; the last part of 8.0.21 stands for every later 8.0."
     fix = "Remove version, or choose one that the message names."
     source = _VERSIONS
 
-    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        accounting, known = slurm.accounting, tuple(catalog.support().mysql.versions)
-        if isinstance(accounting, NewDatabase) and accounting.version not in known:
-            text = f"{quoted(accounting.version)} is not a version of MySQL flexible servers"
+    def check_database(self, database: NewDatabase, *, has_gpus: bool) -> Iterator[Problem]:
+        known = tuple(catalog.support().mysql.versions)
+        if database.version not in known:
+            text = f"{quoted(database.version)} is not a version of MySQL flexible servers"
             yield self.problem((*_ACCOUNTING, "version"), text, f"allowed: {', '.join(known)}")
 
 
-class DatabaseOutOfSupport(ClusterRule):
+class DatabaseOutOfSupport(_NewDatabaseRule):
     id = "W1007"
     summary = "The MySQL version is out of standard support."
     why = "Azure bills extended support for it by the vCPU and hour, and creates no new servers of it in the end."
     fix = "Remove version, or upgrade the server that has it, as operations.md of the deployment says."
     source = _VERSIONS
 
-    def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        accounting = slurm.accounting
-        if not isinstance(accounting, NewDatabase):
-            return
-        end = catalog.support().mysql.versions.get(accounting.version)
+    def check_database(self, database: NewDatabase, *, has_gpus: bool) -> Iterator[Problem]:
+        end = catalog.support().mysql.versions.get(database.version)
         if catalog.out_of_support(end):
-            text = f"the standard support of MySQL {accounting.version} ended on {end}"
+            text = f"the standard support of MySQL {database.version} ended on {end}"
             yield self.problem((*_ACCOUNTING, "version"), text, f'version: "{NewDatabase(type="new").version}"')
-
-
-def _has_gpus(site: Site, slurm: Slurm) -> bool:
-    return any(site.vm_size(size).gpu_count for partition in slurm.partitions for size in partition.sizes)

@@ -39,11 +39,6 @@ def usable_addresses(subnet: IPv4Network) -> int:
     return max(0, subnet.num_addresses - catalog.limits().reserved_addresses_per_subnet.value)
 
 
-def needed_compute_addresses(site: Site, role: SubnetRole = "compute") -> int:
-    """Network cards that may be in a compute subnet: of schedulers, login nodes and nodes of all partitions in it."""
-    return compute_addresses(site.definition, compute_name(role))
-
-
 class SubnetsOverlap(DefinitionRule):
     id = "E0305"
     summary = "Two subnets overlap."
@@ -90,16 +85,11 @@ class SubnetTooSmall(DefinitionRule):
 
     def check(self, site: Site) -> Iterator[Problem]:
         for role, network in (site.layout.subnets if site.layout else {}).items():
-            longest = longest_prefix(role)
+            longest = kind_of_role(role).longest_prefix
             if network.prefixlen > longest and given(site, _subnet_path(site, role)):
                 yield self.problem(
                     _subnet_path(site, role), f"the {role} subnet {network} is smaller than /{longest}, its minimum"
                 )
-
-
-def longest_prefix(role: SubnetRole) -> int:
-    """Prefix length of the smallest subnet that the role's service accepts."""
-    return kind_of_role(role).longest_prefix
 
 
 class NoRoom(DefinitionRule):
@@ -116,11 +106,10 @@ class NoRoom(DefinitionRule):
         missing = [role for role in layout.without_room if not self._is_covered(site, role)] if layout else []
         if layout is None or not missing:
             return
-        names, noun = listed(missing), "subnets" if len(missing) > 1 else "subnet"
         path = first_given(site, _SPACE, ("network", "subnets"), ("network",), ("name",))
-        yield self.problem(
-            path, f"the address space {layout.address_space} has no room for the {names} {noun}", self._hint(layout)
-        )
+        needing = f"{listed(missing)} subnet{'s' * (len(missing) > 1)}"
+        text = f"the address space {layout.address_space} has no room for the {needing}"
+        yield self.problem(path, text, self._hint(layout))
 
     def _is_covered(self, site: Site, role: SubnetRole) -> bool:
         """Whether a prefix of the definition is in the way, which E0305 reports."""
@@ -153,7 +142,7 @@ class TooFewAddresses(DefinitionRule):
                 yield from self._of(site, role, subnet)
 
     def _of(self, site: Site, role: SubnetRole, compute: IPv4Network) -> Iterator[Problem]:
-        free, need = usable_addresses(compute), needed_compute_addresses(site, role)
+        free, need = usable_addresses(compute), compute_addresses(site.definition, compute_name(role))
         if need <= free:
             return
         bits = (need + catalog.limits().reserved_addresses_per_subnet.value - 1).bit_length()

@@ -16,7 +16,7 @@ from ..recipes import recipe
 from ..recipes.versions import Compatibility, compatibility
 from .base import DefinitionRule, Path, PlanRule, Site, listed_jobs, quoted
 from .releases import os_row
-from .roles import RoleNode, roles
+from .roles import RoleNode, gpus, roles
 from .training import setting_path, training_jobs
 from .vm_images import image_facts
 
@@ -76,8 +76,6 @@ class NoContainers(DefinitionRule):
     source = _SLURM
 
     def check(self, site: Site) -> Iterator[Problem]:
-        from .roles import gpus
-
         for node in roles(site):
             sizes = node.partition.sizes if node.partition is not None else ()
             if any(gpus(site, size) for size in sizes) and has_containers(site, node) is False:

@@ -15,12 +15,13 @@ from ..plan.slurm_conf import KEPT_STATES, newer_keys
 from ..problems.problem import Problem
 from ..records import computed_once
 from ..words.counts import listed
-from .base import LOGIN, SCHEDULER, ClusterRule, DefinitionRule, Path, Site, first_given, given, quoted
+from .base import LOGIN, SCHEDULER, ClusterRule, DefinitionRule, Path, Site, first_given, given, partitions, quoted
 from .releases import slurm_version
-from .roles import RoleNode, role_sizes, roles
+from .roles import RoleNode, known_sizes, role_sizes, roles
 
 _PREFIX = "cycleforge.health."
-_GUARD, _RESULTS, _ENABLED = (f"{_PREFIX}{name}" for name in ("guard", "results", "enabled"))
+_GUARD, _RESULTS, _ENABLED = f"{_PREFIX}guard", f"{_PREFIX}results", f"{_PREFIX}enabled"
+_UNMEASURED, _DEEP_S = f"{_PREFIX}unmeasured", f"{_PREFIX}deep_s"
 _FOLDER = "/sched/cycleforge-health"
 _SWITCH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 _NOT_SET = ("", "None")
@@ -35,7 +36,6 @@ def _whole(value: Value, row: HealthValue) -> str | None:
 
 
 def _switch(value: Value, row: HealthValue) -> str | None:
-    del row
     return None if str(value).lower() in _SWITCH else "true or false"
 
 
@@ -122,7 +122,6 @@ def _folder(node: RoleNode) -> str:
 
 
 _SOURCE = "https://github.com/Azure/azhpc-images"
-_UNMEASURED, _ENABLED, _DEEP_S = "cycleforge.health.unmeasured", "cycleforge.health.enabled", "cycleforge.health.deep_s"
 
 
 def _unable(site: Site) -> Iterator[tuple[RoleNode, Partition, tuple[MissingTool, ...]]]:
@@ -217,7 +216,7 @@ class NobodyChecks(ClusterRule):
     source = "https://github.com/Azure/cyclecloud-healthagent"
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        nodes, _ = attached(site, slurm)
+        nodes, _ = _attached(site)
         if nodes and not slurm.slurm_nhc and not slurm.runs_healthagent:
             text = f"nobody checks the nodes of {listed(nodes)}: healthagent and slurm_nhc are both off"
             yield self.problem(first_given(site, ("slurm", "slurm_nhc"), ("slurm",)), text, "slurm_nhc: true")
@@ -227,12 +226,7 @@ _POWER = "https://slurm.schedmd.com/power_save.html"
 _HAND_BACK: Path = ("slurm", "hand_back_after_h")
 
 
-def checked(site: Site, slurm: Slurm) -> tuple[list[str], bool]:
-    """The partitions whose nodes run slurm_nhc, in words, and whether the scheduler does."""
-    return attached(site, slurm) if slurm.slurm_nhc else ([], False)
-
-
-def attached(site: Site, slurm: Slurm) -> tuple[list[str], bool]:
+def _attached(site: Site) -> tuple[list[str], bool]:
     """The partitions whose nodes have the project slurm_nhc, in words, and whether the scheduler does."""
     found = health_roles(site)
     return [node.label for role, node in found if role == "execute"], any(role == "scheduler" for role, _ in found)
@@ -241,20 +235,15 @@ def attached(site: Site, slurm: Slurm) -> tuple[list[str], bool]:
 @computed_once
 def health_roles(site: Site) -> tuple[tuple[str, RoleNode], ...]:
     """The roles that have the project slurm_nhc, each with what it is to the project: scheduler, login or execute."""
-    slurm = site.definition.slurm
-    return () if slurm is None else tuple(_health_roles(site, slurm))
-
-
-def _health_roles(site: Site, slurm: Slurm) -> Iterator[tuple[str, RoleNode]]:
-    sizes = [site.vm_size(size) for partition in slurm.partitions for size in partition.sizes]
-    are_checked = any(is_checked(size) for size in sizes)
+    are_checked = any(is_checked(site.vm_size(size)) for _, each in partitions(site) for size in each.sizes)
+    found = []
     for node in roles(site):
         role = {SCHEDULER: "scheduler", LOGIN: "login"}.get(node.path, "execute")
-        own = node.partition.sizes if node.partition else (node.vm_size,)
-        hardware = deciding_size(tuple(site.vm_size(size) for size in own))
+        hardware = deciding_size(known_sizes(site, node))
         specs = specs_of(role, node.settings, hardware, {}, nodes_are_checked=are_checked)
         if any(spec.project == HEALTH for spec in specs):
-            yield role, node
+            found.append((role, node))
+    return tuple(found)
 
 
 class DrainsAreForgotten(ClusterRule):
@@ -268,10 +257,10 @@ class DrainsAreForgotten(ClusterRule):
     source = _POWER
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        nodes, _ = checked(site, slurm)
+        nodes, _ = _attached(site)
         version = slurm_version(site, slurm)
         bound = newer_keys(version).get(KEPT_STATES.lower())
-        if nodes and bound:
+        if nodes and slurm.slurm_nhc and bound:
             text = (
                 f"Slurm {version} does not know {KEPT_STATES}, which came with {bound}: power saving deletes the "
                 f"drained VMs of {listed(nodes)} and forgets why they were drained"
@@ -293,9 +282,9 @@ class NobodyHandsBack(ClusterRule):
     source = _POWER
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        nodes, on_scheduler = checked(site, slurm)
+        nodes, on_scheduler = _attached(site)
         hours = slurm.hand_back_after_h
-        if nodes and not on_scheduler and hours:
+        if slurm.slurm_nhc and nodes and not on_scheduler and hours:
             text = (
                 f"slurm_nhc drains nodes of {listed(nodes)}, but it is not on the scheduler, where it hands them back"
             )

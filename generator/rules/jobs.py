@@ -12,7 +12,7 @@ from ..plan.job_settings import known_settings, spare_nodes
 from ..problems.problem import Problem
 from ..recipes import Recipe, recipe, recipe_names
 from ..words.counts import counted, listed
-from .base import DefinitionRule, Path, PlanRule, Site, choose_from, listed_jobs, partitions, quoted
+from .base import DefinitionRule, Path, PlanRule, Site, choose_from, given, listed_jobs, meant, partitions, quoted
 from .containers import has_containers
 from .roles import roles
 
@@ -29,8 +29,6 @@ def _partition(site: Site, name: str | None) -> Partition | None:
 
 def _key(site: Site, path: Path, key: str) -> Path:
     """The path of a job's key; of the whole entry when the job is written as a recipe's name alone."""
-    from .base import given
-
     return (*path, key) if given(site, (*path, key)) else path
 
 
@@ -212,8 +210,6 @@ class UnknownSetting(DefinitionRule):
     source = "https://pubs.opengroup.org/onlinepubs/9699919799/basedefs/V1_chap08.html"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        from .base import meant
-
         for path, job in listed_jobs(site):
             needs = recipe(job.recipe)
             known = known_settings(needs) if needs else ()

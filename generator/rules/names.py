@@ -46,12 +46,15 @@ def _hint(name: str, longest: int) -> str:
     return f"for example '{legal}'" if legal else "use a-z, 0-9 and -, beginning with a letter"
 
 
-def _misfit(name: str, bounds: Length) -> tuple[str, str | None] | None:
-    """What is wrong with the length or the characters of a name, and a hint; None when it fits."""
+def _misfits(rule: DefinitionRule, path: Path, noun: str, name: str | None, bounds: Length) -> Iterator[Problem]:
+    """The problem of a name whose length or characters do not fit."""
+    if name is None:
+        return
     if not bounds.min <= len(name) <= bounds.max:
-        return f"has {counted(len(name), 'character')}; {bounds.min} to {bounds.max} are allowed", None
-    fault = _fault(name)
-    return (fault, _hint(name, bounds.max)) if fault else None
+        text = f"has {counted(len(name), 'character')}; {bounds.min} to {bounds.max} are allowed"
+        yield rule.problem(path, f"{noun} {quoted(name)} {text}")
+    elif fault := _fault(name):
+        yield rule.problem(path, f"{noun} {quoted(name)} {fault}", _hint(name, bounds.max))
 
 
 class DeploymentName(DefinitionRule):
@@ -65,10 +68,8 @@ class DeploymentName(DefinitionRule):
     source = "https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        name, rule = site.definition.name, catalog.rule_figures().deployment_name
-        if misfit := _misfit(name, rule):
-            fault, hint = misfit
-            yield self.problem(("name",), f"the deployment name {quoted(name)} {fault}", hint)
+        bounds = catalog.rule_figures().deployment_name
+        yield from _misfits(self, ("name",), "the deployment name", site.definition.name, bounds)
 
 
 class ResourceGroupName(DefinitionRule):
@@ -108,12 +109,8 @@ class ResourcePrefix(DefinitionRule):
     source = "https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        name, rule = site.definition.azure.prefix, catalog.rule_figures().deployment_name
-        if name is None:
-            return
-        if misfit := _misfit(name, rule):
-            fault, hint = misfit
-            yield self.problem(("azure", "prefix"), f"the prefix {quoted(name)} {fault}", hint)
+        bounds = catalog.rule_figures().deployment_name
+        yield from _misfits(self, ("azure", "prefix"), "the prefix", site.definition.azure.prefix, bounds)
 
 
 class ClusterName(ClusterRule):
@@ -128,12 +125,8 @@ class ClusterName(ClusterRule):
     source = "https://slurm.schedmd.com/slurm.conf.html#OPT_ClusterName"
 
     def check_cluster(self, site: Site, slurm: Slurm) -> Iterator[Problem]:
-        name, rule = slurm.cluster_name, catalog.rule_figures().cluster_name
-        if name is None:
-            return
-        if misfit := _misfit(name, rule):
-            fault, hint = misfit
-            yield self.problem(("slurm", "cluster_name"), f"the cluster name {quoted(name)} {fault}", hint)
+        bounds = catalog.rule_figures().cluster_name
+        yield from _misfits(self, ("slurm", "cluster_name"), "the cluster name", slurm.cluster_name, bounds)
 
 
 class PartitionName(DefinitionRule):
@@ -168,8 +161,7 @@ class PartitionTwice(DefinitionRule):
             if key in seen:
                 text = f"a second partition has the name {quoted(partition.name)}"
                 yield self.second((*path, "name"), text, seen[key])
-            else:
-                seen[key] = (*path, "name")
+            seen.setdefault(key, (*path, "name"))
 
 
 class PartitionReserved(DefinitionRule):

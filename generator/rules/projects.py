@@ -12,7 +12,6 @@ from ..files import assets
 from ..plan.assignment import BASE, POLICY
 from ..plan.deployment import Plan
 from ..plan.file_systems.registry import wanted_by
-from ..plan.projects import BlobPlan
 from ..problems.problem import Problem
 from ..projects.local import SHIPPED
 from ..words.counts import listed
@@ -26,12 +25,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 @cache
 def shipped_projects() -> Mapping[str, tuple[str, ...]]:
     """Names of the projects that come with CycleForge, each with its specs."""
-    return {
-        name: tuple(
-            sorted(spec.name for spec in (assets.folder("projects") / name / "specs").glob("*") if spec.is_dir())
-        )
-        for name in sorted(SHIPPED)
-    }
+    specs = {name: (assets.folder("projects") / name / "specs").glob("*") for name in sorted(SHIPPED)}
+    return {name: tuple(sorted(spec.name for spec in found if spec.is_dir())) for name, found in specs.items()}
 
 
 def known_specs(site: Site) -> dict[str, tuple[str, ...] | None]:
@@ -280,10 +275,6 @@ def consequences(plans: Iterable[Plan]) -> list[str]:
     return [f"{', '.join(names)} ({project}): {without}" for (project, without), names in files.items()]
 
 
-def _in_state(plan: Plan, state: str) -> list[BlobPlan]:
-    return [blob for project in plan.projects for blob in project.blobs if blob.is_needed and blob.state == state]
-
-
 class BlobMissing(PlanRule):
     id = "I1591"
     summary = "A third-party file that the nodes use is missing on this machine, so the deployment does not include it."
@@ -311,9 +302,10 @@ class BlobDamaged(PlanRule):
 
     def check(self, plan: Plan) -> Iterator[Problem]:
         """One problem for all of them."""
-        damaged = _in_state(plan, "damaged")
+        needed = [blob for project in plan.projects for blob in project.blobs if blob.is_needed]
+        damaged = [blob.file for blob in needed if blob.state == "damaged"]
         if damaged:
-            text = f"damaged on this machine, so the nodes do without: {listed(blob.file for blob in damaged)}"
+            text = f"damaged on this machine, so the nodes do without: {listed(damaged)}"
             yield self.problem(("slurm",), text, "`cycleforge blobs fetch`, then build again", on_key=True)
 
 

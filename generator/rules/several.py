@@ -12,14 +12,13 @@ from .base import Path, RunRule, Together, quoted
 _MANAGE = "https://learn.microsoft.com/azure/azure-resource-manager/management/manage-resource-groups-portal"
 
 
-def _azure(plan: Plan, key: str) -> object:
-    """A value of the section `azure` of the definition."""
-    section = plan.resolved.get("azure")
-    return section.get(key) if isinstance(section, dict) else None
+def _value(plan: Plan, section: str, key: str) -> object:
+    found = plan.resolved.get(section)
+    return found.get(key) if isinstance(found, dict) else None
 
 
 def _prefix(plan: Plan) -> str:
-    return str(_azure(plan, "prefix") or plan.name)
+    return str(_value(plan, "azure", "prefix") or plan.name)
 
 
 def _same_group(one: Plan, other: Plan) -> bool:
@@ -54,9 +53,9 @@ class SameGroup(RunRule):
         mine, theirs = this.plan, other.plan
         if mine.name == theirs.name or not _same_group(mine, theirs):
             return
-        prefix: Path = ("azure", "prefix") if _azure(mine, "prefix") else ("name",)
+        prefix: Path = ("azure", "prefix") if _value(mine, "azure", "prefix") else ("name",)
         if mine.creates_resource_group and theirs.creates_resource_group:
-            path: Path = ("azure", "resource_group") if _azure(mine, "resource_group") else prefix
+            path: Path = ("azure", "resource_group") if _value(mine, "azure", "resource_group") else prefix
             text = f"the resource group {quoted(mine.resource_group)} is created by {other.filename} too"
             yield self.problem(path, text)
         elif _prefix(mine).lower() == _prefix(theirs).lower():
@@ -75,7 +74,8 @@ class SpacesOverlapBehindHub(RunRule):
         mine, theirs = this.plan.network.address_space, other.plan.network.address_space
         if mine is None or theirs is None or not ip_network(mine).overlaps(ip_network(theirs)):
             return
-        if _connected(this.plan, other.plan) or _connected(other.plan, this.plan) or _same_hub(this.plan, other.plan):
+        same_hub = _hub(this.plan) is not None and _hub(this.plan) == _hub(other.plan)
+        if same_hub or _connected(this.plan, other.plan) or _connected(other.plan, this.plan):
             text = f"the address space {mine} overlaps {theirs} of {other.filename}, and a hub connects both networks"
             yield self.problem(("network", "address_space"), text)
 
@@ -84,10 +84,6 @@ def _hub(plan: Plan) -> str | None:
     """Resource id of the hub that a new network is peered with; None for one that only the deployment asks for."""
     hub = plan.network.hub
     return hub.vnet_id.lower() if hub is not None and isinstance(hub.vnet_id, str) else None
-
-
-def _same_hub(one: Plan, other: Plan) -> bool:
-    return _hub(one) is not None and _hub(one) == _hub(other)
 
 
 def _connected(hub: Plan, spoke: Plan) -> bool:
@@ -141,7 +137,7 @@ class ClusterTwice(RunRule):
         if mine is None or theirs is None or mine.cluster_name.lower() != theirs.cluster_name.lower():
             return
         if _same_server(this.plan, other.plan) and this.plan.name != other.plan.name:
-            path: Path = ("slurm", "cluster_name") if _given_cluster_name(this.plan) else ("name",)
+            path: Path = ("slurm", "cluster_name") if _value(this.plan, "slurm", "cluster_name") else ("name",)
             yield self.problem(
                 path, f"{other.filename} imports a cluster {quoted(mine.cluster_name)} into the same server"
             )
@@ -161,8 +157,3 @@ def _server(plan: Plan) -> tuple[str | None, str, str]:
         return parts[2], parts[4], parts[-1]
     subscription = plan.subscription_id.lower() if plan.subscription_id else None
     return subscription, plan.resource_group.lower(), plan.server.vm_name.lower() if plan.server else ""
-
-
-def _given_cluster_name(plan: Plan) -> bool:
-    section = plan.resolved.get("slurm")
-    return isinstance(section, dict) and section.get("cluster_name") is not None

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 
 from .. import catalog
-from ..catalog.azure_facts import SubnetOfSize
 from ..definition.model.storage import BlobMount
 from ..plan.file_systems.blob_container import BlobContainer
 from ..plan.file_systems.builtin_nfs import BuiltinNfs
@@ -16,7 +15,7 @@ from ..plan.file_systems.registry import of_kind, wanted_by
 from ..problems.problem import Problem
 from .base import DefinitionRule, Path, Site, given, partitions, quoted
 from .network import host_fault
-from .roles import RoleNode, image_users, partition_label
+from .roles import image_users, partition_label
 from .vm_images import image_facts
 
 _OPTIONS = re.compile(r"[\w.:/@%+=-]+(?:,[\w.:/@%+=-]+)*", re.ASCII)
@@ -39,16 +38,14 @@ class LustreClient(DefinitionRule):
             return
         for node in image_users(site):
             facts = image_facts(node.image)
-            if facts is not None and facts.os not in self._supported(site, node):
+            figures = catalog.rule_figures().lustre
+            is_arm = site.vm_size(node.vm_size).arch == "aarch64"
+            if facts is not None and facts.os not in (figures.client_os_arm64 if is_arm else figures.client_os):
                 text = (
                     f"{node.label}: no Lustre client exists for the image {quoted(node.image)}, and "
                     f"{quoted(lustre[0])} is Lustre"
                 )
                 yield self.problem(node.image_path, text)
-
-    def _supported(self, site: Site, node: RoleNode) -> tuple[str, ...]:
-        arm = site.vm_size(node.vm_size).arch == "aarch64"
-        return catalog.rule_figures().lustre.client_os_arm64 if arm else catalog.rule_figures().lustre.client_os
 
 
 class OtherZone(DefinitionRule):
@@ -115,10 +112,8 @@ class BusyBuiltinNfs(DefinitionRule):
     source = "https://learn.microsoft.com/azure/cyclecloud/slurm-4"
 
     def check(self, site: Site) -> Iterator[Problem]:
-        total, many = (
-            sum(partition.most_nodes for _, partition in partitions(site)),
-            catalog.rule_figures().builtin_nfs_nodes.value,
-        )
+        total = sum(partition.most_nodes for _, partition in partitions(site))
+        many = catalog.rule_figures().builtin_nfs_nodes.value
         home = [disk for _, disk in of_kind(site.definition, BuiltinNfs) if disk.name == "home"]
         if home and total > many:
             text = f"/shared is one disk of the scheduler, and up to {total} nodes use it"
@@ -299,16 +294,13 @@ class LustreSubnetTooSmall(DefinitionRule):
     def check(self, site: Site) -> Iterator[Problem]:
         network = site.layout.subnets.get(ManagedLustre.subnet.role) if site.layout else None
         size = _capacity_tib(site)
-        row = _subnet_row(size)
+        rows = catalog.file_systems().amlfs_subnet_prefix.rows
+        row = next((row for row in rows if size <= row.max_tib), None)
         if network is None or row is None or not given(site, _SUBNET):
             return
         if ManagedLustre.subnet.longest_prefix >= network.prefixlen > row.prefix:
             text = f"the lustre subnet {network} is too small for {size} TiB, which ask for /{row.prefix}"
             yield self.problem(_SUBNET, text)
-
-
-def _subnet_row(size_tib: int) -> SubnetOfSize | None:
-    return next((row for row in catalog.file_systems().amlfs_subnet_prefix.rows if size_tib <= row.max_tib), None)
 
 
 class LustreSubnetUnknown(DefinitionRule):

@@ -76,7 +76,7 @@ class SmallerModel(PlanRule):
         for path, job in training_jobs(plan):
             wanted = recipe(job.recipe)
             default = models.model(wanted.default_model) if wanted and wanted.default_model else None
-            if default is None or job.model == default.name or _is_given(plan, path, "MODEL"):
+            if default is None or job.model == default.name or setting_path(plan, path, "MODEL") != path:
                 continue
             gpus = _gpus(plan, job)
             text = (
@@ -196,10 +196,6 @@ def setting_path(plan: Plan, job: Path, *names: str) -> Path:
     for step in job:
         entry = entry[step]
     return next(((*job, "settings", name) for name in names if name in entry["settings"]), job)
-
-
-def _is_given(plan: Plan, job: Path, name: str) -> bool:
-    return setting_path(plan, job, name) != job
 
 
 def _enough(shape: models.Model, gpus: models.Gpus) -> str:
